@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bench.base.errors import BenchError
+from bench.cli.columns import print_columns, title
 from bench.cli.options import json_option
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ def backbones(name: str | None, fetching: bool, checking: bool, allow_pickle: bo
     Example:  bench backbones builtin --check
     """
     from bench.backbones import KNOWN, fetch, resolve
-    from bench.cli.columns import print_columns, title
 
     if name is None:
         rows = [(known, "here" if resolve(known).path else "fetched when needed", about) for known, about in KNOWN.items()]
@@ -61,15 +61,12 @@ def abilities(reference: Reference) -> dict[str, object]:
         head = "yes"
     except BenchError:
         head = "no"
+    prompt = "not known"
+    if family is not None:
+        prompt = "yes" if family.prefix else "no"
     before, after = backbone.special_tokens()
-    return {
-        "weights": backbone.report(),
-        "a sentence in its tokens": " ".join(
-            backbone.tokenizer.convert_ids_to_tokens([*before, *backbone.ids(["A sentence."])[0], *after])
-        ),
-        "MLM head": head,
-        "deep prompt": "not known" if family is None else "yes" if family.prefix else "no",
-    }
+    tokens = backbone.tokenizer.convert_ids_to_tokens([*before, *backbone.ids(["A sentence."])[0], *after])
+    return {"weights": backbone.report(), "a sentence in its tokens": " ".join(tokens), "MLM head": head, "deep prompt": prompt}
 
 
 def describe(name: str) -> dict[str, object]:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from bench.base.contract import CheckResult
 
 NARROWEST = 24  # characters of a column of words that can still be read
@@ -19,6 +21,13 @@ NARROWEST = 24  # characters of a column of words that can still be read
 
 def width() -> int:
     return shutil.get_terminal_size((100, 24)).columns
+
+
+def plain_console() -> Console:
+    """Standard output, on which foreign text is nothing but text."""
+    from rich.console import Console
+
+    return Console(highlight=False, markup=False, emoji=False)
 
 
 def say(text: str, indent: int = 0, hang: int = 0) -> None:
@@ -41,18 +50,19 @@ def title(text: str, blank: bool = True) -> None:
     say(text)
 
 
-def print_command(command: str, label: str = "", indent: int = 0) -> None:
+def print_command(command: str, label: str = "") -> None:
     """A command that can be copied: broken between words alone, each line but the last with a backslash at its end."""
     from bench.compare.formatting import visible
 
     words = re.findall(r"(?:[^\s']|'[^']*')+|\S+", visible(command, limit=None))
-    lines, room = [label], width() - indent - 2
+    lines, room = [label], width() - 2
     for word in words:
-        if len(lines[-1]) + 1 + len(word) > room and lines[-1].strip() and lines[-1] != label:
+        begun = lines[-1].strip() and lines[-1] != label
+        if begun and len(lines[-1]) + 1 + len(word) > room:
             lines.append(" " * (len(label) + 2) + word)
         else:
-            lines[-1] += (" " if lines[-1].strip() and lines[-1] != label else "") + word
-    click.echo(" \\\n".join(" " * indent + line for line in lines))
+            lines[-1] += (" " if begun else "") + word
+    click.echo(" \\\n".join(lines))
 
 
 def print_columns(rows: Iterable[Sequence[str]], *, headings: Sequence[str] = (), indent: int = 0) -> None:
@@ -69,14 +79,12 @@ def print_columns(rows: Iterable[Sequence[str]], *, headings: Sequence[str] = ()
     if not listed:
         return
     shown = [[visible(heading) for heading in headings], *listed] if headings else listed
-    widths = [max(cell_len(row[i]) for row in shown) for i in range(len(shown[0]) - 1)]
-    widths = [wide + 2 for wide in widths]
+    widths = [max(cell_len(row[i]) for row in shown) + 2 for i in range(len(shown[0]) - 1)]
     room = width() - indent - sum(widths)
     always = bool(widths) and room < min(max(cell_len(row[-1]) for row in shown), NARROWEST)
     for row in shown:
         ahead = "".join(cell + " " * (wide - cell_len(cell)) for cell, wide in zip(row[:-1], widths, strict=True))
-        below = always or (bool(widths) and any(cell_len(word) > room for word in row[-1].split()))
-        if below:
+        if always or (widths and any(cell_len(word) > room for word in row[-1].split())):
             first = wrapped(" ".join(row[:-1]), width() - indent) if cell_len(ahead.rstrip()) > width() - indent else [ahead]
             lines = [*first, *("    " + line for line in wrapped(row[-1], width() - indent - 4) if row[-1])]
         else:
@@ -88,7 +96,7 @@ def wrapped(text: str, room: int) -> list[str]:
     """In lines of ``room`` columns, between words; a longer word has a line of its own. At least one line."""
     from rich.cells import cell_len
 
-    lines = [text[: len(text) - len(text.lstrip(" "))]]
+    lines = [" " * (len(text) - len(text.lstrip(" ")))]
     for word in text.split():
         if lines[-1].strip() and cell_len(lines[-1]) + 1 + cell_len(word) > room:
             lines.append(word)
@@ -97,7 +105,7 @@ def wrapped(text: str, room: int) -> list[str]:
     return lines
 
 
-def visible_indent(cell: str, encoding: str = "utf-8") -> str:
+def visible_indent(cell: str, encoding: str) -> str:
     """``cell`` made harmless; leading blanks, which show that a row belongs to the one above, stay."""
     from bench.compare.formatting import visible
 

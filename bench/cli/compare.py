@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import shlex
+import sys
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from msgspec import structs
 
-from bench.base.errors import BenchError
-from bench.cli.options import data_option, no_collection, record_filters, suite_file_option
+from bench.base.errors import BenchError, RecordDamaged, UnknownName
+from bench.cli.columns import print_columns, say
+from bench.cli.options import comma_list, data_option, no_collection, runs_option, suite_file_option, warn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from bench.cli.options import ChosenRun
     from bench.compare.statistics.table import Table
+    from bench.runs import RunsFolder
+    from bench.runs.predictions import Run
 
 FORMATS = ["table", "md", "latex", "csv", "json", "html"]
 HELP = {
@@ -29,7 +35,14 @@ HELP = {
 
 
 @click.command()
-@record_filters
+@click.argument("references", metavar="[RUN]...", nargs=-1)
+@runs_option
+@click.option("--method", help="Only these methods (a,b).")
+@click.option("--backbone", help="Only these backbones.")
+@click.option("--setting", help="Only these settings: unsupervised, supervised, none.")
+@click.option("--variant", help="Only these variants; none = the method as its paper has it.")
+@click.option("--suite", help="Only these suites.")
+@click.option("--text", help="Only this text form: tokenised, raw.")
 @click.option("--baseline", help="A method; every cell is printed less its own, and tested against it.")
 @click.option("--with-paper", is_flag=True, help=HELP["with_paper"])
 @click.option("--cost", is_flag=True, help="Trained parameters, training time, peak memory.")
@@ -48,7 +61,8 @@ HELP = {
 @click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
 @click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="Also write one self-contained page.")
 def compare(
-    kept: list[ChosenRun], baseline: str | None, with_paper: bool, cost: bool, equal_budget: bool, strict: bool, together: bool,
+    references: tuple[str, ...], runs: Path | None, method: str | None, backbone: str | None, setting: str | None, variant: str | None,
+    suite: str | None, text: str | None, baseline: str | None, with_paper: bool, cost: bool, equal_budget: bool, strict: bool, together: bool,
     everything: bool, statistics: str, correction: str, margin: float, items: bool, task: str | None, top: int, data: Path | None, form: str,
     html: Path | None,
 ) -> None:  # fmt: skip
@@ -64,7 +78,10 @@ def compare(
     """
     from bench.compare.tables import TableOptions, compare_runs
 
-    runs = [(run.record, run.folder) for run in kept]
+    filters = {"method": method, "backbone": backbone, "setting": setting, "variant": variant}
+    with no_collection():
+        kept = choose(references, runs, {key: comma_list(names) for key, names in filters.items() if names is not None})
+    kept = with_scores(kept, comma_list(suite), comma_list(text))
     if items:
         if form not in ("table", "json"):
             raise BenchError(f"--items has no --format {form}", "--format table or json")
@@ -77,29 +94,87 @@ def compare(
         return
     with no_collection():
         with _progress() as report:
-            tables = compare_runs(runs, options, report)
+            tables = compare_runs(kept, options, report)
         _show(kept, tables, form, html)
 
 
-def show_answer(
-    kept: Sequence[ChosenRun],
-    statistics: str = "auto",
-    *,
-    strict: bool = False,
-    equal_budget: bool = False,
-    html: Path | None = None,
-) -> None:
+def choose(references: Sequence[str], runs: Path | None, wanted: dict[str, Sequence[str]]) -> list[Run]:
+    """The finished runs that are named (all, if none is) and fit. What is left out is said on standard error."""
+    from bench.compare.formatting import listed
+    from bench.runs import RunsFolder
+
+    store = RunsFolder(runs)
+    unique: dict[str, Run] = {}
+    for record, folder in _named(store, references) if references else _all(store):
+        unique.setdefault(record.run_id, (record, folder))
+    fitting = _fitting(list(unique.values()), wanted)
+    finished = [(record, folder) for record, folder in fitting if record.status == "finished"]
+    if unfinished := [record.run_id for record, _ in fitting if record.status != "finished"]:
+        warn(f"left out, not finished: {listed(unfinished, 5)}")
+    if not finished:
+        where = f"in {store.path}" if not references else "among those named"
+        raise BenchError(f"no finished run {where}", "bench run ..., or another folder: --runs DIR" if not fitting else "bench runs")
+    return finished
+
+
+def _all(store: RunsFolder) -> list[Run]:
+    records, damaged = store.records()
+    for error in damaged:
+        warn(f"left out, damaged: {error.message}")
+    return [(record, store.folder(record.run_id)) for record in records]
+
+
+def _named(store: RunsFolder, references: Sequence[str]) -> list[Run]:
+    from bench.runs.store import read_record
+
+    kept = []
+    for reference in references:
+        for file in store.record_files(reference):
+            try:
+                kept.append((read_record(file), file.parent))
+            except RecordDamaged as error:
+                warn(f"left out, damaged: {error.message}")
+    return kept
+
+
+def _fitting(runs: list[Run], wanted: dict[str, Sequence[str]]) -> list[Run]:
+    for key, names in wanted.items():
+        having = [(run, {getattr(run[0], key) or "none"} | ({run[0].backbone_name} if key == "backbone" else set())) for run in runs]
+        have = {value for _, values in having for value in values}
+        for name in names:
+            if name not in have and runs:
+                raise UnknownName(key, name, have, "among these runs", "bench runs")
+        runs = [run for run, values in having if not values.isdisjoint(names)]
+    return runs
+
+
+def with_scores(kept: list[Run], suites: Sequence[str], texts: Sequence[str]) -> list[Run]:
+    """With the scores of these suites and text forms only; runs without any are left out."""
+    for kind, names in (("suite", suites), ("text", texts)):
+        have = {getattr(score, kind) or "none" for record, _ in kept for score in record.scores}
+        for name in names:
+            if name not in have:
+                raise UnknownName("text form" if kind == "text" else kind, name, have, "among the scores of these runs", "bench runs")
+        if names:
+            kept = [
+                (structs.replace(record, scores=scores), folder)
+                for record, folder in kept
+                if (scores := tuple(score for score in record.scores if (getattr(score, kind) or "none") in names))
+            ]
+    return kept
+
+
+def show_answer(kept: Sequence[Run], statistics: str, *, strict: bool, equal_budget: bool, html: Path | None) -> None:
     """What the published page says first, of these runs: its sentence and its first table; then a line for each other table."""
     from bench.board.content import board_tables
     from bench.board.headline import answer
     from bench.board.judging import judged_tables
-    from bench.cli.columns import print_columns, say
     from bench.compare import budget, footnotes
     from bench.show.tables import print_tables
 
-    records = {run.record.run_id: run.record for run in kept}
+    records = {record.run_id: record for record, _ in kept}
     with no_collection(), _progress() as report:
-        judged = judged_tables([(run.record, run.folder) for run in kept], statistics=statistics, report=report, extras=False)
+        judged = judged_tables(kept, statistics=statistics, report=report, extras=False)
     if not judged:
         raise BenchError("none of these runs has a score", "bench run ... --suite sts")
     tables = board_tables(judged, records)
@@ -111,9 +186,8 @@ def show_answer(
     if html is not None:
         from bench.show.pages import write_page
 
-        write_page(list(records.values()), html, folders={run.record.run_id: run.folder for run in kept}, tables=shown)
+        write_page(list(records.values()), html, folders={record.run_id: folder for record, folder in kept}, tables=shown)
     first = next((table for table in shown if table.head and len(table.rows) > 1), shown[0])
-    others = [table for table in shown if table is not first]
     say(answer(tables))
     others = [table for table in shown if table is not first]
     first = replace(first, rows=tuple(replace(row, cost=None) for row in first.rows))  # --cost has its columns
@@ -148,13 +222,13 @@ def _line(table: Table, first: Table) -> tuple[str, str]:
     return what, f"{row_name(best, table)} {score(value)}" + (f"; {', '.join(too)}" if too else "")
 
 
-def _show(kept: Sequence[ChosenRun], tables: Sequence[Table], form: str, html: Path | None) -> None:
+def _show(kept: Sequence[Run], tables: Sequence[Table], form: str, html: Path | None) -> None:
     from bench.show.tables import print_tables, render
 
     if html is not None or form == "html":
         from bench.show.pages import render_page, write_page
 
-        records, folders = [run.record for run in kept], {one.record.run_id: one.folder for one in kept}
+        records, folders = [record for record, _ in kept], {record.run_id: folder for record, folder in kept}
         if html is not None:
             write_page(records, html, folders=folders, tables=tables)
     if form == "table":
@@ -167,37 +241,33 @@ def _show(kept: Sequence[ChosenRun], tables: Sequence[Table], form: str, html: P
         click.echo(f"page: {html}", err=form != "table")
 
 
-class _progress:
+@contextmanager
+def _progress() -> Iterator[Callable[[str, int, int], None] | None]:
     """A line on standard error that says what is being read; on a terminal only, and gone when it is done."""
+    if not sys.stderr.isatty():
+        yield None
+        return
 
-    def __enter__(self) -> Callable[[str, int, int], None] | None:
-        import sys
-
-        self.shown = sys.stderr.isatty()
-        return self._report if self.shown else None
-
-    def _report(self, task: str, done: int, count: int) -> None:
+    def report(task: str, done: int, count: int) -> None:
         shown = "".join(c for c in task[:40] if c.isprintable())
         click.echo(f"\r\x1b[Kreading {shown} ({done + 1} of {count}) ...", nl=False, err=True)
 
-    def __exit__(self, *_: object) -> None:
-        if self.shown:
-            click.echo("\r\x1b[K", nl=False, err=True)
+    try:
+        yield report
+    finally:
+        click.echo("\r\x1b[K", nl=False, err=True)
 
 
-def _show_items(kept: Sequence[ChosenRun], task: str | None, top: int, data: Path | None, form: str) -> None:
-    import json
-
-    from bench.cli.options import comma_list
+def _show_items(kept: Sequence[Run], task: str | None, top: int, data: Path | None, form: str) -> None:
     from bench.compare.items import TextsOf, disagreements
     from bench.show.tables.items import as_data, print_items
 
     if len(kept) != 2:
         raise BenchError(f"--items needs two runs, and these are {len(kept)}", "bench compare RUN RUN --items")
-    (first, path), (second, other) = ((run.record, run.folder) for run in kept)
-    texts = TextsOf(data)
-    found = disagreements((first, path), (second, other), texts=texts, tasks=comma_list(task), top=top)
+    first, second = kept
+    names, texts = (first[0].run_id, second[0].run_id), TextsOf(data)
+    items = disagreements(first, second, texts=texts, tasks=comma_list(task), top=top)
     if form == "json":
-        click.echo(json.dumps(as_data(found, first.run_id, second.run_id), indent=1))
+        click.echo(json.dumps(as_data(items, *names), indent=1))
     else:
-        print_items(found, first.run_id, second.run_id, texts.reasons)
+        print_items(items, *names, texts.reasons)

@@ -1,17 +1,21 @@
-"""``bench data list|fetch|check``: evaluation data and corpora, what of them is there, and how to get the rest."""
+"""``bench data list|fetch|check|overlap``: evaluation data and corpora, what of them is there, how to get the rest, and what they share."""
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from bench.cli import HelpfulGroup
+from bench.base.errors import BenchError, DataDamaged, DataMissing, UnknownName
+from bench.cli import HelpfulGroup, show_error
+from bench.cli.columns import plain_console
 from bench.cli.options import comma_list, data_option, json_option, json_text, plain_option
+from bench.cli.show import print_section
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -21,126 +25,6 @@ if TYPE_CHECKING:
     from bench.data.sets import DataFolder, DataSet, Source, State
 
 
-# --- ``bench data overlap``: which sentences of the evaluation sets stand in a training corpus ---
-
-SUITES = "sts,cxc,transfer,clustering"  # of the suites that papers report, those with sentences of their own
-
-
-@click.command()
-@click.argument("corpus")
-@click.option("--suite", "suites", default=SUITES, show_default=True, help="Suites whose sentences are looked for; or all.")
-@click.option("--text", default="tokenised", show_default=True, help="Text form of the sets that have several.")
-@click.option("--column", help="Only this column of the corpus: sent0, sent1, hard_neg.  [default: every cell]")
-@click.option("--matches", type=click.Path(path_type=Path), help="Write every match into this file: .jsonl, one object a line.")
-@data_option
-@json_option
-def overlap(corpus: str, suites: str, text: str, column: str | None, matches: Path | None, data: Path | None, as_json: bool) -> None:
-    """Sentences of the evaluation sets that stand in CORPUS (a file, or builtin): the same, and nearly the same.
-
-    The same: equal letters and digits, whatever the case, punctuation and white space. Nearly: both have at least 4 of 5
-    words that either has. A run counts it too, for the tasks that it scores; bench show RUN.
-
-    \b
-    Example:  bench data overlap nli.csv --data DIR
-    """
-    from bench.data.overlap import count_overlaps
-    from bench.data.sets import DataFolder
-
-    opened = _open(corpus, column)
-    wanted = _wanted_tasks(DataFolder(data, offline=True), comma_list(suites), text)
-    say = _progress(opened)
-    found = count_overlaps(opened, wanted, progress=say) if matches is None else _listed(opened, wanted, matches, say)
-    if as_json:
-        click.echo(
-            json_text({"corpus": opened.name, "sha256": opened.sha256, "rows": len(opened), "tasks": [asdict(shared) for shared in found]})
-        )
-        return
-    _show_overlap(opened, found)
-    if matches is not None:
-        click.echo(f"every match: {matches}")
-
-
-def _open(corpus: str, column: str | None) -> Corpus:
-    from bench.data.corpora import open_corpus
-
-    opened = open_corpus(corpus)
-    return opened.only(column) if column not in (None, "all") and len(opened.columns) > 1 else opened
-
-
-def _wanted_tasks(data: DataFolder, suites: Sequence[str], text: str) -> list[ScoredSentences]:
-    """Every task of the suites whose data is here; what is not is said, once."""
-    from bench.base.errors import DataMissing
-    from bench.data.overlap import ScoredSentences, scored_sentences
-    from bench.score.suites import expand_suites, suite
-
-    wanted: dict[tuple[str, str], ScoredSentences] = {}
-    missing: dict[str, DataMissing] = {}
-    for name in expand_suites(suites):
-        for task in suite(name).tasks:
-            if (name, task.name) in wanted:  # one set under two protocols
-                continue
-            try:
-                loaded = task.load(data, text)
-            except DataMissing as error:
-                missing.setdefault(error.message, error)
-                continue
-            sentences = scored_sentences(loaded)
-            if sentences:
-                wanted[name, task.name] = ScoredSentences(name, task.name, loaded.form, sentences)
-    if not wanted and missing:
-        raise next(iter(missing.values()))
-    for problem in missing:
-        click.echo(f"left out: {problem}", err=True)
-    return list(wanted.values())
-
-
-def _progress(corpus: Corpus) -> Callable[[int], None]:
-    """A plain line every so often, on standard error."""
-    from bench.cli.progress import PlainReporter
-
-    reporter, total = PlainReporter(), len(corpus)
-    reporter.phase("rows", total)
-    return lambda rows: reporter.advance(rows)
-
-
-def _listed(corpus: Corpus, wanted: Sequence[ScoredSentences], file: Path, progress: Callable[[int], None]) -> list[Overlap]:
-    """As ``count_overlaps``, with every match written to ``file``, whole or not at all."""
-    import os
-
-    from bench.base.errors import BenchError
-    from bench.data.overlap import count_overlaps
-
-    if file.suffix != ".jsonl":
-        raise BenchError(f"--matches {file}: unknown format '{file.suffix}'", f"--matches {file.with_suffix('.jsonl')}")
-    aside = file.with_name(file.name + ".part")
-    try:
-        with aside.open("w", encoding="utf-8") as stream:
-            found = count_overlaps(corpus, wanted, progress=progress, found=lambda match: _write(match, stream))
-        os.replace(aside, file)
-    except OSError as error:
-        raise BenchError(f"cannot write {file}: {error.strerror or error}") from None
-    finally:
-        aside.unlink(missing_ok=True)
-    return found
-
-
-def _write(match: Match, stream: IO[str]) -> None:
-    stream.write(json.dumps({**asdict(match), "similarity": round(match.similarity, 4)}, ensure_ascii=False) + "\n")
-
-
-def _show_overlap(corpus: Corpus, found: Sequence[Overlap]) -> None:
-    from rich.console import Console
-
-    from bench.cli.show import print_section
-    from bench.data.overlap import merge_overlaps
-    from bench.show.tables.report import section
-
-    console = Console(highlight=False, markup=False, emoji=False)
-    console.print(f"{corpus.name}: {len(corpus):,} rows of {', '.join(corpus.columns)}")
-    print_section(section(merge_overlaps(found)), console)
-
-
-WIDTH = 80
 WITH_LICENCE = 110  # columns of a terminal from which on the list has room for licences
 MARKS = {"found": "green", "unread": "yellow", "missing": "dim", "damaged": "red"}
 
@@ -151,9 +35,6 @@ def data() -> None:
 
     Example: bench data list --data DIR
     """
-
-
-data.add_command(overlap)
 
 
 @data.command("list")
@@ -190,7 +71,6 @@ def check(name: str | None, data: Path | None, as_json: bool) -> None:
 
     Exit code 2 where something is damaged, or where the NAME asked for is missing.  Example: bench data check --data DIR
     """
-    from bench.base.errors import DataDamaged
     from bench.data.sets import DataFolder
 
     folder = DataFolder(data)
@@ -225,8 +105,6 @@ def fetch(names: tuple[str, ...], text: str, data: Path | None, plain: bool, as_
     Names, sizes, licences and terms are shown first; every file is checked; a cut download goes on where it stopped. What is there
     and whole is not fetched again.  Example: bench data fetch sts wiki1m --data DIR
     """
-    from bench.base.errors import BenchError
-    from bench.cli import show_error
     from bench.cli.planning import announce
     from bench.cli.progress import downloads
     from bench.data.fetching import offline_now
@@ -244,29 +122,28 @@ def fetch(names: tuple[str, ...], text: str, data: Path | None, plain: bool, as_
     missing = [data_set for data_set in chosen if not any(copy.form in (text, "any") for copy in folder.copies(data_set)[0])]
     if pending := [pending_set(data_set, text if data_set.forms else "any") for data_set in missing if sources_of(data_set, text)]:
         announce(pending, report, store)
-    for evaluation_set in chosen:
+    for data_set in chosen:
         try:
-            if evaluation_set in missing:
-                fetcher.get(evaluation_set, text if evaluation_set.forms else "any")
+            if data_set in missing:
+                fetcher.get(data_set, text if data_set.forms else "any")
         except BenchError as error:
             show_error(error)
-            failed.append(evaluation_set.name)
-        state = folder.check(evaluation_set)
+            failed.append(data_set.name)
+        state = folder.check(data_set)
         if as_json:
-            click.echo(json_text(_as_dict(evaluation_set, state)))
+            click.echo(json_text(_as_dict(data_set, state)))
         else:
-            click.echo(f"{evaluation_set.name}: {state.status}{', in ' + ', '.join(state.places) if state.places else ''}")
+            click.echo(f"{data_set.name}: {state.status}{', in ' + ', '.join(state.places) if state.places else ''}")
     if failed:
         raise BenchError(f"not fetched: {', '.join(failed)}", "run the command again when the reason above is gone; the others are there")
 
 
 def _wanted(names: tuple[str, ...]) -> list[DataSet]:
     """The sets of these names, suites, or all that have a source. UnknownName where one is neither."""
-    from bench.base.errors import BenchError, UnknownName
     from bench.data.sets import data_sets, sources_of
     from bench.score.suites import suite_names
 
-    every = [data_set for data_set in data_sets().values() if data_set.kind != "built-in"]
+    known_sets = [data_set for data_set in data_sets().values() if data_set.kind != "built-in"]
     chosen: dict[str, DataSet] = {}
     for name in names:
         if name.partition(":")[0] == "mteb":
@@ -275,11 +152,15 @@ def _wanted(names: tuple[str, ...]) -> list[DataSet]:
                 "the tasks of mteb are fetched by mteb's own loader, when a run needs them or beforehand",
                 f"python -c \"import mteb; mteb.get_task('{task}').load_data()\"; the hub's cache (HF_HOME) can be copied to another machine",
             )
-        fitting = [data_set for data_set in every if data_set.name.lower() == name.lower()]
+        fitting = [data_set for data_set in known_sets if data_set.name.lower() == name.lower()]
         if not fitting and name == "all" or name in suite_names():
-            fitting = [data_set for data_set in every if (name == "all" or name in data_set.suites) and sources_of(data_set)]
+            fitting = [data_set for data_set in known_sets if (name == "all" or name in data_set.suites) and sources_of(data_set)]
         if not fitting:
-            known = [*(data_set.name for data_set in every), *sorted({suite for one in every for suite in one.suites}), "all"]
+            known = [
+                *(data_set.name for data_set in known_sets),
+                *sorted({suite for data_set in known_sets for suite in data_set.suites}),
+                "all",
+            ]
             raise UnknownName("data set or suite", name, known, hint="bench data list shows all of them; of mteb: bench run fetches")
         chosen |= {data_set.name: data_set for data_set in fitting}
     return list(chosen.values())
@@ -297,21 +178,22 @@ def _show(states: list[tuple[DataSet, State]], *, detailed: bool, as_json: bool)
             click.echo(json_text(_as_dict(data_set, state)))
         return
     from rich.console import Console
+    from rich.markup import escape
 
-    console = Console(highlight=False) if not detailed else Console(width=WIDTH, highlight=False)
-    if not detailed:
-        wide = console.width >= WITH_LICENCE
-        console.print(_table(states, wide=wide))
+    if detailed:
         for data_set, state in states:
-            if state.status == "damaged":
-                for problem in state.problems:
-                    console.print(f"[red]damaged[/red] {data_set.name}: {_plain(problem)}")
+            Console(width=80, highlight=False).print(_details(data_set, state))
         return
+    console = Console(highlight=False)
+    console.print(_table(states, wide=console.width >= WITH_LICENCE))
     for data_set, state in states:
-        console.print(_details(data_set, state))
+        if state.status == "damaged":
+            for problem in state.problems:
+                console.print(f"[red]damaged[/red] {data_set.name}: {escape(problem)}")
 
 
 def _table(states: list[tuple[DataSet, State]], *, wide: bool) -> Table:
+    from rich.markup import escape
     from rich.table import Table
 
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
@@ -322,11 +204,12 @@ def _table(states: list[tuple[DataSet, State]], *, wide: bool) -> Table:
     for data_set, state in states:
         items = data_set.items.get("test", sum(data_set.items.values()))
         row = [data_set.name, _needed_by(data_set), f"{items:,}", f"{data_set.bytes / 1e6:.1f}", _mark(state, short=True)]
-        table.add_row(*row, *([_plain(data_set.licence)] if wide else []))
+        table.add_row(*row, *([escape(data_set.licence)] if wide else []))
     return table
 
 
 def _details(data_set: DataSet, state: State) -> Table:
+    from rich.markup import escape
     from rich.table import Table
 
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
@@ -346,11 +229,11 @@ def _details(data_set: DataSet, state: State) -> Table:
         ("forms", ", ".join(data_set.forms) or "one"),
     ]
     for key, value in rows:
-        table.add_row(key, _plain(value))
+        table.add_row(key, escape(value))
     table.add_row("here", _mark(state))
     for key, values in (("where", state.places), ("problem", state.problems)):
         for value in values:
-            table.add_row(key, _plain(value))
+            table.add_row(key, escape(value))
     return table
 
 
@@ -358,12 +241,6 @@ def _sources(data_set: DataSet) -> list[Source]:
     from bench.data.sets import sources
 
     return [source for source in sources().values() if data_set.name in source.sets]
-
-
-def _plain(text: str) -> str:
-    from rich.markup import escape
-
-    return escape(text)
 
 
 def _mark(state: State, short: bool = False) -> str:
@@ -376,8 +253,7 @@ def _mark(state: State, short: bool = False) -> str:
 
 
 def _needed_by(data_set: DataSet) -> str:
-    needed = ", ".join(data_set.suites)
-    return needed or {"corpus": "training", "built-in": "demo"}.get(data_set.kind, "")
+    return ", ".join(data_set.suites) or {"corpus": "training", "built-in": "demo"}.get(data_set.kind, "")
 
 
 def _as_dict(data_set: DataSet, state: State) -> dict[str, Any]:
@@ -400,3 +276,99 @@ def _as_dict(data_set: DataSet, state: State) -> dict[str, Any]:
             for file in data_set.files
         ],
     }
+
+
+# --- ``bench data overlap``: which sentences of the evaluation sets stand in a training corpus ---
+
+SUITES = "sts,cxc,transfer,clustering"  # of the suites that papers report, those with sentences of their own
+
+
+@data.command()
+@click.argument("corpus")
+@click.option("--suite", "suites", default=SUITES, show_default=True, help="Suites whose sentences are looked for; or all.")
+@click.option("--text", default="tokenised", show_default=True, help="Text form of the sets that have several.")
+@click.option("--column", help="Only this column of the corpus: sent0, sent1, hard_neg.  [default: every cell]")
+@click.option("--matches", type=click.Path(path_type=Path), help="Write every match into this file: .jsonl, one object a line.")
+@data_option
+@json_option
+def overlap(corpus: str, suites: str, text: str, column: str | None, matches: Path | None, data: Path | None, as_json: bool) -> None:
+    """Sentences of the evaluation sets that stand in CORPUS (a file, or builtin): the same, and nearly the same.
+
+    The same: equal letters and digits, whatever the case, punctuation and white space. Nearly: both have at least 4 of 5
+    words that either has. A run counts it too, for the tasks that it scores; bench show RUN.
+
+    \b
+    Example:  bench data overlap nli.csv --data DIR
+    """
+    from bench.cli.progress import PlainReporter
+    from bench.data.corpora import open_corpus
+    from bench.data.overlap import count_overlaps, merge_overlaps
+    from bench.data.sets import DataFolder
+    from bench.show.tables.report import section
+
+    opened = open_corpus(corpus)
+    if column not in (None, "all") and len(opened.columns) > 1:
+        opened = opened.only(column)
+    wanted = _wanted_tasks(DataFolder(data, offline=True), comma_list(suites), text)
+    reporter = PlainReporter()
+    reporter.phase("rows", len(opened))
+    if matches is None:
+        overlaps = count_overlaps(opened, wanted, progress=reporter.advance)
+    else:
+        overlaps = _listed(opened, wanted, matches, reporter.advance)
+    if as_json:
+        tasks = [asdict(shared) for shared in overlaps]
+        click.echo(json_text({"corpus": opened.name, "sha256": opened.sha256, "rows": len(opened), "tasks": tasks}))
+        return
+    plain_console().print(f"{opened.name}: {len(opened):,} rows of {', '.join(opened.columns)}")
+    print_section(section(merge_overlaps(overlaps)))
+    if matches is not None:
+        click.echo(f"every match: {matches}")
+
+
+def _wanted_tasks(data: DataFolder, suites: Sequence[str], text: str) -> list[ScoredSentences]:
+    """Every task of the suites whose data is here; what is not is said, once."""
+    from bench.data.overlap import ScoredSentences, scored_sentences
+    from bench.score.suites import expand_suites, suite
+
+    wanted: dict[tuple[str, str], ScoredSentences] = {}
+    missing: dict[str, DataMissing] = {}
+    for name in expand_suites(suites):
+        for task in suite(name).tasks:
+            if (name, task.name) in wanted:  # one set under two protocols
+                continue
+            try:
+                loaded = task.load(data, text)
+            except DataMissing as error:
+                missing.setdefault(error.message, error)
+                continue
+            if sentences := scored_sentences(loaded):
+                wanted[name, task.name] = ScoredSentences(name, task.name, loaded.form, sentences)
+    if not wanted and missing:
+        raise next(iter(missing.values()))
+    for problem in missing:
+        click.echo(f"left out: {problem}", err=True)
+    return list(wanted.values())
+
+
+def _listed(corpus: Corpus, wanted: Sequence[ScoredSentences], file: Path, progress: Callable[[int], None]) -> list[Overlap]:
+    """As ``count_overlaps``, with every match written to ``file``, whole or not at all."""
+    from bench.base.files import writing
+    from bench.data.overlap import count_overlaps
+
+    if file.suffix != ".jsonl":
+        raise BenchError(f"--matches {file}: unknown format '{file.suffix}'", f"--matches {file.with_suffix('.jsonl')}")
+    aside = file.with_name(file.name + ".part")
+    try:
+        with writing(file, None):
+            with aside.open("w", encoding="utf-8") as stream:
+
+                def write(match: Match) -> None:
+                    line = json.dumps({**asdict(match), "similarity": round(match.similarity, 4)}, ensure_ascii=False)
+                    stream.write(line + "\n")
+
+                overlaps = count_overlaps(corpus, wanted, progress=progress, found=write)
+            os.replace(aside, file)
+    finally:
+        aside.unlink(missing_ok=True)
+    return overlaps

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bench.cli.options import plain_option
+from bench.cli.columns import say
+from bench.cli.options import comma_list, no_collection, plain_option
+from bench.cli.run import parse_seeds
+from bench.cli.run_all import run_all
 
 if TYPE_CHECKING:
     from bench.compare.statistics.table import Row, Table
-    from bench.publish.build import Outcome
     from bench.runs import RunRecord, RunsFolder
 
-METHODS = "cls,last-avg,simcse"
-SEEDS = "42-44"
-STEPS, BATCH = 60, 32
+BATCH = 32
 RECIPE = {"learning_rate": "3e-4", "batch_size": str(BATCH), "eval_steps": "30"}
 """What README.md of bench/builtin measured: enough for several points within two minutes on two cores."""
 NOTE = "A small sample of image captions: enough to see a method work, not a result."
@@ -36,12 +36,12 @@ NOTE = "A small sample of image captions: enough to see a method work, not a res
 @click.option(
     "--method",
     "methods",
-    default=METHODS,
+    default="cls,last-avg,simcse",
     show_default=True,
     help="Methods, separated by commas; the others are compared with the first.",
 )
-@click.option("--seeds", default=SEEDS, show_default=True, help="Of the methods that are trained.")
-@click.option("--steps", type=click.IntRange(min=1), default=STEPS, show_default=True, help="Training steps of each seed.")
+@click.option("--seeds", default="42-44", show_default=True, help="Of the methods that are trained.")
+@click.option("--steps", type=click.IntRange(min=1), default=60, show_default=True, help="Training steps of each seed.")
 @click.option("--open", "browse", is_flag=True, help="Open the page in the browser.")
 @plain_option
 def demo(out: Path, methods: str, seeds: str, steps: int, browse: bool, plain: bool) -> None:
@@ -54,10 +54,7 @@ def demo(out: Path, methods: str, seeds: str, steps: int, browse: bool, plain: b
     Example:  bench demo --out /tmp/demo
     """
     from bench.base import devices
-    from bench.cli.options import comma_list
-    from bench.cli.progress import reporter as make_reporter
-    from bench.cli.run import parse_seeds
-    from bench.cli.run_all import run_all
+    from bench.cli.progress import reporting
     from bench.data.sets import DataFolder
     from bench.run import plan
     from bench.run.executors.build import Options
@@ -75,13 +72,11 @@ def demo(out: Path, methods: str, seeds: str, steps: int, browse: bool, plain: b
     )
     store = RunsFolder(out / "runs")
     planned = plan.make(request, discover(), DataFolder(None))
-    with make_reporter(plain) as reporter:
+    with reporting(plain) as reporter:
         records, code = run_all(planned, store, Options(device=device, offline=True), reporter, False)
-    if not records:
-        raise click.exceptions.Exit(code)
-    show(records, store, out, browse)
-    if code:
-        raise click.exceptions.Exit(code)
+    if records:
+        show(records, store, out, browse)
+    raise click.exceptions.Exit(code)
 
 
 def recipe(steps: int) -> dict[str, str]:
@@ -92,11 +87,16 @@ def recipe(steps: int) -> dict[str, str]:
 
 
 def show(records: Sequence[RunRecord], store: RunsFolder, out: Path, browse: bool) -> None:
-    """The table with its verdicts, what it says in words, the page that ``bench publish --preview`` makes, and what to do next."""
-    from bench.cli.columns import say
+    """The table with its verdicts, what it says in words, the page, and what to do next.
+
+    The page is what ``bench publish --preview`` makes, with the first method of the records as baseline.
+    """
+    from bench.publish.build import Asked, publish
     from bench.show.tables import print_tables
 
-    made = preview(records, store, out)
+    click.echo("comparing, and making the page ...", err=True)
+    with no_collection():
+        made = publish(Asked(runs=store.path, out=out, preview=True, title="bench demo", note=NOTE, baseline=records[0].method))
     assert made.folder is not None
     ours = {record.run_id for record in records}
     tables = [board_table.table for board_table in made.board.tables if any(ours.intersection(row.runs) for row in board_table.table.rows)]
@@ -117,16 +117,6 @@ def show(records: Sequence[RunRecord], store: RunsFolder, out: Path, browse: boo
 
         if not webbrowser.open(page.as_uri()):
             click.echo("no browser could be started; the page is a file that any browser opens", err=True)
-
-
-def preview(records: Sequence[RunRecord], store: RunsFolder, out: Path) -> Outcome:
-    """What ``bench publish --preview --runs OUT/runs --out OUT`` makes, the first method of the records as baseline."""
-    from bench.cli.options import no_collection
-    from bench.publish.build import Asked, publish
-
-    click.echo("comparing, and making the page ...", err=True)
-    with no_collection():
-        return publish(Asked(runs=store.path, out=out, preview=True, title="bench demo", note=NOTE, baseline=records[0].method))
 
 
 def told(table: Table) -> list[str]:

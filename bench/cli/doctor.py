@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bench.base.errors import BenchError, DataDamaged
+from bench.cli.columns import print_columns, print_command
 from bench.cli.options import data_option, json_option, runs_option
 
 if TYPE_CHECKING:
@@ -30,8 +32,6 @@ def doctor(data: Path | None, runs: Path | None, as_json: bool) -> None:
     \b
     Example:  bench doctor --data DIR
     """
-    from bench.cli.columns import print_columns, print_command
-
     facts = diagnose(data, runs)
     if as_json:
         click.echo(json.dumps(facts))
@@ -53,7 +53,6 @@ def diagnose(data: Path | None, runs: Path | None) -> dict[str, Any]:
     import bench
     from bench.backbones import resolve
     from bench.base import devices
-    from bench.base.errors import BenchError
     from bench.data.corpora import default_cache
     from bench.data.sets import DataFolder
     from bench.run.plugins import discover
@@ -124,7 +123,6 @@ def data_state(folder: DataFolder) -> dict[str, Any]:
 
 def _loads(name: str) -> bool:
     """Whether a suite can be listed: one that an installed package registers may not import, which ``bench suites`` says."""
-    from bench.base.errors import BenchError
     from bench.score.suites import suite
 
     try:
@@ -135,31 +133,31 @@ def _loads(name: str) -> bool:
 
 def suite_state(name: str, folder: DataFolder) -> dict[str, Any]:
     """How many of its tasks have their data in each text form, in words, and which have it in none, or damaged."""
-    from bench.base.errors import BenchError, DataDamaged
     from bench.data.sets import data_set
     from bench.score.suites import suite
     from bench.score.suites.known import survey
 
     tasks = suite(name).tasks
-    sets = [data_set(one) for task in tasks for one in getattr(task, "data", ())]
+    sets = [data_set(set_name) for task in tasks for set_name in getattr(task, "data", ())]
     forms = ("tokenised", "raw") if any(set_.forms for set_ in sets) else ("tokenised",)
     state: dict[str, Any] = {"suite": name, "tokenised": "", "raw": "one form", "carried": not sets}
     here: set[str] = set()
     problems: dict[str, str] = {}
     damaged: set[str] = set()
     for text in forms:
-        found = 0
+        count = 0
         for task in tasks:
             try:
                 survey(task, folder, text)
-                found += 1
+                count += 1
                 here.add(task.name)
             except BenchError as error:
                 problems[task.name] = error.message
-                damaged |= {task.name} if isinstance(error, DataDamaged) else set()
-        state[text] = "found" if found == len(tasks) else f"{found} of {len(tasks)}" if found else "missing"
-    names = [task.name for task in tasks if task.name not in here or task.name in damaged]
-    missing = [f"{one} (damaged)" if one in damaged else one for one in dict.fromkeys(names)]
+                if isinstance(error, DataDamaged):
+                    damaged.add(task.name)
+        state[text] = {0: "missing", len(tasks): "found"}.get(count, f"{count} of {len(tasks)}")
+    names = dict.fromkeys(task.name for task in tasks if task.name not in here or task.name in damaged)
+    missing = [f"{task_name} (damaged)" if task_name in damaged else task_name for task_name in names]
     return state | {"here": sorted(here), "missing": missing, "problems": problems}
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from bench.base.errors import DataMissing
-from bench.cli.options import device_option, json_option, json_text, plain_option, plugin_option, runs_option
+from bench.cli.options import backbone_offline_option, device_option, json_option, json_text, plain_option, plugin_option, runs_option
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,18 +19,23 @@ if TYPE_CHECKING:
     from bench.run.executors.scoring import EncodingReporter
     from bench.run.trained_run import TrainedRun
 
-FORMATS = ("txt", "csv", "tsv", "jsonl")
-
 
 @click.command()
 @click.argument("reference", metavar="RUN")
 @click.argument("file", metavar="FILE")
 @click.option("--to", "out", required=True, type=click.Path(path_type=Path), help="What to write: NAME.npy or NAME.parquet.")
 @click.option("--column", help="Of a file with several: sent0, sent1, hard_neg, or all (every cell, row by row).")
-@click.option("--format", "kind", type=click.Choice(FORMATS), default="txt", show_default=True, help="Of standard input (FILE is -).")
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(["txt", "csv", "tsv", "jsonl"]),
+    default="txt",
+    show_default=True,
+    help="Of standard input (FILE is -).",
+)
 @device_option
 @click.option("--fresh", is_flag=True, help="Begin anew, and replace what is there.")
-@click.option("--offline", is_flag=True, help="Open no connection; a backbone that is missing is an error.")
+@backbone_offline_option
 @runs_option
 @plugin_option
 @json_option
@@ -48,7 +53,7 @@ def encode(
     Example:  bench encode simcse-builtin-s42 sentences.txt --to vectors.npy
     """
     from bench.base import devices
-    from bench.cli.progress import PlainReporter, reporter
+    from bench.cli.progress import PlainReporter, reporting
     from bench.run.executors.scoring import EncodingReporter
     from bench.run.executors.signals import stop_signals
     from bench.run.trained_run import find_run, load_run
@@ -56,13 +61,14 @@ def encode(
     from bench.score.encoding.stream import check_target
 
     check_target(out)
-    check_file(file)
+    if file != "-" and not Path(file).expanduser().exists():
+        raise DataMissing(f"no file {file}", "FILE holds one sentence a line (.txt, .csv, .tsv, .jsonl); - is standard input")
     run = find_run(reference, RunsFolder(runs), plugins)
     sentences, total = _sentences(file, kind, column)
     for note in run.notes:
         click.echo(f"warning: {note}", err=True)
     device = devices.choose_device(device)
-    with reporter(plain or as_json or total is None) as shown, stop_signals() as should_stop:
+    with reporting(plain or as_json or total is None) as shown, stop_signals() as should_stop:
         shown.start(f"{run.record.run_id}: {file} to {out}")
         within = EncodingReporter(shown)
         method = load_run(run, device=device, offline=offline, reporter=within, should_stop=should_stop)
@@ -77,12 +83,6 @@ def encode(
         click.echo(out)
 
 
-def check_file(file: str) -> None:
-    """Raises DataMissing where FILE is not there."""
-    if file != "-" and not Path(file).expanduser().exists():
-        raise DataMissing(f"no file {file}", "FILE holds one sentence a line (.txt, .csv, .tsv, .jsonl); - is standard input")
-
-
 def _sentences(file: str, kind: str, column: str | None) -> tuple[Iterator[str], int | None]:
     """The sentences, and how many they are where that can be known before the last one. A file is read once as a whole, so
     that a bad line is named before hours of encoding."""
@@ -92,11 +92,11 @@ def _sentences(file: str, kind: str, column: str | None) -> tuple[Iterator[str],
     if file == "-":
         return piped_sentences(sys.stdin.buffer, kind, column), None
     corpus = open_corpus(file)
-    if len(corpus.columns) > 1:
+    several = len(corpus.columns) > 1
+    if several or column not in (None, "all", corpus.columns[0]):
         choose_columns(corpus.columns, column, str(corpus.path))
+    if several:
         corpus = corpus.only(str(column))
-    elif column not in (None, "all", corpus.columns[0]):
-        choose_columns(corpus.columns, column, str(corpus.path))
     return (row[0] for row in corpus.unchanged_rows()), len(corpus)
 
 
@@ -106,6 +106,7 @@ def _encode(
     from bench.run.provenance import folder_hash
     from bench.score.encoding.stream import encode_stream
     from bench.score.suites import check_vectors
+    from bench.training.loop import explain_out_of_memory
 
     record = run.record
     about = {
@@ -121,24 +122,14 @@ def _encode(
         reporter.advance(0)
 
     def vectors(some: list[str]) -> np.ndarray:
-        return check_vectors(_guarded(method.encode, method.context.device)(some), some, record.run_id)
+        try:
+            encoded = method.encode(some)
+        except (RuntimeError, MemoryError) as error:  # torch's OutOfMemoryError is a RuntimeError
+            explain_out_of_memory(error, "encoding", method.context.device)
+            raise
+        return check_vectors(encoded, some, record.run_id)
 
     return encode_stream(sentences, vectors, out, about, fresh=fresh, should_stop=method.context.should_stop, progress=progress)
-
-
-def _guarded(encode: Callable[[list[str]], np.ndarray], device: str) -> Callable[[list[str]], np.ndarray]:
-    """``encode``; running out of memory is one clear line."""
-
-    def guarded(sentences: list[str]) -> np.ndarray:
-        from bench.training.loop import explain_out_of_memory
-
-        try:
-            return encode(sentences)
-        except (RuntimeError, MemoryError) as error:  # torch's OutOfMemoryError is a RuntimeError
-            explain_out_of_memory(error, "encoding", device)
-            raise
-
-    return guarded
 
 
 def in_words(facts: dict[str, Any]) -> str:

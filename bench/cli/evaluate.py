@@ -7,20 +7,23 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from bench.base.errors import BenchError
-from bench.cli.options import comma_list, data_option, device_option, json_option, plain_option, plugin_option, runs_option
+from bench.base.errors import BenchError, UnknownName
+from bench.cli.options import comma_list, data_option, device_option, json_option, offline_option, plain_option, plugin_option, runs_option
+from bench.cli.run import parse_overrides
+from bench.cli.run_all import run_all, show_result, tell_missing
 
 if TYPE_CHECKING:
     from bench.backbones import Reference
-    from bench.cli.planning import Planned
+    from bench.cli.planning import Make, Planned
     from bench.data.fetching import Report
     from bench.data.sets import DataFolder
     from bench.run.models import Model
-    from bench.run.plan import PlannedRun
+    from bench.run.plan import PlannedRun, Request
+    from bench.runs import RunsFolder
 
 
 @click.command()
@@ -43,7 +46,7 @@ if TYPE_CHECKING:
 @click.option("--text", default="tokenised", show_default=True, help="Text form: tokenised, raw, tokenised,raw, any.")
 @device_option
 @click.option("--fresh", is_flag=True, help="Do it again, even what is done.")
-@click.option("--offline", is_flag=True, help="Open no connection; what is missing is an error.")
+@offline_option
 @click.option("--allow-pickle", is_flag=True, help="Take models whose weights are a pickle: its tensors are read, nothing else.")
 @click.option("--dry-run", is_flag=True, help="Show what would be done, and what a server would be asked.")
 @click.option(
@@ -70,10 +73,9 @@ def evaluate(
     Example:  bench evaluate sentence-transformers/all-mpnet-base-v2 --suite sts
               bench evaluate A B --name mpnet,e5 --prompt transfer "classify: "
     """
-    from bench.cli.progress import downloads
-    from bench.cli.progress import reporter as make_reporter
-    from bench.cli.run import parse_overrides
-    from bench.cli.run_all import run_all, show_result, tell_missing
+    from bench.base import devices
+    from bench.cli.planning import show_plan
+    from bench.cli.progress import downloads, reporting
     from bench.data.fetching import offline_now
     from bench.data.sets import DataFolder
     from bench.run.executors.build import Options
@@ -93,9 +95,9 @@ def evaluate(
     is_server = [model.startswith(("http://", "https://")) for model in models]
     if not any(is_server) and (server_model or dimensions or key_env):
         raise BenchError("--model, --dimensions and --key-env are for a server, and none is named", "http://HOST:PORT/v1/embeddings")
-    found = [
+    encoders = [
         find_model(
-            one,
+            model,
             runs=store,
             name=titles[i] if titles else "",
             prompt=prefix,
@@ -103,29 +105,17 @@ def evaluate(
             values=parse_overrides(pairs, None),
             server=server if is_server[i] else None,
         )
-        for i, one in enumerate(models)
+        for i, model in enumerate(models)
     ]
-    for given_model in found:
-        check_found(given_model, plugins)
-        if given_model.run is not None and fresh:
-            raise BenchError(f"--fresh: {given_model.given} is a run, which would be trained anew", "leave --fresh out")
-    from bench.base import devices
-
+    for encoder in encoders:
+        check_found(encoder, plugins)
+        if encoder.run is not None and fresh:
+            raise BenchError(f"--fresh: {encoder.given} is a run, which would be trained anew", "leave --fresh out")
     device = devices.choose_device(device)
     shown = downloads(plain or as_json)
     plans = [
-        plan_model(
-            given_model,
-            wanted,
-            forms,
-            data,
-            shown,
-            offline=offline,
-            allow_pickle=allow_pickle,
-            only_look=dry_run,
-            plugins=plugins,
-        )
-        for given_model in found
+        plan_model(encoder, wanted, forms, data, shown, offline=offline, allow_pickle=allow_pickle, only_look=dry_run, plugins=plugins)
+        for encoder in encoders
     ]
     planned = [run for plan in plans for run in plan.runs]
     missing = tell_missing(planned)
@@ -134,15 +124,13 @@ def evaluate(
     for line in costs:
         click.echo(line, err=True)
     if dry_run:
-        from bench.cli.planning import show_plan
-
-        show_plan(planned, [pending_set for plan in plans for pending_set in plan.to_fetch], store, device, as_json)
+        show_plan(planned, [item for plan in plans for item in plan.to_fetch], store, device, as_json)
         raise click.exceptions.Exit(missing)
     records, worst = [], missing
     options = Options(device=device, offline=offline, fresh=fresh)
-    with make_reporter(plain or as_json) as reporter:
-        for one, plan in zip(found, plans, strict=True):
-            made, code = run_all(plan.runs, folder_of(one, store), options, reporter, as_json)
+    with reporting(plain or as_json) as reporter:
+        for encoder, plan in zip(encoders, plans, strict=True):
+            made, code = run_all(plan.runs, folder_of(encoder, store), options, reporter, as_json)
             records += made
             worst = max(worst, code)
     if not as_json and records:
@@ -161,27 +149,27 @@ def check_words(
             "no model was named" if listing is None else "--list-sentences writes sentences and scores no model",
             "bench evaluate MODEL --suite sts; or --list-sentences FILE alone",
         )
-    if titles and (len(titles), len(set(titles))) != (len(models),) * 2:
-        raise BenchError(
-            f"--name {','.join(titles)}: {len(set(titles))} names for {len(models)} models", "one name for each, in their order"
-        )
+    names = len(set(titles))
+    if titles and not len(titles) == names == len(models):
+        raise BenchError(f"--name {','.join(titles)}: {names} names for {len(models)} models", "one name for each, in their order")
     check_named(Request(methods=("",), suites=tuple(suites), text=text))
     check_prompts([name for name, _ in prompts], suites)
 
 
 def check_prompts(names: Sequence[str], suites: Sequence[str]) -> None:
     """Raises UnknownName where a prompt is for a task or suite that is not scored."""
-    from bench.base.errors import UnknownName
     from bench.score.suites import expand_suites, suite
 
     if names:
-        every = [one for name in expand_suites(suites) for one in (name.partition(":")[0], *(task.name for task in suite(name).tasks))]
+        known: list[str] = []
+        for name in expand_suites(suites):
+            known += [name.partition(":")[0], *(task.name for task in suite(name).tasks)]
         for name in names:
-            if name not in every:
-                raise UnknownName("task", name, every, "among what is scored", "bench suites NAME lists its tasks")
+            if name not in known:
+                raise UnknownName("task", name, known, "among what is scored", "bench suites NAME lists its tasks")
 
 
-def check_found(model: Model, plugins: Sequence[Path] = ()) -> None:
+def check_found(model: Model, plugins: Sequence[Path]) -> None:
     """Raises BenchError, before torch is loaded, for a name, a folder or a setting that cannot be."""
     from bench.run.plan import Request, check_request
 
@@ -197,7 +185,7 @@ def check_distinct(planned: Sequence[PlannedRun], models: Sequence[str]) -> None
         raise BenchError(f"two of {', '.join(models)} are the same model ({twice})", "name each model once")
 
 
-def folder_of(model: Model, store: Any) -> Any:
+def folder_of(model: Model, store: RunsFolder) -> RunsFolder:
     """The runs folder in which the model's record stands: a run that was named stays where it is."""
     from bench.runs import RunsFolder
 
@@ -205,8 +193,8 @@ def folder_of(model: Model, store: Any) -> Any:
 
 
 def plan_model(
-    model: Model, suites: Sequence[str], text: str, data: Path | None, report: Report, *, offline: bool, allow_pickle: bool = False,
-    only_look: bool = False, plugins: Sequence[Path] = (),
+    model: Model, suites: Sequence[str], text: str, data: Path | None, report: Report, *, offline: bool, plugins: Sequence[Path],
+    allow_pickle: bool = False, only_look: bool = False,
 ) -> Planned:  # fmt: skip
     """The run of one model on these suites, with what it needs on this machine."""
     from bench.cli.planning import prepared
@@ -222,7 +210,7 @@ def plan_model(
         overrides=model.overrides,
         allow_pickle=allow_pickle,
     )
-    make: Callable[[DataFolder, Callable[[Reference], Reference]], list[PlannedRun]]
+    make: Make
     if model.run is not None:
         make = partial(_of_run, model.run, model.title, plugins, request)
     else:
@@ -232,7 +220,7 @@ def plan_model(
 
 
 def _of_run(
-    folder: Path, title: str, plugins: Sequence[Path], request: Any, data: DataFolder, ready: Callable[[Reference], Reference]
+    folder: Path, title: str, plugins: Sequence[Path], request: Request, data: DataFolder, ready: Callable[[Reference], Reference]
 ) -> list[PlannedRun]:
     from bench.run import plan
     from bench.run.trained_run import backbone_of, find_run
@@ -253,7 +241,7 @@ def write_sentences(file: Path, suites: Sequence[str], text: str, data: DataFold
     from bench.base.files import write_whole
     from bench.run.plan import scored_sentences_of
 
-    found = scored_sentences_of(suites, text, data)
-    lines = "".join(json.dumps({"sentence": sentence}, ensure_ascii=False) + "\n" for sentence in found)
+    sentences = scored_sentences_of(suites, text, data)
+    lines = "".join(json.dumps({"sentence": sentence}, ensure_ascii=False) + "\n" for sentence in sentences)
     write_whole(file, lines.encode("utf-8", "surrogatepass"))
-    return len(found)
+    return len(sentences)

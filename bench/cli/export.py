@@ -1,4 +1,4 @@
-"""``bench export``: a run's model as files that other tools load."""
+"""``bench export`` and ``bench push``: a run's model as files that other tools load, in a folder or on the hub."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bench.cli.options import json_option, json_text, plugin_option, runs_option
+from bench.cli.options import backbone_offline_option, json_option, json_text, plugin_option, runs_option
 
 if TYPE_CHECKING:
     from bench.export import Exported
-
 
 FORMATS = "sentence-transformers, transformers, mteb, onnx"  # as in bench.export, whose import can wait
 
@@ -22,7 +21,7 @@ FORMATS = "sentence-transformers, transformers, mteb, onnx"  # as in bench.expor
 @click.argument("reference", metavar="RUN")
 @click.option("--to", "to", required=True, type=click.Path(path_type=Path), help="A new folder.")
 @click.option("--format", "form", default="sentence-transformers", show_default=True, help=f"{FORMATS}.")
-@click.option("--offline", is_flag=True, help="Open no connection; a backbone that is missing is an error.")
+@backbone_offline_option
 @runs_option
 @plugin_option
 @json_option
@@ -48,22 +47,19 @@ def export(reference: str, to: Path, form: str, offline: bool, runs: Path | None
         click.echo(f"warning: {note}", err=True)
     done = write(run, load_run(run, offline=offline), to, form)
     if as_json:
-        click.echo(json_text(facts(done)))
+        facts = {
+            "run": done.run_id,
+            "to": str(done.folder),
+            "format": done.form,
+            "dimensions": done.dimensions,
+            "difference": done.difference,
+            "module_files": list(done.module_files),
+        }
+        click.echo(json_text(facts))
         return
     for line in words(done):
         click.echo(line, err=True)
     click.echo(to)
-
-
-def facts(done: Exported) -> dict[str, object]:
-    return {
-        "run": done.run_id,
-        "to": str(done.folder),
-        "format": done.form,
-        "dimensions": done.dimensions,
-        "difference": done.difference,
-        "module_files": list(done.module_files),
-    }
 
 
 def words(done: Exported) -> list[str]:

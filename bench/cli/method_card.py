@@ -1,4 +1,4 @@
-"""Lays out ``bench methods NAME`` for a terminal of any width; the facts come from method_facts."""
+"""What is known of one method as data (``bench methods NAME --json``), and laid out for a terminal of any width."""
 
 from __future__ import annotations
 
@@ -6,18 +6,29 @@ import inspect
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from bench.base.errors import UnknownName
 from bench.cli.columns import print_columns, say, title, width
 
 if TYPE_CHECKING:
     from bench.method import Value
     from bench.run.plugins import Plugin
 
-
-ORDER = {"unsupervised": 0, "supervised": 1}
+Facts = Mapping[str, Any]
+KEYS_WIDE = 24  # characters of a value that still fits beside others
+PARTS = {
+    "about": "the paper's idea and equations, in words",
+    "recipes": "variants, recipe keys, recipes, and where values come from",
+    "disagreements": "where paper and code disagree, and what is done here",
+    "numbers": "what the papers print of it",
+}
+"""What there is to know of a method beyond the first screen: an option each."""
+ROWS = 9  # of the recipes on the first screen
+LINES = 7  # of 66 characters, for the recipe keys
 
 
 def show(facts: Facts, backbone: str | None = None, parts: Sequence[str] = ()) -> None:
@@ -28,21 +39,21 @@ def show(facts: Facts, backbone: str | None = None, parts: Sequence[str] = ()) -
     if not parts:
         show_summary(facts)
         return
-    if len(parts) > 1:
-        show_head(facts)
     shown = {"about": _about, "recipes": _all_recipes, "disagreements": _disagreements, "numbers": _references}
-    for i, part in enumerate(parts):
-        if i or len(parts) > 1:
-            click.echo()
+    if len(parts) == 1:
+        shown[parts[0]](facts)
+        return
+    show_head(facts)
+    for part in parts:
+        click.echo()
         shown[part](facts)
 
 
 def _all_recipes(facts: Facts) -> None:
-    before = False
-    if facts["variants"]:
-        title("variants, and what they change (--variant NAME)", blank=before)
+    before = bool(facts["variants"])
+    if before:
+        title("variants, and what they change (--variant NAME)", blank=False)
         print_columns([(name, _changes(changes, facts["keys"])) for name, changes in facts["variants"].items()], indent=2)
-        before = True
     before = _keys(facts["keys"], before) or before
     for setting in dict.fromkeys(recipe["setting"] for recipe in facts["recipes"]):
         _recipes(facts, [r for r in facts["recipes"] if r["setting"] == setting], setting, before)
@@ -52,11 +63,11 @@ def _all_recipes(facts: Facts) -> None:
 
 
 def _disagreements(facts: Facts) -> None:
-    found = facts["disagreements"]
-    title(PARTS["disagreements"] if found else f"{facts['name']}: no disagreement of paper and code is known", blank=False)
-    for one in found:
-        say(one["topic"], indent=2)
-        print_columns([(word, one[field]) for word, field in (("paper", "paper"), ("code", "code"), ("here", "use"))], indent=4)
+    known = facts["disagreements"]
+    title(PARTS["disagreements"] if known else f"{facts['name']}: no disagreement of paper and code is known", blank=False)
+    for disagreement in known:
+        say(disagreement["topic"], indent=2)
+        print_columns([(word, disagreement[key]) for word, key in (("paper", "paper"), ("code", "code"), ("here", "use"))], indent=4)
 
 
 def _about(facts: Facts) -> None:
@@ -89,6 +100,10 @@ def _keys(keys: Facts, blank: bool) -> bool:
     if shared:
         title("and the harness's: " + ", ".join(shared) + " (bench methods --keys says what each means)", blank or bool(own))
     return bool(own or shared)
+
+
+def _told(*parts: str | None) -> str:
+    return "; ".join(part for part in parts if part)
 
 
 def _values(rows: Sequence[tuple[str, str, str]]) -> None:
@@ -139,30 +154,31 @@ def _by_recipe(cells: Sequence[str], recipes: Sequence[Facts]) -> str:
 
 def _notes(recipes: Sequence[Facts], keys: Sequence[str]) -> list[tuple[str, str]]:
     """What other sources say of a value, once for all recipes that share the note."""
-    found: dict[tuple[str, str], list[Facts]] = {}
+    users: dict[tuple[str, str], list[Facts]] = {}
     for recipe in recipes:
         values = {key: recipe["values"][key] for key in keys if key in recipe["own"]}
         noted = {"note": {"note": recipe["note"]}, **values, **recipe["facts"], "paper's Avg.": recipe["expect"] or {}}
         for key, value in noted.items():
             if value.get("note"):
-                found.setdefault((key, value["note"]), []).append(recipe)
-    return [(key, note + _only(who, recipes)) for (key, note), who in found.items()]
+                users.setdefault((key, value["note"]), []).append(recipe)
+    return [(key, note + _only(who, recipes)) for (key, note), who in users.items()]
 
 
 def _sources(recipes: Sequence[Facts]) -> list[str]:
-    found: dict[str, None] = {}
+    sources: dict[str, None] = {}
     for recipe in recipes:
-        values = [recipe["values"][key] for key in recipe["own"]] + [recipe["expect"] or {"source": ""}]
-        for source in [v["source"] for v in values]:
-            if not source.startswith("variant "):
-                found.update(dict.fromkeys(part for part in source.split("; ") if part))
-    return list(found)
+        for value in [*(recipe["values"][key] for key in recipe["own"]), recipe["expect"] or {"source": ""}]:
+            if not value["source"].startswith("variant "):
+                sources |= dict.fromkeys(part for part in value["source"].split("; ") if part)
+    return list(sources)
 
 
 def _only(who: Sequence[Facts], recipes: Sequence[Facts]) -> str:
     """ " (these backbones)", or which it does not hold for where that is shorter; nothing where it holds for all."""
     others = [r for r in recipes if r not in who]
-    return "" if not others else f" (not {named(others)})" if len(others) < len(who) else f" ({named(who)})"
+    if not others:
+        return ""
+    return f" (not {named(others)})" if len(others) < len(who) else f" ({named(who)})"
 
 
 def _heading(recipe: Facts) -> list[str]:
@@ -170,20 +186,19 @@ def _heading(recipe: Facts) -> list[str]:
     return [*recipe["backbone"].split("-"), *([f"+{recipe['variant']}"] if recipe["variant"] else [])]
 
 
-def _grid(headings: Sequence[Sequence[str]], rows: Mapping[str, Sequence[str]], indent: int = 2) -> None:
+def _grid(headings: Sequence[Sequence[str]], rows: Mapping[str, Sequence[str]]) -> None:
     """Cells under headings of several lines; where the columns do not fit side by side, in blocks below each other."""
     if not rows:
         return
     label = max(map(len, rows)) + 2
     widths = [max(*map(len, heading), *(len(cells[i]) for cells in rows.values())) + 2 for i, heading in enumerate(headings)]
-    start = 0
+    start, indent = 0, 2
     while start < len(headings):
         end, used = start + 1, indent + label + widths[start]
         while end < len(headings) and used + widths[end] - 2 <= width():
             used, end = used + widths[end], end + 1
-        lines = max(len(heading) for heading in headings[start:end])
-        drawn = [("", [(list(headings[i]) + [""] * lines)[line] for i in range(start, end)]) for line in range(lines)]
-        drawn += [(key, list(cells[start:end])) for key, cells in rows.items()]
+        drawn: list[tuple[str, Sequence[str]]] = [("", cells) for cells in zip_longest(*headings[start:end], fillvalue="")]
+        drawn += [(key, cells[start:end]) for key, cells in rows.items()]
         for key, cells in drawn:
             padded = "".join(cell.ljust(wide) for cell, wide in zip(cells, widths[start:end], strict=True))
             click.echo((" " * indent + key.ljust(label) + padded).rstrip())
@@ -193,8 +208,6 @@ def _grid(headings: Sequence[Sequence[str]], rows: Mapping[str, Sequence[str]], 
 
 
 def _full_recipes(facts: Facts, backbone: str) -> None:
-    from bench.base.errors import UnknownName
-
     known = list(dict.fromkeys(r["backbone"] for r in facts["recipes"]))
     if backbone not in known:
         raise UnknownName("backbone", backbone, known, f"among the recipes of {facts['name']}")
@@ -222,16 +235,15 @@ def _references(facts: Facts) -> None:
         return
     headline = [r for r in rows if r["task"] == "Avg." and r["metric"] == "spearman"]
     ours = {printed: name for name, printed in facts["printed_variants"].items()}
-    found: dict[tuple[str, ...], dict[str, list[str]]] = {}
-    for r in sorted(headline, key=lambda r: (ORDER.get(r["setting"], 9), r["backbone"], ours.get(r["variant"], r["variant"]))):
+    order = {"unsupervised": 0, "supervised": 1}
+    printed: dict[tuple[str, ...], dict[str, dict[str, None]]] = {}  # cells -> paper -> tables
+    for r in sorted(headline, key=lambda r: (order.get(r["setting"], 9), r["backbone"], ours.get(r["variant"], r["variant"]))):
         score = f"{r['value']:.2f}" + (f" ± {r['std']:.2f}" if r["std"] is not None else "")
         cells = (r["setting"], r["backbone"], ours.get(r["variant"], r["variant"]), score)
-        tables = found.setdefault(cells, {}).setdefault(r["paper"], [])
-        if r["table"] not in tables:
-            tables.append(r["table"])
-    if found:
+        printed.setdefault(cells, {}).setdefault(r["paper"], {})[r["table"]] = None
+    if printed:
         title("what the papers print: Avg. of the seven STS sets, Spearman × 100", blank=False)
-        lines = [[*cells, "; ".join(f"{p} {', '.join(t)}" for p, t in where.items())] for cells, where in found.items()]
+        lines = [[*cells, "; ".join(f"{p} {', '.join(t)}" for p, t in where.items())] for cells, where in printed.items()]
         headings = ["setting", "backbone", "variant", "Avg.", "in table"]
         shown = [i for i in range(5) if any(line[i] for line in lines)]
         for line, above in reversed(list(zip(lines[1:], lines, strict=False))):  # what stands above is not said again
@@ -242,29 +254,10 @@ def _references(facts: Facts) -> None:
     rest = len(rows) - len(headline)
     if rest:
         kinds = ", ".join(dict.fromkeys(r["metric"] for r in rows if r not in headline))
-        title(f"{rest} other printed numbers ({kinds}): bench methods {facts['name']} --json, under references", blank=bool(found))
-
-
-# --- words ---
-
-
-def _told(*parts: str | None) -> str:
-    return "; ".join(part for part in parts if part)
+        title(f"{rest} other printed numbers ({kinds}): bench methods {facts['name']} --json, under references", blank=bool(printed))
 
 
 # --- the first screen of ``bench methods NAME``; what it leaves out, its options say ---
-
-Facts = Mapping[str, Any]
-KEYS_WIDE = 24  # characters of a value that still fits beside others
-PARTS = {
-    "about": "the paper's idea and equations, in words",
-    "recipes": "variants, recipe keys, recipes, and where values come from",
-    "disagreements": "where paper and code disagree, and what is done here",
-    "numbers": "what the papers print of it",
-}
-"""What there is to know of a method beyond the first screen: an option each."""
-ROWS = 9  # of the recipes on the first screen
-LINES = 7  # of 66 characters, for the recipe keys
 
 
 def show_head(facts: Facts) -> None:
@@ -282,9 +275,9 @@ def show_summary(facts: Facts) -> None:
     said = [("--variant", ", ".join(facts["variants"])), ("--set", with_values if len(with_values) <= LINES * 66 else ", ".join(own))]
     if shared := len(keys) - len(own):
         said.append(("", f"{'and ' if own else ''}{shared} key{'s' * (shared > 1)} that other methods share: bench methods --keys"))
-    if any(text for _, text in said):
+    if said := [(option, text) for option, text in said if text]:
         click.echo()
-        print_columns([row for row in said if row[1]])
+        print_columns(said)
     recipes = sorted(facts["recipes"], key=lambda recipe: recipe["backbone"] == "builtin")
     if recipes:
         settings = list(dict.fromkeys(recipe["setting"] for recipe in recipes))
@@ -333,14 +326,18 @@ def shown_value(value: Any) -> str:
     if isinstance(value, float) and 0 < abs(value) < 1e-3:
         digits, exponent = f"{value:e}".split("e")
         return f"{float(digits):g}e{int(exponent)}"
-    return value if isinstance(value, str) and value else "none" if value is None else json.dumps(value, ensure_ascii=False)
+    if value is None:
+        return "none"
+    return value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False)
 
 
 # --- everything that is known of one method, as data: what ``bench methods NAME --json`` prints and the terminal lays out ---
 
 
 def describe(plugin: Plugin) -> dict[str, Any]:
-    """``keys`` are the recipe keys with their defaults; a recipe's ``values`` are all of it, merged, as a run would have it."""
+    """``about``: the class's own words, or else its module's. ``keys`` are the recipe keys with their defaults; a recipe's ``values`` are
+    all of it, merged, as a run would have it."""
+    from bench.references import results
     from bench.run.plan import learns
     from bench.run.recipe_file import read
     from bench.run.recipes import HELP, TRAINING, merge
@@ -349,6 +346,7 @@ def describe(plugin: Plugin) -> dict[str, Any]:
     trained = any(learns(cls, setting) for setting in cls.settings)
     keys = merge(cls, None, "", {}, trained=trained).values_with_source()
     file = read(plugin.folder, plugin.name)
+    printed = file.printed.get("method", plugin.name)
     recipes = []
     for entry in file.recipes:
         merged = merge(cls, entry, entry.variant, {}, trained=learns(cls, entry.setting)).values_with_source()
@@ -372,7 +370,7 @@ def describe(plugin: Plugin) -> dict[str, Any]:
         "settings": list(cls.settings),
         "trains": cls.trains,
         "from": f"{plugin.package} {plugin.version}".strip(),
-        "about": _about_text(plugin),
+        "about": inspect.cleandoc(cls.__dict__.get("__doc__") or plugin.module.__doc__ or ""),
         "variants": {name: {key: _plain(v) for key, v in changes.items()} for name, changes in cls.variants.items()},
         "keys": {
             key: {"default": v.value, "source": v.source, "note": v.note, "help": HELP.get(key), "own": key in cls.defaults}
@@ -381,7 +379,7 @@ def describe(plugin: Plugin) -> dict[str, Any]:
         },
         "recipes": recipes,
         "disagreements": [asdict(d) for d in file.disagreements],
-        "references": [asdict(r) for r in _printed(file.printed.get("method", plugin.name))],
+        "references": [asdict(r) for r in results(printed)] if printed else [],
         "printed_variants": dict(file.printed.get("variants", {})),
     }
 
@@ -390,15 +388,3 @@ def _plain(value: Any | Value) -> Any:
     from bench.method import Value
 
     return value.value if isinstance(value, Value) else value
-
-
-def _about_text(plugin: Plugin) -> str:
-    """The class's own words, or else its module's: the paper and the equations."""
-    own = plugin.cls.__dict__.get("__doc__")
-    return inspect.cleandoc(own or plugin.module.__doc__ or "")
-
-
-def _printed(method: str) -> tuple[Any, ...]:
-    from bench.references import results
-
-    return results(method) if method else ()

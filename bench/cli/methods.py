@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from bench.base.errors import BenchError
-from bench.cli.options import json_option, plugin_option
+from bench.cli.columns import as_findings, end_check, print_columns, show_results
+from bench.cli.options import json_option, known_methods, plugin_option
+from bench.cli.run import parse_overrides
 
 if TYPE_CHECKING:
     from bench.run.plugins import Plugin, Registry
@@ -48,7 +50,6 @@ def methods(
               bench methods --check my_method.py
     """
     from bench.run.plan import check_methods
-    from bench.run.plugins import discover
 
     if keys:
         from bench.cli.method_card import show_shared_keys
@@ -60,13 +61,13 @@ def methods(
         return
     wanted = [part for part, asked in parts.items() if asked or everything]
     if name is None and (wanted or backbone):
-        option = "--all" if everything else f"--{wanted[0]}" if wanted else f"--backbone {backbone}"
+        option = f"--backbone {backbone}"
+        if wanted:
+            option = "--all" if everything else f"--{wanted[0]}"
         raise BenchError(f"{option} is of one method", f"bench methods NAME {option}; bench methods lists them")
     if name is not None:
         check_methods([name], plugins)
-    registry = discover(plugins)
-    for warning in registry.warnings:
-        click.echo(f"warning: {warning}", err=True)
+    registry = known_methods(plugins)
     if name is None:
         _list(registry, as_json)
     else:
@@ -80,7 +81,7 @@ def methods(
 
 
 def _list(registry: Registry, as_json: bool) -> None:
-    found = [registry[name] for name in registry]
+    plugins = [registry[name] for name in registry]
     if as_json:
         rows = [
             {
@@ -90,15 +91,13 @@ def _list(registry: Registry, as_json: bool) -> None:
                 "summary": p.cls.summary,
                 "package": p.package,
             }
-            for p in found
+            for p in plugins
         ]
         click.echo(json.dumps(rows))
         return
-    from bench.cli.columns import print_columns
-
-    for settings in dict.fromkeys(p.cls.settings for p in sorted(found, key=lambda p: p.cls.settings == ("none",))):
+    for settings in dict.fromkeys(p.cls.settings for p in sorted(plugins, key=lambda p: p.cls.settings == ("none",))):
         click.echo("nothing is trained (setting none)" if settings == ("none",) else ", ".join(settings))
-        print_columns([(p.name, p.cls.summary + _variants(p)) for p in found if p.cls.settings == settings], indent=2)
+        print_columns([(p.name, p.cls.summary + _variants(p)) for p in plugins if p.cls.settings == settings], indent=2)
         click.echo()
     click.echo("everything about one: bench methods NAME")
 
@@ -108,8 +107,6 @@ def _variants(plugin: Plugin) -> str:
 
 
 def _check(name: str, pairs: tuple[str, ...], plugins: tuple[Path, ...], as_json: bool) -> None:
-    from bench.cli.columns import as_findings, end_check, show_results
-    from bench.cli.run import parse_overrides
     from bench.run.plan import check_methods
     from bench.run.plugins import discover, from_file
 
@@ -121,11 +118,11 @@ def _check(name: str, pairs: tuple[str, ...], plugins: tuple[Path, ...], as_json
 
     from bench.run.conformance import check
 
-    found = from_file(Path(name)) if name.endswith(".py") else [discover(plugins)[name]]
-    if not found:
+    checked = from_file(Path(name)) if name.endswith(".py") else [discover(plugins)[name]]
+    if not checked:
         raise BenchError(f"--check {name}: it defines a suite and no method", f"bench suites --check {name}")
     failed = 0
-    for plugin in found:
+    for plugin in checked:
         results = check(plugin, overrides)
         failed += sum(not result.passed for result in results)
         if as_json:

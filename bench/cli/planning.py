@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bench.base.errors import DataMissing, FetchFailed
 from bench.cli.columns import print_columns, say
 from bench.cli.progress import duration
-from bench.data.sets import DataFolder, Pending
+from bench.data.sets import DataFolder, Fetcher, Later, Pending, fetched_folder
 from bench.run.corpus_choice import AbsentCorpus
 from bench.run.plan import PlannedRun
 from bench.runs import RunsFolder
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Planned:
+    """The runs of a command, and what is still to be fetched for them."""
+
     runs: tuple[PlannedRun, ...]
     to_fetch: tuple[Pending, ...] = ()  # what is not here; of a plan that may fetch nothing, what keeps it from being run
 
@@ -35,37 +38,17 @@ class Planned:
 Make = Callable[[DataFolder, Callable[["Reference"], "Reference"]], Sequence[PlannedRun]]
 
 
-def planned(
-    request: Request,
-    registry: Registry,
-    data: Path | None,
-    report: Report,
-    *,
-    offline: bool = False,
-    only_look: bool = False,
+def plan_and_fetch(
+    request: Request, registry: Registry, data: Path | None, report: Report, *, offline: bool, only_look: bool = False
 ) -> Planned:
     """The runs of a request, with everything that they need on this machine: see :func:`prepared`."""
     from bench.run import plan
 
-    return prepared(
-        lambda folder, ready: plan.make(request, registry, folder, ready),
-        data,
-        report,
-        offline=offline,
-        only_look=only_look,
-        allow_pickle=request.allow_pickle,
-    )
+    make = partial(plan.make, request, registry)
+    return prepared(make, data, report, offline=offline, only_look=only_look, allow_pickle=request.allow_pickle)
 
 
-def prepared(
-    make: Make,
-    data: Path | None,
-    report: Report,
-    *,
-    offline: bool = False,
-    only_look: bool = False,
-    allow_pickle: bool = False,
-) -> Planned:
+def prepared(make: Make, data: Path | None, report: Report, *, offline: bool, only_look: bool, allow_pickle: bool) -> Planned:
     """The runs that ``make`` plans with a data folder and a way to get backbones, with everything that they need on this machine.
 
     What is missing is planned with first, and nothing of it is asked for: so the user sees names, sizes and licences of all of it
@@ -73,7 +56,6 @@ def prepared(
     BenchError for what cannot be had.
     """
     from bench.backbones import fetch
-    from bench.data.sets import Fetcher, Later, fetched_folder
 
     ready: Callable[[Reference], Reference] = partial(fetch, offline=offline, allow_pickle=allow_pickle, say=report.say)
     if offline and not only_look:
@@ -87,12 +69,10 @@ def prepared(
     return Planned(tuple(make(folder, ready)))
 
 
-def _noted(later: object, reference: Reference) -> Reference:
+def _noted(later: Later, reference: Reference) -> Reference:
     """The reference; where it is not here, it is noted what fetching it would bring."""
     from bench.backbones import hub as models_of_hub
-    from bench.data.sets import Later
 
-    assert isinstance(later, Later)
     if reference.path is None and reference.hub:
         later.note(models_of_hub.pending(reference.source or reference.name, reference.sizes()))
     return reference
@@ -100,63 +80,57 @@ def _noted(later: object, reference: Reference) -> Reference:
 
 def announce(pending: Sequence[Pending], report: Report, into: Path) -> None:
     """The table of what is fetched now. Raises FetchFailed, in place of the table, where there is no network."""
-    from bench.base.errors import FetchFailed
     from bench.data.fetching import check_network
 
     try:
-        check_network(url for pending_set in pending for url in pending_set.urls)
+        check_network(url for item in pending for url in item.urls)
     except FetchFailed as error:
-        raise FetchFailed(
-            f"{error.message}; not on this machine: {', '.join(pending_set.name for pending_set in pending)}", elsewhere(pending)
-        ) from None
-    report.say(f"fetched now, data into {into}:" if any(pending_set.kind != "backbone" for pending_set in pending) else "fetched now:")
+        names = ", ".join(item.name for item in pending)
+        raise FetchFailed(f"{error.message}; not on this machine: {names}", elsewhere(pending)) from None
+    report.say(f"fetched now, data into {into}:" if any(item.kind != "backbone" for item in pending) else "fetched now:")
     for line in table_of(pending):
         report.say(line)
 
 
 def check_nothing_to_fetch(pending: Sequence[Pending]) -> None:
     """Raises DataMissing where a command that may open no connection would have to."""
-    from bench.base.errors import DataMissing
-
     if pending:
-        names = ", ".join(pending_set.name for pending_set in pending)
+        names = ", ".join(item.name for item in pending)
         raise DataMissing(f"{names}: not on this machine, and --offline (or HF_HUB_OFFLINE) forbids fetching", elsewhere(pending))
 
 
 def table_of(pending: Sequence[Pending]) -> list[str]:
     """Names, sizes and licences, one line each; the sum; then terms that are accepted by fetching, and notes, each said once."""
-    sizes = [f"{pending_set.bytes / 1e6:,.1f}" if pending_set.bytes is not None else "?" for pending_set in pending]
-    head = [("", "MB", "licence", "from")]
-    rows = head + [
-        (pending_set.name, size, pending_set.licence, pending_set.where) for pending_set, size in zip(pending, sizes, strict=True)
-    ]
+    rows = [("", "MB", "licence", "from")]
+    rows += [(item.name, "?" if item.bytes is None else f"{item.bytes / 1e6:,.1f}", item.licence, item.where) for item in pending]
     widths = [max(len(row[i]) for row in rows) for i in range(3)]
     lines = [f"  {name:<{widths[0]}}  {size:>{widths[1]}}  {licence:<{widths[2]}}  {where}" for name, size, licence, where in rows]
-    unknown = [pending_set.name for pending_set in pending if pending_set.bytes is None]
-    total = f"  about {sum(pending_set.bytes or 0 for pending_set in pending) / 1e6:,.0f} MB in all"
+    unknown = [item.name for item in pending if item.bytes is None]
+    total = f"  about {sum(item.bytes or 0 for item in pending) / 1e6:,.0f} MB in all"
     lines.append(total + (f", and {', '.join(unknown)}, whose size only the hub knows" if unknown else ""))
     terms: dict[str, list[str]] = {}
+    archives: dict[str, Sequence[str]] = {}
     for item in pending:
         terms.setdefault(item.terms, []).append(item.name)
+        archives |= item.archives
     lines += [f"  terms of {', '.join(names)}, which you accept by fetching: {text}" for text, names in terms.items() if text]
-    named = {pending_set.name for pending_set in pending}
-    for archive, sets in {name: sets for pending_set in pending for name, sets in pending_set.archives.items()}.items():
+    named = {item.name for item in pending}
+    for archive, sets in archives.items():
         if others := [name for name in sets if name not in named]:
             lines.append(f"  {archive} brings {', '.join(others)} along (bench data list NAME: their licences)")
-    return lines + [f"  {note}" for note in dict.fromkeys(note for pending_set in pending for note in pending_set.notes)]
+    return lines + [f"  {note}" for note in dict.fromkeys(note for item in pending for note in item.notes)]
 
 
 def elsewhere(pending: Sequence[Pending]) -> str:
     """How all of it comes to a machine without a network."""
     from bench.backbones.hub import bring_over
 
-    sets = [pending_set.name for pending_set in pending if pending_set.kind != "backbone" and ":" not in pending_set.name]
+    ahead = "where there is a network: "
+    sets = [item.name for item in pending if item.kind != "backbone" and ":" not in item.name]
     parts = [f"bench data fetch {' '.join(sets)} --data DIR, then --data DIR here"] if sets else []
-    parts += [
-        bring_over(pending_set.name).removeprefix("where there is a network: ") for pending_set in pending if pending_set.kind == "backbone"
-    ]
-    parts += [f"the same command (for {pending_set.name}), then copy its cache" for pending_set in pending if ":" in pending_set.name]
-    return "where there is a network: " + "; ".join(parts)
+    parts += [bring_over(item.name).removeprefix(ahead) for item in pending if item.kind == "backbone"]
+    parts += [f"the same command (for {item.name}), then copy its cache" for item in pending if ":" in item.name]
+    return ahead + "; ".join(parts)
 
 
 # --- ``bench run --dry-run``: the runs that a command means, every recipe value with its source, and what they would take ---
@@ -167,11 +141,9 @@ EFFICIENCY = {"fp32": 0.40, "tf32": 0.40, "bf16": 0.22, "fp16": 0.22}
 # Bytes of memory while training all of an encoder. Counted by watching every tensor of a step (tests/training/test_memory_estimate.py):
 # at the end of the forward pass there are no gradients yet, at the end of the backward pass no activations any more.
 VALUE_AND_MOMENTS, GRADIENT = 12, 4  # of a trained parameter, in float32
-KEPT = {
-    4: (46, 8),
-    2: (40, 4),
-}  # of each token, layer and hidden number, by the bytes of a product's numbers: as such, and for each inner one
-ELSEWHERE = {"cpu": 4e8, "cuda": 1e8}  # Python and libraries in a process; a GPU's scratch space
+# Of each token, layer and hidden number, by the bytes of a product's numbers: as such, and for each inner one.
+KEPT = {4: (46, 8), 2: (40, 4)}
+PROCESS = {"cpu": 4e8, "cuda": 1e8}  # Python and libraries in a process; a GPU's scratch space
 
 
 @dataclass(frozen=True)
@@ -199,7 +171,8 @@ def show_plan(planned: Sequence[PlannedRun], pending: Sequence[Pending], store: 
         for note in run.notes:
             say(note, indent=2, hang=2)
         seed = "any seed" if run.seed is None else f"seed {run.seed}"
-        state = "finished already" if _finished(run, store) else "to do"
+        record = store.get(run.run_id, run.fingerprint)
+        state = "finished already" if record is not None and record.status == "finished" else "to do"
         what = f"method {run.method} ({run.plugin.package}), setting {run.setting}, backbone {run.backbone.name}, {seed}: {state}"
         tasks = ", ".join(dict.fromkeys(task.name for task in run.tasks))
         for line in (what, f"corpus {_corpus_words(run)}; precision {run.precision}", f"tasks {tasks} ({run.text} text)"):
@@ -227,11 +200,6 @@ def _rows(run: PlannedRun) -> int | None:
     return run.corpus.known_rows if isinstance(run.corpus, AbsentCorpus) else len(run.corpus)
 
 
-def _finished(run: PlannedRun, store: RunsFolder) -> bool:
-    record = store.get(run.run_id, run.fingerprint)
-    return record is not None and record.status == "finished"
-
-
 def in_words(guess: Estimate) -> str:
     if guess.steps is None:
         return f"{guess.basis}; then encoding and scoring"
@@ -243,14 +211,14 @@ def in_words(guess: Estimate) -> str:
     return f"estimate: {', '.join(parts)} ({guess.basis})"
 
 
-def as_dict(run: PlannedRun, guess: Estimate, pending: Sequence[Pending] = ()) -> dict[str, Any]:
+def as_dict(run: PlannedRun, guess: Estimate, pending: Sequence[Pending]) -> dict[str, Any]:
     """``pending``: what the whole command would fetch."""
     recipe = {key: asdict(value) for key, value in run.recipe.values_with_source().items()}
     return {
         "run_id": None if run.provisional else run.run_id, "fingerprint": None if run.provisional else run.fingerprint, "method": run.method, "variant": run.variant, "setting": run.setting,
         "backbone": run.backbone.name, "seed": run.seed, "corpus": run.corpus.name if run.corpus else None, "notes": list(run.notes),
         "tasks": list(dict.fromkeys(task.name for task in run.tasks)), "text": run.text, "recipe": recipe, "estimate": asdict(guess),
-        "to_fetch": [{key: getattr(pending_set, key) for key in ("name", "kind", "bytes", "licence", "where")} for pending_set in pending],
+        "to_fetch": [{key: getattr(item, key) for key in ("name", "kind", "bytes", "licence", "where")} for item in pending],
     }  # fmt: skip
 
 
@@ -274,15 +242,9 @@ def estimate(run: PlannedRun, earlier: Mapping[tuple[str, str, str], float], dev
         rows = min(rows, round(run.recipe.epochs * corpus_rows)) if corpus_rows else rows
     if speed := earlier.get((run.method, run.setting, run.backbone.name)):
         return Estimate(steps, rows / speed, memory, "time from the speed of an earlier run here")
-    seconds = _seconds(run, rows, device)
-    return Estimate(
-        steps,
-        seconds,
-        memory,
-        "time from arithmetic and this machine's matrix speed"
-        if seconds
-        else "the backbone's sizes are not known yet, so neither are time and memory",
-    )
+    if seconds := _seconds(run, rows, device):
+        return Estimate(steps, seconds, memory, "time from arithmetic and this machine's matrix speed")
+    return Estimate(steps, seconds, memory, "the backbone's sizes are not known yet, so neither are time and memory")
 
 
 def speeds_of_earlier_runs(store: RunsFolder, device: str) -> dict[tuple[str, str, str], float]:
@@ -346,4 +308,4 @@ def _memory(run: PlannedRun, device: str) -> int | None:
     copies = 2 * layers if width == 2 else 0  # autocast's, of the weights
     trained = layers + embeddings
     most = VALUE_AND_MOMENTS * trained + max(activations + copies, GRADIENT * trained)
-    return int(most + ELSEWHERE["cuda" if device.startswith("cuda") else "cpu"])
+    return int(most + PROCESS["cuda" if device.startswith("cuda") else "cpu"])

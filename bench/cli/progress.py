@@ -66,9 +66,8 @@ class PlainReporter:
         if course.in_dev:
             where += f", dev score {course.scores_done + 1}: {course.dev_done}" + (f" of {course.dev_total}" if course.dev_total else "")
         left = course.phase_left()
-        plan = plan_words(course)
-        parts = [where, *numbers(course), *([f"{duration(left)} left"] if left is not None else []), *([plan] if plan else [])]
-        self._say("  ".join(parts))
+        parts = [where, *numbers(course), f"{duration(left)} left" if left is not None else "", plan_words(course)]
+        self._say("  ".join(filter(None, parts)))
 
     def note(self, text: str) -> None:
         self._say(text)
@@ -206,7 +205,8 @@ def bar(share: float, width: int, unicode: bool = True) -> str:
 
 
 @contextmanager
-def reporter(plain: bool) -> Iterator[RunReporter]:
+def reporting(plain: bool) -> Iterator[RunReporter]:
+    """What fits standard error, while it is open."""
     if plain or not sys.stderr.isatty():
         yield PlainReporter()
         return
@@ -327,10 +327,19 @@ class Course:
         each = self.dev_seconds / self.dev_count if self.dev_count else 0.0
         return steps * work.size * self.train_seconds / self.train_size + due * each
 
+    def _whole_training(self, work: Work) -> float | None:
+        if work.steps == 0:
+            return 0.0
+        return None if work.steps is None else self._training(work, work.steps, 0)
+
+    def _usual(self) -> float:
+        """What runs took beside their training, in the mean; 0 before one is done."""
+        return sum(self.others) / len(self.others) if self.others else 0.0
+
     def expected(self, work: Work) -> float | None:
         """Seconds that a run takes which waits; None where no run before it tells."""
-        training = None if work.steps is None else self._training(work, work.steps, 0) if work.steps else 0.0
-        return None if training is None or not self.others else training + sum(self.others) / len(self.others)
+        training = self._whole_training(work)
+        return None if training is None or not self.others else training + self._usual()
 
     def plan_left(self) -> tuple[float, bool] | None:
         """Of all runs, and whether that is all: until a first run is done, nobody knows what scoring takes. None: not known."""
@@ -340,18 +349,16 @@ class Course:
         if self.name == "train":
             here = self.phase_left() if self.total and self.done < self.total else 0.0
         elif self.name in ("", "load", "tokenise") and self.work().steps != 0:
-            steps = self.work().steps
-            here = None if steps is None else self._training(self.work(), steps, 0)
+            here = self._whole_training(self.work())
         elif not self.others:
             here = self.phase_left()
-        left = [here]
-        for work in self.works[self.number :]:
-            left.append(None if work.steps is None else self._training(work, work.steps, 0) if work.steps else 0.0)
-        if any(seconds is None for seconds in left):
+        waiting = self.works[self.number :]
+        left = [here, *map(self._whole_training, waiting)]
+        known = [seconds for seconds in left if seconds is not None]
+        if len(known) < len(left):
             return None
-        usual = sum(self.others) / len(self.others) if self.others else 0.0
-        rest = max(0.0, usual - self.other_seconds) + usual * len(self.works[self.number :])
-        return sum(seconds for seconds in left if seconds is not None) + rest, bool(self.others)
+        usual = self._usual()
+        return sum(known) + max(0.0, usual - self.other_seconds) + usual * len(waiting), bool(self.others)
 
 
 def duration(seconds: float) -> str:
@@ -363,8 +370,6 @@ def duration(seconds: float) -> str:
 
 
 # --- how downloads are shown: a bar per file on a terminal, a plain line every ten seconds elsewhere; all on standard error ---
-
-LINE_EVERY = 10.0  # seconds between two plain lines
 
 
 class PlainDownloads:
@@ -378,7 +383,7 @@ class PlainDownloads:
 
     def advance(self, count: int) -> None:
         self.done += count
-        if time.monotonic() - self.last >= LINE_EVERY:
+        if time.monotonic() - self.last >= EVERY:
             self.last = time.monotonic()
             of = f" of {self.total / 1e6:.1f}" if self.total else ""
             self.say(f"{self.name}: {self.done / 1e6:.1f}{of} MB")

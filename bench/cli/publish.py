@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from bench.cli.options import data_option, json_option, runs_option, suite_file_option
+from bench.base.errors import BenchError
+from bench.cli.options import data_option, json_option, json_text, no_collection, runs_option, suite_file_option, warn
+from bench.cli.verify import as_object
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from bench.publish.build import Outcome
 
@@ -80,15 +84,19 @@ def publish(
               bench publish --sign ~/.ssh/id_ed25519
               bench publish --erratum v1 "the intervals were too short: see v2"
     """
-    _refuse_together(key, signers, check=check, other=erratum is not None or asked["preview"])
+    if key is not None and (check or erratum is not None or asked["preview"]):
+        raise BenchError("--sign goes with none of --check, --preview and --erratum", "bench publish --sign KEY")
+    if signers is not None and not check:
+        raise BenchError("--signers goes with --check", "bench publish --check --signers FILE")
     if erratum is not None:
-        _erratum(out, *erratum, alone=not check and not asked["preview"], as_json=as_json)
+        if check or asked["preview"]:
+            raise BenchError("--erratum goes neither with --check nor with --preview", "one after the other")
+        _erratum(out, *erratum, as_json)
         return
     if check:
         context.exit(_check(out, as_json, signers))
-    from bench.cli.options import no_collection, warn
     from bench.data.sets import DataFolder
-    from bench.publish.build import FORMATS, Asked
+    from bench.publish.build import FORMATS, Asked, sign
     from bench.publish.build import publish as build
 
     chosen = tuple(name for name in FORMATS if name in formats) or FORMATS
@@ -105,26 +113,13 @@ def publish(
         warn(f"and {more} more")
     if outcome.folder is not None and (told := outcome.told_of_here):
         warn(f"the command of {_count(len(told), 'run')} names a folder of this machine; it is published as it was recorded: {told[0]}")
-    signature = None
-    if key is not None:
-        from bench.publish.build import sign
-
-        signature = sign(out, key)
+    signature = None if key is None else sign(out, key)
     if as_json:
-        click.echo(_as_json(outcome))
+        click.echo(json_text(_as_dict(outcome)))
         return
     _show(outcome)
     if signature is not None:
         click.echo(f"{signature.version}: {signature.words()}")
-
-
-def _refuse_together(key: Path | None, signers: Path | None, *, check: bool, other: bool) -> None:
-    from bench.base.errors import BenchError
-
-    if key is not None and (check or other):
-        raise BenchError("--sign goes with none of --check, --preview and --erratum", "bench publish --sign KEY")
-    if signers is not None and not check:
-        raise BenchError("--signers goes with --check", "bench publish --check --signers FILE")
 
 
 def _show(outcome: Outcome) -> None:
@@ -133,11 +128,10 @@ def _show(outcome: Outcome) -> None:
     if outcome.folder is None:
         click.echo(f"nothing is new since {outcome.name}; no version is made (--anyway makes one)")
         return
-    board, methods = outcome.board, len(outcome.board.methods)
+    board = outcome.board
     page = next((path for name in ("index.html", "README.md") if (path := outcome.folder / name).is_file()), outcome.folder)
-    click.echo(
-        f"{outcome.name}: {_count(len(board.runs), 'run')} of {_count(methods, 'method')}, {_count(len(board.tables), 'table')}: {page}"
-    )
+    what = f"{_count(len(board.runs), 'run')} of {_count(len(board.methods), 'method')}, {_count(len(board.tables), 'table')}"
+    click.echo(f"{outcome.name}: {what}: {page}")
     click.echo(visible(board.answer, limit=None))
     if board.changes is not None:
         click.echo(f"since {board.changes.before}:" if board.changes.lines else f"nothing changed since {board.changes.before}")
@@ -149,44 +143,33 @@ def _count(n: int, what: str) -> str:
     return f"{n:,} {what}{'s' * (n != 1)}"
 
 
-def _as_json(outcome: Outcome) -> str:
-    from bench.cli.options import json_text
-
+def _as_dict(outcome: Outcome) -> dict[str, Any]:
     board = outcome.board
-    return json_text(
-        {
-            "version": outcome.name,
-            "new": outcome.folder is not None,
-            "folder": None if outcome.folder is None else str(outcome.folder),
-            "runs": len(board.runs),
-            "methods": list(board.methods),
-            "answer": board.answer,
-            "changes": None if board.changes is None else list(board.changes.lines),
-            "left_out": list(board.left_out),
-            "refused": list(outcome.refused),
-        }
-    )
+    return {
+        "version": outcome.name,
+        "new": outcome.folder is not None,
+        "folder": None if outcome.folder is None else str(outcome.folder),
+        "runs": len(board.runs),
+        "methods": list(board.methods),
+        "answer": board.answer,
+        "changes": None if board.changes is None else list(board.changes.lines),
+        "left_out": list(board.left_out),
+        "refused": list(outcome.refused),
+    }
 
 
-def _erratum(out: Path, version: str, text: str, *, alone: bool, as_json: bool) -> None:
-    from bench.base.errors import BenchError
-    from bench.cli.options import json_text
+def _erratum(out: Path, version: str, text: str, as_json: bool) -> None:
     from bench.publish.build import add_erratum
 
-    if not alone:
-        raise BenchError("--erratum goes neither with --check nor with --preview", "one after the other")
     made = add_erratum(out, version, text)
     if as_json:
         click.echo(json_text({"version": made.version, "date": made.date, "text": made.text}))
     else:
-        click.echo(
-            f"{made.words()}\nshown on {out / 'index.html'}, in the feed, and above the changes of the version that follows {version}"
-        )
+        click.echo(made.words())
+        click.echo(f"shown on {out / 'index.html'}, in the feed, and above the changes of the version that follows {version}")
 
 
 def _check(out: Path, as_json: bool, signers: Path | None) -> int:
-    from bench.cli.options import json_text
-    from bench.cli.verify import as_object
     from bench.compare.formatting import visible
     from bench.publish.check import check
 
@@ -206,23 +189,22 @@ def _check(out: Path, as_json: bool, signers: Path | None) -> int:
     return 1 if any(report.differences for report in reports) else 0
 
 
-class _progress:
+@contextmanager
+def _progress() -> Iterator[Callable[[str, int, int], None]]:
     """On a terminal one line that is written over; elsewhere a plain line where something else begins."""
+    live, last = sys.stderr.isatty(), ""
 
-    def __enter__(self) -> Callable[[str, int, int], None]:
-        import sys
-
-        self.live, self.last = sys.stderr.isatty(), ""
-        return self._report
-
-    def _report(self, what: str, done: int, of: int) -> None:
+    def report(what: str, done: int, of: int) -> None:
+        nonlocal last
         shown = "".join(c for c in what[:60] if c.isprintable())
-        if self.live:
+        if live:
             click.echo(f"\r\x1b[K{shown}" + (f" ({done + 1} of {of})" if of > 1 else "") + " ...", nl=False, err=True)
-        elif (begins := shown.split()[0]) != self.last:
-            self.last = begins
+        elif (begins := shown.split()[0]) != last:
+            last = begins
             click.echo(f"{shown if begins != 'comparing' else 'comparing'} ...", err=True)
 
-    def __exit__(self, *_: object) -> None:
-        if self.live:
+    try:
+        yield report
+    finally:
+        if live:
             click.echo("\r\x1b[K", nl=False, err=True)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import io
-import os
 import re
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from bench.base.errors import BenchError, UnknownName
 from bench.cli.columns import print_columns, say, width
 from bench.cli.options import comma_list, json_option, json_text, runs_option
 
@@ -59,21 +61,22 @@ def import_(places: tuple[Path, ...], model: str | None, out: Path | None, runs:
     \b
     Example:  bench references import results/sentence-transformers__all-MiniLM-L6-v2
     """
-    from bench.base.errors import BenchError
     from bench.base.files import write_or_fail
     from bench.references import imported
     from bench.runs import RunsFolder
     from bench.score.suites.mteb_data import quiet
 
-    file = out if out is not None else RunsFolder(runs).path / FILE
+    file = out or RunsFolder(runs).path / FILE
     before = imported.read_imported(file)
     files = imported.result_files(places)
     with quiet(offline=True):
         read = [imported.read_mteb_file(path, model) for path in files]
-    rows = [result for result in read if isinstance(result, imported.ImportedResult)]
-    for one in read:
-        if isinstance(one, imported.LeftOut):
-            click.echo(f"left out: {one.file}: {one.why}", err=True)
+    rows = []
+    for result in read:
+        if isinstance(result, imported.LeftOut):
+            click.echo(f"left out: {result.file}: {result.why}", err=True)
+        else:
+            rows.append(result)
     if not rows:
         raise BenchError(f"none of {len(files)} files gives a number", "see the lines above")
     kept = imported.merge(before, rows)
@@ -81,7 +84,7 @@ def import_(places: tuple[Path, ...], model: str | None, out: Path | None, runs:
     new = len(kept) - len(before)
     models = len({row.backbone for row in rows})
     click.echo(
-        f"{len(rows)} result{'s' * (len(rows) != 1)} of {models} model{'s' * (models != 1)}, {new} of them new; {len(kept)} in {os.fspath(file)}"
+        f"{len(rows)} result{'s' * (len(rows) != 1)} of {models} model{'s' * (models != 1)}, {new} of them new; {len(kept)} in {file}"
     )
 
 
@@ -115,73 +118,58 @@ def references(
               bench references promcse:1 --setting supervised --backbone roberta-base
               bench references --audit
     """
+    from bench.references.audit import remarks
     from bench.references.rows import split_name
 
     paper, table = split_name(name) if name else (None, None)
-    wanted = {
-        "method": comma_list(method),
-        "backbone": comma_list(backbone),
-        "setting": comma_list(setting),
-        "task": comma_list(task),
-    }
-    found = chosen(paper, table, wanted, own)
+    given = {"method": method, "backbone": backbone, "setting": setting, "task": task}
+    wanted = {key: comma_list(text) for key, text in given.items()}
+    numbers = chosen(paper, table, wanted, own)
     if audit:
-        _audit(found, comma_list(kind), as_json)
+        _audit(numbers, comma_list(kind), as_json)
     elif as_json:
-        _print_json(found)
+        for number in numbers:
+            told = [{"kind": remark.kind, "text": remark.text} for remark in remarks(number)]
+            click.echo(json_text({**asdict(number), "remarks": told}))
     elif name is None and not own and not any(wanted.values()):
         show_overview()
     else:
-        show_tables(found)
+        show_tables(numbers)
 
 
 def chosen(paper: str | None, table: str | None, wanted: dict[str, tuple[str, ...]], own: bool) -> list[ReferenceResult]:
     """The printed numbers that fit; UnknownName, with the nearest, for a name that no number has."""
-    from bench.base.errors import BenchError, UnknownName
     from bench.references import results
     from bench.references.ours import meaning
 
     def names(r: ReferenceResult, key: str) -> set[str]:
         return {str(getattr(r, key))} | ({meaning(r.method, r.variant, r.setting).method} if key == "method" else set())
 
-    found = [r for r in results(paper=paper) if table in (None, r.table)]
+    numbers = [r for r in results(paper=paper) if table in (None, r.table)]
     for key, values in wanted.items():
-        have = {name for r in found for name in names(r, key) if name}
+        have = {name for r in numbers for name in names(r, key) if name}
         for value in values:
             if value not in have:
                 raise UnknownName(key, value, have, "among these printed numbers", "bench references")
-        found = [r for r in found if not values or names(r, key) & set(values)]
-    found = [r for r in found if r.own_result or not own]
-    if not found:
+        numbers = [r for r in numbers if not values or names(r, key) & set(values)]
+    numbers = [r for r in numbers if r.own_result or not own]
+    if not numbers:
         raise BenchError("no printed number fits all of that", "bench references, with fewer conditions")
-    return found
+    return numbers
 
 
-def _print_json(found: Sequence[ReferenceResult]) -> None:
-    from dataclasses import asdict
-
-    from bench.references.audit import remarks
-
-    for r in found:
-        told = [{"kind": remark.kind, "text": remark.text} for remark in remarks(r)]
-        click.echo(json_text({**asdict(r), "remarks": told}))
-
-
-def _audit(found: Sequence[ReferenceResult], kinds: Sequence[str], as_json: bool) -> None:
-    from dataclasses import asdict
-
-    from bench.base.errors import UnknownName
+def _audit(numbers: Sequence[ReferenceResult], kinds: Sequence[str], as_json: bool) -> None:
     from bench.references.audit import KINDS, remarks
 
     for kind in kinds:
         if kind not in KINDS:
             raise UnknownName("kind", kind, KINDS, "of remark")
-    every = dict.fromkeys(remark for r in found for remark in remarks(r) if not kinds or remark.kind in kinds)
+    told = list(dict.fromkeys(remark for r in numbers for remark in remarks(r) if not kinds or remark.kind in kinds))
     if as_json:
-        for remark in every:
+        for remark in told:
             click.echo(json_text(asdict(remark)))
     else:
-        show_audit(list(every), found)
+        show_audit(told, numbers)
 
 
 # --- lays out what papers printed for a terminal of any width: the papers, a table with its footnotes, the audit ---
@@ -201,39 +189,41 @@ def show_overview() -> None:
         say(f"{paper}: {title}", hang=2)
         lines = []
         for table in (t for p, t in tables() if p == paper):
-            found = [r for r in results(paper=paper) if r.table == table]
-            every = rows(found, by_metric=False)
-            copied = sum(not row.first.own_result for row in every)
+            numbers = [r for r in results(paper=paper) if r.table == table]
+            printed = rows(numbers, by_metric=False)
+            copied = sum(not row.first.own_result for row in printed)
             remarks = told(r for r in audit() if (r.paper, r.table) == (paper, table))
-            settings = ", ".join(dict.fromkeys(r.setting for r in found))
-            metrics = ", ".join(dict.fromkeys(r.metric for r in found))
-            lines.append((f"{paper}:{table}", str(len(every)), str(copied), str(remarks), f"{metrics}; {settings}"))
+            settings = ", ".join(dict.fromkeys(r.setting for r in numbers))
+            metrics = ", ".join(dict.fromkeys(r.metric for r in numbers))
+            lines.append((f"{paper}:{table}", str(len(printed)), str(copied), str(remarks), f"{metrics}; {settings}"))
         print_columns(lines, headings=("table", "rows", "copied", "remarks", "what"), indent=2)
         click.echo()
     print_columns([("one of them:", "bench references PAPER:TABLE"), ("what does not fit:", "bench references --audit")])
 
 
-def show_tables(found: Sequence[ReferenceResult]) -> None:
+def show_tables(numbers: Sequence[ReferenceResult]) -> None:
     """Every table that the numbers belong to, with the rows and columns that were chosen."""
     from bench.references import PAPERS
-
-    for i, key in enumerate(dict.fromkeys((r.paper, r.table) for r in found)):
-        if i:
-            click.echo()
-        say(f"table {key[1]} of {PAPERS[key[0]]}", hang=2)
-        _show_table([r for r in found if (r.paper, r.table) == key])
-
-
-def _show_table(found: Sequence[ReferenceResult]) -> None:
     from bench.references.rows import rows
 
-    lines = rows(found, by_metric=False)
-    every = [remark for row in lines for cell in row.cells for remark in _of(cell)]
-    texts = dict.fromkeys(remark.text for remark in sorted(every, key=lambda remark: MARKED.index(remark.kind)))
+    for i, (paper, table) in enumerate(dict.fromkeys((r.paper, r.table) for r in numbers)):
+        if i:
+            click.echo()
+        say(f"table {table} of {PAPERS[paper]}", hang=2)
+        _show_table(rows([r for r in numbers if (r.paper, r.table) == (paper, table)], by_metric=False))
+
+
+def _show_table(lines: Sequence[Row]) -> None:
+    from rich.console import Console
+
+    marked = [remark for row in lines for cell in row.cells for remark in _of(cell)]
+    texts = dict.fromkeys(remark.text for remark in sorted(marked, key=lambda remark: MARKED.index(remark.kind)))
     notes = {text: _letter(i) for i, text in enumerate(texts)}  # what is said -> its letter
     for title, part in _parts(lines):
         click.echo(f"\n{title}")
-        _echo(_drawn(part, notes))
+        drawn = io.StringIO()
+        Console(file=drawn, width=width(), highlight=False, markup=False, emoji=False).print(_drawn(part, notes))
+        click.echo("\n".join(line.rstrip() for line in drawn.getvalue().rstrip("\n").split("\n")))
     if notes:
         click.echo()
     for text, letter in notes.items():
@@ -266,14 +256,10 @@ def _drawn(part: Sequence[Row], notes: dict[str, str]) -> Table:
         grid.add_column(_heading(task), justify="right", no_wrap=True)
     for row in part:
         cells = {cell.task: cell for cell in row.cells}
-        label = row.first.label + _letters([r for cell in row.cells for r in _of(cell) if not r.task], notes)
+        label = row.first.label + _letters([remark for cell in row.cells for remark in _of(cell) if not remark.task], notes)
         shown = [_cell(cells[task], notes) if task in cells else "" for task in tasks]
         grid.add_row(Text(label), *(Text(text) for text in shown))
     return grid
-
-
-def _short(backbone: str) -> str:
-    return backbone.removesuffix("-uncased")
 
 
 def _heading(task: str) -> str:
@@ -294,9 +280,9 @@ def _of(cell: ReferenceResult) -> list[Remark]:
     return [remark for remark in remarks(cell) if remark.kind in MARKED]
 
 
-def _letters(found: Sequence[Remark], notes: dict[str, str]) -> str:
+def _letters(told: Sequence[Remark], notes: dict[str, str]) -> str:
     """ " a,b": the letters of what is said."""
-    marks = [notes[text] for text in dict.fromkeys(remark.text for remark in found)]
+    marks = [notes[text] for text in dict.fromkeys(remark.text for remark in told)]
     return f" {','.join(marks)}" if marks else ""
 
 
@@ -339,16 +325,16 @@ def _copies(lines: Sequence[Row]) -> None:
         if not row.first.own_result:
             labels.setdefault(row.first.source or "elsewhere", {})[row.first.label] = None
     if labels:
-        say("copied from " + "; ".join(f"{source}: {', '.join(found)}" for source, found in labels.items()), hang=2)
+        say("copied from " + "; ".join(f"{source}: {', '.join(copied)}" for source, copied in labels.items()), hang=2)
 
 
-def show_audit(found: Sequence[Remark], among: Sequence[ReferenceResult]) -> None:
+def show_audit(told: Sequence[Remark], among: Sequence[ReferenceResult]) -> None:
     """Kind after kind: how many, and a line for each; cells of one row that say the same stand in one line."""
     from bench.references.audit import KINDS
 
-    say(f"{len(among):,} printed numbers, {len(found):,} remarks: all computed from the numbers and what is recorded of their rows")
+    say(f"{len(among):,} printed numbers, {len(told):,} remarks: all computed from the numbers and what is recorded of their rows")
     for kind, title in KINDS.items():
-        mine = [remark for remark in found if remark.kind == kind]
+        mine = [remark for remark in told if remark.kind == kind]
         if not mine:
             continue
         click.echo()
@@ -358,7 +344,7 @@ def show_audit(found: Sequence[Remark], among: Sequence[ReferenceResult]) -> Non
             continue
         for place, task, text in _lines(mine):
             say(f"{place}{', ' if task else ''}{task}: {text}", indent=2, hang=4)
-    if not found:
+    if not told:
         click.echo("nothing to say of them")
 
 
@@ -366,10 +352,10 @@ def _lines(mine: Sequence[Remark]) -> list[tuple[str, str, str]]:
     """(where, task, text), one for each row: of several cells the average, or the first, speaks for all and says how many."""
     groups: dict[tuple[str, ...], list[Remark]] = {}
     for remark in mine:
-        backbone = _short(remark.backbone)
-        where = f"{remark.paper}:{remark.table} {remark.setting}, {remark.label}" + (
-            f" ({backbone})" if backbone not in remark.label.lower() else ""
-        )
+        backbone = remark.backbone.removesuffix("-uncased")
+        where = f"{remark.paper}:{remark.table} {remark.setting}, {remark.label}"
+        if backbone not in remark.label.lower():
+            where += f" ({backbone})"
         key = (where, remark.kind, remark.text if remark.kind != "differs" else remark.setting + remark.variant + remark.metric)
         groups.setdefault(key, []).append(remark)
     lines = []
@@ -381,22 +367,10 @@ def _lines(mine: Sequence[Remark]) -> list[tuple[str, str, str]]:
 
 
 def _show_copied(mine: Sequence[Remark]) -> None:
-    from collections import Counter
-
     from bench.references.audit import checked_rows
 
     checked = checked_rows()
     counts = Counter(remark.text for remark in mine)
-    lines = [
-        (text, f"{n} row{'s' * (n > 1)}, {checked[text] or 'none'} of them compared with the source's own table")
-        for text, n in counts.most_common()
-    ]
+    compared = "of them compared with the source's own table"
+    lines = [(text, f"{n} row{'s' * (n > 1)}, {checked[text] or 'none'} {compared}") for text, n in counts.most_common()]
     print_columns(lines, indent=2)
-
-
-def _echo(grid: Table) -> None:
-    from rich.console import Console
-
-    drawn = io.StringIO()
-    Console(file=drawn, width=width(), highlight=False, markup=False, emoji=False).print(grid)
-    click.echo("\n".join(line.rstrip() for line in drawn.getvalue().rstrip("\n").split("\n")))

@@ -1,7 +1,8 @@
-"""``bench run`` for other machines: what a worker is told, what is prepared here, and handing it to an engine or to the user."""
+"""Runs on other machines: what ``bench run`` prepares and hands to an engine or to the user; ``bench logs``, ``status`` and ``cancel``."""
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import tempfile
@@ -40,10 +41,12 @@ def settled(device: str, precision: str, gpus: int | None) -> tuple[str, str]:
     kind = "cuda" if gpus else "cpu"
     if kind == "cpu" and precision in ("fp16", "tf32"):
         raise BenchError(f"--precision {precision} needs a GPU", "--gpus 1")
-    found = precision if precision != "auto" else {"cuda": "bf16", "cpu": "fp32"}[kind]
-    chosen = "" if precision != "auto" else f", precision {found}"
+    chosen = ""
+    if precision == "auto":
+        precision = "bf16" if gpus else "fp32"
+        chosen = f", precision {precision}"
     click.echo(f"device {kind}{chosen}: of what is asked ({f'--gpus {gpus}' if gpus else 'no --gpus'}), not of this machine", err=True)
-    return kind, found
+    return kind, precision
 
 
 def check_here(device: str, precision: str) -> None:
@@ -106,18 +109,14 @@ def prepare_corpora(planned: Sequence[PlannedRun], reporter: RunReporter) -> Non
         tokenise(run.corpus, backbone.ids, tokenizer_key(backbone.tokenizer), len(backbone.tokenizer))
 
 
-def steps_of(run: PlannedRun) -> int | None:
-    from bench.training.horizon import total_steps
-
-    if run.corpus is None or run.plugin.cls.fitted == "pass":
-        return None
-    return total_steps(run.recipe, len(run.corpus))
-
-
 def as_queued(run: PlannedRun) -> Queued:
     from bench.run.jobs import Queued, planned_words
+    from bench.training.horizon import total_steps
 
-    return Queued(run.run_id, planned_words(run), steps_of(run))
+    steps = None
+    if run.corpus is not None and run.plugin.cls.fitted != "pass":
+        steps = total_steps(run.recipe, len(run.corpus))
+    return Queued(run.run_id, planned_words(run), steps)
 
 
 def check_visible(store: RunsFolder, data: Path | None, returns: bool) -> None:
@@ -161,9 +160,9 @@ def hand_over(
         places = jobs.ask(known.places)
         queued = [run for run in planned if run.run_id in places]
         if fresh and queued:
+            more = f", and {len(queued) - 1} more" if len(queued) > 1 else ""
             raise BenchError(
-                f"--fresh: {queued[0].run_id} is {places[queued[0].run_id].state}"
-                + (f", and {len(queued) - 1} more" if len(queued) > 1 else ""),
+                f"--fresh: {queued[0].run_id} is {places[queued[0].run_id].state}{more}",
                 f"bench cancel --runs {store.path} --all, then this again",
             )
         records = {run.run_id: store.get(run.run_id, run.fingerprint) for run in planned}
@@ -171,16 +170,17 @@ def hand_over(
         left = {run.run_id for run in (*queued, *done)}
         todo = [run for run in planned if run.run_id not in left]
         parts = [f"{len(done)} finished already" if done else "", f"{len(queued)} queued or running already" if queued else ""]
-        told = "; ".join(part for part in parts if part)
+        told = "; ".join(filter(None, parts))
         if not todo:
             click.echo(f"nothing to submit: {told}", err=True)
             return None, queued
-        here = [] if fresh else [run.run_id for run in todo if (record := records[run.run_id]) is not None and record.status == "finished"]
-        if resources.returns and here:
-            raise BenchError(
-                f"--return: {here[0]} is here and lacks only scores; a node would train it again",
-                "without both options the same command scores it here; --fresh trains it again",
-            )
+        for run in todo:
+            record = records[run.run_id]
+            if resources.returns and not fresh and record is not None and record.status == "finished":
+                raise BenchError(
+                    f"--return: {run.run_id} is here and lacks only scores; a node would train it again",
+                    "without both options the same command scores it here; --fresh trains it again",
+                )
         prepare_corpora(todo, reporter)
         if fresh:
             start_afresh(todo, store, reporter)
@@ -206,28 +206,6 @@ def start_afresh(planned: Sequence[PlannedRun], store: RunsFolder, reporter: Run
                 forget(run, store, reporter)
 
 
-def show_commands(
-    planned: Sequence[PlannedRun], store: RunsFolder, arguments: Sequence[str], resources: Resources, reporter: RunReporter
-) -> None:
-    """One line for ``sh`` a run."""
-    from bench.run import jobs
-
-    prepare_corpora(planned, reporter)
-    batch = jobs.new_batch(jobs.Jobs(store), "commands", [as_queued(run) for run in planned], arguments, resources, 0)
-    for number in range(len(batch.runs)):
-        click.echo(batch.shell_line(number))
-
-
-def show_script(
-    name: str, planned: Sequence[PlannedRun], store: RunsFolder, arguments: Sequence[str], resources: Resources, retries: int
-) -> None:
-    """What ``--dry-run`` prints of an engine."""
-    from bench.run import jobs
-
-    batch = jobs.new_batch(jobs.Jobs(store), name, [as_queued(run) for run in planned], arguments, resources, retries)
-    click.echo(jobs.engine(name).script(batch), nl=False)
-
-
 def run_elsewhere(
     context: click.Context, planned: Sequence[PlannedRun], store: RunsFolder, resources: Resources, *, device: str, precision: str,
     plugins: Sequence[Path], data: Path | None, retries: int, fresh: bool, dry_run: bool, commands: bool, reporter: RunReporter,
@@ -240,21 +218,25 @@ def run_elsewhere(
     if not dry_run:
         plugins = jobs.keep_plugins(plugins, store.path / jobs.FOLDER / "plugins")
     arguments = worker_arguments(context, store, device, precision, resources.gpus, plugins)
+    if commands and dry_run:
+        raise BenchError("--commands runs nothing as it is", "leave --dry-run out")
     if commands:
-        if dry_run:
-            raise BenchError("--commands runs nothing as it is", "leave --dry-run out")
-        show_commands(planned, store, arguments, resources, reporter)
+        prepare_corpora(planned, reporter)
+        batch = jobs.new_batch(jobs.Jobs(store), "commands", [as_queued(run) for run in planned], arguments, resources, 0)
+        for number in range(len(batch.runs)):
+            click.echo(batch.shell_line(number))
         return 0
     if dry_run:
-        show_script(name, planned, store, arguments, resources, retries)
+        batch = jobs.new_batch(jobs.Jobs(store), name, [as_queued(run) for run in planned], arguments, resources, retries)
+        click.echo(jobs.engine(name).script(batch), nl=False)
         return 0
     hand = partial(hand_over, name, store=store, arguments=arguments, resources=resources, retries=retries, reporter=reporter)
+    if getattr(jobs.engine(name), "STAYS", False):
+        return stay(name, planned, store, hand, fresh)
+    hand(planned, fresh=fresh)
     where = "" if str(store.path) == "runs" else f" --runs {shlex.quote(str(store.path))}"
-    if not getattr(jobs.engine(name), "STAYS", False):
-        hand(planned, fresh=fresh)
-        click.echo(f"next: bench status --watch{where}", err=True)
-        return 0
-    return stay(name, planned, store, hand, fresh)
+    click.echo(f"next: bench status --watch{where}", err=True)
+    return 0
 
 
 def stay(
@@ -296,7 +278,7 @@ def stay(
             f"{failed} failed" if failed else "",
             f"{cancelled} cancelled, the same command goes on with them" if cancelled else "",
         ]
-        click.echo(", ".join(part for part in parts if part), err=True)
+        click.echo(", ".join(filter(None, parts)), err=True)
     return 130 if should_stop() or cancelled else int(bool(failed))
 
 
@@ -324,19 +306,17 @@ def take_in(store: RunsFolder, run_id: str, archive: bytes) -> str | None:
 
 def job_here() -> dict[str, Any] | None:
     """The engine, job, node and attempt that this process is the worker of, as its attendant says; None: of nobody."""
-    import json
-
     try:
-        found = json.loads(os.environ.get("BENCH_JOB") or "null")
+        job = json.loads(os.environ.get("BENCH_JOB") or "null")
     except ValueError:
         return None
-    if not isinstance(found, dict):
+    if not isinstance(job, dict):
         return None
-    if (attendant := found.pop("attendant", None)) is not None and "LOCAL_RANK" not in os.environ:
+    if (attendant := job.pop("attendant", None)) is not None and "LOCAL_RANK" not in os.environ:
         from bench.run.executors.worker import end_with
 
         end_with(int(attendant))
-    return found
+    return job
 
 
 # --- ``bench logs``: what the workers of a run said on other machines ---
@@ -384,19 +364,19 @@ def status(runs: Path | None, watch: bool, everything: bool, as_json: bool) -> N
 
     store, before = RunsFolder(runs), ""
     while True:
-        found, silent = look(store)
-        if not found:
+        told, silent = look(store)
+        if not told:
             raise BenchError(
                 f"no run of {store.path} was handed to an engine",
                 "bench run ... --executor slurm, or --runs DIR; bench runs lists all runs",
             )
         if silent:
             warn(f"{silent}; what is queued or running is not known now")
-        text = json_text([asdict(standing) for standing in found]) if as_json else drawn(found, everything)
+        text = json_text([asdict(standing) for standing in told]) if as_json else drawn(told, everything)
         if text != before:
             click.echo(text)
         before = text
-        if not watch or not (silent or any(standing.state in ("queued", "running") for standing in found)):
+        if not watch or not (silent or any(standing.state in ("queued", "running") for standing in told)):
             return
         time.sleep(EVERY)
 
@@ -412,13 +392,13 @@ def look(store: RunsFolder) -> tuple[list[Standing], str | None]:
         return standings(jobs, silent=error.message), error.message
 
 
-def drawn(found: list[Standing], everything: bool) -> str:
+def drawn(told: list[Standing], everything: bool) -> str:
     """One line of counts, then a line a run: what goes on or went wrong first."""
-    counts = Counter(standing.state for standing in found)
+    counts = Counter(standing.state for standing in told)
     lines = [", ".join(f"{counts[state]} {state}" for state in ORDER if counts[state])]
-    wide = min(60, max(len(standing.run_id) for standing in found))
+    wide = min(60, max(len(standing.run_id) for standing in told))
     for state in ORDER:
-        of_state = [standing for standing in found if standing.state == state]
+        of_state = [standing for standing in told if standing.state == state]
         shown = of_state if everything else of_state[:SHOWN]
         lines += [f"  {standing.run_id:<{wide}}  {' '.join(standing.words().split())}" for standing in shown]
         if len(shown) < len(of_state):

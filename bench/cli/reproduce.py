@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+import shlex
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,17 +23,22 @@ from bench.cli.options import (
     json_text,
     plain_option,
     plugin_option,
+    precision_option,
     runs_option,
     save_seconds,
     warn,
 )
+from bench.cli.reproduced import show_left_out, show_results, write_reproduction
+from bench.cli.run import check_budget, parse_overrides, parse_seeds
+from bench.cli.run_all import run_all
+from bench.cli.show import MAIN
 from bench.references.rows import NO, RECIPES, RUNS, SCORES, Part, contents, find_part
 
 if TYPE_CHECKING:
     from bench.data.sets import DataFolder
     from bench.run.executors.build import Options
     from bench.run.plugins import Registry
-    from bench.run.reproduce.execute import Asked, Job
+    from bench.run.reproduce.execute import Asked, Job, Need
     from bench.run.reproduce.wanted import WantedRun
     from bench.runs import RunsFolder
 
@@ -55,13 +62,7 @@ if TYPE_CHECKING:
 @click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="Write a page: the paper's order against ours, and figures.")
 @click.option("--text", default="tokenised", show_default=True, help="Text form of the sets that have several.")
 @device_option
-@click.option(
-    "--precision",
-    type=click.Choice(["auto", "fp32", "tf32", "bf16", "fp16"]),
-    default="auto",
-    show_default=True,
-    help="Of training; scores are always float32. auto: fp16 on an NVIDIA GPU where the authors had it, else as bench run.",
-)
+@precision_option("Of training; scores are always float32. auto: fp16 on an NVIDIA GPU where the authors had it, else as bench run.")
 @click.option(
     "--margin",
     type=click.FloatRange(0, 100, min_open=True),
@@ -93,7 +94,6 @@ def reproduce(
               bench reproduce all --backbone builtin --corpus builtin --budget 300steps
     """
     from bench.base import devices
-    from bench.cli.run import check_budget, parse_overrides, parse_seeds
     from bench.data.sets import DataFolder
     from bench.run.executors.build import Options
     from bench.run.plugins import discover
@@ -116,26 +116,29 @@ def reproduce(
     if [paper_part.how for paper_part in parts] == [RECIPES]:
         show_recipes(parts[0], registry)
         return
-    other_suites = tuple(check_suites(suites))
+    other_suites = check_suites(suites)
     runs_of: dict[Part, tuple[WantedRun, ...]] = {}
-    for one in parts:
+    for paper_part in parts:
         try:
-            runs_of[one] = part(one, registry, words=comma_list(words), backbones=comma_list(backbones))
+            runs_of[paper_part] = part(paper_part, registry, words=comma_list(words), backbones=comma_list(backbones))
         except BenchError as error:
             if name != ALL:
                 raise
             warn(f"left out: {error.message}")  # a table of other backbones
     check_asked(together(list(runs_of.values())), registry, overrides)
-    for one, found in runs_of.items():
-        mine = with_asked(found, registry, overrides)
-        runs_of[one] = tuple(scored_on(run, other_suites) for run in mine) if other_suites else mine
+    for paper_part, wanted in runs_of.items():
+        changed = with_asked(wanted, registry, overrides)
+        runs_of[paper_part] = tuple(scored_on(run, other_suites) for run in changed) if other_suites else changed
     if not runs_of:
         raise BenchError("nothing of this has rows on these backbones", "bench reproduce: lists every table and figure")
     folder, store = DataFolder(data, offline=offline), RunsFolder(runs)
     folder.check_root()
     asked = Asked(seeds=numbers, text=text, corpora=files, precision="fp32")
     listed = jobs(together(list(runs_of.values())), registry, folder, asked)
-    check_corpora(asked.corpora, {job.corpus for job in in_order(listed)})
+    known = {job.corpus for job in in_order(listed) if job.corpus}
+    for corpus in files:
+        if corpus and corpus not in known:
+            raise UnknownName("corpus", corpus, known, "among the recipes of these rows")
     if dry_run:
         show_plan(name, listed, asked, as_json)
         return
@@ -147,12 +150,8 @@ def reproduce(
     options = Options(device=device, offline=offline, save_seconds=save_seconds())
     code = run_jobs(listed, registry, folder, asked, store, options, plain or as_json)
     if as_json or (len(parts) == 1 and parts[0].how == SCORES):
-        from bench.cli.reproduced import show_results
-
         show_results(name, listed, store, asked, as_json, margin)
     if html is not None or name == ALL or parts[0].how == RUNS:
-        from bench.cli.reproduced import write_reproduction
-
         page = html or store.path / f"reproduced-{name.replace(':', '-')}.html"
         write_reproduction(page, name, runs_of, listed, store, asked, folder, other_suites)
         warn(f"page: {page}") if as_json else click.echo(f"page: {page}")
@@ -173,14 +172,14 @@ def asked_parts(name: str, words: str | None) -> list[Part]:
         return [part]
     if words:
         raise BenchError(f"--rows {words}: all is every row of every table", "bench reproduce PAPER:TABLE --rows ...")
-    return [content for content in contents() if content.how in (SCORES, RUNS)]
+    return [part for part in contents() if part.how in (SCORES, RUNS)]
 
 
-def check_suites(text: str | None) -> list[str]:
-    """Raises UnknownName for a suite that there is not."""
+def check_suites(text: str | None) -> tuple[str, ...]:
+    """Their names. Raises UnknownName for a suite that there is not."""
     from bench.score.suites import check_suite, expand_suites, split_names
 
-    names = list(split_names(text)) if text else []
+    names = split_names(text) if text else ()
     for suite in expand_suites(names):
         check_suite(suite)
     return names
@@ -188,16 +187,11 @@ def check_suites(text: str | None) -> list[str]:
 
 def list_parts(as_json: bool) -> None:
     """Every table and figure of the papers: whether it can be done again, and by which command or why not."""
-    from dataclasses import asdict
-
     if as_json:
-        for content in contents():
-            click.echo(json_text({**asdict(content), "again": content.how != NO, "command": content.command or None}))
+        for part in contents():
+            click.echo(json_text({**asdict(part), "again": part.how != NO, "command": part.command or None}))
         return
-    rows = [
-        (content.paper, content.part, content.shows, "no" if content.how == NO else "yes", content.command or content.why)
-        for content in contents()
-    ]
+    rows = [(part.paper, part.part, part.shows, "no" if part.how == NO else "yes", part.command or part.why) for part in contents()]
     print_columns(rows, headings=("paper", "part", "shows", "again", "command, or why not"))
     click.echo()
     say(
@@ -217,21 +211,14 @@ def show_recipes(part: Part, registry: Registry) -> None:
 def parse_corpora(given: Sequence[str]) -> dict[str, str]:
     """``nli=FILE`` as {"nli": FILE}; a FILE alone is that of all recipes: {"": FILE}. Raises BenchError for a name twice."""
     corpora: dict[str, str] = {}
-    for one in given:
-        name, equals, file = one.partition("=")
-        if not equals or "/" in name or Path(one).exists():
-            name, file = "", one
+    for text in given:
+        name, equals, file = text.partition("=")
+        if not equals or "/" in name or Path(text).exists():
+            name, file = "", text
         if name in corpora:
-            raise BenchError(f"--corpus {one}: a second file for {name or 'all recipes'}", "--corpus wiki1m=FILE --corpus nli=FILE")
+            raise BenchError(f"--corpus {text}: a second file for {name or 'all recipes'}", "--corpus wiki1m=FILE --corpus nli=FILE")
         corpora[name] = file
     return corpora
-
-
-def check_corpora(given: Mapping[str, str], known: set[str | None]) -> None:
-    """Raises UnknownName for a file of a corpus that no recipe of the table names."""
-    for name in given:
-        if name and name not in known:
-            raise UnknownName("corpus", name, {one for one in known if one}, "among the recipes of these rows")
 
 
 def run_jobs(
@@ -242,8 +229,7 @@ def run_jobs(
     What cannot be planned is told and left out. Raises the first such error where nothing is left.
     """
     from bench.backbones import fetch
-    from bench.cli.progress import reporter as make_reporter
-    from bench.cli.run_all import run_all
+    from bench.cli.progress import reporting
     from bench.run.reproduce.execute import in_order, plan_job
 
     worst = 0
@@ -263,7 +249,7 @@ def run_jobs(
         if stage and not any(job.planned for job in order):
             first = next(job.error for job in stage if job.error)
             raise BenchError(f"nothing of this can be run here: {first.message}", first.hint)
-        with make_reporter(plain) as reporter:
+        with reporting(plain) as reporter:
             _, code = run_all([run for job in stage for run in job.planned], store, options, reporter, as_json=False, shared=True)
         worst = max(worst, code)
     return worst
@@ -271,14 +257,10 @@ def run_jobs(
 
 # --- the plan; what became of it is told by bench.cli.reproduced ---
 
-MAIN = ("batch_size", "learning_rate", "epochs", "max_steps", "max_seq_length", "temperature")
-"""Recipe values that are shown first; then those of the method's own recipe."""
-
 
 def show_plan(name: str, listed: Sequence[Job], asked: Asked, as_json: bool) -> None:
     """Every run with its rows, recipe, needs, time and command; then what cannot be run, what is missing, and the sum."""
     from bench.board.repeat import seed_words
-    from bench.cli.reproduced import show_left_out
     from bench.run.reproduce.execute import in_order
 
     order = in_order(listed)
@@ -308,9 +290,7 @@ def _show_job(job: Job, i: int, order: Sequence[Job], asked: Asked) -> None:
         lines.append(("note", "the authors trained in fp16 autocast: so does this on an NVIDIA GPU (bench run: --precision fp16)"))
     if job.run.instead_of:
         lines.append(("note", f"{job.run.backbone} stands in for {job.run.instead_of}: not comparable with the print"))
-    lines += [("needs", "; ".join(_need_words(job)))]
-    lines.append(("takes", _hours_words(job)))
-    lines.append(("command", command(job, asked)))
+    lines += [("needs", "; ".join(_need_words(job))), ("takes", _hours_words(job)), ("command", command(job, asked))]
     for label, text in lines:
         say(f"{label:<8} {text}", indent=3, hang=9)
 
@@ -331,6 +311,7 @@ def _printed_rows(job: Job) -> list[str]:
 
 
 def _recipe_words(job: Job) -> str:
+    """The values that every run shows first; then those of the method's own recipe."""
     if job.recipe is None:
         return "none"
     keys = [key for key in MAIN if key in job.recipe] + [key for key in job.set_here if key not in MAIN]
@@ -341,8 +322,8 @@ def _recipe_words(job: Job) -> str:
 def _need_words(job: Job) -> list[str]:
     by_kind: dict[str, list[str]] = {}
     for need in job.needs:
-        mark = "" if need.here else " (to be fetched)" if need.fetched else " (MISSING)"
-        by_kind.setdefault(need.kind, []).append(need.name + mark)
+        absent = " (to be fetched)" if need.fetched else " (MISSING)"
+        by_kind.setdefault(need.kind, []).append(need.name + ("" if need.here else absent))
     return [f"{kind} {', '.join(names)}" for kind, names in by_kind.items()]
 
 
@@ -364,8 +345,6 @@ def _hours(hours: float) -> str:
 
 def command(job: Job, asked: Asked) -> str:
     """The ``bench run`` that does the same, for one who wants only this run."""
-    import shlex
-
     from bench.board.repeat import seed_words
     from bench.run.recipes import one_value
     from bench.run.reproduce.execute import asked_corpus
@@ -382,12 +361,16 @@ def command(job: Job, asked: Asked) -> str:
 
 
 def _show_missing(order: Sequence[Job]) -> None:
-    missing = {(need.kind, need.name): need for job in order for need in job.missing}
+    missing: dict[tuple[str, str], Need] = {}
+    jobs: Counter[tuple[str, str]] = Counter()
+    for job in order:
+        lacking = {(need.kind, need.name): need for need in job.missing}
+        missing |= lacking
+        jobs.update(lacking.keys())
     if missing:
         click.echo("\nnot on this machine")
-        for (kind, name), need in missing.items():
-            n = sum((need.kind, need.name) in {(one.kind, one.name) for one in job.missing} for job in order)
-            say(f"{kind} {name}: {need.what} (needed by {n} of {len(order)} runs)", indent=3, hang=3)
+    for (kind, name), need in missing.items():
+        say(f"{kind} {name}: {need.what} (needed by {jobs[kind, name]} of {len(order)} runs)", indent=3, hang=3)
 
 
 def _show_sum(order: Sequence[Job]) -> None:
@@ -403,8 +386,6 @@ def _show_sum(order: Sequence[Job]) -> None:
 
 
 def _plan_json(job: Job, asked: Asked) -> dict[str, Any]:
-    from dataclasses import asdict
-
     run = job.run
     recipe = {key: asdict(value) for key, value in job.recipe.values_with_source().items()} if job.recipe else None
     return {

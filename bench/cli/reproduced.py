@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from bench.base.errors import BenchError
 from bench.cli.columns import print_columns, say
 from bench.cli.options import json_text
 from bench.references.rows import RUNS, SCORES, Part, figure_runs, printed_points
@@ -29,17 +32,20 @@ def show_results(name: str, listed: Sequence[Job], store: RunsFolder, asked: Ask
     from bench.run.reproduce.verdicts import reproduced
 
     jobs = [job for job in listed if job.run.method]
-    found = list(zip(jobs, reproduced([(job.run, records(job, store)) for job in jobs], asked.text, margin), strict=True))
+    results = list(zip(jobs, reproduced([(job.run, records(job, store)) for job in jobs], asked.text, margin), strict=True))
     if as_json:
-        for job, cells in found:
+        for job, cells in results:
             for cell in cells:
-                click.echo(json_text(_cell_json(cell, job)))
+                click.echo(json_text({**asdict(cell), "run": job.run.name, "left_out": job.error.message if job.error else None}))
         return
-    for job, cells in found:
-        for label in dict.fromkeys((cell.printed.label, cell.printed.own_result) for cell in cells):
-            _show_row(job, [cell for cell in cells if (cell.printed.label, cell.printed.own_result) == label])
+    for job, cells in results:
+        rows: dict[tuple[str, bool], list[Reproduced]] = {}
+        for cell in cells:
+            rows.setdefault((cell.printed.label, cell.printed.own_result), []).append(cell)
+        for row in rows.values():
+            _show_row(job, row)
     show_left_out(listed)
-    _show_counts(name, [cell for _, cells in found for cell in cells], margin)
+    _show_counts(name, [cell for _, cells in results for cell in cells], margin)
     click.echo(f"records: {store.path}")
 
 
@@ -69,19 +75,19 @@ def _show_row(job: Job, cells: Sequence[Reproduced]) -> None:
             indent=2,
             hang=2,
         )
-    for note in dict.fromkeys([*_conditions(job), *_precision_note(job), *(note for cell in cells for note in cell.notes)]):
+    for note in dict.fromkeys([*_conditions(job), *(note for cell in cells for note in cell.notes)]):
         say(f"note: {note}", indent=2, hang=6)
 
 
 def _conditions(job: Job) -> list[str]:
     """Why a run is not comparable with the print."""
     told = [f"{job.run.backbone} stands in for {job.run.instead_of}"] if job.run.instead_of else []
-    return told + ([f"not the recipe: {', '.join(f'{k}={v}' for k, v in job.run.asked.items())}"] if job.run.asked else [])
-
-
-def _precision_note(job: Job) -> list[str]:
+    if job.run.asked:
+        told.append(f"not the recipe: {', '.join(f'{k}={v}' for k, v in job.run.asked.items())}")
     ours = {run.precision for run in job.planned}
-    return [f"trained in {', '.join(sorted(ours))}; the authors in fp16 autocast"] if job.in_fp16 and ours - {"fp16"} else []
+    if job.in_fp16 and ours - {"fp16"}:
+        told.append(f"trained in {', '.join(sorted(ours))}; the authors in fp16 autocast")
+    return told
 
 
 def _printed(cell: Reproduced) -> str:
@@ -92,8 +98,6 @@ def _printed(cell: Reproduced) -> str:
 
 
 def _show_counts(name: str, cells: Sequence[Reproduced], margin: float) -> None:
-    from collections import Counter
-
     from bench.run.reproduce.verdicts import VERDICTS
 
     counts = Counter(cell.verdict for cell in cells)
@@ -104,15 +108,8 @@ def _show_counts(name: str, cells: Sequence[Reproduced], margin: float) -> None:
             say(f"{counts[verdict]:>4} {verdict}: {words}", hang=5)
 
 
-def _cell_json(cell: Reproduced, job: Job) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    return {**asdict(cell), "run": job.run.name, "left_out": job.error.message if job.error else None}
-
-
 def show_left_out(listed: Sequence[Job]) -> None:
-    reasons = _reasons(listed)
-    if reasons:
+    if reasons := _reasons(listed):
         click.echo("\nrows that cannot be run")
         for why, labels in reasons.items():
             say(f"{', '.join(dict.fromkeys(labels))}: {why}", indent=3, hang=3)
@@ -140,23 +137,19 @@ def write_reproduction(
     from bench.show.pages import reproduced as page
 
     jobs = {job.run.identity: job for job in listed}
-    values = _Values(jobs, {row: run for found in runs_of.values() for run in found for row in run.rows}, store, asked, tuple(suites))
+    values = _Values(jobs, {row: run for runs in runs_of.values() for run in runs for row in run.rows}, store, asked, tuple(suites))
     tables = {(part.paper, part.short) for part in runs_of if part.how == SCORES}
-    every = [row for row in rows(results()) if (row.first.paper, row.first.table) in tables and row in values.runs]
-    found = [order for order in orders(every, values, LOWER) if order.compared]
-    figures = [
-        _page_figure(part, [jobs[run.identity] for run in found_runs], store, data)
-        for part, found_runs in runs_of.items()
-        if part.how == RUNS
-    ]
+    printed = [row for row in rows(results()) if (row.first.paper, row.first.table) in tables and row in values.runs]
+    compared = [order for order in orders(printed, values, LOWER) if order.compared]
+    figures = [_page_figure(part, [jobs[run.identity] for run in runs], store, data) for part, runs in runs_of.items() if part.how == RUNS]
     stand_in = _not_the_papers(listed, suites)
     made = page.Reproduction(
         title="The papers, run again" if name == "all" else f"{name}, run again",
-        answer=_answer(found),
+        answer=_answer(compared),
         statement=page.NO_EVIDENCE.format(why=stand_in) if stand_in else "",
         made_of=_made_of(listed, store, asked),
-        summary=tuple(_summary(one) for one in found),
-        orders=tuple(_page_order(one) for one in found),
+        summary=tuple(_summary(order) for order in compared),
+        orders=tuple(_page_order(order) for order in compared),
         figures=tuple(figures),
         left_out=tuple((", ".join(dict.fromkeys(labels)), why) for why, labels in _reasons(listed, errors=True).items()),
     )
@@ -166,18 +159,15 @@ def write_reproduction(
 LOWER = ("alignment", "uniformity")  # metrics of which less is better
 
 
+@dataclass(frozen=True)
 class _Values:
     """Our value of a printed cell, and what it is: of the suites that were asked for instead, the first one's head."""
 
-    def __init__(
-        self,
-        jobs: Mapping[tuple[object, ...], Job],
-        runs: Mapping[Row, WantedRun],
-        store: RunsFolder,
-        asked: Asked,
-        suites: tuple[str, ...],
-    ) -> None:
-        self.jobs, self.runs, self.store, self.asked, self.suites = jobs, runs, store, asked, suites
+    jobs: Mapping[tuple[object, ...], Job]
+    runs: Mapping[Row, WantedRun]
+    store: RunsFolder
+    asked: Asked
+    suites: tuple[str, ...]
 
     def __call__(self, cell: ReferenceResult, row: Row) -> tuple[float | None, str]:
         from statistics import mean
@@ -202,8 +192,8 @@ class _Values:
         return round(mean(values), DECIMALS.get(cell.metric, 2)) + 0.0, run.name
 
     def _instead(self, record: Any) -> Any:
-        found = [score for score in record.scores if score.suite == self.suites[0]]
-        return next((score for score in found if score.task == "Avg."), found[0] if len(found) == 1 else None)
+        scores = [score for score in record.scores if score.suite == self.suites[0]]
+        return next((score for score in scores if score.task == "Avg."), scores[0] if len(scores) == 1 else None)
 
 
 def _not_the_papers(listed: Sequence[Job], suites: Sequence[str]) -> str:
@@ -218,13 +208,13 @@ def _not_the_papers(listed: Sequence[Job], suites: Sequence[str]) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _answer(found: Sequence[Order]) -> str:
-    kept, able = (sum(order.pairs[i] for order in found) for i in (0, 1))
+def _answer(orders: Sequence[Order]) -> str:
+    kept, able = (sum(order.pairs[i] for order in orders) for i in (0, 1))
     if not able:
         return "No table has two rows here that could be compared."
-    tables = len({(order.paper, order.table) for order in found})
-    whole = [order for order in found if order.pairs[1] and order.pairs[0] == order.pairs[1]]
-    of = f"{len(found)} order{'s' * (len(found) != 1)} of {tables} table{'s' * (tables != 1)}"
+    tables = len({(order.paper, order.table) for order in orders})
+    whole = [order for order in orders if order.pairs[1] and order.pairs[0] == order.pairs[1]]
+    of = f"{len(orders)} order{'s' * (len(orders) != 1)} of {tables} table{'s' * (tables != 1)}"
     return (
         f"Of {able:,} pairs of rows {kept:,} ({100 * kept / able:.0f} %) stand here as in the papers; {len(whole)} of {of} are kept whole."
     )
@@ -241,12 +231,8 @@ def _made_of(listed: Sequence[Job], store: RunsFolder, asked: Asked) -> str:
 
 def _summary(order: Order) -> tuple[str, str, str, str]:
     rho, (kept, able) = order.correlation, order.pairs
-    return (
-        _title(order),
-        f"{len(order.compared)} of {len(order.places)}",
-        "" if rho is None else f"{rho:.2f}",
-        f"{kept} of {able}",
-    )
+    compared = f"{len(order.compared)} of {len(order.places)}"
+    return _title(order), compared, "" if rho is None else f"{rho:.2f}", f"{kept} of {able}"
 
 
 def _title(order: Order) -> str:
@@ -273,9 +259,10 @@ def _page_order(order: Order) -> PageOrder:
     )
     rho, (kept, able) = order.correlation, order.pairs
     finding = f"{kept} of {able} pairs of rows stand as in the paper" if able else "no two rows can be told apart on both sides"
-    finding += (
-        f"; rank correlation {rho:.2f}.".replace("-", "\N{MINUS SIGN}") if rho is not None else "; too few rows for a rank correlation."
-    )
+    if rho is None:
+        finding += "; too few rows for a rank correlation."
+    else:
+        finding += f"; rank correlation {rho:.2f}.".replace("-", "\N{MINUS SIGN}")
     return PageOrder(
         title=_title(order),
         anchor=slug(order.paper, order.table, order.setting, order.backbone, order.task, order.metric),
@@ -285,7 +272,6 @@ def _page_order(order: Order) -> PageOrder:
 
 
 def _page_figure(part: Part, jobs: Sequence[Job], store: RunsFolder, data: DataFolder) -> PageFigure:
-    from bench.base.errors import BenchError
     from bench.board.board import PublishedRun
     from bench.board.content import board
     from bench.run.reproduce.execute import records
@@ -295,19 +281,16 @@ def _page_figure(part: Part, jobs: Sequence[Job], store: RunsFolder, data: DataF
     from bench.show.pages.reproduced import PageFigure
 
     spec = next(drawn for drawn in figure_runs() if drawn.part == part)
-    runs = [found for job in jobs for found in records(job, store)]
+    runs_of = [records(job, store) for job in jobs]
+    runs = [run for of_job in runs_of for run in of_job]
     ridges, drawn, why = [], [], ""
     if spec.draws == "cosines":
-        first = [records(job, store)[0] for job in jobs if records(job, store)]
+        first = [of_job[0] for of_job in runs_of if of_job]
         ridges = [(record.method, shown) for record, folder in first if (shown := cosines(record, folder)) is not None]
     elif runs:
         try:
-            made = board(
-                [PublishedRun(record=record, folder=folder) for record, folder in runs],
-                version="reproduced",
-                title=part.name,
-                statistics="no",
-            )
+            published = [PublishedRun(record=record, folder=folder) for record, folder in runs]
+            made = board(published, version="reproduced", title=part.name, statistics="no")
             drawn = [figure for figure in figures(made, pairs(data)) if figure.kind == spec.draws]
         except BenchError as error:
             why = f" ({error.message})"
@@ -339,7 +322,6 @@ def _reasons(listed: Sequence[Job], *, errors: bool = False) -> dict[str, list[s
     """Why rows were not run -> their labels; with ``errors`` those too that could be run and were left out."""
     reasons: dict[str, list[str]] = {}
     for job in listed:
-        why = job.run.why_not or (job.error.message if errors and job.error else "")
-        if why:
+        if why := job.run.why_not or (job.error.message if errors and job.error else ""):
             reasons.setdefault(why, []).extend(job.run.labels or (job.run.name,))
     return reasons

@@ -16,16 +16,23 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench.base.errors import BenchError
+from bench.cli import show_error
 from bench.cli.options import (
+    allow_pickle_option,
     comma_list,
     data_option,
     device_option,
     json_option,
+    known_methods,
+    max_steps_option,
+    offline_option,
     plain_option,
     plugin_option,
+    precision_option,
     runs_option,
     save_seconds,
 )
+from bench.cli.remote import check_here, job_here, run_elsewhere, settled
 from bench.cli.run_all import FOR_EVER, run_all, show_result, tell_missing
 
 if TYPE_CHECKING:
@@ -74,8 +81,12 @@ def rank_process(device: str) -> Iterator[tuple[str, Ranks | None]]:
     except click.exceptions.Exit as end:
         code = end.exit_code
     except BenchError as error:
-        code = _tell(error) if lead or ranks is None or ranks.broken else 0  # else rank 0 tells of it
-        code = LOST if not lead and ranks is not None and ranks.lost else code
+        code = 0  # rank 0 tells of it
+        if lead or ranks is None or ranks.broken:
+            show_error(error, label="error" if lead else f"rank {os.environ['RANK']}")
+            code = error.exit_code
+        if not lead and ranks is not None and ranks.lost:
+            code = LOST
     except KeyboardInterrupt:
         code = 130
     except BaseException:
@@ -90,14 +101,6 @@ def rank_process(device: str) -> Iterator[tuple[str, Ranks | None]]:
             if stream is not None:
                 stream.flush()
         os._exit(code)
-
-
-def _tell(error: BenchError) -> int:
-    from bench.cli import show_error
-
-    rank = int(os.environ["RANK"])
-    show_error(error, label=f"rank {rank}" if rank else "error")
-    return error.exit_code
 
 
 def parse_seeds(text: str) -> tuple[int, ...]:
@@ -124,7 +127,8 @@ def parse_overrides(pairs: Sequence[str], max_steps: int | None, budget: str | N
         key, equals, value = pair.partition("=")
         if not equals or not key:
             raise BenchError(f"--set {pair}: expected KEY=VALUE", "for example --set batch_size=128")
-        overrides[key.strip()] = value if key.strip() in ("prompt", "prompts") else value.strip()  # "query: " ends in a blank
+        key = key.strip()
+        overrides[key] = value if key in ("prompt", "prompts") else value.strip()  # "query: " ends in a blank
     options = {"max_steps": max_steps, "budget": budget}
     return overrides | {key: str(value) for key, value in options.items() if value is not None}
 
@@ -166,7 +170,7 @@ def parse_overrides(pairs: Sequence[str], max_steps: int | None, budget: str | N
     metavar="KEY=VALUE",
     help="Change a recipe value; KEY=A,B,C makes a run for each. May be repeated.",
 )
-@click.option("--max-steps", type=click.IntRange(min=1), help="Optimiser steps at most (recipe key max_steps).")
+@max_steps_option
 @click.option("--budget", help="How long to train, in place of the recipe's epochs: 10m, 2h, 5000steps, 1e6sentences, 3e7tokens, 2gpu-h.")
 @click.option(
     "--chunk",
@@ -181,13 +185,7 @@ def parse_overrides(pairs: Sequence[str], max_steps: int | None, budget: str | N
     help="Text form of the sets that have several: tokenised, raw, tokenised,raw for both, any, other-<hash>.",
 )
 @device_option
-@click.option(
-    "--precision",
-    type=click.Choice(["auto", "fp32", "tf32", "bf16", "fp16"]),
-    default="auto",
-    show_default=True,
-    help="Of training; scores are always float32.",
-)
+@precision_option("Of training; scores are always float32.")
 @click.option(
     "--executor",
     type=click.Choice(["local", "torchrun", "slurm", "ray"]),
@@ -216,8 +214,8 @@ def parse_overrides(pairs: Sequence[str], max_steps: int | None, budget: str | N
 @click.option("--planned", "words", metavar="WORDS", help="What that run's id is of where it was planned; names what differs here.")
 @click.option("--fresh", is_flag=True, help="Do it again, even what is done.")
 @click.option("--wait", is_flag=True, help="If another process works on a run, wait for it.")
-@click.option("--offline", is_flag=True, help="Open no connection; what is missing is an error.")
-@click.option("--allow-pickle", is_flag=True, help="Take backbones whose weights are a pickle: its tensors are read, nothing else.")
+@offline_option
+@allow_pickle_option
 @click.option("--dry-run", is_flag=True, help="Show what would be done, with every recipe value and its source.")
 @data_option
 @runs_option
@@ -239,11 +237,8 @@ def run(
     \b
     Example:  bench run --method simcse --suite sts --data DIR --corpus wiki.txt.xz
     """
-    from bench.cli.planning import check_nothing_to_fetch
-    from bench.cli.planning import planned as plan_and_fetch
-    from bench.cli.progress import downloads
-    from bench.cli.progress import reporter as make_reporter
-    from bench.cli.remote import check_here, job_here, settled
+    from bench.cli.planning import check_nothing_to_fetch, plan_and_fetch, show_plan
+    from bench.cli.progress import downloads, reporting
     from bench.data.fetching import offline_now
     from bench.data.sets import DataFolder
     from bench.run import plan
@@ -251,7 +246,6 @@ def run(
     from bench.run.executors.torchrun import launch
     from bench.run.jobs import ENGINES, Resources, engine
     from bench.run.jobs import only as only_run
-    from bench.run.plugins import discover
     from bench.run.recipes import series
     from bench.runs import RunsFolder
     from bench.score.suites import expand_suites, split_names
@@ -266,14 +260,8 @@ def run(
     plan.check_request(request, plugins)
     DataFolder(data).check_root()  # before anything large is loaded
     elsewhere = commands or executor in ENGINES
-    check_elsewhere(
-        elsewhere,
-        executor,
-        commands,
-        only,
-        gpus,
-        {"--cpus": cpus, "--memory": memory, "--parallel": parallel, "--slurm": slurm or None, "--return": returns or None},
-    )
+    asked = {"--cpus": cpus, "--memory": memory, "--parallel": parallel, "--slurm": slurm or None, "--return": returns or None}
+    check_elsewhere(elsewhere, executor, commands, only, asked)
     resources = Resources(gpus, cpus, memory, parallel, parse_slurm(slurm), returns)
     if elsewhere:
         device, precision = settled(device, precision, gpus)
@@ -284,17 +272,14 @@ def run(
         device, precision, count = settled_here(device, precision, executor, gpus, ranks)
         if only is not None:
             check_here(device, precision)
-    for changed_values in series(overrides):
-        check_budget(changed_values.get("budget"), device)
+    for values in series(overrides):
+        check_budget(values.get("budget"), device)
     request = replace(request, precision=precision, ranks=count)
-    registry = discover(plugins)
-    for warning in registry.warnings:
-        click.echo(f"warning: {warning}", err=True)
+    registry = known_methods(plugins)
     offline = offline or offline_now()
-    shown = downloads(plain or as_json)
-    make = partial(plan_and_fetch, request, registry, data, shown, offline=offline, only_look=dry_run)
-    found = ranks.in_turn(make) if ranks else make()
-    planned = found.runs if only is None else (only_run(found.runs, only, words),)
+    make = partial(plan_and_fetch, request, registry, data, downloads(plain or as_json), offline=offline, only_look=dry_run)
+    whole = ranks.in_turn(make) if ranks else make()
+    planned = whole.runs if only is None else (only_run(whole.runs, only, words),)
     if chunk is not None:
         check_chunks(planned, chunk)
     if count > 1 and not ranks and not dry_run and not elsewhere:
@@ -302,28 +287,25 @@ def run(
     missing = tell_missing(planned)
     store = RunsFolder(runs)
     if elsewhere:
-        from bench.cli.remote import run_elsewhere
-
         if offline and dry_run:
-            check_nothing_to_fetch(found.to_fetch)
-        with make_reporter(True) as reporter:
+            check_nothing_to_fetch(whole.to_fetch)
+        with reporting(True) as reporter:
             code = run_elsewhere(
                 click.get_current_context(), planned, store, resources, device=device, precision=precision, plugins=plugins,
                 data=data, retries=retries, fresh=fresh, dry_run=dry_run, commands=commands, reporter=reporter,
             )  # fmt: skip
         raise click.exceptions.Exit(max(code, missing))
     if dry_run:
-        from bench.cli.planning import show_plan
-
-        show_plan(planned, found.to_fetch, store, device, as_json)
+        show_plan(planned, whole.to_fetch, store, device, as_json)
         if offline:
-            check_nothing_to_fetch(found.to_fetch)
+            check_nothing_to_fetch(whole.to_fetch)
         raise click.exceptions.Exit(missing)
+    wait_seconds = 0.0 if job is None else WORKER_WAITS
     options = Options(
         device=device,
         offline=offline,
         fresh=fresh,
-        wait_seconds=FOR_EVER if wait else WORKER_WAITS if job is not None else 0.0,
+        wait_seconds=FOR_EVER if wait else wait_seconds,
         save_seconds=every,
         chunk=chunk,
         auto_batch=auto_batch,
@@ -334,7 +316,7 @@ def run(
         from bench.run.executors.multi_rank import follow
 
         raise click.exceptions.Exit(follow({run.run_id: (run, store) for run in planned}.__getitem__, options, ranks))
-    with make_reporter(plain or as_json) as reporter:
+    with reporting(plain or as_json) as reporter:
         records, code = run_all(planned, store, options, reporter, as_json)
     if not as_json and records:
         show_result(records, store, expand_suites(request.suites))
@@ -373,7 +355,7 @@ def settled_here(device: str, precision: str, executor: str, gpus: int | None, r
     return device, ranks.first(settle) if ranks else settle(), count  # the ranks of a run agree
 
 
-def check_elsewhere(elsewhere: bool, executor: str, commands: bool, only: str | None, gpus: int | None, asked: dict[str, Any]) -> None:
+def check_elsewhere(elsewhere: bool, executor: str, commands: bool, only: str | None, asked: dict[str, Any]) -> None:
     """Raises BenchError for options that do not go together."""
     if commands and executor not in ("local", "torchrun"):
         raise BenchError(f"--commands with --executor {executor}", "one of them: commands are for what is no such engine")
@@ -424,6 +406,6 @@ def check_chunks(planned: Sequence[PlannedRun], chunk: int) -> None:
     """Raises BenchError where a method that trains cannot take a batch in parts."""
     from bench.training.gradient import check_chunk
 
-    for planned_run in planned:
-        if planned_run.corpus is not None and planned_run.plugin.cls.fitted != "pass":
-            check_chunk(planned_run.plugin.cls, chunk)
+    for run in planned:
+        if run.corpus is not None and run.plugin.cls.fitted != "pass":
+            check_chunk(run.plugin.cls, chunk)

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from bench.base.errors import OutOfMemory, RunFailed, RunLocked
+from bench.cli import show_error
 from bench.cli.options import json_text
+from bench.cli.show import print_section
 
 if TYPE_CHECKING:
     from bench.cli.progress import RunReporter, Work
@@ -23,8 +25,6 @@ FOR_EVER = 1e9  # seconds
 
 def tell_missing(planned: Sequence[PlannedRun]) -> int:
     """One line for every set that is not here, and what gets it; returns the exit code, 1 where there is one."""
-    from bench.cli import show_error
-
     missing = {error.message: error for run in planned for error in run.missing}
     for error in missing.values():
         show_error(error, label="missing")
@@ -41,7 +41,6 @@ def run_all(
     ``shared``: what another process works on is left until the others are done, and then waited for, so that several processes with the
     same runs do each of them once.
     """
-    from bench.cli import show_error
     from bench.run.executors.worker import BUSY
 
     records: list[RunRecord] = []
@@ -67,7 +66,8 @@ def run_all(
                 error.hint = "--wait begins as soon as that one has ended"
             show_error(error)
             if options.ranks and options.ranks.broken:
-                click.echo(f"{len(planned) - i} more runs were not started", err=True) if i < len(planned) else None
+                if i < len(planned):
+                    click.echo(f"{len(planned) - i} more runs were not started", err=True)
                 break
             continue
         records.append(record)
@@ -124,36 +124,25 @@ def execute_fitting(run: PlannedRun, store: RunsFolder, options: Options, report
 def outcome(record: RunRecord, worked: bool) -> str:
     from bench.compare.statistics.table import DECIMALS
 
-    averages = [f"{s.suite} Avg. {s.value:.2f}" for s in record.scores if s.task == "Avg."] or [
-        f"{s.task} {s.value:.{DECIMALS.get(s.metric, 2)}f}" for s in record.scores
-    ]
+    scores = [f"{score.suite} Avg. {score.value:.2f}" for score in record.scores if score.task == "Avg."]
+    scores = scores or [f"{score.task} {score.value:.{DECIMALS.get(score.metric, 2)}f}" for score in record.scores]
     dev = ""
     if record.training and record.training.dev_score is not None:
         dev = f"; {record.training.dev_task} {record.training.dev_score:.2f} at step {record.training.best_step}"
-    return f"{'done' if worked else 'was done already, nothing repeated'}: {', '.join(averages)}{dev}"
+    return f"{'done' if worked else 'was done already, nothing repeated'}: {', '.join(scores)}{dev}"
 
 
 def show_result(records: Sequence[RunRecord], store: RunsFolder, suites: Sequence[str]) -> None:
     """The table of these suites as the papers print it, where the records are, and the next command."""
     from msgspec.structs import replace
 
-    from bench.show.tables import render_terminal
+    from bench.show.tables import render_terminal, report
 
     asked = {name.partition(":")[0] for name in suites}
     render_terminal([replace(record, scores=tuple(score for score in record.scores if score.suite in asked)) for record in records])
     if len(records) == 1:
-        show_shifts(records[0])
+        for section in report.shift_sections(records[0]):  # both text forms side by side, and CxC-STS beside STS-B
+            print_section(section)
     where = store.folder(records[0].run_id) if len(records) == 1 else store.path
     click.echo(f"record{'s' if len(records) > 1 else ''}: {where}")
     click.echo(f"next: bench show {records[-1].run_id}" + (f" --runs {store.path}" if str(store.path) != "runs" else ""))
-
-
-def show_shifts(record: RunRecord) -> None:
-    """Both text forms side by side, and CxC-STS beside STS-B, where the run has them."""
-    from rich.console import Console
-
-    from bench.cli.show import print_section
-    from bench.show.tables import report
-
-    for section in report.shift_sections(record):
-        print_section(section, Console(highlight=False, markup=False, emoji=False))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench.base.errors import UnknownName
+from bench.cli.columns import width
 from bench.cli.options import comma_list, json_option, json_text, runs_option, warn
 from bench.cli.show import NO_RECORD, RUNNING, as_it_stands, show
 
@@ -46,13 +47,14 @@ def runs(
     if name is not None:
         context.invoke(show, reference=name, runs=runs, as_json=as_json)
         return
+    states = (*STATUSES, RUNNING)
     for state in comma_list(status):
-        if state not in (*STATUSES, RUNNING):
-            raise UnknownName("status", state, (*STATUSES, RUNNING))
+        if state not in states:
+            raise UnknownName("status", state, states)
     store = RunsFolder(runs)
     records, damaged = store.records()
     records = [as_it_stands(run, store) for run in (*records, *map(unrecorded, store.without_record()))]
-    wanted = comma_list(status) or (*STATUSES, RUNNING)
+    wanted = comma_list(status) or states
     chosen = [r for r in records if r.status in wanted and (not method or r.method in comma_list(method))]
     chosen.sort(key=lambda record: (record.provenance.created, record.run_id), reverse=True)
     for error in damaged:
@@ -105,8 +107,6 @@ WIDE = 100  # columns of a terminal from which on every status and the time of d
 
 def _print(records: list[RunRecord]) -> None:
     """One line a run, the id whole, so that it can be copied: what is most useful of the rest as far as the terminal is wide."""
-    from bench.cli.columns import width
-
     columns = width()
     wide = columns >= WIDE
     ids = max(len("run"), *(len(record.run_id) for record in records if len(record.run_id) <= LONG_ID), 0)

@@ -6,8 +6,9 @@ import json
 import os
 import sys
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,17 +18,23 @@ import click
 from bench.base.errors import BenchError
 from bench.cli.columns import print_columns, say
 from bench.cli.options import (
+    allow_pickle_option,
     comma_list,
     data_option,
     device_option,
     json_option,
     json_text,
+    known_methods,
+    max_steps_option,
+    offline_option,
     plain_option,
     plugin_option,
+    precision_option,
     runs_option,
     save_seconds,
 )
 from bench.cli.run import check_budget, check_chunks, one_of_several, parse_overrides, parse_seeds, settled_here
+from bench.cli.run_all import work_of
 
 if TYPE_CHECKING:
     from bench.method.ranks import Ranks
@@ -35,8 +42,6 @@ if TYPE_CHECKING:
     from bench.run.search.study import Job, Wanted
     from bench.runs import RunsFolder
     from bench.runs.searches import Study, Trial
-
-EXECUTORS = "trials of one search are shared by every process that is given the same command: start it once for each GPU, or job"
 
 
 @click.command()
@@ -55,7 +60,7 @@ EXECUTORS = "trials of one search are shared by every process that is given the 
     "--budget",
     help="How long every trial trains: 500steps, 1e6sentences, 3e7tokens, 10m, 2gpu-h.  [default: the recipes' epochs]",
 )
-@click.option("--max-steps", type=click.IntRange(min=1), help="Optimiser steps at most (recipe key max_steps).")
+@max_steps_option
 @click.option(
     "--select", help="The dev set: STS-B dev, sts-dev-clean, captions dev.  [default: STS-B dev; captions dev with --suite check]"
 )
@@ -94,13 +99,7 @@ EXECUTORS = "trials of one search are shared by every process that is given the 
 @click.option("--name", help="Of the search, and its folder below the runs.  [default: search- and a hash of what is asked for]")
 @click.option("--chunk", type=click.IntRange(min=1), help="Hold so many rows of a batch in memory at a time.")
 @device_option
-@click.option(
-    "--precision",
-    type=click.Choice(["auto", "fp32", "tf32", "bf16", "fp16"]),
-    default="auto",
-    show_default=True,
-    help="Of training.",
-)
+@precision_option("Of training.")
 @click.option(
     "--executor",
     type=click.Choice(["local", "torchrun"]),
@@ -109,8 +108,8 @@ EXECUTORS = "trials of one search are shared by every process that is given the 
     help="torchrun: several processes share every batch of a trial, one for each GPU.",
 )
 @click.option("--gpus", type=click.IntRange(min=1), help="How many, with --executor torchrun.  [default: all]")
-@click.option("--offline", is_flag=True, help="Open no connection; what is missing is an error.")
-@click.option("--allow-pickle", is_flag=True, help="Take backbones whose weights are a pickle: its tensors are read, nothing else.")
+@offline_option
+@allow_pickle_option
 @click.option("--dry-run", is_flag=True, help="Show the space of each method with the source of each bound, the trials, and the time.")
 @data_option
 @runs_option
@@ -133,16 +132,13 @@ def search(
     Example:  bench search --method simcse,promcse --trials 12 --budget 500steps --select sts-dev-clean
               bench run --recipe runs/search-.../simcse.toml --seeds 1-5
     """
-    from bench.cli.planning import check_nothing_to_fetch
-    from bench.cli.planning import planned as plan_and_fetch
-    from bench.cli.progress import downloads
-    from bench.cli.progress import reporter as make_reporter
+    from bench.cli.planning import check_nothing_to_fetch, plan_and_fetch, table_of
+    from bench.cli.progress import downloads, reporting
     from bench.data.fetching import offline_now
     from bench.data.sets import DataFolder
     from bench.run import plan
     from bench.run.executors.build import Options
     from bench.run.executors.torchrun import launch
-    from bench.run.plugins import discover
     from bench.run.search.space import check_optuna
     from bench.run.search.study import Wanted, check_seeds, definition, jobs_of, open_study, search_name, unequal_budgets
     from bench.runs import RunsFolder
@@ -170,9 +166,9 @@ def search(
         overrides={key: value.replace(",", "\\,") for key, value in overrides.items()},
         allow_pickle=allow_pickle,
     )
-    found_methods = plan.check_methods(request.methods, plugins).methods
+    known = plan.check_methods(request.methods, plugins).methods
     for method in request.methods:
-        if method in found_methods and found_methods[method].settings == ("none",):
+        if method in known and known[method].settings == ("none",):
             raise BenchError(f"{method} cannot be searched: nothing of it is trained, so there is no dev score", "leave it out")
     plan.check_request(request, plugins)
     DataFolder(data).check_root()
@@ -184,54 +180,48 @@ def search(
     device, precision, count = settled_here(device, precision, executor, gpus, ranks)
     check_budget(budget, device)
     request = replace(request, precision=precision, ranks=count)
-    registry = discover(plugins)
-    for warning in registry.warnings:
-        click.echo(f"warning: {warning}", err=True)
+    registry = known_methods(plugins)
     offline = offline or offline_now()
     make = partial(plan_and_fetch, request, registry, data, downloads(plain or as_json), offline=offline, only_look=dry_run)
-    found = ranks.in_turn(make) if ranks else make()
+    planned = ranks.in_turn(make) if ranks else make()
     if chunk is not None:
-        check_chunks(found.runs, chunk)
+        check_chunks(planned.runs, chunk)
     wanted = Wanted(trials=trials, sampler=sampler, pruner=pruner, spaces=given, name=name, suites=tuple(known_suites))
     asked = {"methods": sorted(request.methods), "backbone": backbone, "setting": setting, "variant": variant, "set": overrides, "seeds": request.seeds,
              "corpus": corpus, "sampler": sampler, "pruner": pruner, "spaces": given, "precision": precision}  # fmt: skip
     title = name or search_name(asked)
     folder = store.folder(title)
-    jobs = jobs_of(found.runs, folder, wanted, tuple(overrides))
+    jobs = jobs_of(planned.runs, folder, wanted, tuple(overrides))
     for warning in unequal_budgets(jobs):
         click.echo(f"warning: {warning}", err=True)
     if dry_run:
         show_space(jobs, wanted, title, store, device, as_json)
-        if found.to_fetch:
-            from bench.cli.planning import table_of
-
+        if planned.to_fetch:
             click.echo("not on this machine; without --dry-run this is fetched first", err=as_json)
-            for line in table_of(found.to_fetch):
+            for line in table_of(planned.to_fetch):
                 click.echo(line, err=as_json)
         if offline:
-            check_nothing_to_fetch(found.to_fetch)
+            check_nothing_to_fetch(planned.to_fetch)
         return
     if count > 1 and not ranks:
         raise click.exceptions.Exit(launch(sys.argv[1:], count))
     options = Options(device=device, offline=offline, save_seconds=every, chunk=chunk, ranks=ranks)
-    if ranks and not ranks.lead:
-        from bench.run.search.trials import follow_trials
+    from bench.run.search.trials import WAIT, follow_trials
 
+    if ranks and not ranks.lead:
         raise click.exceptions.Exit(follow_trials(folder, jobs, options, ranks))
     before = read_study(folder)
     study = open_study(folder, definition(jobs, wanted, title, tuple(overrides)))
     click.echo(f"{'goes on with' if before else 'begins'} {folder}: {words(study)}", err=True)
     click.echo(study.overlap, err=True)
-    run_trials(folder, study, jobs, store, make_reporter(plain or as_json), options)
-    from bench.run.search.trials import WAIT
-
+    run_trials(folder, study, jobs, store, reporting(plain or as_json), options)
     with RunsFolder(folder).lock("study", WAIT):  # another process of this search may end, too
-        show_found(folder, study, as_json)
+        show_result(folder, study, as_json)
 
 
 def parse_spaces(pairs: Sequence[str]) -> dict[str, str]:
     """``--space KEY=VALUES`` as a mapping; raises BenchError for what is none."""
-    found = {}
+    spaces = {}
     for pair in pairs:
         key, equals, text = pair.partition("=")
         if not equals or not key or not text.strip():
@@ -239,41 +229,40 @@ def parse_spaces(pairs: Sequence[str]) -> dict[str, str]:
                 f"--space {pair}: it is empty; expected KEY=VALUES",
                 "--space temperature=0.03,0.05,0.1, or --space learning_rate=log:1e-5..1e-3",
             )
-        found[key.strip()] = text.strip()
-    return found
+        spaces[key.strip()] = text.strip()
+    return spaces
 
 
 def words(study: Study) -> str:
     """ "3 methods, 12 trials each and the recipe as it is, seed 901, 200steps each, chosen on STS-B dev" """
     seeds = f"seed{'s' * (len(study.seeds) > 1)} {', '.join(map(str, study.seeds))}"
-    many = f"{len(study.methods)} method{'s' * (len(study.methods) > 1)}, {study.trials} trial{'s' * (study.trials > 1)} each and the recipe as it is"
+    methods = f"{len(study.methods)} method{'s' * (len(study.methods) > 1)}"
+    trials = f"{study.trials} trial{'s' * (study.trials > 1)} each and the recipe as it is"
     budget = study.budget or "as long as its recipe says"
-    return f"{many}; {study.sampler}, {seeds}, trained {budget}, chosen on {study.select_on}"
+    return f"{methods}, {trials}; {study.sampler}, {seeds}, trained {budget}, chosen on {study.select_on}"
 
 
 def run_trials(folder: Path, study: Study, jobs: Mapping[str, Job], store: RunsFolder, shown: Any, options: Options) -> None:
     """All trials that nobody has done, one after the other; says how many other processes have, and what the search itself took."""
-    from bench.cli.run_all import work_of
     from bench.run.search.trials import Worker, work
 
     worker = Worker(folder, study, jobs, options)
-    order, taken, began = worker.trials(), [0], time.perf_counter()
+    order, taken, began = worker.trials(), 0, time.perf_counter()
     with shown as reporter:
         reporter.plan([work_of(jobs[method].runs[0], store, False) for method, _ in order])
 
         def start(trial: Trial) -> None:
-            taken[0] += 1
+            nonlocal taken
+            taken += 1
             reporter.start(f"{trial.method} {label(trial)}", order.index((trial.method, trial.number)) + 1)
             reporter.note(values_words(trial))
 
         work(worker, reporter, start, lambda trial: reporter.done(outcome(trial, study)))
     whole = time.perf_counter() - began
-    if taken[0]:
-        share = 100 * (whole - worker.inside) / whole
-        click.echo(
-            f"{taken[0]} trials here in {worker.inside:,.1f} s; the search itself took {whole - worker.inside:.2f} s, {share:.2f} % of the time",
-            err=True,
-        )
+    if taken:
+        itself = whole - worker.inside
+        share = f"{itself:.2f} s, {100 * itself / whole:.2f} % of the time"
+        click.echo(f"{taken} trials here in {worker.inside:,.1f} s; the search itself took {share}", err=True)
     if worker.busy:
         click.echo(f"{worker.busy} trials are with other processes; the same command shows the whole when they are done", err=True)
 
@@ -298,8 +287,6 @@ def outcome(trial: Trial, study: Study) -> str:
 
 def show_space(jobs: Mapping[str, Job], wanted: Wanted, title: str, store: RunsFolder, device: str, as_json: bool) -> None:
     """What would be searched: each dimension with the source of its bounds, and what the trials would take."""
-    from dataclasses import asdict
-
     from bench.cli.planning import estimate, speeds_of_earlier_runs
     from bench.cli.progress import duration
     from bench.run.search.space import short
@@ -330,10 +317,11 @@ def show_space(jobs: Mapping[str, Job], wanted: Wanted, title: str, store: RunsF
     say(f"{title}: {words(study)}")
     say(study.overlap)
     if total:
-        say(f"about {duration(total)} for all methods in one process; {EXECUTORS}")
+        shared = "trials of one search are shared by every process that is given the same command: start it once for each GPU, or job"
+        say(f"about {duration(total)} for all methods in one process; {shared}")
 
 
-def show_found(folder: Path, study: Study, as_json: bool) -> None:
+def show_result(folder: Path, study: Study, as_json: bool) -> None:
     """The table of what was found so far, recipe files and figures; and the next command."""
     from bench.run.search.study import search_facts, write_recipe
     from bench.runs.searches import FAILED, FINISHED, PRUNED, RECIPE, RUNNING, best_trial, read_trials
@@ -347,43 +335,32 @@ def show_found(folder: Path, study: Study, as_json: bool) -> None:
     from bench.compare.statistics.expected_best import expected_best
     from bench.show.figures.search import sensitivity_rows, write_figures
 
+    def score(trial: Trial | None) -> str:
+        return "" if trial is None or trial.score is None else f"{trial.score:.2f}"
+
     rows = []
     for method, own in trials.items():
         best, recipe = best_trial(own), next((trial for trial in own if trial.number == RECIPE), None)
         counted = [trial for trial in own if trial.number != RECIPE]
-        ended = {state: sum(trial.state == state for trial in counted) for state in (FINISHED, FAILED, PRUNED, RUNNING)}
+        states = Counter(trial.state for trial in counted)
         curve = expected_best([trial.score for trial in counted if trial.state != RUNNING])
-        score = "" if recipe is None or recipe.score is None else f"{recipe.score:.2f}"
-        rows.append(
-            (
-                method,
-                score,
-                "" if best is None else f"{best.score:.2f}",
-                "" if len(curve) < 2 else " ".join(f"{curve[n - 1]:.2f}" for n in sorted({1, max(1, len(curve) // 2), len(curve)})),
-                f"{ended[FINISHED]} + {ended[FAILED]} failed + {ended[PRUNED]} pruned"
-                + (f" + {ended[RUNNING]} running" if ended[RUNNING] else ""),
-                "" if best is None else values_words(best),
-            )
-        )
+        points = sorted({1, max(1, len(curve) // 2), len(curve)}) if len(curve) > 1 else []
+        expected = " ".join(f"{curve[n - 1]:.2f}" for n in points)
+        ended = f"{states[FINISHED]} + {states[FAILED]} failed + {states[PRUNED]} pruned"
+        ended += f" + {states[RUNNING]} running" if states[RUNNING] else ""
+        rows.append((method, score(recipe), score(best), expected, ended, "" if best is None else values_words(best)))
     half = max(1, study.trials // 2)
     print_columns(rows, headings=("method", "recipe", "best", f"expected of 1, {half}, {study.trials}", "trials", "values of the best"))
     say(f"{study.select_on}, mean over the seeds of the search; a best of several is higher than the same values score on new seeds")
     if len(study.seeds) == 1:
         say("one seed: the values may suit this seed alone; --seeds 901-903 chooses by the mean of three, at three times the cost")
     click.echo()
-    moved = [
-        (method, key, f"{apart:.2f}", means) for method, own in trials.items() for key, apart, means in sensitivity_rows(study, method, own)
-    ]
+    moved = []
+    for method, own in trials.items():
+        moved += [(method, key, f"{apart:.2f}", means) for key, apart, means in sensitivity_rows(study, method, own)]
     if moved:
-        print_columns(
-            moved,
-            headings=(
-                "method",
-                "value",
-                "moves by",
-                "mean dev score of each value, or of thirds of the range; the others differ, too",
-            ),
-        )
+        what = "mean dev score of each value, or of thirds of the range; the others differ, too"
+        print_columns(moved, headings=("method", "value", "moves by", what))
         click.echo()
     for line in write_figures(folder, study, trials):
         say(line)

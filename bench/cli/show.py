@@ -9,20 +9,16 @@ from typing import TYPE_CHECKING
 import click
 from msgspec.structs import replace
 
-from bench.cli.columns import print_columns, print_command, title, visible_indent
+from bench.base.errors import BenchError
+from bench.cli.columns import plain_console, print_columns, print_command, title, visible_indent
 from bench.cli.options import json_option, json_text, runs_option
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from bench.runs import RunRecord, RunsFolder
     from bench.show.tables.report import Section
 
-
 NO_RECORD = "ended before its record was written; its command goes on from the last state"
 RUNNING = "running"  # as a list says it; a record is never of a run that is not at its end
-
-
 PARTS = {
     "scores": "all numbers of each task and of its sub-datasets",
     "recipe": "every recipe value with its source",
@@ -50,7 +46,6 @@ def show(reference: str, everything: bool, runs: Path | None, as_json: bool, **p
 
     RUN is an id, its beginning, or a path.   Example: bench show simcse-builtin-s42
     """
-    from bench.base.errors import BenchError
     from bench.runs import RunsFolder
     from bench.runs.store import read_record
 
@@ -63,19 +58,17 @@ def show(reference: str, everything: bool, runs: Path | None, as_json: bool, **p
     if as_json:
         click.echo(json_text(record.to_json(), indent=1))
         return
-    from rich.console import Console
-
-    console = Console(highlight=False, markup=False, emoji=False)
     wanted = [part for part in PARTS if everything or parts.get(part)]
     end = here.ended(record.run_id)
-    print_head(record, console, end.hint if end else "")
+    print_head(record, end.hint if end else "")
     if not wanted:
         print_summary(record, file.parent, "" if runs is None else f" --runs {shlex.quote(str(runs))}")
-    found = sections(record, file.parent) if wanted else {}
+        return
+    there = sections(record, file.parent)
     for part in wanted:
-        for section in found[part]:
-            print_section(section, console)
-        if not found[part]:
+        for section in there[part]:
+            print_section(section)
+        if not there[part]:
             title(f"no {part} {'are' if part == 'scores' else 'is'} recorded")
 
 
@@ -88,12 +81,14 @@ def as_it_stands(record: RunRecord, store: RunsFolder) -> RunRecord:
     return record
 
 
-def print_head(record: RunRecord, console: Console, hint: str = "") -> None:
-    """Which run it is and how it ended."""
+def print_head(record: RunRecord, hint: str) -> None:
+    """Which run it is and how it ended; ``hint``: what to try."""
     from rich.text import Text
 
     from bench.compare.formatting import visible
     from bench.show.tables import report
+
+    console = plain_console()
 
     def text(words: str) -> Text:
         return Text(visible(words, console.encoding))
@@ -112,22 +107,20 @@ def print_summary(record: RunRecord, folder: Path, runs: str) -> None:
 
     click.echo()
     print_columns([(f"{name} ", value, ", ".join(tasks)) for name, value, tasks in report.suites(record)])
-    chosen = {
-        key: recipe_value
+    values = [
+        f"{key} {report.plain_value(recipe_value.value)}"
         for key, recipe_value in record.recipe.items()
         if recipe_value.value is not None and (key in MAIN or recipe_value.source.startswith("--"))
-    }
-    values = [f"{key} {report.plain_value(recipe_value.value)}" for key, recipe_value in chosen.items()]
-    rest = len(record.recipe) - len(chosen)
+    ]
+    rest = len(record.recipe) - len(values)
     facts = [
         ("model", report.model(record)),
         ("recipe", ", ".join([*values, *([f"{rest} more: --recipe"] if rest else [])])),
         *report.training(record, folder).rows,
     ]
-    costs = {name: value for name, value in report.cost(record).rows if name in COSTS}
-    facts.append(("cost", ", ".join(f"{name} {value}" for name, value in costs.items())))
-    if found := report.overlap_section(record).rows:
-        facts.append(("overlap", f"{len([row for row in found if row[1]])} tasks have sentences in the corpus"))
+    facts.append(("cost", ", ".join(f"{name} {value}" for name, value in report.cost(record).rows if name in COSTS)))
+    if rows := report.overlap_section(record).rows:
+        facts.append(("overlap", f"{sum(bool(row[1]) for row in rows)} tasks have sentences in the corpus"))
     facts.append(("folder", str(folder)))
     click.echo()
     print_columns([fact for fact in facts if fact[1]])
@@ -143,22 +136,23 @@ def sections(record: RunRecord, folder: Path) -> dict[str, list[Section]]:
     """Of each of PARTS what there is to say."""
     from bench.show.tables import report
 
-    of = {
+    parts = {
         "scores": [*report.score_sections(record), *report.shift_sections(record)],
         "recipe": [report.recipe(record)],
         "overlap": [report.overlap_section(record)],
         "provenance": [report.cost(record), report.provenance(record), report.files(folder)],
     }
-    return {part: [section for section in found if section.rows] for part, found in of.items()}
+    return {part: [section for section in said if section.rows] for part, said in parts.items()}
 
 
-def print_section(section: Section, console: Console) -> None:
+def print_section(section: Section) -> None:
     """Its title, and its rows below it."""
     from rich.table import Table
     from rich.text import Text
 
     from bench.compare.formatting import visible
 
+    console = plain_console()
     console.print(Text.assemble("\n", (visible(section.title, console.encoding), "bold")))
     grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=bool(section.heading), header_style="dim")
     for i, heading in enumerate(section.heading or section.rows[0]):

@@ -13,9 +13,10 @@ from statistics import median
 from time import perf_counter
 
 import click
+from msgspec.structs import asdict, replace
 
 from bench.base import devices
-from bench.cli.options import device_option, json_option, json_text, plugin_option, runs_option, warn
+from bench.cli.options import backbone_offline_option, device_option, json_option, json_text, plugin_option, runs_option, warn
 from bench.runs import RunsFolder
 from bench.runs.record import EncodingCost
 
@@ -23,7 +24,7 @@ from bench.runs.record import EncodingCost
 @click.command()
 @click.argument("references", metavar="RUN...", nargs=-1, required=True)
 @device_option
-@click.option("--offline", is_flag=True, help="Open no connection; a backbone that is missing is an error.")
+@backbone_offline_option
 @runs_option
 @plugin_option
 @json_option
@@ -37,11 +38,7 @@ def speed(references: tuple[str, ...], device: str, offline: bool, runs: Path | 
     \b
     Example:  bench speed simcse-builtin promcse-builtin
     """
-    from msgspec.structs import asdict, replace
-
-    from bench.base import devices
     from bench.run.trained_run import find_run
-    from bench.runs import RunsFolder
 
     store = RunsFolder(runs)
     files = list(dict.fromkeys(file for reference in references for file in store.record_files(reference)))
@@ -51,24 +48,21 @@ def speed(references: tuple[str, ...], device: str, offline: bool, runs: Path | 
     if (load := os.getloadavg()[0]) > (cores := os.cpu_count() or 1) / 2:
         warn(f"the machine is busy (load {load:.1f} on {cores} cores): measure again when it is not")
     width = max(len(file.parent.name) for file in files)
-    condition = ""
     for file in files:
         run_id, own = file.parent.name, RunsFolder(file.parent.absolute().parent)
-        found = measure(str(file.parent.absolute()), store, plugins, device, offline=offline)
+        cost = measure(str(file.parent.absolute()), store, plugins, device, offline=offline)
         with own.lock(run_id):
             record = own.read(run_id)
-            own.write(replace(record, cost=replace(record.cost, encoding=found)))
-        condition = found.condition
+            own.write(replace(record, cost=replace(record.cost, encoding=cost)))
         if as_json:
-            click.echo(json_text({"run": run_id, **asdict(found)}))
+            click.echo(json_text({"run": run_id, **asdict(cost)}))
         else:
-            click.echo(f"{run_id:{width}}  {found.sentences_per_second:8,.0f} sentences/s  {found.memory_bytes / 1e6:7,.0f} MB")
+            click.echo(f"{run_id:{width}}  {cost.sentences_per_second:8,.0f} sentences/s  {cost.memory_bytes / 1e6:7,.0f} MB")
     if not as_json:
-        click.echo(f"measured on {condition}", err=True)
+        click.echo(f"measured on {cost.condition}", err=True)
 
 
 # --- what encoding takes: every run encodes the same sentences, in a process of its own, under a condition that is recorded ---
-
 
 SENTENCES, PASSES, PATIENCE = 1000, 5, 60.0
 """What is encoded, and how often: at most so many times, and no further time once so many seconds are spent."""

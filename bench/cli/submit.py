@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench.base.errors import BenchError
-from bench.cli.options import comma_list, data_option, json_option, runs_option
+from bench.cli.options import comma_list, data_option, json_option, runs_option, warn
 
 if TYPE_CHECKING:
     from bench.verify.submit import Packed, SubmittedRun
@@ -52,25 +52,25 @@ def submit(
     name = f"{folders[0].name}.zip" if len(folders) == 1 else "submission.zip"
     done = pack(folders, to or Path(name), by=by, suites=comma_list(suite), checkpoints=checkpoints)
     if as_json:
-        click.echo(json.dumps({"file": str(done.file), "bytes": done.bytes, "runs": [_facts(run) for run in done.runs]}))
+        packed = [
+            {"run_id": run.run_id, "scores": run.scores, "left_out": list(run.left_out), "checkpoint": run.checkpoint} for run in done.runs
+        ]
+        click.echo(json.dumps({"file": str(done.file), "bytes": done.bytes, "runs": packed}))
         return
     for line in words(done, by):
         click.echo(line, err=True)
     click.echo(done.file)
 
 
-def _facts(run: Any) -> dict[str, Any]:
-    return {"run_id": run.run_id, "scores": run.scores, "left_out": list(run.left_out), "checkpoint": run.checkpoint}
-
-
 def words(done: Packed, by: str | None) -> list[str]:
     """What is in the file, and what its sender may want to know."""
+    from bench.compare.formatting import listed
+
     lines = []
     for run in done.runs:
         lines.append(f"{run.run_id}: {run.scores} score{'s' * (run.scores != 1)}, computed again and the same, {run.checkpoint}")
         if run.left_out:
-            some = ", ".join(run.left_out[:5]) + (f" and {len(run.left_out) - 5} more" if len(run.left_out) > 5 else "")
-            lines.append(f"  left out, nobody can compute them again from what the run keeps: {some}")
+            lines.append(f"  left out, nobody can compute them again from what the run keeps: {listed(run.left_out, 5)}")
     if not by:
         lines.append("no sender is named: --by NAME says who, and the board shows it")
     lines.append("a record holds your command with its paths, and what machine and libraries it ran on: look at it before you hand it over")
@@ -82,7 +82,6 @@ def words(done: Packed, by: str | None) -> list[str]:
 
 def _check(references: tuple[str, ...], data: Path | None, as_json: bool) -> int:
     """Prints what a board would take. 1 where anything is refused."""
-    from bench.cli.options import warn
     from bench.data.sets import DataFolder
     from bench.verify.submit import received
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bench.base.errors import BenchError
+from bench.cli.columns import as_findings, end_check, show_results
 from bench.cli.options import data_option, json_option, json_text, plugin_option
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from bench.score.suites import Suite
-
-WIDTH = 80
 
 
 @click.command()
@@ -30,7 +30,6 @@ def suites(name: str | None, check_name: str | None, data: Path | None, plugins:
     Example:  bench suites sts
               bench suites --check my_suite.py --data DIR
     """
-    from bench.base.errors import BenchError
     from bench.score.suites import suite, suite_names, suite_plugin
 
     if check_name:
@@ -51,7 +50,7 @@ def suites(name: str | None, check_name: str | None, data: Path | None, plugins:
     from rich.console import Console
     from rich.markup import escape
 
-    console = Console(width=WIDTH, highlight=False)
+    console = Console(width=80, highlight=False)
     if name is None:
         console.print(_overview(chosen))
         console.print("\neverything about one: bench suites NAME", markup=False)
@@ -71,18 +70,16 @@ def suites(name: str | None, check_name: str | None, data: Path | None, plugins:
 
 
 def _check(name: str, data: Path | None, as_json: bool) -> None:
-    from bench.base.errors import BenchError
-    from bench.cli.columns import as_findings, end_check, show_results
     from bench.data.sets import DataFolder
     from bench.score.suites import SuitePlugin, suite, suite_names, suite_plugin, use_files
     from bench.verify.suite_check import check
 
     if name.endswith(".py"):
         use_files([Path(name)])
-        files = [plugin for plugin in map(suite_plugin, suite_names()) if isinstance(plugin, SuitePlugin) and plugin.package == name]
-        if not files:
+        plugins = [plugin for plugin in map(suite_plugin, suite_names()) if isinstance(plugin, SuitePlugin) and plugin.package == name]
+        if not plugins:
             raise BenchError(f"--check {name}: it defines no suite", "SUITE = Suite(...), see docs/add-a-suite.md")
-        chosen = files[0].suite
+        chosen = plugins[0].suite
     else:
         chosen = suite(name)
     results = check(chosen, DataFolder(data))
@@ -97,8 +94,9 @@ def _overview(chosen: list[Suite]) -> Table:
     from rich.table import Table
 
     table = Table(box=None, padding=(0, 2, 0, 0))
-    for heading in ("suite", "tasks", "what it asks"):
-        table.add_column(heading, justify="right" if heading == "tasks" else "left", no_wrap=heading != "what it asks")
+    table.add_column("suite", no_wrap=True)
+    table.add_column("tasks", justify="right", no_wrap=True)
+    table.add_column("what it asks")
     for suite in chosen:
         table.add_row(suite.name, str(len(suite.tasks)), suite.description)
     return table
@@ -116,7 +114,8 @@ def _tasks(suite: Suite) -> Table:
     if any(parts):
         table.add_column("sub-datasets")
     for task, shown in zip(suite.tasks, parts, strict=True):
-        row = [task.name, _count(getattr(task, "n", None)), task.metric, task.protocol]
+        n = getattr(task, "n", None)
+        row = [task.name, "" if n is None else f"{n:,}", task.metric, task.protocol]
         table.add_row(*row, *([shown] if any(parts) else []))
     return table
 
@@ -125,27 +124,22 @@ def _parts(subsets: dict[str, int]) -> str:
     return ", ".join(f"{name} {n:,}" for name, n in subsets.items()) if len(subsets) > 1 else ""
 
 
-def _count(n: int | None) -> str:
-    return "" if n is None else f"{n:,}"
-
-
 def _as_dict(suite: Suite) -> dict[str, Any]:
-    tasks = [
-        {
-            "name": task.name,
-            "protocol": task.protocol,
-            "metric": task.metric,
-            "n": getattr(task, "n", None),
-            "data": list(getattr(task, "data", ())),
-            "subsets": getattr(task, "subsets", {}),
-        }
-        for task in suite.tasks
-    ]
     return {
         "name": suite.name,
         "title": suite.title,
         "description": suite.description,
         "docs": suite.docs,
         "average": list(suite.average) if suite.average else None,
-        "tasks": tasks,
+        "tasks": [
+            {
+                "name": task.name,
+                "protocol": task.protocol,
+                "metric": task.metric,
+                "n": getattr(task, "n", None),
+                "data": list(getattr(task, "data", ())),
+                "subsets": getattr(task, "subsets", {}),
+            }
+            for task in suite.tasks
+        ],
     }

@@ -7,12 +7,14 @@ import json
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from bench.base.errors import BenchError
+from bench.base.errors import BenchError, UnknownName
+from bench.cli.columns import plain_console
 from bench.cli.options import data_option, json_option, plugin_option, runs_option
 
 if TYPE_CHECKING:
@@ -67,13 +69,11 @@ def verify(
     \b
     Example:  bench verify simcse-builtin-s42
     """
-    from rich.console import Console
-
     from bench.data.sets import DataFolder
 
     folder = DataFolder(data, offline=True) if data is not None else None
     reports: list[RunReport] = []
-    console = Console(highlight=False, markup=False, emoji=False)
+    console = plain_console()
     for report in _reports(places, runs, folder, Again(folder, plugins, device, offline) if again else None):
         reports.append(report)
         if as_json:
@@ -129,7 +129,6 @@ def _submission(file: Path, runs: Path | None, data: Any, again: Again | None) -
 
 def _places(places: tuple[str, ...], runs: Path | None) -> Iterator[tuple[Path | None, list[Path]]]:
     """(folder of a published version or of runs, the runs in it) for each argument. Raises BenchError where there are none."""
-    from bench.base.errors import UnknownName
     from bench.runs import RunsFolder
     from bench.verify import runs_below
 
@@ -144,10 +143,10 @@ def _places(places: tuple[str, ...], runs: Path | None) -> Iterator[tuple[Path |
             if not (PUBLISHED / place).is_dir():
                 raise
             path = PUBLISHED / place
-        found = runs_below(path)
-        if not found:
+        folders = runs_below(path)
+        if not folders:
             raise BenchError(f"no run in {path}", "bench run ..., or another folder: --runs DIR")
-        yield path, found
+        yield path, folders
 
 
 class Again:
@@ -170,27 +169,24 @@ class Again:
 
     def keep(self, report: RunReport, folder: Path, path: Path) -> None:
         """Of a run that agrees, at ``path``; what was kept of one that no longer does is removed."""
-        from datetime import UTC, datetime
-
         from bench.verify import attestation
 
-        found = attestation.entry(report, folder, date=datetime.now(UTC).date().isoformat(), device=self.device)
-        if found is not None:
-            attestation.write(path, {folder.name: found})
+        entry = attestation.entry(report, folder, date=datetime.now(UTC).date().isoformat(), device=self.device)
+        if entry is not None:
+            attestation.write(path, {folder.name: entry})
         elif report.differences:
             path.unlink(missing_ok=True)
 
 
 def as_object(report: RunReport) -> dict[str, Any]:
     """A report as JSON: what was counted, and every finding that does not agree."""
-    told = [finding for finding in report.findings if finding.why]
     return {
         "run_id": report.name,
         "status": report.status,
         "agree": sum(not finding.why for finding in report.findings),
         "differ": len(report.differences),
         "unchecked": len(report.unchecked),
-        "findings": [{"kind": one.kind, "what": one.what, "outcome": one.outcome, "why": one.why} for one in told],
+        "findings": [{"kind": one.kind, "what": one.what, "outcome": one.outcome, "why": one.why} for one in report.findings if one.why],
     }
 
 
@@ -199,7 +195,9 @@ def _print(report: RunReport, console: Console) -> None:
 
     from bench.compare.formatting import visible
 
-    word = "differs" if report.differences else "agrees" if report.count_agreeing() else "not checked"
+    word = "agrees" if report.count_agreeing() else "not checked"
+    if report.differences:
+        word = "differs"
     status = "" if report.status in ("finished", "published") else f", {report.status}"
     words = agreement(report)
     console.print(
@@ -211,9 +209,9 @@ def _print(report: RunReport, console: Console) -> None:
         )
     )
     for difference in report.differences[:SHOWN]:
-        about = (
-            difference.kind if difference.what == difference.kind else f"{difference.kind} of {visible(difference.what, console.encoding)}"
-        )
+        about = difference.kind
+        if difference.what != difference.kind:
+            about += f" of {visible(difference.what, console.encoding)}"
         console.print(Text(f"  {about}: {visible(difference.why, console.encoding)}"))
     if len(report.differences) > SHOWN:
         console.print(Text(f"  and {len(report.differences) - SHOWN} more; --json lists them"))
@@ -223,8 +221,7 @@ def agreement(report: RunReport) -> str:
     """ "7 scores, 1 average, 7 data sets, fingerprint": what agrees, counted."""
     from bench.verify.findings import KINDS
 
-    counts = [(kind, report.count(kind)) for kind in KINDS]
-    return ", ".join(_counted(kind, n) for kind, n in counts if n)
+    return ", ".join(_counted(kind, n) for kind in KINDS if (n := report.count(kind)))
 
 
 def _counted(kind: str, n: int) -> str:
@@ -248,5 +245,5 @@ def _print_end(reports: list[RunReport], console: Console) -> None:
     runs = [report for report in reports if report.name != MANIFEST]
     scores = sum(report.count("score", outcome) for report in runs for outcome in (AGREES, DIFFERS))
     differing = sum(bool(report.differences) for report in reports)
-    end = f"{differing} of them {'differ' if differing != 1 else 'differs'}" if differing else "nothing differs"
+    end = f"{differing} of them differ{'s' * (differing == 1)}" if differing else "nothing differs"
     console.print(Text(f"{len(runs)} run{'s' * (len(runs) != 1)}, {scores:,} score{'s' * (scores != 1)} computed again: {end}", "bold"))

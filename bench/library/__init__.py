@@ -105,7 +105,7 @@ def train(
 
     from bench.base import devices
     from bench.cli.options import comma_list, save_seconds
-    from bench.cli.planning import planned
+    from bench.cli.planning import plan_and_fetch
     from bench.cli.progress import downloads
     from bench.cli.run import check_budget
     from bench.data.fetching import offline_now
@@ -134,10 +134,10 @@ def train(
     device = devices.choose_device(device)
     check_budget(overrides.get("budget"), device)
     request = replace(request, precision=devices.choose_precision(precision, device, shown.say))
-    plan_ = planned(request, discover(files), folder, shown, offline=offline)
+    planned = plan_and_fetch(request, discover(files), folder, shown, offline=offline)
     command = f"bench.train({method!r}, backbone={os.fspath(backbone)!r}, corpus={corpus!r}, seeds={list(seeds)})"
     options = Options(device=device, offline=offline, fresh=fresh, save_seconds=save_seconds(), command=command)
-    return Results(_execute(plan_.runs, _store(runs), options, progress))
+    return Results(_execute(planned.runs, _store(runs), options, progress))
 
 
 def compare(
@@ -215,7 +215,7 @@ def load_run(
 
 def _execute(planned: Sequence[PlannedRun], store: RunsFolder, options: Options, progress: bool, first: str | None = None) -> list[Result]:
     """Every run in turn; the first that fails is raised, and what was done before it stays."""
-    from bench.cli.progress import reporter
+    from bench.cli.progress import reporting
     from bench.cli.run_all import outcome, work_of
     from bench.method import SilentReporter
     from bench.run.executors.local import execute
@@ -225,7 +225,7 @@ def _execute(planned: Sequence[PlannedRun], store: RunsFolder, options: Options,
     if not progress:
         return [Result(execute(run, store, options, SilentReporter())[0], store.folder(run.run_id)) for run in planned]
     results = []
-    with reporter(False) as shown:
+    with reporting(False) as shown:
         shown.plan([work_of(run, store, options.fresh) for run in planned])
         for i, run in enumerate(planned, 1):
             shown.start(run.run_id, i)

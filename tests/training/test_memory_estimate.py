@@ -13,7 +13,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from transformers import BertConfig, BertModel
 
 from bench.backbones import Reference
-from bench.cli.planning import ELSEWHERE, estimate
+from bench.cli.planning import PROCESS, estimate
 from bench.data.corpora import open_corpus
 from bench.run.plan import PlannedRun
 from bench.run.plugins import discover
@@ -53,5 +53,5 @@ def test_the_promise_is_within_a_tenth(tmp_path: Path, name: str, rows: int, pre
     )  # fmt: skip
     guess = estimate(run, {}, "cpu")
     assert guess.memory_bytes is not None
-    promised = guess.memory_bytes - ELSEWHERE["cpu"]  # what is no tensor
+    promised = guess.memory_bytes - PROCESS["cpu"]  # what is no tensor
     assert promised == pytest.approx(most_alive(SHAPES[name], rows, 32, precision), rel=0.1)
