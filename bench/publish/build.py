@@ -41,6 +41,9 @@ from bench.verify.scores import StoredArrays
 if TYPE_CHECKING:
     from bench.data.sets import DataFolder
 
+Report = Callable[[str, int, int], None]
+"""(what is being done, steps done, steps in all)"""
+
 
 # --- all files of a version but its manifest and what is copied of the runs: pages, figures, data. Pure functions of the board ---
 
@@ -55,9 +58,7 @@ ASSETS = (
 )  # small and hand-written; the pages link to nothing else
 
 
-def version_files(
-    board: Board, figures: Sequence[Figure], formats: Sequence[str] = FORMATS, report: Callable[[str, int, int], None] | None = None
-) -> Iterator[tuple[str, bytes]]:
+def version_files(board: Board, figures: Sequence[Figure], formats: Sequence[str], report: Report) -> Iterator[tuple[str, bytes]]:
     """(path below the version's folder, content) of every file; the data of every table is there in any format."""
     from bench.publish import data, readme
     from bench.publish.index import badge
@@ -82,10 +83,10 @@ def version_files(
     if "md" in formats:
         yield "README.md", readme.markdown_page(board, figures, pages="html" in formats).encode()
     if "html" in formats:
-        yield from _pages(board, figures, report or (lambda what, done, of: None))
+        yield from _pages(board, figures, report)
 
 
-def _pages(board: Board, figures: Sequence[Figure], report: Callable[[str, int, int], None]) -> Iterator[tuple[str, bytes]]:
+def _pages(board: Board, figures: Sequence[Figure], report: Report) -> Iterator[tuple[str, bytes]]:
     from bench.show.pages import board as main_page
     from bench.show.pages import engine, method_page, run_page, search_page
 
@@ -103,10 +104,10 @@ def _pages(board: Board, figures: Sequence[Figure], report: Callable[[str, int, 
         yield addresses.method_page(method), method_page.render(board, method).encode()
 
 
+# --- a version, from what is asked for to what lies in its place ---
+
 LOCK = ".lock"  # in a folder aside: held as long as its process lives
 TITLE = "Sentence embeddings, compared"
-Report = Callable[[str, int, int], None]
-"""(what is being done, steps done, steps in all)"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,6 +147,7 @@ def publish(asked: Asked, report: Report | None = None) -> Outcome:
     found = published.versions(asked.out)
     refuse_altered(asked.out)
     last = found[-1] if found else None
+    folder: Path | None = None
     with _aside(asked.out) as aside:
         kept = last if asked.keep else None
         gathered = gather(asked.runs, aside / "sent", submissions=asked.submissions, last=kept, data=asked.data)
@@ -174,23 +176,21 @@ def publish(asked: Asked, report: Report | None = None) -> Outcome:
         stored = sorted((run for run in gathered.runs if run.record.run_id in records), key=is_sent)
         made, news = all_but_failing(stored, write, leave, is_sent)
         gathered.runs = made.runs
-        if not news:
-            assert last is not None
-            _write_index(asked.out, aside)
-            return _outcome(None, last.name, made, gathered)
-        if asked.preview:
+        if news and asked.preview:
             folder = _preview(place, asked.out, aside)
         else:
-            folder = _seal(place, asked, made, records, last)
+            if news:
+                folder = _seal(place, asked, made, records, last)
             _write_index(asked.out, aside)
-    return _outcome(folder, made.version, made, gathered)
+    name = made.version if news or last is None else last.name
+    return Outcome(folder=folder, name=name, board=made, refused=gathered.refused, told_of_here=gathered.told_of_here)
 
 
 def add_erratum(out: Path, version: str, text: str) -> Erratum:
     """Publish what was found out about a version, beside it. Raises BenchError where there is no such version, or nothing is said."""
     published.refuse_strange(out)
     found = published.versions(out)
-    names = [published_version.name for published_version in found]
+    names = [older.name for older in found]
     if version not in names:
         raise UnknownName("version", version, names, f"in {out}", "bench publish --check names them")
     refuse_altered(out)
@@ -214,11 +214,6 @@ def sign(out: Path, key: Path) -> Signature:
     made = read_signature(out, newest.name)
     assert made is not None
     return made
-
-
-def _outcome(folder: Path | None, name: str, made: Board, gathered: Gathered) -> Outcome:
-    told = tuple(gathered.told_of_here)
-    return Outcome(folder=folder, name=name, board=made, refused=gathered.refused, told_of_here=told)
 
 
 def is_sent(run: PublishedRun) -> bool:
@@ -281,20 +276,18 @@ def _left_in_older(place: Place, made: Board) -> dict[str, str]:
     """Path -> older version, of what papers printed, as far as older versions have the same."""
     from bench.publish.data import as_csvs
 
-    for reference in made.references:
-        name = f"{reference.anchor}.csv"
-        place.leave(f"tables/{name}", as_csvs(replace(made, tables=(), references=(reference,)))[name].encode())
+    for name, text in as_csvs(replace(made, tables=())).items():
+        place.leave(f"tables/{name}", text.encode())
     return {name: version for name, (version, _) in place.older.items() if name.startswith("tables/")}
 
 
 def _board(asked: Asked, runs: Sequence[PublishedRun], lines: Sequence[str], found: Sequence[Version], report: Report) -> Board:
     last = found[-1] if found else None
-    note = _chosen(asked.note, last.note if last else None)
     made = board(
         runs,
         version=PREVIEW if asked.preview else published.next_name(found),
         title=_chosen(asked.title, last.title if last else None) or TITLE,
-        note=note,
+        note=_chosen(asked.note, last.note if last else None),
         left_out=tuple(lines),
         baseline=_baseline(asked, last),
         statistics=asked.statistics,
@@ -304,7 +297,6 @@ def _board(asked: Asked, runs: Sequence[PublishedRun], lines: Sequence[str], fou
     made = with_searches(made, *searches(made.runs, RunsFolder(asked.runs), last))
     if last is None:
         return made
-    news = published.other_news(last, made)
     from bench.show.tables.data import table_data
 
     now = judgements({"table": table_data(table.table)} for table in made.tables)
@@ -312,7 +304,7 @@ def _board(asked: Asked, runs: Sequence[PublishedRun], lines: Sequence[str], fou
         last.name,
         [apart(run) for run in last.published()],
         [apart(run) for run in made.runs],
-        news,
+        published.other_news(last, made),
         judged=(last.judgements(), now),
         statistics=(last.statistics, published.STATISTICS),
         errata=[erratum.words() for erratum in last.errata],
