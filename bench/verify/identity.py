@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from bench.base.errors import BenchError, DataMissing, RecordDamaged
 from bench.base.files import folder_sha256
 from bench.run import provenance
-from bench.runs.record import RunRecord, Score
+from bench.runs.record import AVERAGE, RunRecord, Score
 from bench.runs.store import RECORD, RunsFolder, data_key, read_record
 from bench.score.suites import suite, suite_names
 from bench.verify.findings import AGREES, DIFFERS, UNCHECKED, Finding, RunReport, cell
-from bench.verify.scores import AVERAGE, check_scores, known
+from bench.verify.scores import check_scores, known
 
 if TYPE_CHECKING:
     from bench.data.sets import DataFolder
@@ -77,8 +77,7 @@ def check_data(record: RunRecord, data: DataFolder | None) -> Iterator[Finding]:
         if score.task == AVERAGE:
             continue
         what, recorded = cell(score), record.provenance.data.get(data_key(score.task, score.text, score.suite))
-        forms = known().data.get(f"{score.suite}/{score.task}", {})
-        expected = forms.get(score.text or "any")
+        expected = known().data.get(f"{score.suite}/{score.task}", {}).get(score.text or "any")
         if recorded is None:
             yield Finding("data", what, DIFFERS, "the record does not say which data was scored")
         elif expected is not None and recorded != expected:
@@ -110,10 +109,10 @@ def _in_folder(score: Score, recorded: str, data: DataFolder, known_hash: bool) 
 @functools.lru_cache(maxsize=256)
 def _sha256(data: DataFolder, name: str, task: str, protocol: str, text: str) -> str:
     """Of a set in a folder, read once for all runs. Raises DataMissing, DataDamaged."""
-    found = [scored_task for scored_task in suite(name).tasks if (scored_task.name, scored_task.protocol) == (task, protocol)]
-    if not found:
-        raise DataMissing(f"{name} has no task {task} under {protocol}")
-    return found[0].load(data, text).sha256
+    for scored in suite(name).tasks:
+        if (scored.name, scored.protocol) == (task, protocol):
+            return scored.load(data, text).sha256
+    raise DataMissing(f"{name} has no task {task} under {protocol}")
 
 
 # --- one run, all checks ---

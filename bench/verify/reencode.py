@@ -16,11 +16,10 @@ from bench.base.errors import BenchError, DataMissing
 from bench.data.sets import DataFolder
 from bench.run.models import not_kept
 from bench.run.plugins import Plugin, Registry
-from bench.runs.record import RunRecord, Score
+from bench.runs.record import AVERAGE, RunRecord, Score
 from bench.runs.store import RunsFolder
 from bench.score.suites import AskingTask, DeviceTask, LoadedTask, RunPlace, TaskResult, suite, suite_names
 from bench.verify.findings import AGREES, DIFFERS, UNCHECKED, Finding, cell
-from bench.verify.scores import AVERAGE
 
 if TYPE_CHECKING:
     from bench.backbones import Reference
@@ -57,7 +56,7 @@ class Encoder:
             yield Finding("encoding", "checkpoint", UNCHECKED, gone.message)
             return
         try:
-            plugin = self._plugin(record)
+            plugin = self.registry.of_run(record.run_id, record.method, record.provenance.plugin)
             if self.sent:
                 _refuse_outside(record, plugin)
             backbone = _backbone(record, plugin, self.offline)
@@ -65,28 +64,22 @@ class Encoder:
             yield Finding("encoding", "checkpoint", UNCHECKED, error.message + (f" (try: {error.hint})" if error.hint else ""))
             return
         try:
-            results, missing, sentences = self._results(record, folder, backbone)
+            results, missing, sentences = self._results(record, folder, plugin, backbone)
         except Exception as error:  # a method's own code may raise anything
             what = error.message if isinstance(error, BenchError) else f"{type(error).__name__}: {error}"
             yield Finding("encoding", "checkpoint", DIFFERS, f"it cannot be encoded again: {' '.join(what.split())}")
             return
+        same = plugin.sha256 == (record.provenance.plugin or {}).get("sha256")
+        changed = "" if same else "; the method's code has changed since"
         store = RunsFolder(folder.parent)
-        for score in (own_score for own_score in record.scores if own_score.task != AVERAGE):
+        for score in record.scores:
             if score.key in results:
-                yield replace(_compared(score, results[score.key], store, folder.name, self._changed(record)), sentences=sentences)
-            else:
+                yield replace(_compared(score, results[score.key], store, folder.name, changed), sentences=sentences)
+            elif score.task != AVERAGE:
                 yield Finding("encoding", cell(score), UNCHECKED, missing.get(score.key, "its task is not known here"))
 
-    def _plugin(self, record: RunRecord) -> Plugin:
-        return self.registry.of_run(record.run_id, record.method, record.provenance.plugin)
-
-    def _changed(self, record: RunRecord) -> str:
-        """What may explain a difference."""
-        now, then = self._plugin(record).sha256, (record.provenance.plugin or {}).get("sha256")
-        return "" if now == then else "; the method's code has changed since"
-
     def _results(
-        self, record: RunRecord, folder: Path, backbone: Reference
+        self, record: RunRecord, folder: Path, plugin: Plugin, backbone: Reference
     ) -> tuple[dict[tuple[str, str, str, str | None], TaskResult], dict[object, str], int]:
         """Results by cell, why a cell has none, and how many different sentences were encoded."""
         from bench.method import SilentReporter, task_prompt
@@ -107,7 +100,7 @@ class Encoder:
         if not loaded:
             return {}, missing, 0
         with tempfile.TemporaryDirectory() as aside:  # nothing is written in the run's own folder
-            run = _planned(record, self._plugin(record), backbone)
+            run = _planned(record, plugin, backbone)
             method = build(run, Options(device=self.device, offline=self.offline), SilentReporter(), Path(aside))
             method.load(folder / "checkpoint")
             stores = Stores()
@@ -190,13 +183,14 @@ def _compared(score: Score, again: TaskResult, store: RunsFolder, run_id: str, c
     except BenchError as error:
         return Finding("encoding", what, DIFFERS, error.message)
     before, now = stored.get("prediction"), again.predictions.get("prediction")
+    why = ""  # classes and clusters may be named otherwise; the score says it
     if before is None or now is None or before.shape != now.shape:
-        why = "" if before is None and now is None else "predictions of another shape come out"
+        if before is not now:
+            why = "predictions of another shape come out"
     elif now.dtype.kind == before.dtype.kind == "f":
         apart = float(np.abs(before.astype(float) - now).max(initial=0.0))
-        why = "" if apart <= COSINE else f"predictions move by up to {apart:.2g}"
-    else:
-        why = ""  # classes and clusters may be named otherwise; the score says it
+        if not apart <= COSINE:
+            why = f"predictions move by up to {apart:.2g}"
     allowed = POINTS if score.metric != "accuracy" else max(POINTS, 100 * ITEMS / max(score.n, 1))
     if moved > allowed:
         why = ", ".join(filter(None, (f"{score.value:.2f} is recorded, {again.value:.2f} comes out", why)))

@@ -20,7 +20,7 @@ from bench.runs.store import RECORD, read_record
 from bench.verify.attestation import Attestation, attestation, sent
 from bench.verify.findings import AGREES, DIFFERS, Finding, RunReport, cell
 from bench.verify.identity import check_checkpoint, check_data, check_fingerprint
-from bench.verify.scores import StoredArrays, check_given, check_scores
+from bench.verify.scores import StoredArrays, check_scores
 from bench.verify.submit.unpacking import MiB, unpack
 
 if TYPE_CHECKING:
@@ -197,9 +197,10 @@ def _findings(
     """Those of ``verify_run``, the cheapest first; scores are computed when everything else agrees."""
     yield check_fingerprint(record)
     yield check_checkpoint(record, folder)
-    for finding in check_given(stored):
-        if finding.outcome == DIFFERS:  # those that agree come again, with their scores
-            yield finding
+    for score in stored.scores:
+        for finding in stored.given(score):
+            if finding.outcome == DIFFERS:  # those that agree come again, with their scores
+                yield finding
     yield from check_data(record, data)
     work.take(seconds)
     yield from check_scores(record, folder, stored)

@@ -116,7 +116,7 @@ def header_of(data: bytes) -> Header:
         raise DataDamaged(f"its {HEADER}: {error}") from None
 
 
-# --- A submission that anybody may have made -> files in a new folder, or one line that says why not ---
+# --- unpacking it ---
 
 
 BLOCK = 1 << 20
