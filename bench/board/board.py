@@ -148,30 +148,30 @@ class Board:
         mine = board_table.table
         if mine.setting == "none":
             return ()
-        form = (mine.suite, mine.protocol, mine.text, mine.columns)
-        found: dict[str, tuple[BoardTable, int]] = {}
+        form = ("none", mine.suite, mine.protocol, mine.text, mine.columns)
+        best: dict[str, tuple[BoardTable, int]] = {}
         for other in self.tables:
             table = other.table
-            if table.setting == "none" and (table.suite, table.protocol, table.text, table.columns) == form:
+            if (table.setting, table.suite, table.protocol, table.text, table.columns) == form:
                 for i, row in enumerate(table.rows):  # the best first
                     if row.backbone != mine.backbone:
-                        found.setdefault(row.backbone, (other, i))
+                        best.setdefault(row.backbone, (other, i))
 
         def mean(place: tuple[BoardTable, int]) -> float:
             cell = place[0].table.rows[place[1]].cells[-1]
             return 0.0 if cell is None else cell.mean
 
-        return tuple(sorted(found.values(), key=mean, reverse=True)[:MOST_FINISHED])
+        return tuple(sorted(best.values(), key=mean, reverse=True)[:MOST_FINISHED])
 
     @cached_property
     def page_of(self) -> Mapping[str, str]:
         """Run id -> the run whose page tells of it: its own, or that of the first run of its row."""
-        found = {run.record.run_id: run.record.run_id for run in self.runs}
-        if len(found) <= PAGES:
-            return found
+        own = {run.record.run_id: run.record.run_id for run in self.runs}
+        if len(own) <= PAGES:
+            return own
         rows = [row.runs for table in reversed(self.tables) for row in table.table.rows]  # of several rows the first one's
         told = {run: runs[0] for runs in rows for run in runs}
-        return found | told | {runs[0]: runs[0] for runs in rows}
+        return own | told | {runs[0]: runs[0] for runs in rows}
 
     @cached_property
     def paged(self) -> tuple[PublishedRun, ...]:
@@ -181,19 +181,19 @@ class Board:
     @cached_property
     def by_run(self) -> Mapping[str, Sequence[Place]]:
         """Run id -> the rows that it is in, in the order of the board's tables."""
-        found: dict[str, list[Place]] = {}
+        places: dict[str, list[Place]] = {}
         for place in self._places:
             for run_id in place.row.runs:
-                found.setdefault(run_id, []).append(place)
-        return found
+                places.setdefault(run_id, []).append(place)
+        return places
 
     @cached_property
     def by_method(self) -> Mapping[str, Sequence[Place]]:
         """Method -> its rows, in the order of the board's tables."""
-        found: dict[str, list[Place]] = {}
+        places: dict[str, list[Place]] = {}
         for place in self._places:
-            found.setdefault(place.row.method, []).append(place)
-        return found
+            places.setdefault(place.row.method, []).append(place)
+        return places
 
     @property
     def _places(self) -> list[Place]:
@@ -226,7 +226,7 @@ def _reproduced(board: Board) -> Mapping[Key, Reproduced]:
     from bench.run.reproduce.verdicts import reproduced
     from bench.run.reproduce.wanted import WantedRun
 
-    found: dict[Key, Reproduced] = {}
+    verdicts: dict[Key, Reproduced] = {}
     for paper, table in tables():
         listed = []
         for row in rows([result for result in results(paper=paper) if result.table == table]):
@@ -234,13 +234,13 @@ def _reproduced(board: Board) -> Mapping[Key, Reproduced]:
             if ours:
                 listed.append((WantedRun(rows=(row,), method=row.first.method), [(runs[run].record, runs[run].folder) for run in ours]))
         for cells in reproduced(listed, "tokenised") if listed else ():
-            found.update({key(one.printed): one for one in cells if one.mean is not None})
-    return found
+            verdicts.update({key(cell.printed): cell for cell in cells if cell.mean is not None})
+    return verdicts
 
 
 def _having(board: Board, runs: Mapping[str, PublishedRun]) -> dict[Key, tuple[str, ...]]:
     """Printed number -> runs of the row that means it; of several rows that one of most seeds, the first of them in the table."""
-    found: dict[Key, tuple[str, ...]] = {}
+    having: dict[Key, tuple[str, ...]] = {}
     for table in board.tables:
         for row in table.table.rows if table.checked else ():
             record = runs[row.runs[0]].record
@@ -250,6 +250,6 @@ def _having(board: Board, runs: Mapping[str, PublishedRun]) -> dict[Key, tuple[s
                 for cell in find_printed(row.method, task, suite=table.table.suite, setting=row.setting, backbone=record.backbone, variant=row.variant,
                                          protocol=table.table.protocol, recipe=recipe):  # fmt: skip
                     fits = not cell.text or table.table.text is None or table.table.text == cell.text
-                    if fits and by_hand <= set(meaning(cell.method, cell.variant).set) and len(row.runs) > len(found.get(key(cell), ())):
-                        found[key(cell)] = row.runs
-    return found
+                    if fits and by_hand <= set(meaning(cell.method, cell.variant).set) and len(row.runs) > len(having.get(key(cell), ())):
+                        having[key(cell)] = row.runs
+    return having
