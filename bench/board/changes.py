@@ -24,16 +24,22 @@ CellKey = tuple[str, str, str, str | None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChangedScore:
-    """One task of one row (a method as the table shows it, over its seeds) whose mean is another one now."""
+class RowTask:
+    """One task of one row."""
 
-    method: str  # "promcse+eh"
+    method: str  # "promcse+eh"; of a changed verdict also what sets its row apart
     setting: str
     backbone: str
     suite: str
     task: str
     protocol: str
     text: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangedScore(RowTask):
+    """One task of one row (a method as the table shows it, over its seeds) whose mean is another one now."""
+
     before: float
     after: float
     why: tuple[str, ...]  # "3 seeds, 5 now", "code", "data", ...: whatever the records differ in; never empty
@@ -296,16 +302,9 @@ NOISE = 1e-6  # points: other libraries of linear algebra add in another order, 
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChangedVerdict:
+class ChangedVerdict(RowTask):
     """One cell of two versions whose verdict against the same baseline is another one now."""
 
-    method: str  # "promcse+eh", and what sets its row apart
-    setting: str
-    backbone: str
-    suite: str
-    task: str
-    protocol: str
-    text: str | None
     baseline: str
     before: str  # "better", "worse", "equivalent", "unknown", "not tested"
     after: str

@@ -1,4 +1,5 @@
-"""One version's board, made from runs and printed results: who is kept, how the tables are judged, what is said of them."""
+"""One version's board, made from runs and printed results: who is kept, what is said of it, in which order its tables stand, and which
+times and memory may stand side by side in one."""
 
 from __future__ import annotations
 
@@ -23,14 +24,13 @@ from bench.compare.statistics.table import Cell, Row, Table
 from bench.runs.record import RunRecord, public_name
 
 if TYPE_CHECKING:
-    from bench.board.changes import Changes
     from bench.compare.judge import Report
     from bench.runs.searches import Search
 
 
 def board(
     runs: Sequence[PublishedRun], *, version: str, title: str, note: str | None = None, left_out: Sequence[str] = (),
-    baseline: str | None = None, changes: Changes | None = None, statistics: str = "auto", report: Report | None = None,
+    baseline: str | None = None, statistics: str = "auto", report: Report | None = None,
 ) -> Board:  # fmt: skip
     """The board of these runs, whatever their order. ``statistics`` and ``report`` are those of ``judging.judged_tables``.
 
@@ -45,7 +45,7 @@ def board(
     tables = board_tables(judged, records)
     made = Board(
         version=version, date=max(run.record.provenance.created for run in dating(kept))[:10], title=title, note=note or None,
-        answer=answer(tables), runs=kept, left_out=tuple(left_out), tables=tables, references=reference_tables(), changes=changes,
+        answer=answer(tables), runs=kept, left_out=tuple(left_out), tables=tables, references=reference_tables(),
         methods=tuple(sorted({record.method for record in records.values()})),
     )  # fmt: skip
     return replace(made, made=facts(made))
@@ -112,7 +112,7 @@ def facts(board: Board) -> tuple[Fact, ...]:
     runs, tables = board.runs, board.tables
     records = [run.record for run in dating(runs)]
     own = [table for table in tables if table.checked] or list(tables)
-    found = [
+    told = [
         Fact(topic="Protocols", text=_protocols(tables)), Fact(topic="Selection", text=_selection(records)),
         Fact(topic="Seeds", text=_seeds(records)), Fact(topic="Training", text=_training(own, records)),
         Fact(topic="Intervals and tests", text=_statistics(own)), Fact(topic="Missing and failed", text=_missing(board.left_out)),
@@ -125,7 +125,7 @@ def facts(board: Board) -> tuple[Fact, ...]:
         Fact(topic="Check", text="Recomputes every score from the stored predictions.", command=f"bench verify leaderboards/{board.version}"),
         *yours(tables),
     ]  # fmt: skip
-    return tuple(fact for fact in found if fact.text)
+    return tuple(fact for fact in told if fact.text)
 
 
 def _pages(board: Board) -> str:

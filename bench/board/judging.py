@@ -40,9 +40,8 @@ be cached, so their number alone decides."""
 class Plan:
     """How much of the statistics is computed."""
 
-    predictions: bool  # are read, for intervals over items, verdicts and ranks
-    baselines: int = MOST_BASELINES
-    note: str = ""  # what a reader must know of it
+    note: str  # why predictions are not read, for intervals over items, verdicts and ranks; "" where they are
+    baselines: int  # that a reader may choose beside the board's own
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,9 +142,9 @@ def _judged(
 ) -> Judged:
     """Each table is a family of tests by itself: what is told of it does not change when another suite or backbone is added."""
     own = against(table, baseline).baseline
-    offered = [name for name in choices(table, how_much.baselines + 1) if name != own][: how_much.baselines]
-    how = StatisticsOptions(predictions=how_much.predictions)
-    first, *others = (judged for (judged,) in judge([table], runs, how, report, [baseline, *offered]))
+    offered = [name for name in choices(table) if name != own][: how_much.baselines]
+    options = StatisticsOptions(predictions=not how_much.note)
+    first, *others = (judged for (judged,) in judge([table], runs, options, report, [baseline, *offered]))
     records = {run: runs[run][0] for row in table.rows for run in row.runs}
     first = _noted(first, how_much.note)
     if extras:
@@ -165,25 +164,24 @@ def _default(tables: Sequence[Table]) -> str | None:
 def plan(tables: Sequence[Table], runs: Mapping[str, Run], statistics: str = AUTO) -> Plan:
     """Predictions are read of up to ``MANY_RUNS`` runs, and of more where that is asked for; else a note says that they were not."""
     shown = {run for table in tables for row in table.rows for run in row.runs}
-    baselines = MOST_BASELINES if len(shown) <= MANY_RUNS else FEW_BASELINES
+    note = ""
     if statistics == NO:
-        return Plan(predictions=False, baselines=baselines, note="not tested")
-    if not any((runs[run][1] / "predictions").is_dir() for run in shown):
-        return Plan(predictions=False, baselines=baselines, note="not tested: none of these runs has predictions")
-    if statistics == AUTO and len(shown) > MANY_RUNS:
+        note = "not tested"
+    elif not any((runs[run][1] / "predictions").is_dir() for run in shown):
+        note = "not tested: none of these runs has predictions"
+    elif statistics == AUTO and len(shown) > MANY_RUNS:
         note = f"not tested: reading the predictions of {len(shown):,} runs takes minutes; --statistics yes does it"
-        return Plan(predictions=False, baselines=baselines, note=note)
-    return Plan(predictions=True, baselines=baselines)
+    return Plan(note=note, baselines=MOST_BASELINES if len(shown) <= MANY_RUNS else FEW_BASELINES)
 
 
-def choices(table: Table, count: int = MOST_BASELINES) -> tuple[str, ...]:
+def choices(table: Table) -> list[str]:
     """Rows worth testing the others of a table against: the default baseline, the best row in which nothing was trained, then the
     best rows. None where a table has one row."""
     if len(table.rows) < 2:
-        return ()
-    default = [row.name for row in table.rows if row.name == BASELINE]
+        return []
+    names = [row.name for row in table.rows]
     untrained = [row.name for row in table.rows if row.setting == "none"][:1]
-    return tuple(dict.fromkeys([*default, *untrained, *(row.name for row in table.rows)]))[:count]
+    return list(dict.fromkeys([*([BASELINE] if BASELINE in names else []), *untrained, *names]))
 
 
 def _summarised(records: Sequence[RunRecord]) -> list[tuple[Table, str]]:

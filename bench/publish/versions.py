@@ -68,10 +68,6 @@ class Version:
     signature: Signature | None = None
 
     @property
-    def number(self) -> int:
-        return int(self.name[1:])
-
-    @property
     def has_page(self) -> bool:
         return (self.folder / "index.html").is_file()
 
@@ -248,7 +244,7 @@ def read_plan(out: Path, version: str) -> bytes | None:
 
 
 def next_name(found: Sequence[Version]) -> str:
-    return f"v{found[-1].number + 1 if found else 1}"
+    return f"v{int(found[-1].name[1:]) + 1 if found else 1}"
 
 
 def refuse_strange(out: Path) -> None:

@@ -61,13 +61,16 @@ def check_checkpoint(record: RunRecord, folder: Path) -> Finding:
             return Finding("checkpoint", "checkpoint", DIFFERS, f"{size:,} bytes found, {expected:,} recorded")
         return Finding("checkpoint", "checkpoint", UNCHECKED, "the record keeps no hash of it")
     try:
-        found = folder_sha256(place)
+        files = folder_sha256(place)
     except OSError as error:
         return Finding("checkpoint", "checkpoint", DIFFERS, f"it cannot be read: {error.strerror}")
-    for name in sorted({*found, *record.checkpoint}):
-        if found.get(name) != record.checkpoint.get(name):
-            what = "is missing" if name not in found else "is not recorded" if name not in record.checkpoint else "was changed"
-            return Finding("checkpoint", "checkpoint", DIFFERS, f"{name} {what}")
+    for name in sorted({*files, *record.checkpoint}):
+        if name not in files:
+            return Finding("checkpoint", "checkpoint", DIFFERS, f"{name} is missing")
+        if name not in record.checkpoint:
+            return Finding("checkpoint", "checkpoint", DIFFERS, f"{name} is not recorded")
+        if files[name] != record.checkpoint[name]:
+            return Finding("checkpoint", "checkpoint", DIFFERS, f"{name} was changed")
     return Finding("checkpoint", "checkpoint", AGREES)
 
 

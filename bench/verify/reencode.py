@@ -90,13 +90,14 @@ class Encoder:
         scores: list[Score] = []
         missing: dict[object, str] = {}
         for score in record.scores:
-            if score.task != AVERAGE:
-                try:
-                    task = self._task(score)
-                    loaded.append(task.on(self.device) if isinstance(task, DeviceTask) else task)
-                    scores.append(score)
-                except DataMissing as error:
-                    missing[score.key] = error.message
+            if score.task == AVERAGE:
+                continue
+            try:
+                task = self._task(score)
+                loaded.append(task.on(self.device) if isinstance(task, DeviceTask) else task)
+                scores.append(score)
+            except DataMissing as error:
+                missing[score.key] = error.message
         if not loaded:
             return {}, missing, 0
         with tempfile.TemporaryDirectory() as aside:  # nothing is written in the run's own folder
@@ -134,8 +135,7 @@ class Encoder:
 
 def _refuse_outside(record: RunRecord, plugin: Plugin) -> None:
     """Raises BenchError where the record names a file or a folder of this machine, or a model of the hub without its revision."""
-    revision = str((record.provenance.backbone or {}).get("revision"))
-    named = [("backbone", record.backbone.partition("@")[0], revision)] if plugin.cls.own_backbone is None else []
+    named = [("backbone", record.backbone.partition("@")[0], _revision(record))] if plugin.cls.own_backbone is None else []
     for key in plugin.cls.places:
         value = record.recipe[key].value if key in record.recipe else None
         if value is not None:
@@ -147,11 +147,15 @@ def _refuse_outside(record: RunRecord, plugin: Plugin) -> None:
             raise BenchError(f"{why}: nothing else that a sender names is opened")
 
 
+def _revision(record: RunRecord) -> str:
+    return str((record.provenance.backbone or {}).get("revision"))
+
+
 def _backbone(record: RunRecord, plugin: Plugin, offline: bool) -> Reference:
     """The backbone that the record names. Raises BenchError where it is not here: then nothing can be said of the checkpoint."""
     from bench.backbones import Reference, fetch, resolve_recorded
 
-    recorded, own = str((record.provenance.backbone or {}).get("revision")), plugin.cls.own_backbone
+    recorded, own = _revision(record), plugin.cls.own_backbone
     return Reference(own, recorded, None) if own else fetch(resolve_recorded(record.backbone, recorded), offline=offline)
 
 
@@ -160,7 +164,7 @@ def _planned(record: RunRecord, plugin: Plugin, backbone: Reference) -> PlannedR
     from bench.method import Recipe, Value
     from bench.run.plan import PlannedRun
 
-    recorded = str((record.provenance.backbone or {}).get("revision"))
+    recorded = _revision(record)
     if backbone.revision != recorded:
         raise BenchError(f"the backbone {record.backbone} is revision {backbone.revision[:12]} here, {recorded[:12]} was trained")
     recipe = Recipe({key: Value(value.value, value.source, value.note) for key, value in record.recipe.items()})

@@ -103,9 +103,8 @@ def collect(folder: Path, aside: Path, own: Sequence[Run] = (), data: DataFolder
             else:
                 taken[run_id.casefold()] = taken[fingerprint] = run
     for file in sorted(folder.glob("*.verified.json")):  # where an older bench kept them, and where anybody may put one
-        refused.append(
-            _line(f"{file.name} counts for nothing here: bench verify FILE.zip --retrain-free keeps its word in your runs folder")
-        )
+        why = "counts for nothing here: bench verify FILE.zip --retrain-free keeps its word in your runs folder"
+        refused.append(_line(f"{file.name} {why}"))
     runs = {run.record.run_id: run for run in taken.values()}
     return Submissions(runs=tuple(runs[name] for name in sorted(runs)), refused=tuple(refused))
 
@@ -141,13 +140,14 @@ def received(file: Path, aside: Path, data: DataFolder | None = None, keeper: Pa
         yield _line(error.message)
         return
     work = Work()
-    for folder in (unpacked.folder.absolute() / name for name in unpacked.runs):
+    for run_id in unpacked.runs:
+        folder = unpacked.folder.absolute() / run_id
         try:
             report = checked(folder, data, work)
         except Exception as error:  # what a stranger made up may be wrong in ways that nobody thought of
             what = error.message if isinstance(error, BenchError) else f"it cannot be checked: {type(error).__name__}: {error}"
-            why = what.replace(f"{folder}/", "").replace(f"{folder.name} has", "it has")
-            yield _line(f"{file.name}: {folder.name} is refused: {why}")
+            why = what.replace(f"{folder}/", "").replace(f"{run_id} has", "it has")
+            yield _line(f"{file.name}: {run_id} is refused: {why}")
             continue
         assert report.record is not None
         yield SubmittedRun(
@@ -184,9 +184,8 @@ def examined(folder: Path, data: DataFolder | None = None, work: Work | None = N
     findings = []
     for finding in _findings(record, folder, data, work or Work(), seconds, stored):
         if finding.outcome == DIFFERS:
-            raise DataDamaged(
-                f"{finding.kind} of {finding.what}: {finding.why}" if finding.what != finding.kind else f"{finding.kind}: {finding.why}"
-            )
+            what = finding.kind if finding.what == finding.kind else f"{finding.kind} of {finding.what}"
+            raise DataDamaged(f"{what}: {finding.why}")
         findings.append(finding)
     return RunReport(record.run_id, findings, record.status, record)
 
@@ -227,8 +226,8 @@ def _check_files(stored: StoredArrays, folder: Path) -> float:
     """Each predictions file belongs to a score and is of arrays that can be scored in reasonable time, which is given, and the curve is one."""
     place = folder / "predictions"
     expected: dict[Path, list[Score]] = {}
-    for own_score in stored.scores:  # two protocols may score one file
-        expected.setdefault(stored.path(own_score), []).append(own_score)
+    for score in stored.scores:  # two protocols may score one file
+        expected.setdefault(stored.path(score), []).append(score)
     total, seconds = 0, 0.0
     for path in sorted(file for file in place.rglob("*") if not file.is_dir()):
         if path not in expected:
