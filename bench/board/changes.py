@@ -66,6 +66,11 @@ class Changes:
     others: tuple[str, ...] = ()  # whatever else is new, a sentence each: grades, the title, the note, printed numbers
     lines: tuple[str, ...] = ()  # all of it in a few short sentences, for a page: plain text, to be escaped
 
+    @property
+    def cells(self) -> tuple[ChangedVerdict | ChangedScore, ...]:
+        """All that is listed cell by cell."""
+        return (*self.verdicts, *self.scores)
+
 
 def changes_since(
     before: str,
@@ -73,7 +78,7 @@ def changes_since(
     new: Sequence[RunRecord],
     others: Sequence[str] = (),
     *,
-    judged: tuple[Judgements, Judgements] | None = None,
+    judged: tuple[Judgements, Judgements] = ({}, {}),
     statistics: tuple[int, int] = (1, 1),
     errata: Sequence[str] = (),
 ) -> Changes:
@@ -84,7 +89,7 @@ def changes_since(
     rows_before, rows_now = _rows(old), _rows(new)
     replaced = _replaced(rows_before, rows_now)
     pairs = [(earlier, runs) for key, runs in rows_now.items() if (earlier := rows_before.get(replaced.get(key, key))) is not None]
-    verdicts, same = changed_verdicts(*judged, statistics) if judged is not None else ([], 0)
+    verdicts, same = changed_verdicts(*judged, statistics)
     ids_before, ids_now = ({record.run_id for record in records} for records in (old, new))
     names_before, names_now = ({name_of(record) for record in records} for records in (old, new))
     made = Changes(

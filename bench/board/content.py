@@ -247,9 +247,9 @@ def _sent(runs: Sequence[PublishedRun]) -> str:
         return ""
     senders, checked = sorted({str(run.submitted_by) for run in sent}), sum(run.checked for run in sent)
     return (
-        f"{len(sent):,} run{' was' if len(sent) == 1 else 's were'} sent in by {_few(senders, 'senders')}; the predictions of {checked or 'none'} of them were made "
-        "again here. Recipe, training, date, hardware and cost of a run that was sent in are its sender's word, and the facts above "
-        "are not of such runs."
+        f"{len(sent):,} run{' was' if len(sent) == 1 else 's were'} sent in by {_few(senders, 'senders')}; the predictions of "
+        f"{checked or 'none'} of them were made again here. Recipe, training, date, hardware and cost of a run that was sent in "
+        "are its sender's word, and the facts above are not of such runs."
     )
 
 

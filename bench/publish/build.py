@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bench.base.cache import HAS_LOCKS, is_free, lock
 from bench.base.errors import BenchError, DataDamaged, DataMissing, UnknownName
@@ -48,14 +48,8 @@ Report = Callable[[str, int, int], None]
 # --- all files of a version but its manifest and what is copied of the runs: pages, figures, data. Pure functions of the board ---
 
 FORMATS = ("html", "md")
-ASSETS = (
-    "board.css",
-    "board.js",
-    "panel.js",
-    "compare.js",
-    "pages.css",
-    "pages.js",
-)  # small and hand-written; the pages link to nothing else
+# small and hand-written; the pages link to nothing else
+ASSETS = ("board.css", "board.js", "panel.js", "compare.js", "pages.css", "pages.js")
 
 
 def version_files(board: Board, figures: Sequence[Figure], formats: Sequence[str], report: Report) -> Iterator[tuple[str, bytes]]:
@@ -68,7 +62,7 @@ def version_files(board: Board, figures: Sequence[Figure], formats: Sequence[str
     for name, text in data.as_csvs(board).items():
         if f"tables/{name}" not in board.older:
             yield f"tables/{name}", text.encode()
-    if board.changes is not None and (board.changes.verdicts or board.changes.scores):
+    if board.changes is not None and board.changes.cells:
         yield "tables/changes.csv", data.changes_csv(board.changes).encode()
     yield "badge.svg", badge(board).encode()
     if board.plan is not None:
@@ -93,7 +87,7 @@ def _pages(board: Board, figures: Sequence[Figure], report: Report) -> Iterator[
     for name in ASSETS:
         yield f"assets/{name}", (TEMPLATES / name).read_bytes()
     yield "index.html", main_page.render(board, figures).encode()
-    if board.changes is not None and (board.changes.verdicts or board.changes.scores):
+    if board.changes is not None and board.changes.cells:
         yield "changes.html", engine.render("changes.html", board=board, changes=board.changes, up=0).encode()
     for search in board.searches:
         yield addresses.search_file(search.name, "html"), search_page.render(board, search).encode()
@@ -147,6 +141,7 @@ def publish(asked: Asked, report: Report | None = None) -> Outcome:
     found = published.versions(asked.out)
     refuse_altered(asked.out)
     last = found[-1] if found else None
+    asked = _with_last(asked, last)
     folder: Path | None = None
     with _aside(asked.out) as aside:
         kept = last if asked.keep else None
@@ -176,7 +171,7 @@ def publish(asked: Asked, report: Report | None = None) -> Outcome:
         stored = sorted((run for run in gathered.runs if run.record.run_id in records), key=is_sent)
         made, news = all_but_failing(stored, write, leave, is_sent)
         gathered.runs = made.runs
-        if news and asked.preview:
+        if asked.preview:
             folder = _preview(place, asked.out, aside)
         else:
             if news:
@@ -224,19 +219,15 @@ def _is_news(asked: Asked, made: Board, records: Mapping[str, str], last: Versio
     """Whether a version is to be made: not where the last one was made of the same."""
     if asked.preview or asked.anyway or last is None:
         return True
-    return published.content_sha256(made, records, _baseline(asked, last)) != last.content
+    return published.content_sha256(made, records, asked.baseline) != last.content
 
 
 def _seal(place: Place, asked: Asked, made: Board, records: Mapping[str, str], last: Version | None) -> Path:
     """Written as a version for ever: with its own word and its manifest."""
-    before, baseline = last.manifest if last else None, _baseline(asked, last)
-    place.write(published.VERSION_FILE, published.version_bytes(made, records, baseline=baseline, before=before))
+    before = last.manifest if last else None
+    place.write(published.VERSION_FILE, published.version_bytes(made, records, baseline=asked.baseline, before=before))
     place.seal()
     return _rename(place.folder, asked.out / made.version)
-
-
-def _baseline(asked: Asked, last: Version | None) -> str | None:
-    return _chosen(asked.baseline, last.baseline if last else None)
 
 
 def _store(
@@ -282,18 +273,19 @@ def _left_in_older(place: Place, made: Board) -> dict[str, str]:
 
 
 def _board(asked: Asked, runs: Sequence[PublishedRun], lines: Sequence[str], found: Sequence[Version], report: Report) -> Board:
-    last = found[-1] if found else None
+    name = published.next_name(found)
     made = board(
         runs,
-        version=PREVIEW if asked.preview else published.next_name(found),
-        title=_chosen(asked.title, last.title if last else None) or TITLE,
-        note=_chosen(asked.note, last.note if last else None),
-        left_out=tuple(lines),
-        baseline=_baseline(asked, last),
+        version=PREVIEW if asked.preview else name,
+        title=asked.title or TITLE,
+        note=asked.note,
+        left_out=lines,
+        baseline=asked.baseline,
         statistics=asked.statistics,
         report=lambda task, done, of: report(f"comparing {task}", done, of),
     )
-    made = with_plan(made, published.read_plan(asked.out, published.next_name(found)))
+    last = found[-1] if found else None
+    made = with_plan(made, published.read_plan(asked.out, name))
     made = with_searches(made, *searches(made.runs, RunsFolder(asked.runs), last))
     if last is None:
         return made
@@ -312,9 +304,13 @@ def _board(asked: Asked, runs: Sequence[PublishedRun], lines: Sequence[str], fou
     return replace(made, changes=changes)
 
 
-def _chosen(asked: str | None, last: str | None) -> str | None:
-    """What was asked for; where nothing was, what the last version has. An empty text asks for none."""
-    return (asked or None) if asked is not None else last
+def _with_last(asked: Asked, last: Version | None) -> Asked:
+    """Title, note and baseline are those of the last version where none was asked for; an empty text asks for none."""
+    words: dict[str, Any] = {}
+    for key in ("title", "note", "baseline"):
+        given = getattr(asked, key)
+        words[key] = getattr(last, key, None) if given is None else given or None
+    return replace(asked, **words)
 
 
 def _figures(made: Board, data: DataFolder | None, report: Report) -> tuple[Figure, ...]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from bench.board import names as addresses
 from bench.board.board import Board, BoardTable, PublishedRun
-from bench.board.changes import ChangedScore, ChangedVerdict, Changes
+from bench.board.changes import ChangedVerdict, Changes
 from bench.board.reference_tables import ReferenceCell, ReferenceRow, ReferenceTable
 from bench.compare.formatting import csv_text
 from bench.compare.statistics.table import Table
@@ -45,8 +45,7 @@ def changes_csv(changes: Changes) -> str:
     """One line for each cell whose score or verdict is another one than in the version before."""
     keys = ("setting", "backbone", "suite", "protocol", "text", "method", "task")
     lines = []
-    cells: list[ChangedVerdict | ChangedScore] = [*changes.verdicts, *changes.scores]
-    for cell in cells:
+    for cell in changes.cells:
         what, baseline = ("verdict", cell.baseline) if isinstance(cell, ChangedVerdict) else ("score", None)
         lines.append((what, *(getattr(cell, key) for key in keys), baseline, cell.before, cell.after, "; ".join(cell.why)))
     return _csv_file(("what", *keys, "baseline", "before", "after", "why"), lines)

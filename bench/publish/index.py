@@ -205,12 +205,14 @@ class IndexPage:
 
 def index_files(versions: Sequence[Version]) -> dict[str, bytes]:
     """File name -> content, for everything that lies beside the versions. A function of the versions alone."""
+    from bench.show.pages.engine import TEMPLATES, render
+
     page = index_page(versions)
     files = {
         "README.md": _markdown(page).encode(),
         "feed.xml": feed(versions),
-        "index.html": _html(page).encode(),
-        "style.css": _style(),
+        "index.html": render("versions.html", page=page).encode(),
+        "style.css": b"".join((TEMPLATES / name).read_bytes() for name in ("board.css", "versions.css")),
     }
     badge = versions[-1].folder / BADGE
     if badge.is_file():
@@ -298,18 +300,6 @@ def _version(version: Version, before: str) -> PageVersion:
 def _page_link(version: Version) -> str:
     """Its page, or its README where it has none."""
     return f"{version.name}/{'index.html' if version.has_page else 'README.md'}"
-
-
-def _html(page: IndexPage) -> str:
-    from bench.show.pages.engine import render
-
-    return render("versions.html", page=page)
-
-
-def _style() -> bytes:
-    from bench.show.pages.engine import TEMPLATES
-
-    return b"".join((TEMPLATES / name).read_bytes() for name in ("board.css", "versions.css"))
 
 
 def _markdown(page: IndexPage) -> str:

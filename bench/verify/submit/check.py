@@ -35,10 +35,8 @@ MOST_ROWS, MOST_COLUMNS = 500_000, 100
 MOST_NAMES = 400
 """Different sub-datasets, folds, classes or clusters: what computing a score again takes grows with their number, as with those above."""
 NAMED = {"subset", "fold"}
-SECONDS_PER_VALUE = {
-    "cxc": 3e-5,
-    "clustering": 4e-6,
-}  # of a prediction, about, on one core; a thousand draws are taken of the first
+# of a prediction, about, on one core; a thousand draws are taken of the first
+SECONDS_PER_VALUE = {"cxc": 3e-5, "clustering": 4e-6}
 OTHERWISE, PER_NAME = 1e-6, 5e-9  # the second for each different name in ``NAMED``
 RUN_SECONDS, FILE_SECONDS = 60.0, 600.0
 """Of computing the scores of a run and of a submission again, by its arrays' shapes: a run of every suite takes some seven."""
@@ -85,7 +83,7 @@ def collect(folder: Path, aside: Path, own: Sequence[Run] = (), data: DataFolder
     """
     if not folder.is_dir():
         raise BenchError(f"no folder {folder} with submissions", "--submissions DIR, with files of bench submit")
-    names = {name: record.run_id for record, _ in own for name in (record.run_id.casefold(), record.fingerprint)}
+    own_names = {name for record, _ in own for name in (record.run_id.casefold(), record.fingerprint)}
     taken: dict[str, SubmittedRun] = {}
     refused: list[str] = []
     for i, file in enumerate(sorted(folder.glob("*.zip"))):
@@ -93,15 +91,16 @@ def collect(folder: Path, aside: Path, own: Sequence[Run] = (), data: DataFolder
             if isinstance(run, str):
                 refused.append(run)
                 continue
-            run_id, fingerprint = run.record.run_id, run.record.fingerprint
-            mine = names.get(run_id.casefold()) or names.get(fingerprint)
-            before = taken.get(run_id.casefold()) or taken.get(fingerprint)
-            if mine is not None:
-                refused.append(_line(f"{file.name}: {run_id} is left out: this board has its own run of it"))
+            names = (run.record.run_id.casefold(), run.record.fingerprint)
+            before = taken.get(names[0]) or taken.get(names[1])
+            if not own_names.isdisjoint(names):
+                refused.append(_line(f"{file.name}: {run.record.run_id} is left out: this board has its own run of it"))
             elif before is not None:
-                refused.append(_line(f"{file.name}: {run_id} is left out: {before.file} has {_which(run, before)}"))
+                same = file_sha256(before.folder / RECORD) == file_sha256(run.folder / RECORD)
+                which = "the same run" if same else "another run of that name or fingerprint"
+                refused.append(_line(f"{file.name}: {run.record.run_id} is left out: {before.file} has {which}"))
             else:
-                taken[run_id.casefold()] = taken[fingerprint] = run
+                taken.update(dict.fromkeys(names, run))
     for file in sorted(folder.glob("*.verified.json")):  # where an older bench kept them, and where anybody may put one
         why = "counts for nothing here: bench verify FILE.zip --retrain-free keeps its word in your runs folder"
         refused.append(_line(f"{file.name} {why}"))
@@ -122,11 +121,6 @@ class Work:
         if seconds > self.left:
             raise DataDamaged(f"the scores of this file take more than {FILE_SECONDS:.0f} s to compute again; send it in several files")
         self.left -= seconds
-
-
-def _which(run: SubmittedRun, before: SubmittedRun) -> str:
-    same = file_sha256(before.folder / RECORD) == file_sha256(run.folder / RECORD)
-    return "the same run" if same else "another run of that name or fingerprint"
 
 
 def received(file: Path, aside: Path, data: DataFolder | None = None, keeper: Path | None = None) -> Iterator[SubmittedRun | str]:
