@@ -6,9 +6,8 @@ or on the order in which runs were found.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,86 +24,6 @@ if TYPE_CHECKING:
     from bench.board.changes import Changes
     from bench.run.reproduce.verdicts import Reproduced
     from bench.runs.searches import Search
-
-
-# --- times and memory of a table: of one kind of hardware and one version of the harness, never of two in one column ---
-
-
-UNKNOWN = "not recorded"
-SHOWN = 4  # names of rows that a sentence lists
-
-
-@dataclass(frozen=True, kw_only=True, order=True)
-class CostOf:
-    """Hardware and harness that the times and memory of a table are of."""
-
-    device: str  # "cpu: Intel(R) Xeon(R) Processor, 2 cores"
-    bench_version: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Costs:
-    """A table whose times and memory may stand side by side, and what is to be said of them."""
-
-    table: Table
-    of: CostOf | None  # None: no row recorded any
-    comparable: bool  # False: some rows have none here because theirs are of something else
-    note: str
-
-
-def comparable_costs(table: Table, records: Mapping[str, RunRecord]) -> Costs:
-    """``table`` with the times and memory of those rows alone that ran where most of them did.
-
-    Trained parameters depend on no machine and stay. Costs of a row whose runs were made in different places are left out.
-    """
-    made = [_made_in([records[run] for run in row.runs]) for row in table.rows]
-    timed = [_is_timed(row) for row in table.rows]
-    counts = Counter(place for place, is_timed in zip(made, timed, strict=True) if place is not None and is_timed)
-    if not counts:
-        return Costs(table=_without(table, timed), of=None, comparable=not any(timed), note=_note(None, _names(table, timed)))
-    usual = min(counts, key=lambda place: (-counts[place], place))
-    elsewhere = [is_timed and place != usual for place, is_timed in zip(made, timed, strict=True)]
-    return Costs(table=_without(table, elsewhere), of=usual, comparable=not any(elsewhere), note=_note(usual, _names(table, elsewhere)))
-
-
-def made_in(record: RunRecord) -> CostOf:
-    """Where a run was made, as far as it was recorded."""
-    device = record.cost.device or record.provenance.platform.get("device")
-    return CostOf(device=str(device or UNKNOWN), bench_version=record.provenance.bench_version or UNKNOWN)
-
-
-def _made_in(runs: Sequence[RunRecord]) -> CostOf | None:
-    """The one place of all runs of a row; None where there are several, or where one is not known."""
-    places = {made_in(run) for run in runs}
-    place = next(iter(places))
-    return place if len(places) == 1 and UNKNOWN not in (place.device, place.bench_version) else None
-
-
-def _is_timed(row: Row) -> bool:
-    return row.cost is not None and (row.cost.train_seconds is not None or row.cost.peak_memory_bytes is not None)
-
-
-def _without(table: Table, rows: Sequence[bool]) -> Table:
-    made = (
-        replace(row, cost=replace(row.cost, train_seconds=None, peak_memory_bytes=None)) if out and row.cost is not None else row
-        for row, out in zip(table.rows, rows, strict=True)
-    )
-    return replace(table, rows=tuple(made))
-
-
-def _names(table: Table, rows: Sequence[bool]) -> list[str]:
-    return list(dict.fromkeys(row.name for row, is_noted in zip(table.rows, rows, strict=True) if is_noted))
-
-
-def _note(of: CostOf | None, elsewhere: Sequence[str]) -> str:
-    listed = ", ".join(elsewhere[:SHOWN]) + (f" and {len(elsewhere) - SHOWN} more" if len(elsewhere) > SHOWN else "")
-    if of is None:
-        return f"Time and memory are not shown: no record says on what hardware and with which version ({listed})." if elsewhere else ""
-    said = f"Time and memory are those of {of.device}, bench {of.bench_version}."
-    return said + (f" Not shown, because made elsewhere or with another version: {listed}." if elsewhere else "")
-
-
-# --- what a version of the leaderboards holds: pure data, made from runs and printed results, before any page is drawn ---
 
 
 PREVIEW = "preview"
@@ -155,6 +74,14 @@ class Beside:
     metric: str
     anchor: str  # of the table that it is a column of
     cells: tuple[Cell | None, ...]  # one per row
+
+
+@dataclass(frozen=True, kw_only=True, order=True)
+class CostOf:
+    """Hardware and harness that the times and memory of a table are of."""
+
+    device: str  # "cpu: Intel(R) Xeon(R) Processor, 2 cores"
+    bench_version: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,30 +148,30 @@ class Board:
         mine = board_table.table
         if mine.setting == "none":
             return ()
-        form = (mine.suite, mine.protocol, mine.text, mine.columns)
-        found: dict[str, tuple[BoardTable, int]] = {}
+        form = ("none", mine.suite, mine.protocol, mine.text, mine.columns)
+        best: dict[str, tuple[BoardTable, int]] = {}
         for other in self.tables:
             table = other.table
-            if table.setting == "none" and (table.suite, table.protocol, table.text, table.columns) == form:
+            if (table.setting, table.suite, table.protocol, table.text, table.columns) == form:
                 for i, row in enumerate(table.rows):  # the best first
                     if row.backbone != mine.backbone:
-                        found.setdefault(row.backbone, (other, i))
+                        best.setdefault(row.backbone, (other, i))
 
         def mean(place: tuple[BoardTable, int]) -> float:
             cell = place[0].table.rows[place[1]].cells[-1]
             return 0.0 if cell is None else cell.mean
 
-        return tuple(sorted(found.values(), key=mean, reverse=True)[:MOST_FINISHED])
+        return tuple(sorted(best.values(), key=mean, reverse=True)[:MOST_FINISHED])
 
     @cached_property
     def page_of(self) -> Mapping[str, str]:
         """Run id -> the run whose page tells of it: its own, or that of the first run of its row."""
-        found = {run.record.run_id: run.record.run_id for run in self.runs}
-        if len(found) <= PAGES:
-            return found
+        own = {run.record.run_id: run.record.run_id for run in self.runs}
+        if len(own) <= PAGES:
+            return own
         rows = [row.runs for table in reversed(self.tables) for row in table.table.rows]  # of several rows the first one's
         told = {run: runs[0] for runs in rows for run in runs}
-        return found | told | {runs[0]: runs[0] for runs in rows}
+        return own | told | {runs[0]: runs[0] for runs in rows}
 
     @cached_property
     def paged(self) -> tuple[PublishedRun, ...]:
@@ -254,19 +181,19 @@ class Board:
     @cached_property
     def by_run(self) -> Mapping[str, Sequence[Place]]:
         """Run id -> the rows that it is in, in the order of the board's tables."""
-        found: dict[str, list[Place]] = {}
+        places: dict[str, list[Place]] = {}
         for place in self._places:
             for run_id in place.row.runs:
-                found.setdefault(run_id, []).append(place)
-        return found
+                places.setdefault(run_id, []).append(place)
+        return places
 
     @cached_property
     def by_method(self) -> Mapping[str, Sequence[Place]]:
         """Method -> its rows, in the order of the board's tables."""
-        found: dict[str, list[Place]] = {}
+        places: dict[str, list[Place]] = {}
         for place in self._places:
-            found.setdefault(place.row.method, []).append(place)
-        return found
+            places.setdefault(place.row.method, []).append(place)
+        return places
 
     @property
     def _places(self) -> list[Place]:
@@ -281,13 +208,6 @@ class Board:
     def alone(self) -> bool:
         """A preview where nothing is published yet, so that there is no page of all versions to go to."""
         return self.version == PREVIEW and self.changes is None
-
-    def run(self, run_id: str) -> PublishedRun:
-        """The run of that id. Raises KeyError."""
-        found = next((run for run in self.runs if run.record.run_id == run_id), None)
-        if found is None:
-            raise KeyError(run_id)
-        return found
 
 
 # --- what became of a printed number here: the board's own runs of the same method, backbone and recipe, judged as ``bench reproduce`` does ---
@@ -306,7 +226,7 @@ def _reproduced(board: Board) -> Mapping[Key, Reproduced]:
     from bench.run.reproduce.verdicts import reproduced
     from bench.run.reproduce.wanted import WantedRun
 
-    found: dict[Key, Reproduced] = {}
+    verdicts: dict[Key, Reproduced] = {}
     for paper, table in tables():
         listed = []
         for row in rows([result for result in results(paper=paper) if result.table == table]):
@@ -314,13 +234,13 @@ def _reproduced(board: Board) -> Mapping[Key, Reproduced]:
             if ours:
                 listed.append((WantedRun(rows=(row,), method=row.first.method), [(runs[run].record, runs[run].folder) for run in ours]))
         for cells in reproduced(listed, "tokenised") if listed else ():
-            found.update({key(one.printed): one for one in cells if one.mean is not None})
-    return found
+            verdicts.update({key(cell.printed): cell for cell in cells if cell.mean is not None})
+    return verdicts
 
 
 def _having(board: Board, runs: Mapping[str, PublishedRun]) -> dict[Key, tuple[str, ...]]:
     """Printed number -> runs of the row that means it; of several rows that one of most seeds, the first of them in the table."""
-    found: dict[Key, tuple[str, ...]] = {}
+    having: dict[Key, tuple[str, ...]] = {}
     for table in board.tables:
         for row in table.table.rows if table.checked else ():
             record = runs[row.runs[0]].record
@@ -330,6 +250,6 @@ def _having(board: Board, runs: Mapping[str, PublishedRun]) -> dict[Key, tuple[s
                 for cell in find_printed(row.method, task, suite=table.table.suite, setting=row.setting, backbone=record.backbone, variant=row.variant,
                                          protocol=table.table.protocol, recipe=recipe):  # fmt: skip
                     fits = not cell.text or table.table.text is None or table.table.text == cell.text
-                    if fits and by_hand <= set(meaning(cell.method, cell.variant).set) and len(row.runs) > len(found.get(key(cell), ())):
-                        found[key(cell)] = row.runs
-    return found
+                    if fits and by_hand <= set(meaning(cell.method, cell.variant).set) and len(row.runs) > len(having.get(key(cell), ())):
+                        having[key(cell)] = row.runs
+    return having

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bench.compare.footnotes import LIBRARIES
-from bench.compare.formatting import score
+from bench.compare.formatting import listed, score
 from bench.compare.statistics.table import AVERAGE, configuration, rows_of
 from bench.runs.record import RunRecord, Score
 from bench.runs.store import FOREIGN, data_key
@@ -19,19 +19,27 @@ UNSET = "null"  # of a value of the recipe that was left out, or that its record
 MOST_LINES = 20  # rows, names or other changes that are named in words; ``Changes`` itself has them all
 Key = tuple[tuple[str, str, str, str], str]
 """Of a row: (method, variant, setting, backbone), and everything else but the seed that decides the result."""
+CellKey = tuple[str, str, str, str | None]
+"""Of a score: (suite, task, protocol, text)."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChangedScore:
-    """One task of one row (a method as the table shows it, over its seeds) whose mean is another one now."""
+class RowTask:
+    """One task of one row."""
 
-    method: str  # "promcse+eh"
+    method: str  # "promcse+eh"; of a changed verdict also what sets its row apart
     setting: str
     backbone: str
     suite: str
     task: str
     protocol: str
     text: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangedScore(RowTask):
+    """One task of one row (a method as the table shows it, over its seeds) whose mean is another one now."""
+
     before: float
     after: float
     why: tuple[str, ...]  # "3 seeds, 5 now", "code", "data", ...: whatever the records differ in; never empty
@@ -58,6 +66,11 @@ class Changes:
     others: tuple[str, ...] = ()  # whatever else is new, a sentence each: grades, the title, the note, printed numbers
     lines: tuple[str, ...] = ()  # all of it in a few short sentences, for a page: plain text, to be escaped
 
+    @property
+    def cells(self) -> tuple[ChangedVerdict | ChangedScore, ...]:
+        """All that is listed cell by cell."""
+        return (*self.verdicts, *self.scores)
+
 
 def changes_since(
     before: str,
@@ -65,7 +78,7 @@ def changes_since(
     new: Sequence[RunRecord],
     others: Sequence[str] = (),
     *,
-    judged: tuple[Judgements, Judgements] | None = None,
+    judged: tuple[Judgements, Judgements] = ({}, {}),
     statistics: tuple[int, int] = (1, 1),
     errata: Sequence[str] = (),
 ) -> Changes:
@@ -75,12 +88,8 @@ def changes_since(
     """
     rows_before, rows_now = _rows(old), _rows(new)
     replaced = _replaced(rows_before, rows_now)
-    scores: list[ChangedScore] = []
-    found = list(others)
     pairs = [(earlier, runs) for key, runs in rows_now.items() if (earlier := rows_before.get(replaced.get(key, key))) is not None]
-    for earlier, runs in pairs:
-        scores += _changed(earlier, runs)
-    found += _other_suites(pairs)
+    verdicts, same = changed_verdicts(*judged, statistics)
     ids_before, ids_now = ({record.run_id for record in records} for records in (old, new))
     names_before, names_now = ({name_of(record) for record in records} for records in (old, new))
     made = Changes(
@@ -89,13 +98,12 @@ def changes_since(
         removed_runs=tuple(sorted(ids_before - ids_now)),
         new_methods=tuple(sorted(names_now - names_before)),
         removed_methods=tuple(sorted(names_before - names_now)),
-        scores=tuple(scores),
-        others=tuple(found),
+        scores=tuple(change for earlier, runs in pairs for change in _changed(earlier, runs)),
+        verdicts=tuple(verdicts),
+        same_verdicts=same,
+        others=(*others, *_other_suites(pairs)),
         errata=tuple(errata),
     )
-    if judged is not None:
-        verdicts, same = changed_verdicts(*judged, statistics)
-        made = replace(made, verdicts=tuple(verdicts), same_verdicts=same)
     return replace(made, lines=tuple(_lines(made, {record.run_id: record for record in (*old, *new)})))
 
 
@@ -119,39 +127,35 @@ def _rows(records: Iterable[RunRecord]) -> dict[Key, list[RunRecord]]:
 
 def _replaced(before: Mapping[Key, object], now: Mapping[Key, object]) -> dict[Key, Key]:
     """A new row -> the one whose place it takes: of the same name, with another recipe, where there is just one of each."""
-    gone, come = [[key for key in keys if key not in other] for keys, other in ((before, now), (now, before))]
+    gone, come = before.keys() - now.keys(), now.keys() - before.keys()
     pairs = {}
     for key in come:
-        same_gone, same_come = [one for one in gone if one[0] == key[0]], [one for one in come if one[0] == key[0]]
+        same_gone, same_come = ([other for other in keys if other[0] == key[0]] for keys in (gone, come))
         if len(same_gone) == len(same_come) == 1:
             pairs[key] = same_gone[0]
     return pairs
 
 
-Cells = dict[tuple[str, str, str, str | None], dict[int | None, Score]]
-
-
-def _cells(runs: Iterable[RunRecord]) -> Cells:
+def _cells(runs: Iterable[RunRecord]) -> dict[CellKey, dict[int | None, Score]]:
     """Score key -> seed -> score."""
-    cells: Cells = {}
+    cells: dict[CellKey, dict[int | None, Score]] = {}
     for record in runs:
-        for own_score in record.scores:
-            cells.setdefault(own_score.key, {})[record.seed] = own_score
+        for cell in record.scores:
+            cells.setdefault(cell.key, {})[record.seed] = cell
     return cells
 
 
 def _changed(before: Sequence[RunRecord], now: Sequence[RunRecord]) -> Iterable[ChangedScore]:
-    cells_before, cells_now, first = _cells(before), _cells(now), now[0]
-    for key, scores in cells_now.items():
-        if key not in cells_before:
+    cells_before, first = _cells(before), now[0]
+    for key, new in _cells(now).items():
+        if (old := cells_before.get(key)) is None:
             continue
-        old, new = cells_before[key], scores
-        means = [sum(own_score.value for own_score in side.values()) / len(side) for side in (old, new)]
-        if abs(means[0] - means[1]) > NOISE:
+        was, is_now = (sum(cell.value for cell in side.values()) / len(side) for side in (old, new))
+        if abs(was - is_now) > NOISE:
             why = (*_seeds(old, new), *_reasons(_moved(before, old, new), _moved(now, old, new), key))
             yield ChangedScore(
                 method=name_of(first), setting=first.setting, backbone=first.backbone, suite=key[0], task=key[1], protocol=key[2],
-                text=key[3], before=means[0], after=means[1], why=why or ("nothing that the records keep",),
+                text=key[3], before=was, after=is_now, why=why or ("nothing that the records keep",),
             )  # fmt: skip
 
 
@@ -162,21 +166,24 @@ def _moved(runs: Iterable[RunRecord], old: Mapping[int | None, Score], new: Mapp
 
 
 def _seeds(old: Mapping[int | None, Score], new: Mapping[int | None, Score]) -> Iterable[str]:
-    if old.keys() != new.keys():
-        yield f"seeds: {len(old)} before, {len(new)} now" if len(old) != len(new) else f"seeds: {len(new)} others"
+    if len(old) != len(new):
+        yield f"seeds: {len(old)} before, {len(new)} now"
+    elif old.keys() != new.keys():
+        yield f"seeds: {len(new)} others"
 
 
-def _reasons(before: Sequence[RunRecord], now: Sequence[RunRecord], key: tuple[str, str, str, str | None]) -> Iterable[str]:
+def _reasons(before: Sequence[RunRecord], now: Sequence[RunRecord], key: CellKey) -> Iterable[str]:
     """Whatever these runs' records differ in that a score may depend on."""
     if not before or not now:
         return
     yield from _recipe(configuration(before[0]), configuration(now[0]))
-    if _set(before, lambda run: (run.provenance.plugin or {}).get("sha256")) != _set(
-        now, lambda run: (run.provenance.plugin or {}).get("sha256")
-    ):
-        yield "code: the method's"
-    if _set(before, lambda run: _data(run, key)) != _set(now, lambda run: _data(run, key)):
-        yield "data: another text form or version of the set"
+    causes: dict[str, Callable[[RunRecord], object]] = {
+        "code: the method's": lambda run: (run.provenance.plugin or {}).get("sha256"),
+        "data: another text form or version of the set": lambda run: _data(run, key),
+    }
+    for cause, of in causes.items():
+        if _set(before, of) != _set(now, of):
+            yield cause
     yield from _versions("bench", before, now, lambda run: run.provenance.bench_version)
     for package in (*LIBRARIES, *((key[0],) if key[0] in FOREIGN else ())):
         yield from _versions(f"library: {package}", before, now, lambda run, name=package: run.provenance.packages.get(name))
@@ -202,11 +209,14 @@ def _recipe(before: Mapping[str, str], now: Mapping[str, str]) -> Iterable[str]:
         yield f"recipe: {len(changed) - MOST} more values"
 
 
-def _data(run: RunRecord, key: tuple[str, str, str, str | None]) -> str:
+def _data(run: RunRecord, key: CellKey) -> str:
     """Hash of the set; of an average, of all its sets."""
     suite, task, protocol, text = key
-    keys = [own_score.key for own_score in run.scores if (own_score.suite, own_score.protocol, own_score.text) == (suite, protocol, text)]
-    tasks = [other[1] for other in keys if other[1] != AVERAGE] if task == AVERAGE else [task]
+    tasks = [task]
+    if task == AVERAGE:
+        tasks = [
+            cell.task for cell in run.scores if (cell.suite, cell.protocol, cell.text) == (suite, protocol, text) and cell.task != AVERAGE
+        ]
     return json.dumps([str(run.provenance.data.get(data_key(name, text, suite))) for name in tasks])
 
 
@@ -283,8 +293,8 @@ def _by_name(run_ids: Iterable[str], records: Mapping[str, RunRecord]) -> str:
     return _list([f"{name} ({counts[name]})" for name in sorted(counts)])
 
 
-def _list(names: Sequence[str]) -> str:
-    return ", ".join(names[:MOST_LINES]) + (f" and {len(names) - MOST_LINES} more" if len(names) > MOST_LINES else "")
+def _list(names: Iterable[str]) -> str:
+    return listed(names, MOST_LINES)
 
 
 def _count(n: int, what: str) -> str:
@@ -297,16 +307,9 @@ NOISE = 1e-6  # points: other libraries of linear algebra add in another order, 
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChangedVerdict:
+class ChangedVerdict(RowTask):
     """One cell of two versions whose verdict against the same baseline is another one now."""
 
-    method: str  # "promcse+eh", and what sets its row apart
-    setting: str
-    backbone: str
-    suite: str
-    task: str
-    protocol: str
-    text: str | None
     baseline: str
     before: str  # "better", "worse", "equivalent", "unknown", "not tested"
     after: str
@@ -337,8 +340,9 @@ def judgements(tables: Iterable[Mapping[str, Any]]) -> dict[tuple[str | None, ..
             for task, cell in row["cells"].items():
                 against = (cell or {}).get("against")
                 if cell is not None and against is not None:
-                    judged = Judgement(cell["mean"], against.get("verdict"), (*sorted(row["runs"]), *sorted(base)))
-                    found[(*where, " ".join([_row_name(row), *(f"{key}={value}" for key, value in row["differs"].items())]), task)] = judged
+                    called = " ".join([_row_name(row), *(f"{key}={value}" for key, value in row["differs"].items())])
+                    runs = (*sorted(row["runs"]), *sorted(base))
+                    found[*where, called, task] = Judgement(cell["mean"], against.get("verdict"), runs)
     return found
 
 

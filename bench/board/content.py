@@ -1,55 +1,51 @@
-"""One version's board, made from runs and printed results: who is kept, how the tables are judged, what is said of them."""
+"""One version's board, made from runs and printed results: who is kept, what is said of it, in which order its tables stand, and which
+times and memory may stand side by side in one."""
 
 from __future__ import annotations
 
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bench.base.errors import BenchError
-from bench.board import judging
-from bench.board.board import GRADES, YOURS, Beside, Board, BoardTable, Fact, PublishedRun, comparable_costs, dating, made_in
+from bench.board.board import GRADES, YOURS, Beside, Board, BoardTable, CostOf, Fact, PublishedRun, dating
 from bench.board.grades import WORDS, apart
 from bench.board.headline import answer
-from bench.board.judging import Judged, checkpoint_rule, judged_tables
+from bench.board.judging import Judged, checkpoint_rule, checkpoint_words, judged_tables
 from bench.board.names import search_file, slug, unused
 from bench.board.reference_tables import reference_tables
 from bench.board.repeat import seed_words
 from bench.compare.budget import row_budget
-from bench.compare.formatting import metric_words
+from bench.compare.formatting import listed, metric_words
 from bench.compare.statistics.table import Cell, Row, Table
 from bench.runs.record import RunRecord, public_name
 
 if TYPE_CHECKING:
-    from bench.board.changes import Changes
     from bench.compare.judge import Report
     from bench.runs.searches import Search
 
 
 def board(
     runs: Sequence[PublishedRun], *, version: str, title: str, note: str | None = None, left_out: Sequence[str] = (),
-    baseline: str | None = None, changes: Changes | None = None, statistics: str = "auto", report: Report | None = None,
+    baseline: str | None = None, statistics: str = "auto", report: Report | None = None,
 ) -> Board:  # fmt: skip
     """The board of these runs, whatever their order. ``statistics`` and ``report`` are those of ``judging.judged_tables``.
 
     Raises BenchError where none of them is finished and has a score, UnknownName for a baseline that no table has.
     """
     kept = tuple(sorted((run for run in runs if run.record.status == "finished"), key=lambda run: run.record.run_id))
-    if not any(published_run.record.scores for published_run in kept):
+    if not any(run.record.scores for run in kept):
         raise BenchError("none of these runs is finished and has a score", "bench run ... --suite sts, then bench publish")
-    records = {published_run.record.run_id: published_run.record for published_run in kept}
-    checked, sent = (
-        [(apart(published_run), published_run.folder) for published_run in kept if published_run.checked is is_checked]
-        for is_checked in (True, False)
-    )
-    judged = judged_tables(checked, sent, baseline=baseline, statistics=statistics, report=report)
+    records = {run.record.run_id: run.record for run in kept}
+    checked, unchecked = ([(apart(run), run.folder) for run in kept if run.checked is is_checked] for is_checked in (True, False))
+    judged = judged_tables(checked, unchecked, baseline=baseline, statistics=statistics, report=report)
     tables = board_tables(judged, records)
     made = Board(
-        version=version, date=max(published_run.record.provenance.created for published_run in dating(kept))[:10], title=title, note=note or None,
-        answer=answer(tables), runs=kept, left_out=tuple(left_out), tables=tables, references=reference_tables(), changes=changes,
+        version=version, date=max(run.record.provenance.created for run in dating(kept))[:10], title=title, note=note or None,
+        answer=answer(tables), runs=kept, left_out=tuple(left_out), tables=tables, references=reference_tables(),
         methods=tuple(sorted({record.method for record in records.values()})),
     )  # fmt: skip
     return replace(made, made=facts(made))
@@ -71,12 +67,8 @@ def with_searches(board: Board, searches: Sequence[Search], missing: Sequence[st
     """The board with the searches that found values of its runs; ``missing``: names of those that were not found."""
     told = [Fact(topic="Searches", text=_searched(search)) for search in searches]
     if missing:
-        told.append(
-            Fact(
-                topic="Searches",
-                text=f"The trials of {', '.join(missing)}, which found recipe values of runs here, are not published.",
-            )
-        )
+        text = f"The trials of {', '.join(missing)}, which found recipe values of runs here, are not published."
+        told.append(Fact(topic="Searches", text=text))
     return replace(board, searches=tuple(searches), made=(*board.made, *told))
 
 
@@ -120,7 +112,7 @@ def facts(board: Board) -> tuple[Fact, ...]:
     runs, tables = board.runs, board.tables
     records = [run.record for run in dating(runs)]
     own = [table for table in tables if table.checked] or list(tables)
-    found = [
+    told = [
         Fact(topic="Protocols", text=_protocols(tables)), Fact(topic="Selection", text=_selection(records)),
         Fact(topic="Seeds", text=_seeds(records)), Fact(topic="Training", text=_training(own, records)),
         Fact(topic="Intervals and tests", text=_statistics(own)), Fact(topic="Missing and failed", text=_missing(board.left_out)),
@@ -133,7 +125,7 @@ def facts(board: Board) -> tuple[Fact, ...]:
         Fact(topic="Check", text="Recomputes every score from the stored predictions.", command=f"bench verify leaderboards/{board.version}"),
         *yours(tables),
     ]  # fmt: skip
-    return tuple(fact for fact in found if fact.text)
+    return tuple(fact for fact in told if fact.text)
 
 
 def _pages(board: Board) -> str:
@@ -156,27 +148,25 @@ def _protocols(tables: Sequence[BoardTable]) -> str:
     forms: dict[tuple[str, str, str], dict[str, None]] = {}
     for table in tables:
         forms.setdefault((table.table.suite, table.table.protocol, table.table.metric), {})[table.table.text or ""] = None
-    told = [
-        f"{suite}: {protocol}, {metric_words(metric)}"
-        + (f", {' and '.join(sorted(form for form in found if form))} text" if any(found) else "")
-        for (suite, protocol, metric), found in forms.items()
-    ]
+    told = []
+    for (suite, protocol, metric), named in forms.items():
+        texts = sorted(filter(None, named))
+        told.append(f"{suite}: {protocol}, {metric_words(metric)}" + (f", {' and '.join(texts)} text" if texts else ""))
     return "; ".join(told) + ". Numbers of different protocols or text forms never share a column." if told else ""
 
 
 def _selection(records: Sequence[RunRecord]) -> str:
-    rules = Counter(found for record in records if (found := checkpoint_rule(record)) is not None)
+    rules = Counter(rule for record in records if (rule := checkpoint_rule(record)) is not None)
     if not rules:
         return "Nothing was trained, so no checkpoint was chosen."
     if len(rules) == 1:
         return f"Checkpoint of every trained run: {next(iter(rules))}."
-    told = [f"{found} ({count} run{'s' * (count != 1)})" for found, count in sorted(rules.items(), key=lambda item: (-item[1], item[0]))]
+    told = [f"{rule} ({count} run{'s' * (count != 1)})" for rule, count in sorted(rules.items(), key=lambda item: (-item[1], item[0]))]
     return f"Checkpoints of trained runs: {'; '.join(told)}."
 
 
 def _seeds(records: Sequence[RunRecord]) -> str:
-    trained = [record for record in records if record.seed is not None]
-    seeds = sorted({record.seed for record in trained if record.seed is not None})
+    seeds = sorted({record.seed for record in records if record.seed is not None})
     if not seeds:
         return "No run depends on a seed."
     listed = ", ".join(map(str, seeds)) if len(seeds) <= 10 else f"{len(seeds)} different ones"
@@ -186,25 +176,21 @@ def _seeds(records: Sequence[RunRecord]) -> str:
 def _training(tables: Sequence[BoardTable], records: Sequence[RunRecord]) -> str:
     by_id = {record.run_id: record for record in records}
     rows = {row.runs: row for table in tables for row in table.table.rows if by_id.keys() >= set(row.runs)}
-    found = [
-        budget
-        for row in rows.values()
-        if (budget := row_budget([by_id[run] for run in row.runs])) is not None and budget.sentences is not None
-    ]
-    if not found:
+    seen: list[int] = []
+    corpora: set[str] = set()
+    for row in rows.values():
+        budget = row_budget([by_id[run] for run in row.runs])
+        if budget is not None and budget.sentences is not None:
+            seen.append(budget.sentences)
+            if budget.corpus:
+                corpora.add(budget.corpus)
+    if not seen:
         return ""
-    seen = sorted({own_budget.sentences for own_budget in found if own_budget.sentences is not None})
-    corpora = sorted({own_budget.corpus for own_budget in found if own_budget.corpus})
-    rows_seen = f"{seen[0]:,}" if len(seen) == 1 else f"{seen[0]:,} to {seen[-1]:,}"
-    usual = found[0]
-    equal = all(
-        own_budget.sentences is not None
-        and usual.sentences is not None
-        and abs(own_budget.sentences - usual.sentences) <= 0.01 * usual.sentences
-        for own_budget in found
-    )
+    least, most = min(seen), max(seen)
+    rows_seen = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+    equal = all(abs(count - seen[0]) <= 0.01 * seen[0] for count in seen)
     same = ", the same for every trained row" if equal and len(corpora) == 1 else ""
-    return f"Each trained run saw {rows_seen} rows of {_few(corpora, 'training texts')}{same}."
+    return f"Each trained run saw {rows_seen} rows of {_few(sorted(corpora), 'training texts')}{same}."
 
 
 def _statistics(tables: Sequence[BoardTable]) -> str:
@@ -221,12 +207,9 @@ def _statistics(tables: Sequence[BoardTable]) -> str:
 
 def _missing(left_out: Sequence[str]) -> str:
     said = "A cell that was not scored stays empty, and so does the average of its row. A failed, interrupted or damaged run has no row"
-    count = (
-        f"{len(left_out)} run{' was' if len(left_out) == 1 else 's were'} left out for that, listed below"
-        if left_out
-        else "here there was none"
-    )
-    return f"{said}; {count}."
+    if not left_out:
+        return f"{said}; here there was none."
+    return f"{said}; {len(left_out)} run{' was' if len(left_out) == 1 else 's were'} left out for that, listed below."
 
 
 def _hardware(records: Sequence[RunRecord]) -> str:
@@ -262,21 +245,16 @@ def _sent(runs: Sequence[PublishedRun]) -> str:
     sent = [run for run in runs if run.submitted_by is not None]
     if not sent:
         return ""
-    senders, checked = sorted({str(published_run.submitted_by) for published_run in sent}), sum(one.checked for one in sent)
+    senders, checked = sorted({str(run.submitted_by) for run in sent}), sum(run.checked for run in sent)
     return (
-        f"{_runs_words(len(sent))} sent in by {_few(senders, 'senders')}; the predictions of {checked or 'none'} of them were made "
-        "again here. Recipe, training, date, hardware and cost of a run that was sent in are its sender's word, and the facts above "
-        "are not of such runs."
+        f"{len(sent):,} run{' was' if len(sent) == 1 else 's were'} sent in by {_few(senders, 'senders')}; the predictions of "
+        f"{checked or 'none'} of them were made again here. Recipe, training, date, hardware and cost of a run that was sent in "
+        "are its sender's word, and the facts above are not of such runs."
     )
 
 
-def _runs_words(count: int) -> str:
-    return f"{count:,} run{' was' if count == 1 else 's were'}"
-
-
-def _few(values: Iterable[str], what: str) -> str:
-    found = list(values)
-    return ", ".join(found) if len(found) <= MANY else f"{len(found)} {what}"
+def _few(values: Sequence[str], what: str) -> str:
+    return ", ".join(values) if len(values) <= MANY else f"{len(values)} {what}"
 
 
 # --- the tables of a board, in the order in which a reader wants them, each with its address and what its columns are of ---
@@ -293,12 +271,9 @@ def board_tables(judged: Sequence[Judged], records: Mapping[str, RunRecord]) -> 
     for judged_table in judged:
         place = (judged_table.table.setting, judged_table.table.backbone)
         rows[place] = max(rows.get(place, 0), len(judged_table.table.rows) if judged_table.checked else 0)
-    ordered = sorted(judged, key=lambda one: _place(one, rows))
-    taken: set[str] = set()
-    made = []
-    for judged_table in ordered:
-        made.append(_board_table(judged_table, records, taken))
-        taken.add(made[-1].anchor)
+    made: list[BoardTable] = []
+    for judged_table in sorted(judged, key=lambda one: _place(one, rows)):
+        made.append(_board_table(judged_table, records, {table.anchor for table in made}))
     return tuple(replace(table, beside=_beside(table, made)) for table in made)
 
 
@@ -310,31 +285,23 @@ def _place(judged_table: Judged, rows: Mapping[tuple[str | None, str | None], in
 
 
 def _board_table(judged_table: Judged, records: Mapping[str, RunRecord], taken: set[str]) -> BoardTable:
-    costed = comparable_costs(judged_table.table, records)
-    table = costed.table
-    untrained = "untrained" if table.setting == "none" else table.setting
-    address = slug(
-        untrained,
-        table.backbone,
-        table.suite,
-        table.protocol,
-        table.text,
-        f"on {judged_table.chosen_on}" if judged_table.chosen_on else None,
-        None if judged_table.checked else "submitted",
-    )
-    said = judging.checkpoint_words(table, records)
+    table, cost_of, elsewhere = comparable_costs(judged_table.table, records)
+    address = ["untrained" if table.setting == "none" else table.setting, table.backbone, table.suite, table.protocol, table.text]
+    said = checkpoint_words(table, records)
     if judged_table.chosen_on:
+        address.append(f"on {judged_table.chosen_on}")
         said += " This is no development set: these scores stand in a table of their own."
     if not judged_table.checked:
+        address.append("submitted")
         said += " Sent in by others, and not checked here: these rows stand in a table of their own, and nothing is ranked."
     return BoardTable(
-        anchor=unused(address, taken),
+        anchor=unused(slug(*address), taken),
         table=table,
         selection=said,
-        costs_comparable=costed.comparable,
-        cost_note=costed.note,
-        baselines={name: _costs_of(costed.table, other) for name, other in judged_table.baselines.items()},
-        cost_of=costed.of,
+        costs_comparable=not elsewhere,
+        cost_note=_cost_note(cost_of, elsewhere),
+        baselines={name: _costs_of(table, other) for name, other in judged_table.baselines.items()},
+        cost_of=cost_of,
         checked=judged_table.checked,
     )
 
@@ -345,30 +312,65 @@ def _costs_of(table: Table, other: Table) -> Table:
 
 
 def _beside(board_table: BoardTable, every: Sequence[BoardTable]) -> tuple[Beside, ...]:
-    found = []
-    for suite, protocol in BESIDE.get(board_table.table.suite, ()):
+    own, columns = board_table.table, []
+    for suite, protocol in BESIDE.get(own.suite, ()):
+        wanted = (suite, protocol, own.setting, own.backbone, own.text, board_table.checked)
         for other in every:
             table = other.table
-            same = (table.setting, table.backbone, table.text) == (
-                board_table.table.setting,
-                board_table.table.backbone,
-                board_table.table.text,
-            )
-            if (
-                not same
-                or other.checked != board_table.checked
-                or (table.suite, table.protocol) != (suite, protocol)
-                or table.columns != table.columns[:1]
-            ):
+            if (table.suite, table.protocol, table.setting, table.backbone, table.text, other.checked) != wanted or len(table.columns) > 1:
                 continue
-            cells = tuple(_cell_of(row, table) for row in board_table.table.rows)
+            cells = tuple(_cell_of(row, table) for row in own.rows)
             if any(cells):
-                found.append(
+                columns.append(
                     Beside(name=table.columns[0], suite=suite, protocol=protocol, metric=table.metric, anchor=other.anchor, cells=cells)
                 )
-    return tuple(found)
+    return tuple(columns)
 
 
 def _cell_of(row: Row, table: Table) -> Cell | None:
     """The cell of the same runs in a table of one column; None where it has other runs, even other seeds."""
     return next((other.cells[0] for other in table.rows if set(other.runs) == set(row.runs)), None)
+
+
+# --- times and memory of a table: of one kind of hardware and one version of the harness, never of two in one column ---
+
+UNKNOWN = "not recorded"
+
+
+def comparable_costs(table: Table, records: Mapping[str, RunRecord]) -> tuple[Table, CostOf | None, list[str]]:
+    """(``table`` with the times and memory of those rows alone that ran where most of them did, that place, names of the other rows).
+
+    Trained parameters depend on no machine and stay. Costs of a row whose runs were made in different places are left out. The place is
+    None where no row recorded one.
+    """
+    places = [_one_place([records[run] for run in row.runs]) for row in table.rows]
+    timed = [row.cost is not None and (row.cost.train_seconds, row.cost.peak_memory_bytes) != (None, None) for row in table.rows]
+    counts = Counter(place for place, is_timed in zip(places, timed, strict=True) if place is not None and is_timed)
+    usual = min(counts, key=lambda place: (-counts[place], place), default=None)
+    rows, elsewhere = [], []
+    for row, place, is_timed in zip(table.rows, places, timed, strict=True):
+        if is_timed and row.cost is not None and (place is None or place != usual):
+            elsewhere.append(row.name)
+            row = replace(row, cost=replace(row.cost, train_seconds=None, peak_memory_bytes=None))
+        rows.append(row)
+    return replace(table, rows=tuple(rows)), usual, list(dict.fromkeys(elsewhere))
+
+
+def made_in(record: RunRecord) -> CostOf:
+    """Where a run was made, as far as it was recorded."""
+    device = record.cost.device or record.provenance.platform.get("device")
+    return CostOf(device=str(device or UNKNOWN), bench_version=record.provenance.bench_version or UNKNOWN)
+
+
+def _one_place(runs: Sequence[RunRecord]) -> CostOf | None:
+    """The one place of all runs of a row; None where there are several, or where one is not known."""
+    first, *others = {made_in(run) for run in runs}
+    return None if others or UNKNOWN in (first.device, first.bench_version) else first
+
+
+def _cost_note(place: CostOf | None, elsewhere: Sequence[str]) -> str:
+    if place is None:
+        words = "Time and memory are not shown: no record says on what hardware and with which version"
+        return f"{words} ({listed(elsewhere)})." if elsewhere else ""
+    said = f"Time and memory are those of {place.device}, bench {place.bench_version}."
+    return said + (f" Not shown, because made elsewhere or with another version: {listed(elsewhere)}." if elsewhere else "")

@@ -49,11 +49,8 @@ def graded(own: Sequence[Run], submissions: Submissions | None = None) -> tuple[
             trained.setdefault(same_recipe(record), {})[record.run_id] = training(record)
     lent = seed_variances(list(group.values()) for group in trained.values())
     mine = [_own(run, trained.get(same_recipe(run[0]), {}), lent) for run in own]
-    theirs = [
-        _submitted(submitted_run, trained.get(same_recipe(submitted_run.record), {}), lent)
-        for submitted_run in (submissions.runs if submissions is not None else ())
-    ]
-    return (*mine, *theirs)
+    sent = submissions.runs if submissions is not None else ()
+    return (*mine, *(_submitted(run, trained.get(same_recipe(run.record), {}), lent) for run in sent))
 
 
 def apart(run: PublishedRun) -> RunRecord:
@@ -76,7 +73,7 @@ def weakest(grades: Iterable[str]) -> str:
 
 def _own(run: Run, alike: Mapping[str, Training], lent: Lent) -> PublishedRun:
     record, folder = run
-    again = trained_again(training(record), [own_training for run_id, own_training in alike.items() if run_id != record.run_id], lent)
+    again = trained_again(training(record), [other for run_id, other in alike.items() if run_id != record.run_id], lent)
     grade, why = _grade(OWN, attestation(folder), again, f"it was run by whoever publishes this board{_unknown_model(record)}")
     return PublishedRun(record=record, folder=folder, grade=grade, reason=why)
 
@@ -166,7 +163,7 @@ class Repeated:
         outside = [score for score in self.found if not score.holds]
         shown = outside[:MANY] or [score for score in self.found if score.task == AVERAGE] or self.found[:1]
         more = f" and {len(outside) - MANY} more" if len(outside) > MANY else ""
-        rest = "" if outside else f"; all {len(self.found)} scores do" if len(self.found) > len(shown) else ""
+        rest = f"; all {len(self.found)} scores do" if not outside and len(self.found) > len(shown) else ""
         return ", ".join(score.words() for score in shown) + more + rest
 
 
@@ -216,20 +213,18 @@ Lent = Mapping[Key, Lender]
 
 def seed_variances(groups: Iterable[Sequence[Training]]) -> Lent:
     """What the recipes of a board say together of the variance over seeds. ``groups``: the trainings of each recipe."""
-    values: dict[Key, list[list[float]]] = {}
+    spreads: dict[object, dict[Key, list[tuple[float, int]]]] = {}  # suite -> score -> (variance, degrees of freedom) of each recipe
     for group in groups:
-        of: dict[Key, list[float]] = {}
-        for own_training in group:
-            for key, score in own_training.scores.items():
-                of.setdefault(key, []).append(score.value)
-        for key, found in of.items():
-            if len(found) > 1:
-                values.setdefault(key, []).append(found)
+        values: dict[Key, list[float]] = {}
+        for run in group:
+            for key, score in run.scores.items():
+                values.setdefault(key, []).append(score.value)
+        for key, of_seeds in values.items():
+            if len(of_seeds) > 1:
+                spreads.setdefault(key[0], {}).setdefault(key, []).append((variance(of_seeds), len(of_seeds) - 1))
     lent: dict[Key, Lender] = {}
-    for suite in dict.fromkeys(key[0] for key in values):  # how alike recipes are is another thing for correlations than for clusters
-        lent |= lenders(
-            {key: [(variance(spread), len(spread) - 1) for spread in found] for key, found in values.items() if key[0] == suite}
-        )
+    for of_suite in spreads.values():  # how alike recipes are is another thing for correlations than for clusters
+        lent |= lenders(of_suite)
     return lent
 
 
@@ -251,11 +246,11 @@ def trained_again(run: Training, others: Sequence[Training], lent: Lent) -> Repe
         decimals = DECIMALS.get(score.metric, 2)
         if key in heads and half is not None:
             narrowest = min(half * 10.0 ** (decimals - 2), narrowest)
-        ends: tuple[float | None, float | None] = (None, None)
+        low = high = None
         if values:
-            room = (half or 0.0) + LEAST * 10.0**-decimals
-            ends = math.fsum(values) / len(values) - room, math.fsum(values) / len(values) + room
-        found.append(Within(suite=score.suite, task=score.task, value=score.value, low=ends[0], high=ends[1], decimals=decimals))
+            mean, room = math.fsum(values) / len(values), (half or 0.0) + LEAST * 10.0**-decimals
+            low, high = mean - room, mean + room
+        found.append(Within(suite=score.suite, task=score.task, value=score.value, low=low, high=high, decimals=decimals))
     return Repeated(seeds=_seeds([other.seed for other in others]), found=tuple(found), unknown=_unknown(narrowest))
 
 
@@ -272,10 +267,10 @@ def _half(values: Sequence[float], lender: Lender | None, alpha: float) -> float
     own = len(values) - 1
     mean = math.fsum(values) / len(values)
     spread = math.fsum((value - mean) ** 2 for value in values) / own if own else 0.0
-    found, freedom = lender.posterior(spread, own) if lender is not None else (spread, float(own))
+    spread, freedom = lender.posterior(spread, own) if lender is not None else (spread, float(own))
     if not freedom:
         return None
-    return quantile_of(1 - alpha / 2, freedom) * math.sqrt(found * (1 + 1 / len(values)))
+    return quantile_of(1 - alpha / 2, freedom) * math.sqrt(spread * (1 + 1 / len(values)))
 
 
 def _seeds(seeds: Sequence[int | None]) -> str:
@@ -283,4 +278,6 @@ def _seeds(seeds: Sequence[int | None]) -> str:
     known = sorted({seed for seed in seeds if seed is not None})
     if not known:
         return "no seed"
-    return f"seed{'s' * (len(known) > 1)} {', '.join(map(str, known))}" if len(known) <= MANY else f"{len(known)} seeds"
+    if len(known) > MANY:
+        return f"{len(known)} seeds"
+    return f"seed{'s' * (len(known) > 1)} {', '.join(map(str, known))}"

@@ -18,51 +18,49 @@ Ranked = tuple[Row, Cell]
 
 def answer(tables: Sequence[BoardTable]) -> str:
     """Of the first table that ranks several rows, else of the first that ranks one. What nobody here has checked is not told of."""
-    ranking = [
-        board_table.table
-        for board_table in tables
-        if board_table.checked and board_table.table.head is not None and _best_first(board_table.table)
-    ]
-    if tables and not any(board_table.checked for board_table in tables):
+    checked = [board_table.table for board_table in tables if board_table.checked]
+    if tables and not checked:
         return "Every row was sent in, and none was checked here yet: none is ranked."
+    ranking = [(table, rows) for table in checked if table.head is not None and (rows := _best_first(table))]
     if not ranking:
         return "No method has a score on every task yet."
-    table = next((compared_table for compared_table in ranking if len(_best_first(compared_table)) > 1), ranking[0])
-    rows = _best_first(table)
-    where, what = place_words(table), head_words(table)
-    best = f"{row_name(rows[0][0], table)}"
-    value = score(rows[0][1].mean, rows[0][1].decimals)
-    if len(rows) == 1:
-        return f"{where}: {best} reaches {value} on {what}{cost_words(rows[0][0], best)}."
-    second, below = row_name(rows[1][0], table), rows[1][1]
-    ahead = signed(round(rows[0][1].mean, below.decimals) - round(below.mean, below.decimals), below.decimals).lstrip("+")
+    table, rows = next((ranked for ranked in ranking if len(ranked[1]) > 1), ranking[0])
+    (row, cell), *below = rows
+    where, what, best = place_words(table), head_words(table), row_name(row, table)
+    value, cost = score(cell.mean, cell.decimals), cost_words(row, best)
+    if not below:
+        return f"{where}: {best} reaches {value} on {what}{cost}."
+    second, decimals = below[0][1], below[0][1].decimals
+    ahead = (
+        signed(round(cell.mean, decimals) - round(second.mean, decimals), decimals).lstrip("+") + f" above {row_name(below[0][0], table)}"
+    )
     if any(row.rank is None for row, _ in rows):
-        said = f"{best} has the highest value on {what}, {value}, {ahead} above {second}; differences were not tested"
-        return f"{where}: {said}{cost_words(rows[0][0], best)}."
-    others = [ranked for ranked in rows[1:] if is_top(ranked[0], table)]
-    base = _against_baseline(rows[0], table)
-    if len(others) == 1 and others[0][0].is_baseline and (against := rows[0][1].against) is not None:
-        name = row_name(others[0][0], table)
-        said = f"{best} is highest on {what}, {value}, but cannot be told from {name}, the baseline ({with_interval(against.difference, against.low, against.high)})"
-        base = _verdicts(table)
-    elif not others:
-        said = f"{best} is the best on {what}, {value}, {ahead} above {second}"
+        return f"{where}: {best} has the highest value on {what}, {value}, {ahead}; differences were not tested{cost}."
+    level = [other for other, _ in below if is_top(other, table)]
+    if not level:
+        return f"{where}: {best} is the best on {what}, {value}, {ahead}{_against_baseline(rows[0], table)}{cost}."
+    if len(level) == 1 and level[0].is_baseline and (against := cell.against) is not None:
+        by = with_interval(against.difference, against.low, against.high)
+        others, base = f"{row_name(level[0], table)}, the baseline ({by})", _verdicts(table)
     else:
-        level = "any other row" if len(others) == len(rows) - 1 > 1 else _listed([row_name(row, table) for row, _ in others])
-        said = f"{best} is highest on {what}, {value}, but cannot be told from {level}"
-    return f"{where}: {said}{base}{cost_words(rows[0][0], best)}."
+        others = "any other row" if len(level) == len(below) > 1 else _listed([row_name(other, table) for other in level])
+        base = _against_baseline(rows[0], table)
+    return f"{where}: {best} is highest on {what}, {value}, but cannot be told from {others}{base}{cost}."
 
 
 def place_words(table: Table) -> str:
     """ "On the built-in backbone, unsupervised, 3 seeds" """
     backbone = "the built-in backbone" if table.backbone == "builtin" else table.backbone or SEVERAL
-    setting = {"none": "nothing trained", None: "several settings"}.get(table.setting, table.setting)
+    where = f"On {backbone}, {setting_words(table.setting)}"
     counts = [len(row.runs) for row in table.rows if row.setting != "none"]
-    seeds = ""
-    if counts:
-        few, many = min(counts), max(counts)
-        seeds = f", {many} seed{'s' * (many != 1)}" if few == many else f", {few} to {many} seeds"
-    return f"On {backbone}, {setting}{seeds}"
+    if not counts:
+        return where
+    few, many = min(counts), max(counts)
+    return f"{where}, {many} seed{'s' * (many != 1)}" if few == many else f"{where}, {few} to {many} seeds"
+
+
+def setting_words(setting: str | None) -> str:
+    return {"none": "nothing trained", None: "several settings"}.get(setting) or setting or ""
 
 
 def head_words(table: Table) -> str:
@@ -99,20 +97,22 @@ def _against_baseline(best: Ranked, table: Table) -> str:
         return f", and it is the baseline{_verdicts(table)}"
     if against is None or against.verdict is None:
         return ""
-    by, counts = with_interval(against.difference, against.low, against.high), _verdicts(table)
     if against.verdict in ("better", "worse"):
-        return f"; it is {against.verdict} than the baseline {name}: {by}{counts}"
-    if against.verdict == "equivalent":
-        return f"; it is equivalent to the baseline {name}: {by}{counts}"
-    among = "the difference to the baseline {} is" if is_top(base, table) else "it cannot be told from the baseline {}:"
-    return f"; {among.format(name)} {by}{counts}"
+        said = f"it is {against.verdict} than the baseline {name}:"
+    elif against.verdict == "equivalent":
+        said = f"it is equivalent to the baseline {name}:"
+    elif is_top(base, table):
+        said = f"the difference to the baseline {name} is"
+    else:
+        said = f"it cannot be told from the baseline {name}:"
+    return f"; {said} {with_interval(against.difference, against.low, against.high)}{_verdicts(table)}"
 
 
 def _verdicts(table: Table) -> str:
     """How many of the rows that were tested against the baseline, which was just named, are better, worse, equivalent, unknown: the best
     may be none of what the others are. Empty where nothing is known of any, or of one alone."""
-    found = [cell.against.verdict for row in table.rows if (cell := row.cells[-1]) is not None and cell.against is not None]
-    counts = Counter(verdict for verdict in found if verdict is not None)
+    compared = [cell.against for row in table.rows if (cell := row.cells[-1]) is not None and cell.against is not None]
+    counts = Counter(against.verdict for against in compared if against.verdict is not None)
     first, *others = [verdict for verdict in VERDICTS if counts[verdict]] or ["unknown"]
     if counts.total() < 2 or first == "unknown":
         return ""

@@ -40,9 +40,8 @@ be cached, so their number alone decides."""
 class Plan:
     """How much of the statistics is computed."""
 
-    predictions: bool  # are read, for intervals over items, verdicts and ranks
-    baselines: int = MOST_BASELINES
-    note: str = ""  # what a reader must know of it
+    note: str  # why predictions are not read, for intervals over items, verdicts and ranks; "" where they are
+    baselines: int  # that a reader may choose beside the board's own
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,16 +72,17 @@ def judged_tables(
     """
     by_id = {record.run_id: (record, folder) for record, folder in runs}
     records = {run: record for run, (record, _) in by_id.items()}
-    summarised, selected_on = _evidence(*_summarised(list(records.values())))
-    tables = footnotes.with_footnotes(summarised, records)
+    summarised = _summarised(list(records.values()))
+    tables = footnotes.with_footnotes([table for table, _ in summarised], records)
     how_much = plan(tables, by_id, statistics)
-    how_much = how_much if extras else replace(how_much, baselines=0)
+    if not extras:
+        how_much = replace(how_much, baselines=0)
     if baseline is not None and not any(against(table, baseline).baseline for table in tables):
         raise UnknownName("baseline", baseline, {row.name for table in tables for row in table.rows}, "among these runs")
     chosen = baseline or _default(tables)
-    made = [_judged(table, selected, chosen, by_id, how_much, report, extras) for table, selected in zip(tables, selected_on, strict=True)]
+    made = [_judged(table, on, chosen, by_id, how_much, report, extras) for table, (_, on) in zip(tables, summarised, strict=True)]
+    known = [judged_table.table for judged_table in made]
     made += _unjudged([record for record, _ in unchecked])
-    known = [judged_table.table for judged_table in made if judged_table.checked]
     return tuple(replace(judged_table, table=_noted(judged_table.table, leaps(judged_table.table, known))) for judged_table in made)
 
 
@@ -91,12 +91,11 @@ UNRANKED = "sent in, and not checked here: nothing is marked, tested or ranked"
 
 def _unjudged(records: Sequence[RunRecord]) -> list[Judged]:
     """Costs are left out, too: nothing here can compute them again."""
-    tables, selected_on = _evidence(*_summarised(records))
-    found = []
-    for table, selected in zip(tables, selected_on, strict=True):
+    made = []
+    for table, selected_on in _summarised(records):
         rows = tuple(replace(row, cells=tuple(cell and replace(cell, mark="") for cell in row.cells)) for row in table.rows)
-        found.append(Judged(table=_noted(replace(table, rows=rows), UNRANKED), chosen_on=selected, baselines={}, checked=False))
-    return found
+        made.append(Judged(table=_noted(replace(table, rows=rows), UNRANKED), chosen_on=selected_on, baselines={}, checked=False))
+    return made
 
 
 LEAP = 3.0
@@ -109,66 +108,51 @@ def leaps(table: Table, known: Sequence[Table]) -> str:
     Known are the rows of the same suite and protocol that the board made itself, of any backbone and setting, and what papers printed of
     the task. Where nothing is known of a task, nothing is said.
     """
-    own = [
-        (column, cell.mean)
-        for compared_table in known
-        if (compared_table.suite, compared_table.protocol) == (table.suite, table.protocol)
-        for row in compared_table.rows
-        if SENDER not in dict(row.differs)
-        for column, cell in zip(compared_table.columns, row.cells, strict=True)
-        if cell is not None
-    ]
+    submitted = [(row, sender) for row in table.rows if (sender := dict(row.differs).get(SENDER)) is not None]
+    if not submitted:
+        return ""
+    values: dict[str, list[float]] = {}
+    for other in known:
+        if (other.suite, other.protocol) == (table.suite, table.protocol):
+            for row in other.rows:
+                for column, cell in zip(other.columns, row.cells, strict=True):
+                    if cell is not None and SENDER not in dict(row.differs):
+                        values.setdefault(column, []).append(cell.mean)
+    for column in table.columns:
+        for result in results(task=column):
+            if SUITES.get(result.metric) == table.suite and result.protocol in (table.protocol, UNKNOWN):
+                values.setdefault(column, []).append(result.value)
+    sign = -1 if set(table.metric.split(", ")) <= set(LOWER_IS_BETTER) else 1
     told = []
-    for row in (row for row in table.rows if SENDER in dict(row.differs)):
-        found = []
+    for row, sender in submitted:
+        far = []
         for column, cell in zip(table.columns, row.cells, strict=True):
-            values = [mean for name, mean in own if name == column]
-            values += [
-                result.value
-                for result in results(task=column)
-                if SUITES.get(result.metric) == table.suite and result.protocol in (table.protocol, UNKNOWN)
-            ]
-            sign = -1 if set(table.metric.split(", ")) <= set(LOWER_IS_BETTER) else 1
-            if cell is None or not values:
+            if cell is None or column not in values:
                 continue
-            best = max(values, key=lambda value: sign * value)
+            best = max(values[column], key=lambda value: sign * value)
             if sign * (cell.mean - best) > LEAP * 10.0 ** (2 - cell.decimals):
-                found.append(f"{column} {cell.mean:.{cell.decimals}f} (the best known is {best:.{cell.decimals}f})")
-        if found:
-            told.append(f"{row.name}, submitted by {dict(row.differs)[SENDER]}: {listed(found, MOST_LEAPS)}")
+                far.append(f"{column} {cell.mean:.{cell.decimals}f} (the best known is {best:.{cell.decimals}f})")
+        if far:
+            told.append(f"{row.name}, submitted by {sender}: {listed(far, MOST_LEAPS)}")
     return f"far from every known row: {'; '.join(told)}" if told else ""
 
 
-def _evidence(tables: Sequence[Table], selected_on: Sequence[str]) -> tuple[list[Table], list[str]]:
-    """Without the tables of ``SAMPLE``, unless there are no others."""
-    kept = [(table, on) for table, on in zip(tables, selected_on, strict=True) if table.suite != SAMPLE]
-    kept = kept or list(zip(tables, selected_on, strict=True))
-    return [table for table, _ in kept], [on for _, on in kept]
-
-
 def _judged(
-    table: Table,
-    selected_on: str,
-    baseline: str | None,
-    runs: Mapping[str, Run],
-    how_much: Plan,
-    report: Report | None,
-    extras: bool,
+    table: Table, selected_on: str, baseline: str | None, runs: Mapping[str, Run], how_much: Plan, report: Report | None, extras: bool
 ) -> Judged:
     """Each table is a family of tests by itself: what is told of it does not change when another suite or backbone is added."""
     own = against(table, baseline).baseline
-    offered = [name for name in choices(table, how_much.baselines + 1) if name != own][: how_much.baselines]
-    how = StatisticsOptions(predictions=how_much.predictions)
-    first, *others = (judged for (judged,) in judge([table], runs, how, report, [baseline, *offered]))
+    offered = [name for name in choices(table) if name != own][: how_much.baselines]
+    options = StatisticsOptions(predictions=not how_much.note)
+    first, *others = (judged for (judged,) in judge([table], runs, options, report, [baseline, *offered]))
     records = {run: runs[run][0] for row in table.rows for run in row.runs}
     first = _noted(first, how_much.note)
     if extras:
         (first,) = papers.with_papers([first], records)
     (first,) = budget.with_costs([first], records)
     first = replace(first, rows=tuple(replace(row, cost=None) if SENDER in dict(row.differs) else row for row in first.rows))
-    return Judged(
-        table=first, chosen_on=selected_on, baselines={name: _overlaid(first, other) for name, other in zip(offered, others, strict=True)}
-    )
+    baselines = {name: _overlaid(first, other) for name, other in zip(offered, others, strict=True)}
+    return Judged(table=first, chosen_on=selected_on, baselines=baselines)
 
 
 def _default(tables: Sequence[Table]) -> str | None:
@@ -180,35 +164,34 @@ def _default(tables: Sequence[Table]) -> str | None:
 def plan(tables: Sequence[Table], runs: Mapping[str, Run], statistics: str = AUTO) -> Plan:
     """Predictions are read of up to ``MANY_RUNS`` runs, and of more where that is asked for; else a note says that they were not."""
     shown = {run for table in tables for row in table.rows for run in row.runs}
-    baselines = MOST_BASELINES if len(shown) <= MANY_RUNS else FEW_BASELINES
+    note = ""
     if statistics == NO:
-        return Plan(predictions=False, baselines=baselines, note="not tested")
-    if not any((runs[run][1] / "predictions").is_dir() for run in shown):
-        return Plan(predictions=False, baselines=baselines, note="not tested: none of these runs has predictions")
-    if statistics == AUTO and len(shown) > MANY_RUNS:
+        note = "not tested"
+    elif not any((runs[run][1] / "predictions").is_dir() for run in shown):
+        note = "not tested: none of these runs has predictions"
+    elif statistics == AUTO and len(shown) > MANY_RUNS:
         note = f"not tested: reading the predictions of {len(shown):,} runs takes minutes; --statistics yes does it"
-        return Plan(predictions=False, baselines=baselines, note=note)
-    return Plan(predictions=True, baselines=baselines)
+    return Plan(note=note, baselines=MOST_BASELINES if len(shown) <= MANY_RUNS else FEW_BASELINES)
 
 
-def choices(table: Table, count: int = MOST_BASELINES) -> tuple[str, ...]:
+def choices(table: Table) -> list[str]:
     """Rows worth testing the others of a table against: the default baseline, the best row in which nothing was trained, then the
     best rows. None where a table has one row."""
     if len(table.rows) < 2:
-        return ()
-    default = [row.name for row in table.rows if row.name == BASELINE]
+        return []
+    names = [row.name for row in table.rows]
     untrained = [row.name for row in table.rows if row.setting == "none"][:1]
-    return tuple(dict.fromkeys([*default, *untrained, *(row.name for row in table.rows)]))[:count]
+    return list(dict.fromkeys([*([BASELINE] if BASELINE in names else []), *untrained, *names]))
 
 
-def _summarised(records: Sequence[RunRecord]) -> tuple[tuple[Table, ...], tuple[str, ...]]:
+def _summarised(records: Sequence[RunRecord]) -> list[tuple[Table, str]]:
     """Tables, and of each the set that its checkpoints were chosen on if that is no development set: such runs have tables of
-    their own."""
+    their own. Without those of ``SAMPLE``, unless there are no others."""
     groups: dict[str, list[RunRecord]] = {}
     for record in records:
         groups.setdefault(chosen_on(record), []).append(record)
     made = [(table, name) for name in sorted(groups) for table in summarise(groups[name])]
-    return tuple(table for table, _ in made), tuple(name for _, name in made)
+    return [(table, name) for table, name in made if table.suite != SAMPLE] or made
 
 
 def _noted(table: Table, note: str) -> Table:
@@ -220,14 +203,13 @@ def _overlaid(table: Table, other: Table) -> Table:
     rows = tuple(
         replace(
             row,
-            difference=table_row.difference,
-            is_baseline=table_row.is_baseline,
+            difference=theirs.difference,
+            is_baseline=theirs.is_baseline,
             cells=tuple(
-                cell if cell is None or mine is None else replace(cell, against=mine.against)
-                for cell, mine in zip(row.cells, table_row.cells, strict=True)
+                a if a is None or b is None else replace(a, against=b.against) for a, b in zip(row.cells, theirs.cells, strict=True)
             ),
         )
-        for row, table_row in zip(table.rows, other.rows, strict=True)
+        for row, theirs in zip(table.rows, other.rows, strict=True)
     )
     return replace(table, rows=rows, baseline=other.baseline, tested=other.tested)
 
@@ -239,7 +221,6 @@ DEV = ("dev", "validation", "valid", "val", "train")
 """Last words in the names of sets that no score is taken of."""
 UNNAMED = "a set that was not recorded"
 LAST = "the last step, nothing selected"
-SHOWN = 4  # names of rows that a sentence lists
 
 
 def chosen_on(record: RunRecord) -> str:
@@ -252,9 +233,9 @@ def chosen_on(record: RunRecord) -> str:
     if isinstance(seeds, list) and record.seed in seeds:
         return f"a seed of {search.get('name', 'its own search')}"
     searched = _no_dev_set(str(search["select_on"])) if search.get("select_on") else ""
-    if done is None or done.dev_score is None:  # the last step was kept
+    if searched or done is None or done.dev_score is None:  # the last step was kept
         return searched
-    return searched or _no_dev_set(done.dev_task or "")
+    return _no_dev_set(done.dev_task or "")
 
 
 def _no_dev_set(name: str) -> str:
@@ -285,12 +266,10 @@ def checkpoint_words(table: Table, records: Mapping[str, RunRecord]) -> str:
     """
     rows: dict[str, list[str]] = {}
     for row in table.rows:
-        for found in dict.fromkeys(checkpoint_rule(records[run]) for run in row.runs):
-            if found is not None:
-                rows.setdefault(found, []).append(row.name)
-    if not rows:
-        return ""
-    return f"Checkpoint: {_told(rows)}."
+        for rule in dict.fromkeys(checkpoint_rule(records[run]) for run in row.runs):
+            if rule is not None:
+                rows.setdefault(rule, []).append(row.name)
+    return f"Checkpoint: {_told(rows)}." if rows else ""
 
 
 def values_words(table: Table) -> str:
@@ -303,10 +282,6 @@ def values_words(table: Table) -> str:
 
 
 def _told(rows: Mapping[str, Sequence[str]]) -> str:
-    first, *others = sorted(rows, key=lambda found: (-len(rows[found]), found))
-    return "; ".join([first, *(f"{found} ({_listed(rows[found])})" for found in others)])
-
-
-def _listed(names: Sequence[str]) -> str:
-    names = list(dict.fromkeys(names))
-    return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
+    """The most common first; behind each of the others the names of its rows."""
+    first, *others = sorted(rows, key=lambda words: (-len(rows[words]), words))
+    return "; ".join([first, *(f"{words} ({listed(dict.fromkeys(rows[words]))})" for words in others)])

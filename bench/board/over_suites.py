@@ -50,15 +50,14 @@ class Overview:
 def overviews(tables: Sequence[BoardTable]) -> tuple[Overview, ...]:
     """Of each setting and backbone that has at least two suites whose rows can be ranked; what nobody here checked is not among them."""
     places: dict[tuple[str | None, str | None], dict[str, BoardTable]] = {}
-    shown = {
-        other.anchor for board_table in tables for other in board_table.beside
-    }  # of several protocols of a suite, the one beside another's columns
-    for one in tables:
-        table = one.table
-        if one.checked and table.head is not None and table.metric not in LOWER_IS_BETTER and len(table.rows) > 1:
-            found = places.setdefault((table.setting, table.backbone), {})
-            if table.suite not in found or (one.anchor in shown and found[table.suite].anchor not in shown):
-                found[table.suite] = one
+    # of several protocols of a suite, the one beside another's columns
+    shown = {other.anchor for board_table in tables for other in board_table.beside}
+    for board_table in tables:
+        table = board_table.table
+        if board_table.checked and table.head is not None and table.metric not in LOWER_IS_BETTER and len(table.rows) > 1:
+            suites = places.setdefault((table.setting, table.backbone), {})
+            if table.suite not in suites or (board_table.anchor in shown and suites[table.suite].anchor not in shown):
+                suites[table.suite] = board_table
     return tuple(
         _overview(setting, backbone, tuple(suites.values()))
         for (setting, backbone), suites in places.items()
@@ -86,7 +85,7 @@ def _overview(setting: str | None, backbone: str | None, suites: tuple[BoardTabl
         suites=suites,
         names=tuple(name for name, _ in shown),
         left_out=len(rows) - len(shown),
-        standings=tuple(tuple(found.get(j) for j in range(len(suites))) for _, found in shown),
+        standings=tuple(tuple(standings.get(j) for j in range(len(suites))) for _, standings in shown),
     )
 
 

@@ -50,9 +50,7 @@ def repeat(records: Sequence[RunRecord], suites: Sequence[str] = ()) -> Repeat:
                 "found by its sha256, whatever its name"
             )
     of_file = (first.provenance.execution or {}).get("recipe_file") or ()
-    by_hand = {
-        key: recipe_value.value for key, recipe_value in first.recipe.items() if recipe_value.source.startswith(SET) or key in of_file
-    }
+    by_hand = {key: given.value for key, given in first.recipe.items() if given.source.startswith(SET) or key in of_file}
     if list(suites) == ["check"] and "select_on" in first.recipe:  # which has a default of its own where nothing else is scored
         by_hand.setdefault("select_on", first.recipe["select_on"].value)
     for key, content in (determines.get("places") or {}).items():
@@ -70,14 +68,15 @@ def repeat(records: Sequence[RunRecord], suites: Sequence[str] = ()) -> Repeat:
         words += ["--text", ",".join(form for form in forms if form)]
     files, of_others = _plugins(first, suites)
     words += [word for file in files for word in ("--plugin", file)]
-    needs += _backbone_needs(first) + of_others
+    if first.backbone != "builtin" and len(revision := _revision(first)) == 64:  # a commit of the hub has 40 digits
+        needs.append(f"the model folder {public_name(first.backbone)} (sha256 of its weights {revision[:12]}...)")
+    needs += of_others
     return Repeat(command=shlex.join(words), needs=f"Needs {'; and '.join(needs)}." if needs else "")
 
 
 def _of_given(record: RunRecord, suites: Sequence[str]) -> Repeat:
     """Of a model that was given itself: what a server is asked again; what else its owner alone can give again."""
-    scores = [score for score in record.scores if not suites or score.suite in suites]
-    names = list(dict.fromkeys(score.suite for score in scores))
+    names = list(dict.fromkeys(score.suite for score in record.scores if not suites or score.suite in suites))
     values = {key: value.value for key, value in record.recipe.items()}
     about = (record.provenance.backbone or {}).get("model")
     kind = about.get("kind") if isinstance(about, Mapping) else record.method
@@ -133,11 +132,9 @@ def corpus_word(corpus: Mapping[str, object]) -> str:
     name, sha256 = str(corpus.get("name")), str(corpus.get("sha256"))
     if name in ("builtin", TARGET) or name.startswith("hub:"):
         return name
-    for word, file in RECIPE_CORPORA.items():
-        sets = (data_set for data_set in data_sets().values() if data_set.kind == "corpus" and data_set.files[0].name == file)
-        if any(form.sha256 == sha256 for set_ in sets for form in set_.files[0].forms.values()):
-            return word
-    return f"{BY_HASH}{sha256}"
+    files = [data_set.files[0] for data_set in data_sets().values() if data_set.kind == "corpus"]
+    hashes = {(file.name, form.sha256) for file in files for form in file.forms.values()}
+    return next((word for word, file in RECIPE_CORPORA.items() if (file, sha256) in hashes), f"{BY_HASH}{sha256}")
 
 
 def seed_words(seeds: Sequence[int]) -> str:
@@ -157,28 +154,21 @@ def _backbone(record: RunRecord) -> str:
     return f"{name}@{revision}" if len(revision) == 40 and "@" not in name else name
 
 
-def _backbone_needs(record: RunRecord) -> list[str]:
-    revision = _revision(record)
-    if record.backbone == "builtin" or len(revision) != 64:  # a commit of the hub has 40 digits
-        return []
-    return [f"the model folder {public_name(record.backbone)} (sha256 of its weights {revision[:12]}...)"]
-
-
 def _plugins(record: RunRecord, suites: Sequence[str]) -> tuple[list[str], list[str]]:
     """(the names of the files that --plugin takes, what a reader has to have) of a method and of suites that are not of bench."""
-    made: dict[str, Facts] = {f"the method {record.method}": record.provenance.plugin or {}}
+    sources: dict[str, Facts] = {f"the method {record.method}": record.provenance.plugin or {}}
     scorers = (record.provenance.execution or {}).get("suites") or {}
-    made |= {f"the suite {name}": scorers[name] for name in suites if name in scorers}
+    sources |= {f"the suite {name}": scorers[name] for name in suites if name in scorers}
     files, needs = [], []
-    for what, known in made.items():
-        package = known.get("package")
+    for what, source in sources.items():
+        package = source.get("package")
         if package in (None, OWN):
             continue
         if not str(package).endswith(".py"):
             needs.append(f"{what} of {package}")
         elif (name := Path(str(package)).name) not in files:
             files.append(name)
-            needs.append(f"the file {name} (sha256 of its source {str(known.get('sha256'))[:12]}...)")
+            needs.append(f"the file {name} (sha256 of its source {str(source.get('sha256'))[:12]}...)")
     return files, needs
 
 
@@ -187,4 +177,7 @@ def _revision(record: RunRecord) -> str:
 
 
 def _value(value: object) -> str:
-    return "none" if value is None else one_value(value) if isinstance(value, str) else json.dumps(value)
+    """What --set takes behind the equals sign."""
+    if value is None:
+        return "none"
+    return one_value(value) if isinstance(value, str) else json.dumps(value)

@@ -100,10 +100,11 @@ def export(run: TrainedRun, method: Method, to: Path, form: str) -> Exported:
     check_place(to)
     check_finished(run)
     with write_aside(to) as aside:
+        files: list[str] = []
         if form == "onnx":
-            files = onnx_graph.write(method, aside)
+            onnx_graph.write(method, aside)
         elif form == "transformers":
-            files = transformers_folder.write(method.portable(), aside, method.name)
+            transformers_folder.write(method.portable(), aside, method.name)
         else:
             files = st_folder.write(method.portable(), aside)
         difference, dimensions = compare_vectors(method, aside, form)
@@ -169,8 +170,7 @@ def _exported_vectors(form: str, folder: Path) -> np.ndarray:
     try:
         return module.vectors(folder, SENTENCES)
     except Exception as error:  # whatever the tool raises
-        reason = one_line(error)
-        raise RunFailed(f"the export as {form} cannot be loaded: {reason}", "please report it") from None
+        raise RunFailed(f"the export as {form} cannot be loaded: {one_line(error)}", "please report it") from None
 
 
 def relative(mine: np.ndarray, theirs: np.ndarray) -> float:

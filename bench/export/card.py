@@ -128,14 +128,11 @@ def origin(run: TrainedRun) -> list[str]:
     lines.append(f"backbone: {markdown(record.backbone_name)}, revision `{backbone.get('revision', 'not recorded')}`")
     if corpus:
         lines.append(f"trained on {markdown(_name(str(corpus.get('name'))))}, sha256 `{corpus.get('sha256')}`")
-    if record.training is not None:
-        done = record.training
+    if (done := record.training) is not None:
         kept = f", step {done.best_step} kept ({markdown(done.dev_task or '')} {done.dev_score:.2f})" if done.dev_score is not None else ""
         lines.append(f"{done.steps:,} steps{kept}")
-    source = f"bench {known.bench_version}, {plugin.get('package')} {plugin.get('version')}, source sha256 `{plugin.get('sha256')}`"
-    lines.append(source)
-    if run.notes:
-        lines += [markdown(note) for note in run.notes]
+    lines.append(f"bench {known.bench_version}, {plugin.get('package')} {plugin.get('version')}, source sha256 `{plugin.get('sha256')}`")
+    lines += [markdown(note) for note in run.notes]
     if known.packages:
         lines.append(", ".join(f"{markdown(str(name))} {markdown(str(version))}" for name, version in known.packages.items()))
     return lines
@@ -150,24 +147,18 @@ def licence(record: RunRecord) -> list[str]:
     """Whose terms hold. What bench does not know it says."""
     from bench.data.sets.manifest import data_sets
 
-    corpus = record.provenance.corpus or {}
-    own = "builtin is Apache-2.0, pretrained on English Wikipedia text (CC BY-SA)"
-    lines = [
-        own
-        if record.backbone == "builtin"
-        else f"the weights are those of {markdown(record.backbone_name)}, changed or with others beside them: that model's licence holds",
-        "the code in this folder, if there is any: Apache-2.0",
-    ]
-    if corpus:
-        sha = corpus.get("sha256")
+    weights = f"the weights are those of {markdown(record.backbone_name)}, changed or with others beside them: that model's licence holds"
+    if record.backbone == "builtin":
+        weights = "builtin is Apache-2.0, pretrained on English Wikipedia text (CC BY-SA)"
+    lines = [weights, "the code in this folder, if there is any: Apache-2.0"]
+    if corpus := record.provenance.corpus:
+        sha256, name = corpus.get("sha256"), markdown(_name(str(corpus.get("name"))))
         files = [(data_set, file) for data_set in data_sets().values() if data_set.kind == "corpus" for file in data_set.files]
-        known = next((data_set for data_set, file in files if any(form.sha256 == sha for form in file.forms.values())), None)
-        name = markdown(_name(str(corpus.get("name"))))
-        lines.append(
-            f"the training text {name}: {markdown(known.licence)}. {markdown(known.terms)}"
-            if known
-            else f"the training text {name} is not one that bench knows: ask where it comes from"
-        )
+        known = next((data_set for data_set, file in files if any(form.sha256 == sha256 for form in file.forms.values())), None)
+        if known is not None:
+            lines.append(f"the training text {name}: {markdown(known.licence)}. {markdown(known.terms)}")
+        else:
+            lines.append(f"the training text {name} is not one that bench knows: ask where it comes from")
     return lines
 
 
@@ -186,37 +177,30 @@ def tables(run: TrainedRun) -> list[str]:
     made = []
     for key in dict.fromkeys((s.suite, s.protocol, s.text) for s in record.scores):
         scores = [s for s in record.scores if (s.suite, s.protocol, s.text) == key]
-        intervals = [_interval((record, run.folder), own_score) for own_score in scores]
-        spread = [seeds.get((*key, own_score.task)) for own_score in scores]
-        made.append(_table(scores, intervals, spread))
+        intervals = [_interval((record, run.folder), s) for s in scores]
+        made.append(_table(scores, intervals, [seeds.get((*key, s.task), "") for s in scores]))
     return made or ["This run has no scores."]
 
 
-def _table(scores: Sequence[Score], intervals: Sequence[tuple[float, float] | None], spread: Sequence[str | None]) -> str:
-    heading, align = ["task", "score", "items"], [":--", "--:", "--:"]
-    if any(intervals):
-        heading, align = [*heading, "95 % interval"], [*align, "--:"]
-    if any(spread):
-        heading, align = [*heading, "all seeds"], [*align, "--:"]
-    rows = [heading, align]
-    for own_score, interval, seeds in zip(scores, intervals, spread, strict=True):
-        row = [markdown(own_score.task), score(own_score.value, DECIMALS.get(own_score.metric, 2)), f"{own_score.n:,}"]
-        if any(intervals):
-            row.append(f"{interval[0]:.2f} to {interval[1]:.2f}" if interval else "")
-        if any(spread):
-            row.append(seeds or "")
-        rows.append(row)
-    first = scores[0]
-    form = f", {markdown(first.text)} text" if first.text else ""
-    metrics = ", ".join(dict.fromkeys(metric_words(own_score.metric) for own_score in scores))
-    title = f"**{markdown(first.suite)}** ({metrics}; {markdown(first.protocol)}{form})"
+def _table(scores: Sequence[Score], intervals: Sequence[tuple[float, float] | None], seeds: Sequence[str]) -> str:
+    columns = {
+        "task": [markdown(s.task) for s in scores],
+        "score": [score(s.value, DECIMALS.get(s.metric, 2)) for s in scores],
+        "items": [f"{s.n:,}" for s in scores],
+    }
     notes = []
     if any(intervals):
+        columns["95 % interval"] = [f"{interval[0]:.2f} to {interval[1]:.2f}" if interval else "" for interval in intervals]
         notes.append("Interval: of this one run, for other items; how far other seeds lie apart is not in it.")
-    if any(spread):
+    if any(seeds):
+        columns["all seeds"] = [*seeds]
         notes.append("All seeds: mean ± standard deviation over the runs that differ in nothing but the seed.")
-    lines = ["| " + " | ".join(row) + " |" for row in rows]
-    return "\n".join([title, "", *lines, *(f"\n{note}" for note in notes)])
+    first = scores[0]
+    form = f", {markdown(first.text)} text" if first.text else ""
+    metrics = ", ".join(dict.fromkeys(metric_words(s.metric) for s in scores))
+    title = f"**{markdown(first.suite)}** ({metrics}; {markdown(first.protocol)}{form})"
+    rows = [[*columns], [":--", *["--:"] * (len(columns) - 1)], *zip(*columns.values(), strict=True)]
+    return "\n".join([title, "", *("| " + " | ".join(row) + " |" for row in rows), *(f"\n{note}" for note in notes)])
 
 
 def _interval(run: Run, own_score: Score) -> tuple[float, float] | None:
@@ -234,12 +218,8 @@ def _interval(run: Run, own_score: Score) -> tuple[float, float] | None:
 
 def of_all_seeds(record: RunRecord, store: RunsFolder) -> dict[tuple[Any, ...], str]:
     """(suite, protocol, text, task) -> "61.18 ± 0.35 (3)", where more runs of the same row are in the folder."""
-    records, _ = store.records()
-    alike = [
-        run
-        for run in records
-        if (run.method, run.variant, run.setting, run.backbone) == (record.method, record.variant, record.setting, record.backbone)
-    ]
+    own = (record.method, record.variant, record.setting, record.backbone)
+    alike = [run for run in store.records()[0] if (run.method, run.variant, run.setting, run.backbone) == own]
     if record.run_id not in {run.run_id for run in alike}:
         return {}
     found = {}
@@ -248,8 +228,8 @@ def of_all_seeds(record: RunRecord, store: RunsFolder) -> dict[tuple[Any, ...], 
             if record.run_id in row.runs and len(row.runs) > 1:
                 for task, cell in zip(table.columns, row.cells, strict=True):
                     if cell is not None and cell.sd is not None:
-                        text = f"{score(cell.mean, cell.decimals)} ± {score(cell.sd, cell.decimals)} ({len(cell.values)})"
-                        found[table.suite, table.protocol, table.text, task] = text
+                        words = f"{score(cell.mean, cell.decimals)} ± {score(cell.sd, cell.decimals)} ({len(cell.values)})"
+                        found[table.suite, table.protocol, table.text, task] = words
     return found
 
 
@@ -257,14 +237,11 @@ def model_index(record: RunRecord) -> list[dict[str, Any]]:
     """The scores as the hub reads them."""
     results = [
         {
-            "task": {"type": "sentence-similarity" if own_score.metric == "spearman" else "feature-extraction"},
-            "dataset": {
-                "name": f"{own_score.task}, {own_score.protocol}" + (f", {own_score.text}" if own_score.text else ""),
-                "type": own_score.suite,
-            },
-            "metrics": [{"type": own_score.metric, "value": round(own_score.value, 4), "name": own_score.metric}],
+            "task": {"type": "sentence-similarity" if s.metric == "spearman" else "feature-extraction"},
+            "dataset": {"name": f"{s.task}, {s.protocol}" + (f", {s.text}" if s.text else ""), "type": s.suite},
+            "metrics": [{"type": s.metric, "value": round(s.value, 4), "name": s.metric}],
         }
-        for own_score in record.scores
-        if own_score.task != AVERAGE
+        for s in record.scores
+        if s.task != AVERAGE
     ]
     return [{"name": record.run_id, "results": results}] if results else []

@@ -15,6 +15,7 @@ from bench.base.errors import DataMissing
 from bench.method import read_json
 from bench.runs.intact import foreign_files, repeat_command
 from bench.runs.record import AVERAGE
+from bench.runs.store import data_key
 
 if TYPE_CHECKING:
     from mteb.models.model_meta import ModelMeta
@@ -78,26 +79,23 @@ def facts(run: TrainedRun, exported: Exported, folder: Path) -> dict[str, str]:
     record = run.record
     settings = folder / "sentence_bert_config.json"
     limit = read_json(settings).get("max_seq_length") if settings.is_file() else None
-    created = record.provenance.created
-    parameters = record.cost.total_parameters
     weights = sum(file.stat().st_size for file in folder.rglob("*.safetensors"))
     values: dict[str, Any] = {
-        "name": f"bench/{record.run_id}", "revision": record.fingerprint[:16], "languages": None, "n_parameters": parameters,
+        "name": f"bench/{record.run_id}", "revision": record.fingerprint[:16], "languages": None, "n_parameters": record.cost.total_parameters,
         "n_embedding_parameters": None, "memory_usage_mb": round(weights / 2**20, 1), "max_tokens": limit,
         "embed_dim": exported.dimensions, "license": None, "open_weights": True, "public_training_code": None,
         "public_training_data": None, "framework": ["Sentence Transformers", "PyTorch", "safetensors"], "reference": None,
         "similarity_fn_name": "cosine", "use_instructions": False, "training_datasets": None, "adapted_from": hub_backbone(record),
         "superseded_by": None, "citation": run.plugin.cls.paper or None, "contacts": None, "modalities": ["text"],
     }  # fmt: skip
-    day = ", ".join(str(int(part)) for part in created[:10].split("-"))
+    day = ", ".join(str(int(part)) for part in record.provenance.created[:10].split("-"))
     return {key: repr(value) for key, value in values.items()} | {"release_date": f"date({day}).isoformat()"}
 
 
 def hub_backbone(record: RunRecord) -> str | None:
     """The backbone, where it is a model of the hub."""
-    name = record.backbone
-    known = (record.provenance.backbone or {}).get("revision") or ""
-    return name if len(known) == 40 and not Path(name).exists() else None
+    revision = (record.provenance.backbone or {}).get("revision") or ""
+    return record.backbone if len(revision) == 40 and not Path(record.backbone).exists() else None
 
 
 def write_results(record: RunRecord, run_folder: Path, to: Path) -> list[Path]:
@@ -120,8 +118,7 @@ def write_results(record: RunRecord, run_folder: Path, to: Path) -> list[Path]:
                 continue
             if score.suite == "mteb":
                 written.append(_theirs(record, score, run_folder, to))
-                continue
-            if (result := _ours(record, score)) is not None:
+            elif (result := _ours(record, score)) is not None:
                 cache.save_to_cache(result, meta)
                 written.append(cache.get_task_result_path(result.task_name, meta))
     return written
@@ -148,9 +145,9 @@ def _theirs(record: RunRecord, score: Score, run_folder: Path, to: Path) -> Path
         )
     target = to / file.relative_to(run_folder / "mteb")
     target.parent.mkdir(parents=True, exist_ok=True)
-    for folder in (file, file.with_name("model_meta.json")):
-        if folder.is_file():
-            shutil.copyfile(folder, target.with_name(folder.name))
+    for source in (file, file.with_name("model_meta.json")):
+        if source.is_file():
+            shutil.copyfile(source, target.with_name(source.name))
     _add_settings(file, target, score.task)
     return target
 
@@ -174,19 +171,11 @@ def _ours(record: RunRecord, score: Score) -> TaskResult | None:
     from bench.score.suites import suite
     from bench.score.suites.mteb_tasks import metadata_of, scores_of
 
-    task = next(
-        (
-            scored_task
-            for scored_task in suite(score.suite).tasks
-            if (scored_task.name, scored_task.protocol) == (score.task, score.protocol)
-        ),
-        None,
-    )
-    if task is None:
+    tasks = [task for task in suite(score.suite).tasks if (task.name, task.protocol) == (score.task, score.protocol)]
+    if not tasks:
         return None
-    form = score.text if score.text not in (None, "tokenised") else None
-    revision = record.provenance.data.get(f"{score.task}@{form}" if form else score.task, "unknown")
-    metadata = metadata_of(task, SimpleNamespace(form=score.text, sha256=revision))  # type: ignore[arg-type]
+    revision = record.provenance.data.get(data_key(score.task, score.text, score.suite), "unknown")
+    metadata = metadata_of(tasks[0], SimpleNamespace(form=score.text, sha256=revision))  # type: ignore[arg-type]
     scores: Any = {**scores_of(score), "hf_subset": "default", "languages": list(metadata.eval_langs)}  # type: ignore[arg-type]
     scores["main_score"] = scores[metadata.main_score]
     return TaskResult(

@@ -65,13 +65,13 @@ def limits(method: Method) -> tuple[Features, int, bool]:
     token = int(method.backbone.ids(["a"])[0][0])
     features = method.assemble([[token] * 3, [token] * 5])
     if more := sorted(set(features) - {"input_ids", "attention_mask"}):
-        names = ", ".join(more)
-        raise BenchError(f"{method.name} reads more than the tokens of a sentence ({names}), which no tokenizer file can make", INSTEAD)
+        what = f"{method.name} reads more than the tokens of a sentence ({', '.join(more)})"
+        raise BenchError(f"{what}, which no tokenizer file can make", INSTEAD)
     shortest, longest = (method.assemble([[token] * count])["input_ids"].shape[1] for count in (1, LONG))
     return features, longest, shortest == longest
 
 
-def write(method: Method, folder: Path) -> list[str]:
+def write(method: Method, folder: Path) -> None:
     """Write graph and tokenizer. Raises BenchError where the method reads more than the tokens of a sentence."""
     import torch
 
@@ -96,10 +96,8 @@ def write(method: Method, folder: Path) -> list[str]:
             assert program is not None
             program.save(str(folder / GRAPH))
     except Exception as error:  # the exporter raises many kinds
-        reason = one_line(error)
-        raise RunFailed(f"{method.name} on {method.backbone.name} could not be made an ONNX graph: {reason}", INSTEAD) from None
+        raise RunFailed(f"{method.name} on {method.backbone.name} could not be made an ONNX graph: {one_line(error)}", INSTEAD) from None
     _tokenizer(method, folder, longest, fixed)
-    return []
 
 
 def _wrapped(method: Any) -> Any:

@@ -38,10 +38,8 @@ def write(parts: Portable, folder: Path) -> list[str]:
         types.append(_layer(layer, folder, len(types)))
     modules = [{"idx": i, "name": str(i), "path": path, "type": kind} for i, (kind, path) in enumerate(types)]
     (folder / "modules.json").write_text(json.dumps(modules, indent=1) + "\n", encoding="utf-8")
-    write_json(
-        folder / "config_sentence_transformers.json",
-        {"prompts": {}, "default_prompt_name": None, "similarity_fn_name": "cosine"},
-    )
+    config: dict[str, Any] = {"prompts": {}, "default_prompt_name": None, "similarity_fn_name": "cosine"}
+    write_json(folder / "config_sentence_transformers.json", config)
     return [part.file.name for part in parts.module_files]
 
 

@@ -41,25 +41,24 @@ FIRST = "vectors = {states}[:, 0]"
 MEAN = 'mask = features["attention_mask"].unsqueeze(-1)\nvectors = ({states} * mask).sum(1) / mask.sum(1)'
 
 
-def write(parts: Portable, folder: Path, name: str) -> list[str]:
+def write(parts: Portable, folder: Path, name: str) -> None:
     """Write the folder. Raises BenchError with the reason where an encoder's states alone do not give the method's vectors."""
     if parts.write is not None:
         raise BenchError(f"{name}: the run is a sentence-transformers folder, whose own modules make the vector", INSTEAD)
     if parts.module_files:
         files = ", ".join(part.file.name for part in parts.module_files)
         raise BenchError(f"{name}: a plain transformers checkpoint has no place for what {files} does", INSTEAD)
-    head = parts.layers[0] if parts.layers else None
-    if head is not None:
+    has_head = bool(parts.layers)
+    if has_head:
         parts = replace(parts, encoder=with_head(parts, name))
     write_encoder(parts, folder)
     about = {
-        "pooling": "pooler" if head is not None else parts.pooling,
+        "pooling": "pooler" if has_head else parts.pooling,
         "states": parts.states,
         "max_tokens": parts.max_tokens,
-        "add_pooling_layer": head is not None or not takes_no_pooler(parts.encoder),
+        "add_pooling_layer": has_head or not takes_no_pooler(parts.encoder),
     }
     write_json(folder / ABOUT, about)
-    return []
 
 
 def with_head(parts: Portable, name: str) -> Any:

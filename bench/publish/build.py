@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bench.base.cache import HAS_LOCKS, is_free, lock
 from bench.base.errors import BenchError, DataDamaged, DataMissing, UnknownName
@@ -41,23 +41,18 @@ from bench.verify.scores import StoredArrays
 if TYPE_CHECKING:
     from bench.data.sets import DataFolder
 
+Report = Callable[[str, int, int], None]
+"""(what is being done, steps done, steps in all)"""
+
 
 # --- all files of a version but its manifest and what is copied of the runs: pages, figures, data. Pure functions of the board ---
 
 FORMATS = ("html", "md")
-ASSETS = (
-    "board.css",
-    "board.js",
-    "panel.js",
-    "compare.js",
-    "pages.css",
-    "pages.js",
-)  # small and hand-written; the pages link to nothing else
+# small and hand-written; the pages link to nothing else
+ASSETS = ("board.css", "board.js", "panel.js", "compare.js", "pages.css", "pages.js")
 
 
-def version_files(
-    board: Board, figures: Sequence[Figure], formats: Sequence[str] = FORMATS, report: Callable[[str, int, int], None] | None = None
-) -> Iterator[tuple[str, bytes]]:
+def version_files(board: Board, figures: Sequence[Figure], formats: Sequence[str], report: Report) -> Iterator[tuple[str, bytes]]:
     """(path below the version's folder, content) of every file; the data of every table is there in any format."""
     from bench.publish import data, readme
     from bench.publish.index import badge
@@ -67,7 +62,7 @@ def version_files(
     for name, text in data.as_csvs(board).items():
         if f"tables/{name}" not in board.older:
             yield f"tables/{name}", text.encode()
-    if board.changes is not None and (board.changes.verdicts or board.changes.scores):
+    if board.changes is not None and board.changes.cells:
         yield "tables/changes.csv", data.changes_csv(board.changes).encode()
     yield "badge.svg", badge(board).encode()
     if board.plan is not None:
@@ -82,17 +77,17 @@ def version_files(
     if "md" in formats:
         yield "README.md", readme.markdown_page(board, figures, pages="html" in formats).encode()
     if "html" in formats:
-        yield from _pages(board, figures, report or (lambda what, done, of: None))
+        yield from _pages(board, figures, report)
 
 
-def _pages(board: Board, figures: Sequence[Figure], report: Callable[[str, int, int], None]) -> Iterator[tuple[str, bytes]]:
+def _pages(board: Board, figures: Sequence[Figure], report: Report) -> Iterator[tuple[str, bytes]]:
     from bench.show.pages import board as main_page
     from bench.show.pages import engine, method_page, run_page, search_page
 
     for name in ASSETS:
         yield f"assets/{name}", (TEMPLATES / name).read_bytes()
     yield "index.html", main_page.render(board, figures).encode()
-    if board.changes is not None and (board.changes.verdicts or board.changes.scores):
+    if board.changes is not None and board.changes.cells:
         yield "changes.html", engine.render("changes.html", board=board, changes=board.changes, up=0).encode()
     for search in board.searches:
         yield addresses.search_file(search.name, "html"), search_page.render(board, search).encode()
@@ -103,10 +98,10 @@ def _pages(board: Board, figures: Sequence[Figure], report: Callable[[str, int, 
         yield addresses.method_page(method), method_page.render(board, method).encode()
 
 
+# --- a version, from what is asked for to what lies in its place ---
+
 LOCK = ".lock"  # in a folder aside: held as long as its process lives
 TITLE = "Sentence embeddings, compared"
-Report = Callable[[str, int, int], None]
-"""(what is being done, steps done, steps in all)"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,6 +141,8 @@ def publish(asked: Asked, report: Report | None = None) -> Outcome:
     found = published.versions(asked.out)
     refuse_altered(asked.out)
     last = found[-1] if found else None
+    asked = _with_last(asked, last)
+    folder: Path | None = None
     with _aside(asked.out) as aside:
         kept = last if asked.keep else None
         gathered = gather(asked.runs, aside / "sent", submissions=asked.submissions, last=kept, data=asked.data)
@@ -174,23 +171,21 @@ def publish(asked: Asked, report: Report | None = None) -> Outcome:
         stored = sorted((run for run in gathered.runs if run.record.run_id in records), key=is_sent)
         made, news = all_but_failing(stored, write, leave, is_sent)
         gathered.runs = made.runs
-        if not news:
-            assert last is not None
-            _write_index(asked.out, aside)
-            return _outcome(None, last.name, made, gathered)
         if asked.preview:
             folder = _preview(place, asked.out, aside)
         else:
-            folder = _seal(place, asked, made, records, last)
+            if news:
+                folder = _seal(place, asked, made, records, last)
             _write_index(asked.out, aside)
-    return _outcome(folder, made.version, made, gathered)
+    name = made.version if news or last is None else last.name
+    return Outcome(folder=folder, name=name, board=made, refused=gathered.refused, told_of_here=gathered.told_of_here)
 
 
 def add_erratum(out: Path, version: str, text: str) -> Erratum:
     """Publish what was found out about a version, beside it. Raises BenchError where there is no such version, or nothing is said."""
     published.refuse_strange(out)
     found = published.versions(out)
-    names = [published_version.name for published_version in found]
+    names = [older.name for older in found]
     if version not in names:
         raise UnknownName("version", version, names, f"in {out}", "bench publish --check names them")
     refuse_altered(out)
@@ -216,11 +211,6 @@ def sign(out: Path, key: Path) -> Signature:
     return made
 
 
-def _outcome(folder: Path | None, name: str, made: Board, gathered: Gathered) -> Outcome:
-    told = tuple(gathered.told_of_here)
-    return Outcome(folder=folder, name=name, board=made, refused=gathered.refused, told_of_here=told)
-
-
 def is_sent(run: PublishedRun) -> bool:
     return run.submitted_by is not None
 
@@ -229,19 +219,15 @@ def _is_news(asked: Asked, made: Board, records: Mapping[str, str], last: Versio
     """Whether a version is to be made: not where the last one was made of the same."""
     if asked.preview or asked.anyway or last is None:
         return True
-    return published.content_sha256(made, records, _baseline(asked, last)) != last.content
+    return published.content_sha256(made, records, asked.baseline) != last.content
 
 
 def _seal(place: Place, asked: Asked, made: Board, records: Mapping[str, str], last: Version | None) -> Path:
     """Written as a version for ever: with its own word and its manifest."""
-    before, baseline = last.manifest if last else None, _baseline(asked, last)
-    place.write(published.VERSION_FILE, published.version_bytes(made, records, baseline=baseline, before=before))
+    before = last.manifest if last else None
+    place.write(published.VERSION_FILE, published.version_bytes(made, records, baseline=asked.baseline, before=before))
     place.seal()
     return _rename(place.folder, asked.out / made.version)
-
-
-def _baseline(asked: Asked, last: Version | None) -> str | None:
-    return _chosen(asked.baseline, last.baseline if last else None)
 
 
 def _store(
@@ -281,30 +267,28 @@ def _left_in_older(place: Place, made: Board) -> dict[str, str]:
     """Path -> older version, of what papers printed, as far as older versions have the same."""
     from bench.publish.data import as_csvs
 
-    for reference in made.references:
-        name = f"{reference.anchor}.csv"
-        place.leave(f"tables/{name}", as_csvs(replace(made, tables=(), references=(reference,)))[name].encode())
+    for name, text in as_csvs(replace(made, tables=())).items():
+        place.leave(f"tables/{name}", text.encode())
     return {name: version for name, (version, _) in place.older.items() if name.startswith("tables/")}
 
 
 def _board(asked: Asked, runs: Sequence[PublishedRun], lines: Sequence[str], found: Sequence[Version], report: Report) -> Board:
-    last = found[-1] if found else None
-    note = _chosen(asked.note, last.note if last else None)
+    name = published.next_name(found)
     made = board(
         runs,
-        version=PREVIEW if asked.preview else published.next_name(found),
-        title=_chosen(asked.title, last.title if last else None) or TITLE,
-        note=note,
-        left_out=tuple(lines),
-        baseline=_baseline(asked, last),
+        version=PREVIEW if asked.preview else name,
+        title=asked.title or TITLE,
+        note=asked.note,
+        left_out=lines,
+        baseline=asked.baseline,
         statistics=asked.statistics,
         report=lambda task, done, of: report(f"comparing {task}", done, of),
     )
-    made = with_plan(made, published.read_plan(asked.out, published.next_name(found)))
+    last = found[-1] if found else None
+    made = with_plan(made, published.read_plan(asked.out, name))
     made = with_searches(made, *searches(made.runs, RunsFolder(asked.runs), last))
     if last is None:
         return made
-    news = published.other_news(last, made)
     from bench.show.tables.data import table_data
 
     now = judgements({"table": table_data(table.table)} for table in made.tables)
@@ -312,7 +296,7 @@ def _board(asked: Asked, runs: Sequence[PublishedRun], lines: Sequence[str], fou
         last.name,
         [apart(run) for run in last.published()],
         [apart(run) for run in made.runs],
-        news,
+        published.other_news(last, made),
         judged=(last.judgements(), now),
         statistics=(last.statistics, published.STATISTICS),
         errata=[erratum.words() for erratum in last.errata],
@@ -320,9 +304,13 @@ def _board(asked: Asked, runs: Sequence[PublishedRun], lines: Sequence[str], fou
     return replace(made, changes=changes)
 
 
-def _chosen(asked: str | None, last: str | None) -> str | None:
-    """What was asked for; where nothing was, what the last version has. An empty text asks for none."""
-    return (asked or None) if asked is not None else last
+def _with_last(asked: Asked, last: Version | None) -> Asked:
+    """Title, note and baseline are those of the last version where none was asked for; an empty text asks for none."""
+    words: dict[str, Any] = {}
+    for key in ("title", "note", "baseline"):
+        given = getattr(asked, key)
+        words[key] = getattr(last, key, None) if given is None else given or None
+    return replace(asked, **words)
 
 
 def _figures(made: Board, data: DataFolder | None, report: Report) -> tuple[Figure, ...]:

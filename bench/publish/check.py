@@ -33,16 +33,21 @@ def check(out: Path, signers: Path | None = None) -> list[RunReport]:
     manifests: dict[str, str] = {}
     last: Version | None = None
     for folder in folders:
-        findings = list(_manifest(folder))
-        version: Version | None = None
+        report = check_manifest(folder)
+        findings = [Finding("files", MANIFEST, DIFFERS, "missing")] if report is None else [*report.findings]
         try:
             version = read_version(folder)
-            manifests[version.name] = version.manifest
-            findings += _chain(version, last)
         except BenchError as error:
             findings.append(Finding("files", "version.json", DIFFERS, error.message))
+            last = None
+        else:
+            manifests[version.name] = version.manifest
+            # a version keeps the hash of the manifest before it: whoever changes a file and its manifest is found out all the same
+            if last is not None and version.before != last.manifest:
+                why = f"{version.name} was published after another {last.name}: its manifest has changed"
+                findings.append(Finding("files", f"{last.name}/{MANIFEST}", DIFFERS, why))
+            last = version
         reports.append(RunReport(folder.name, findings, "published"))
-        last = version
     beside = [*_beside(out, folders), *check_signatures(out, manifests, signers)]
     return [*reports, RunReport(str(out), beside, "published")]
 
@@ -62,21 +67,6 @@ def refuse_altered(out: Path) -> None:
                 raise BenchError(what, "bench publish --check tells everything; restore it: git checkout")
 
 
-def _manifest(folder: Path) -> Iterator[Finding]:
-    report = check_manifest(folder)
-    if report is None:
-        yield Finding("files", MANIFEST, DIFFERS, "missing")
-    else:
-        yield from report.findings
-
-
-def _chain(version: Version, last: Version | None) -> Iterator[Finding]:
-    """A version keeps the hash of the manifest before it: whoever changes a file and its manifest is found out all the same."""
-    if last is not None and version.before != last.manifest:
-        why = f"{version.name} was published after another {last.name}: its manifest has changed"
-        yield Finding("files", f"{last.name}/{MANIFEST}", DIFFERS, why)
-
-
 def _beside(out: Path, folders: list[Path]) -> Iterator[Finding]:
     try:
         listed = read_list(out)
@@ -87,6 +77,7 @@ def _beside(out: Path, folders: list[Path]) -> Iterator[Finding]:
         yield Finding("files", LIST, DIFFERS, "missing")
         return
     there = {folder.name: folder for folder in folders}
+    signatures = {name for version in there for name in signature_files(version)}
     for name in sorted({*listed["versions"], *there}):
         if name not in there:
             yield Finding("version", name, DIFFERS, "it was published and is missing")
@@ -97,23 +88,14 @@ def _beside(out: Path, folders: list[Path]) -> Iterator[Finding]:
     if ERRATA not in listed["files"] and (out / ERRATA).exists():
         yield Finding("files", ERRATA, DIFFERS, UNLISTED)
     for name, expected in sorted(listed["files"].items()):
-        if name.partition(".signature.json")[0] in there and name in signature_files(name.partition(".")[0]):
+        if name in signatures:
             continue  # looked at by itself
         if name == ERRATA and _adds_one(out, expected):
             yield Finding("files", ERRATA, DIFFERS, UNLISTED)
         else:
             yield _same(out / Path(name).name, name, expected, "files")
     yield from _plans(out, there)
-    known = {
-        *listed["files"],
-        *there,
-        *HOST,
-        LIST,
-        ERRATA,
-        PREVIEW,
-        PLANS,
-        *(name for version in there for name in signature_files(version)),
-    }
+    known = {*listed["files"], *there, *signatures, *HOST, LIST, ERRATA, PREVIEW, PLANS}
     for path in sorted(out.iterdir()):
         if path.name.startswith(ASIDE):
             yield Finding("files", path.name, DIFFERS, "a version that is being made, or was left by a process that was killed")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from bench.board import names as addresses
 from bench.board.board import Board, BoardTable, PublishedRun
-from bench.board.changes import ChangedScore, ChangedVerdict, Changes
+from bench.board.changes import ChangedVerdict, Changes
 from bench.board.reference_tables import ReferenceCell, ReferenceRow, ReferenceTable
 from bench.compare.formatting import csv_text
 from bench.compare.statistics.table import Table
@@ -43,16 +43,12 @@ def as_csvs(board: Board) -> dict[str, str]:
 
 def changes_csv(changes: Changes) -> str:
     """One line for each cell whose score or verdict is another one than in the version before."""
-    out = io.StringIO()
     keys = ("setting", "backbone", "suite", "protocol", "text", "method", "task")
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(("what", *keys, "baseline", "before", "after", "why"))
-    cells: list[ChangedVerdict | ChangedScore] = [*changes.verdicts, *changes.scores]
-    for cell in cells:
+    lines = []
+    for cell in changes.cells:
         what, baseline = ("verdict", cell.baseline) if isinstance(cell, ChangedVerdict) else ("score", None)
-        values = (what, *(getattr(cell, key) for key in keys), baseline, cell.before, cell.after, "; ".join(cell.why))
-        writer.writerow([_csv(value) for value in values])
-    return out.getvalue()
+        lines.append((what, *(getattr(cell, key) for key in keys), baseline, cell.before, cell.after, "; ".join(cell.why)))
+    return _csv_file(("what", *keys, "baseline", "before", "after", "why"), lines)
 
 
 def _table(table: BoardTable) -> dict[str, Any]:
@@ -92,20 +88,21 @@ def _run(run: PublishedRun, board: Board) -> dict[str, Any]:
 
 
 def _printed_csv(table: ReferenceTable) -> str:
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(PRINTED)
-    for row in table.rows:
-        for cell in row.cells:
-            if cell is not None:
-                writer.writerow([_csv(value) for value in _printed(cell, row, table)])
-    return out.getvalue()
+    return _csv_file(PRINTED, [_printed(cell, row, table) for row in table.rows for cell in row.cells if cell is not None])
 
 
 def _printed(cell: ReferenceCell, row: ReferenceRow, table: ReferenceTable) -> tuple[object, ...]:
     remarks = "; ".join(remark.text for remark in (*cell.remarks, *row.remarks))
     return (table.paper, table.table, row.label, row.method, row.variant, row.setting, row.backbone, cell.task, cell.metric, cell.value,
             cell.std, row.own, row.source, row.runs, row.protocol, row.corpus, row.ours, remarks, row.note)  # fmt: skip
+
+
+def _csv_file(heading: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(heading)
+    writer.writerows([_csv(value) for value in line] for line in lines)
+    return out.getvalue()
 
 
 def _csv(value: object) -> str:

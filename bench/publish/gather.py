@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -37,9 +37,9 @@ class Gathered:
     refused: tuple[str, ...] = ()  # for the publisher alone: submissions that were not taken
 
     @property
-    def told_of_here(self) -> list[str]:
+    def told_of_here(self) -> tuple[str, ...]:
         """Runs whose command names a folder of the publisher's machine: a record is published as it is."""
-        return [run.record.run_id for run in self.runs if _PLACE.search(run.record.provenance.command or "")]
+        return tuple(run.record.run_id for run in self.runs if _PLACE.search(run.record.provenance.command or ""))
 
 
 def gather(
@@ -52,38 +52,34 @@ def gather(
     """
     from bench.board.grades import graded
 
-    store, found = RunsFolder(runs), Gathered()
-    own = _own(store, found)
-    kept = _kept(last, {record.run_id for record, _ in own})
-    own += [(published_run.record, published_run.folder) for published_run in kept if published_run.submitted_by is None]
+    store, gathered = RunsFolder(runs), Gathered()
+    own = _own(store, gathered)
+    here = {record.run_id for record, _ in own}
+    kept = {run.record.run_id: run for run in (last.published() if last is not None else ()) if run.record.run_id not in here}
+    own += [(run.record, run.folder) for run in kept.values() if run.submitted_by is None]
     taken = None
     if submissions is not None:
         from bench.verify.submit import collect
 
         taken = collect(submissions, aside, own, data, store.path)
-        found.refused = taken.refused
-    before = {published_run.record.run_id: published_run for published_run in kept}
+        gathered.refused = taken.refused
 
     def grade(runs: Sequence[Run | SubmittedRun]) -> tuple[PublishedRun, ...]:
-        sent, chosen = taken, {id(given_run) for given_run in runs}
-        if taken is not None:
-            sent = replace(taken, runs=tuple(submitted_run for submitted_run in taken.runs if id(submitted_run) in chosen))
-        return graded([given_run for given_run in runs if isinstance(given_run, tuple)], sent)
+        sent = tuple(run for run in runs if not isinstance(run, tuple))
+        return graded([run for run in runs if isinstance(run, tuple)], taken and replace(taken, runs=sent))
 
     def leave(run: Run | SubmittedRun, error: Exception) -> None:
         record, folder = run if isinstance(run, tuple) else (run.record, run.folder)
-        found.left_out.append(left_out(record.run_id, "cannot be graded", error_words(error), folder))
+        gathered.left_out.append(left_out(record.run_id, "cannot be graded", error_words(error), folder))
 
     every: list[Run | SubmittedRun] = [*own, *(() if taken is None else taken.runs)]
-    found.runs = tuple(
-        _stronger(published_run, before.get(published_run.record.run_id))
-        for published_run in all_but_failing(every, grade, leave, lambda run: not isinstance(run, tuple))
-    )
-    have = {published_run.record.run_id for published_run in found.runs}
-    found.runs += tuple(published_run for published_run in kept if published_run.record.run_id not in have)
-    if not found.runs:
+    made = all_but_failing(every, grade, leave, lambda run: not isinstance(run, tuple))
+    gathered.runs = tuple(_stronger(run, kept.get(run.record.run_id)) for run in made)
+    have = {run.record.run_id for run in made}
+    gathered.runs += tuple(run for run_id, run in kept.items() if run_id not in have)
+    if not gathered.runs:
         raise BenchError(f"no finished run in {store.path}", "bench run ..., or another folder: --runs DIR")
-    return found
+    return gathered
 
 
 def all_but_failing(
@@ -168,10 +164,6 @@ def _search(name: str, store: RunsFolder, last: Version | None) -> Search | None
         return None
 
 
-def _kept(last: Version | None, have: Container[str]) -> list[PublishedRun]:
-    return [] if last is None else [run for run in last.published() if run.record.run_id not in have]
-
-
 def _stronger(run: PublishedRun, before: PublishedRun | None) -> PublishedRun:
     """A run that was checked for an earlier version has been checked: what that needed is no part of a version. Another run of its name,
     whoever sent it, has not."""
@@ -181,26 +173,23 @@ def _stronger(run: PublishedRun, before: PublishedRun | None) -> PublishedRun:
     return replace(run, grade=before.grade, reason=before.reason)
 
 
-def _own(store: RunsFolder, found: Gathered) -> list[Run]:
+def _own(store: RunsFolder, gathered: Gathered) -> list[Run]:
+    """The runs of the folder that may be published; the others are told of in ``gathered``."""
     own: list[Run] = []
     for run_id in store.ids():
         try:
             record = store.read(run_id)
         except RecordDamaged as error:
-            found.left_out.append(left_out(run_id, "damaged", error.message, store.folder(run_id)))
+            gathered.left_out.append(left_out(run_id, "damaged", error.message, store.folder(run_id)))
         except UnknownName:  # removed since it was listed
             continue
         else:
-            if why := _why_not(record):
-                found.left_out.append(left_out(run_id, why, record.error or "", store.folder(run_id)))
-            else:
+            if record.status == "finished" and record.scores:
                 own.append((record, store.folder(run_id)))
+            else:
+                why = "it has no scores" if record.status == "finished" else record.status
+                gathered.left_out.append(left_out(run_id, why, record.error or "", store.folder(run_id)))
     return own
-
-
-def _why_not(record: RunRecord) -> str:
-    """Empty where the run may be published."""
-    return record.status if record.status != "finished" else "" if record.scores else "it has no scores"
 
 
 def left_out(run_id: str, what: str, why: str, folder: Path) -> str:

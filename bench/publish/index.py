@@ -1,4 +1,7 @@
-"""What lies beside the versions: a page, a README, a feed, a badge and a list for programs. Made again with every version."""
+"""What lies beside the versions: a page, a README, a feed, a badge and a list for programs. Made again with every version.
+
+First the rows of the newest main table over the versions, which the page shows; then the page and everything else.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from bench.board.board import MOST_FINISHED, Board
 from bench.board.names import method_page
-from bench.compare.formatting import listed, may_be_best, score, span_words, visible
+from bench.compare.formatting import listed, markdown, may_be_best, score, span_words, visible
 from bench.publish.signature import signature_files
 from bench.publish.versions import ERRATA, VERSION_FILE, Erratum, Version, errata_bytes
 from bench.runs.reading import loads
@@ -66,31 +69,30 @@ def _history(versions: Sequence[Version]) -> History | None:
     newest = found[-1][1]
     head = str(newest["columns"][-1])
     rows_of = [{_same(row): row for row in reversed(table["rows"])} for _, table in found]
-    changes = [
-        {},
-        *(loads((published_version.folder / VERSION_FILE).read_bytes())["changes"] or {} for published_version, _ in found[1:]),
-    ]
+    changes = [loads((version.folder / VERSION_FILE).read_bytes())["changes"] or {} for version, _ in found[1:]]
     rows = []
     for row in newest["rows"]:
         there = [by_name.get(_same(row)) for by_name in rows_of]
-        moved = [_moved((found[i - 1][0], found[i][0]), (there[i - 1], there[i]), changes[i], newest, head) for i in range(1, len(found))]
-        told = [f"{found[i + 1][0].name}: {words}" for i, words in enumerate(moved) if words]
-        name = " ".join(
-            str(part) for part in (row["method"], row["variant"], *(f"{key}={value}" for key, value in row["differs"].items())) if part
-        )
-        rows.append(
-            HistoryRow(
-                method=visible(name),
-                cells=tuple(_cell(one, head) for one in there),
-                moved=visible("; ".join(told), limit=None) or "unchanged",
-            )
-        )
-    caption = ", ".join(str(newest[key]) for key in ("suite", "setting", "backbone") if newest[key] and newest[key] != "none")
-    return History(
-        caption=visible(f"{caption}: {head}"),
-        versions=tuple(published_version.name for published_version, _ in found),
-        rows=tuple(rows),
-    )
+        told = []
+        for (before, _), (after, _), old, new, said in zip(found, found[1:], there, there[1:], changes, strict=False):
+            if words := _moved((before, after), (old, new), said, newest, head):
+                told.append(f"{after.name}: {words}")
+        cells = tuple(_cell(row_then, head) for row_then in there)
+        moved = visible("; ".join(told), limit=None) or "unchanged"
+        rows.append(HistoryRow(method=visible(_row_name(row)), cells=cells, moved=moved))
+    versions_shown = tuple(version.name for version, _ in found)
+    return History(caption=visible(f"{_caption(newest)}: {head}"), versions=versions_shown, rows=tuple(rows))
+
+
+def _row_name(row: Mapping[str, Any], backbone: str = "") -> str:
+    """ "promcse eh temperature=0.1" """
+    differs = (f"{key}={value}" for key, value in row["differs"].items())
+    return " ".join(str(part) for part in (row["method"], row["variant"], *differs, backbone) if part)
+
+
+def _caption(table: Mapping[str, Any]) -> str:
+    """ "sts, unsupervised, builtin" """
+    return ", ".join(str(table[key]) for key in ("suite", "setting", "backbone") if table[key] and table[key] != "none")
 
 
 def _same(row: Mapping[str, Any]) -> tuple[str, ...]:
@@ -106,7 +108,9 @@ def _cell(row: Mapping[str, Any] | None, head: str) -> tuple[str, str]:
 
 def _rank(rank: object) -> str:
     """Versions of the first statistics have one number, that of a group; the later ones the first and the last that a row may have."""
-    return str(rank) if isinstance(rank, int) else span_words(rank) if isinstance(rank, list) else ""
+    if isinstance(rank, int):
+        return str(rank)
+    return span_words(rank) if isinstance(rank, list) else ""
 
 
 def _moved(
@@ -118,32 +122,30 @@ def _moved(
 ) -> str:
     """Why a row is another one than in the version before; "" where it is the same. ``changes``: what the later version says of them."""
     (before, after), (old, new) = versions, rows
-    if new is None or old is None:
-        return "" if new is old else "new" if old is None else "not there"
+    if new is old is None:
+        return ""
+    if old is None:
+        return "new"
+    if new is None:
+        return "not there"
     (was, was_rank), (now, rank) = _cell(old, head), _cell(new, head)
     if (was, was_rank) == (now, rank):
         return ""
     name = f"{new['method']}+{new['variant']}" if new["variant"] else str(new["method"])
-    place = (name, table["setting"], table["backbone"], table["suite"], table["protocol"], table["text"])
-
-    def why(kind: str, tasks: tuple[str, ...]) -> list[str]:
-        return [
-            str(reason)
-            for entry in changes.get(kind, ())
-            for reason in entry["why"]
-            if tuple(entry[key] for key in ("method", "setting", "backbone", "suite", "protocol", "text")) == place
-            and entry["task"] in tasks
-        ]
-
-    told = ([f"average {was} before"] if was != now else []) + ([f"rank {was_rank or 'none'} before"] if was_rank != rank else [])
-    reasons = list(dict.fromkeys(why("scores", tuple(table["columns"])) if was != now else why("verdicts", (head,))))
+    place = {"method": name, **{key: table[key] for key in ("setting", "backbone", "suite", "protocol", "text")}}
+    kind, tasks = ("scores", table["columns"]) if was != now else ("verdicts", [head])
+    reasons: dict[str, None] = {}  # each once
+    for entry in changes.get(kind, ()):
+        if all(entry[key] == value for key, value in place.items()) and entry["task"] in tasks:
+            reasons |= dict.fromkeys(map(str, entry["why"]))
     if not reasons and was == now:  # a rank is of all pairs of rows
         same = before.statistics == after.statistics
-        reasons = ["other rows of the table"] if same else [f"statistics: version {before.statistics} before, {after.statistics} now"]
+        reasons = {"other rows of the table" if same else f"statistics: version {before.statistics} before, {after.statistics} now": None}
+    told = ([f"average {was} before"] if was != now else []) + ([f"rank {was_rank or 'none'} before"] if was_rank != rank else [])
     return f"{listed(told)}{f' ({listed(reasons)})' if reasons else ''}"
 
 
-# --- what lies beside the versions: a page, a README, a feed, a badge and a list for programs. Made again with every version ---
+# --- the page of versions, in HTML and in Markdown, and the list of everything that lies beside them ---
 
 
 LIST, LIST_SCHEMA = "versions.json", "bench.versions/1"
@@ -203,45 +205,39 @@ class IndexPage:
 
 def index_files(versions: Sequence[Version]) -> dict[str, bytes]:
     """File name -> content, for everything that lies beside the versions. A function of the versions alone."""
+    from bench.show.pages.engine import TEMPLATES, render
+
     page = index_page(versions)
     files = {
         "README.md": _markdown(page).encode(),
         "feed.xml": feed(versions),
-        "index.html": _html(page).encode(),
-        "style.css": _style(),
+        "index.html": render("versions.html", page=page).encode(),
+        "style.css": b"".join((TEMPLATES / name).read_bytes() for name in ("board.css", "versions.css")),
     }
     badge = versions[-1].folder / BADGE
     if badge.is_file():
         files[BADGE] = badge.read_bytes()
     if errata := sorted((erratum for version in versions for erratum in version.errata), key=lambda one: one.date):
         files[ERRATA] = errata_bytes(errata)
-    for name in (
-        name
-        for published_version in versions
-        if published_version.signature is not None
-        for name in signature_files(published_version.name)
-    ):
-        files[name] = (versions[-1].folder.parent / name).read_bytes()
-    listed = [
-        {
-            "version": published_version.name,
-            "date": published_version.date,
-            "runs": len(published_version.runs),
-            "manifest": published_version.manifest,
-        }
-        for published_version in versions
-    ]
-    hashes = {name: sha256(files[name]).hexdigest() for name in sorted(files)}
-    return files | {LIST: (json.dumps({"schema": LIST_SCHEMA, "versions": listed, "files": hashes}, indent=1) + "\n").encode()}
+    for version in versions:
+        if version.signature is not None:
+            for name in signature_files(version.name):
+                files[name] = (version.folder.parent / name).read_bytes()
+    content = {
+        "schema": LIST_SCHEMA,
+        "versions": [{"version": one.name, "date": one.date, "runs": len(one.runs), "manifest": one.manifest} for one in versions],
+        "files": {name: sha256(files[name]).hexdigest() for name in sorted(files)},
+    }
+    return files | {LIST: (json.dumps(content, indent=1) + "\n").encode()}
 
 
 def index_page(versions: Sequence[Version]) -> IndexPage:
-    before: Mapping[str, str] = {now.name: last.name for last, now in zip(versions, versions[1:], strict=False)}
+    before = ["", *(version.name for version in versions[:-1])]
     return IndexPage(
         title=versions[-1].title,
         main=main_table(versions[-1]),
         history=history(versions),
-        versions=tuple(_version(version, before.get(version.name, "")) for version in reversed(versions)),
+        versions=tuple(map(_version, reversed(versions), reversed(before))),
     )
 
 
@@ -251,21 +247,17 @@ def main_table(version: Version) -> MainTable | None:
         tables = [one["table"] for one in loads((version.folder / "tables.json").read_bytes())["tables"]]
         first = tables[0]
         columns = [first["columns"][-1], *first["columns"][:-1]]
-        form = [first[key] for key in ("suite", "protocol", "text", "columns")]
-        alike = [
-            table
-            for table in tables[1:]
-            if table["setting"] == "none" and [table[key] for key in ("suite", "protocol", "text", "columns")] == form
-        ]
+        form = {"setting": "none", **{key: first[key] for key in ("suite", "protocol", "text", "columns")}}
         finished: dict[str, Any] = {}
-        for row in (row for one in alike for row in one["rows"]):  # of each other backbone the best, which stands first
-            if row["backbone"] != first["backbone"]:
-                finished.setdefault(row["backbone"], row)
+        for table in tables[1:]:
+            if all(table[key] == value for key, value in form.items()):
+                for row in table["rows"]:  # of each other backbone the best, which stands first
+                    if row["backbone"] != first["backbone"]:
+                        finished.setdefault(row["backbone"], row)
         verdicts = [((row["cells"][columns[0]] or {}).get("against") or {}).get("verdict") for row in first["rows"]]
         rows = [_main_row(row, columns, version, verdicts) for row in first["rows"]]
         rows += [_main_row(row, columns, version, None) for row in list(finished.values())[:MOST_FINISHED] if first["setting"] != "none"]
-        caption = ", ".join(str(first[key]) for key in ("suite", "setting", "backbone") if first[key] and first[key] != "none")
-        return MainTable(caption=caption, columns=tuple(map(str, columns)), rows=tuple(rows))
+        return MainTable(caption=_caption(first), columns=tuple(map(str, columns)), rows=tuple(rows))
     except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
         return None  # the page of versions is no place to refuse; `bench publish --check` says what was altered
 
@@ -273,16 +265,10 @@ def main_table(version: Version) -> MainTable | None:
 def _main_row(row: Mapping[str, Any], columns: Sequence[str], version: Version, verdicts: Sequence[str | None] | None) -> MainRow:
     """``verdicts``: of all rows of its table; None for a finished encoder, which is there for scale. The baseline is compared with nothing."""
     finished = verdicts is None
-    names = [
-        row["method"],
-        row["variant"],
-        *(f"{key}={value}" for key, value in row["differs"].items()),
-        row["backbone"] if finished else "",
-    ]
     rank, cells = None if finished else row["rank"], [row["cells"][name] for name in columns]
     against = (cells[0] or {}).get("against")
     return MainRow(
-        method=" ".join(name for name in names if name),
+        method=_row_name(row, row["backbone"] if finished else ""),
         finished=finished,
         link=f"{version.name}/{method_page(row['method'])}" if version.has_page else "",
         rank=span_words(rank),
@@ -302,7 +288,7 @@ def _main_cell(cell: Mapping[str, Any] | None) -> tuple[str, str]:
 def _version(version: Version, before: str) -> PageVersion:
     runs, methods = len(version.runs), len(version.methods)
     return PageVersion(
-        name=version.name, link=f"{version.name}/{'index.html' if version.has_page else 'README.md'}",
+        name=version.name, link=_page_link(version),
         readme=f"{version.name}/README.md" if version.has_readme else "", date=version.date,
         counted=f"{runs:,} run{'s' * (runs != 1)} of {methods} method{'s' * (methods != 1)}", methods=", ".join(version.methods),
         answer=version.answer, note=version.note, changes=version.changes or (), before=before,
@@ -311,21 +297,12 @@ def _version(version: Version, before: str) -> PageVersion:
     )  # fmt: skip
 
 
-def _html(page: IndexPage) -> str:
-    from bench.show.pages.engine import render
-
-    return render("versions.html", page=page)
-
-
-def _style() -> bytes:
-    from bench.show.pages.engine import TEMPLATES
-
-    return b"".join((TEMPLATES / name).read_bytes() for name in ("board.css", "versions.css"))
+def _page_link(version: Version) -> str:
+    """Its page, or its README where it has none."""
+    return f"{version.name}/{'index.html' if version.has_page else 'README.md'}"
 
 
 def _markdown(page: IndexPage) -> str:
-    from bench.compare.formatting import markdown
-
     lines = [f"# {markdown(page.title)}", ""]
     lines += ["| version | date | runs | methods |", "|:--|:--|--:|:--|"]
     for version in page.versions:
@@ -333,25 +310,17 @@ def _markdown(page: IndexPage) -> str:
         lines.append(f"| [{version.name}]({version.readme or version.link}) | {version.date} | {runs} | {methods} |")
     for version in page.versions:
         lines += ["", f"## {version.name}, {version.date}", ""]
-        lines += [line for text in version.errata for line in (f"**Erratum** {markdown(text, limit=None)}", "")]
+        for text in version.errata:
+            lines += [f"**Erratum** {markdown(text, limit=None)}", ""]
         lines += [markdown(version.answer, limit=None)]
         lines += ["", markdown(version.note, limit=None)] if version.note else []
         lines += ["", version.signed] if version.signed else []
         lines += ["", f"Since {version.before}:" if version.before else "The first version."]
         lines += ["", *(f"- {markdown(line, limit=None)}" for line in version.changes)] if version.changes else []
-    if page.history is not None:
-        lines += [
-            "",
-            "## Over versions",
-            "",
-            f"{markdown(page.history.caption)}, and in brackets the ranks that a row may have.",
-            "",
-        ]
-        lines += [
-            f"| method | {' | '.join(page.history.versions)} | what moved it |",
-            f"|:--|{'--:|' * len(page.history.versions)}:--|",
-        ]
-        for row in page.history.rows:
+    if (shown := page.history) is not None:
+        lines += ["", "## Over versions", "", f"{markdown(shown.caption)}, and in brackets the ranks that a row may have.", ""]
+        lines += [f"| method | {' | '.join(shown.versions)} | what moved it |", f"|:--|{'--:|' * len(shown.versions)}:--|"]
+        for row in shown.rows:
             cells = [f"{mean} ({rank})" if rank else mean for mean, rank in row.cells]
             lines.append(f"| {markdown(row.method)} | {' | '.join(cells)} | {markdown(row.moved, limit=None)} |")
     lines += ["", "A published version never changes: each has a `MANIFEST.json` with the sha256 of every file, and"]
@@ -369,16 +338,15 @@ def read_list(out: Path) -> dict[str, dict[str, str]] | None:
         return None
     content = loads(path.read_bytes())
     try:
-        found = {
+        return {
             "versions": {str(entry["version"]): str(entry["manifest"]) for entry in content["versions"]},
             "files": {str(name): str(value) for name, value in content["files"].items()},
         }
     except (KeyError, TypeError, AttributeError):
         raise ValueError("it lists no versions and files") from None
-    return found
 
 
-# --- A small picture for a README: which version, of how many runs ---
+# --- the badge, a small picture for a README: which version, of how many runs ---
 
 SIZE, PAD, HEIGHT = 11, 7, 20  # of the letters, beside a text, of the badge; in pixels
 WIDE, NARROW = "mwMW%@—", "iljtfrI.,:;'|!()[] ·1-"
@@ -407,7 +375,8 @@ def badge(board: Board) -> str:
 
 def _width(text: str) -> int:
     """About what the text takes: wide and narrow letters told apart."""
-    return round(sum(0.95 if c in WIDE else 0.4 if c in NARROW else 0.64 for c in text) * SIZE)
+    widths = {**dict.fromkeys(WIDE, 0.95), **dict.fromkeys(NARROW, 0.4)}
+    return round(sum(widths.get(c, 0.64) for c in text) * SIZE)
 
 
 # --- the Atom feed of versions (RFC 4287): one entry per version and per erratum, newest first ---
@@ -423,30 +392,32 @@ def feed(versions: Sequence[Version]) -> bytes:
     root = ElementTree.Element(f"{{{ATOM}}}feed")
     _text(root, "id", _id("feed", versions[0]))
     _text(root, "title", newest.title)
-    errata = [one for version in versions for one in version.errata]
-    _text(root, "updated", max([published_version.updated for published_version in versions] + [_midnight(one) for one in errata]))
+    errata = [erratum for version in versions for erratum in version.errata]
+    _text(root, "updated", max([version.updated for version in versions] + [_midnight(erratum) for erratum in errata]))
     ElementTree.SubElement(root, f"{{{ATOM}}}link", rel="self", href="feed.xml")
     ElementTree.SubElement(root, f"{{{ATOM}}}link", href="index.html")
     author = ElementTree.SubElement(root, f"{{{ATOM}}}author")
     _text(author, "name", newest.title)
     for erratum in sorted(errata, key=lambda one: one.date, reverse=True)[:MOST]:
-        entry = ElementTree.SubElement(root, f"{{{ATOM}}}entry")
-        _text(entry, "id", uuid.uuid5(uuid.NAMESPACE_OID, f"erratum {erratum.version} {erratum.date} {erratum.text}").urn)
-        _text(entry, "title", f"{newest.title}: erratum to {erratum.version}")
-        _text(entry, "updated", _midnight(erratum))
-        ElementTree.SubElement(entry, f"{{{ATOM}}}link", href=f"index.html#{erratum.version}")
-        _text(entry, "summary", erratum.text)
-    for one in reversed(versions[-MOST:]):
-        entry = ElementTree.SubElement(root, f"{{{ATOM}}}entry")
-        _text(entry, "id", _id("version", one))
-        _text(entry, "title", f"{one.title}: {one.name}")
-        _text(entry, "updated", one.updated)
-        ElementTree.SubElement(entry, f"{{{ATOM}}}link", href=f"{one.name}/index.html" if one.has_page else f"{one.name}/README.md")
-        signed = (one.signature.words(),) if one.signature is not None else ()
-        changes = one.changes if one.changes is not None else ("The first version.",)
-        _text(entry, "summary", " ".join((one.answer, *changes, *signed)))
+        urn = uuid.uuid5(uuid.NAMESPACE_OID, f"erratum {erratum.version} {erratum.date} {erratum.text}").urn
+        title = f"{newest.title}: erratum to {erratum.version}"
+        _entry(root, urn, title, _midnight(erratum), f"index.html#{erratum.version}", erratum.text)
+    for version in reversed(versions[-MOST:]):
+        signed = (version.signature.words(),) if version.signature is not None else ()
+        changes = version.changes if version.changes is not None else ("The first version.",)
+        summary = " ".join((version.answer, *changes, *signed))
+        _entry(root, _id("version", version), f"{version.title}: {version.name}", version.updated, _page_link(version), summary)
     ElementTree.indent(root, " ")
     return ElementTree.tostring(root, encoding="utf-8", xml_declaration=True) + b"\n"
+
+
+def _entry(root: ElementTree.Element, urn: str, title: str, updated: str, href: str, summary: str) -> None:
+    entry = ElementTree.SubElement(root, f"{{{ATOM}}}entry")
+    _text(entry, "id", urn)
+    _text(entry, "title", title)
+    _text(entry, "updated", updated)
+    ElementTree.SubElement(entry, f"{{{ATOM}}}link", href=href)
+    _text(entry, "summary", summary)
 
 
 def _midnight(erratum: Erratum) -> str:
@@ -460,6 +431,4 @@ def _id(kind: str, version: Version) -> str:
 
 def _text(parent: ElementTree.Element, tag: str, text: str) -> None:
     """Foreign text: characters that XML cannot hold are made visible."""
-    from bench.compare.formatting import visible
-
     ElementTree.SubElement(parent, f"{{{ATOM}}}{tag}").text = visible(text, limit=None)

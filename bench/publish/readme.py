@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING
 
 from bench.board.board import PREVIEW, PREVIEW_NOTE, Board, PublishedRun
 from bench.board.grades import weakest
+from bench.board.headline import setting_words
 from bench.board.names import link, run_file, search_file
-from bench.board.over_suites import Overview, overviews
+from bench.board.over_suites import Overview, Standing, overviews
 from bench.board.reference_tables import ReferenceCell, ReferenceRow, ReferenceTable
 from bench.compare.formatting import SEVERAL, cells_of, has_ranks, markdown, rank_words, score, spread, variant_words
 from bench.compare.statistics.table import Cell, Row, Table
-from bench.show.tables.lines import SIGNS, Line, cost_columns, cost_texts, legend, sign_name, under
+from bench.show.tables.lines import SIGNS, cost_columns, cost_texts, legend, sign_name, under
 
 if TYPE_CHECKING:
     from bench.show.figures.drawing import Figure
 
-
-SETTINGS = {"none": "nothing trained", None: "several settings"}
 
 prose = partial(markdown, limit=None)  # sentences are shown whole, names are cut
 
@@ -73,7 +72,7 @@ def _tables(board: Board) -> Iterator[str]:
     for board_table in board.tables:
         place = (board_table.table.setting, board_table.table.backbone)
         if place != last:
-            yield f"## {markdown(SETTINGS.get(place[0]) or place[0] or '')}, {markdown(place[1] or SEVERAL)}"
+            yield f"## {markdown(setting_words(place[0]))}, {markdown(place[1] or SEVERAL)}"
         last = place
         form = f" on {board_table.table.text} text" if board_table.table.text else ""
         yield f"### {markdown(f'{board_table.table.suite}, {board_table.table.protocol}{form}')}"
@@ -86,17 +85,20 @@ def _overview(overview: Overview) -> str:
     """Ranks alone, with the averages beside them: what code hosts render."""
     heading = ["method", *(suite.table.suite for suite in overview.suites)]
     lines = [line([markdown(name) for name in heading]), line([":--", *("--:" for _ in overview.suites)])]
-    for (method, beside), row in zip(overview.names, overview.standings, strict=True):
-        lasts = [standing.row.cells[-1] if standing is not None else None for standing in row]
-        cells = [
-            f"{rank_words(standing.row)} ({score(last.mean, last.decimals)})".strip() if standing is not None and last is not None else ""
-            for standing, last in zip(row, lasts, strict=True)
-        ]
-        lines.append(line([markdown(method) + (f" ({markdown(beside)})" if beside else ""), *cells]))
-    setting = SETTINGS.get(overview.setting) or overview.setting or ""
+    for (method, beside), standings in zip(overview.names, overview.standings, strict=True):
+        lines.append(line([_method_words(method, beside), *map(_standing, standings)]))
     words = "Ranks that a row may have in each suite, and its average there. There is no total: suites have no common scale."
     more = f" {overview.left_out} more rows are in the tables." if overview.left_out else ""
-    return "\n".join([f"### {markdown(setting)}, {markdown(overview.backbone or '')}", "", *lines, "", words + more])
+    return "\n".join(
+        [f"### {markdown(setting_words(overview.setting))}, {markdown(overview.backbone or '')}", "", *lines, "", words + more]
+    )
+
+
+def _standing(standing: Standing | None) -> str:
+    """ "1-2 (76.25)" """
+    if standing is None or (average := standing.row.cells[-1]) is None:
+        return ""
+    return f"{rank_words(standing.row)} ({score(average.mean, average.decimals)})".strip()
 
 
 def _figure(figure: Figure) -> str:
@@ -165,14 +167,18 @@ def table(shown: Table, runs: Mapping[str, PublishedRun], finished: Sequence[tup
     lines = [line([markdown(name) for name in heading]), line(aligned)]
     for row in shown.rows:
         lines.append(line(_cells(row, shown, runs)))
-        lines += [_printed_cell(one, len(before) - 1, len(after)) for one in under(row, shown) if not one.label.startswith("less ")]
+        for printed in under(row, shown):
+            if not printed.label.startswith("less "):
+                texts = [entry.text + (" " + markdown(SIGNS[entry.sign]) if entry.sign else "") for entry in printed.entries]
+                lines.append(line([*[""] * (len(before) - 1), f"*{markdown(printed.label)}*", *texts, *[""] * len(after)]))
     for other, i in finished:
         lines.append(line(_finished_cells(other, other.rows[i], shown, runs)))
-    notes = [f"<sup>{i}</sup> {markdown(note, limit=None)}" for i, note in enumerate(shown.footnotes, 1)]
-    notes += [markdown(note, limit=None) for note in (*shown.notes, *legend(shown, SIGNS))]
-    notes += ["*for scale*: nothing trained here, another backbone; not ranked"] if finished else []
-    marked = any(cell.mark for cell in cells_of(shown))
-    notes += ["**best**, *second*"] if marked and len(shown.rows) > 2 else ["**best**"] if marked else []
+    notes = [f"<sup>{i}</sup> {prose(note)}" for i, note in enumerate(shown.footnotes, 1)]
+    notes += [prose(note) for note in (*shown.notes, *legend(shown, SIGNS))]
+    if finished:
+        notes.append("*for scale*: nothing trained here, another backbone; not ranked")
+    if any(cell.mark for cell in cells_of(shown)):
+        notes.append("**best**, *second*" if len(shown.rows) > 2 else "**best**")
     return "\n".join([*lines, "", *(f"- {note}" for note in notes)])
 
 
@@ -180,33 +186,31 @@ def line(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
+def _method_words(method: str, beside: str) -> str:
+    """ "promcse (eh)" """
+    return markdown(method) + (f" ({markdown(beside)})" if beside else "")
+
+
 def _cells(row: Row, shown: Table, runs: Mapping[str, PublishedRun]) -> list[str]:
-    beside = variant_words(row, shown)
     marks = "".join(f"<sup>{number + 1}</sup>" for number in row.footnotes)
-    first = [rank_words(row)] if has_ranks(shown) else []
     return [
-        *first,
-        markdown(row.method) + (f" ({markdown(beside)})" if beside else "") + (" *baseline*" if row.is_baseline else "") + marks,
+        *([rank_words(row)] if has_ranks(shown) else []),
+        _method_words(row.method, variant_words(row, shown)) + (" *baseline*" if row.is_baseline else "") + marks,
         *(_number(cell, primary=task == shown.head) for task, cell in zip(shown.columns, row.cells, strict=True)),
         *cost_texts(row, shown),
-        _records(row, runs),
-        markdown(weakest(runs[run].grade for run in row.runs)),
-        row.values,
+        *_records(row, runs),
     ]
 
 
 def _finished_cells(other: Table, row: Row, shown: Table, runs: Mapping[str, PublishedRun]) -> list[str]:
     """A row of another backbone's table, under the headings of ``shown``."""
     beside = " ".join(filter(None, (variant_words(row, other), other.backbone)))
-    name = f"{markdown(row.method)} ({markdown(beside)}) *for scale*"
     return [
         *([""] if has_ranks(shown) else []),
-        name,
+        f"{markdown(row.method)} ({markdown(beside)}) *for scale*",
         *(_number(cell and replace(cell, mark=""), primary=False) for cell in row.cells),
         *([""] * len(cost_columns(shown))),
-        _records(row, runs),
-        markdown(weakest(runs[run].grade for run in row.runs)),
-        row.values,
+        *_records(row, runs),
     ]
 
 
@@ -220,15 +224,11 @@ def _number(cell: Cell | None, *, primary: bool) -> str:
     return mean + ("" if value is None else f" ± {score(value, cell.decimals)}") + (f" {SIGNS[sign]}" if sign else "")
 
 
-def _records(row: Row, runs: Mapping[str, PublishedRun]) -> str:
+def _records(row: Row, runs: Mapping[str, PublishedRun]) -> tuple[str, str, str]:
+    """The last cells of a row: its records, linked, its grade, and where its values come from."""
     links = [
         f"[{'any' if seed is None else seed}]({link(run_file(run, 'run.json'), version=runs[run].held_by)})"
         for run, seed in list(zip(row.runs, row.seeds, strict=True))[:SEEDS]
     ]
-    return " ".join(links) + (f" and {len(row.runs) - SEEDS} more" if len(row.runs) > SEEDS else "")
-
-
-def _printed_cell(one: Line, before: int, after: int) -> str:
-    """A paper's numbers under the row that they belong to."""
-    entries = [entry.text + (" " + markdown(SIGNS[entry.sign]) if entry.sign else "") for entry in one.entries]
-    return line([*[""] * before, f"*{markdown(one.label)}*", *entries, *[""] * after])
+    linked = " ".join(links) + (f" and {len(row.runs) - SEEDS} more" if len(row.runs) > SEEDS else "")
+    return linked, markdown(weakest(runs[run].grade for run in row.runs)), row.values

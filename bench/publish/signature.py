@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bench.base.errors import BenchError, DataDamaged, one_line
+from bench.runs.reading import loads
 from bench.verify.findings import AGREES, DIFFERS, UNCHECKED, Finding
 
 SCHEMA, NAMESPACE = "bench.signature/1", "bench-leaderboards"
@@ -42,8 +43,6 @@ def signature_files(version: str) -> tuple[str, str]:
 
 def read_signature(out: Path, version: str) -> Signature | None:
     """None where the version is not signed. Raises DataDamaged."""
-    from bench.runs.reading import loads
-
     path, signed = (out / name for name in signature_files(version))
     if not path.is_file() or not signed.is_file():
         return None
@@ -51,14 +50,13 @@ def read_signature(out: Path, version: str) -> Signature | None:
         content = loads(path.read_bytes())
         if content.pop("schema") != SCHEMA or not all(isinstance(text, str) for text in content.values()):
             raise ValueError(f"it is no {SCHEMA}")
-        found = Signature(**content)
-        datetime.strptime(found.date, "%Y-%m-%dT%H:%M:%SZ")
-        if not _KEY.fullmatch(found.key) or not re.fullmatch("[0-9a-f]{64}", found.manifest):
+        signature = Signature(**content)
+        datetime.strptime(signature.date, "%Y-%m-%dT%H:%M:%SZ")
+        if not _KEY.fullmatch(signature.key) or not re.fullmatch("[0-9a-f]{64}", signature.manifest):
             raise ValueError("its key or its hash is none")
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        what = one_line(error)
-        raise DataDamaged(f"{path} cannot be read: {what}", "restore it: git checkout") from None
-    return found
+        raise DataDamaged(f"{path} cannot be read: {one_line(error)}", "restore it: git checkout") from None
+    return signature
 
 
 def fingerprint(key: Path) -> str:
@@ -93,36 +91,39 @@ def check_signatures(out: Path, manifests: Mapping[str, str], signers: Path | No
     for i, (version, manifest) in enumerate(manifests.items(), 1):
         what = signature_files(version)[0]
         try:
-            found = read_signature(out, version)
+            signature = read_signature(out, version)
         except DataDamaged as error:
             yield Finding("files", what, DIFFERS, error.message)
             continue
-        if found is not None and (found.version, found.manifest) != (version, manifest):
+        if signature is None:
+            if signers is not None and i == len(manifests):
+                yield Finding("files", what, DIFFERS, f"{version} is not signed")
+        elif (signature.version, signature.manifest) != (version, manifest):
             yield Finding("files", what, DIFFERS, f"another MANIFEST.json was signed than that of {version}")
-        elif found is not None:
-            yield _checked(out, found, signers)
-        elif signers is not None and i == len(manifests):
-            yield Finding("files", what, DIFFERS, f"{version} is not signed")
+        else:
+            yield _checked(out, signature, signers)
 
 
-def _checked(out: Path, found: Signature, signers: Path | None) -> Finding:
-    name, signature = signature_files(found.version)
-    content, sig = (out / name).read_bytes(), str(out / signature)
+def _checked(out: Path, signature: Signature, signers: Path | None) -> Finding:
+    name, sig_name = signature_files(signature.version)
+    content, sig = (out / name).read_bytes(), str(out / sig_name)
     try:
         made = _keygen(["-Y", "check-novalidate", "-n", NAMESPACE, "-s", sig], content)
     except BenchError as error:
         if signers is not None:
             raise
         return Finding("files", name, UNCHECKED, error.message)
-    if made.returncode or found.key not in _KEY.findall(made.stdout + made.stderr):
+    if made.returncode or signature.key not in _KEY.findall(made.stdout + made.stderr):
         return Finding("files", name, DIFFERS, "the signature is not of this text and this key")
     if signers is None:
-        return Finding("files", name, UNCHECKED, f"signed on {found.date} with the key {found.key}; --signers FILE says whose it is")
+        return Finding(
+            "files", name, UNCHECKED, f"signed on {signature.date} with the key {signature.key}; --signers FILE says whose it is"
+        )
     whose = _keygen(["-Y", "find-principals", "-s", sig, "-f", str(signers)])
     for line in whose.stdout.splitlines() if not whose.returncode else ():
         if not _keygen(["-Y", "verify", "-f", str(signers), "-I", line.strip(), "-n", NAMESPACE, "-s", sig], content).returncode:
             return Finding("files", name, AGREES)
-    return Finding("files", name, DIFFERS, f"signed with the key {found.key}, which is none of {signers}")
+    return Finding("files", name, DIFFERS, f"signed with the key {signature.key}, which is none of {signers}")
 
 
 def _keygen(arguments: Sequence[str], data: bytes = b"") -> subprocess.CompletedProcess[str]:

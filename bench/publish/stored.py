@@ -80,7 +80,7 @@ def store_run(
             file = files[path] = _read_file(path, score.task)
             stored.keep(score, dict(file.arrays))
             kept = (reduced and file.reduced(score)) or file
-            data, shared = (packed.whole(kept)[1], None) if given is None else packed.apart(kept)[1:]
+            data, shared = (packed.whole(kept), None) if given is None else packed.apart(kept)
             place.write(path.relative_to(folder).as_posix(), data)
             if given is not None and shared is not None:
                 _store_given(kept.arrays, shared, given)
@@ -95,7 +95,8 @@ def store_run(
 def _store_given(arrays: Mapping[str, np.ndarray], sha256: str, given: Place) -> None:
     """What the arrays of a file share with other runs, where it is not stored yet."""
     name = f"{sha256}.npz"
-    if f"{given.prefix}{name}" not in given.hashes and f"{given.prefix}{name}" not in given.older:
+    path = f"{given.prefix}{name}"
+    if path not in given.hashes and path not in given.older:
         data = pack({key: values for key, values in arrays.items() if key in GIVEN})
         if given.leave(name, data) is None:
             given.write(name, data)
@@ -182,7 +183,7 @@ SMALL = 8192  # bytes of an array up to which deflate is as good as LZMA, and te
 SMALL_FILE = 4096  # bytes of a file in which there is nothing to save
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the date of every member: the same arrays give the same bytes tomorrow
 FORM = "bench.packed/1"  # of kept files; it changes with what ``pack`` writes
-APART = "apart"  # of kept files without the arrays that a version keeps once
+APART = "apart"  # how the names of kept files begin that are without the arrays that a version keeps once
 _SIGNED = ("i1", "<i2", "<i4")  # unsigned numbers would wrap in a reader's subtraction
 
 
@@ -206,21 +207,19 @@ def narrow(values: np.ndarray) -> np.ndarray:
     """The same values in the narrowest type that holds each of them exactly."""
     import numpy as np
 
-    kind, candidates = values.dtype.kind, tuple[str, ...]()
+    kind, narrower = values.dtype.kind, ""
     if kind in "iu":
         low, high = (int(values.min()), int(values.max())) if values.size else (0, 0)
-        fitting = (dtype for dtype in _SIGNED if np.iinfo(dtype).min <= low and high <= np.iinfo(dtype).max)
-        candidates = (next(fitting, ""),)
+        narrower = next((dtype for dtype in _SIGNED if np.iinfo(dtype).min <= low and high <= np.iinfo(dtype).max), "")
     elif kind == "U":
-        candidates = (f"<U{int(np.char.str_len(values).max(initial=1)) or 1}",)
+        narrower = f"<U{int(np.char.str_len(values).max(initial=1)) or 1}"
     elif kind == "f":
-        candidates = ("<f4",)
-    for name in candidates:
-        if name and np.dtype(name).itemsize < values.dtype.itemsize:
-            with np.errstate(over="ignore"):
-                made = values.astype(name)
-            if values_sha256({"": made}) == values_sha256({"": values}):  # also of infinities, NaN and the sign of zero
-                return np.asarray(made, order="C")
+        narrower = "<f4"
+    if narrower and np.dtype(narrower).itemsize < values.dtype.itemsize:
+        with np.errstate(over="ignore"):
+            made = values.astype(narrower)
+        if values_sha256({"": made}) == values_sha256({"": values}):  # also of infinities, NaN and the sign of zero
+            values = made
     return np.asarray(values, order="C")
 
 
@@ -252,8 +251,10 @@ class File:
         if score.reduced_sha256 is None or REDUCED in self.arrays:
             return None
         arrays = reduce_predictions(score.key, self.arrays)
-        found = None if arrays is None else File(self.path, self.source, arrays, None)
-        return found if found is not None and found.values_sha256 == score.reduced_sha256 else None  # else another bench wrote the record
+        if arrays is None:
+            return None
+        file = File(self.path, self.source, arrays, None)
+        return file if file.values_sha256 == score.reduced_sha256 else None  # else another bench wrote the record
 
     @property
     def key(self) -> str:
@@ -269,7 +270,7 @@ class File:
 class Packed:
     """Packs predictions files, and keeps what took long: ``$BENCH_CACHE/packed``, which may be deleted at any time.
 
-    A kept file is found by the hash of the file that it was made from, and says the hash of what it holds.
+    A kept file is found by the hash of the file that it was made from, and says the hash of the arrays and of the bytes that it holds.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -277,55 +278,40 @@ class Packed:
 
         self.folder = folder or default_cache() / "packed"
 
-    def read(self, path: Path) -> tuple[str, bytes]:
-        """As ``whole``, of the file at ``path``. Raises DataMissing, DataDamaged."""
-        return self.whole(File.read(path))
+    def whole(self, file: File) -> bytes:
+        """The file in its smallest form. Raises DataDamaged where it holds neither numbers nor text."""
+        return file.source if file.stays else self._packed(file.key, file.values_sha256, file.arrays)
 
-    def whole(self, file: File) -> tuple[str, bytes]:
-        """(hash of the arrays' values, the file in its smallest form). Raises DataDamaged where it holds neither numbers nor text."""
-        if file.stays:
-            return file.values_sha256, file.source
-        if (kept := self._kept(file.key)) is not None:
-            return kept
-        data = pack(file.arrays)
-        self._keep(file.key, file.values_sha256, data)
-        return file.values_sha256, data
-
-    def apart(self, file: File) -> tuple[str, bytes, str | None]:
-        """(hash of all arrays' values, the file without what every model is given, the hash of that). Raises as ``whole``.
+    def apart(self, file: File) -> tuple[bytes, str | None]:
+        """(the file without what every model is given, the hash of that). Raises as ``whole``.
 
         A small file stays whole, unless it is reduced, and its hash of what is given is None.
         """
         import numpy as np
 
         if file.given is not None:  # it was published in this form
-            return file.values_sha256, file.source, file.given
+            return file.source, file.given
         shared = {name: values for name, values in file.arrays.items() if name in GIVEN}
         if file.stays or not shared:
-            return *self.whole(file), None
-        key, values = f"{APART}-{file.key}", file.values_sha256
+            return self.whole(file), None
         given = values_sha256(shared)
-        if (kept := self._kept(key)) is not None:
-            return *kept, given
-        data = pack({name: array for name, array in file.arrays.items() if name not in shared} | {GIVEN_SHA256: np.array(given)})
-        self._keep(key, values, data)
-        return values, data, given
+        own = {name: values for name, values in file.arrays.items() if name not in shared} | {GIVEN_SHA256: np.array(given)}
+        return self._packed(f"{APART}-{file.key}", file.values_sha256, own), given
 
-    def _kept(self, key: str) -> tuple[str, bytes] | None:
-        """None where there is none, or where it is not what was written."""
+    def _packed(self, key: str, values: str, arrays: Mapping[str, np.ndarray]) -> bytes:
+        """What is kept by that key, if it is what was written; else ``arrays`` packed, which is kept from now on."""
         with contextlib.suppress(OSError, ValueError):
             head, data = (self.folder / key).read_bytes().split(b"\n", 1)
-            form, values, sha256 = head.decode("ascii").split(" ")
+            form, _, sha256 = head.decode("ascii").split(" ")
             if form == FORM and hashlib.sha256(data).hexdigest() == sha256:
-                return values, data
-        return None
-
-    def _keep(self, key: str, values: str, data: bytes) -> None:
+                return data
+        data = pack(arrays)
         aside = self.folder / f".{key}.{os.getpid()}"
         with contextlib.suppress(OSError):
             self.folder.mkdir(parents=True, exist_ok=True)
             aside.write_bytes(f"{FORM} {values} {hashlib.sha256(data).hexdigest()}\n".encode() + data)
             aside.replace(self.folder / key)
+        return data
 
 
 def _read(path: Path) -> bytes:

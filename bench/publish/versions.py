@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -69,10 +68,6 @@ class Version:
     signature: Signature | None = None
 
     @property
-    def number(self) -> int:
-        return int(self.name[1:])
-
-    @property
     def has_page(self) -> bool:
         return (self.folder / "index.html").is_file()
 
@@ -112,7 +107,7 @@ def versions(out: Path) -> tuple[Version, ...]:
     """All versions in ``out``, oldest first; none where there is no such folder. Raises DataDamaged where one cannot be read."""
     errata = read_errata(out)
     return tuple(
-        dataclasses.replace(
+        replace(
             read_version(folder),
             errata=tuple(erratum for erratum in errata if erratum.version == folder.name),
             signature=read_signature(out, folder.name),
@@ -136,7 +131,7 @@ def read_version(folder: Path) -> Version:
         content = loads(path.read_bytes())
         if content["schema"] != SCHEMA:
             raise ValueError(f"it is of schema {str(content['schema'])[:40]}, this bench reads {SCHEMA}")
-        runs = tuple(VersionRun(**{f.name: run[f.name] for f in dataclasses.fields(VersionRun)}) for run in content["runs"])
+        runs = tuple(VersionRun(**{field.name: run[field.name] for field in fields(VersionRun)}) for run in content["runs"])
         texts = {key: _text(content[key]) for key in ("date", "updated", "title", "answer", "content", "references")}
         optional = {key: None if content[key] is None else _text(content[key]) for key in ("note", "baseline", "before")}
         lists = {key: tuple(map(_text, content[key])) for key in ("methods", "left_out")}
@@ -167,8 +162,8 @@ def version_bytes(board: Board, records: Mapping[str, str], *, baseline: str | N
         "note": board.note, "baseline": baseline, "answer": board.answer, "bench_version": __version__, "statistics": STATISTICS,
         "content": content_sha256(board, records, baseline), "references": references_sha256(board), "before": before,
         "methods": list(board.methods), "tables": [table.anchor for table in board.tables],
-        "runs": [dataclasses.asdict(run) for run in _runs(board, records)], "left_out": list(board.left_out),
-        "changes": None if board.changes is None else dataclasses.asdict(board.changes),
+        "runs": [asdict(run) for run in _runs(board, records)], "left_out": list(board.left_out),
+        "changes": None if board.changes is None else asdict(board.changes),
     }  # fmt: skip
     return (json.dumps(content, indent=1) + "\n").encode()
 
@@ -189,7 +184,7 @@ def content_sha256(board: Board, records: Mapping[str, str], baseline: str | Non
 
 
 def references_sha256(board: Board) -> str:
-    return _sha256([dataclasses.asdict(reference) for reference in board.references])
+    return _sha256([asdict(reference) for reference in board.references])
 
 
 def _sha256(value: object) -> str:
@@ -204,26 +199,27 @@ def updated(runs: Sequence[PublishedRun]) -> str:
 def _moment(created: str) -> datetime:
     """A record's schema lets through days that no calendar has."""
     try:
-        found = datetime.fromisoformat(created)
-        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+        moment = datetime.fromisoformat(created)
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (ValueError, OverflowError):
         return _EARLIEST
 
 
 def other_news(last: Version, board: Board) -> list[str]:
     """What is new in a version besides its runs: grades, title, note, printed numbers; a sentence each."""
-    before: Mapping[str, VersionRun] = {run.run_id: run for run in last.runs}
+    before = {run.run_id: run.grade for run in last.runs}
     grades: dict[tuple[str, str], list[str]] = {}
     for run in board.runs:
-        old = before.get(run.record.run_id)
-        if old is not None and old.grade != run.grade:
-            grades.setdefault((run.grade, old.grade), []).append(run.record.run_id)
+        then = before.get(run.record.run_id)
+        if then is not None and then != run.grade:
+            grades.setdefault((run.grade, then), []).append(run.record.run_id)
     news = []
     for (now, then), runs in grades.items():
-        one = len(runs) == 1
-        listed = runs[0] if one else f"{len(runs)} runs"
-        named = f": {', '.join(runs[:NAMED])}{' and more' if len(runs) > NAMED else ''}" if not one else ""
-        news.append(f"{listed} {'is' if one else 'are'} {now} now; {'it was' if one else 'they were'} {then}{named}.")
+        if len(runs) == 1:
+            news.append(f"{runs[0]} is {now} now; it was {then}.")
+        else:
+            named = ", ".join(runs[:NAMED]) + (" and more" if len(runs) > NAMED else "")
+            news.append(f"{len(runs)} runs are {now} now; they were {then}: {named}.")
     if last.statistics != STATISTICS:
         news.append(f"The statistics are of version {STATISTICS}; {last.name} has version {last.statistics}: docs/statistics.md.")
     if last.references != references_sha256(board):
@@ -248,7 +244,7 @@ def read_plan(out: Path, version: str) -> bytes | None:
 
 
 def next_name(found: Sequence[Version]) -> str:
-    return f"v{found[-1].number + 1 if found else 1}"
+    return f"v{int(found[-1].name[1:]) + 1 if found else 1}"
 
 
 def refuse_strange(out: Path) -> None:
@@ -276,7 +272,7 @@ class Erratum:
         return f"Erratum to {self.version}, {self.date}: {self.text}"
 
 
-def made_erratum(version: str, text: str, known: Sequence[Erratum], date: str | None = None) -> Erratum:
+def made_erratum(version: str, text: str, known: Sequence[Erratum]) -> Erratum:
     """Raises BenchError where the text says nothing, is too long, or stands there already."""
     from bench.compare.formatting import visible
 
@@ -287,13 +283,11 @@ def made_erratum(version: str, text: str, known: Sequence[Erratum], date: str | 
         raise BenchError(f"--erratum {version}: {len(said):,} characters; {LONGEST:,} at most", "say it in short, and link to the rest")
     if any((erratum.version, erratum.text) == (version, said) for erratum in known):
         raise BenchError(f"{version} has this erratum already", "bench publish --check")
-    return Erratum(version, date or datetime.now(UTC).date().isoformat(), said)
+    return Erratum(version, datetime.now(UTC).date().isoformat(), said)
 
 
 def read_errata(out: Path) -> tuple[Erratum, ...]:
     """In the order in which they were published; none where there is no file. Raises DataDamaged."""
-    from bench.runs.reading import loads
-
     path = out / ERRATA
     if not path.is_file():
         return ()
@@ -301,15 +295,14 @@ def read_errata(out: Path) -> tuple[Erratum, ...]:
         content = loads(path.read_bytes())
         if content["schema"] != ERRATA_SCHEMA:
             raise ValueError(f"it is of another schema than {ERRATA_SCHEMA}")
-        found = tuple(Erratum(entry["version"], entry["date"], entry["text"]) for entry in content["errata"])
-        if not all(isinstance(part, str) for erratum in found for part in asdict(erratum).values()):
+        errata = tuple(Erratum(entry["version"], entry["date"], entry["text"]) for entry in content["errata"])
+        if not all(isinstance(part, str) for erratum in errata for part in asdict(erratum).values()):
             raise ValueError("version, date and text are texts")
-        if odd := [erratum.date for erratum in found if not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", erratum.date)]:
+        if odd := [erratum.date for erratum in errata if not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", erratum.date)]:
             raise ValueError(f"'{odd[0][:20]}' is no day")
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        what = one_line(error)
-        raise DataDamaged(f"{path} cannot be read: {what}", "restore it from where it was published (git checkout)") from None
-    return found
+        raise DataDamaged(f"{path} cannot be read: {one_line(error)}", "restore it from where it was published (git checkout)") from None
+    return errata
 
 
 def errata_bytes(errata: Sequence[Erratum]) -> bytes:

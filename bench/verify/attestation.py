@@ -16,10 +16,9 @@ from typing import Any
 from bench.base.errors import BenchError
 from bench.base.files import file_sha256, write_or_fail
 from bench.runs.reading import loads
-from bench.runs.record import RunRecord
+from bench.runs.record import AVERAGE, RunRecord
 from bench.runs.store import RECORD, RunsFolder
 from bench.verify.findings import AGREES, RunReport, cell
-from bench.verify.scores import AVERAGE
 
 SCHEMA = "bench.verified/1"
 NAME = "verified.json"
@@ -50,25 +49,20 @@ def sent(runs: Path, folder: Path) -> Path:
     return runs / SENT / f"{folder.name}-{file_sha256(folder / RECORD)[:16]}.json"
 
 
-def agrees_again(report: RunReport) -> bool:
-    """Whether nothing differs and every task of the run was encoded again."""
-    record = report.record
-    if record is None or report.differences or record.status != "finished":
-        return False
-    encoded = {finding.what for finding in report.findings if (finding.kind, finding.outcome) == ("encoding", AGREES)}
-    tasks = {cell(score) for score in record.scores if score.task != AVERAGE}
-    return bool(tasks) and tasks <= encoded
-
-
 def entry(report: RunReport, folder: Path, *, date: str, device: str) -> dict[str, Any] | None:
-    """What is kept of a run that was encoded again and agrees; None of any other."""
+    """What is kept of a run of which nothing differs and every task was encoded again; None of any other."""
     from bench import __version__
 
-    if not agrees_again(report) or report.record is None:
+    record = report.record
+    if record is None or report.differences or record.status != "finished":
+        return None
+    encoded = {finding.what for finding in report.findings if (finding.kind, finding.outcome) == ("encoding", AGREES)}
+    tasks = {cell(score) for score in record.scores if score.task != AVERAGE}
+    if not tasks or not tasks <= encoded:
         return None
     return {
         "record_sha256": file_sha256(folder / RECORD),
-        "files": _unhashed(report.record, folder),
+        "files": _unhashed(record, folder),
         "date": date,
         "bench_version": __version__,
         "device": device,
@@ -89,18 +83,13 @@ def attestation(folder: Path, path: Path | None = None) -> Attestation | None:
         if not path.is_file() or path.stat().st_size > LARGEST:
             return None
         content = loads(path.read_bytes())
-        found = content["runs"][folder.name]
-        if content["schema"] != SCHEMA or found["record_sha256"] != file_sha256(folder / RECORD):
+        kept = content["runs"][folder.name]
+        if content["schema"] != SCHEMA or kept["record_sha256"] != file_sha256(folder / RECORD):
             return None
-        if any(file_sha256(folder / "predictions" / name) != sha256 for name, sha256 in found["files"].items()):
+        if any(file_sha256(folder / "predictions" / name) != sha256 for name, sha256 in kept["files"].items()):
             return None
-        return Attestation(
-            date=str(found["date"]),
-            bench_version=str(found["bench_version"]),
-            device=str(found["device"]),
-            tasks=int(found["tasks"]),
-            sentences=int(found.get("sentences", 0)),
-        )
+        texts = {key: str(kept[key]) for key in ("date", "bench_version", "device")}
+        return Attestation(**texts, tasks=int(kept["tasks"]), sentences=int(kept.get("sentences", 0)))
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from bench.base.errors import BenchError, DataMissing, RecordDamaged
 from bench.base.files import folder_sha256
 from bench.run import provenance
-from bench.runs.record import RunRecord, Score
+from bench.runs.record import AVERAGE, RunRecord, Score
 from bench.runs.store import RECORD, RunsFolder, data_key, read_record
 from bench.score.suites import suite, suite_names
 from bench.verify.findings import AGREES, DIFFERS, UNCHECKED, Finding, RunReport, cell
-from bench.verify.scores import AVERAGE, check_scores, known
+from bench.verify.scores import check_scores, known
 
 if TYPE_CHECKING:
     from bench.data.sets import DataFolder
@@ -61,13 +61,16 @@ def check_checkpoint(record: RunRecord, folder: Path) -> Finding:
             return Finding("checkpoint", "checkpoint", DIFFERS, f"{size:,} bytes found, {expected:,} recorded")
         return Finding("checkpoint", "checkpoint", UNCHECKED, "the record keeps no hash of it")
     try:
-        found = folder_sha256(place)
+        files = folder_sha256(place)
     except OSError as error:
         return Finding("checkpoint", "checkpoint", DIFFERS, f"it cannot be read: {error.strerror}")
-    for name in sorted({*found, *record.checkpoint}):
-        if found.get(name) != record.checkpoint.get(name):
-            what = "is missing" if name not in found else "is not recorded" if name not in record.checkpoint else "was changed"
-            return Finding("checkpoint", "checkpoint", DIFFERS, f"{name} {what}")
+    for name in sorted({*files, *record.checkpoint}):
+        if name not in files:
+            return Finding("checkpoint", "checkpoint", DIFFERS, f"{name} is missing")
+        if name not in record.checkpoint:
+            return Finding("checkpoint", "checkpoint", DIFFERS, f"{name} is not recorded")
+        if files[name] != record.checkpoint[name]:
+            return Finding("checkpoint", "checkpoint", DIFFERS, f"{name} was changed")
     return Finding("checkpoint", "checkpoint", AGREES)
 
 
@@ -77,8 +80,7 @@ def check_data(record: RunRecord, data: DataFolder | None) -> Iterator[Finding]:
         if score.task == AVERAGE:
             continue
         what, recorded = cell(score), record.provenance.data.get(data_key(score.task, score.text, score.suite))
-        forms = known().data.get(f"{score.suite}/{score.task}", {})
-        expected = forms.get(score.text or "any")
+        expected = known().data.get(f"{score.suite}/{score.task}", {}).get(score.text or "any")
         if recorded is None:
             yield Finding("data", what, DIFFERS, "the record does not say which data was scored")
         elif expected is not None and recorded != expected:
@@ -110,10 +112,10 @@ def _in_folder(score: Score, recorded: str, data: DataFolder, known_hash: bool) 
 @functools.lru_cache(maxsize=256)
 def _sha256(data: DataFolder, name: str, task: str, protocol: str, text: str) -> str:
     """Of a set in a folder, read once for all runs. Raises DataMissing, DataDamaged."""
-    found = [scored_task for scored_task in suite(name).tasks if (scored_task.name, scored_task.protocol) == (task, protocol)]
-    if not found:
-        raise DataMissing(f"{name} has no task {task} under {protocol}")
-    return found[0].load(data, text).sha256
+    for scored in suite(name).tasks:
+        if (scored.name, scored.protocol) == (task, protocol):
+            return scored.load(data, text).sha256
+    raise DataMissing(f"{name} has no task {task} under {protocol}")
 
 
 # --- one run, all checks ---

@@ -16,11 +16,10 @@ from bench.base.errors import BenchError, DataMissing
 from bench.data.sets import DataFolder
 from bench.run.models import not_kept
 from bench.run.plugins import Plugin, Registry
-from bench.runs.record import RunRecord, Score
+from bench.runs.record import AVERAGE, RunRecord, Score
 from bench.runs.store import RunsFolder
 from bench.score.suites import AskingTask, DeviceTask, LoadedTask, RunPlace, TaskResult, suite, suite_names
 from bench.verify.findings import AGREES, DIFFERS, UNCHECKED, Finding, cell
-from bench.verify.scores import AVERAGE
 
 if TYPE_CHECKING:
     from bench.backbones import Reference
@@ -57,7 +56,7 @@ class Encoder:
             yield Finding("encoding", "checkpoint", UNCHECKED, gone.message)
             return
         try:
-            plugin = self._plugin(record)
+            plugin = self.registry.of_run(record.run_id, record.method, record.provenance.plugin)
             if self.sent:
                 _refuse_outside(record, plugin)
             backbone = _backbone(record, plugin, self.offline)
@@ -65,28 +64,22 @@ class Encoder:
             yield Finding("encoding", "checkpoint", UNCHECKED, error.message + (f" (try: {error.hint})" if error.hint else ""))
             return
         try:
-            results, missing, sentences = self._results(record, folder, backbone)
+            results, missing, sentences = self._results(record, folder, plugin, backbone)
         except Exception as error:  # a method's own code may raise anything
             what = error.message if isinstance(error, BenchError) else f"{type(error).__name__}: {error}"
             yield Finding("encoding", "checkpoint", DIFFERS, f"it cannot be encoded again: {' '.join(what.split())}")
             return
+        same = plugin.sha256 == (record.provenance.plugin or {}).get("sha256")
+        changed = "" if same else "; the method's code has changed since"
         store = RunsFolder(folder.parent)
-        for score in (own_score for own_score in record.scores if own_score.task != AVERAGE):
+        for score in record.scores:
             if score.key in results:
-                yield replace(_compared(score, results[score.key], store, folder.name, self._changed(record)), sentences=sentences)
-            else:
+                yield replace(_compared(score, results[score.key], store, folder.name, changed), sentences=sentences)
+            elif score.task != AVERAGE:
                 yield Finding("encoding", cell(score), UNCHECKED, missing.get(score.key, "its task is not known here"))
 
-    def _plugin(self, record: RunRecord) -> Plugin:
-        return self.registry.of_run(record.run_id, record.method, record.provenance.plugin)
-
-    def _changed(self, record: RunRecord) -> str:
-        """What may explain a difference."""
-        now, then = self._plugin(record).sha256, (record.provenance.plugin or {}).get("sha256")
-        return "" if now == then else "; the method's code has changed since"
-
     def _results(
-        self, record: RunRecord, folder: Path, backbone: Reference
+        self, record: RunRecord, folder: Path, plugin: Plugin, backbone: Reference
     ) -> tuple[dict[tuple[str, str, str, str | None], TaskResult], dict[object, str], int]:
         """Results by cell, why a cell has none, and how many different sentences were encoded."""
         from bench.method import SilentReporter, task_prompt
@@ -97,17 +90,18 @@ class Encoder:
         scores: list[Score] = []
         missing: dict[object, str] = {}
         for score in record.scores:
-            if score.task != AVERAGE:
-                try:
-                    task = self._task(score)
-                    loaded.append(task.on(self.device) if isinstance(task, DeviceTask) else task)
-                    scores.append(score)
-                except DataMissing as error:
-                    missing[score.key] = error.message
+            if score.task == AVERAGE:
+                continue
+            try:
+                task = self._task(score)
+                loaded.append(task.on(self.device) if isinstance(task, DeviceTask) else task)
+                scores.append(score)
+            except DataMissing as error:
+                missing[score.key] = error.message
         if not loaded:
             return {}, missing, 0
         with tempfile.TemporaryDirectory() as aside:  # nothing is written in the run's own folder
-            run = _planned(record, self._plugin(record), backbone)
+            run = _planned(record, plugin, backbone)
             method = build(run, Options(device=self.device, offline=self.offline), SilentReporter(), Path(aside))
             method.load(folder / "checkpoint")
             stores = Stores()
@@ -141,8 +135,7 @@ class Encoder:
 
 def _refuse_outside(record: RunRecord, plugin: Plugin) -> None:
     """Raises BenchError where the record names a file or a folder of this machine, or a model of the hub without its revision."""
-    revision = str((record.provenance.backbone or {}).get("revision"))
-    named = [("backbone", record.backbone.partition("@")[0], revision)] if plugin.cls.own_backbone is None else []
+    named = [("backbone", record.backbone.partition("@")[0], _revision(record))] if plugin.cls.own_backbone is None else []
     for key in plugin.cls.places:
         value = record.recipe[key].value if key in record.recipe else None
         if value is not None:
@@ -154,11 +147,15 @@ def _refuse_outside(record: RunRecord, plugin: Plugin) -> None:
             raise BenchError(f"{why}: nothing else that a sender names is opened")
 
 
+def _revision(record: RunRecord) -> str:
+    return str((record.provenance.backbone or {}).get("revision"))
+
+
 def _backbone(record: RunRecord, plugin: Plugin, offline: bool) -> Reference:
     """The backbone that the record names. Raises BenchError where it is not here: then nothing can be said of the checkpoint."""
     from bench.backbones import Reference, fetch, resolve_recorded
 
-    recorded, own = str((record.provenance.backbone or {}).get("revision")), plugin.cls.own_backbone
+    recorded, own = _revision(record), plugin.cls.own_backbone
     return Reference(own, recorded, None) if own else fetch(resolve_recorded(record.backbone, recorded), offline=offline)
 
 
@@ -167,7 +164,7 @@ def _planned(record: RunRecord, plugin: Plugin, backbone: Reference) -> PlannedR
     from bench.method import Recipe, Value
     from bench.run.plan import PlannedRun
 
-    recorded = str((record.provenance.backbone or {}).get("revision"))
+    recorded = _revision(record)
     if backbone.revision != recorded:
         raise BenchError(f"the backbone {record.backbone} is revision {backbone.revision[:12]} here, {recorded[:12]} was trained")
     recipe = Recipe({key: Value(value.value, value.source, value.note) for key, value in record.recipe.items()})
@@ -190,13 +187,14 @@ def _compared(score: Score, again: TaskResult, store: RunsFolder, run_id: str, c
     except BenchError as error:
         return Finding("encoding", what, DIFFERS, error.message)
     before, now = stored.get("prediction"), again.predictions.get("prediction")
+    why = ""  # classes and clusters may be named otherwise; the score says it
     if before is None or now is None or before.shape != now.shape:
-        why = "" if before is None and now is None else "predictions of another shape come out"
+        if before is not now:
+            why = "predictions of another shape come out"
     elif now.dtype.kind == before.dtype.kind == "f":
         apart = float(np.abs(before.astype(float) - now).max(initial=0.0))
-        why = "" if apart <= COSINE else f"predictions move by up to {apart:.2g}"
-    else:
-        why = ""  # classes and clusters may be named otherwise; the score says it
+        if not apart <= COSINE:
+            why = f"predictions move by up to {apart:.2g}"
     allowed = POINTS if score.metric != "accuracy" else max(POINTS, 100 * ITEMS / max(score.n, 1))
     if moved > allowed:
         why = ", ".join(filter(None, (f"{score.value:.2f} is recorded, {again.value:.2f} comes out", why)))

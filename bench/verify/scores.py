@@ -1,4 +1,4 @@
-"""Scores and averages again, from stored predictions; and whether the gold values beside them are the data's."""
+"""Scores and averages again, from stored predictions; and whether the gold values beside them are the data's, which bench knows by hash."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def known() -> Known:
     return Known(content["given"], content["data"], content["dev"])
 
 
-# --- scores and averages again, from stored predictions; and whether the gold values beside them are the data's ---
+# --- what one run keeps for its scores, and every score from that ---
 
 
 ABSOLUTE, RELATIVE = 1e-6, 1e-9  # other libraries of linear algebra add in another order; a millionth of a point is no difference
@@ -84,8 +84,8 @@ class StoredArrays:
 
     def arrays(self, score: Score) -> dict[str, np.ndarray] | BenchError:
         path = self.path(score)
-        if (known := self._read.get(path)) is not None:  # two protocols may score one file
-            return known
+        if (read := self._read.get(path)) is not None:  # two protocols may score one file
+            return read
         try:
             return self.keep(score, read_arrays(path))
         except DataMissing as error:
@@ -103,18 +103,8 @@ class StoredArrays:
     def given(self, score: Score) -> list[Finding]:
         """Whether the arrays are those that were recorded, and their gold values the data's."""
         if score.key not in self._found:
-            arrays = self.arrays(score)
-            if isinstance(arrays, BenchError):
-                self._found[score.key] = [Finding("predictions", cell(score), DIFFERS, arrays.message)]
-            else:
-                self._found[score.key] = [*_given(score, arrays)]
+            self._found[score.key] = [*_given(score, self.arrays(score))]
         return self._found[score.key]
-
-
-def check_given(stored: StoredArrays) -> Iterator[Finding]:
-    """Findings of kinds predictions and gold for every task: what costs nothing, before any score is computed."""
-    for score in stored.scores:
-        yield from stored.given(score)
 
 
 def check_scores(record: RunRecord, folder: Path, stored: StoredArrays | None = None, *, given: bool = True) -> Iterator[Finding]:
@@ -134,8 +124,11 @@ def check_scores(record: RunRecord, folder: Path, stored: StoredArrays | None = 
     yield from _averages(record)
 
 
-def _given(score: Score, arrays: dict[str, np.ndarray]) -> Iterator[Finding]:
+def _given(score: Score, arrays: dict[str, np.ndarray] | BenchError) -> Iterator[Finding]:
     what = cell(score)
+    if isinstance(arrays, BenchError):
+        yield Finding("predictions", what, DIFFERS, arrays.message)
+        return
     expected = score.sha256_of(arrays)
     if expected is None:
         yield Finding("predictions", what, UNCHECKED, "the record keeps no hash of them")
@@ -170,20 +163,19 @@ def _rescored(score: Score, arrays: dict[str, np.ndarray]) -> Finding:
             return Finding("score", what, UNCHECKED, f"{score.suite} has no task {score.task} under {score.protocol}")
         if score.metric not in metrics:
             return Finding("score", what, DIFFERS, f"the metric {score.metric} is recorded, {score.suite} has {' or '.join(metrics)}")
+    why = ""
     if not close(score.value, again.value):
-        return Finding("score", what, DIFFERS, f"{score.value:.6f} is recorded, its predictions give {again.value:.6f}")
-    if score.n != again.n:
-        return Finding("score", what, DIFFERS, f"{score.n:,} items are recorded, {again.n:,} predictions are there")
-    if score.std is not None and again.std is None:
-        return Finding("score", what, DIFFERS, f"a standard deviation of {score.std} is recorded, the task has none")
-    if again.std is not None and not close(score.std, again.std):
-        return Finding("score", what, DIFFERS, f"a standard deviation of {score.std} is recorded, its predictions give {again.std:.6f}")
-    if REDUCED in arrays:  # the score's own arrays; what its detail is of is not kept
-        return Finding("score", what, AGREES)
-    told = {key: value for key, value in score.detail.items() if key not in BESIDE.get(score.suite, ()) or key in again.detail}
-    if odd := _first_difference(told, json.loads(json.dumps(again.detail)), "detail"):
-        return Finding("score", what, DIFFERS, odd)
-    return Finding("score", what, AGREES)
+        why = f"{score.value:.6f} is recorded, its predictions give {again.value:.6f}"
+    elif score.n != again.n:
+        why = f"{score.n:,} items are recorded, {again.n:,} predictions are there"
+    elif score.std is not None and again.std is None:
+        why = f"a standard deviation of {score.std} is recorded, the task has none"
+    elif again.std is not None and not close(score.std, again.std):
+        why = f"a standard deviation of {score.std} is recorded, its predictions give {again.std:.6f}"
+    elif REDUCED not in arrays:  # else the score's own arrays; what its detail is of is not kept
+        told = {key: value for key, value in score.detail.items() if key not in BESIDE.get(score.suite, ()) or key in again.detail}
+        why = _first_difference(told, json.loads(json.dumps(again.detail)), "detail") or ""
+    return Finding("score", what, DIFFERS if why else AGREES, why)
 
 
 def _metrics(score: Score) -> list[str]:
@@ -220,12 +212,7 @@ def _gold(score: Score, arrays: Mapping[str, np.ndarray]) -> Finding:
     """Gold values, sub-datasets, draws: what has to be the same for every model."""
     what, expected = cell(score), known().given_of(score.suite, score.task, score.text)
     if expected is None:
-        return Finding(
-            "gold",
-            what,
-            UNCHECKED,
-            f"bench does not know those of {score.suite}" if score.suite == "mteb" else "bench does not know those of this set",
-        )
+        return Finding("gold", what, UNCHECKED, f"bench does not know those of {'mteb' if score.suite == 'mteb' else 'this set'}")
     for name in GIVEN:
         if name.startswith("all_splits") and name not in arrays:
             continue  # kept only where the other splits were there, too
@@ -238,27 +225,25 @@ def _gold(score: Score, arrays: Mapping[str, np.ndarray]) -> Finding:
 
 def _averages(record: RunRecord) -> Iterator[Finding]:
     """Each average from the scores that the record holds, each of which is checked by itself."""
-    for score in (own_score for own_score in record.scores if own_score.task == AVERAGE and own_score.suite in suite_names()):
-        mixed = score.text is not None and score.text.startswith("other-")
-        fitting = [
-            own_score
-            for own_score in record.scores
-            if (own_score.suite, own_score.protocol) == (score.suite, score.protocol)
-            and (own_score.text == score.text or mixed and (own_score.text or "").startswith("other-"))
-        ]
-        again = average(fitting)
-        if again is None:
-            yield Finding("average", cell(score), DIFFERS, "the record lacks a task of which it is the average")
-        elif not close(score.value, again.value) or score.n != again.n:
-            yield Finding("average", cell(score), DIFFERS, f"{score.value} is recorded, its tasks give {again.value}")
-        elif (score.metric, score.std) != (again.metric, again.std):
-            why = (
-                f"the metric {score.metric} is recorded"
-                if score.metric != again.metric
-                else f"a standard deviation of {score.std} is recorded"
-            )
-            yield Finding("average", cell(score), DIFFERS, f"{why}, its tasks give {again.metric} and none")
-        elif odd := _first_difference(dict(score.detail), again.detail, "detail"):
-            yield Finding("average", cell(score), DIFFERS, odd)
-        else:
-            yield Finding("average", cell(score), AGREES)
+    for score in record.scores:
+        if score.task == AVERAGE and score.suite in suite_names():
+            why = _why_not_the_average(score, record)
+            yield Finding("average", cell(score), DIFFERS if why else AGREES, why)
+
+
+def _why_not_the_average(score: Score, record: RunRecord) -> str:
+    """What differs; "" where nothing does."""
+    alike = [other for other in record.scores if (other.suite, other.protocol) == (score.suite, score.protocol)]
+    if (score.text or "").startswith("other-"):  # any other forms are averaged together
+        again = average([other for other in alike if (other.text or "").startswith("other-")])
+    else:
+        again = average([other for other in alike if other.text == score.text])
+    if again is None:
+        return "the record lacks a task of which it is the average"
+    if not close(score.value, again.value) or score.n != again.n:
+        return f"{score.value} is recorded, its tasks give {again.value}"
+    if score.metric != again.metric:
+        return f"the metric {score.metric} is recorded, its tasks give {again.metric} and none"
+    if score.std != again.std:
+        return f"a standard deviation of {score.std} is recorded, its tasks give {again.metric} and none"
+    return _first_difference(dict(score.detail), again.detail, "detail") or ""

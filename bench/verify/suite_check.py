@@ -66,12 +66,9 @@ class Case:
     def __post_init__(self) -> None:
         self.loaded: LoadedTask = self.task.load(self.data)
 
-    def score(self, seed: int = 0, loaded: LoadedTask | None = None) -> TaskResult:
-        return self._scored(StandIn(seed), loaded or self.loaded)
-
-    def _scored(self, vectors: Callable[[Sequence[str]], np.ndarray], loaded: LoadedTask) -> TaskResult:
+    def score(self, stand_in: StandIn | None = None, loaded: LoadedTask | None = None) -> TaskResult:
         try:
-            return loaded.score(vectors)
+            return (loaded or self.loaded).score(stand_in or StandIn(0))
         except RunFailed as error:
             raise Failed(f"random vectors are refused: {error.message}") from None
 
@@ -92,10 +89,11 @@ def data_is_read(case: Case) -> str:
 def sentences_are_named(case: Case) -> str:
     """Also that the encoder is handed plain text: an object with more in it could hold the answer."""
     named, stand_in = list(case.loaded.sentences), StandIn(0)
-    strange = [sentence for sentence in named if type(sentence) is not str]
-    if strange or not named:
-        raise Failed(f"sentences holds {type(strange[0]).__name__}, not str" if strange else "sentences is empty")
-    case._scored(stand_in, case.loaded)
+    if not named:
+        raise Failed("sentences is empty")
+    if strange := [sentence for sentence in named if type(sentence) is not str]:
+        raise Failed(f"sentences holds {type(strange[0]).__name__}, not str")
+    case.score(stand_in)
     more = [sentence for sentence in stand_in.asked if type(sentence) is not str or sentence not in set(named)]
     if more:
         raise Failed(f"score asks for what sentences does not name: {str(more[0])[:40]!r}")
@@ -110,7 +108,7 @@ def score_is_repeatable(case: Case) -> str:
 
 
 def predictions_follow_the_vectors(case: Case) -> str:
-    results = [case.score(seed) for seed in (0, 1)]
+    results = [case.score(StandIn(seed)) for seed in (0, 1)]
     if not all(result.predictions for result in results):
         raise Failed("no predictions are kept: tables have no interval, and nobody can check the score")
     if results[0].predictions_sha256 == results[1].predictions_sha256:

@@ -61,10 +61,11 @@ def test_every_number_links_to_a_run_and_is_the_tables(made: Board) -> None:
 
 def test_the_panel_knows_seeds_interval_and_command(made: Board) -> None:
     data = data_of(pages.render(made))
+    records = {run.record.run_id: run.record for run in made.runs}
     for one in made.tables:
         kept = data["tables"][one.anchor]
         for row, (runs, cells, (what, suites, needs)) in zip(one.table.rows, kept["rows"], strict=True):
-            again = repeat([made.run(run).record for run in row.runs], [one.table.suite])
+            again = repeat([records[run] for run in row.runs], [one.table.suite])
             assert (f"{data['texts'][what]} {data['texts'][suites]}", data["texts"][needs]) == (again.command, again.needs)
             assert [data["runs"][run][0] for run in runs] == [f"runs/{run}" for run in row.runs]
             for cell, found, column in zip(row.cells, cells, kept["columns"], strict=False):
@@ -73,7 +74,7 @@ def test_the_panel_knows_seeds_interval_and_command(made: Board) -> None:
                     assert found[1:3] == [round(cell.spread.low, column["d"]), round(cell.spread.high, column["d"])]
             for run in runs:
                 folder, seed, _, grade = data["runs"][run]
-                assert (seed, grade) == (made.run(folder.removeprefix("runs/")).record.seed, "own")
+                assert (seed, grade) == (records[folder.removeprefix("runs/")].seed, "own")
 
 
 def test_predictions_are_linked_where_they_lie(made: Board) -> None:

@@ -65,7 +65,8 @@ class Parsed(HTMLParser):
 
 
 def rendered(found: Board, run_id: str) -> Parsed:
-    return Parsed(run_page.render(found, found.run(run_id)))
+    (run,) = [run for run in found.runs if run.record.run_id == run_id]
+    return Parsed(run_page.render(found, run))
 
 
 def first(found: Board, method: str) -> PublishedRun:

@@ -262,12 +262,6 @@ def test_the_column_of_another_suite_stands_beside_the_average_of_the_same_runs(
     assert not any(one.beside for one in shown.tables[1:])
 
 
-def test_a_run_is_found_by_its_id(shown: Board) -> None:
-    assert shown.run(shown.runs[3].record.run_id) is shown.runs[3]
-    with pytest.raises(KeyError):
-        shown.run("nobody")
-
-
 def test_predictions_that_do_not_fit_leave_their_cells_untested_and_say_so(tmp_path: Path) -> None:
     records = made_runs(tmp_path, {"simcse": 0.8, "promcse": 0.45}, seeds=(1,))
     RunsFolder(tmp_path).predictions_path(records[1].run_id, "STS12", "tokenised").write_bytes(b"nothing")

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from bench.base.errors import DataDamaged, DataMissing
 from bench.base.files import file_sha256, values_sha256
 from bench.publish.staging import Place
-from bench.publish.stored import Packed, narrow, pack, store_run
+from bench.publish.stored import File, Packed, narrow, pack, store_run
 from bench.runs import RunsFolder
 from bench.runs.arrays import read_arrays
 from bench.verify import verify_run
@@ -57,24 +57,24 @@ def test_what_was_packed_once_is_kept_and_a_damaged_file_is_made_anew(tmp_path: 
     large = {"prediction": DRAW.normal(size=5000)}
     np.savez(tmp_path / "run.npz", **large)  # type: ignore[arg-type]
     shelf = Packed(tmp_path / "cache")
-    first = shelf.read(tmp_path / "run.npz")
-    assert first == (values_sha256(large), pack(large))
+    file = File.read(tmp_path / "run.npz")
+    first = shelf.whole(file)
+    assert (file.values_sha256, first) == (values_sha256(large), pack(large))
     (kept,) = (tmp_path / "cache").iterdir()
     monkeypatch.setattr("bench.publish.stored.pack", lambda arrays: pytest.fail("it was packed again"))
-    assert shelf.read(tmp_path / "run.npz") == first
+    assert shelf.whole(file) == first
     monkeypatch.undo()
     whole = kept.read_bytes()
     for wrong in (b"", b"nothing of ours", whole[:-1] + b"?", whole.replace(b"packed/1", b"packed/0"), b"\xff" + whole):
         kept.write_bytes(wrong)
-        assert shelf.read(tmp_path / "run.npz") == first and kept.read_bytes() == whole
+        assert shelf.whole(file) == first and kept.read_bytes() == whole
 
 
 def test_a_small_file_is_copied_as_it_is(tmp_path: Path) -> None:
     np.savez_compressed(tmp_path / "run.npz", prediction=np.arange(100))
-    assert Packed(tmp_path / "cache").read(tmp_path / "run.npz") == (
-        values_sha256({"prediction": np.arange(100)}),
-        (tmp_path / "run.npz").read_bytes(),
-    )
+    file = File.read(tmp_path / "run.npz")
+    assert file.values_sha256 == values_sha256({"prediction": np.arange(100)})
+    assert Packed(tmp_path / "cache").whole(file) == (tmp_path / "run.npz").read_bytes()
     assert not (tmp_path / "cache").exists()
 
 

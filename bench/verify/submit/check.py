@@ -20,7 +20,7 @@ from bench.runs.store import RECORD, read_record
 from bench.verify.attestation import Attestation, attestation, sent
 from bench.verify.findings import AGREES, DIFFERS, Finding, RunReport, cell
 from bench.verify.identity import check_checkpoint, check_data, check_fingerprint
-from bench.verify.scores import StoredArrays, check_given, check_scores
+from bench.verify.scores import StoredArrays, check_scores
 from bench.verify.submit.unpacking import MiB, unpack
 
 if TYPE_CHECKING:
@@ -35,10 +35,8 @@ MOST_ROWS, MOST_COLUMNS = 500_000, 100
 MOST_NAMES = 400
 """Different sub-datasets, folds, classes or clusters: what computing a score again takes grows with their number, as with those above."""
 NAMED = {"subset", "fold"}
-SECONDS_PER_VALUE = {
-    "cxc": 3e-5,
-    "clustering": 4e-6,
-}  # of a prediction, about, on one core; a thousand draws are taken of the first
+# of a prediction, about, on one core; a thousand draws are taken of the first
+SECONDS_PER_VALUE = {"cxc": 3e-5, "clustering": 4e-6}
 OTHERWISE, PER_NAME = 1e-6, 5e-9  # the second for each different name in ``NAMED``
 RUN_SECONDS, FILE_SECONDS = 60.0, 600.0
 """Of computing the scores of a run and of a submission again, by its arrays' shapes: a run of every suite takes some seven."""
@@ -85,7 +83,7 @@ def collect(folder: Path, aside: Path, own: Sequence[Run] = (), data: DataFolder
     """
     if not folder.is_dir():
         raise BenchError(f"no folder {folder} with submissions", "--submissions DIR, with files of bench submit")
-    names = {name: record.run_id for record, _ in own for name in (record.run_id.casefold(), record.fingerprint)}
+    own_names = {name for record, _ in own for name in (record.run_id.casefold(), record.fingerprint)}
     taken: dict[str, SubmittedRun] = {}
     refused: list[str] = []
     for i, file in enumerate(sorted(folder.glob("*.zip"))):
@@ -93,19 +91,19 @@ def collect(folder: Path, aside: Path, own: Sequence[Run] = (), data: DataFolder
             if isinstance(run, str):
                 refused.append(run)
                 continue
-            run_id, fingerprint = run.record.run_id, run.record.fingerprint
-            mine = names.get(run_id.casefold()) or names.get(fingerprint)
-            before = taken.get(run_id.casefold()) or taken.get(fingerprint)
-            if mine is not None:
-                refused.append(_line(f"{file.name}: {run_id} is left out: this board has its own run of it"))
+            names = (run.record.run_id.casefold(), run.record.fingerprint)
+            before = taken.get(names[0]) or taken.get(names[1])
+            if not own_names.isdisjoint(names):
+                refused.append(_line(f"{file.name}: {run.record.run_id} is left out: this board has its own run of it"))
             elif before is not None:
-                refused.append(_line(f"{file.name}: {run_id} is left out: {before.file} has {_which(run, before)}"))
+                same = file_sha256(before.folder / RECORD) == file_sha256(run.folder / RECORD)
+                which = "the same run" if same else "another run of that name or fingerprint"
+                refused.append(_line(f"{file.name}: {run.record.run_id} is left out: {before.file} has {which}"))
             else:
-                taken[run_id.casefold()] = taken[fingerprint] = run
+                taken.update(dict.fromkeys(names, run))
     for file in sorted(folder.glob("*.verified.json")):  # where an older bench kept them, and where anybody may put one
-        refused.append(
-            _line(f"{file.name} counts for nothing here: bench verify FILE.zip --retrain-free keeps its word in your runs folder")
-        )
+        why = "counts for nothing here: bench verify FILE.zip --retrain-free keeps its word in your runs folder"
+        refused.append(_line(f"{file.name} {why}"))
     runs = {run.record.run_id: run for run in taken.values()}
     return Submissions(runs=tuple(runs[name] for name in sorted(runs)), refused=tuple(refused))
 
@@ -125,11 +123,6 @@ class Work:
         self.left -= seconds
 
 
-def _which(run: SubmittedRun, before: SubmittedRun) -> str:
-    same = file_sha256(before.folder / RECORD) == file_sha256(run.folder / RECORD)
-    return "the same run" if same else "another run of that name or fingerprint"
-
-
 def received(file: Path, aside: Path, data: DataFolder | None = None, keeper: Path | None = None) -> Iterator[SubmittedRun | str]:
     """The runs of one submission, unpacked to ``aside``; a line for each that is refused, or one for the whole file.
 
@@ -141,13 +134,14 @@ def received(file: Path, aside: Path, data: DataFolder | None = None, keeper: Pa
         yield _line(error.message)
         return
     work = Work()
-    for folder in (unpacked.folder.absolute() / name for name in unpacked.runs):
+    for run_id in unpacked.runs:
+        folder = unpacked.folder.absolute() / run_id
         try:
             report = checked(folder, data, work)
         except Exception as error:  # what a stranger made up may be wrong in ways that nobody thought of
             what = error.message if isinstance(error, BenchError) else f"it cannot be checked: {type(error).__name__}: {error}"
-            why = what.replace(f"{folder}/", "").replace(f"{folder.name} has", "it has")
-            yield _line(f"{file.name}: {folder.name} is refused: {why}")
+            why = what.replace(f"{folder}/", "").replace(f"{run_id} has", "it has")
+            yield _line(f"{file.name}: {run_id} is refused: {why}")
             continue
         assert report.record is not None
         yield SubmittedRun(
@@ -184,9 +178,8 @@ def examined(folder: Path, data: DataFolder | None = None, work: Work | None = N
     findings = []
     for finding in _findings(record, folder, data, work or Work(), seconds, stored):
         if finding.outcome == DIFFERS:
-            raise DataDamaged(
-                f"{finding.kind} of {finding.what}: {finding.why}" if finding.what != finding.kind else f"{finding.kind}: {finding.why}"
-            )
+            what = finding.kind if finding.what == finding.kind else f"{finding.kind} of {finding.what}"
+            raise DataDamaged(f"{what}: {finding.why}")
         findings.append(finding)
     return RunReport(record.run_id, findings, record.status, record)
 
@@ -197,9 +190,10 @@ def _findings(
     """Those of ``verify_run``, the cheapest first; scores are computed when everything else agrees."""
     yield check_fingerprint(record)
     yield check_checkpoint(record, folder)
-    for finding in check_given(stored):
-        if finding.outcome == DIFFERS:  # those that agree come again, with their scores
-            yield finding
+    for score in stored.scores:
+        for finding in stored.given(score):
+            if finding.outcome == DIFFERS:  # those that agree come again, with their scores
+                yield finding
     yield from check_data(record, data)
     work.take(seconds)
     yield from check_scores(record, folder, stored)
@@ -226,8 +220,8 @@ def _check_files(stored: StoredArrays, folder: Path) -> float:
     """Each predictions file belongs to a score and is of arrays that can be scored in reasonable time, which is given, and the curve is one."""
     place = folder / "predictions"
     expected: dict[Path, list[Score]] = {}
-    for own_score in stored.scores:  # two protocols may score one file
-        expected.setdefault(stored.path(own_score), []).append(own_score)
+    for score in stored.scores:  # two protocols may score one file
+        expected.setdefault(stored.path(score), []).append(score)
     total, seconds = 0, 0.0
     for path in sorted(file for file in place.rglob("*") if not file.is_dir()):
         if path not in expected:

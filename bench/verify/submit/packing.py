@@ -20,10 +20,9 @@ from bench.base.errors import BenchError, DataDamaged
 from bench.base.files import file_sha256
 from bench.runs.arrays import read_arrays
 from bench.runs.curve import CURVE
-from bench.runs.record import RunRecord
+from bench.runs.record import AVERAGE, RunRecord
 from bench.runs.store import RECORD, RunsFolder, read_record
 from bench.verify.findings import cell
-from bench.verify.scores import AVERAGE
 from bench.verify.submit.check import Work, checked, examined, uncomputable
 from bench.verify.submit.unpacking import CHECKPOINT_BYTES, HEADER, Header, MiB, header_bytes, place, sender, unpack
 
@@ -33,6 +32,8 @@ EPOCH = (1980, 1, 1, 0, 0, 0)  # the date of every member: the same runs give th
 
 @dataclass(frozen=True, kw_only=True)
 class PackedRun:
+    """One run as it was packed."""
+
     run_id: str
     scores: int
     left_out: tuple[str, ...]  # scores that nobody could compute again from what the run keeps: "mteb SomeTask"
@@ -41,6 +42,8 @@ class PackedRun:
 
 @dataclass(frozen=True, kw_only=True)
 class Packed:
+    """The file that was made, its size, and what is in it."""
+
     file: Path
     bytes: int
     runs: tuple[PackedRun, ...]
@@ -102,8 +105,7 @@ def _staged(folder: Path, stage: Path, suites: Sequence[str], checkpoints: str, 
     words = _checkpoint(folder, to, checkpoints)
     try:
         report = examined(to, work=work)
-        left_out = uncomputable(report)
-        if left_out:
+        if left_out := uncomputable(report):
             _write(replace(record, scores=tuple(score for score in chosen if score not in left_out)), record, folder, to)
             report = checked(to)
     except BenchError as error:
@@ -112,7 +114,7 @@ def _staged(folder: Path, stage: Path, suites: Sequence[str], checkpoints: str, 
     return PackedRun(
         run_id=record.run_id,
         scores=len(report.record.scores),
-        left_out=tuple(cell(own_score) for own_score in left_out),
+        left_out=tuple(map(cell, left_out)),
         checkpoint=words,
     )
 
@@ -153,8 +155,11 @@ def _checkpoint(folder: Path, to: Path, wanted: str) -> str:
     strange = [path.name for path in files if place(f"runs/{folder.name}/checkpoint/{path.relative_to(source).as_posix()}") is None]
     if wanted == NO or not files:
         return "without a checkpoint"
-    why = f"it has {size / MiB:,.0f} MiB, at most {CHECKPOINT_BYTES // MiB} are taken" if size > CHECKPOINT_BYTES else ""
-    why = why or (f"{strange[0]} is neither weights in safetensors nor JSON" if strange else "")
+    why = ""
+    if size > CHECKPOINT_BYTES:
+        why = f"it has {size / MiB:,.0f} MiB, at most {CHECKPOINT_BYTES // MiB} are taken"
+    elif strange:
+        why = f"{strange[0]} is neither weights in safetensors nor JSON"
     if why and wanted == YES:
         raise BenchError(f"the checkpoint of {folder.name} cannot be sent: {why}", "--checkpoints auto leaves it out")
     if why:

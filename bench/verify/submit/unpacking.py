@@ -116,10 +116,9 @@ def header_of(data: bytes) -> Header:
         raise DataDamaged(f"its {HEADER}: {error}") from None
 
 
-# --- A submission that anybody may have made -> files in a new folder, or one line that says why not ---
+# --- unpacking it ---
 
 
-BLOCK = 1 << 20
 _END = struct.Struct("<4s4H2LH")  # the last record of a zip: signature, disks, members, size and place of the list, comment
 _LONGEST_ENTRY = 600  # bytes of one member in the list: a name and a little more
 
@@ -239,7 +238,7 @@ def _one(archive: zipfile.ZipFile, member: zipfile.ZipInfo, to: Path, header: He
     left, digest = member.file_size, hashlib.sha256()
     to.parent.mkdir(parents=True, exist_ok=True)
     with archive.open(member) as source, to.open("xb") as target:
-        while block := source.read(min(BLOCK, left + 1)):
+        while block := source.read(min(MiB, left + 1)):
             left -= len(block)
             if left < 0:
                 raise DataDamaged(f"{name} is larger than it claims")
