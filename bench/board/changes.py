@@ -91,7 +91,7 @@ def changes_since(
     pairs = [(earlier, runs) for key, runs in rows_now.items() if (earlier := rows_before.get(replaced.get(key, key))) is not None]
     verdicts, same = changed_verdicts(*judged, statistics)
     ids_before, ids_now = ({record.run_id for record in records} for records in (old, new))
-    names_before, names_now = ({name_of(record) for record in records} for records in (old, new))
+    names_before, names_now = ({record.method_name for record in records} for records in (old, new))
     made = Changes(
         before=before,
         new_runs=tuple(sorted(ids_now - ids_before)),
@@ -105,11 +105,6 @@ def changes_since(
         errata=tuple(errata),
     )
     return replace(made, lines=tuple(_lines(made, {record.run_id: record for record in (*old, *new)})))
-
-
-def name_of(record: RunRecord) -> str:
-    """ "promcse+eh" """
-    return f"{record.method}+{record.variant}" if record.variant else record.method
 
 
 # --- rows of two versions, side by side ---
@@ -154,7 +149,7 @@ def _changed(before: Sequence[RunRecord], now: Sequence[RunRecord]) -> Iterable[
         if abs(was - is_now) > NOISE:
             why = (*_seeds(old, new), *_reasons(_moved(before, old, new), _moved(now, old, new), key))
             yield ChangedScore(
-                method=name_of(first), setting=first.setting, backbone=first.backbone, suite=key[0], task=key[1], protocol=key[2],
+                method=first.method_name, setting=first.setting, backbone=first.backbone, suite=key[0], task=key[1], protocol=key[2],
                 text=key[3], before=was, after=is_now, why=why or ("nothing that the records keep",),
             )  # fmt: skip
 
@@ -228,7 +223,7 @@ def _other_suites(pairs: Iterable[tuple[Sequence[RunRecord], Sequence[RunRecord]
         old, new = ({key[0] for key in _cells(runs)} for runs in (before, now))
         for rows, suites in ((more, new - old), (fewer, old - new)):
             if suites:
-                rows.setdefault(", ".join(sorted(suites)), []).append(_row_words(name_of(now[0]), now[0].setting, now[0].backbone))
+                rows.setdefault(", ".join(sorted(suites)), []).append(_row_words(now[0].method_name, now[0].setting, now[0].backbone))
     yield from (f"Scored on {suites} as well: {_list(rows)}." for suites, rows in more.items())
     yield from (f"No scores on {suites} any more: {_list(rows)}." for suites, rows in fewer.items())
 
@@ -289,7 +284,7 @@ def _row_words(name: str, setting: str, backbone: str) -> str:
 
 def _by_name(run_ids: Iterable[str], records: Mapping[str, RunRecord]) -> str:
     """ "simcse (3), promcse+eh (1)" """
-    counts = Counter(name_of(records[run_id]) for run_id in run_ids)
+    counts = Counter(records[run_id].method_name for run_id in run_ids)
     return _list([f"{name} ({counts[name]})" for name in sorted(counts)])
 
 

@@ -116,8 +116,7 @@ def _ours(result: ReferenceResult) -> str:
     means = meaning(result.method, result.variant, result.setting)
     if not means.method or means.on:
         return ""
-    name = f"{means.method}+{means.variant}" if means.variant else means.method
-    return " ".join([name, *(f"{key}={value}" for key, value in means.set.items())])
+    return " ".join([means.name, *(f"{key}={value}" for key, value in means.set.items())])
 
 
 def _joined(values: Iterable[str], between: str = ", ") -> str:

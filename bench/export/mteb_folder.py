@@ -168,14 +168,14 @@ def _ours(record: RunRecord, score: Score) -> TaskResult | None:
     import mteb
     from mteb.results import TaskResult
 
-    from bench.score.suites import suite
+    from bench.score.suites.from_predictions import find_task
     from bench.score.suites.mteb_tasks import metadata_of, scores_of
 
-    tasks = [task for task in suite(score.suite).tasks if (task.name, task.protocol) == (score.task, score.protocol)]
-    if not tasks:
+    task = find_task(score.key)
+    if task is None:
         return None
     revision = record.provenance.data.get(data_key(score.task, score.text, score.suite), "unknown")
-    metadata = metadata_of(tasks[0], SimpleNamespace(form=score.text, sha256=revision))  # type: ignore[arg-type]
+    metadata = metadata_of(task, SimpleNamespace(form=score.text, sha256=revision))  # type: ignore[arg-type]
     scores: Any = {**scores_of(score), "hf_subset": "default", "languages": list(metadata.eval_langs)}  # type: ignore[arg-type]
     scores["main_score"] = scores[metadata.main_score]
     return TaskResult(

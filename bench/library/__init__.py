@@ -175,10 +175,9 @@ def compare(
     if not isinstance(baseline, Result):
         return compared(baseline)
     record = baseline.record
-    row = f"{record.method}+{record.variant}" if record.variant else record.method
     with contextlib.suppress(UnknownName):  # a table of one backbone does not name it
-        return compared(f"{row} {record.backbone_name}")
-    return compared(row)
+        return compared(f"{record.method_name} {record.backbone_name}")
+    return compared(record.method_name)
 
 
 def runs(folder: Place = None) -> Results:

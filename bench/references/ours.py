@@ -39,6 +39,11 @@ class Meaning:
     why_not: str = ""
     doubt: str = ""  # what the print leaves open
 
+    @property
+    def name(self) -> str:
+        """With the variant: "promcse+eh"; empty where no run is meant."""
+        return f"{self.method}+{self.variant}" if self.variant else self.method
+
 
 @cache
 def meaning(method: str, variant: str, setting: str = "") -> Meaning:

@@ -168,6 +168,11 @@ class RunRecord(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, t
     provenance: Provenance
 
     @property
+    def method_name(self) -> str:
+        """With the variant: "promcse+eh"."""
+        return f"{self.method}+{self.variant}" if self.variant else self.method
+
+    @property
     def backbone_name(self) -> str:
         """The backbone as tables call it: by the name that was chosen for it or that its model card gives, else its own."""
         return public_name(str((self.provenance.backbone or {}).get("title") or self.backbone))

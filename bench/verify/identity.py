@@ -13,7 +13,8 @@ from bench.base.files import folder_sha256
 from bench.run import provenance
 from bench.runs.record import AVERAGE, RunRecord, Score
 from bench.runs.store import RECORD, RunsFolder, data_key, read_record
-from bench.score.suites import suite, suite_names
+from bench.score.suites import suite_names
+from bench.score.suites.from_predictions import find_task
 from bench.verify.findings import AGREES, DIFFERS, UNCHECKED, Finding, RunReport, cell
 from bench.verify.scores import check_scores, known
 
@@ -112,10 +113,10 @@ def _in_folder(score: Score, recorded: str, data: DataFolder, known_hash: bool) 
 @functools.lru_cache(maxsize=256)
 def _sha256(data: DataFolder, name: str, task: str, protocol: str, text: str) -> str:
     """Of a set in a folder, read once for all runs. Raises DataMissing, DataDamaged."""
-    for scored in suite(name).tasks:
-        if (scored.name, scored.protocol) == (task, protocol):
-            return scored.load(data, text).sha256
-    raise DataMissing(f"{name} has no task {task} under {protocol}")
+    scored = find_task((name, task, protocol, text))
+    if scored is None:
+        raise DataMissing(f"{name} has no task {task} under {protocol}")
+    return scored.load(data, text).sha256
 
 
 # --- one run, all checks ---

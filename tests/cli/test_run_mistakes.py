@@ -29,7 +29,7 @@ def test_two_processes_on_one_run(command: tuple[Any, ...], tmp_path: Path) -> N
         (("--method", "simsce"), "unknown method 'simsce'; nearest: simcse"), (("--method", ","), "no method was named"),
         (("--backbone", "/nothing"), "--backbone /nothing: no such folder"), (("--backbone", "a b"), "unknown backbone 'a b'"),
         (("--backbone", "nobody/nothing-of-that-name", "--offline"), "'nobody/nothing-of-that-name' is not on this machine"),
-        (("--suite", "chek"), "unknown suite 'chek'; nearest: check"), (("--suite", "sts"), "STS12"), (("--variant", "energy"), "unknown variant 'energy' of simcse"),
+        (("--suite", "chek"), "unknown suite 'chek'; nearest: check"), (("--suite", "chek:"), "unknown suite 'chek'; nearest: check"), (("--suite", "sts"), "STS12"), (("--variant", "energy"), "unknown variant 'energy' of simcse"),
         (("--set", "temprature=1"), "unknown recipe key 'temprature' of simcse; nearest: temperature"),
         (("--set", "batch_size"), "--set batch_size: expected KEY=VALUE"), (("--set", "batch_size=many"), "--set batch_size=many: expected a whole number"),
         (("--set", "=3"), "expected KEY=VALUE"), (("--set", "dropout=7"), "dropout"), (("--seeds", "a"), "--seeds a: expected numbers or ranges"),

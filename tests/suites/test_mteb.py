@@ -280,6 +280,8 @@ def test_tasks_and_benchmarks_by_name() -> None:
     assert sts22.n == declared_items(of_english) < declared_items(of_all), "the languages of the benchmark, not all"
     with pytest.raises(UnknownName, match="unknown mteb task or benchmark 'STSBenchmrk'; nearest: STSBenchmark"):
         suite("mteb:STSBenchmrk")
+    with pytest.raises(UnknownName, match="'zzzz'; none of the [0-9]+ known is like it"):
+        suite("mteb:zzzz")
     with pytest.raises(BenchError, match="1 of 1 tasks are not about text, first STS12VisualSTS"):
         suite("mteb:STS12VisualSTS")
     with pytest.raises(BenchError, match="different splits or languages"):

@@ -105,8 +105,7 @@ def _one_per_seed(runs: list[RunRecord], differs: Differs, notes: list[str]) -> 
 
 def title(run: RunRecord, differs: Differs) -> str:
     """What a row is called."""
-    name = f"{run.method}+{run.variant}" if run.variant else run.method
-    return " ".join([name, *(f"{key}={value}" for key, value in differs)])
+    return " ".join([run.method_name, *(f"{key}={value}" for key, value in differs)])
 
 
 # --- what a table holds: numbers, and what is known of how sure they are ---

@@ -7,10 +7,10 @@ mteb is imported when a task is loaded, not before.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import hashlib
 import json
-import re
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -202,15 +202,13 @@ def chosen(names: str) -> Suite:
 
 def _named(mteb: Any, name: str) -> list[Any]:
     """The task of that name, or a benchmark's tasks."""
-    try:
+    with contextlib.suppress(KeyError):
         return [mteb.get_task(name)]
-    except KeyError as error:
-        first = str(error)
     try:
         return [copy.deepcopy(task) for task in mteb.get_benchmark(name).tasks]
-    except KeyError as error:
-        near = re.findall(r"Did you mean: '?([^'?]+)", f"{first} {error}")
-        raise UnknownName("mteb task or benchmark", name, near, hint="mteb available-tasks, mteb available-benchmarks") from None
+    except KeyError:
+        known = [*(task.metadata.name for task in mteb.get_tasks(exclude_superseded=False)), *(benchmark.name for benchmark in mteb.get_benchmarks())]
+        raise UnknownName("mteb task or benchmark", name, known, hint="mteb available-tasks, mteb available-benchmarks") from None
 
 
 def _parts(task: Any) -> list[Any]:

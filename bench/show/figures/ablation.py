@@ -127,8 +127,7 @@ def _printed(group: Group, curve: Swept) -> dict[str, list[tuple[float, float]]]
     for task, panel in (("Avg.", "STS Avg."), ("CxC-STS", "CxC-STS")):
         for cell in results(backbone=backbone, setting=group.setting, task=task):
             means = meaning(cell.method, cell.variant, cell.setting)
-            name = f"{means.method}+{means.variant}" if means.variant else means.method
-            if name == curve.method and set(means.set) == {curve.key} and cell.metric in ("spearman", "spearman-bootstrap"):
+            if means.name == curve.method and set(means.set) == {curve.key} and cell.metric in ("spearman", "spearman-bootstrap"):
                 found.setdefault(panel, {})[float(means.set[curve.key])] = cell.value
         for drawn in figure_runs():
             if drawn.backbone == backbone and (group.setting, curve.method) in drawn.runs and drawn.series and drawn.series[0] == curve.key:
