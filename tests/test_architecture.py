@@ -217,6 +217,43 @@ def test_every_verb_is_a_file_with_its_name() -> None:
     assert [verb for verb in VERBS if not (BENCH / "cli" / f"{ELSEWHERE.get(verb, verb)}.py").is_file()] == []
 
 
+ALONE = {
+    "bench.compare.items", "bench.run.conformance", "bench.run.search.trials", "bench.score.encoding.stream", "bench.references.imported",
+    "bench.verify.reencode", "bench.verify.suite_check", "bench.verify.submit.packing",  # the work of a verb, which is thin
+    "bench.publish.data", "bench.publish.gather", "bench.publish.readme", "bench.publish.stored",  # a version is made of them
+    "bench.backbones.hub", "bench.data.corpora.hub",  # readers of one kind of source
+    "bench.run.models.objects", "bench.run.models.server", "bench.run.models.vectors",
+    "bench.score.metrics.clustering", "bench.score.metrics.fewshot",  # numbers in, numbers out: no suite may be among them
+    "bench.training.trainer", "bench.training.compiled", "bench.backbones.model",  # torch, and long
+}  # fmt: skip
+"""Files that one other alone imports, and that are a thing of their own all the same. May become less, not more."""
+
+
+def test_a_file_that_one_other_alone_imports_is_part_of_it() -> None:
+    """But for verbs, suites, forms of output and executors. What a package's ``__init__`` hands on is imported by whoever takes it there."""
+    files, handed_on = modules(BENCH), dict[str, str]()
+    for package, path in files.items():
+        for node in ast.parse(path.read_text(encoding="utf-8")).body if path.name == "__init__.py" else ():
+            if isinstance(node, ast.ImportFrom) and node.module in files:
+                handed_on |= {f"{package}.{alias.asname or alias.name}": node.module for alias in node.names}
+    importers: dict[str, set[str]] = {name: set() for name, path in files.items() if path.name != "__init__.py"}
+    for name, path in files.items():
+        for hit in imports(path):
+            for module in {hit, handed_on.get(hit, hit)} & importers.keys():
+                if module != name and not module.startswith(name + "."):
+                    importers[module].add(name)
+    one_a_file = (
+        "bench.cli.",
+        "bench.show.",
+        "bench.export.",
+        "bench.score.suites.",
+        "bench.run.executors.",
+        "bench.__main__",
+        "bench._version",
+    )
+    assert {name for name, who in importers.items() if len(who) < 2 and not name.startswith(one_a_file)} <= ALONE
+
+
 def test_no_file_is_longer_than_a_reader_can_hold() -> None:
     """A file is cut where it is two things, not where it is long; beyond this it hardly ever is one."""
     long = {name: lines for name, path in ALL.items() if (lines := len(path.read_text(encoding="utf-8").splitlines())) > 500}
