@@ -138,15 +138,15 @@ def publish(asked: Asked, report: Report | None = None) -> Outcome:
     """Publish a version, or a preview of one. Raises BenchError where nothing can be published; then nothing is written."""
     report = report or (lambda what, done, of: None)
     published.refuse_strange(asked.out)
-    found = published.versions(asked.out)
+    before = published.versions(asked.out)
     refuse_altered(asked.out)
-    last = found[-1] if found else None
+    last = before[-1] if before else None
     asked = _with_last(asked, last)
     folder: Path | None = None
     with _aside(asked.out) as aside:
         kept = last if asked.keep else None
         gathered = gather(asked.runs, aside / "sent", submissions=asked.submissions, last=kept, data=asked.data)
-        manifests = {version.name: held_files(version.folder) for version in found}
+        manifests = {version.name: held_files(version.folder) for version in before}
         held = {(path, sha256): name for name, files in manifests.items() for path, sha256 in files.items()}
         place = Place(aside / "version", held=held)
         records = _store(gathered, place, manifests, report, reduced=asked.reduced)
@@ -155,7 +155,7 @@ def publish(asked: Asked, report: Report | None = None) -> Outcome:
             """The board of these runs, and whether it is news; then its files, in the place of those of another try."""
             place.remove_but((published.RUNS, GIVEN))
             shown = {run.record.run_id: records[run.record.run_id] for run in runs}
-            made = _board(asked, runs, gathered.left_out, found, report)
+            made = _board(asked, runs, gathered.left_out, before, report)
             if news := _is_news(asked, made, shown, last):
                 made = replace(made, older=_left_in_older(place, made))
                 for path, data in version_files(made, _figures(made, asked.data, report), asked.formats, report):
@@ -184,8 +184,8 @@ def publish(asked: Asked, report: Report | None = None) -> Outcome:
 def add_erratum(out: Path, version: str, text: str) -> Erratum:
     """Publish what was found out about a version, beside it. Raises BenchError where there is no such version, or nothing is said."""
     published.refuse_strange(out)
-    found = published.versions(out)
-    names = [older.name for older in found]
+    before = published.versions(out)
+    names = [older.name for older in before]
     if version not in names:
         raise UnknownName("version", version, names, f"in {out}", "bench publish --check names them")
     refuse_altered(out)
@@ -272,8 +272,8 @@ def _left_in_older(place: Place, made: Board) -> dict[str, str]:
     return {name: version for name, (version, _) in place.older.items() if name.startswith("tables/")}
 
 
-def _board(asked: Asked, runs: Sequence[PublishedRun], lines: Sequence[str], found: Sequence[Version], report: Report) -> Board:
-    name = published.next_name(found)
+def _board(asked: Asked, runs: Sequence[PublishedRun], lines: Sequence[str], before: Sequence[Version], report: Report) -> Board:
+    name = published.next_name(before)
     made = board(
         runs,
         version=PREVIEW if asked.preview else name,
@@ -284,7 +284,7 @@ def _board(asked: Asked, runs: Sequence[PublishedRun], lines: Sequence[str], fou
         statistics=asked.statistics,
         report=lambda task, done, of: report(f"comparing {task}", done, of),
     )
-    last = found[-1] if found else None
+    last = before[-1] if before else None
     made = with_plan(made, published.read_plan(asked.out, name))
     made = with_searches(made, *searches(made.runs, RunsFolder(asked.runs), last))
     if last is None:
@@ -400,13 +400,13 @@ def _preview(place: Place, out: Path, aside: Path) -> Path:
 def _write_index(out: Path, aside: Path) -> None:
     """What lies beside the versions, wherever it is not what it should be; also after a process was killed before it did this. It is
     written in ``aside``, so that a process that is killed leaves nothing but that folder."""
-    found = published.versions(out)
-    files = {out / name: data for name, data in index_files(found).items()}
+    versions = published.versions(out)
+    files = {out / name: data for name, data in index_files(versions).items()}
     stale = [path for path, data in files.items() if not path.is_file() or path.read_bytes() != data]
     for i, path in enumerate(stale):
         try:
             write_or_fail(path, files[path], folder=aside)
         except BenchError as error:
             names = ", ".join(file.name for file in stale[i:])
-            said = f"{found[-1].name} is in place and whole; what lies beside it is not up to date ({names}): {error.message}"
+            said = f"{versions[-1].name} is in place and whole; what lies beside it is not up to date ({names}): {error.message}"
             raise BenchError(said, "make room, then bench publish: it writes them") from None

@@ -22,15 +22,15 @@ def runs_below(folder: Path) -> list[Path]:
     """
     if (folder / RECORD).is_file():
         return [folder]
-    found = [place.parent for name, place in older_below(folder).items() if name.rsplit("/", 1)[-1] == RECORD]
+    runs = [place.parent for name, place in older_below(folder).items() if name.rsplit("/", 1)[-1] == RECORD]
     for place, names, files in os.walk(folder):
         if RECORD in files and (Path(place) / RECORD).is_file():
-            found.append(Path(place))
+            runs.append(Path(place))
             names.clear()  # a run holds no runs
         elif MANIFEST in files and Path(place) != folder:
-            found += [path.parent for name, path in older_below(Path(place)).items() if name.endswith(f"/{RECORD}")]
+            runs += [path.parent for name, path in older_below(Path(place)).items() if name.endswith(f"/{RECORD}")]
         names[:] = sorted(name for name in names if not name.startswith("."))
-    return [path for _, path in sorted({path.absolute(): path for path in found}.items())]
+    return [path for _, path in sorted({path.absolute(): path for path in runs}.items())]
 
 
 def check_manifest(folder: Path) -> RunReport | None:
@@ -65,18 +65,18 @@ def _listed(content: Any) -> dict[str, str]:
 
 
 def _compare(folder: Path, listed: Mapping[str, str]) -> Iterator[Finding]:
-    found = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir()}
-    found.pop(MANIFEST, None)
-    for name in sorted({*listed, *found}):
-        if name not in found:
+    files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir()}
+    files.pop(MANIFEST, None)
+    for name in sorted({*listed, *files}):
+        if name not in files:
             strange = PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts
             yield Finding("files", name, DIFFERS, "leads out of the folder" if strange else "missing")
         elif name not in listed:
             yield Finding("files", name, DIFFERS, "not in the manifest")
-        elif found[name].is_symlink() or not found[name].is_file():
+        elif files[name].is_symlink() or not files[name].is_file():
             yield Finding("files", name, DIFFERS, "a link or a pipe, not a file")
         else:
-            yield _compared(found[name], name, listed[name])
+            yield _compared(files[name], name, listed[name])
 
 
 def _compare_older(folder: Path, older: Mapping[str, Mapping[str, str]]) -> Iterator[Finding]:

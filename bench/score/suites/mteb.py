@@ -207,7 +207,10 @@ def _named(mteb: Any, name: str) -> list[Any]:
     try:
         return [copy.deepcopy(task) for task in mteb.get_benchmark(name).tasks]
     except KeyError:
-        known = [*(task.metadata.name for task in mteb.get_tasks(exclude_superseded=False)), *(benchmark.name for benchmark in mteb.get_benchmarks())]
+        known = [
+            *(task.metadata.name for task in mteb.get_tasks(exclude_superseded=False)),
+            *(benchmark.name for benchmark in mteb.get_benchmarks()),
+        ]
         raise UnknownName("mteb task or benchmark", name, known, hint="mteb available-tasks, mteb available-benchmarks") from None
 
 

@@ -32,21 +32,21 @@ def few_shot(group: Group, records: Mapping[str, RunRecord]) -> Figure | None:
         return None
     tasks = [task for task in table.columns if task != AVERAGE]
     scored = methods(points(table, table.head), table)
-    found = [(p.label, p.row.is_baseline, draws) for p in scored if (draws := _draws(p.row, table, tasks, records))]
-    found.sort(key=lambda point: (-fmean(point[2][AVERAGE]), point[0]))
-    if len(found) < 2:
+    drawn = [(p.label, p.row.is_baseline, draws) for p in scored if (draws := _draws(p.row, table, tasks, records))]
+    drawn.sort(key=lambda point: (-fmean(point[2][AVERAGE]), point[0]))
+    if len(drawn) < 2:
         return None
-    shown = found[:MOST]
-    if len(found) > MOST and (base := next((point for point in found[MOST:] if point[1]), None)):
+    shown = drawn[:MOST]
+    if len(drawn) > MOST and (base := next((point for point in drawn[MOST:] if point[1]), None)):
         shown[-1] = base
     rows = [(name, draws) for name, _, draws in shown]
     with library():
         drawing = _draw(rows, [AVERAGE, *tasks])
         name, title = group.name("few-shot"), group.titled("From 16 examples a class")
-        finding = _finding([(name, draws) for name, _, draws in found])
+        finding = _finding([(name, draws) for name, _, draws in drawn])
         kept = sorted({len(draws[AVERAGE]) for _, draws in rows})
         many = str(kept[0]) if len(kept) == 1 else f"{kept[0]} to {kept[-1]}"
-        rest = shown_words(rows, found)
+        rest = shown_words(rows, drawn)
         alt = f"Violins of {len(rows)} methods on {len(tasks)} tasks: accuracy over draws of the examples. {finding}"
         return Figure(
             name=name, kind="few-shot", suites=("fewshot",), title=title, alt=alt, svg=drawing.svg(name, title, alt), paper_figure="ConPVP, Figure 7",
@@ -54,13 +54,13 @@ def few_shot(group: Group, records: Mapping[str, RunRecord]) -> Figure | None:
                     f"same for all methods.{rest}",
             header=("method", "task", "mean", "lowest", "highest", "draws and seeds"),
             data=tuple((name, task, round(fmean(values), 4), round(min(values), 4), round(max(values), 4), float(len(values)))
-                       for name, _, draws in found for task, values in draws.items()),
+                       for name, _, draws in drawn for task, values in draws.items()),
         )  # fmt: skip
 
 
 def _draws(row: Row, table: Table, tasks: Sequence[str], records: Mapping[str, RunRecord]) -> Draws:
     """Task -> accuracies of all draws of all the row's runs, and their averages; empty where a task is missing."""
-    found: Draws = {task: [] for task in (AVERAGE, *tasks)}
+    scores_of: Draws = {task: [] for task in (AVERAGE, *tasks)}
     for run in row.runs:
         record = records.get(run)
         scores = [record.score(table.suite, task, table.protocol, table.text) if record else None for task in tasks]
@@ -68,17 +68,17 @@ def _draws(row: Row, table: Table, tasks: Sequence[str], records: Mapping[str, R
         if not each or not each[0] or len({len(values) for values in each}) > 1:
             return {}
         for task, values in zip(tasks, each, strict=True):
-            found[task] += values
-        found[AVERAGE] += [fmean(values) for values in zip(*each, strict=True)]
-    return found if found[AVERAGE] else {}
+            scores_of[task] += values
+        scores_of[AVERAGE] += [fmean(values) for values in zip(*each, strict=True)]
+    return scores_of if scores_of[AVERAGE] else {}
 
 
-def _finding(found: Sequence[tuple[str, Draws]]) -> str:
-    (best, draws), (second, others) = found[0], found[1]
-    level = leading([(name, fmean(scores[AVERAGE])) for name, scores in found])
+def _finding(drawn: Sequence[tuple[str, Draws]]) -> str:
+    (best, draws), (second, others) = drawn[0], drawn[1]
+    level = leading([(name, fmean(scores[AVERAGE])) for name, scores in drawn])
     if len(level) > 1:
         return f"{listed(level)} are highest on average: {score(fmean(draws[AVERAGE]))}."
-    ahead = "highest" if len(found) > 2 else "higher"
+    ahead = "highest" if len(drawn) > 2 else "higher"
     finding = f"{best} is {ahead} on average: {score(fmean(draws[AVERAGE]))}, {score(fmean(draws[AVERAGE]) - fmean(others[AVERAGE]))} above {second}"
     if len(draws[AVERAGE]) != len(others[AVERAGE]):
         return f"{finding}."

@@ -108,13 +108,13 @@ def points(table: Table, column: str | None) -> list[Point]:
     return [Point(label(row, table), row, cell) for row in table.rows if (cell := row.cells[i]) is not None]
 
 
-def methods(found: Sequence[Point], table: Table) -> list[Point]:
+def methods(points: Sequence[Point], table: Table) -> list[Point]:
     """One point per method and variant where that is clear: of rows that differ in their recipe the one with most seeds.
 
     Where several have as many, all stay: taking the best of them would be a choice by test scores.
     """
     named: dict[tuple[str, ...], list[Point]] = {}
-    for point in found:
+    for point in points:
         sender = tuple(value for key, value in point.row.differs if key == SENDER)  # a submitted row stands for nobody else's
         named.setdefault((point.row.name, point.row.setting, point.row.backbone, *sender), []).append(point)
     kept: set[tuple[str, ...]] = set()
@@ -123,18 +123,18 @@ def methods(found: Sequence[Point], table: Table) -> list[Point]:
         chosen = [point for point in alike if len(point.row.runs) == most]
         kept.update(point.row.runs for point in chosen)
         if len(chosen) == 1 < len(alike):
-            found = [
+            points = [
                 replace(p, label=label(replace(p.row, differs=tuple(d for d in p.row.differs if d[0] == SENDER)), table))
                 if p.row is chosen[0].row
                 else p
-                for p in found
+                for p in points
             ]
-    return [point for point in found if point.row.runs in kept]
+    return [point for point in points if point.row.runs in kept]
 
 
-def shown_words(shown: Sized, found: Sized) -> str:
+def shown_words(shown: Sized, all_of_them: Sized) -> str:
     """ " Shown are 9 of 12 methods.", for the end of a caption; "" where all are shown."""
-    return f" Shown are {len(shown)} of {len(found)} methods." if len(shown) < len(found) else ""
+    return f" Shown are {len(shown)} of {len(all_of_them)} methods." if len(shown) < len(all_of_them) else ""
 
 
 def label(row: Row, table: Table) -> str:
@@ -244,30 +244,30 @@ def grouped(group: Group, runs: Mapping[str, PublishedRun], wanted: Pairs | None
     table = group.table("sts")
     if wanted is None or table is None:
         return None
-    found = _chosen(table, runs, wanted)
-    if not found:
+    chosen = _chosen(table, runs, wanted)
+    if not chosen:
         return None
     with library():
         gap = 8.0
         wide = (WIDTH - 2 * gap) / MOST
         drawing = Drawing(height=wide + 52)
         _marks(drawing)
-        for i, (name, x_ND) in enumerate(found):
+        for i, (name, x_ND) in enumerate(chosen):
             left = i * (wide + gap)
             drawing.text(left, drawing.height - 40, fitting(name, wide), colour=INK)
             _panel(drawing, drawing.axes(left + 4, 4, left + wide - 4, wide - 4), _plane(x_ND), wanted)
         name, title = group.name("groups"), group.titled("Sentences that mean the same")
-        cosines = [_cosines(x_ND, wanted) for _, x_ND in found]
-        finding = gap_words([(label, cosines_of[5.0] - cosines_of[0.0]) for (label, _), cosines_of in zip(found, cosines, strict=True)])
+        cosines = [_cosines(x_ND, wanted) for _, x_ND in chosen]
+        finding = gap_words([(label, cosines_of[5.0] - cosines_of[0.0]) for (label, _), cosines_of in zip(chosen, cosines, strict=True)])
         how = (
             f"t-SNE of the first {EACH} pairs of STS-B test at each of gold 0, 3 and 5, a line between the two of a pair; the planes are "
             "a picture, distances between groups mean nothing."
         )
-        alt = f"Sentence pairs as points in a plane, for {listed([label for label, _ in found])}. {finding}"
+        alt = f"Sentence pairs as points in a plane, for {listed([label for label, _ in chosen])}. {finding}"
         return Figure(
             name=name, kind="groups", title=title, caption=f"{finding} {how}", alt=alt, svg=drawing.svg(name, title, alt),
             paper_figure="ConPVP, Figure 6", header=("method", "gold", "pairs", "mean cosine"),
-            data=tuple((label, level, float(EACH), round(cosines_of[level], 4)) for (label, _), cosines_of in zip(found, cosines, strict=True) for level in LEVELS),
+            data=tuple((label, level, float(EACH), round(cosines_of[level], 4)) for (label, _), cosines_of in zip(chosen, cosines, strict=True) for level in LEVELS),
         )  # fmt: skip
 
 
@@ -284,15 +284,15 @@ def _chosen(table: Table, runs: Mapping[str, PublishedRun], wanted: Pairs) -> li
     rows = methods(points(table, table.head), table)
     untrained = [point for point in rows if point.row.setting == "none"]
     order = [*rows[:1], *(point for point in rows if point.row.is_baseline), *untrained[:1], *rows]
-    found: dict[str, np.ndarray] = {}
+    vectors_of: dict[str, np.ndarray] = {}
     for point in order:
         run = runs.get(point.row.runs[0])
-        if point.label in found or run is None or len(found) == MOST:
+        if point.label in vectors_of or run is None or len(vectors_of) == MOST:
             continue
         vectors = stored(run.folder / "vectors", run.record.fingerprint[:16], (*wanted.first, *wanted.second))
         if vectors is not None:
-            found[point.label] = vectors
-    return list(found.items())
+            vectors_of[point.label] = vectors
+    return list(vectors_of.items())
 
 
 def stored(folder: Path, key: str, sentences: Sequence[str]) -> np.ndarray | None:
@@ -308,8 +308,8 @@ def stored(folder: Path, key: str, sentences: Sequence[str]) -> np.ndarray | Non
         place = {keys[i * KEY_BYTES : (i + 1) * KEY_BYTES]: i for i in range(rows)}
         at = np.array([place.get(_key(sentence), -1) for sentence in sentences])
         if rows and (at >= 0).all():
-            found = np.asarray(vectors[: rows * dim].reshape(rows, dim)[at], dtype=np.float32)
-            return found if np.isfinite(found).all() and np.abs(found).sum(axis=1).all() else None
+            chosen_ND = np.asarray(vectors[: rows * dim].reshape(rows, dim)[at], dtype=np.float32)
+            return chosen_ND if np.isfinite(chosen_ND).all() and np.abs(chosen_ND).sum(axis=1).all() else None
     return None
 
 

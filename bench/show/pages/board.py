@@ -188,14 +188,14 @@ def _every(values: Mapping[str, str], anchor: str, none: str = "any") -> tuple[O
 
 def _trained(tables: Sequence[ScoreTable]) -> dict[str, str]:
     """What is trained, where rows differ in that."""
-    found = {row.trains for table in tables for row in table.rows} - {""}
-    return {value: words for value, words in _TRAINS.items() if value in found} if len(found) > 1 else {}
+    values = {row.trains for table in tables for row in table.rows} - {""}
+    return {value: words for value, words in _TRAINS.items() if value in values} if len(values) > 1 else {}
 
 
 def _families(tables: Sequence[ScoreTable]) -> dict[str, str]:
     """Families of methods, where rows are of several."""
-    found = sorted({row.family for table in tables for row in table.rows} - {""})
-    return {name: name for name in found} if len(found) > 1 else {}
+    families = sorted({row.family for table in tables for row in table.rows} - {""})
+    return {name: name for name in families} if len(families) > 1 else {}
 
 
 def _times(tables: Sequence[ScoreTable]) -> dict[str, str]:
@@ -212,14 +212,14 @@ def _has_pearson(board: Board) -> bool:
 
 def _pearson(row: Row, table: Table, by_id: Mapping[str, PublishedRun]) -> list[float]:
     """Pearson's correlation of a row on each task, mean over its runs; 0 where a run has none. Of all pairs at once, as the STS sets are scored."""
-    found = []
+    means = []
     for task in table.columns:
         scores = [by_id[run].record.score(table.suite, task, table.protocol, table.text) for run in row.runs]
         details = [score.detail.get("pearson") if score is not None else None for score in scores]
         values = [number(detail.get("all") if isinstance(detail, Mapping) else detail) for detail in details]
         known = [value for value in values if value is not None]
-        found.append(round(fmean(known), 4) if known and len(known) == len(values) else 0)
-    return found
+        means.append(round(fmean(known), 4) if known and len(known) == len(values) else 0)
+    return means
 
 
 def _of_several_forms(tables: Sequence[ScoreTable]) -> list[ScoreTable]:
@@ -230,11 +230,11 @@ def _of_several_forms(tables: Sequence[ScoreTable]) -> list[ScoreTable]:
 
 def _options(key: str, tables: Sequence[ScoreTable]) -> tuple[Option, ...]:
     """The values of one field of the tables, each with the first table that has it."""
-    found: dict[str, ScoreTable] = {}
+    first: dict[str, ScoreTable] = {}
     for table in tables:
-        found.setdefault(getattr(table, key), table)
+        first.setdefault(getattr(table, key), table)
     options = []
-    for value, table in found.items():
+    for value, table in first.items():
         words = setting_words(value) if key == "setting" else value
         options.append(Option(value=visible(value), words=words, anchor=table.anchor, rows=len(table.rows)))
     if len(options) > 1:
@@ -316,8 +316,8 @@ def _table(
     judged: dict[str, tuple[Table, Mapping[str, Table]]] = {}
     if table.baseline:
         judged[table.baseline] = table, {other.anchor: by_anchor[other.anchor].table for other in shown.beside}
-    for name, found in shown.baselines.items():
-        judged[name] = found, {other.anchor: by_anchor[other.anchor].baselines.get(name, found) for other in shown.beside}
+    for name, baseline_table in shown.baselines.items():
+        judged[name] = baseline_table, {other.anchor: by_anchor[other.anchor].baselines.get(name, baseline_table) for other in shown.beside}
     suites = (table.suite, *(other.suite for other in shown.beside))
     metrics: dict[str, Any] = {}
     pearson = [_pearson(row, table, by_id) for row in table.rows]
@@ -338,8 +338,8 @@ def _table(
             for row, values in zip(table.rows, cells, strict=True)
         ],
         "baselines": [
-            [visible(name), _judged(found, others, shown, texts, whole=whole > (name != table.baseline))]
-            for name, (found, others) in judged.items()
+            [visible(name), _judged(baseline_table, others, shown, texts, whole=whole > (name != table.baseline))]
+            for name, (baseline_table, others) in judged.items()
         ],
     }
 
@@ -347,32 +347,32 @@ def _table(
 def _repeat(row: Row, by_id: Mapping[str, PublishedRun], suites: Sequence[str], texts: dict[str, int]) -> list[int]:
     """Places among ``texts`` of the command that makes the row again: up to its suites, the rest, and what bench cannot fetch for it."""
     records = [by_id[run].record for run in row.runs]
-    found = repeat(records, [suite for suite in dict.fromkeys(suites) if any(score.suite == suite for score in records[0].scores)])
-    what, suite, rest = found.command.rpartition(" --suite ")
-    return [texts.setdefault(visible(text, limit=None), len(texts)) for text in (what, suite + rest, found.needs)]
+    command = repeat(records, [suite for suite in dict.fromkeys(suites) if any(score.suite == suite for score in records[0].scores)])
+    what, suite, rest = command.command.rpartition(" --suite ")
+    return [texts.setdefault(visible(text, limit=None), len(texts)) for text in (what, suite + rest, command.needs)]
 
 
 def _recipes(table: Table, by_id: Mapping[str, PublishedRun], texts: dict[str, int]) -> dict[str, list[int]]:
     """Recipe key -> place among ``texts`` of its value in each row, of the keys in which rows differ; "" where a row has no such key."""
     recipes = [by_id[row.runs[0]].record.recipe for row in table.rows]
-    found = {}
+    numbered = {}
     for key in sorted({key for recipe in recipes for key in recipe}):
         values = [visible(value_words(recipe[key].value), limit=None) if key in recipe else "" for recipe in recipes]
         if len(set(values)) > 1:
-            found[visible(key, limit=None)] = [texts.setdefault(value, len(texts)) for value in values]
-    return found
+            numbered[visible(key, limit=None)] = [texts.setdefault(value, len(texts)) for value in values]
+    return numbered
 
 
 def _column(table: Table, j: int, cells: Sequence[Cell | None], by_id: Mapping[str, PublishedRun]) -> dict[str, Any]:
     task = table.columns[j]
-    found = [cell for cell in cells if cell is not None]
+    scored = [cell for cell in cells if cell is not None]
     first = next((row for row in table.rows if row.cells[j] is not None), None)
     file = _file(table, task, first, by_id) if first is not None and task != AVERAGE else ""
     return {
         "task": visible(task),
         "how": visible(form_words(table)),
-        "n": Counter(cell.n for cell in found).most_common(1)[0][0] if found else 0,
-        "d": found[0].decimals if found else 2,
+        "n": Counter(cell.n for cell in scored).most_common(1)[0][0] if scored else 0,
+        "d": scored[0].decimals if scored else 2,
         "file": file,
         "low": int(table.metric in LOWER_IS_BETTER or task in LOWER_IS_BETTER),
     }
@@ -405,7 +405,7 @@ def _cell(cell: Cell | None, n: int, covers: Sequence[str]) -> Any:
     d, paper = cell.decimals, cell.printed
     low, high = (round(cell.spread.low, d), round(cell.spread.high, d)) if cell.spread else (0, 0)
     printed = [paper.value, visible(paper.source.replace(":", ", table ")), int(paper.own), paper.std or 0] if paper else 0
-    found = [
+    numbers = [
         [round(value, d) for value in cell.values],
         low,
         high,
@@ -413,9 +413,9 @@ def _cell(cell: Cell | None, n: int, covers: Sequence[str]) -> Any:
         0 if cell.n == n else cell.n,
         covers.index(_covers(cell)) if cell.spread else 0,
     ]
-    while found[-1] == 0:
-        found.pop()
-    return found
+    while numbers[-1] == 0:
+        numbers.pop()
+    return numbers
 
 
 def _judged(table: Table, others: Mapping[str, Table], of: BoardTable, texts: dict[str, int], *, whole: bool) -> dict[str, Any]:
@@ -447,8 +447,8 @@ def _against(cell: Cell | None, sign: str) -> Any:
     """[letter of the verdict, low, high, adjusted p, chance of a new run in per cent]; 0 where nothing was tested."""
     if cell is None or cell.against is None or not sign:
         return 0
-    against, found = cell.against, list[Any]([sign])
+    against, verdict = cell.against, list[Any]([sign])
     if against.low is not None and against.high is not None:
-        found += [round(against.low, cell.decimals), round(against.high, cell.decimals), _number(against.p_adjusted or 0)]
-        found += [] if against.chance is None else [round(100 * against.chance)]
-    return found
+        verdict += [round(against.low, cell.decimals), round(against.high, cell.decimals), _number(against.p_adjusted or 0)]
+        verdict += [] if against.chance is None else [round(100 * against.chance)]
+    return verdict

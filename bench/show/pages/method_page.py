@@ -304,11 +304,11 @@ def _recipes(entries: Sequence[Entry], setting: str) -> Recipes:
 
 def _notes(entries: Sequence[Entry]) -> tuple[str, ...]:
     """Each with the recipes that it is about, where these are not all."""
-    found: dict[str, list[str]] = {}
+    noted: dict[str, list[str]] = {}
     for entry in entries:
         if entry.note:
-            found.setdefault(entry.note, []).append(_name(entry))
-    return tuple(note if len(who) == len(entries) else f"{', '.join(who)}: {note}" for note, who in found.items())
+            noted.setdefault(entry.note, []).append(_name(entry))
+    return tuple(note if len(who) == len(entries) else f"{', '.join(who)}: {note}" for note, who in noted.items())
 
 
 def _name(entry: Entry) -> str:
@@ -318,11 +318,11 @@ def _name(entry: Entry) -> str:
 def _sourced(recipes: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[Sourced]:
     """One line for each value that comes from one source; the recipes, (name, values) each, that share it together."""
     for key in dict.fromkeys(key for _, values in recipes for key in values):
-        found: dict[tuple[str, str, str], list[str]] = {}
+        named: dict[tuple[str, str, str], list[str]] = {}
         for name, values in recipes:
             if key in values:
                 value = values[key]
-                found.setdefault((value_words(value.value), value.source, value.note or ""), []).append(name)
-        for i, ((value_text, origin, note), who) in enumerate(found.items()):
+                named.setdefault((value_words(value.value), value.source, value.note or ""), []).append(name)
+        for i, ((value_text, origin, note), who) in enumerate(named.items()):
             of = "" if len(who) == len(recipes) else ", ".join(who)
             yield Sourced(key=key if i == 0 else "", value=value_text, of=of, source=origin, note=note)

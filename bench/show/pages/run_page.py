@@ -143,17 +143,17 @@ def _where(record: RunRecord) -> str:
 
 
 def _siblings(board: Board, record: RunRecord, known: Sequence[Place]) -> tuple[Sibling, ...]:
-    found: dict[str, Any] = {}
+    seeds: dict[str, Any] = {}
     for place in known:
-        found |= dict(zip(place.row.runs, place.row.seeds, strict=True))
-    found.pop(record.run_id, None)
-    held = {} if all(board.page_of[run] == run for run in found) else {run.record.run_id: run.held_by for run in board.runs}
+        seeds |= dict(zip(place.row.runs, place.row.seeds, strict=True))
+    seeds.pop(record.run_id, None)
+    held = {} if all(board.page_of[run] == run for run in seeds) else {run.record.run_id: run.held_by for run in board.runs}
     return tuple(
         Sibling(
             name="any" if seed is None else str(seed),
             link=link(run_page(run), UP) if board.page_of[run] == run else link(run_file(run, "run.json"), UP, held[run]),
         )
-        for run, seed in found.items()
+        for run, seed in seeds.items()
     )
 
 
@@ -194,15 +194,15 @@ def _predictions(run: PublishedRun) -> tuple[File, ...]:
     from bench.runs.predictions import predictions_file
 
     folder = run.folder.resolve()
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for own_score in run.record.scores:
         try:
             path = predictions_file(folder, own_score.key)
         except BenchError:  # the folder's name is no run id
             return ()
         if os.path.isfile(path):  # which is False for a name too long for this disk, where a Path would raise
-            found[path.relative_to(folder).as_posix()] = None
-    return tuple(File(name=name.removeprefix("predictions/").removesuffix(".npz"), link=_file(run, name), what="") for name in found)
+            names[path.relative_to(folder).as_posix()] = None
+    return tuple(File(name=name.removeprefix("predictions/").removesuffix(".npz"), link=_file(run, name), what="") for name in names)
 
 
 def _provenance(record: RunRecord) -> tuple[tuple[str, tuple[Fact, ...]], ...]:
@@ -363,9 +363,9 @@ def _widened(section: Section, place: Place) -> Section:
 def _sources(place: Place, section: Section) -> tuple[str, ...]:
     """ "promcse, table 1", and whether it is a quotation there."""
     cells = [_cell(place, row[0]) for row in section.rows]
-    found: dict[str, None] = {}
+    cited: dict[str, None] = {}
     for cell in cells:
         if cell is not None and cell.printed is not None:
             paper, _, table = cell.printed.source.partition(":")
-            found[f"{paper}, table {table}" + ("" if cell.printed.own else " (copied there)")] = None
-    return tuple(found)
+            cited[f"{paper}, table {table}" + ("" if cell.printed.own else " (copied there)")] = None
+    return tuple(cited)

@@ -76,8 +76,8 @@ class Header:
 def place(name: str) -> Place | None:
     """None for whatever has no place in a submission: folders, paths that lead elsewhere, programs, pickles."""
     for kind, pattern in _NAMES.items():
-        if found := pattern.fullmatch(name):
-            return Place(kind, found.groupdict().get("run", ""))
+        if match := pattern.fullmatch(name):
+            return Place(kind, match.groupdict().get("run", ""))
     return None
 
 
@@ -103,8 +103,8 @@ def header_of(data: bytes) -> Header:
     except (ValueError, RecursionError):
         raise DataDamaged(f"its {HEADER} is not JSON") from None
     if not isinstance(content, dict) or content.get("schema") != SCHEMA:
-        found = content.get("schema") if isinstance(content, dict) else None
-        raise DataDamaged(f"its {HEADER} is of {str(found)[:40]!r}, not {SCHEMA}")
+        schema = content.get("schema") if isinstance(content, dict) else None
+        raise DataDamaged(f"its {HEADER} is of {str(schema)[:40]!r}, not {SCHEMA}")
     by, files = content.get("submitted_by"), content.get("files")
     if not isinstance(files, dict) or not all(isinstance(file, str) and _SHA256.fullmatch(file) for file in files.values()):
         raise DataDamaged(f"its {HEADER} has no list of files with a sha256 each")
@@ -162,17 +162,17 @@ def unpack(file: Path, into: Path) -> Unpacked:
 
 def _check_end(stream: IO[bytes], file: Path) -> None:
     """The size of the list of members before Python's zipfile reads it whole: a million members are refused, not remembered."""
-    found = os.fstat(stream.fileno())
-    if found.st_size > MOST_BYTES:
-        raise DataDamaged(f"{found.st_size:,} bytes; at most {MOST_BYTES:,} are taken")
-    if found.st_size < _END.size + 20:
+    state = os.fstat(stream.fileno())
+    if state.st_size > MOST_BYTES:
+        raise DataDamaged(f"{state.st_size:,} bytes; at most {MOST_BYTES:,} are taken")
+    if state.st_size < _END.size + 20:
         raise DataDamaged("it is no zip file")
     stream.seek(-_END.size - 20, os.SEEK_END)
     longer, end = stream.read(4), stream.read(16 + _END.size)[16:]
     signature, disk, first_disk, here, count, size, at, comment = _END.unpack(end)
     if signature != b"PK\5\6":
         raise DataDamaged("it is no zip file that bench submit wrote")
-    plain = disk == first_disk == comment == 0 and here == count and at + size == found.st_size - _END.size and longer != b"PK\6\7"
+    plain = disk == first_disk == comment == 0 and here == count and at + size == state.st_size - _END.size and longer != b"PK\6\7"
     if not plain or count > MOST_FILES or size > count * _LONGEST_ENTRY:
         raise DataDamaged(f"its list of files is not one that bench submit writes; at most {MOST_FILES:,} files are taken")
 
@@ -184,8 +184,8 @@ def _members(listed: Sequence[zipfile.ZipInfo]) -> Mapping[str, tuple[zipfile.Zi
     members: dict[str, tuple[zipfile.ZipInfo, Place]] = {}
     alike: set[str] = set()
     for member in listed:
-        found = place(member.orig_filename)
-        if found is None:
+        entry = place(member.orig_filename)
+        if entry is None:
             raise DataDamaged(f"{member.orig_filename[:80]!r} has no place in a submission")
         if stat.S_IFMT(member.external_attr >> 16) not in (0, stat.S_IFREG):
             raise DataDamaged(f"{member.orig_filename} is a link or a device, not a file")
@@ -193,12 +193,12 @@ def _members(listed: Sequence[zipfile.ZipInfo]) -> Mapping[str, tuple[zipfile.Zi
             raise DataDamaged(f"{member.orig_filename} is encrypted")
         if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise DataDamaged(f"{member.orig_filename} is compressed in a way that bench submit does not use")
-        if member.file_size > found.most_bytes:
-            raise DataDamaged(f"{member.orig_filename} has {member.file_size:,} bytes; at most {found.most_bytes:,} are taken")
+        if member.file_size > entry.most_bytes:
+            raise DataDamaged(f"{member.orig_filename} has {member.file_size:,} bytes; at most {entry.most_bytes:,} are taken")
         if member.filename.casefold() in alike:  # one file where capitals make no difference
             raise DataDamaged(f"{member.orig_filename} is in it twice")
         alike.add(member.filename.casefold())
-        members[member.orig_filename] = member, found
+        members[member.orig_filename] = member, entry
     _check_together(members)
     return members
 
@@ -207,7 +207,7 @@ def _check_together(members: Mapping[str, tuple[zipfile.ZipInfo, Place]]) -> Non
     total = sum(member.file_size for member, _ in members.values())
     if total > MOST_BYTES:
         raise DataDamaged(f"{total:,} bytes when unpacked; at most {MOST_BYTES:,} are taken")
-    runs = {found.run for _, found in members.values() if found.run}
+    runs = {entry.run for _, entry in members.values() if entry.run}
     if len(runs) > MOST_RUNS or len({run.casefold() for run in runs}) < len(runs):
         raise DataDamaged(f"{len(runs):,} runs; at most {MOST_RUNS:,} are taken, and no two whose names differ in capitals only")
     if HEADER not in members or not runs:
@@ -215,7 +215,7 @@ def _check_together(members: Mapping[str, tuple[zipfile.ZipInfo, Place]]) -> Non
     for run in sorted(runs):
         if f"runs/{run}/run.json" not in members:
             raise DataDamaged(f"{run} has no record")
-        size = sum(member.file_size for member, found in members.values() if (found.run, found.kind) == (run, "checkpoint"))
+        size = sum(member.file_size for member, entry in members.values() if (entry.run, entry.kind) == (run, "checkpoint"))
         if size > CHECKPOINT_BYTES:
             raise DataDamaged(f"the checkpoint of {run} has {size:,} bytes; at most {CHECKPOINT_BYTES:,} are taken")
 
