@@ -23,7 +23,7 @@ from bench.score.suites import LoadedTask, suite, suite_names
 from bench.score.suites.check import DEV, check_dev_task
 from bench.score.suites.from_predictions import GIVEN
 from bench.score.suites.sts import CLEAN_DEV, clean_dev_task, dev_task, find_test_sets
-from bench.verify.scores import SCHEMA, known
+from bench.verify.scores import SCHEMA, known_hashes
 
 STSB_DEV = "STS-B dev"  # as a training names it
 FORMS = ("tokenised", "raw")
@@ -67,9 +67,9 @@ def measure(data: DataFolder) -> dict[str, object]:
             print(f"{key}, {loaded.form}: {', '.join(found)}", file=sys.stderr)
     of_dev = measure_dev(data)
     taken_over: list[tuple[Mapping[str, Any], dict[str, Any]]] = [
-        (known().given, given),
-        (known().data, shas),
-        (known().dev, of_dev["dev"]),
+        (known_hashes().given, given),
+        (known_hashes().data, shas),
+        (known_hashes().dev, of_dev["dev"]),
     ]
     for before, now in taken_over:
         now.update((name, before[name]) for name in EARLIER if name in before)

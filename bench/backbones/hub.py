@@ -182,7 +182,7 @@ LICENCES = {"google-bert": "Apache-2.0", "FacebookAI": "MIT"}
 """Of the models with short names, as their pages state it."""
 
 
-def pending(name: str, sizes: Mapping[str, Any]) -> Pending:
+def describe_pending(name: str, sizes: Mapping[str, Any]) -> Pending:
     """What fetching a model would bring, without asking the hub: size and licence where they are known. ``sizes``: of its config."""
     model, revision = split(name)
     repo = repositories(model)[0]

@@ -95,7 +95,7 @@ class Lease:
                 shutil.rmtree(self.place, ignore_errors=True)
 
 
-def held(path: Path) -> Lease | None:
+def lease_of(path: Path) -> Lease | None:
     """The lease of this process over ``path``."""
     if not _held:
         return None
@@ -105,13 +105,13 @@ def held(path: Path) -> Lease | None:
 
 def check_owned(path: Path) -> None:
     """Raises OwnershipLost where this process held a lease over ``path`` and does no more."""
-    if (lease := held(path)) is not None:
+    if (lease := lease_of(path)) is not None:
         lease.check()
 
 
 def aside(path: Path) -> Path:
     """The folder in which what is to be renamed to ``path`` is written first. Raises OwnershipLost."""
-    if (lease := held(path)) is None:
+    if (lease := lease_of(path)) is None:
         return path.parent
     lease.check()
     return lease.place

@@ -59,7 +59,7 @@ class PublishedRun:
         return self.submitted_by is None or GRADES.index(self.grade) >= GRADES.index("checkpoint")
 
 
-def dating(runs: Sequence[PublishedRun]) -> Sequence[PublishedRun]:
+def dating_runs(runs: Sequence[PublishedRun]) -> Sequence[PublishedRun]:
     """Those whose days date a version: the own ones, where there are any. A sender may write any day into a record."""
     return [run for run in runs if run.submitted_by is None] or runs
 
@@ -113,7 +113,7 @@ class Fact:
 
 
 @dataclass(frozen=True)
-class Place:
+class TableRow:
     """One row of one table."""
 
     of: BoardTable
@@ -179,25 +179,25 @@ class Board:
         return tuple(run for run in self.runs if self.page_of[run.record.run_id] == run.record.run_id)
 
     @cached_property
-    def by_run(self) -> Mapping[str, Sequence[Place]]:
+    def by_run(self) -> Mapping[str, Sequence[TableRow]]:
         """Run id -> the rows that it is in, in the order of the board's tables."""
-        places: dict[str, list[Place]] = {}
+        places: dict[str, list[TableRow]] = {}
         for place in self._places:
             for run_id in place.row.runs:
                 places.setdefault(run_id, []).append(place)
         return places
 
     @cached_property
-    def by_method(self) -> Mapping[str, Sequence[Place]]:
+    def by_method(self) -> Mapping[str, Sequence[TableRow]]:
         """Method -> its rows, in the order of the board's tables."""
-        places: dict[str, list[Place]] = {}
+        places: dict[str, list[TableRow]] = {}
         for place in self._places:
             places.setdefault(place.row.method, []).append(place)
         return places
 
     @property
-    def _places(self) -> list[Place]:
-        return [Place(table, row) for table in self.tables for row in table.table.rows]
+    def _places(self) -> list[TableRow]:
+        return [TableRow(table, row) for table in self.tables for row in table.table.rows]
 
     @cached_property
     def reproduced(self) -> Mapping[Key, Reproduced]:
@@ -223,7 +223,7 @@ def _reproduced(board: Board) -> Mapping[Key, Reproduced]:
     having = _having(board, runs)
     if not having:
         return {}
-    from bench.run.reproduce.verdicts import reproduced
+    from bench.run.reproduce.verdicts import judge_cells
     from bench.run.reproduce.wanted import WantedRun
 
     verdicts: dict[Key, Reproduced] = {}
@@ -233,7 +233,7 @@ def _reproduced(board: Board) -> Mapping[Key, Reproduced]:
             ours = dict.fromkeys(run for cell in row.cells for run in having.get(key(cell), ()))
             if ours:
                 listed.append((WantedRun(rows=(row,), method=row.first.method), [(runs[run].record, runs[run].folder) for run in ours]))
-        for cells in reproduced(listed, "tokenised") if listed else ():
+        for cells in judge_cells(listed, "tokenised") if listed else ():
             verdicts.update({key(cell.printed): cell for cell in cells if cell.mean is not None})
     return verdicts
 

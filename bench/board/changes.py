@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bench.compare.footnotes import LIBRARIES
-from bench.compare.formatting import listed, score
+from bench.compare.formatting import list_names, score
 from bench.compare.statistics.table import AVERAGE, configuration, rows_of
 from bench.runs.record import RunRecord, Score
 from bench.runs.store import FOREIGN, data_key
@@ -289,7 +289,7 @@ def _by_name(run_ids: Iterable[str], records: Mapping[str, RunRecord]) -> str:
 
 
 def _list(names: Iterable[str]) -> str:
-    return listed(names, MOST_LINES)
+    return list_names(names, MOST_LINES)
 
 
 def _count(n: int, what: str) -> str:

@@ -11,15 +11,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bench.base.errors import BenchError
-from bench.board.board import GRADES, YOURS, Beside, Board, BoardTable, CostOf, Fact, PublishedRun, dating
-from bench.board.grades import WORDS, apart
+from bench.board.board import GRADES, YOURS, Beside, Board, BoardTable, CostOf, Fact, PublishedRun, dating_runs
+from bench.board.grades import WORDS, separate_record
 from bench.board.headline import answer
 from bench.board.judging import Judged, checkpoint_rule, checkpoint_words, judged_tables
-from bench.board.names import search_file, slug, unused
+from bench.board.names import search_file, slug, unused_name
 from bench.board.reference_tables import reference_tables
 from bench.board.repeat import seed_words
 from bench.compare.budget import row_budget
-from bench.compare.formatting import listed, metric_words
+from bench.compare.formatting import list_names, metric_words
 from bench.compare.statistics.table import Cell, Row, Table
 from bench.runs.record import RunRecord, public_name
 
@@ -40,11 +40,11 @@ def board(
     if not any(run.record.scores for run in kept):
         raise BenchError("none of these runs is finished and has a score", "bench run ... --suite sts, then bench publish")
     records = {run.record.run_id: run.record for run in kept}
-    checked, unchecked = ([(apart(run), run.folder) for run in kept if run.checked is is_checked] for is_checked in (True, False))
+    checked, unchecked = ([(separate_record(run), run.folder) for run in kept if run.checked is is_checked] for is_checked in (True, False))
     judged = judged_tables(checked, unchecked, baseline=baseline, statistics=statistics, report=report)
     tables = board_tables(judged, records)
     made = Board(
-        version=version, date=max(run.record.provenance.created for run in dating(kept))[:10], title=title, note=note or None,
+        version=version, date=max(run.record.provenance.created for run in dating_runs(kept))[:10], title=title, note=note or None,
         answer=answer(tables), runs=kept, left_out=tuple(left_out), tables=tables, references=reference_tables(),
         methods=tuple(sorted({record.method for record in records.values()})),
     )  # fmt: skip
@@ -110,7 +110,7 @@ def facts(board: Board) -> tuple[Fact, ...]:
     What records alone say is told of the board's own runs, where it has any: of the others it is their senders' word.
     """
     runs, tables = board.runs, board.tables
-    records = [run.record for run in dating(runs)]
+    records = [run.record for run in dating_runs(runs)]
     own = [table for table in tables if table.checked] or list(tables)
     told = [
         Fact(topic="Protocols", text=_protocols(tables)), Fact(topic="Selection", text=_selection(records)),
@@ -295,7 +295,7 @@ def _board_table(judged_table: Judged, records: Mapping[str, RunRecord], taken: 
         address.append("submitted")
         said += " Sent in by others, and not checked here: these rows stand in a table of their own, and nothing is ranked."
     return BoardTable(
-        anchor=unused(slug(*address), taken),
+        anchor=unused_name(slug(*address), taken),
         table=table,
         selection=said,
         costs_comparable=not elsewhere,
@@ -371,6 +371,6 @@ def _one_place(runs: Sequence[RunRecord]) -> CostOf | None:
 def _cost_note(place: CostOf | None, elsewhere: Sequence[str]) -> str:
     if place is None:
         words = "Time and memory are not shown: no record says on what hardware and with which version"
-        return f"{words} ({listed(elsewhere)})." if elsewhere else ""
+        return f"{words} ({list_names(elsewhere)})." if elsewhere else ""
     said = f"Time and memory are those of {place.device}, bench {place.bench_version}."
-    return said + (f" Not shown, because made elsewhere or with another version: {listed(elsewhere)}." if elsewhere else "")
+    return said + (f" Not shown, because made elsewhere or with another version: {list_names(elsewhere)}." if elsewhere else "")

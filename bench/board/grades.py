@@ -37,7 +37,7 @@ WORDS: Mapping[str, str] = {
 """Every grade from the weakest to the strongest, as pages explain it: first of all whose word it is. Runs have those of ``GRADES``."""
 
 
-def graded(own: Sequence[Run], submissions: Submissions | None = None) -> tuple[PublishedRun, ...]:
+def grade_runs(own: Sequence[Run], submissions: Submissions | None = None) -> tuple[PublishedRun, ...]:
     """The runs of a board with their grades: first the own ones in their order, then those that were submitted.
 
     Nothing is encoded or trained here: a checkpoint counts where ``bench verify --retrain-free`` left its word, and a retraining
@@ -53,7 +53,7 @@ def graded(own: Sequence[Run], submissions: Submissions | None = None) -> tuple[
     return (*mine, *(_submitted(run, trained.get(same_recipe(run.record), {}), lent) for run in sent))
 
 
-def apart(run: PublishedRun) -> RunRecord:
+def separate_record(run: PublishedRun) -> RunRecord:
     """The record as tables group it: one that was submitted never shares a row with the board's own runs, nor with another sender's,
     nor one that was checked here with one that was not.
 

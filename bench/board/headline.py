@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from bench.board.board import BoardTable
-from bench.compare.formatting import SEVERAL, duration, is_top, score, signed, variant_words, with_interval
+from bench.compare.formatting import SEVERAL, duration, is_top, score, signed_number, variant_words, with_interval
 from bench.compare.statistics.table import AVERAGE, Cell, Row, Table
 
 NAMED = 4  # rows that the sentence names
@@ -32,7 +32,8 @@ def answer(tables: Sequence[BoardTable]) -> str:
         return f"{where}: {best} reaches {value} on {what}{cost}."
     second, decimals = below[0][1], below[0][1].decimals
     ahead = (
-        signed(round(cell.mean, decimals) - round(second.mean, decimals), decimals).lstrip("+") + f" above {row_name(below[0][0], table)}"
+        signed_number(round(cell.mean, decimals) - round(second.mean, decimals), decimals).lstrip("+")
+        + f" above {row_name(below[0][0], table)}"
     )
     if any(row.rank is None for row, _ in rows):
         return f"{where}: {best} has the highest value on {what}, {value}, {ahead}; differences were not tested{cost}."

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from bench.base.errors import UnknownName
 from bench.compare import budget, footnotes
 from bench.compare import tables as papers
-from bench.compare.formatting import listed
+from bench.compare.formatting import list_names
 from bench.compare.judge import StatisticsOptions, judge
 from bench.compare.statistics.summary import against, summarise
 from bench.compare.statistics.table import LOWER_IS_BETTER, SENDER, Table
@@ -133,7 +133,7 @@ def leaps(table: Table, known: Sequence[Table]) -> str:
             if sign * (cell.mean - best) > LEAP * 10.0 ** (2 - cell.decimals):
                 far.append(f"{column} {cell.mean:.{cell.decimals}f} (the best known is {best:.{cell.decimals}f})")
         if far:
-            told.append(f"{row.name}, submitted by {sender}: {listed(far, MOST_LEAPS)}")
+            told.append(f"{row.name}, submitted by {sender}: {list_names(far, MOST_LEAPS)}")
     return f"far from every known row: {'; '.join(told)}" if told else ""
 
 
@@ -284,4 +284,4 @@ def values_words(table: Table) -> str:
 def _told(rows: Mapping[str, Sequence[str]]) -> str:
     """The most common first; behind each of the others the names of its rows."""
     first, *others = sorted(rows, key=lambda words: (-len(rows[words]), words))
-    return "; ".join([first, *(f"{words} ({listed(dict.fromkeys(rows[words]))})" for words in others)])
+    return "; ".join([first, *(f"{words} ({list_names(dict.fromkeys(rows[words]))})" for words in others)])

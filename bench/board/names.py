@@ -17,7 +17,7 @@ def slug(*parts: str | None) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text).strip("-")[:LONGEST].strip("-") or "table"
 
 
-def unused(name: str, taken: Container[str]) -> str:
+def unused_name(name: str, taken: Container[str]) -> str:
     """``name``, with a number where it is taken."""
     made, number = name, 2
     while made in taken:

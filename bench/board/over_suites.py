@@ -23,7 +23,7 @@ class Step:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Standing:
+class SuiteRow:
     """One row in one suite."""
 
     row: Row
@@ -38,7 +38,7 @@ class Overview:
     backbone: str | None
     suites: tuple[BoardTable, ...]
     names: tuple[tuple[str, str], ...]  # method, and what stands beside it
-    standings: tuple[tuple[Standing | None, ...], ...]
+    standings: tuple[tuple[SuiteRow | None, ...], ...]
     left_out: int  # rows beyond MOST_ROWS
 
     @property
@@ -67,7 +67,7 @@ def overviews(tables: Sequence[BoardTable]) -> tuple[Overview, ...]:
 
 def _overview(setting: str | None, backbone: str | None, suites: tuple[BoardTable, ...]) -> Overview:
     """Rows are those of the same runs; in the order of the first suite that has them."""
-    rows: list[tuple[tuple[str, str], dict[int, Standing]]] = []
+    rows: list[tuple[tuple[str, str], dict[int, SuiteRow]]] = []
     by_run: dict[str, int] = {}
     for j, table in enumerate(suites):
         base = next((row for row in table.table.rows if row.is_baseline), None)
@@ -77,7 +77,7 @@ def _overview(setting: str | None, backbone: str | None, suites: tuple[BoardTabl
                 i = len(rows)
                 rows.append(((row.method, variant_words(row, table.table)), {}))
             by_run.update(dict.fromkeys(row.runs, i))
-            rows[i][1][j] = Standing(row=row, steps=_steps(row, base, table.table))
+            rows[i][1][j] = SuiteRow(row=row, steps=_steps(row, base, table.table))
     shown = rows[:MOST_ROWS]
     return Overview(
         setting=setting,

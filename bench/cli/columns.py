@@ -85,14 +85,14 @@ def print_columns(rows: Iterable[Sequence[str]], *, headings: Sequence[str] = ()
     for row in shown:
         ahead = "".join(cell + " " * (wide - cell_len(cell)) for cell, wide in zip(row[:-1], widths, strict=True))
         if always or (widths and any(cell_len(word) > room for word in row[-1].split())):
-            first = wrapped(" ".join(row[:-1]), width() - indent) if cell_len(ahead.rstrip()) > width() - indent else [ahead]
-            lines = [*first, *("    " + line for line in wrapped(row[-1], width() - indent - 4) if row[-1])]
+            first = wrap(" ".join(row[:-1]), width() - indent) if cell_len(ahead.rstrip()) > width() - indent else [ahead]
+            lines = [*first, *("    " + line for line in wrap(row[-1], width() - indent - 4) if row[-1])]
         else:
-            lines = [(ahead if not i else " " * sum(widths)) + line for i, line in enumerate(wrapped(row[-1], room))]
+            lines = [(ahead if not i else " " * sum(widths)) + line for i, line in enumerate(wrap(row[-1], room))]
         click.echo("\n".join((" " * indent + line).rstrip() for line in lines))
 
 
-def wrapped(text: str, room: int) -> list[str]:
+def wrap(text: str, room: int) -> list[str]:
     """In lines of ``room`` columns, between words; a longer word has a line of its own. At least one line."""
     from rich.cells import cell_len
 

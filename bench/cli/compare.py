@@ -100,7 +100,7 @@ def compare(
 
 def choose(references: Sequence[str], runs: Path | None, wanted: dict[str, Sequence[str]]) -> list[Run]:
     """The finished runs that are named (all, if none is) and fit. What is left out is said on standard error."""
-    from bench.compare.formatting import listed
+    from bench.compare.formatting import list_names
     from bench.runs import RunsFolder
 
     store = RunsFolder(runs)
@@ -110,7 +110,7 @@ def choose(references: Sequence[str], runs: Path | None, wanted: dict[str, Seque
     fitting = _fitting(list(unique.values()), wanted)
     finished = [(record, folder) for record, folder in fitting if record.status == "finished"]
     if unfinished := [record.run_id for record, _ in fitting if record.status != "finished"]:
-        warn(f"left out, not finished: {listed(unfinished, 5)}")
+        warn(f"left out, not finished: {list_names(unfinished, 5)}")
     if not finished:
         where = f"in {store.path}" if not references else "among those named"
         raise BenchError(f"no finished run {where}", "bench run ..., or another folder: --runs DIR" if not fitting else "bench runs")

@@ -91,18 +91,18 @@ def show(records: Sequence[RunRecord], store: RunsFolder, out: Path, browse: boo
 
     The page is what ``bench publish --preview`` makes, with the first method of the records as baseline.
     """
-    from bench.publish.build import Asked, publish
+    from bench.publish.build import PublishOptions, publish
     from bench.show.tables import print_tables
 
     click.echo("comparing, and making the page ...", err=True)
     with no_collection():
-        made = publish(Asked(runs=store.path, out=out, preview=True, title="bench demo", note=NOTE, baseline=records[0].method))
+        made = publish(PublishOptions(runs=store.path, out=out, preview=True, title="bench demo", note=NOTE, baseline=records[0].method))
     assert made.folder is not None
     ours = {record.run_id for record in records}
     tables = [board_table.table for board_table in made.board.tables if any(ours.intersection(row.runs) for row in board_table.table.rows)]
     print_tables(tables)
     for table in tables:
-        for line in told(table):
+        for line in verdict_lines(table):
             say(line)
     say(NOTE)
     page = (made.folder / "index.html").resolve()
@@ -119,7 +119,7 @@ def show(records: Sequence[RunRecord], store: RunsFolder, out: Path, browse: boo
             click.echo("no browser could be started; the page is a file that any browser opens", err=True)
 
 
-def told(table: Table) -> list[str]:
+def verdict_lines(table: Table) -> list[str]:
     """For each trained method one line: how far it is from the baseline, how surely, and which of the two is better."""
     from bench.board.headline import row_name
 
@@ -129,7 +129,7 @@ def told(table: Table) -> list[str]:
 
 
 def _told(name: str, row: Row, base: str, table: Table) -> str:
-    from bench.compare.formatting import signed
+    from bench.compare.formatting import signed_number
 
     cell = row.cells[-1]
     against = None if cell is None else cell.against
@@ -138,6 +138,6 @@ def _told(name: str, row: Row, base: str, table: Table) -> str:
     verdict = {"better": f"is better than {base}", "worse": f"is worse than {base}", "equivalent": f"is equivalent to {base}"}
     seeds = f"{len(row.seeds)} seed{'s' * (len(row.seeds) != 1)}"
     return (
-        f"{name} {verdict.get(against.verdict or '', f'cannot be told from {base}')}: {signed(against.difference)} points"
-        f" ({1 - table.tested.alpha:.0%} interval {signed(against.low)} to {signed(against.high)}, {seeds})"
+        f"{name} {verdict.get(against.verdict or '', f'cannot be told from {base}')}: {signed_number(against.difference)} points"
+        f" ({1 - table.tested.alpha:.0%} interval {signed_number(against.low)} to {signed_number(against.high)}, {seeds})"
     )

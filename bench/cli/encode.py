@@ -103,7 +103,7 @@ def _sentences(file: str, kind: str, column: str | None) -> tuple[Iterator[str],
 def _encode(
     run: TrainedRun, method: Method, sentences: Iterator[str], out: Path, fresh: bool, reporter: EncodingReporter
 ) -> tuple[dict[str, Any], bool]:
-    from bench.run.provenance import folder_hash
+    from bench.run.provenance import hash_of_folder
     from bench.score.encoding.stream import encode_stream
     from bench.score.suites import check_vectors
     from bench.training.loop import explain_out_of_memory
@@ -112,7 +112,7 @@ def _encode(
     about = {
         "run": record.run_id,
         "fingerprint": record.fingerprint,
-        "checkpoint": folder_hash(run.checkpoint),
+        "checkpoint": hash_of_folder(run.checkpoint),
         "backbone": dict(record.provenance.backbone or {}),
         "method": run.plugin.sha256,
     }

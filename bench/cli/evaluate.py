@@ -197,7 +197,7 @@ def plan_model(
     allow_pickle: bool = False, only_look: bool = False,
 ) -> Planned:  # fmt: skip
     """The run of one model on these suites, with what it needs on this machine."""
-    from bench.cli.planning import prepared
+    from bench.cli.planning import prepare
     from bench.run import plan
     from bench.run.plugins import Registry, discover
 
@@ -216,7 +216,7 @@ def plan_model(
     else:
         registry = discover(plugins) if model.plugin is None else Registry({model.plugin.name: model.plugin}, ())
         make = partial(plan.make, request, registry)
-    return prepared(make, data, report, offline=offline, only_look=only_look, allow_pickle=allow_pickle)
+    return prepare(make, data, report, offline=offline, only_look=only_look, allow_pickle=allow_pickle)
 
 
 def _of_run(

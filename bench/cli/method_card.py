@@ -136,7 +136,7 @@ def _recipes(facts: Facts, recipes: Sequence[Facts], setting: str, blank: bool) 
     if len(recipes) > 1:
         _grid([_heading(r) for r in recipes], {k: c for k, c in differing.items() if max(map(len, c)) <= KEYS_WIDE})
     same = ", ".join(f"{key} {cells[0]}" for key, cells in rows.items() if key not in differing and cells[0])
-    said = [("for all" if len(recipes) > 1 else named(recipes), same)]
+    said = [("for all" if len(recipes) > 1 else recipe_names(recipes), same)]
     said += [(key, _by_recipe(cells, recipes)) for key, cells in differing.items() if max(map(len, cells)) > KEYS_WIDE]
     said += _notes(recipes, keys)
     stated = {f"{key} {shown_value(v['value'])}": None for r in recipes for key, v in r["facts"].items()}
@@ -149,7 +149,7 @@ def _recipes(facts: Facts, recipes: Sequence[Facts], setting: str, blank: bool) 
 
 def _by_recipe(cells: Sequence[str], recipes: Sequence[Facts]) -> str:
     users = {cell: [r for r, c in zip(recipes, cells, strict=True) if c == cell] for cell in dict.fromkeys(cells)}
-    return "; ".join(f"{cell or 'none'} ({named(who)})" for cell, who in users.items())
+    return "; ".join(f"{cell or 'none'} ({recipe_names(who)})" for cell, who in users.items())
 
 
 def _notes(recipes: Sequence[Facts], keys: Sequence[str]) -> list[tuple[str, str]]:
@@ -178,7 +178,7 @@ def _only(who: Sequence[Facts], recipes: Sequence[Facts]) -> str:
     others = [r for r in recipes if r not in who]
     if not others:
         return ""
-    return f" (not {named(others)})" if len(others) < len(who) else f" ({named(who)})"
+    return f" (not {recipe_names(others)})" if len(others) < len(who) else f" ({recipe_names(who)})"
 
 
 def _heading(recipe: Facts) -> list[str]:
@@ -212,7 +212,7 @@ def _full_recipes(facts: Facts, backbone: str) -> None:
     if backbone not in known:
         raise UnknownName("backbone", backbone, known, f"among the recipes of {facts['name']}")
     for i, recipe in enumerate(r for r in facts["recipes"] if r["backbone"] == backbone):
-        title(f"{facts['name']} on {named([recipe])}, {recipe['setting']}", blank=i > 0)
+        title(f"{facts['name']} on {recipe_names([recipe])}, {recipe['setting']}", blank=i > 0)
         if recipe["note"]:
             say(recipe["note"], indent=2)
         rows = [("corpus", recipe["corpus"], "")] if recipe["corpus"] else []
@@ -303,7 +303,7 @@ def _recipe_lines(recipes: Sequence[Facts], several: bool) -> None:
     for recipe in recipes[:ROWS]:
         values = [shown_value(recipe["values"][key]["value"]) if key in recipe["values"] else "" for key in columns]
         expect = f"{recipe['expect']['value']:.2f}" if recipe["expect"] else ""
-        rows.append([recipe["setting"] if several else "", named([recipe]), _cut(recipe["corpus"] or "", 12), *values, expect])
+        rows.append([recipe["setting"] if several else "", recipe_names([recipe]), _cut(recipe["corpus"] or "", 12), *values, expect])
     headings = ["setting", "backbone", "corpus", *columns.values(), "Avg."]
     kept = [i for i in range(len(headings)) if any(row[i] for row in rows)]
     for i in (2, 3, 4):  # where the terminal is narrow, the backbone and the number are what to keep
@@ -318,7 +318,7 @@ def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def named(recipes: Sequence[Facts]) -> str:
+def recipe_names(recipes: Sequence[Facts]) -> str:
     return ", ".join(r["backbone"] + (f" +{r['variant']}" if r["variant"] else "") for r in recipes)
 
 

@@ -41,14 +41,14 @@ Make = Callable[[DataFolder, Callable[["Reference"], "Reference"]], Sequence[Pla
 def plan_and_fetch(
     request: Request, registry: Registry, data: Path | None, report: Report, *, offline: bool, only_look: bool = False
 ) -> Planned:
-    """The runs of a request, with everything that they need on this machine: see :func:`prepared`."""
+    """The runs of a request, with everything that they need on this machine: see :func:`prepare`."""
     from bench.run import plan
 
     make = partial(plan.make, request, registry)
-    return prepared(make, data, report, offline=offline, only_look=only_look, allow_pickle=request.allow_pickle)
+    return prepare(make, data, report, offline=offline, only_look=only_look, allow_pickle=request.allow_pickle)
 
 
-def prepared(make: Make, data: Path | None, report: Report, *, offline: bool, only_look: bool, allow_pickle: bool) -> Planned:
+def prepare(make: Make, data: Path | None, report: Report, *, offline: bool, only_look: bool, allow_pickle: bool) -> Planned:
     """The runs that ``make`` plans with a data folder and a way to get backbones, with everything that they need on this machine.
 
     What is missing is planned with first, and nothing of it is asked for: so the user sees names, sizes and licences of all of it
@@ -74,7 +74,7 @@ def _noted(later: Later, reference: Reference) -> Reference:
     from bench.backbones import hub as models_of_hub
 
     if reference.path is None and reference.hub:
-        later.note(models_of_hub.pending(reference.source or reference.name, reference.sizes()))
+        later.note(models_of_hub.describe_pending(reference.source or reference.name, reference.sizes()))
     return reference
 
 

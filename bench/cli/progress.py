@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
-from bench.cli.columns import wrapped
+from bench.cli.columns import wrap
 from bench.method import Reporter
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class PlainReporter:
             return
         self.last = now
         course = self.course
-        where = f"{course.name} {counted(course)}"
+        where = f"{course.name} {step_count(course)}"
         if course.in_dev:
             where += f", dev score {course.scores_done + 1}: {course.dev_done}" + (f" of {course.dev_total}" if course.dev_total else "")
         left = course.phase_left()
@@ -80,7 +80,7 @@ class PlainReporter:
         print(f"{self.label}: {text}" if self.label else text, file=sys.stderr, flush=True)
 
 
-def counted(course: Course, of: str = " of ") -> str:
+def step_count(course: Course, of: str = " of ") -> str:
     """ "125 of 1000", with the task that is being scored"""
     task = f" {course.fields['task']}" if course.fields.get("task") else ""
     return f"{course.done}{f'{of}{course.total}' if course.total else ''}{task}"
@@ -148,7 +148,7 @@ class LiveReporter:
         self._print(line)
 
     def _print(self, text: str, style: str = "") -> None:
-        for line in wrapped(text, self.console.width - 2):
+        for line in wrap(text, self.console.width - 2):
             self.console.print(f"  {line}", style=style, markup=False, soft_wrap=True)
 
     def draw(self) -> Text:
@@ -157,10 +157,10 @@ class LiveReporter:
         if not self.shown or not self.course.name:
             return Text("")
         unicode = self.console.encoding.startswith("utf")
-        return Text("\n").join(Text(line, no_wrap=True, overflow="crop") for line in drawn(self.course, self.console.width - 1, unicode))
+        return Text("\n").join(Text(line, no_wrap=True, overflow="crop") for line in draw(self.course, self.console.width - 1, unicode))
 
 
-def drawn(course: Course, width: int, unicode: bool = True) -> list[str]:
+def draw(course: Course, width: int, unicode: bool = True) -> list[str]:
     """The live view, in lines of at most ``width`` characters: three of the run that works, and one for each of the next that wait."""
     work, total, done = course.work(), course.total, course.done
     if course.in_dev:
@@ -169,7 +169,7 @@ def drawn(course: Course, width: int, unicode: bool = True) -> list[str]:
         told = f"score {course.scores_done + 1}" + (f" of {work.scores}" if work.scores else "")
     else:
         name, left = course.name, course.phase_left()
-        count = counted(course, "/") if total or done else ""
+        count = step_count(course, "/") if total or done else ""
         told = f"{duration(left)} left" if left is not None else ""
     ahead, behind = f"{name:<8}  ", "".join(f"  {part}" for part in (count, told) if part)
     middle = bar(min(1.0, done / total), max(width - len(ahead) - len(behind), 0), unicode) if total else ""
@@ -177,11 +177,11 @@ def drawn(course: Course, width: int, unicode: bool = True) -> list[str]:
     runs = f"run {course.number} of {len(course.works)}, " if len(course.works) > 1 else ""
     plan = plan_words(course)
     so_far = f"{runs}{clock(time.monotonic() - course.began)} so far{f'; {plan}' if plan else ''}"
-    lines = [ahead + middle + behind, "  ".join([*at, *numbers(course)]), so_far, *waiting(course)]
+    lines = [ahead + middle + behind, "  ".join([*at, *numbers(course)]), so_far, *waiting_lines(course)]
     return [line[:width] for line in lines]
 
 
-def waiting(course: Course) -> list[str]:
+def waiting_lines(course: Course) -> list[str]:
     """The next runs of the plan with what they will take, as far as that is known; how many more there are."""
     rest = course.works[course.number :]
     lines = []

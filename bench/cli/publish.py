@@ -96,7 +96,7 @@ def publish(
     if check:
         context.exit(_check(out, as_json, signers))
     from bench.data.sets import DataFolder
-    from bench.publish.build import FORMATS, Asked, sign
+    from bench.publish.build import FORMATS, PublishOptions, sign
     from bench.publish.build import publish as build
 
     chosen = tuple(name for name in FORMATS if name in formats) or FORMATS
@@ -106,7 +106,7 @@ def publish(
 
         fingerprint(key)  # before anything is made
     with no_collection(), _progress() as report:
-        outcome = build(Asked(runs=runs, out=out, data=folder, formats=chosen, **asked), report)
+        outcome = build(PublishOptions(runs=runs, out=out, data=folder, formats=chosen, **asked), report)
     for line in (*outcome.refused, *(f"left out: {line}" for line in outcome.board.left_out))[:SHOWN]:
         warn(line)
     if (more := len(outcome.refused) + len(outcome.board.left_out) - SHOWN) > 0:

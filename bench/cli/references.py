@@ -124,7 +124,7 @@ def references(
     paper, table = split_name(name) if name else (None, None)
     given = {"method": method, "backbone": backbone, "setting": setting, "task": task}
     wanted = {key: comma_list(text) for key, text in given.items()}
-    numbers = chosen(paper, table, wanted, own)
+    numbers = choose_printed(paper, table, wanted, own)
     if audit:
         _audit(numbers, comma_list(kind), as_json)
     elif as_json:
@@ -137,7 +137,7 @@ def references(
         show_tables(numbers)
 
 
-def chosen(paper: str | None, table: str | None, wanted: dict[str, tuple[str, ...]], own: bool) -> list[ReferenceResult]:
+def choose_printed(paper: str | None, table: str | None, wanted: dict[str, tuple[str, ...]], own: bool) -> list[ReferenceResult]:
     """The printed numbers that fit; UnknownName, with the nearest, for a name that no number has."""
     from bench.references import results
     from bench.references.ours import meaning
@@ -182,7 +182,7 @@ MARKED = ("average", "spread", "impossible", "same", "quoted", "best", "protocol
 def show_overview() -> None:
     """The papers, and a line for each of their tables."""
     from bench.references import PAPERS, results
-    from bench.references.audit import audit, told
+    from bench.references.audit import audit, count_told
     from bench.references.rows import rows, tables
 
     for paper, title in PAPERS.items():
@@ -192,7 +192,7 @@ def show_overview() -> None:
             numbers = [r for r in results(paper=paper) if r.table == table]
             printed = rows(numbers, by_metric=False)
             copied = sum(not row.first.own_result for row in printed)
-            remarks = told(r for r in audit() if (r.paper, r.table) == (paper, table))
+            remarks = count_told(r for r in audit() if (r.paper, r.table) == (paper, table))
             settings = ", ".join(dict.fromkeys(r.setting for r in numbers))
             metrics = ", ".join(dict.fromkeys(r.metric for r in numbers))
             lines.append((f"{paper}:{table}", str(len(printed)), str(copied), str(remarks), f"{metrics}; {settings}"))

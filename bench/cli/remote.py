@@ -21,7 +21,7 @@ from bench.cli.options import json_option, json_text, runs_option, warn
 
 if TYPE_CHECKING:
     from bench.cli.progress import RunReporter
-    from bench.run.jobs import Batch, Queued, Resources, Standing
+    from bench.run.jobs import Batch, Queued, Resources, RunState
     from bench.run.plan import PlannedRun
     from bench.runs import RunsFolder
 
@@ -34,7 +34,7 @@ NOT_TOLD = {
 """Options of ``bench run`` that a worker is not given as they were typed: they are about the submission, or are settled there."""
 
 
-def settled(device: str, precision: str, gpus: int | None) -> tuple[str, str]:
+def settle_device(device: str, precision: str, gpus: int | None) -> tuple[str, str]:
     """Device and precision of runs on other machines: of what is asked, never of this machine. Raises BenchError."""
     if device != "auto":
         raise BenchError(f"--device {device} is about this machine", "--gpus N asks for GPUs where it runs; without it runs are on the CPU")
@@ -372,7 +372,7 @@ def status(runs: Path | None, watch: bool, everything: bool, as_json: bool) -> N
             )
         if silent:
             warn(f"{silent}; what is queued or running is not known now")
-        text = json_text([asdict(standing) for standing in told]) if as_json else drawn(told, everything)
+        text = json_text([asdict(standing) for standing in told]) if as_json else draw_status(told, everything)
         if text != before:
             click.echo(text)
         before = text
@@ -381,7 +381,7 @@ def status(runs: Path | None, watch: bool, everything: bool, as_json: bool) -> N
         time.sleep(EVERY)
 
 
-def look(store: RunsFolder) -> tuple[list[Standing], str | None]:
+def look(store: RunsFolder) -> tuple[list[RunState], str | None]:
     """What has become of every run; and why an engine was silent, where it was."""
     from bench.run.jobs import EngineSilent, Jobs, ask, standings
 
@@ -392,7 +392,7 @@ def look(store: RunsFolder) -> tuple[list[Standing], str | None]:
         return standings(jobs, silent=error.message), error.message
 
 
-def drawn(told: list[Standing], everything: bool) -> str:
+def draw_status(told: list[RunState], everything: bool) -> str:
     """One line of counts, then a line a run: what goes on or went wrong first."""
     counts = Counter(standing.state for standing in told)
     lines = [", ".join(f"{counts[state]} {state}" for state in ORDER if counts[state])]

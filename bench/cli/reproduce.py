@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from bench.data.sets import DataFolder
     from bench.run.executors.build import Options
     from bench.run.plugins import Registry
-    from bench.run.reproduce.execute import Asked, Job, Need
+    from bench.run.reproduce.execute import Job, Need, ReproduceOptions
     from bench.run.reproduce.wanted import WantedRun
     from bench.runs import RunsFolder
 
@@ -97,7 +97,7 @@ def reproduce(
     from bench.data.sets import DataFolder
     from bench.run.executors.build import Options
     from bench.run.plugins import discover
-    from bench.run.reproduce.execute import Asked, in_order, jobs
+    from bench.run.reproduce.execute import ReproduceOptions, in_order, jobs
     from bench.run.reproduce.wanted import check_asked, check_rows, part, scored_on, together, with_asked
     from bench.runs import RunsFolder
 
@@ -133,7 +133,7 @@ def reproduce(
         raise BenchError("nothing of this has rows on these backbones", "bench reproduce: lists every table and figure")
     folder, store = DataFolder(data, offline=offline), RunsFolder(runs)
     folder.check_root()
-    asked = Asked(seeds=numbers, text=text, corpora=files, precision="fp32")
+    asked = ReproduceOptions(seeds=numbers, text=text, corpora=files, precision="fp32")
     listed = jobs(together(list(runs_of.values())), registry, folder, asked)
     known = {job.corpus for job in in_order(listed) if job.corpus}
     for corpus in files:
@@ -222,7 +222,7 @@ def parse_corpora(given: Sequence[str]) -> dict[str, str]:
 
 
 def run_jobs(
-    listed: Sequence[Job], registry: Registry, data: DataFolder, asked: Asked, store: RunsFolder, options: Options, plain: bool
+    listed: Sequence[Job], registry: Registry, data: DataFolder, asked: ReproduceOptions, store: RunsFolder, options: Options, plain: bool
 ) -> int:
     """Plan all that can be planned, then run it, then what stands on it; returns the exit code.
 
@@ -258,7 +258,7 @@ def run_jobs(
 # --- the plan; what became of it is told by bench.cli.reproduced ---
 
 
-def show_plan(name: str, listed: Sequence[Job], asked: Asked, as_json: bool) -> None:
+def show_plan(name: str, listed: Sequence[Job], asked: ReproduceOptions, as_json: bool) -> None:
     """Every run with its rows, recipe, needs, time and command; then what cannot be run, what is missing, and the sum."""
     from bench.board.repeat import seed_words
     from bench.run.reproduce.execute import in_order
@@ -280,7 +280,7 @@ def show_plan(name: str, listed: Sequence[Job], asked: Asked, as_json: bool) -> 
     _show_sum(order)
 
 
-def _show_job(job: Job, i: int, order: Sequence[Job], asked: Asked) -> None:
+def _show_job(job: Job, i: int, order: Sequence[Job], asked: ReproduceOptions) -> None:
     click.echo()
     say(f"{i}. {job.run.name}", hang=3)
     why = "others stand on it" if any(other.first is job for other in order) else "a figure is drawn from it"
@@ -343,7 +343,7 @@ def _hours(hours: float) -> str:
     return f"about {minutes} GPU minute{'s' * (minutes > 1)}" if minutes else "under a GPU minute"
 
 
-def command(job: Job, asked: Asked) -> str:
+def command(job: Job, asked: ReproduceOptions) -> str:
     """The ``bench run`` that does the same, for one who wants only this run."""
     from bench.board.repeat import seed_words
     from bench.run.recipes import one_value
@@ -385,7 +385,7 @@ def _show_sum(order: Sequence[Job]) -> None:
     say(f"{ready} of {len(order)} could start here now; the same command without --dry-run runs them and leaves the others out")
 
 
-def _plan_json(job: Job, asked: Asked) -> dict[str, Any]:
+def _plan_json(job: Job, asked: ReproduceOptions) -> dict[str, Any]:
     run = job.run
     recipe = {key: asdict(value) for key, value in job.recipe.values_with_source().items()} if job.recipe else None
     return {

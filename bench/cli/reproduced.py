@@ -19,20 +19,20 @@ if TYPE_CHECKING:
     from bench.data.sets import DataFolder
     from bench.references import ReferenceResult
     from bench.references.rows import PrintedPoint, Row
-    from bench.run.reproduce.execute import Asked, Job
+    from bench.run.reproduce.execute import Job, ReproduceOptions
     from bench.run.reproduce.verdicts import Order, Reproduced
     from bench.run.reproduce.wanted import WantedRun
     from bench.runs import RunsFolder
     from bench.show.pages.reproduced import PageFigure, PageOrder
 
 
-def show_results(name: str, listed: Sequence[Job], store: RunsFolder, asked: Asked, as_json: bool, margin: float) -> None:
+def show_results(name: str, listed: Sequence[Job], store: RunsFolder, asked: ReproduceOptions, as_json: bool, margin: float) -> None:
     """Every printed cell beside ours: printed value, mean and interval, difference, verdict; then the count of each verdict."""
     from bench.run.reproduce.execute import records
-    from bench.run.reproduce.verdicts import reproduced
+    from bench.run.reproduce.verdicts import judge_cells
 
     jobs = [job for job in listed if job.run.method]
-    results = list(zip(jobs, reproduced([(job.run, records(job, store)) for job in jobs], asked.text, margin), strict=True))
+    results = list(zip(jobs, judge_cells([(job.run, records(job, store)) for job in jobs], asked.text, margin), strict=True))
     if as_json:
         for job, cells in results:
             for cell in cells:
@@ -124,7 +124,7 @@ def write_reproduction(
     runs_of: Mapping[Part, Sequence[WantedRun]],
     listed: Sequence[Job],
     store: RunsFolder,
-    asked: Asked,
+    asked: ReproduceOptions,
     data: DataFolder,
     suites: Sequence[str],
 ) -> None:
@@ -166,7 +166,7 @@ class _Values:
     jobs: Mapping[tuple[object, ...], Job]
     runs: Mapping[Row, WantedRun]
     store: RunsFolder
-    asked: Asked
+    asked: ReproduceOptions
     suites: tuple[str, ...]
 
     def __call__(self, cell: ReferenceResult, row: Row) -> tuple[float | None, str]:
@@ -220,7 +220,7 @@ def _answer(orders: Sequence[Order]) -> str:
     )
 
 
-def _made_of(listed: Sequence[Job], store: RunsFolder, asked: Asked) -> str:
+def _made_of(listed: Sequence[Job], store: RunsFolder, asked: ReproduceOptions) -> str:
     from bench.board.repeat import seed_words
     from bench.run.reproduce.execute import records
 

@@ -32,7 +32,7 @@ from bench.cli.options import (
     runs_option,
     save_seconds,
 )
-from bench.cli.remote import check_here, job_here, run_elsewhere, settled
+from bench.cli.remote import check_here, job_here, run_elsewhere, settle_device
 from bench.cli.run_all import FOR_EVER, run_all, show_result, tell_missing
 
 if TYPE_CHECKING:
@@ -61,9 +61,9 @@ def rank_process(device: str) -> Iterator[tuple[str, Ranks | None]]:
     As one of several the process ends with this context: gloo's threads can outlive the interpreter, which then aborts although
     everything was right. Only rank 0 prints; what another rank said is shown where it ends on its own.
     """
-    from bench.run.executors.torchrun import LOST, launched
+    from bench.run.executors.torchrun import LOST, is_launched
 
-    if not launched():
+    if not is_launched():
         yield device, None
         return
     lead, code, ranks = os.environ["RANK"] == "0", 1, None
@@ -264,7 +264,7 @@ def run(
     check_elsewhere(elsewhere, executor, commands, only, asked)
     resources = Resources(gpus, cpus, memory, parallel, parse_slurm(slurm), returns)
     if elsewhere:
-        device, precision = settled(device, precision, gpus)
+        device, precision = settle_device(device, precision, gpus)
         if executor in ENGINES:
             engine(executor).check(resources)
         count = gpus or 1

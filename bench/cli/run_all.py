@@ -55,7 +55,7 @@ def run_all(
                 reporter.note(note)
         told |= set(planned_run.notes)
         try:
-            record, worked = execute_fitting(planned_run, store, options, reporter)
+            record, worked = execute_with_less_memory(planned_run, store, options, reporter)
         except (RunFailed, RunLocked) as error:
             if shared and isinstance(error, RunLocked):
                 reporter.note("another process works on it: the others first")
@@ -103,7 +103,7 @@ def _trained(run: PlannedRun, store: RunsFolder) -> bool:
     return record is not None and record.training is not None
 
 
-def execute_fitting(run: PlannedRun, store: RunsFolder, options: Options, reporter: RunReporter) -> tuple[RunRecord, bool]:
+def execute_with_less_memory(run: PlannedRun, store: RunsFolder, options: Options, reporter: RunReporter) -> tuple[RunRecord, bool]:
     """Execute a run; with ``--auto-batch``, one whose batch does not fit and cannot be cut becomes a run with a smaller batch."""
     from bench.method import Value
     from bench.run.executors.local import execute
@@ -118,7 +118,7 @@ def execute_fitting(run: PlannedRun, store: RunsFolder, options: Options, report
     smaller = with_value(run, "batch_size", Value(fits, "--auto-batch", f"{asked} did not fit into memory"))
     reporter.note(f"batch_size {asked} does not fit, {fits} does: trained with that, which is another recipe (fewer negatives)")
     reporter.start(smaller.run_id)
-    return execute_fitting(smaller, store, options, reporter)
+    return execute_with_less_memory(smaller, store, options, reporter)
 
 
 def outcome(record: RunRecord, worked: bool) -> str:

@@ -53,7 +53,7 @@ def runs(
             raise UnknownName("status", state, states)
     store = RunsFolder(runs)
     records, damaged = store.records()
-    records = [as_it_stands(run, store) for run in (*records, *map(unrecorded, store.without_record()))]
+    records = [as_it_stands(run, store) for run in (*records, *map(placeholder_record, store.without_record()))]
     wanted = comma_list(status) or states
     chosen = [r for r in records if r.status in wanted and (not method or r.method in comma_list(method))]
     chosen.sort(key=lambda record: (record.provenance.created, record.run_id), reverse=True)
@@ -75,7 +75,7 @@ def runs(
             warn(f"{record.run_id} {end.words}; try: {end.hint}")
 
 
-def unrecorded(run_id: str) -> RunRecord:
+def placeholder_record(run_id: str) -> RunRecord:
     """In place of a record: all that is known of a run that has a training state and no record."""
     from bench.runs.record import Cost, Provenance, RunRecord
 

@@ -39,7 +39,7 @@ from bench.cli.run_all import work_of
 if TYPE_CHECKING:
     from bench.method.ranks import Ranks
     from bench.run.executors.build import Options
-    from bench.run.search.study import Job, Wanted
+    from bench.run.search.study import Job, SearchOptions
     from bench.runs import RunsFolder
     from bench.runs.searches import Study, Trial
 
@@ -140,7 +140,7 @@ def search(
     from bench.run.executors.build import Options
     from bench.run.executors.torchrun import launch
     from bench.run.search.space import check_optuna
-    from bench.run.search.study import Wanted, check_seeds, definition, jobs_of, open_study, search_name, unequal_budgets
+    from bench.run.search.study import SearchOptions, check_seeds, definition, jobs_of, open_study, search_name, unequal_budgets
     from bench.runs import RunsFolder
     from bench.runs.searches import read_study
     from bench.score.suites import check_suite, expand_suites, split_names
@@ -186,7 +186,7 @@ def search(
     planned = ranks.in_turn(make) if ranks else make()
     if chunk is not None:
         check_chunks(planned.runs, chunk)
-    wanted = Wanted(trials=trials, sampler=sampler, pruner=pruner, spaces=given, name=name, suites=tuple(known_suites))
+    wanted = SearchOptions(trials=trials, sampler=sampler, pruner=pruner, spaces=given, name=name, suites=tuple(known_suites))
     asked = {"methods": sorted(request.methods), "backbone": backbone, "setting": setting, "variant": variant, "set": overrides, "seeds": request.seeds,
              "corpus": corpus, "sampler": sampler, "pruner": pruner, "spaces": given, "precision": precision}  # fmt: skip
     title = name or search_name(asked)
@@ -285,7 +285,7 @@ def outcome(trial: Trial, study: Study) -> str:
     return f"failed, and counts as a trial: {trial.error}"
 
 
-def show_space(jobs: Mapping[str, Job], wanted: Wanted, title: str, store: RunsFolder, device: str, as_json: bool) -> None:
+def show_space(jobs: Mapping[str, Job], wanted: SearchOptions, title: str, store: RunsFolder, device: str, as_json: bool) -> None:
     """What would be searched: each dimension with the source of its bounds, and what the trials would take."""
     from bench.cli.planning import estimate, speeds_of_earlier_runs
     from bench.cli.progress import duration

@@ -64,13 +64,13 @@ def submit(
 
 def words(done: Packed, by: str | None) -> list[str]:
     """What is in the file, and what its sender may want to know."""
-    from bench.compare.formatting import listed
+    from bench.compare.formatting import list_names
 
     lines = []
     for run in done.runs:
         lines.append(f"{run.run_id}: {run.scores} score{'s' * (run.scores != 1)}, computed again and the same, {run.checkpoint}")
         if run.left_out:
-            lines.append(f"  left out, nobody can compute them again from what the run keeps: {listed(run.left_out, 5)}")
+            lines.append(f"  left out, nobody can compute them again from what the run keeps: {list_names(run.left_out, 5)}")
     if not by:
         lines.append("no sender is named: --by NAME says who, and the board shows it")
     lines.append("a record holds your command with its paths, and what machine and libraries it ran on: look at it before you hand it over")
@@ -83,7 +83,7 @@ def words(done: Packed, by: str | None) -> list[str]:
 def _check(references: tuple[str, ...], data: Path | None, as_json: bool) -> int:
     """Prints what a board would take. 1 where anything is refused."""
     from bench.data.sets import DataFolder
-    from bench.verify.submit import received
+    from bench.verify.submit import receive
 
     folder = DataFolder(data, offline=True) if data is not None else None
     refused = 0
@@ -92,7 +92,7 @@ def _check(references: tuple[str, ...], data: Path | None, as_json: bool) -> int
         if not file.is_file():
             raise BenchError(f"there is no file {reference}", "bench submit --check FILE.zip")
         with tempfile.TemporaryDirectory(prefix="bench-submit-") as aside:
-            for run in received(file, Path(aside) / "runs", folder):
+            for run in receive(file, Path(aside) / "runs", folder):
                 refused += isinstance(run, str)
                 if as_json:
                     click.echo(json.dumps(_object(file, run)))

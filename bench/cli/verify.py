@@ -112,13 +112,13 @@ def _submission(file: Path, runs: Path | None, data: Any, again: Again | None) -
     from bench.verify import DIFFERS, Finding, RunReport, verify_run
     from bench.verify.attestation import sent
     from bench.verify.submit import unpack
-    from bench.verify.submit.check import examined
+    from bench.verify.submit.check import examine_run
 
     with tempfile.TemporaryDirectory(prefix="bench-verify-") as aside:
         unpacked = unpack(file, Path(aside) / "runs")
         for folder in (unpacked.folder / name for name in unpacked.runs):
             try:
-                report = examined(folder, data)  # before anything of it is encoded
+                report = examine_run(folder, data)  # before anything of it is encoded
                 if again is not None:
                     report = verify_run(folder, data, again.compare_sent)
                     again.keep(report, folder, sent(RunsFolder(runs).path, folder))

@@ -148,7 +148,7 @@ def _sentences(run: RunRecord) -> int | None:
 
 
 def _cost(runs: Sequence[RunRecord]) -> Cost:
-    costs, (seconds, trials) = [run.cost for run in runs], tuning(runs)
+    costs, (seconds, trials) = [run.cost for run in runs], tuning_cost(runs)
     return Cost(
         tuning_seconds=seconds,
         tuning_trials=trials,
@@ -171,7 +171,7 @@ def _encoding(measured: Sequence[EncodingCost | None]) -> dict[str, Any]:
     }
 
 
-def tuning(runs: Sequence[RunRecord]) -> tuple[float | None, int | None]:
+def tuning_cost(runs: Sequence[RunRecord]) -> tuple[float | None, int | None]:
     """(seconds, trials) of the one search behind all runs of a row; None for what it does not say, or says wrong."""
     searches = [search_of(run) for run in runs]
     if any(search.get("name") != searches[0].get("name") for search in searches):

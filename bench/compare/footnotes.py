@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from bench.base.errors import BenchError
 from bench.compare.budget import SEARCHED, terms
-from bench.compare.formatting import listed, tuned_alike
+from bench.compare.formatting import list_names, tuned_alike
 from bench.compare.statistics.table import AVERAGE, Table
 from bench.runs import FOREIGN
 from bench.runs.record import RunRecord, dev_words
@@ -64,7 +64,7 @@ def _with_differences(table: Table, records: Mapping[str, RunRecord]) -> Table:
                 part = f" (seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))})" if len(seeds) < len(row.runs) else ""
                 names.append(row.name + part)
                 marks.setdefault(i, {})[len(footnotes)] = None
-            told.append(f"{value} in {listed(names)}")
+            told.append(f"{value} in {list_names(names)}")
         every = all(run in having for row in table.rows for run in row.runs)
         footnotes.append(f"{what}: {'; '.join(told)}; {rule} in the others{'' if every else ' that have one'}")
     marked = tuple(
@@ -121,5 +121,5 @@ def _with_those_elsewhere(table: Table, tables: Sequence[Table]) -> Table:
         missing = dict.fromkeys(row.name for row in other.rows if not here & set(row.runs))
         if missing:
             form = f" ({other.text})" if other.text else ""
-            footnotes.append(f"scored as {other.protocol}{form} only, in a table of its own: {listed(missing)}")
+            footnotes.append(f"scored as {other.protocol}{form} only, in a table of its own: {list_names(missing)}")
     return replace(table, footnotes=tuple(footnotes))

@@ -27,7 +27,7 @@ def visible(text: str, encoding: str = "utf-8", limit: int | None = LONGEST) -> 
     return shown if shown.isascii() else shown.encode(encoding, "backslashreplace").decode(encoding)
 
 
-def listed(names: Iterable[str], most: int = 4, between: str = ", ") -> str:
+def list_names(names: Iterable[str], most: int = 4, between: str = ", ") -> str:
     """ "a, b, c, d and 3 more" """
     known = list(names)
     return between.join(known[:most]) + (f" and {len(known) - most} more" if len(known) > most else "")
@@ -181,7 +181,7 @@ def duration(seconds: float) -> str:
     return f"{minutes}m{rest:02d}s" if minutes < 60 else f"{minutes // 60}h{minutes % 60:02d}m"
 
 
-def signed(value: float, decimals: int = 2) -> str:
+def signed_number(value: float, decimals: int = 2) -> str:
     """+1.40, -0.31, 0.00: never -0.00."""
     text = f"{value:+.{decimals}f}"
     return text[1:] if float(text) == 0 else text
@@ -189,8 +189,8 @@ def signed(value: float, decimals: int = 2) -> str:
 
 def with_interval(difference: float, low: float | None, high: float | None, decimals: int = 2) -> str:
     """ "+0.55 [-0.55, +1.65]"; the difference alone where nothing is known of its interval."""
-    between = "" if low is None or high is None else f" [{signed(low, decimals)}, {signed(high, decimals)}]"
-    return f"{signed(difference, decimals)}{between}"
+    between = "" if low is None or high is None else f" [{signed_number(low, decimals)}, {signed_number(high, decimals)}]"
+    return f"{signed_number(difference, decimals)}{between}"
 
 
 # --- Markdown ---

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bench.base.errors import BenchError, DataDamaged
-from bench.compare.formatting import listed
+from bench.compare.formatting import list_names
 from bench.compare.statistics.column import UNKNOWN, Column, Differences, column, detectable, ranks, verdicts
 from bench.compare.statistics.influence import Influence, influence
 from bench.compare.statistics.summary import against
@@ -179,7 +179,7 @@ def _with_verdicts(table: Table, columns: Columns, options: StatisticsOptions) -
         if not having:
             continue
         each = [of.less(rows.index(base)) for _, of, rows in having]
-        said, p_adjusted, alpha = verdicts(joined(each), how=options.correction, margin=options.margin)
+        said, p_adjusted, alpha = verdicts(join(each), how=options.correction, margin=options.margin)
         size = sum(verdict is not None for verdict in said)
         told = iter(zip(said, p_adjusted.tolist(), strict=True))
         for (j, of, rows), less in zip(having, each, strict=True):
@@ -197,7 +197,7 @@ def _with_verdicts(table: Table, columns: Columns, options: StatisticsOptions) -
     return replace(_with_cells(table, cells), tested=replace(table.tested, families=(*families, *table.tested.families)))
 
 
-def joined(each: Sequence[Differences]) -> Differences:
+def join(each: Sequence[Differences]) -> Differences:
     """All in one family."""
     return Differences(*(np.concatenate([getattr(less, part.name) for less in each]) for part in fields(Differences)))
 
@@ -217,15 +217,15 @@ def _limits(loaded: Loaded, cells: Cells, columns: Columns) -> list[str]:
         table.rows[i].name for of, rows in columns.values() for i, seeds in zip(rows, of.seed_M, strict=True) if np.isnan(seeds)
     )
     if alone:
-        lines.append(f"not judged: {listed(alone)} (one seed, and no two other rows with several, whose spread could be borrowed)")
+        lines.append(f"not judged: {list_names(alone)} (one seed, and no two other rows with several, whose spread could be borrowed)")
     last = len(table.columns) - 1
     whole = columns[last][1] if table.head is not None and last in columns else None
     if whole is not None and loaded.average and (missing := [row.name for i, row in enumerate(table.rows) if i not in whole]):
-        lines.append(f"without {table.head}, for some task is missing: {listed(dict.fromkeys(missing))}")
+        lines.append(f"without {table.head}, for some task is missing: {list_names(dict.fromkeys(missing))}")
     of_task = {column: p for (_, column), (p, _) in cells.items()}.values()
     strange = [p.task for p in of_task if p.metric == "spearman" and p.task in STS_TASKS and p.shared_NK is None]
     if strange:
-        lines.append(f"pairs of {listed(strange)} are taken to share no sentence: the data is not the known one")
+        lines.append(f"pairs of {list_names(strange)} are taken to share no sentence: the data is not the known one")
     return lines
 
 
@@ -236,7 +236,7 @@ def _reasons(loaded: Loaded) -> list[str]:
         places.setdefault("" if why.endswith("has no predictions of " + loaded.table.columns[place[1]]) else why, []).append(place)
     lines = []
     for why, cells in places.items():
-        shown = listed(dict.fromkeys(loaded.table.rows[i].name for i, _ in cells))
+        shown = list_names(dict.fromkeys(loaded.table.rows[i].name for i, _ in cells))
         tasks = ", ".join(dict.fromkeys(loaded.table.columns[j] for _, j in cells))
         lines.append(f"without statistics: {shown} on {tasks} ({why or 'no predictions'})")
     return lines

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bench.base.errors import BenchError
 from bench.compare import budget, footnotes
-from bench.compare.formatting import listed
+from bench.compare.formatting import list_names
 from bench.compare.statistics.summary import summarise
 from bench.compare.statistics.table import MARGIN, Cell, Printed, Row, Table
 from bench.references import ReferenceResult
@@ -91,7 +91,7 @@ def _with_paper(table: Table, records: Mapping[str, RunRecord]) -> Table:
     if len(missing) == len(rows):
         notes.append("no paper printed any of these rows")
     elif missing:
-        notes.append(f"no paper printed: {listed(dict.fromkeys(missing), most=10)}")
+        notes.append(f"no paper printed: {list_names(dict.fromkeys(missing), most=10)}")
     return replace(table, rows=rows, notes=tuple(notes))
 
 

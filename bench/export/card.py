@@ -205,12 +205,12 @@ def _table(scores: Sequence[Score], intervals: Sequence[tuple[float, float] | No
 
 def _interval(run: Run, own_score: Score) -> tuple[float, float] | None:
     """Only where the stored predictions are of a kind that has statistics."""
-    from bench.compare.statistics.column import interval
+    from bench.compare.statistics.column import interval_of_method
 
     if own_score.task == AVERAGE:
         return None
     try:
-        found = interval(read_predicted([run], own_score.key))
+        found = interval_of_method(read_predicted([run], own_score.key))
     except (BenchError, ValueError):
         return None
     return found.low, found.high

@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from bench.runs.store import RunsFolder
 
 __all__ = ["Comparison", "LoadedRun", "Result", "Results", "Tables", "compare", "evaluate", "load_run", "runs", "train"]
-Place = str | os.PathLike[str] | None
+PathLike = str | os.PathLike[str] | None
 
 
 def evaluate(
-    model: Any, suites: Sequence[str] | str = ("sts",), data: Place = None, name: str = "", *, prefix: str = "",
+    model: Any, suites: Sequence[str] | str = ("sts",), data: PathLike = None, name: str = "", *, prefix: str = "",
     prompts: Mapping[str, str] | None = None, settings: Mapping[str, Any] | None = None, server: Mapping[str, Any] | None = None,
-    text: str = "tokenised", runs: Place = None, device: str = "auto", fresh: bool = False, offline: bool = False, progress: bool = True,
+    text: str = "tokenised", runs: PathLike = None, device: str = "auto", fresh: bool = False, offline: bool = False, progress: bool = True,
     plugins: Sequence[str | os.PathLike[str]] = (),
 ) -> Result:  # fmt: skip
     """Score a finished encoder; the record stands in the runs folder, as that of ``bench run``.
@@ -92,9 +92,9 @@ def evaluate(
 
 
 def train(
-    method: str, backbone: str = "builtin", corpus: Place = None, seeds: Sequence[int] = (42,), *, suites: Sequence[str] | str = ("sts",),
-    data: Place = None, settings: Mapping[str, Any] | None = None, variant: str = "", setting: str | None = None, precision: str = "auto",
-    budget: str | None = None, plugins: Sequence[str | os.PathLike[str]] = (), text: str = "tokenised", runs: Place = None,
+    method: str, backbone: str = "builtin", corpus: PathLike = None, seeds: Sequence[int] = (42,), *, suites: Sequence[str] | str = ("sts",),
+    data: PathLike = None, settings: Mapping[str, Any] | None = None, variant: str = "", setting: str | None = None, precision: str = "auto",
+    budget: str | None = None, plugins: Sequence[str | os.PathLike[str]] = (), text: str = "tokenised", runs: PathLike = None,
     device: str = "auto", fresh: bool = False, offline: bool = False, progress: bool = True,
 ) -> Results:  # fmt: skip
     """Train a method, one run a seed, and score each: what ``bench run`` does. ``settings`` are recipe values ({"batch_size": 128}).
@@ -148,7 +148,7 @@ def compare(
     statistics: str = "auto",
     correction: str = "holm",
     margin: float = 0.5,
-    runs: Place = None,
+    runs: PathLike = None,
 ) -> Comparison:
     """Runs side by side, with intervals, ranks and what is better than the baseline.
 
@@ -180,7 +180,7 @@ def compare(
     return compared(record.method_name)
 
 
-def runs(folder: Place = None) -> Results:
+def runs(folder: PathLike = None) -> Results:
     """Every run in a runs folder (./runs, or $BENCH_RUNS), by id; a record that is damaged is told of and left out."""
     store = _store(folder)
     records, damaged = store.records()
@@ -192,7 +192,7 @@ def runs(folder: Place = None) -> Results:
 def load_run(
     run: str | os.PathLike[str] | Result,
     *,
-    runs: Place = None,
+    runs: PathLike = None,
     device: str = "auto",
     offline: bool = False,
     plugins: Sequence[str | os.PathLike[str]] = (),
@@ -252,12 +252,12 @@ def _files(plugins: Sequence[str | os.PathLike[str]]) -> list[Path]:
     return files
 
 
-def _path(place: Place, variable: str) -> Path | None:
+def _path(place: PathLike, variable: str) -> Path | None:
     named = os.environ.get(variable) if place is None else os.fspath(place)
     return Path(named).expanduser() if named else None
 
 
-def _store(place: Place) -> RunsFolder:
+def _store(place: PathLike) -> RunsFolder:
     from bench.runs.store import RunsFolder
 
     return RunsFolder(_path(place, "BENCH_RUNS"))

@@ -22,13 +22,13 @@ from bench.board import names as addresses
 from bench.board.board import PREVIEW, Board, PublishedRun
 from bench.board.changes import changes_since, judgements
 from bench.board.content import board, with_plan, with_searches
-from bench.board.grades import apart
+from bench.board.grades import separate_record
 from bench.publish import versions as published
 from bench.publish.check import refuse_altered
 from bench.publish.gather import Gathered, all_but_failing, error_words, gather, left_out, searches
 from bench.publish.index import index_files
-from bench.publish.signature import Signature, fingerprint, read_signature, signature_files, signed
-from bench.publish.staging import ASIDE, ELSEWHERE, Place, held_files
+from bench.publish.signature import Signature, fingerprint, read_signature, sign_manifest, signature_files
+from bench.publish.staging import ASIDE, ELSEWHERE, StagedFolder, held_files
 from bench.publish.stored import Packed, ScoredRuns, leave_run, store_run
 from bench.publish.versions import ERRATA, Erratum, Version, errata_bytes, made_erratum, read_errata
 from bench.runs.arrays import GIVEN
@@ -105,7 +105,7 @@ TITLE = "Sentence embeddings, compared"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class PublishOptions:
     """What to publish, and where. ``title``, ``note``, ``baseline``: None takes those of the last version, "" the default or none."""
 
     runs: Path | None = None
@@ -134,7 +134,7 @@ class Outcome:
     told_of_here: tuple[str, ...]  # runs whose command names a folder of this machine
 
 
-def publish(asked: Asked, report: Report | None = None) -> Outcome:
+def publish(asked: PublishOptions, report: Report | None = None) -> Outcome:
     """Publish a version, or a preview of one. Raises BenchError where nothing can be published; then nothing is written."""
     report = report or (lambda what, done, of: None)
     published.refuse_strange(asked.out)
@@ -148,7 +148,7 @@ def publish(asked: Asked, report: Report | None = None) -> Outcome:
         gathered = gather(asked.runs, aside / "sent", submissions=asked.submissions, last=kept, data=asked.data)
         manifests = {version.name: held_files(version.folder) for version in before}
         held = {(path, sha256): name for name, files in manifests.items() for path, sha256 in files.items()}
-        place = Place(aside / "version", held=held)
+        place = StagedFolder(aside / "version", held=held)
         records = _store(gathered, place, manifests, report, reduced=asked.reduced)
 
         def write(runs: Sequence[PublishedRun]) -> tuple[Board, bool]:
@@ -203,7 +203,7 @@ def sign(out: Path, key: Path) -> Signature:
     newest = published.versions(out)[-1]
     with _aside(out) as aside:
         if newest.signature is None or (newest.signature.manifest, newest.signature.key) != (newest.manifest, fingerprint(key)):
-            for name, data in zip(signature_files(newest.name), signed(newest.name, newest.manifest, key), strict=True):
+            for name, data in zip(signature_files(newest.name), sign_manifest(newest.name, newest.manifest, key), strict=True):
                 write_or_fail(out / name, data, ELSEWHERE, aside)
         _write_index(out, aside)
     made = read_signature(out, newest.name)
@@ -215,14 +215,14 @@ def is_sent(run: PublishedRun) -> bool:
     return run.submitted_by is not None
 
 
-def _is_news(asked: Asked, made: Board, records: Mapping[str, str], last: Version | None) -> bool:
+def _is_news(asked: PublishOptions, made: Board, records: Mapping[str, str], last: Version | None) -> bool:
     """Whether a version is to be made: not where the last one was made of the same."""
     if asked.preview or asked.anyway or last is None:
         return True
     return published.content_sha256(made, records, asked.baseline) != last.content
 
 
-def _seal(place: Place, asked: Asked, made: Board, records: Mapping[str, str], last: Version | None) -> Path:
+def _seal(place: StagedFolder, asked: PublishOptions, made: Board, records: Mapping[str, str], last: Version | None) -> Path:
     """Written as a version for ever: with its own word and its manifest."""
     before = last.manifest if last else None
     place.write(published.VERSION_FILE, published.version_bytes(made, records, baseline=asked.baseline, before=before))
@@ -231,7 +231,7 @@ def _seal(place: Place, asked: Asked, made: Board, records: Mapping[str, str], l
 
 
 def _store(
-    gathered: Gathered, version: Place, manifests: Mapping[str, Mapping[str, str]], report: Report, *, reduced: bool
+    gathered: Gathered, version: StagedFolder, manifests: Mapping[str, Mapping[str, str]], report: Report, *, reduced: bool
 ) -> dict[str, str]:
     """Run id -> sha256 of the record, of the runs that an older version holds or that could be copied, and whose scores follow from their
     predictions; the others are left out, with the reason. What an older version holds is read from there."""
@@ -263,7 +263,7 @@ def _store(
     return stored
 
 
-def _left_in_older(place: Place, made: Board) -> dict[str, str]:
+def _left_in_older(place: StagedFolder, made: Board) -> dict[str, str]:
     """Path -> older version, of what papers printed, as far as older versions have the same."""
     from bench.publish.data import as_csvs
 
@@ -272,7 +272,7 @@ def _left_in_older(place: Place, made: Board) -> dict[str, str]:
     return {name: version for name, (version, _) in place.older.items() if name.startswith("tables/")}
 
 
-def _board(asked: Asked, runs: Sequence[PublishedRun], lines: Sequence[str], before: Sequence[Version], report: Report) -> Board:
+def _board(asked: PublishOptions, runs: Sequence[PublishedRun], lines: Sequence[str], before: Sequence[Version], report: Report) -> Board:
     name = published.next_name(before)
     made = board(
         runs,
@@ -294,8 +294,8 @@ def _board(asked: Asked, runs: Sequence[PublishedRun], lines: Sequence[str], bef
     now = judgements({"table": table_data(table.table)} for table in made.tables)
     changes = changes_since(
         last.name,
-        [apart(run) for run in last.published()],
-        [apart(run) for run in made.runs],
+        [separate_record(run) for run in last.published()],
+        [separate_record(run) for run in made.runs],
         published.other_news(last, made),
         judged=(last.judgements(), now),
         statistics=(last.statistics, published.STATISTICS),
@@ -304,7 +304,7 @@ def _board(asked: Asked, runs: Sequence[PublishedRun], lines: Sequence[str], bef
     return replace(made, changes=changes)
 
 
-def _with_last(asked: Asked, last: Version | None) -> Asked:
+def _with_last(asked: PublishOptions, last: Version | None) -> PublishOptions:
     """Title, note and baseline are those of the last version where none was asked for; an empty text asks for none."""
     words: dict[str, Any] = {}
     for key in ("title", "note", "baseline"):
@@ -384,7 +384,7 @@ def _rename(place: Path, to: Path) -> Path:
     return to
 
 
-def _preview(place: Place, out: Path, aside: Path) -> Path:
+def _preview(place: StagedFolder, out: Path, aside: Path) -> Path:
     """It takes the last preview's place."""
     to = out / PREVIEW
     if place.older:

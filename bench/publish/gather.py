@@ -50,7 +50,7 @@ def gather(
     ``submissions``: also those sent in, whose files are unpacked in ``aside``. ``last``: also the runs of that version that are not
     in the folder. Raises BenchError where there are none at all, or where a folder cannot be read.
     """
-    from bench.board.grades import graded
+    from bench.board.grades import grade_runs
 
     store, gathered = RunsFolder(runs), Gathered()
     own = _own(store, gathered)
@@ -66,7 +66,7 @@ def gather(
 
     def grade(runs: Sequence[Run | SubmittedRun]) -> tuple[PublishedRun, ...]:
         sent = tuple(run for run in runs if not isinstance(run, tuple))
-        return graded([run for run in runs if isinstance(run, tuple)], taken and replace(taken, runs=sent))
+        return grade_runs([run for run in runs if isinstance(run, tuple)], taken and replace(taken, runs=sent))
 
     def leave(run: Run | SubmittedRun, error: Exception) -> None:
         record, folder = run if isinstance(run, tuple) else (run.record, run.folder)

@@ -17,7 +17,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from bench.board.board import MOST_FINISHED, Board
 from bench.board.names import method_page
-from bench.compare.formatting import listed, markdown, may_be_best, score, span_words, visible
+from bench.compare.formatting import list_names, markdown, may_be_best, score, span_words, visible
 from bench.publish.signature import signature_files
 from bench.publish.versions import ERRATA, VERSION_FILE, Erratum, Version, errata_bytes
 from bench.runs.reading import loads
@@ -142,7 +142,7 @@ def _moved(
         same = before.statistics == after.statistics
         reasons = {"other rows of the table" if same else f"statistics: version {before.statistics} before, {after.statistics} now": None}
     told = ([f"average {was} before"] if was != now else []) + ([f"rank {was_rank or 'none'} before"] if was_rank != rank else [])
-    return f"{listed(told)}{f' ({listed(reasons)})' if reasons else ''}"
+    return f"{list_names(told)}{f' ({list_names(reasons)})' if reasons else ''}"
 
 
 # --- the page of versions, in HTML and in Markdown, and the list of everything that lies beside them ---

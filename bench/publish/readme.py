@@ -11,7 +11,7 @@ from bench.board.board import PREVIEW, PREVIEW_NOTE, Board, PublishedRun
 from bench.board.grades import weakest
 from bench.board.headline import setting_words
 from bench.board.names import link, run_file, search_file
-from bench.board.over_suites import Overview, Standing, overviews
+from bench.board.over_suites import Overview, SuiteRow, overviews
 from bench.board.reference_tables import ReferenceCell, ReferenceRow, ReferenceTable
 from bench.compare.formatting import SEVERAL, cells_of, has_ranks, markdown, rank_words, score, spread, variant_words
 from bench.compare.statistics.table import Cell, Row, Table
@@ -94,7 +94,7 @@ def _overview(overview: Overview) -> str:
     )
 
 
-def _standing(standing: Standing | None) -> str:
+def _standing(standing: SuiteRow | None) -> str:
     """ "1-2 (76.25)" """
     if standing is None or (average := standing.row.cells[-1]) is None:
         return ""

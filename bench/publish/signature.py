@@ -70,7 +70,7 @@ def fingerprint(key: Path) -> str:
     return found[0]
 
 
-def signed(version: str, manifest: str, key: Path) -> tuple[bytes, bytes]:
+def sign_manifest(version: str, manifest: str, key: Path) -> tuple[bytes, bytes]:
     """What is signed now of a version with this manifest, and the signature. Raises BenchError where the key cannot be used."""
     date = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     made = Signature(version=version, manifest=manifest, date=date, key=fingerprint(key))

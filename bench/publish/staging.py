@@ -18,7 +18,7 @@ ASIDE = ".publishing-"  # how the name of a folder begins in which a version is 
 
 
 @dataclass(frozen=True)
-class Place:
+class StagedFolder:
     """A folder. ``hashes``: path below the first folder -> sha256, of all that was written here and in places inside.
 
     ``held``: (path, sha256) -> the older version that has this very file; ``older``: path -> (that version, sha256), of what is
@@ -31,7 +31,7 @@ class Place:
     held: Mapping[tuple[str, str], str] = field(default_factory=dict)
     older: dict[str, tuple[str, str]] = field(default_factory=dict)
 
-    def inside(self, name: str) -> Place:
+    def inside(self, name: str) -> StagedFolder:
         """A folder in this one."""
         return replace(self, prefix=f"{self.prefix}{name}/")
 

@@ -21,7 +21,7 @@ import msgspec
 
 from bench.base.errors import DataDamaged, DataMissing
 from bench.base.files import folder_sha256, values_sha256
-from bench.publish.staging import Place
+from bench.publish.staging import StagedFolder
 from bench.runs.arrays import GIVEN_SHA256, LARGEST, read_arrays, read_own
 from bench.runs.curve import CURVE
 from bench.runs.reading import loads
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 LARGEST_CURVE = 1 << 24  # bytes; a real one has some tens of kilobytes
 
 
-def leave_run(record: RunRecord, folder: Path, place: Place, manifests: Mapping[str, Mapping[str, str]]) -> tuple[str, str] | None:
+def leave_run(record: RunRecord, folder: Path, place: StagedFolder, manifests: Mapping[str, Mapping[str, str]]) -> tuple[str, str] | None:
     """(version, sha256 of the record) of the older version that holds this very run, where it is left; None where none does.
 
     ``manifests``: version -> path -> sha256, of what each holds itself. Raises DataDamaged as ``store_run``.
@@ -57,9 +57,9 @@ def leave_run(record: RunRecord, folder: Path, place: Place, manifests: Mapping[
 def store_run(
     record: RunRecord,
     folder: Path,
-    place: Place,
+    place: StagedFolder,
     packed: Packed | None = None,
-    given: Place | None = None,
+    given: StagedFolder | None = None,
     stored: StoredArrays | None = None,
     *,
     reduced: bool = False,
@@ -92,7 +92,7 @@ def store_run(
     return place.write(RECORD, _record(record, folder))
 
 
-def _store_given(arrays: Mapping[str, np.ndarray], sha256: str, given: Place) -> None:
+def _store_given(arrays: Mapping[str, np.ndarray], sha256: str, given: StagedFolder) -> None:
     """What the arrays of a file share with other runs, where it is not stored yet."""
     name = f"{sha256}.npz"
     path = f"{given.prefix}{name}"

@@ -13,7 +13,7 @@ from typing import Any
 
 from bench import __version__
 from bench.base.errors import BenchError, DataDamaged, one_line
-from bench.board.board import OWN, Board, PublishedRun, dating
+from bench.board.board import OWN, Board, PublishedRun, dating_runs
 from bench.board.changes import Judgement, judgements
 from bench.publish.signature import Signature, read_signature
 from bench.publish.staging import manifest_sha256
@@ -158,7 +158,7 @@ def version_bytes(board: Board, records: Mapping[str, str], *, baseline: str | N
     """``version.json``. ``records``: run id -> sha256 of its record. ``before``: of the manifest of the version before, for which each
     version vouches."""
     content = {
-        "schema": SCHEMA, "version": board.version, "date": board.date, "updated": updated(board.runs), "title": board.title,
+        "schema": SCHEMA, "version": board.version, "date": board.date, "updated": update_time(board.runs), "title": board.title,
         "note": board.note, "baseline": baseline, "answer": board.answer, "bench_version": __version__, "statistics": STATISTICS,
         "content": content_sha256(board, records, baseline), "references": references_sha256(board), "before": before,
         "methods": list(board.methods), "tables": [table.anchor for table in board.tables],
@@ -191,9 +191,9 @@ def _sha256(value: object) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
-def updated(runs: Sequence[PublishedRun]) -> str:
+def update_time(runs: Sequence[PublishedRun]) -> str:
     """When the newest own run was made, in UTC; a moment without a zone counts as UTC."""
-    return max((_moment(run.record.provenance.created) for run in dating(runs)), default=_EARLIEST).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return max((_moment(run.record.provenance.created) for run in dating_runs(runs)), default=_EARLIEST).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _moment(created: str) -> datetime:

@@ -48,7 +48,7 @@ class Remark:
     text: str
 
 
-def told(on_table: Iterable[Remark]) -> int:
+def count_told(on_table: Iterable[Remark]) -> int:
     """How many things the remarks on a table say: the same words once, what is printed differently elsewhere once a row, copies not."""
     others = [remark for remark in on_table if remark.kind != "copied"]
     return len({(r.kind, r.setting, r.label, r.backbone) if r.kind == "differs" else (r.kind, r.text) for r in others})

@@ -33,7 +33,7 @@ from bench.base.cache import default_cache
 from bench.base.errors import BenchError, RunLocked, UnknownName
 from bench.base.files import write_or_fail
 from bench.run.executors.worker import read_state, worker_command, write_state
-from bench.run.plan import PlannedRun, determining
+from bench.run.plan import PlannedRun, determinants
 from bench.runs import RunRecord, RunsFolder
 from bench.runs.curve import read_curve
 from bench.runs.store import means_several
@@ -137,7 +137,7 @@ def read_batch(folder: Path) -> Batch:
 
 
 @dataclass(frozen=True)
-class Place:
+class QueueState:
     """Where an engine has a run: "queued", or "running" on ``node``; ``job`` is its name there."""
 
     state: str
@@ -158,7 +158,7 @@ class Engine(Protocol):
     def submit(self, batch: Batch) -> str:
         """Queue every run of the batch; returns words for the user. Raises BenchError, with nothing queued or all that was said."""
 
-    def places(self, batches: Sequence[Batch]) -> dict[tuple[str, int], Place]:
+    def places(self, batches: Sequence[Batch]) -> dict[tuple[str, int], QueueState]:
         """(batch name, number) -> place of all that is queued or running. Raises EngineSilent where the engine does not answer."""
 
     def cancel(self, batches: Sequence[Batch], which: Sequence[tuple[str, int]]) -> None:
@@ -178,7 +178,7 @@ def engine(name: str) -> Engine:
 
 def planned_words(run: PlannedRun) -> str:
     """What a run's name is of, in a word each: "backbone=1a2b3c4d,corpus=...,plugin=...,precision=fp32"."""
-    fields = {key: value for key, value in determining(run).items() if key not in ("method", "variant", "setting", "seed")}
+    fields = {key: value for key, value in determinants(run).items() if key not in ("method", "variant", "setting", "seed")}
     return ",".join(f"{key}={_word(value)}" for key, value in sorted(fields.items()))
 
 
@@ -284,9 +284,9 @@ class Jobs:
             raise means_several(name, run_ids)
         return run_ids[0]
 
-    def places(self) -> dict[str, Place]:
+    def places(self) -> dict[str, QueueState]:
         """Run id -> where its engine has it. Each engine is asked once. Raises EngineSilent."""
-        places: dict[str, Place] = {}
+        places: dict[str, QueueState] = {}
         for name in sorted({batch.engine for batch in self.batches}):
             of_engine = [batch for batch in self.batches if batch.engine == name]
             by_name = {batch.name: batch for batch in of_engine}
@@ -308,7 +308,7 @@ def submitting(store: RunsFolder) -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class Standing:
+class RunState:
     """What has become of one run. ``state``: queued, running, finished, failed, interrupted, lost, unknown."""
 
     run_id: str
@@ -327,14 +327,14 @@ class Standing:
         return f"{self.state}{at}{steps}{again}{': ' + self.why if self.why else ''}"
 
 
-def standings(jobs: Jobs, silent: str | None = None, places: Mapping[str, Place] | None = None) -> list[Standing]:
+def standings(jobs: Jobs, silent: str | None = None, places: Mapping[str, QueueState] | None = None) -> list[RunState]:
     """Of every run that was handed over. ``silent``: why the engine did not answer; then nothing is called lost."""
     return [_standing(jobs.store, batch, i, (places or {}).get(run_id), silent) for run_id, (batch, i) in jobs.newest.items()]
 
 
-def _standing(store: RunsFolder, batch: Batch, number: int, place: Place | None, silent: str | None) -> Standing:
+def _standing(store: RunsFolder, batch: Batch, number: int, place: QueueState | None, silent: str | None) -> RunState:
     queued, state = batch.runs[number], batch.state(number)
-    made = Standing(queued.run_id, "", steps=queued.steps, attempts=int(state.get("attempts", 0)), job=str(state.get("job", "")))
+    made = RunState(queued.run_id, "", steps=queued.steps, attempts=int(state.get("attempts", 0)), job=str(state.get("job", "")))
     record = store.get(queued.run_id)
     if place is not None and place.state == "running":
         return replace(made, state="running", node=place.node, job=place.job, step=step_of(store.folder(queued.run_id)))

@@ -367,10 +367,10 @@ def ended_early(recipe: Recipe) -> list[str]:
 
 def with_fingerprint(run: PlannedRun) -> PlannedRun:
     """The run under the name that everything gives it that determines its result."""
-    return replace(run, fingerprint=provenance.fingerprint_of(determining(run)))
+    return replace(run, fingerprint=provenance.fingerprint_of(determinants(run)))
 
 
-def determining(run: PlannedRun) -> dict[str, Any]:
+def determinants(run: PlannedRun) -> dict[str, Any]:
     """Everything that determines a run's result: what its fingerprint is of."""
     places = run.determines["places"]
     return {

@@ -1,4 +1,4 @@
-"""Facts about a run that the record keeps: code, tokenizer, sizes."""
+"""Facts about a run that the record keeps (code, tokenizer, sizes), and the hash of everything that determines its result."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def folder_bytes(folder: Path) -> int:
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
 
 
-def folder_hash(folder: Path) -> str:
+def hash_of_folder(folder: Path) -> str:
     """sha256 over the names and contents of the files in a folder: what names a checkpoint."""
     return files_sha256((file for file in folder.rglob("*") if file.is_file()), folder)
 

@@ -61,7 +61,7 @@ def choose(
     slices = -(-batch.size // rows)
     taken: dict[str, float] = {}
     problems: dict[str, str] = {}
-    with untouched(method):
+    with leave_untouched(method):
         taken[AS_IT_IS] = _seconds_per_pass(method, part, autocast)
         left = seconds if steps is None else steps * slices * taken[AS_IT_IS]
         if left is not None and left < WORTH_A_TRY:
@@ -97,7 +97,7 @@ def _compile(encoder: nn.Module, options: Mapping[str, Any]) -> None:
 
 
 @contextmanager
-def untouched(method: TorchMethod) -> Iterator[None]:
+def leave_untouched(method: TorchMethod) -> Iterator[None]:
     """While open, gradients and random draws may be made; afterwards they were not."""
     device = next(method.parameters()).device
     gradients = [(p, p.grad) for p in method.parameters()]

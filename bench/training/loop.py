@@ -163,7 +163,7 @@ def train_to_end(trainer: Trainer) -> bool:
             if trainer.is_done():
                 return True
             if stop:
-                raise stopped(trainer)
+                raise interruption(trainer)
             if not _fits(trainer, feed):
                 break
     finally:
@@ -189,13 +189,13 @@ def _score(trainer: Trainer) -> None:
         trainer.evaluate()
     except Interrupted:
         save(trainer)
-        raise stopped(trainer) from None
+        raise interruption(trainer) from None
     except MEMORY_ERRORS as error:
         explain_out_of_memory(error, "scoring the dev set", trainer.method.context.device)
         raise
 
 
-def stopped(trainer: Trainer) -> Interrupted:
+def interruption(trainer: Trainer) -> Interrupted:
     return Interrupted(f"stopped at {trainer.where()}; the same command goes on from there")
 
 

@@ -16,7 +16,7 @@ from bench.runs.store import RECORD, RunsFolder, data_key, read_record
 from bench.score.suites import suite_names
 from bench.score.suites.from_predictions import find_task
 from bench.verify.findings import AGREES, DIFFERS, UNCHECKED, Finding, RunReport, cell
-from bench.verify.scores import check_scores, known
+from bench.verify.scores import check_scores, known_hashes
 
 if TYPE_CHECKING:
     from bench.data.sets import DataFolder
@@ -47,7 +47,7 @@ def _guesses(record: RunRecord) -> Iterator[dict[str, object]]:
     """What records of the first schema left unsaid: precision, selection set, and recipe keys that name a place (left empty)."""
     empty = [key for key, value in record.recipe.items() if value.value is None]
     places: list[dict[str, None]] = [{}, *({key: None} for key in empty)]
-    for precision, dev, place in itertools.product(PRECISIONS, (None, *known().dev.values()), places):
+    for precision, dev, place in itertools.product(PRECISIONS, (None, *known_hashes().dev.values()), places):
         yield {"precision": precision, "dev": dev, "places": place}
 
 
@@ -81,7 +81,7 @@ def check_data(record: RunRecord, data: DataFolder | None) -> Iterator[Finding]:
         if score.task == AVERAGE:
             continue
         what, recorded = cell(score), record.provenance.data.get(data_key(score.task, score.text, score.suite))
-        expected = known().data.get(f"{score.suite}/{score.task}", {}).get(score.text or "any")
+        expected = known_hashes().data.get(f"{score.suite}/{score.task}", {}).get(score.text or "any")
         if recorded is None:
             yield Finding("data", what, DIFFERS, "the record does not say which data was scored")
         elif expected is not None and recorded != expected:

@@ -31,7 +31,7 @@ SCHEMA = "bench.given/1"
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownHashes:
     """``given``: suite/task -> array -> hash of its values; suite/task@form where a text form has others. ``data``: suite/task -> text form -> sha256, as records name data."""
 
     given: Mapping[str, Mapping[str, str]]
@@ -45,11 +45,11 @@ class Known:
 
 
 @functools.cache
-def known() -> Known:
+def known_hashes() -> KnownHashes:
     """From ``given.json``, which ``python tools/make_given.py DATA`` writes."""
     content = json.loads((resources.files("bench.verify") / "given.json").read_text(encoding="utf-8"))
     assert content["schema"] == SCHEMA
-    return Known(content["given"], content["data"], content["dev"])
+    return KnownHashes(content["given"], content["data"], content["dev"])
 
 
 # --- what one run keeps for its scores, and every score from that ---
@@ -182,7 +182,7 @@ def _metrics(score: Score) -> list[str]:
     """Those that its suite has for such a task; none where the suite has no such task."""
     found = suite(score.suite)
     now = [task.metric for task in found.tasks if (task.name, task.protocol) == (score.task, score.protocol)]
-    if score.protocol in found.earlier and known().given_of(score.suite, score.task, score.text) is not None:
+    if score.protocol in found.earlier and known_hashes().given_of(score.suite, score.task, score.text) is not None:
         now += [task.metric for task in found.tasks]
     return list(dict.fromkeys(now))
 
@@ -210,7 +210,7 @@ def _first_difference(recorded: Any, again: Any, path: str) -> str | None:
 
 def _gold(score: Score, arrays: Mapping[str, np.ndarray]) -> Finding:
     """Gold values, sub-datasets, draws: what has to be the same for every model."""
-    what, expected = cell(score), known().given_of(score.suite, score.task, score.text)
+    what, expected = cell(score), known_hashes().given_of(score.suite, score.task, score.text)
     if expected is None:
         return Finding("gold", what, UNCHECKED, f"bench does not know those of {'mteb' if score.suite == 'mteb' else 'this set'}")
     for name in GIVEN:

@@ -22,7 +22,7 @@ from bench.runs import RunsFolder, Score
 from bench.runs.predictions import read_predicted
 from bench.score.suites import check, suite
 from bench.score.suites.check import check_dev_task
-from bench.verify.scores import known
+from bench.verify.scores import known_hashes
 
 
 def hashed_words(sentences):
@@ -84,9 +84,9 @@ def test_parts_share_no_caption_and_no_image(test_part):
 
 
 def test_what_bench_knows_of_it_is_what_it_is(test_part):
-    assert known().given["check/captions"] == given_hashes(test_part)
-    assert known().data["check/captions"] == {"any": test_part.sha256}
-    assert known().dev["captions dev"] == check_dev_task().sha256
+    assert known_hashes().given["check/captions"] == given_hashes(test_part)
+    assert known_hashes().data["check/captions"] == {"any": test_part.sha256}
+    assert known_hashes().dev["captions dev"] == check_dev_task().sha256
 
 
 def test_captions_of_one_image_are_drawn_together(tmp_path, scored):
@@ -139,8 +139,8 @@ def test_damaged_data_is_refused(tmp_path: Path, monkeypatch, content):
 
 
 def test_the_generated_pairs_are_those_of_check_1():
-    assert known().data["check/CHECK"] == {"any": generated().sha256}
-    assert known().dev["CHECK dev"] == generated("dev").sha256
+    assert known_hashes().data["check/CHECK"] == {"any": generated().sha256}
+    assert known_hashes().dev["CHECK dev"] == generated("dev").sha256
 
 
 @pytest.fixture(scope="module")

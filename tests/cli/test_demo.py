@@ -20,9 +20,9 @@ from factories import record
 from forked import bench_process
 from msgspec.structs import replace
 
-from bench.cli.demo import NOTE, recipe, show, told
+from bench.cli.demo import NOTE, recipe, show, verdict_lines
 from bench.compare.tables import TableOptions, compare_runs
-from bench.publish.build import Asked
+from bench.publish.build import PublishOptions
 from bench.publish.build import publish as build
 from bench.runs import RunRecord, RunsFolder, Score
 
@@ -65,7 +65,7 @@ def runs(folder: Path, noise: float, seeds: tuple[int, ...] = (1, 2, 3)) -> tupl
 
 def sentences(store: RunsFolder, records: list[RunRecord], **wanted: Any) -> list[str]:
     (table,) = compare_runs([(one, store.folder(one.run_id)) for one in records], TableOptions(baseline="cls", together=True, **wanted))
-    return told(table)
+    return verdict_lines(table)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_the_page_is_the_one_that_publish_makes(tmp_path: Path, capsys: pytest.C
     show(records, store, tmp_path, browse=False)
     said = capsys.readouterr().out
     mine = {name: content for name, (_, content) in tree(tmp_path / "preview").items()}
-    again = Asked(runs=store.path, out=tmp_path / "again", preview=True, title="bench demo", note=NOTE, baseline="cls")
+    again = PublishOptions(runs=store.path, out=tmp_path / "again", preview=True, title="bench demo", note=NOTE, baseline="cls")
     build(again)
     assert mine == {name: content for name, (_, content) in tree(tmp_path / "again" / "preview").items()}
     page = (tmp_path / "preview" / "index.html").read_text(encoding="utf-8")

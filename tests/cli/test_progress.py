@@ -103,22 +103,22 @@ def test_the_live_view_is_no_wider_than_the_terminal_and_its_bar_is_of_use(clock
     known.start(30)
     seen = []
     known.phase("load", None)
-    seen.append(progress.drawn(known, width))
+    seen.append(progress.draw(known, width))
     known.phase("train", 100000)
     fields = {"loss": 0.1234, "best": 66.5, "best_step": 98125, "sentences_per_second": 12345.6}
     for step in (0, 1, 50000):
         clock.now += 400
         known.advance(step, fields)
-        seen.append(progress.drawn(known, width))
+        seen.append(progress.draw(known, width))
     known.phase("dev", None)
     known.advance(700, {"total": 2900})
-    seen.append(progress.drawn(known, width))
+    seen.append(progress.draw(known, width))
     known.phase("encode", 100000)
     known.advance(3, {})
-    seen.append(progress.drawn(known, width))
+    seen.append(progress.draw(known, width))
     known.phase("score", 7)
     known.advance(2, {"task": "GoogleNews-TS"})
-    seen.append(progress.drawn(known, width, unicode=False))
+    seen.append(progress.draw(known, width, unicode=False))
     assert all(len(lines) == 3 and max(map(len, lines)) <= width for lines in seen)
     if width >= 80:
         train, dev, score = seen[3], seen[4], seen[6]
@@ -206,7 +206,7 @@ def test_the_runs_that_wait_stand_below_the_one_that_works_with_what_they_will_t
     known = course.Course()
     known.works = [course.Work(steps=10, name=f"run-{i}") for i in range(8)]
     known.start(1)
-    assert progress.drawn(known, 80)[3:] == [*(f"waiting   run-{i}" for i in range(1, 5)), "          and 3 more"], "nobody knows yet"
+    assert progress.draw(known, 80)[3:] == [*(f"waiting   run-{i}" for i in range(1, 5)), "          and 3 more"], "nobody knows yet"
     known.phase("train", 10)
     for step in range(11):
         clock.now = 2.0 * step
@@ -215,11 +215,11 @@ def test_the_runs_that_wait_stand_below_the_one_that_works_with_what_they_will_t
     clock.now += 5
     known.finish()
     known.start(2)
-    assert progress.drawn(known, 80)[3] == "waiting   run-2  about 25 s", "twenty of training, five of the rest"
+    assert progress.draw(known, 80)[3] == "waiting   run-2  about 25 s", "twenty of training, five of the rest"
     known.start(7)
-    assert progress.drawn(known, 80)[3:] == ["waiting   run-7  about 25 s"]
+    assert progress.draw(known, 80)[3:] == ["waiting   run-7  about 25 s"]
     known.start(8)
-    assert len(progress.drawn(known, 80)) == 3
+    assert len(progress.draw(known, 80)) == 3
     known.works = [course.Work(steps=10), course.Work(steps=None, name="until a clock ends it")]
     known.start(1)
-    assert progress.drawn(known, 80)[3:] == ["waiting   until a clock ends it"]
+    assert progress.draw(known, 80)[3:] == ["waiting   until a clock ends it"]

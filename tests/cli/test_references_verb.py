@@ -27,7 +27,7 @@ def test_a_table_as_printed_with_its_remarks() -> None:
 
 def test_remarks_that_matter_come_first_and_copies_are_one_line() -> None:
     from bench.references import results
-    from bench.references.audit import KINDS, remarks, told
+    from bench.references.audit import KINDS, count_told, remarks
 
     said = bench("references", "promcse:1", COLUMNS="120").stdout
     notes = [line for line in said.splitlines() if re.match(r"[a-z]{1,2} (?!has)\S", line)]
@@ -37,7 +37,7 @@ def test_remarks_that_matter_come_first_and_copies_are_one_line() -> None:
     assert said.count("copied from ") == 1 and "; Gao et al. 2021: BERT-base (first-last avg.), BERT-base-flow" in " ".join(said.split())
     (line,) = [line for line in bench("references").stdout.splitlines() if line.startswith("  promcse:1 ")]
     differing = " ".join(said.split()).split("printed differently elsewhere: ")[1].split("; see --audit")[0].count("(")
-    assert int(line.split()[3]) == told(remark for one in results(paper="promcse") if one.table == "1" for remark in remarks(one))
+    assert int(line.split()[3]) == count_told(remark for one in results(paper="promcse") if one.table == "1" for remark in remarks(one))
     assert int(line.split()[3]) == len(notes) + differing - 1  # "(reproduce)" is part of a label
 
 

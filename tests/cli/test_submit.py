@@ -12,7 +12,7 @@ from commands import bench, error_line, the_run, tree
 from msgspec.structs import replace
 from scored_run import finished_run
 
-from bench.board.grades import graded
+from bench.board.grades import grade_runs
 from bench.data.sets import DataFolder
 from bench.runs import RunsFolder
 from bench.score.suites import suite
@@ -106,12 +106,12 @@ def test_what_is_encoded_again_has_the_grade_checkpoint(tmp_path: Path) -> None:
     run, box, keeper = the_run(tmp_path / "runs"), tmp_path / "box", tmp_path / "keeper"
     box.mkdir()
     assert bench("submit", run, "--to", box / "mine.zip", "--by", "Ada").exit_code == 0
-    assert [one.grade for one in graded([], collect(box, tmp_path / "before", keeper=keeper))] == ["submitted"]
+    assert [one.grade for one in grade_runs([], collect(box, tmp_path / "before", keeper=keeper))] == ["submitted"]
     done = bench("verify", box / "mine.zip", run, "--plugin", plugin, "--retrain-free", "--device", "cpu", "--runs", keeper)
     assert done.exit_code == 0, done.output
     assert [path.name for path in box.iterdir()] == ["mine.zip"] and sent(keeper, run).is_file()
-    assert [one.grade for one in graded([], collect(box, tmp_path / "elsewhere"))] == ["submitted"]
-    (one,) = graded([], collect(box, tmp_path / "after", keeper=keeper))
+    assert [one.grade for one in grade_runs([], collect(box, tmp_path / "elsewhere"))] == ["submitted"]
+    (one,) = grade_runs([], collect(box, tmp_path / "after", keeper=keeper))
     assert (one.grade, one.submitted_by) == ("checkpoint", "Ada") and "the same predictions on 1 task" in one.reason
     asked = {sentence for task in suite("check").tasks for sentence in task.load(DataFolder(None, offline=True), "tokenised").sentences}
     assert one.reason.startswith(f"all {len(asked):,} sentences encoded again from its checkpoint on ")
@@ -122,7 +122,7 @@ def test_what_is_encoded_again_has_the_grade_checkpoint(tmp_path: Path) -> None:
     assert bench("submit", theirs.folder(run.name), "--to", tmp_path / "eve.zip", "--by", "Eve").exit_code == 0
     again = bench("verify", tmp_path / "eve.zip", "--retrain-free", "--device", "cpu", "--runs", keeper)
     assert again.exit_code == 0 and sent(keeper, run).is_file(), "another run of its name, which is not encoded, takes nothing away"
-    assert [one.grade for one in graded([(record, run)])] == ["checkpoint"]
+    assert [one.grade for one in grade_runs([(record, run)])] == ["checkpoint"]
 
 
 @pytest.mark.slow

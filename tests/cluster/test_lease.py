@@ -44,7 +44,7 @@ def test_the_run_of_another_machine_is_taken_once_it_stood_still(
     monkeypatch.setattr(lease, "place", lambda: "machine a")
     first = store.lock("run")
     first.__enter__()
-    owner = lease.held(tmp_path / "run")
+    owner = lease.lease_of(tmp_path / "run")
     assert owner is not None
     monkeypatch.setattr(lease, "place", lambda: "machine b")
     began = time.monotonic()
@@ -55,7 +55,7 @@ def test_the_run_of_another_machine_is_taken_once_it_stood_still(
     owner._thread.join()
     with store.lock("run", 0.0, said.append):
         assert time.monotonic() - began > 0.4 and "nothing is heard" in "".join(said)
-        new = lease.held(tmp_path / "run")
+        new = lease.lease_of(tmp_path / "run")
         assert new is not None and new.place.name == ".owner-2"
         with pytest.raises(OwnershipLost, match="was taken over"):
             owner.check()
@@ -133,7 +133,7 @@ def test_who_stood_still_while_it_made_its_lease_does_not_share_a_later_one(tmp_
     assert lease._make(tmp_path, 1) is None
     (_, third) = stopped
     assert [path.name for path in tmp_path.iterdir()] == [third.name] and len(list(third.iterdir())) == 1
-    owner = lease.held(tmp_path / "record")
+    owner = lease.lease_of(tmp_path / "record")
     assert owner is not None
     owner.check()
     owner.release()

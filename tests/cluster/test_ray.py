@@ -290,7 +290,7 @@ def test_what_a_worker_is_told_on_its_node(tmp_path: Path, monkeypatch: pytest.M
         batch = new_batch(Jobs(RunsFolder(runs)), "ray", [Queued("run", "")], words, Resources(returns=True), 0)
         assert batch.needed() == [], "nothing of the driver's machine"
         about = {"arguments": words, "environment": {"BENCH_CACHE": "driver's"}, "directory": "/nowhere", "retries": 1}
-        folder, told = engine.at_home(batch.folder, {**about, **engine.travelling(batch)}, "run")
+        folder, told = engine.at_home(batch.folder, {**about, **engine.files_to_send(batch)}, "run")
         own = folder.parents[1]
         made.append(own)
         assert own.is_relative_to(node) and (folder / "logs").is_dir() and told["directory"] == str(own) and told["retries"] == 1
@@ -306,7 +306,7 @@ def test_what_a_worker_is_told_on_its_node(tmp_path: Path, monkeypatch: pytest.M
     assert made[0] == made[1]
     monkeypatch.setattr(os, "getuid", lambda: 12345)  # whose folder this process makes for itself
     with pytest.raises(PermissionError, match="another user's"):
-        engine.at_home(batch.folder, {**about, **engine.travelling(batch)}, "run")
+        engine.at_home(batch.folder, {**about, **engine.files_to_send(batch)}, "run")
 
 
 @pytest.mark.parametrize("harm", ["predictions", "checkpoint", "no checkpoint", "cut", "outside"])

@@ -12,7 +12,7 @@ from commands import bench
 
 from bench.cli.search import parse_spaces
 from bench.method import Recipe, Value
-from bench.run.search.space import check_key, dimension, typed
+from bench.run.search.space import check_key, dimension, parse_dimension
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "search.md").read_text(encoding="utf-8")
@@ -68,4 +68,4 @@ def test_the_forms_of_a_space_are_read() -> None:
     assert (read["queue_size"].low, read["queue_size"].high, read["queue_size"].whole) == (40, 640, True)
     for key, text in parse_spaces(["temperature=0.1,0.2", "dropout=0.05..0.2", "learning_rate=log:1e-5..1e-3"]).items():
         check_key(key, recipe, (), "")
-        assert typed(key, text, recipe).at(0.0) in (0.1, 0.05, 1e-5)
+        assert parse_dimension(key, text, recipe).at(0.0) in (0.1, 0.05, 1e-5)

@@ -12,7 +12,7 @@ from boards_for_figures import board_of, fill
 from bench.data.sets import DataFolder
 from bench.score.encoding import VectorStore
 from bench.show.figures import figures
-from bench.show.figures.points import EACH, Pairs, pairs, stored
+from bench.show.figures.points import EACH, Pairs, pairs, stored_vectors
 
 GOLD = tuple(float(level) for level in (0, 3, 5) for _ in range(EACH))
 PAIRS = Pairs(tuple(f"first {i}" for i in range(30)), tuple(f"second {i}" for i in range(30)), GOLD)
@@ -66,13 +66,13 @@ def test_none_without_sentences_or_without_their_vectors(runs: Path) -> None:
 
 def test_files_that_were_cut_short_are_no_vectors(tmp_path: Path) -> None:
     VectorStore(tmp_path, "abc").add(["first 0", "second 0"], vectors_of)
-    assert stored(tmp_path, "abc", ["second 0"]) == pytest.approx(vectors_of(["second 0"]))
-    assert stored(tmp_path, "../x", ["second 0"]) is None
+    assert stored_vectors(tmp_path, "abc", ["second 0"]) == pytest.approx(vectors_of(["second 0"]))
+    assert stored_vectors(tmp_path, "../x", ["second 0"]) is None
     file = next(tmp_path.glob("*.f32"))
     file.write_bytes(file.read_bytes()[:-70])  # the second row is gone, and a part of the first
-    assert stored(tmp_path, "abc", ["first 0", "second 0"]) is None
+    assert stored_vectors(tmp_path, "abc", ["first 0", "second 0"]) is None
     file.unlink()
-    assert stored(tmp_path, "abc", ["first 0"]) is None
+    assert stored_vectors(tmp_path, "abc", ["first 0"]) is None
 
 
 def test_pairs_of_the_data(shared: Path, tmp_path: Path) -> None:

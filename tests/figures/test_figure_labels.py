@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.isotonic import IsotonicRegression
 
-from bench.show.figures.labels import Box, Place, lead, placed, spread_out, width
+from bench.show.figures.labels import Box, LabelPlace, lead, place_labels, spread_out, width
 
 FRAME = Box(0.0, 0.0, 350.0, 250.0)
 
@@ -33,7 +33,7 @@ def test_nothing_overlaps(seed: int) -> None:
     points = [(float(x), float(y)) for x, y in rng.uniform((10, 10), (340, 240), (n, 2))]
     texts = ["method-" + "x" * int(k) for k in rng.integers(0, 9, n)]
     specks = [(float(x), float(y)) for x, y in rng.uniform((10, 10), (340, 240), (20, 2))]
-    found = placed(points, texts, FRAME, specks=specks, avoid=[Box(100, 0, 102, 250)])
+    found = place_labels(points, texts, FRAME, specks=specks, avoid=[Box(100, 0, 102, 250)])
     shown = [(i, place) for i, place in enumerate(found) if place is not None]
     assert len(shown) > n / 3
     dots = [Box(x - 4, y - 4, x + 4, y + 4) for x, y in points] + [Box(x - 2, y - 2, x + 2, y + 2) for x, y in specks]
@@ -49,20 +49,20 @@ def test_nothing_overlaps(seed: int) -> None:
 
 def test_where_there_is_room_all_have_labels_beside_their_points() -> None:
     points = [(50.0 + 60 * k, 30.0 + 40 * k) for k in range(5)]
-    found = placed(points, ["alpha"] * 5, FRAME)
+    found = place_labels(points, ["alpha"] * 5, FRAME)
     assert all(place is not None and place.anchor == "start" and not place.lead for place in found)
 
 
 def test_of_two_labels_that_exclude_each_other_the_first_has_the_place() -> None:
     narrow = Box(0.0, 90.0, 70.0, 112.0)
-    found = placed([(5.0, 100.0), (5.0, 101.0)], ["first one", "other one"], narrow)
+    found = place_labels([(5.0, 100.0), (5.0, 101.0)], ["first one", "other one"], narrow)
     assert found[0] is not None and found[1] is None
 
 
 def test_an_empty_text_has_no_place_and_takes_none() -> None:
-    assert placed([(5.0, 100.0), (5.0, 100.0)], ["", "name"], FRAME)[0] is None
-    assert isinstance(placed([(5.0, 100.0), (5.0, 100.0)], ["", "name"], FRAME)[1], Place)
-    assert placed([], [], FRAME) == []
+    assert place_labels([(5.0, 100.0), (5.0, 100.0)], ["", "name"], FRAME)[0] is None
+    assert isinstance(place_labels([(5.0, 100.0), (5.0, 100.0)], ["", "name"], FRAME)[1], LabelPlace)
+    assert place_labels([], [], FRAME) == []
 
 
 @pytest.mark.parametrize(

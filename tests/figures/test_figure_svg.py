@@ -10,7 +10,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from bench.show.figures import Figure, drawing
-from bench.show.figures.drawing import Drawing, fitting, library
+from bench.show.figures.drawing import Drawing, fit_text, library
 from bench.show.figures.labels import width
 from bench.show.figures.points import slug
 
@@ -86,10 +86,10 @@ def test_the_library_is_loaded_only_to_draw() -> None:
 
 
 def test_cutting_keeps_what_fits() -> None:
-    assert fitting("short", 100.0) == "short"
-    cut = fitting("a-very-long-name-of-a-method+variant", 80.0)
+    assert fit_text("short", 100.0) == "short"
+    cut = fit_text("a-very-long-name-of-a-method+variant", 80.0)
     assert cut.endswith("…") and width(cut, 12.0) <= 80.0 and cut[0] == "a"
-    assert fitting("abc", 0.0) == "…"
+    assert fit_text("abc", 0.0) == "…"
 
 
 def test_addresses_are_plain_and_apart() -> None:

@@ -27,7 +27,7 @@ from bench.show.figures.ablation import PAPERS, swept
 from bench.show.figures.cost import front
 from bench.show.figures.frequent import ends_words
 from bench.show.figures.points import groups, methods, points
-from bench.show.figures.spectrum import Spectrum, agreeing, shift, spectrum_words
+from bench.show.figures.spectrum import Spectrum, count_agreeing, shift, spectrum_words
 
 NS = "{http://www.w3.org/2000/svg}"
 
@@ -186,7 +186,7 @@ def test_agreeing_pairs_are_kendalls() -> None:
     import numpy as np
 
     values = [(float(a), float(b)) for a, b in np.random.default_rng(5).normal(size=(9, 2))]
-    alike, pairs = agreeing(values)
+    alike, pairs = count_agreeing(values)
     assert (2 * alike - pairs) / pairs == pytest.approx(kendalltau(*zip(*values, strict=True)).statistic)
 
 

@@ -146,10 +146,10 @@ def test_it_can_be_verified_and_cannot_be_encoded_again(result: Any) -> None:
 
 
 def test_its_grade_says_that_nothing_is_known_of_it(result: Any) -> None:
-    from bench.board.grades import graded
+    from bench.board.grades import grade_runs
     from bench.board.repeat import repeat
 
-    (run,) = graded([(result.record, result.folder)])
+    (run,) = grade_runs([(result.record, result.folder)])
     assert run.grade == "own" and run.reason.endswith(
         "nothing is known of the model, an object of its maker's process, beyond its predictions"
     )

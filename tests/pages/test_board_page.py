@@ -16,7 +16,7 @@ from msgspec import structs
 from bench.board.board import Board, PublishedRun
 from bench.board.content import board
 from bench.board.repeat import repeat
-from bench.references.audit import audit, told
+from bench.references.audit import audit, count_told
 from bench.runs import Cost, RunsFolder
 from bench.runs.record import EncodingCost
 from bench.show.figures import Figure
@@ -268,7 +268,9 @@ def test_a_remark_stands_once_however_many_rows_it_concerns(made: Board) -> None
             shown = [remark for note in one.notes for remark in note.remarks]
             assert len(shown) == len({(r.kind, r.text) for r in said if r.kind != "copied"})
             assert sorted(r.text for r in shown) == sorted({r.text for r in shown})
-            assert len(one.notes) == told(r for r in audit() if (r.paper, r.table) == (one.paper, one.table)), "as the terminal counts"
+            assert len(one.notes) == count_told(r for r in audit() if (r.paper, r.table) == (one.paper, one.table)), (
+                "as the terminal counts"
+            )
             anchors = {remark.anchor for remark in shown}
             marks = {r.anchor for row in one.rows for part in (row, *row.cells) if part is not None for r in part.remarks}
             assert marks == anchors and all(remark.where for remark in (*one.notes, *shown))

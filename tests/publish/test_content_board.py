@@ -18,7 +18,7 @@ from bench.board import judging
 from bench.board.board import Board, BoardTable, PublishedRun
 from bench.board.content import board
 from bench.board.judging import chosen_on
-from bench.publish.versions import updated
+from bench.publish.versions import update_time
 from bench.runs import Cost, RunRecord, RunsFolder, Score, Training
 
 METHODS = {"simcse": 0.8, "promcse": 0.45, "promptbert": 0.44}
@@ -69,7 +69,7 @@ def test_a_sender_does_not_date_a_version(tmp_path: Path) -> None:
     runs = published([own, sent], tmp_path)
     mixed = [runs[0], replace(runs[1], submitted_by="somebody")]
     shown = board(mixed, version="v1", title="A board", statistics="no")
-    assert shown.date == own.provenance.created[:10] and updated(shown.runs).startswith(shown.date)
+    assert shown.date == own.provenance.created[:10] and update_time(shown.runs).startswith(shown.date)
     assert board(mixed[1:], version="v1", title="A board", statistics="no").date == "9999-12-31"  # of nobody else's
 
 

@@ -12,7 +12,7 @@ from factories import record
 from bench.board.board import YOURS, Board, BoardTable, PublishedRun
 from bench.board.content import board
 from bench.board.headline import answer
-from bench.board.names import slug, unused
+from bench.board.names import slug, unused_name
 from bench.compare.statistics.table import Against, Cell, Cost, Row, Table
 from bench.runs import Training
 from bench.runs.record import public_name
@@ -226,4 +226,4 @@ def test_addresses_are_plain() -> None:
     assert slug("Ünï<script>") == "uni-script"
     assert slug("…", None) == "table"
     assert len(slug("x" * 500)) == 100
-    assert unused("a", {"a", "a-2"}) == "a-3" and unused("b", {"a"}) == "b"
+    assert unused_name("a", {"a", "a-2"}) == "a-3" and unused_name("b", {"a"}) == "b"

@@ -17,7 +17,7 @@ from scored_run import finished_run, predictions
 
 from bench.base.files import file_sha256
 from bench.board.board import GRADES, PublishedRun
-from bench.board.grades import WORDS, Training, apart, graded, same_recipe, seed_variances, trained_again, training, weakest
+from bench.board.grades import WORDS, Training, grade_runs, same_recipe, seed_variances, separate_record, trained_again, training, weakest
 from bench.compare.statistics.table import rows_of
 from bench.runs import RunRecord, RunsFolder, Score
 from bench.runs.arrays import read_arrays
@@ -68,7 +68,7 @@ def test_every_grade_is_explained() -> None:
 
 def test_an_own_run_and_one_that_was_sent_in(tmp_path: Path, own: RunsFolder) -> None:
     mine = finished_run(own, 5, training=None)
-    found = graded(runs(own), sent(tmp_path, own))
+    found = grade_runs(runs(own), sent(tmp_path, own))
     assert [(one.record.run_id, one.grade, one.submitted_by) for one in found] == [
         (mine.run_id, "own", None),
         (found[1].record.run_id, "submitted", "Ada"),
@@ -83,19 +83,19 @@ def test_an_own_run_and_one_that_was_sent_in(tmp_path: Path, own: RunsFolder) ->
 def test_a_checkpoint_that_was_encoded_again(tmp_path: Path, own: RunsFolder) -> None:
     mine = finished_run(own, 5)
     attest(own.folder(mine.run_id) / "verified.json", own.folder(mine.run_id), mine.run_id)
-    (one,) = graded(runs(own))
+    (one,) = grade_runs(runs(own))
     assert one.grade == "checkpoint" and one.reason.startswith("encoded again from its checkpoint on 2026-11-21")
     own.write(replace(mine, cost=replace(mine.cost, train_seconds=1.0)))
-    assert graded(runs(own))[0].grade == "own"
+    assert grade_runs(runs(own))[0].grade == "own"
 
 
 def test_a_submission_that_was_encoded_again_by_its_receiver(tmp_path: Path, own: RunsFolder) -> None:
     first = sent(tmp_path, own)
-    assert graded([], first)[0].grade == "submitted"
+    assert grade_runs([], first)[0].grade == "submitted"
     one = first.runs[0]
     attest(kept(own.path, one.folder), one.folder, one.record.run_id)
     shutil.rmtree(tmp_path / "aside")
-    (again,) = graded([], collect(tmp_path / "box", tmp_path / "aside", keeper=own.path))
+    (again,) = grade_runs([], collect(tmp_path / "box", tmp_path / "aside", keeper=own.path))
     assert (again.grade, again.submitted_by, again.checked) == ("checkpoint", "Ada", True)
 
 
@@ -105,7 +105,7 @@ def test_a_word_beside_the_file_counts_for_nothing(tmp_path: Path, own: RunsFold
     attest(tmp_path / "box" / "a.zip.verified.json", one.folder, one.record.run_id)
     shutil.rmtree(tmp_path / "aside")
     found = collect(tmp_path / "box", tmp_path / "aside", keeper=own.path)
-    assert [run.grade for run in graded([], found)] == ["submitted"]
+    assert [run.grade for run in grade_runs([], found)] == ["submitted"]
     assert found.refused[0].startswith("a.zip.verified.json counts for nothing here: bench verify FILE.zip --retrain-free")
 
 
@@ -119,7 +119,7 @@ def test_a_word_on_a_submission_without_a_checkpoint_counts_for_nothing(tmp_path
     (bare,) = collect(box, tmp_path / "aside").runs
     attest(kept(own.path, bare.folder), bare.folder, bare.record.run_id)
     shutil.rmtree(tmp_path / "aside")
-    (found,) = graded([], collect(box, tmp_path / "aside", keeper=own.path))
+    (found,) = grade_runs([], collect(box, tmp_path / "aside", keeper=own.path))
     assert found.grade == "submitted" and "checkpoint" not in found.reason
 
 
@@ -128,19 +128,19 @@ def test_a_submission_that_was_trained_again_is_not_ranked_without_its_checkpoin
     for seed in (5, 6):
         finished_run(own, seed, weights=seed / 1000)
     taken = sent(tmp_path, own, 1, weights=0.004)
-    found = graded(runs(own), taken)[2]
+    found = grade_runs(runs(own), taken)[2]
     assert found.grade == "submitted" and not found.checked
     assert "; trained again here with seeds 5, 6: this run's check CHECK " in found.reason and "lies within" in found.reason
     one = taken.runs[0]
     attest(kept(own.path, one.folder), one.folder, one.record.run_id)
     shutil.rmtree(tmp_path / "aside")
-    found = graded(runs(own), collect(tmp_path / "box", tmp_path / "aside", runs(own), keeper=own.path))[2]
+    found = grade_runs(runs(own), collect(tmp_path / "box", tmp_path / "aside", runs(own), keeper=own.path))[2]
     assert found.grade == "retrained" and "lies within" in found.reason and "encoded again from its checkpoint" in found.reason
 
 
 def test_one_seed_says_nothing_of_seeds(tmp_path: Path, own: RunsFolder) -> None:
     finished_run(own, 5)
-    found = graded(runs(own), sent(tmp_path, own, 1, weights=1))
+    found = grade_runs(runs(own), sent(tmp_path, own, 1, weights=1))
     assert [one.grade for one in found] == ["own", "submitted"]
     assert "nothing says how far seeds vary" in found[1].reason
 
@@ -149,14 +149,14 @@ def test_one_seed_says_nothing_of_seeds(tmp_path: Path, own: RunsFolder) -> None
 def test_nobody_raises_our_grade(tmp_path: Path, own: RunsFolder, weights: float) -> None:
     """A stranger packs our run, or makes one of its id, recipe and seed; only what was trained here says how far seeds vary."""
     finished_run(own, 1, weights=0.001)
-    before = graded(runs(own))
+    before = grade_runs(runs(own))
     box, theirs = tmp_path / "box", RunsFolder(tmp_path / "theirs")
     box.mkdir()
     one = finished_run(theirs, 1, weights=weights)
     pack([theirs.folder(one.run_id)], box / "a.zip", by="Eve")
     other = finished_run(theirs, 2, weights=0.003)
     pack([theirs.folder(other.run_id)], box / "b.zip", by="Eve")
-    after = graded(runs(own), collect(box, tmp_path / "aside", runs(own)))
+    after = grade_runs(runs(own), collect(box, tmp_path / "aside", runs(own)))
     assert after[:1] == before and after[0].grade == "own"
     assert [run.grade for run in after[1:]] == ["submitted"], "nor does one submission raise another"
 
@@ -186,7 +186,7 @@ def test_our_predictions_under_another_seed_are_no_repetition(tmp_path: Path, ow
     assert training(copy).is_copy_of(training(runs(own)[0][0] if runs(own)[0][0].seed == 5 else runs(own)[1][0]))
     (tmp_path / "box").mkdir()
     pack([theirs.folder(copy.run_id)], tmp_path / "box" / "a.zip", by="Eve")
-    (found,) = graded(runs(own), collect(tmp_path / "box", tmp_path / "aside", runs(own)))[2:]
+    (found,) = grade_runs(runs(own), collect(tmp_path / "box", tmp_path / "aside", runs(own)))[2:]
     assert found.grade == "submitted" and "with seed 6" in found.reason, "seed 5 is the one that was copied"
 
 
@@ -206,12 +206,12 @@ def hashed(run: RunRecord, digit: str) -> RunRecord:
 
 
 def grades(*records: RunRecord) -> list[str]:
-    return [one.grade for one in graded([(one, Path()) for one in records])]
+    return [one.grade for one in grade_runs([(one, Path()) for one in records])]
 
 
 def test_own_seeds_vouch_for_each_other() -> None:
     own = [at(seed, 70) for seed in (1, 2, 3, 4)]
-    found = graded([(one, Path()) for one in own])
+    found = grade_runs([(one, Path()) for one in own])
     assert {one.grade for one in found} == {"retrained"} and "with seeds 2, 3, 4: this run's sts Avg. " in found[0].reason
     assert "all 8 scores do" in found[0].reason
 
@@ -219,7 +219,7 @@ def test_own_seeds_vouch_for_each_other() -> None:
 def test_a_training_three_points_off_does_not_repeat_the_others() -> None:
     own = [at(seed, 70) for seed in (1, 2, 3, 4)]
     for away in (-3, 3):
-        (*_, last) = graded([(one, Path()) for one in (*own, at(5, 70 + away))])
+        (*_, last) = grade_runs([(one, Path()) for one in (*own, at(5, 70 + away))])
         assert last.grade == "own" and "; trained again here with seeds 1, 2, 3, 4, but" in last.reason
         assert "sts Avg." in last.reason and "lies outside" in last.reason
 
@@ -227,14 +227,14 @@ def test_a_training_three_points_off_does_not_repeat_the_others() -> None:
 def test_one_planted_task_is_enough() -> None:
     own = [at(seed, 70) for seed in (1, 2, 3)]
     scores = tuple(replace(one, value=100.0) if one.task == "STS-B" else one for one in at(4, 70).scores)  # the average left as it is
-    (*_, forged) = graded([(one, Path()) for one in (*own, replace(at(4, 70), scores=scores))])
+    (*_, forged) = grade_runs([(one, Path()) for one in (*own, replace(at(4, 70), scores=scores))])
     assert forged.grade == "own" and "sts STS-B 100.00 lies outside" in forged.reason
 
 
 def test_seeds_that_vary_too_much_vouch_for_nothing() -> None:
     own = [at(seed, 70, noise=9) for seed in (1, 2, 3)]
     assert grades(*own, at(4, 76)) == ["own"] * 4
-    assert "more seeds tell" in graded([(one, Path()) for one in own])[0].reason
+    assert "more seeds tell" in grade_runs([(one, Path()) for one in own])[0].reason
 
 
 def test_what_nobody_scored_again_was_not_repeated() -> None:
@@ -243,7 +243,7 @@ def test_what_nobody_scored_again_was_not_repeated() -> None:
         Score(suite="transfer", task=task, protocol="senteval-probe/1", metric="accuracy", value=100.0, n=1000)
         for task in ("MR", "CR", "SUBJ", "MPQA", "SST2", "TREC", "MRPC")
     )
-    (*_, forged) = graded([(one, Path()) for one in (*own, replace(at(4, 70), scores=(*at(4, 70).scores, *planted)))])
+    (*_, forged) = grade_runs([(one, Path()) for one in (*own, replace(at(4, 70), scores=(*at(4, 70).scores, *planted)))])
     assert forged.grade == "own" and "transfer MR 100.00 was not scored again" in forged.reason
 
 
@@ -312,9 +312,9 @@ def test_what_is_another_thing_was_not_repeated() -> None:
         replace(at(2, 70), provenance=replace(first.provenance, corpus={"name": "x", "sha256": "0" * 64})),
     ]
     assert all(same_recipe(one) != same_recipe(first) for one in others)
-    assert {one.grade for one in graded([(one, Path()) for one in (first, *others)])} == {"own"}
+    assert {one.grade for one in grade_runs([(one, Path()) for one in (first, *others)])} == {"own"}
     untrained = [(at(seed, 70, training=None), Path()) for seed in (1, 2)]
-    assert {one.grade for one in graded(untrained)} == {"own"}, "what is not trained is not retrained"
+    assert {one.grade for one in grade_runs(untrained)} == {"own"}, "what is not trained is not retrained"
     assert trained_again(training(first), [training(replace(first, scores=()))], {}) is None
 
 
@@ -324,18 +324,18 @@ def test_a_submitted_run_has_a_row_of_its_own() -> None:
     forged = PublishedRun(
         record=replace(at(1, 99), run_id="forged", provenance=late), folder=Path(), submitted_by="Eve", grade="checkpoint"
     )
-    assert apart(mine) is mine.record
+    assert separate_record(mine) is mine.record
     mixed = rows_of([mine.record, forged.record], [])
     assert [[run.run_id for run in row] for row, _ in mixed] == [["forged"]], "what would happen otherwise"
-    rows = rows_of([apart(mine), apart(forged)], [])
+    rows = rows_of([separate_record(mine), separate_record(forged)], [])
     assert [(row[0].run_id, dict(differs)) for row, differs in rows] == [
         (mine.record.run_id, {}),
         ("forged", {"submitted by": "Eve"}),
     ]
     unchecked = PublishedRun(record=replace(at(2, 99), run_id="late"), folder=Path(), submitted_by="Eve", grade="submitted")
-    rows = rows_of([apart(forged), apart(unchecked)], [])
+    rows = rows_of([separate_record(forged), separate_record(unchecked)], [])
     assert [dict(differs) for _, differs in rows] == [{"submitted by": "Eve"}, {"submitted by": "Eve, not checked here"}]
-    assert dict(rows_of([apart(forged)], [])[0][1]) == {"submitted by": "Eve"}, "named even where it stands alone"
+    assert dict(rows_of([separate_record(forged)], [])[0][1]) == {"submitted by": "Eve"}, "named even where it stands alone"
 
 
 def test_a_submitted_run_is_not_the_baseline_where_the_board_has_one() -> None:
@@ -343,7 +343,7 @@ def test_a_submitted_run_is_not_the_baseline_where_the_board_has_one() -> None:
 
     mine = PublishedRun(record=at(1, 60), folder=Path())
     better = PublishedRun(record=replace(at(1, 90), run_id="better"), folder=Path(), submitted_by="Eve")
-    (table,) = summarise([apart(mine), apart(better)], baseline="simcse")
+    (table,) = summarise([separate_record(mine), separate_record(better)], baseline="simcse")
     assert [(row.runs[0], row.is_baseline) for row in table.rows] == [("better", False), (mine.record.run_id, True)]
-    (table,) = summarise([apart(better)], baseline="simcse")
+    (table,) = summarise([separate_record(better)], baseline="simcse")
     assert table.rows[0].is_baseline, "it is, where there is no other"

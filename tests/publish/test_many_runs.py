@@ -11,7 +11,7 @@ from commands import bench
 from made_runs import made_run, made_runs
 
 from bench.board import board as boards
-from bench.publish.build import Asked, publish
+from bench.publish.build import PublishOptions, publish
 from bench.runs import RunsFolder
 from bench.verify.folders import runs_below
 
@@ -26,7 +26,7 @@ def version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for seed in SEEDS:
         made_run(tmp_path / "runs", "simcse", seed, noise=0.8, suites=("sts", "transfer") if seed > 1 else ("sts",))
     made_run(tmp_path / "runs", "cls", None, noise=1.6, suites=("sts", "transfer"))
-    folder = publish(Asked(runs=tmp_path / "runs", out=tmp_path / "boards", statistics="no")).folder
+    folder = publish(PublishOptions(runs=tmp_path / "runs", out=tmp_path / "boards", statistics="no")).folder
     assert folder is not None
     return folder
 
@@ -79,7 +79,7 @@ def test_it_is_checked_and_verified_like_any_other(version: Path) -> None:
 
 def test_few_runs_have_a_page_each(tmp_path: Path) -> None:
     made_runs(tmp_path / "runs", {"promcse": 0.45}, seeds=SEEDS)
-    folder = publish(Asked(runs=tmp_path / "runs", out=tmp_path / "boards", statistics="no")).folder
+    folder = publish(PublishOptions(runs=tmp_path / "runs", out=tmp_path / "boards", statistics="no")).folder
     assert folder is not None and len(pages(folder)) == 3
     assert "so does the page of every run." in (folder / "index.html").read_text()
     assert all("Every seed of this row" not in page.read_text() for page in folder.glob("runs/*/index.html"))

@@ -12,8 +12,8 @@ from made_runs import MAKERS, made_run, made_runs
 from msgspec.structs import replace
 
 from bench.base.files import values_sha256
-from bench.publish.build import Asked, publish
-from bench.publish.staging import Place
+from bench.publish.build import PublishOptions, publish
+from bench.publish.staging import StagedFolder
 from bench.publish.stored import narrow, pack, store_run
 from bench.runs import RunsFolder
 from bench.runs.arrays import read_arrays
@@ -59,8 +59,8 @@ def test_the_order_of_44_045_pairs_fits_into_16_bits_and_equal_values_stay_equal
 def test_a_reduced_run_verifies_and_what_is_altered_in_it_is_seen(tmp_path: Path) -> None:
     run = made_run(tmp_path / "runs", suites=ALL)
     here, to = tmp_path / "runs" / run.run_id, tmp_path / "out" / run.run_id
-    whole = store_run(run, here, Place(tmp_path / "whole" / run.run_id))
-    assert store_run(run, here, Place(to), reduced=True) == whole, "the record is the same to the last byte"
+    whole = store_run(run, here, StagedFolder(tmp_path / "whole" / run.run_id))
+    assert store_run(run, here, StagedFolder(to), reduced=True) == whole, "the record is the same to the last byte"
     here_bytes, there_bytes = (sum(p.stat().st_size for p in one.rglob("*.npz")) for one in (tmp_path / "whole", to))
     assert there_bytes < 0.6 * here_bytes
     report, before = verify_run(to), verify_run(here)
@@ -85,7 +85,7 @@ def test_without_the_hash_of_what_is_left_all_is_kept(tmp_path: Path) -> None:
     for hashed in (None, "0" * 64):  # written by an older bench, or by one whose suites need something else
         other = replace(run, scores=tuple(replace(one, reduced_sha256=hashed) for one in run.scores))
         store.write(other)
-        store_run(other, store.folder(run.run_id), Place(tmp_path / f"out {hashed}" / run.run_id), reduced=True)
+        store_run(other, store.folder(run.run_id), StagedFolder(tmp_path / f"out {hashed}" / run.run_id), reduced=True)
         kept = read_arrays(predictions_file(tmp_path / f"out {hashed}" / run.run_id, run.scores[0].key))
         assert REDUCED not in kept and values_sha256(kept) == run.scores[0].predictions_sha256
 
@@ -101,8 +101,8 @@ def test_a_file_that_calls_itself_reduced_is_not_taken_for_that_of_a_record_with
 
 def test_intervals_and_verdicts_of_a_reduced_version_are_those_of_the_runs(tmp_path: Path) -> None:
     made_runs(tmp_path / "runs", {"simcse": 0.5, "promcse": 0.45}, suites=ALL)
-    published = publish(Asked(runs=tmp_path / "runs", out=tmp_path / "whole")).folder
-    reduced = publish(Asked(runs=tmp_path / "runs", out=tmp_path / "out", reduced=True)).folder
+    published = publish(PublishOptions(runs=tmp_path / "runs", out=tmp_path / "whole")).folder
+    reduced = publish(PublishOptions(runs=tmp_path / "runs", out=tmp_path / "out", reduced=True)).folder
     assert published is not None and reduced is not None
     sizes = [sum(p.stat().st_size for p in one.rglob("*.npz")) for one in (published, reduced)]
     assert sizes[1] < 0.6 * sizes[0]
@@ -110,7 +110,7 @@ def test_intervals_and_verdicts_of_a_reduced_version_are_those_of_the_runs(tmp_p
     said = [bench("compare", "simcse", "promcse", "--runs", folder, "--format", "json") for folder in (tmp_path / "runs", reduced / "runs")]
     assert said[0].exit_code == said[1].exit_code == 0, said[1].output
     assert json.loads(said[0].stdout)["tables"] == json.loads(said[1].stdout)["tables"]
-    again = publish(Asked(runs=reduced / "runs", out=tmp_path / "third")).folder
+    again = publish(PublishOptions(runs=reduced / "runs", out=tmp_path / "third")).folder
     assert again is not None
     for path in sorted(reduced.rglob("*.npz")):
         assert values_sha256(read_arrays(path)) == values_sha256(read_arrays(again / path.relative_to(reduced)))
@@ -118,7 +118,7 @@ def test_intervals_and_verdicts_of_a_reduced_version_are_those_of_the_runs(tmp_p
 
 def test_a_submission_is_of_whole_predictions(tmp_path: Path) -> None:
     made_runs(tmp_path / "runs", {"simcse": 0.5}, seeds=(1,))
-    reduced = publish(Asked(runs=tmp_path / "runs", out=tmp_path / "out", reduced=True)).folder
+    reduced = publish(PublishOptions(runs=tmp_path / "runs", out=tmp_path / "out", reduced=True)).folder
     assert reduced is not None
     (run,) = (reduced / "runs").iterdir()
     found = bench("submit", run.name, "--runs", reduced / "runs", "--to", tmp_path / "sent.zip")
@@ -128,7 +128,7 @@ def test_a_submission_is_of_whole_predictions(tmp_path: Path) -> None:
 
 def test_items_of_reduced_runs_have_places_and_no_cosines(tmp_path: Path) -> None:
     made_runs(tmp_path / "runs", {"simcse": 0.5, "promcse": 0.45}, seeds=(1,))
-    reduced = publish(Asked(runs=tmp_path / "runs", out=tmp_path / "out", reduced=True)).folder
+    reduced = publish(PublishOptions(runs=tmp_path / "runs", out=tmp_path / "out", reduced=True)).folder
     assert reduced is not None
     names = sorted(one.name for one in (reduced / "runs").iterdir())
     found = [bench("compare", *names, "--items", "--runs", folder, "--format", "json") for folder in (tmp_path / "runs", reduced / "runs")]

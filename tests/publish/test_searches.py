@@ -11,7 +11,7 @@ from commands import bench
 from made_runs import HOSTILE, made_run
 from msgspec import structs
 
-from bench.publish.build import Asked, publish
+from bench.publish.build import PublishOptions, publish
 from bench.runs.searches import (
     Search,
     Searched,
@@ -66,7 +66,7 @@ def runs(tmp_path: Path) -> Path:
 
 
 def test_every_trial_is_in_the_version_and_on_a_page(runs: Path, tmp_path: Path) -> None:
-    folder = publish(Asked(runs=runs, out=tmp_path / "boards")).folder
+    folder = publish(PublishOptions(runs=runs, out=tmp_path / "boards")).folder
     assert folder is not None
     file = folder / "searches" / "search-1a2b3c4d.json"
     found = read_search_file(file)
@@ -97,11 +97,11 @@ def test_every_trial_is_in_the_version_and_on_a_page(runs: Path, tmp_path: Path)
 def test_the_next_version_keeps_a_search_whose_folder_is_gone(runs: Path, tmp_path: Path) -> None:
     import shutil
 
-    first = publish(Asked(runs=runs, out=tmp_path / "boards")).folder
+    first = publish(PublishOptions(runs=runs, out=tmp_path / "boards")).folder
     assert first is not None
     shutil.rmtree(runs / "search-1a2b3c4d")
     made_run(runs, "sncse", 1)
-    second = publish(Asked(runs=runs, out=tmp_path / "boards")).folder
+    second = publish(PublishOptions(runs=runs, out=tmp_path / "boards")).folder
     assert second is not None and second.name == "v2"
     name = Path("searches") / "search-1a2b3c4d.json"
     assert (second / name).read_bytes() == (first / name).read_bytes()
@@ -113,7 +113,7 @@ def test_the_next_version_keeps_a_search_whose_folder_is_gone(runs: Path, tmp_pa
 def test_a_search_that_is_not_there_or_is_another_one_is_said(tmp_path: Path, changes: dict[str, object]) -> None:
     made_search(tmp_path / "runs")
     tuned_runs(tmp_path / "runs", **changes)
-    folder = publish(Asked(runs=tmp_path / "runs", out=tmp_path / "boards")).folder
+    folder = publish(PublishOptions(runs=tmp_path / "runs", out=tmp_path / "boards")).folder
     assert folder is not None and not (folder / "searches").exists()
     page = (folder / "index.html").read_text()
     assert "which found recipe values of runs here, are not published" in page and "<script>window.hit" not in page
@@ -121,14 +121,14 @@ def test_a_search_that_is_not_there_or_is_another_one_is_said(tmp_path: Path, ch
 
 def test_a_damaged_search_stops_no_version(runs: Path, tmp_path: Path) -> None:
     (runs / "search-1a2b3c4d" / "trials" / "simcse" / "001" / "trial.json").write_text("{")
-    folder = publish(Asked(runs=runs, out=tmp_path / "boards")).folder
+    folder = publish(PublishOptions(runs=runs, out=tmp_path / "boards")).folder
     assert folder is not None and "are not published" in (folder / "index.html").read_text()
 
 
 def test_runs_that_nothing_tuned_name_no_search(tmp_path: Path) -> None:
     made_search(tmp_path / "runs")
     made_run(tmp_path / "runs", "simcse", 1)
-    folder = publish(Asked(runs=tmp_path / "runs", out=tmp_path / "boards")).folder
+    folder = publish(PublishOptions(runs=tmp_path / "runs", out=tmp_path / "boards")).folder
     assert folder is not None and not (folder / "searches").exists() and "Searches" not in (folder / "index.html").read_text()
 
 

@@ -16,7 +16,7 @@ from bench.base.errors import BenchError, DataDamaged
 from bench.board.board import PREVIEW_NOTE
 from bench.publish import build
 from bench.publish.check import check
-from bench.publish.staging import Place
+from bench.publish.staging import StagedFolder
 from bench.publish.versions import versions
 from bench.runs import RunsFolder
 from bench.verify import check_manifest, runs_below, verify_run
@@ -177,7 +177,7 @@ def test_an_error_on_the_way_leaves_nothing_behind(quick: Publish, runs: Path, o
     def fail(*_: object) -> None:
         raise BenchError("the disk is full")
 
-    monkeypatch.setattr(Place, "seal", fail)
+    monkeypatch.setattr(StagedFolder, "seal", fail)
     with pytest.raises(BenchError, match="disk is full"):
         quick()
     assert not out.exists()

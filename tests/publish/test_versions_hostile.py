@@ -198,14 +198,14 @@ def test_a_run_that_cannot_be_graded_is_left_out_by_name(quick: Publish, runs: P
     from bench.board import grades
 
     bad = made_run(runs, "mine", 3, suites=("check",)).run_id
-    real = grades.graded
+    real = grades.grade_runs
 
     def graded(own: Sequence[Any], *more: Any) -> Any:
         if any(record.run_id == bad for record, _ in own):
             raise KeyError("odd")
         return real(own, *more)
 
-    monkeypatch.setattr(grades, "graded", graded)
+    monkeypatch.setattr(grades, "grade_runs", graded)
     made = quick()
     assert bad not in shown(made) and len(shown(made)) == 4
     assert [line for line in made.board.left_out if line.startswith(f"{bad}: cannot be graded: KeyError")]

@@ -17,7 +17,7 @@ from made_runs import made_run, made_runs
 from bench.base.errors import DataDamaged, DataMissing
 from bench.base.files import values_sha256
 from bench.publish import build
-from bench.publish.build import Asked, publish
+from bench.publish.build import PublishOptions, publish
 from bench.publish.check import check
 from bench.publish.versions import versions
 from bench.runs import RunsFolder
@@ -38,7 +38,7 @@ def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def make(tmp_path: Path, **asked: object) -> str:
-    return publish(Asked(**{"runs": tmp_path / "runs", "out": tmp_path / "board", "statistics": "no", **asked})).name  # type: ignore[arg-type]
+    return publish(PublishOptions(**{"runs": tmp_path / "runs", "out": tmp_path / "board", "statistics": "no", **asked})).name  # type: ignore[arg-type]
 
 
 def manifest(version: Path) -> dict[str, dict[str, object]]:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from bench.base.errors import DataDamaged, DataMissing
 from bench.base.files import file_sha256, values_sha256
-from bench.publish.staging import Place
+from bench.publish.staging import StagedFolder
 from bench.publish.stored import File, Packed, narrow, pack, store_run
 from bench.runs import RunsFolder
 from bench.runs.arrays import read_arrays
@@ -84,7 +84,7 @@ def test_a_published_run_verifies_without_its_checkpoint(tmp_path: Path) -> None
     (here / "checkpoint").mkdir()
     (here / "checkpoint" / "weights").write_bytes(b"many")
     (here / "vectors").mkdir()
-    sha256 = store_run(run, here, Place(to))
+    sha256 = store_run(run, here, StagedFolder(to))
     assert sorted(path.name for path in to.rglob("*")) == ["CHECK.npz", "curve.jsonl", "predictions", "run.json"]
     assert sha256 == file_sha256(to / "run.json") == file_sha256(here / "run.json")
     report = verify_run(to)
@@ -104,7 +104,7 @@ def test_a_run_whose_predictions_nobody_could_check_is_refused(tmp_path: Path, w
     else:
         path.write_bytes(path.read_bytes()[:-30])
     with pytest.raises(DataMissing if what == "missing" else DataDamaged, match=r"STS13"):
-        store_run(run, tmp_path / run.run_id, Place(tmp_path / "out"))
+        store_run(run, tmp_path / run.run_id, StagedFolder(tmp_path / "out"))
 
 
 def test_a_record_of_the_first_schema_has_no_hash_to_compare(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_a_record_of_the_first_schema_has_no_hash_to_compare(tmp_path: Path) -> 
     store = RunsFolder(tmp_path / "runs")
     old = replace(run, scores=tuple(replace(one, predictions_sha256=None) for one in run.scores))
     store.write(old)
-    store_run(old, store.folder(run.run_id), Place(tmp_path / "out"))
+    store_run(old, store.folder(run.run_id), StagedFolder(tmp_path / "out"))
     assert len(list((tmp_path / "out" / "predictions").iterdir())) == 7
 
 
@@ -121,4 +121,4 @@ def test_a_record_that_changes_while_it_is_published_is_refused(tmp_path: Path) 
     store = RunsFolder(tmp_path / "runs")
     store.write(replace(run, scores=run.scores[:3]))
     with pytest.raises(DataDamaged, match="it changed while"):
-        store_run(run, store.folder(run.run_id), Place(tmp_path / "out"))
+        store_run(run, store.folder(run.run_id), StagedFolder(tmp_path / "out"))

@@ -126,12 +126,14 @@ def test_a_published_run_is_not_replaced_by_a_submission(runs: Path, tmp_path: P
 def test_a_run_that_was_checked_before_stays_checked(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from bench.board import grades
 
-    real = grades.graded
-    monkeypatch.setattr(grades, "graded", lambda *a: tuple(replace(one, grade="checkpoint", reason="encoded again") for one in real(*a)))
+    real = grades.grade_runs
+    monkeypatch.setattr(
+        grades, "grade_runs", lambda *a: tuple(replace(one, grade="checkpoint", reason="encoded again") for one in real(*a))
+    )
     first = runs.parent / "first"
     made_runs(first, {"simcse": 0.8, "promcse": 0.45}, seeds=(1,), suites=("check",))  # one seed: none agrees with another
     publish(runs, "--runs", first)
-    monkeypatch.setattr(grades, "graded", real)
+    monkeypatch.setattr(grades, "grade_runs", real)
     more = runs.parent / "more"
     made_run(more, "promptbert", 1, suites=("check",))
     publish(runs, "--runs", more, "--keep")
@@ -254,4 +256,4 @@ def test_what_it_raises_is_an_error_of_ours(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "v1").mkdir()
     with pytest.raises(BenchError, match=r"version.json cannot be read"):
-        build.publish(build.Asked(runs=tmp_path, out=tmp_path / "out"))
+        build.publish(build.PublishOptions(runs=tmp_path, out=tmp_path / "out"))

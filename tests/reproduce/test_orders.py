@@ -11,13 +11,15 @@ from scipy.stats import spearmanr
 
 from bench.references import ReferenceResult, results
 from bench.references.rows import Row, rows
-from bench.run.reproduce.verdicts import Order, Place, orders
+from bench.run.reproduce.verdicts import Order, RowPair, orders
 from bench.score.metrics.correlation import mean_ranks
 from bench.show.pages.reproduced import places
 
 
 def order(*pairs: tuple[float, float | None]) -> Order:
-    return Order("p", "1", "unsupervised", "b", "Avg.", "spearman", tuple(Place(f"row {i}", a, b, "run") for i, (a, b) in enumerate(pairs)))
+    return Order(
+        "p", "1", "unsupervised", "b", "Avg.", "spearman", tuple(RowPair(f"row {i}", a, b, "run") for i, (a, b) in enumerate(pairs))
+    )
 
 
 @pytest.mark.parametrize("seed", range(8))

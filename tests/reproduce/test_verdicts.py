@@ -14,8 +14,8 @@ from scipy.stats import t as student
 from bench.references import results
 from bench.run.plugins import discover
 from bench.run.reproduce.execute import GPU_SPEED, STEP_SECONDS, gpu_hours
-from bench.run.reproduce.verdicts import VERDICTS, Reproduced, Run, best_of, printed_runs, reproduced, score_of
-from bench.run.reproduce.wanted import WantedRun, recipe, wanted
+from bench.run.reproduce.verdicts import VERDICTS, Reproduced, Run, best_of, judge_cells, printed_runs, score_of
+from bench.run.reproduce.wanted import WantedRun, recipe, wanted_runs
 from bench.runs import Score
 
 REGISTRY = discover()
@@ -23,7 +23,7 @@ REGISTRY = discover()
 
 def stsb_run() -> WantedRun:
     """Focal-InfoNCE's table 3, first line: alignment, uniformity, and STS-B 76.38."""
-    return wanted("focal-infonce", "3", REGISTRY)[0]
+    return wanted_runs("focal-infonce", "3", REGISTRY)[0]
 
 
 def stsb_score(value: float, text: str = "tokenised") -> Score:
@@ -40,7 +40,7 @@ def ours(*values: float, text: str = "tokenised") -> list[Run]:
 
 def stsb(*values: float, margin: float = 0.5) -> Reproduced:
     """What becomes of the printed STS-B 76.38 beside these values."""
-    *_, cell = reproduced([(stsb_run(), ours(*values))], "tokenised", margin)[0]
+    *_, cell = judge_cells([(stsb_run(), ours(*values))], "tokenised", margin)[0]
     return cell
 
 
@@ -87,17 +87,17 @@ def test_what_is_not_random_has_no_variance() -> None:
     run = replace(stsb_run(), setting="none")
     for value, verdict in ((76.38, "equivalent"), (76.80, "equivalent"), (77.0, "different")):
         made = record("cls", None, setting="none", scores=(stsb_score(value),))
-        *_, cell = reproduced([(run, [(made, Path())])], "tokenised")[0]
+        *_, cell = judge_cells([(run, [(made, Path())])], "tokenised")[0]
         assert (cell.verdict, cell.sd, cell.freedom) == (verdict, 0.0, None)
 
 
 def test_other_methods_of_the_table_lend_their_variance() -> None:
     alone = stsb(76.0, 76.8)
     others = [ours(60, 60.5, 61), ours(70, 70.6, 71.1), ours(50.2, 50.9, 51.3)]
-    *_, lent = reproduced([(stsb_run(), ours(76.0, 76.8)), *((stsb_run(), one) for one in others)], "tokenised")[0][-1:]
+    *_, lent = judge_cells([(stsb_run(), ours(76.0, 76.8)), *((stsb_run(), one) for one in others)], "tokenised")[0][-1:]
     assert alone.freedom == 1 and lent.freedom is not None and lent.freedom > 5
     assert alone.high is not None and lent.high is not None and lent.high < alone.high
-    *_, single = reproduced([(stsb_run(), ours(60.0)), *((stsb_run(), one) for one in others)], "tokenised")[0][-1:]
+    *_, single = judge_cells([(stsb_run(), ours(60.0)), *((stsb_run(), one) for one in others)], "tokenised")[0][-1:]
     assert single.verdict == "different", "one seed, with what others say of seeds"
 
 
@@ -106,13 +106,13 @@ def test_what_papers_print_of_their_seeds_is_used() -> None:
     assert cells and printed_runs(cells[0]) == (4, False)
     cell = replace(cells[0], task="STS-B", value=76.38, std=2.0)
     run = replace(stsb_run(), rows=(replace(stsb_run().rows[0], cells=(cell,)),))
-    ((wide,),) = reproduced([(run, ours(73.4, 73.5, 73.6, 73.7))], "tokenised")
+    ((wide,),) = judge_cells([(run, ours(73.4, 73.5, 73.6, 73.7))], "tokenised")
     assert wide.verdict == "inconclusive" and wide.low is not None and wide.low < 71
-    ((narrow,),) = reproduced(
+    ((narrow,),) = judge_cells(
         [(replace(run, rows=(replace(run.rows[0], cells=(replace(cell, std=0.2),)),)), ours(73.4, 73.5, 73.6, 73.7))], "tokenised"
     )
     assert narrow.verdict == "different"
-    ((single,),) = reproduced([(replace(run, rows=(replace(run.rows[0], cells=(cell,)),)), ours(73.4))], "tokenised")
+    ((single,),) = judge_cells([(replace(run, rows=(replace(run.rows[0], cells=(cell,)),)), ours(73.4))], "tokenised")
     assert single.sd == 2.0 and single.freedom == 3, "of one seed of ours the paper says how far seeds vary"
 
 
@@ -148,7 +148,7 @@ def simulated(draw: np.random.Generator, listed: Sequence[WantedRun], seeds: int
             )
             made.append((record(run.method, seed, backbone=run.backbone, scores=scores), Path()))
         table.append((run, made))
-    return reproduced(table, "tokenised")
+    return judge_cells(table, "tokenised")
 
 
 @pytest.mark.slow
@@ -156,7 +156,7 @@ def test_honest_repeats_are_called_different_five_times_in_a_hundred_rows_at_mos
     """Rows of PromCSE's table 1 that are trained on BERT base. Power is that of one row of eight cells, Holm over them."""
     listed = [
         run
-        for run in wanted("promcse", "1", REGISTRY, words=("unsupervised",), backbones=("bert-base-uncased",))
+        for run in wanted_runs("promcse", "1", REGISTRY, words=("unsupervised",), backbones=("bert-base-uncased",))
         if run.method
         and run.comparable
         and len(run.rows) == 1
@@ -190,7 +190,7 @@ def test_equivalent_is_wrong_five_times_in_a_hundred_at_most() -> None:
 
 def test_other_conditions_are_not_compared() -> None:
     for changed in (replace(stsb_run(), instead_of="bert-base-uncased"), replace(stsb_run(), asked={"max_steps": "5"})):
-        assert reproduced([(changed, ours(76.0, 76.2))], "tokenised")[0][-1].verdict == "not comparable"
+        assert judge_cells([(changed, ours(76.0, 76.2))], "tokenised")[0][-1].verdict == "not comparable"
 
 
 def test_a_protocol_that_nobody_published_is_not_compared() -> None:
@@ -198,18 +198,18 @@ def test_a_protocol_that_nobody_published_is_not_compared() -> None:
         suite="geometry", task="alignment", protocol="geometry-stsb/1", metric="alignment", value=0.19, n=231, text="tokenised"
     )
     made = record("simcse", 1, backbone="bert-base-uncased", scores=(alignment,))
-    first, *_ = reproduced([(stsb_run(), [(made, Path("nowhere"))])], "tokenised")[0]
+    first, *_ = judge_cells([(stsb_run(), [(made, Path("nowhere"))])], "tokenised")[0]
     assert (first.printed.task, first.mean, first.difference, first.verdict) == ("alignment", 0.19, 0.0, "not comparable")
 
 
 def test_another_text_form_is_no_score_of_that_cell() -> None:
     raw = [(stsb_run(), ours(76.0, 76.2, text="raw"))]
-    assert reproduced(raw, "tokenised")[0][-1].verdict == "not scored"
-    assert reproduced(raw, "raw")[0][-1].verdict != "not scored"
+    assert judge_cells(raw, "tokenised")[0][-1].verdict == "not scored"
+    assert judge_cells(raw, "raw")[0][-1].verdict != "not scored"
 
 
 def test_a_score_of_another_protocol_is_left_alone() -> None:
-    run = wanted("promcse", "2", REGISTRY, words=("glove",))[0]
+    run = wanted_runs("promcse", "2", REGISTRY, words=("glove",))[0]
     (cell,) = run.rows[0].cells
     assert cell.protocol == "cxc-parekh/1"
     scores = tuple(
@@ -224,13 +224,13 @@ def test_a_printed_value_stands_for_all_that_is_rounded_to_it() -> None:
     """Nothing is random here: 76.874 is within half a point of all that is rounded to 76.38, 76.876 is not."""
     for value, verdict in ((76.874, "equivalent"), (76.876, "different"), (75.886, "equivalent"), (75.884, "different")):
         made = record("cls", None, setting="none", scores=(stsb_score(value),))
-        assert reproduced([(stsb_run(), [(made, Path())])], "tokenised")[0][-1].verdict == verdict
+        assert judge_cells([(stsb_run(), [(made, Path())])], "tokenised")[0][-1].verdict == verdict
     assert set(VERDICTS) == {"equivalent", "different", "inconclusive", "not comparable", "not scored"}
 
 
 def test_gpu_hours_by_hand() -> None:
     """Unsupervised SimCSE on BERT base: 15,625 steps of 64 x 2 x 32 tokens, 85 million parameters in the layers."""
-    (run,) = wanted("promcse", "3", REGISTRY, words=("simcse",))[:1]
+    (run,) = wanted_runs("promcse", "3", REGISTRY, words=("simcse",))[:1]
     merged, entry, _ = recipe(run, REGISTRY)
     cls = REGISTRY["simcse"].cls
     parameters = 12 * (4 * 768**2 + 2 * 768 * 3072)
@@ -243,7 +243,7 @@ def test_gpu_hours_by_hand() -> None:
 
 def test_gpu_hours_of_a_budget_by_hand() -> None:
     """300 steps of 64 rows are 300 steps whatever the corpus is; ten minutes are ten minutes; how long tokens last is not known."""
-    (run,) = wanted("promcse", "3", REGISTRY, words=("simcse",))[:1]
+    (run,) = wanted_runs("promcse", "3", REGISTRY, words=("simcse",))[:1]
     cls, parameters = REGISTRY["simcse"].cls, 12 * (4 * 768**2 + 2 * 768 * 3072)
 
     def hours(budget: str, corpus: str = "wiki1m") -> float | None:
@@ -258,7 +258,7 @@ def test_gpu_hours_of_a_budget_by_hand() -> None:
 
 def test_weighted_means_over_sub_datasets_are_read_from_the_details() -> None:
     """SimCSE's table B.3: each task's weighted mean, and of all seven the mean; nothing where a task has none."""
-    run = next(one for one in wanted("simcse", "B.3", REGISTRY, words=("own",)) if one.setting == "unsupervised")
+    run = next(one for one in wanted_runs("simcse", "B.3", REGISTRY, words=("own",)) if one.setting == "unsupervised")
     sizes, correlations = np.array([750, 750, 459]), np.array([0.31, 0.74, 0.52])  # of three sub-datasets, by hand
     weighted = 100 * float((sizes * correlations).sum() / sizes.sum())
 
@@ -283,5 +283,5 @@ def test_weighted_means_over_sub_datasets_are_read_from_the_details() -> None:
     assert average is not None and average.value == pytest.approx(weighted + 3) and average.protocol == "senteval-wmean/1"
     partly = record("simcse", 1, backbone="bert-base-uncased", scores=[*scores[:3], of("STS15"), *scores[4:]])
     assert [score_of(partly, cell, "tokenised") is None for cell in run.rows[0].cells] == [False] * 3 + [True] + [False] * 3 + [True]
-    cells = reproduced([(run, [(made, Path())])], "tokenised")[0]
+    cells = judge_cells([(run, [(made, Path())])], "tokenised")[0]
     assert [cell.mean for cell in cells] == pytest.approx([*(weighted + i for i in range(7)), weighted + 3])

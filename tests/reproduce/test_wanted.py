@@ -12,8 +12,8 @@ from bench.references import results
 from bench.references.rows import FigureRuns, figure_runs, rows, tables
 from bench.run.plugins import discover
 from bench.run.recipes import parse
-from bench.run.reproduce.execute import Asked, in_order, jobs, precision_of
-from bench.run.reproduce.wanted import WantedRun, check_asked, figure, recipe, scored_on, together, wanted, with_asked
+from bench.run.reproduce.execute import ReproduceOptions, in_order, jobs, precision_of
+from bench.run.reproduce.wanted import WantedRun, check_asked, figure, recipe, scored_on, together, wanted_runs, with_asked
 
 REGISTRY = discover()
 
@@ -25,7 +25,7 @@ def names(found: tuple[WantedRun, ...]) -> list[str]:
 @pytest.mark.parametrize(("paper", "table"), tables())
 def test_every_table_means_runs_that_the_harness_has(paper: str, table: str) -> None:
     """No row is lost, every run has a recipe, and its changed values are in it."""
-    found = wanted(paper, table, REGISTRY)
+    found = wanted_runs(paper, table, REGISTRY)
     every = [row for row in rows(results(paper=paper)) if row.first.table == table]
     assert sorted(map(repr, (row for run in found for row in run.rows))) == sorted(map(repr, every))
     assert len({run.identity for run in found}) == len(found)
@@ -40,19 +40,19 @@ def test_every_table_means_runs_that_the_harness_has(paper: str, table: str) -> 
 
 
 def test_what_cannot_be_run_says_why() -> None:
-    why = {label: run.why_not for run in wanted("promcse", "1", REGISTRY) if run.why_not for label in run.labels}
+    why = {label: run.why_not for run in wanted_runs("promcse", "1", REGISTRY) if run.why_not for label in run.labels}
     assert set(why) == {"Universal Sentence Encoder"}
 
 
 def test_the_example_of_the_paper() -> None:
-    found = wanted("promcse", "1", REGISTRY, words=("unsupervised",), backbones=("bert-base-uncased",))
+    found = wanted_runs("promcse", "1", REGISTRY, words=("unsupervised",), backbones=("bert-base-uncased",))
     assert names(found)[0] == "embedding-last-avg, nothing trained, bert-base-uncased"
     assert names(found)[-1] == "promcse, unsupervised, bert-base-uncased"
     assert len(found) == 12 and all(run.comparable for run in found)
 
 
 def test_lines_with_two_metrics_and_rows_of_the_same_run_are_one_run() -> None:
-    found = wanted("promcse", "3", REGISTRY)
+    found = wanted_runs("promcse", "3", REGISTRY)
     assert names(found) == [
         "simcse, unsupervised, bert-base-uncased",
         "promcse, unsupervised, bert-base-uncased",
@@ -62,20 +62,20 @@ def test_lines_with_two_metrics_and_rows_of_the_same_run_are_one_run() -> None:
     assert [run.suites for run in found] == [("sts", "cxc")] * 4
     (simcse,) = [
         r
-        for r in wanted("promcse", "1", REGISTRY, words=("supervised",), backbones=("bert-base-uncased",))
+        for r in wanted_runs("promcse", "1", REGISTRY, words=("supervised",), backbones=("bert-base-uncased",))
         if r.method == "simcse" and not r.variant and r.setting == "supervised"
     ]
     assert simcse.labels == ("SimCSE-BERT-base", "SimCSE-BERT-base (reproduce)")
 
 
 def test_sweeps_become_recipe_values() -> None:
-    assert [run.changes.get("eh_margin") for run in wanted("promcse", "4", REGISTRY)] == [
+    assert [run.changes.get("eh_margin") for run in wanted_runs("promcse", "4", REGISTRY)] == [
         None, "0", "0.05", "0.1", "0.15", "0.2", "0.25", "0.3", "0.35", "0.4"]  # fmt: skip
-    assert {run.changes["temperature"] for run in wanted("focal-infonce", "4", REGISTRY)} == {"0.03", "0.05", "0.07", "0.1"}
+    assert {run.changes["temperature"] for run in wanted_runs("focal-infonce", "4", REGISTRY)} == {"0.03", "0.05", "0.07", "0.1"}
 
 
 def test_what_stands_on_another_run() -> None:
-    found = wanted("promcse", "1", REGISTRY, words=("sbert",))
+    found = wanted_runs("promcse", "1", REGISTRY, words=("sbert",))
     on = {run.labels[0]: run.on.method for run in found if run.on}
     assert on == {"SBERT-base-flow": "sbert", "SBERT-base-whitening": "sbert", "CT-SBERT-base": "sbert"}
     flow = next(run for run in found if run.method == "flow")
@@ -83,25 +83,25 @@ def test_what_stands_on_another_run() -> None:
 
 
 def test_a_teacher_is_a_run_that_is_done_before() -> None:
-    found = {run.name: run for run in wanted("focal-infonce", "3", REGISTRY)}
+    found = {run.name: run for run in wanted_runs("focal-infonce", "3", REGISTRY)}
     runs = [found[f"{name}, unsupervised, bert-base-uncased, teacher simcse"] for name in ("dclr", "dclr+focal")]
     for run in runs:
         assert run.on is not None and run.on.identity == found["simcse, unsupervised, bert-base-uncased"].identity
         request = run.request((1,), text="tokenised", corpus=None, precision="fp32", below="runs/simcse-1")
         assert (request.backbones, request.overrides["teacher"]) == (("bert-base-uncased",), "runs/simcse-1")
         assert run.comparable
-    listed = jobs(list(found.values()), REGISTRY, DataFolder(None), Asked())
+    listed = jobs(list(found.values()), REGISTRY, DataFolder(None), ReproduceOptions())
     order = [job.run.name for job in in_order(listed)]
     assert order.count("simcse, unsupervised, bert-base-uncased") == 1 and order[-2:] == [run.name for run in runs]
     assert not [need for job in listed for need in job.needs if need.name == "teacher"]
-    own = with_asked(wanted("focal-infonce", "3", REGISTRY, words=("dclr",)), REGISTRY, {"teacher": "some/model"})
+    own = with_asked(wanted_runs("focal-infonce", "3", REGISTRY, words=("dclr",)), REGISTRY, {"teacher": "some/model"})
     assert [(run.on, run.on_as, run.asked["teacher"], run.comparable) for run in own] == [(None, "", "some/model", False)] * 2
 
 
 def test_who_trained_in_fp16_is_run_so_where_the_device_can_and_nothing_else_was_asked() -> None:
     """DCLR's script has the option commented out, SimCSE's and Focal-InfoNCE's have it; nothing is trained of the averages."""
-    listed = jobs(wanted("focal-infonce", "3", REGISTRY), REGISTRY, DataFolder(None), Asked())
-    bf16, theirs = Asked(precision="bf16"), Asked(precision="bf16", as_authors=True)
+    listed = jobs(wanted_runs("focal-infonce", "3", REGISTRY), REGISTRY, DataFolder(None), ReproduceOptions())
+    bf16, theirs = ReproduceOptions(precision="bf16"), ReproduceOptions(precision="bf16", as_authors=True)
     found = {job.run.method: (precision_of(job, bf16), precision_of(job, theirs)) for job in listed}
     assert found == {
         "simcse": ("bf16", "fp16"),
@@ -109,36 +109,38 @@ def test_who_trained_in_fp16_is_run_so_where_the_device_can_and_nothing_else_was
         "diffcse": ("bf16", "fp16"),
         "dclr": ("bf16", "bf16"),
     }
-    (average,) = jobs(wanted("promcse", "1", REGISTRY, words=("bert-base (first-last avg.)",)), REGISTRY, DataFolder(None), Asked())
+    (average,) = jobs(
+        wanted_runs("promcse", "1", REGISTRY, words=("bert-base (first-last avg.)",)), REGISTRY, DataFolder(None), ReproduceOptions()
+    )
     assert precision_of(average, theirs) == "bf16"
 
 
 def test_another_backbone_stands_in_and_is_not_comparable() -> None:
-    found = wanted("promcse", "1", REGISTRY, words=("promcse",), backbones=("builtin",))
+    found = wanted_runs("promcse", "1", REGISTRY, words=("promcse",), backbones=("builtin",))
     assert names(found) == ["promcse, unsupervised, builtin", "promcse, supervised, builtin", "promcse+eh, supervised, builtin"]
     assert found[1].instead_of == "bert-base-uncased, roberta-base, roberta-large" and not found[1].comparable
-    (own,) = wanted("promcse", "1", REGISTRY, words=("glove",), backbones=("builtin",))[:1]
+    (own,) = wanted_runs("promcse", "1", REGISTRY, words=("glove",), backbones=("builtin",))[:1]
     assert own.backbone == "glove" and own.comparable  # brings its own vectors
 
 
 def test_a_folder_of_that_name_is_that_backbone() -> None:
-    (run,) = wanted("promcse", "3", REGISTRY, words=("input-layer",), backbones=("/models/bert-base-uncased",))
+    (run,) = wanted_runs("promcse", "3", REGISTRY, words=("input-layer",), backbones=("/models/bert-base-uncased",))
     assert run.backbone == "/models/bert-base-uncased" and run.comparable
 
 
 def test_the_users_values_go_where_they_are_known() -> None:
-    chosen = wanted("promcse", "1", REGISTRY, words=("first-last", "promcse"), backbones=("bert-base-uncased",))
+    chosen = wanted_runs("promcse", "1", REGISTRY, words=("first-last", "promcse"), backbones=("bert-base-uncased",))
     found = with_asked(chosen, REGISTRY, {"max_steps": "5"})
     assert [(run.method, dict(run.asked), run.comparable) for run in found[:2]] == [
         ("embedding-last-avg", {}, True),
         ("promcse", {"max_steps": "5"}, False),
     ]
-    on_builtin = wanted("promcse", "1", REGISTRY, words=("first-last", "promcse"), backbones=("builtin",))
+    on_builtin = wanted_runs("promcse", "1", REGISTRY, words=("first-last", "promcse"), backbones=("builtin",))
     check_asked(on_builtin, REGISTRY, {"budget": "10m"})
     budgets = with_asked(on_builtin, REGISTRY, {"budget": "10m"})
     assert [(run.method, dict(run.asked)) for run in budgets[:2]] == [("embedding-last-avg", {}), ("promcse", {"budget": "10m"})]
     with pytest.raises(UnknownName, match="recipe key 'max_step'"):
-        check_asked(wanted("promcse", "1", REGISTRY), REGISTRY, {"max_step": "5"})
+        check_asked(wanted_runs("promcse", "1", REGISTRY), REGISTRY, {"max_step": "5"})
 
 
 @pytest.mark.parametrize(
@@ -150,15 +152,15 @@ def test_the_users_values_go_where_they_are_known() -> None:
 )
 def test_words_that_fit_no_row(words: tuple[str, ...], backbones: tuple[str, ...], said: str | None) -> None:
     if said is None:
-        assert wanted("promcse", "3", REGISTRY, words=words, backbones=backbones)[0].instead_of == "bert-base-uncased"
+        assert wanted_runs("promcse", "3", REGISTRY, words=words, backbones=backbones)[0].instead_of == "bert-base-uncased"
         return
     with pytest.raises(BenchError, match=said):
-        wanted("promcse", "3", REGISTRY, words=words, backbones=backbones)
+        wanted_runs("promcse", "3", REGISTRY, words=words, backbones=backbones)
 
 
 def test_a_backbone_that_the_chosen_rows_do_not_have() -> None:
     with pytest.raises(BenchError, match="--backbone roberta-large: the chosen rows of promcse:1 are of glove, bert-base-uncased"):
-        wanted("promcse", "1", REGISTRY, words=("unsupervised",), backbones=("roberta-large",))
+        wanted_runs("promcse", "1", REGISTRY, words=("unsupervised",), backbones=("roberta-large",))
 
 
 @pytest.mark.parametrize("drawn", figure_runs(), ids=lambda one: one.part.name)
@@ -172,7 +174,7 @@ def test_every_figure_means_runs_that_the_harness_has(drawn: FigureRuns) -> None
 
 
 def test_runs_of_several_tables_are_each_done_once_with_the_rows_of_all() -> None:
-    tables = [wanted("promcse", "1", REGISTRY), wanted("simcse", "5", REGISTRY), wanted("promcse", "3", REGISTRY)]
+    tables = [wanted_runs("promcse", "1", REGISTRY), wanted_runs("simcse", "5", REGISTRY), wanted_runs("promcse", "3", REGISTRY)]
     found = together(tables)
     assert len({run.identity for run in found}) == len(found) < sum(map(len, tables))
     assert sum(len(run.rows) for run in found) == sum(len(run.rows) for runs in tables for run in runs)
@@ -183,7 +185,7 @@ def test_runs_of_several_tables_are_each_done_once_with_the_rows_of_all() -> Non
 
 
 def test_keys_are_checked_over_all_runs_and_a_series_is_refused() -> None:
-    found = wanted("promcse", "3", REGISTRY)
+    found = wanted_runs("promcse", "3", REGISTRY)
     check_asked(found, REGISTRY, {"prompt_length": "4"})  # SimCSE does not know it, PromCSE does
     with pytest.raises(BenchError, match="one value for each key"):
         check_asked(found, REGISTRY, {"prompt_length": "4,8"})
@@ -192,7 +194,7 @@ def test_keys_are_checked_over_all_runs_and_a_series_is_refused() -> None:
 
 
 def test_simcses_ablations_are_recipes() -> None:
-    found = {run.labels[0]: run for run in wanted("simcse", "7", REGISTRY) if run.method}
+    found = {run.labels[0]: run for run in wanted_runs("simcse", "7", REGISTRY) if run.method}
     assert found.pop("Hard neg N/A").changes == {"hard_negatives": "false"}
     weights = {label: float(run.changes["hard_negative_weight"]) for label, run in found.items()}
     assert {label: round(math.exp(weight), 12) for label, weight in weights.items()} == {
@@ -200,8 +202,8 @@ def test_simcses_ablations_are_recipes() -> None:
         "Contradiction, alpha 1.0": 1.0,
         "Contradiction, alpha 2.0": 2.0,
     }
-    dropouts = [run.changes.get("dropout", run.variant) for run in wanted("simcse", "3", REGISTRY)]
+    dropouts = [run.changes.get("dropout", run.variant) for run in wanted_runs("simcse", "3", REGISTRY)]
     assert dropouts == ["0.0", "0.01", "0.05", "0.1", "0.15", "0.2", "0.5", "fixed-dropout"]
-    edits = [dict(run.changes) for run in wanted("simcse", "1", REGISTRY) if run.method]
+    edits = [dict(run.changes) for run in wanted_runs("simcse", "1", REGISTRY) if run.method]
     assert edits[1] == {"edit": "crop", "edit_share": "0.1"} and edits[6] == {"edit": "deletion", "edit_share": "0.3"}
     assert edits[7:] == [{"edit": "one-word"}, {"edit": "one-word", "dropout": "0.0"}]

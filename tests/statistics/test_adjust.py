@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
-from bench.compare.statistics.column import adjusted
+from bench.compare.statistics.column import adjust_p_values
 from bench.compare.statistics.table import CORRECTIONS
 
 P_VALUES = st.lists(st.floats(0, 1), min_size=1, max_size=40)
@@ -21,7 +21,7 @@ P_VALUES = st.lists(st.floats(0, 1), min_size=1, max_size=40)
 def test_statsmodels_agrees(p_values: list[float]) -> None:
     with mock.patch("gc.collect"):  # it would look at all objects of the test run
         for ours, theirs in (("holm", "holm"), ("bh", "fdr_bh")):
-            assert adjusted(p_values, ours) == pytest.approx(multipletests(p_values, method=theirs)[1], abs=1e-12)
+            assert adjust_p_values(p_values, ours) == pytest.approx(multipletests(p_values, method=theirs)[1], abs=1e-12)
 
 
 @settings(deadline=None, max_examples=100)
@@ -40,14 +40,14 @@ def test_the_step_procedures_as_they_are_defined(p_values: list[float], alpha: f
     last = max((k for k in range(1, m + 1) if p_values[order[k - 1]] <= alpha * k / m), default=0)
     bh = np.zeros(m, dtype=bool)
     bh[order[:last]] = True
-    assert (adjusted(p_values, "holm") <= alpha).tolist() == holm.tolist()
-    assert (adjusted(p_values, "bh") <= alpha).tolist() == bh.tolist()
+    assert (adjust_p_values(p_values, "holm") <= alpha).tolist() == holm.tolist()
+    assert (adjust_p_values(p_values, "bh") <= alpha).tolist() == bh.tolist()
 
 
 @settings(deadline=None, max_examples=50)
 @given(P_VALUES)
 def test_none_is_below_bh_is_below_holm(p_values: list[float]) -> None:
-    none, bh, holm = (adjusted(p_values, how) for how in ("none", "bh", "holm"))
+    none, bh, holm = (adjust_p_values(p_values, how) for how in ("none", "bh", "holm"))
     assert none.tolist() == p_values
     assert (none <= bh + 1e-15).all() and (bh <= holm + 1e-15).all() and (holm <= 1).all()
     order = np.argsort(p_values, kind="stable")
@@ -55,9 +55,9 @@ def test_none_is_below_bh_is_below_holm(p_values: list[float]) -> None:
 
 
 def test_every_choice_has_a_name_and_nothing_else_is_taken() -> None:
-    assert all(len(adjusted([], how)) == 0 for how in CORRECTIONS)
+    assert all(len(adjust_p_values([], how)) == 0 for how in CORRECTIONS)
     with pytest.raises(ValueError, match="'bonferroni' is not one of holm, bh, none"):
-        adjusted([0.1], "bonferroni")
+        adjust_p_values([0.1], "bonferroni")
     for wrong in (-0.1, 1.1, float("nan")):
         with pytest.raises(ValueError, match="between 0 and 1"):
-            adjusted([wrong])
+            adjust_p_values([wrong])

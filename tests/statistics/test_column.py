@@ -8,7 +8,17 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from bench.compare.statistics.column import Column, Differences, adjusted, column, critical, detectable, ranks, two_one_sided, verdicts
+from bench.compare.statistics.column import (
+    Column,
+    Differences,
+    adjust_p_values,
+    column,
+    critical,
+    detectable,
+    ranks,
+    two_one_sided,
+    verdicts,
+)
 from bench.compare.statistics.influence import influence
 from bench.runs.predicted import Predicted
 
@@ -39,7 +49,7 @@ def test_all_pairs_are_tukeys_of_statsmodels() -> None:
     np.testing.assert_allclose(tukeys, theirs.pvalues, atol=1e-4)
     single_step = np.minimum(1, 6 * found.p_P)
     assert (tukeys <= single_step + 1e-9).all(), "Tukey's is the sharper of two that adjust in one step"
-    assert [bool(p < 0.05) for p in adjusted(found.p_P)] == [bool(one) for one in theirs.reject]
+    assert [bool(p < 0.05) for p in adjust_p_values(found.p_P)] == [bool(one) for one in theirs.reject]
 
 
 def test_two_methods_of_one_spread_are_students_test() -> None:

@@ -16,7 +16,7 @@ from msgspec import structs
 from bench.board.judging import chosen_on
 from bench.compare.statistics.expected_best import expected_best, gains, parts
 from bench.data.sets.sts import STS_TASKS
-from bench.run.search.space import Dimension, drawn, grid
+from bench.run.search.space import Dimension, draw_values, grid
 from bench.run.search.study import overlap_words
 from bench.runs import searches
 from bench.runs.record import RecipeValue
@@ -61,10 +61,10 @@ def test_gains_are_of_methods_with_both() -> None:
 def test_random_values_share_what_methods_share_and_fill_the_space() -> None:
     rate = Dimension(key="learning_rate", source="", low=1e-5, high=1e-3, scale="log")
     own = Dimension(key="queue_size", source="", low=1, high=9, whole=True)
-    assert [drawn((rate,), "901", i)["learning_rate"] for i in range(9)] == [
-        drawn((own, rate), "901", i)["learning_rate"] for i in range(9)
+    assert [draw_values((rate,), "901", i)["learning_rate"] for i in range(9)] == [
+        draw_values((own, rate), "901", i)["learning_rate"] for i in range(9)
     ]
-    many = [drawn((rate, own), "901", i) for i in range(3000)]
+    many = [draw_values((rate, own), "901", i) for i in range(3000)]
     low = sum(one["learning_rate"] < 1e-4 for one in many) / 3000
     assert 0.46 < low < 0.54 and all(1e-5 <= one["learning_rate"] <= 1e-3 for one in many), "half of it below the geometric middle"
     assert {one["queue_size"] for one in many} == set(range(1, 10))

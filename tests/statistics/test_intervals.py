@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from bench.compare.statistics.column import Column, Interval, interval
+from bench.compare.statistics.column import Column, Interval, interval_of_method
 from bench.runs.predicted import Predicted
 
 RNG = "rng" if tuple(map(int, scipy.__version__.split(".")[:2])) >= (1, 15) else "random_state"  # what scipy calls a generator
@@ -39,7 +39,7 @@ def students(values: list[float]) -> tuple[float, float]:
 
 def test_one_seed_is_scipys_bootstrap() -> None:
     p = ranked()
-    found = interval(p)
+    found = interval_of_method(p)
     theirs = scipy.stats.bootstrap(
         (p.prediction_SN[0], p.gold_N),
         lambda a, b: 100 * scipy.stats.spearmanr(a, b).statistic,
@@ -57,7 +57,7 @@ def test_one_seed_is_scipys_bootstrap() -> None:
 
 
 def test_accuracy_of_one_seed_has_the_binomial_error() -> None:
-    found = interval(answered([0.8]))
+    found = interval_of_method(answered([0.8]))
     assert found.mean == pytest.approx(80)
     assert half(found) == pytest.approx(1.96 * 100 * np.sqrt(0.8 * 0.2 / 2000), rel=0.06)
 
@@ -65,7 +65,7 @@ def test_accuracy_of_one_seed_has_the_binomial_error() -> None:
 @pytest.mark.parametrize("shares", [[0.7, 0.9], [0.75, 0.8, 0.88], [0.71, 0.78, 0.8, 0.84, 0.9]])
 def test_where_seeds_differ_far_more_than_items_it_is_students_interval(shares: list[float]) -> None:
     p = answered(shares, items=5000)
-    found = interval(p)
+    found = interval_of_method(p)
     low, high = students([100 * share for share in shares])
     assert half(found) == pytest.approx(min(100.0, (high - low) / 2), rel=0.05) or high > 100
     assert found.low == pytest.approx(low, abs=0.025 * (high - low))
@@ -77,7 +77,7 @@ def test_seeds_that_say_the_same_leave_the_variation_of_the_items() -> None:
     """Every seed answers the same items: five equal seeds are not five times the items."""
     one = answered([0.8])
     five = Predicted("CR", "accuracy", tuple(range(5)), np.repeat(one.prediction_SN, 5, axis=0), one.gold_N)
-    a, b = interval(one), interval(five)
+    a, b = interval_of_method(one), interval_of_method(five)
     assert (b.low, b.high) == pytest.approx((a.low, a.high), abs=1e-6)
     assert b.covers == "items and seeds" and b.sd == 0
 
@@ -88,26 +88,26 @@ def test_k_means_seeds_vary_too() -> None:
     gold = np.arange(items) % 2
     rng = np.random.default_rng(0)
     clusters = np.stack([np.where(rng.permutation(items) < share * items, gold, 1 - gold) for share in shares], axis=1)
-    found = interval(Predicted("Tweet", "clustering-accuracy", (1,), clusters[None], gold))
+    found = interval_of_method(Predicted("Tweet", "clustering-accuracy", (1,), clusters[None], gold))
     assert (found.low, found.high) == pytest.approx(students((100 * shares).tolist()), abs=0.5)
     assert found.covers == "items"  # of training seeds there is one
 
 
 def test_a_method_without_seeds_is_one_seed() -> None:
-    assert interval(ranked(seeds_=(None,))) == interval(ranked(seeds_=(42,)))
+    assert interval_of_method(ranked(seeds_=(None,))) == interval_of_method(ranked(seeds_=(42,)))
 
 
 def test_the_recorded_value_is_the_centre() -> None:
-    plain = interval(ranked())
-    moved = interval(ranked(score_S=np.array([plain.mean + 0.004])))
+    plain = interval_of_method(ranked())
+    moved = interval_of_method(ranked(score_S=np.array([plain.mean + 0.004])))
     assert (moved.mean, moved.low, moved.high) == pytest.approx((plain.mean + 0.004, plain.low + 0.004, plain.high + 0.004))
 
 
 def test_an_average_draws_the_items_of_each_task() -> None:
     """Items of different tasks are independent: variances of the parts add up."""
     cells = [ranked(items=n, task=f"STS{n}", seed=n) for n in (80, 150, 300)]
-    parts = [interval(p) for p in cells]
-    found = interval(*cells)
+    parts = [interval_of_method(p) for p in cells]
+    found = interval_of_method(*cells)
     assert found.mean == pytest.approx(np.mean([part.mean for part in parts]))
     assert half(found) == pytest.approx(np.sqrt(sum(half(part) ** 2 for part in parts)) / 3, rel=0.08)
 
@@ -116,18 +116,18 @@ def test_an_average_keeps_what_a_seed_does_to_all_tasks() -> None:
     """A good seed is good everywhere: the spread of the average is that of the seeds' averages."""
     shares = [0.72, 0.8, 0.87]
     cells = [answered(shares, items=5000, seed=k) for k in range(4)]
-    found = interval(*cells)
+    found = interval_of_method(*cells)
     low, high = students([100 * share for share in shares])
     assert half(found) == pytest.approx((high - low) / 2, rel=0.05)
 
 
 def test_an_average_takes_the_seeds_that_all_tasks_have() -> None:
     some, others = answered([0.7, 0.8, 0.9], seeds=(1, 2, 3)), answered([0.6, 0.7], seeds=(3, 2))
-    assert interval(some, others).mean == pytest.approx((80 + 90 + 70 + 60) / 4)
+    assert interval_of_method(some, others).mean == pytest.approx((80 + 90 + 70 + 60) / 4)
     with pytest.raises(ValueError, match="no seed is common to CR, CR"):
-        interval(some, answered([0.5], seeds=(9,)))
+        interval_of_method(some, answered([0.5], seeds=(9,)))
     with pytest.raises(ValueError, match="no seed is common to no tasks"):
-        interval()
+        interval_of_method()
 
 
 def test_over_seeds_alone_it_is_scipys_interval() -> None:
@@ -140,5 +140,5 @@ def test_over_seeds_alone_it_is_scipys_interval() -> None:
 
 
 def test_nothing_lies_above_100() -> None:
-    found = interval(answered([0.99, 0.9], items=500))
+    found = interval_of_method(answered([0.99, 0.9], items=500))
     assert found.low >= -100 and found.high == 100

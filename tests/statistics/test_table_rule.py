@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from bench.compare.statistics.column import Column, column, interval, ranks, verdicts
+from bench.compare.statistics.column import Column, column, interval_of_method, ranks, verdicts
 from bench.compare.statistics.influence import influence
 from bench.runs.predicted import Predicted
 
@@ -204,12 +204,12 @@ def table_of_tasks(rng: np.random.Generator) -> tuple[list[Column], Column]:
 
 
 def test_single_tasks_are_a_family_that_is_held_too() -> None:
-    from bench.compare.judge import joined
+    from bench.compare.judge import join
 
     rng, tables, single, primary = np.random.default_rng(5), 300, 0, 0
     for _ in range(tables):
         columns, average = table_of_tasks(rng)
-        single += bool({"better", "worse"} & set(verdicts(joined([of.less(7) for of in columns]))[0]))
+        single += bool({"better", "worse"} & set(verdicts(join([of.less(7) for of in columns]))[0]))
         primary += bool({"better", "worse"} & set(verdicts(average.less(7))[0]))
     assert single / tables <= bound(tables) and primary / tables <= bound(tables)
 
@@ -248,7 +248,7 @@ def test_intervals_of_correlations_hold_the_true_value(items: int) -> None:
     rng, true, held = np.random.default_rng(7), 600 / np.pi * np.arcsin(0.5 / 2**0.5), 0
     for _ in range(TABLES):
         gold = rng.normal(size=items)
-        found = interval(Predicted("a", "spearman", (1,), (gold + rng.normal(size=items))[None], gold))
+        found = interval_of_method(Predicted("a", "spearman", (1,), (gold + rng.normal(size=items))[None], gold))
         held += found.low <= true <= found.high
     assert 0.93 <= held / TABLES <= 0.97
 

@@ -379,7 +379,7 @@ def test_what_is_cheap_is_looked_at_before_any_score_is_computed(
 def test_the_first_difference_ends_it(theirs: RunsFolder, box: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from bench.verify import scores
 
-    monkeypatch.setattr(scores, "known", lambda: type("Nothing", (), {"given_of": lambda *_: None, "data": {}, "dev": {}})())
+    monkeypatch.setattr(scores, "known_hashes", lambda: type("Nothing", (), {"given_of": lambda *_: None, "data": {}, "dev": {}})())
     run = made_run(theirs.path, "simcse", 1)
     theirs.write(replace(run, scores=tuple(replace(one, value=99.0) if one.task == "STS13" else one for one in run.scores)))
     forge(theirs, box)
@@ -461,7 +461,7 @@ def test_each_predictions_file_is_read_once_where_they_can_be_held(
 ) -> None:
     from bench.verify import scores
 
-    monkeypatch.setattr(scores, "known", lambda: type("Nothing", (), {"given_of": lambda *_: None, "data": {}, "dev": {}})())
+    monkeypatch.setattr(scores, "known_hashes", lambda: type("Nothing", (), {"given_of": lambda *_: None, "data": {}, "dev": {}})())
     made_run(theirs.path, "simcse", 1)
     forge(theirs, box)
     read: list[str] = []

@@ -115,7 +115,7 @@ def test_one_file_twice(tmp_path: Path, name: str) -> None:
 
 
 def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
-    bomb = FILES | {f"runs/{RUN}/curve.jsonl": b"\0" * (unpacking.Place("curve").most_bytes + 1)}
+    bomb = FILES | {f"runs/{RUN}/curve.jsonl": b"\0" * (unpacking.Member("curve").most_bytes + 1)}
     path = made(tmp_path / "a.zip", bomb)
     assert path.stat().st_size < 20_000 and "bytes; at most" in refused(path, tmp_path)
 

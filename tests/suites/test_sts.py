@@ -29,7 +29,7 @@ from bench.score.suites.sts import (
     pair_key,
     score_predictions,
 )
-from bench.verify.scores import known
+from bench.verify.scores import known_hashes
 
 
 def bag_of_hashes(sentences):
@@ -230,7 +230,7 @@ def test_the_clean_dev_set_has_no_scored_pair(shared, form):
     clean = clean_dev_task(data, form)
     pairs = [letters(a, b) for part in clean.parts for a, b in zip(part.sentences1, part.sentences2, strict=True)]
     assert len(pairs) == clean.n == 849 and [len(part) for part in clean.parts] == [363, 486] and clean.dropped == (1137, 14)
-    assert not tested & set(pairs) and clean.sha256 == known().dev[f"sts-dev-clean, {form}"]
+    assert not tested & set(pairs) and clean.sha256 == known_hashes().dev[f"sts-dev-clean, {form}"]
     whole = dev_task(data, form).data
     among = [letters(a, b) in tested for a, b in zip(whole.sentences1, whole.sentences2, strict=True)]
     assert sum(among) == 1137, "what STS-B dev has"
@@ -261,7 +261,7 @@ def test_how_many_dev_pairs_are_scored_is_said_of_old_records_too():
 
     old = record("simcse", 1)
     assert dev_words(old).startswith("how many pairs of STS-B dev are test pairs of the scored sets is not known")
-    sha256 = known().dev["STS-B dev, tokenised"]
+    sha256 = known_hashes().dev["STS-B dev, tokenised"]
     old = replace(old, provenance=replace(old.provenance, determines={"dev": sha256}))
     assert dev_words(old) == "1,137 of the 1,500 pairs of STS-B dev are test pairs of the scored sets"
     five = replace(old, scores=tuple(one for one in old.scores if one.task in STS_TASKS[:5]))
@@ -269,7 +269,7 @@ def test_how_many_dev_pairs_are_scored_is_said_of_old_records_too():
     clean = replace(
         old,
         training=replace(old.training, dev_task="sts-dev-clean"),
-        provenance=replace(old.provenance, determines={"dev": known().dev["sts-dev-clean, raw"]}),
+        provenance=replace(old.provenance, determines={"dev": known_hashes().dev["sts-dev-clean, raw"]}),
     )
     assert dev_words(clean) == "none of the 849 pairs of sts-dev-clean is a test pair of the scored sets"
     lied = replace(clean, provenance=replace(old.provenance, determines={"dev": sha256}))

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from rich.console import Console
 
-from bench.compare.formatting import csv_text, latex, markdown, signed, visible
+from bench.compare.formatting import csv_text, latex, markdown, signed_number, visible
 from bench.compare.statistics.summary import summarise
 from bench.runs import RunRecord, Score
 from bench.show.tables import render, render_terminal
@@ -193,7 +193,7 @@ def test_escapes_keep_one_visible_line(text: str) -> None:
 
 @pytest.mark.parametrize(("value", "said"), [(1.4, "+1.40"), (-0.001, "0.00"), (0.004, "0.00"), (-2, "-2.00")])
 def test_signed(value: float, said: str) -> None:
-    assert signed(value) == said
+    assert signed_number(value) == said
 
 
 def test_sparkline_duration_and_size() -> None:

@@ -18,7 +18,7 @@ from bench.base.errors import BenchError
 from bench.method import Context, Loss
 from bench.method.ranks import ALONE, Alone, rank_device
 from bench.method.torch_method import Batch
-from bench.run.executors.torchrun import launched, ranks_asked
+from bench.run.executors.torchrun import is_launched, ranks_asked
 from bench.training.gradient import check_spread
 
 PURE = ("dcpcse", "focal-infonce", "promcse", "promptbert", "simcse")  # all of their loss is among what the authors gather
@@ -146,7 +146,7 @@ def test_how_many_processes_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> No
                 patch.delenv(name, raising=False)
             for name, value in environment.items():
                 patch.setenv(name, value)
-            assert launched() == is_one
+            assert is_launched() == is_one
 
 
 class Whole(Toy):

@@ -20,7 +20,7 @@ from bench.base.files import values_sha256
 from bench.run import provenance
 from bench.runs import RunRecord, RunsFolder, Score
 from bench.verify import AGREES, DIFFERS, UNCHECKED, verify_run
-from bench.verify.scores import Known, close, known
+from bench.verify.scores import KnownHashes, close, known_hashes
 
 
 @pytest.fixture
@@ -218,8 +218,8 @@ def scores_with_average(store: RunsFolder, run: RunRecord) -> RunRecord:
 
 
 def test_an_average_that_does_not_follow_from_its_tasks(store: RunsFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    empty = Known({}, {}, {})
-    monkeypatch.setattr("bench.verify.scores.known", lambda: empty)
+    empty = KnownHashes({}, {}, {})
+    monkeypatch.setattr("bench.verify.scores.known_hashes", lambda: empty)
     monkeypatch.setattr("bench.verify.identity.known", lambda: empty)
     run = scores_with_average(store, finished_run(store))
     run = replace(run, provenance=replace(run.provenance, data={score.task: "0" * 64 for score in run.scores}))
@@ -254,25 +254,25 @@ def test_the_known_hashes_are_those_of_the_data(shared: Path) -> None:
     data = DataFolder(shared / "data", offline=True)
     for name in ("STS13", "STS-B"):
         pairs = read_sts(data, name)
-        assert known().given[f"sts/{name}"] == {
+        assert known_hashes().given[f"sts/{name}"] == {
             "gold": values_sha256({"gold": pairs.gold}),
             "subset": values_sha256({"subset": np.array(pairs.subset)}),
         }
-        assert known().data[f"sts/{name}"]["tokenised"] == pairs.sha256 != known().data[f"sts/{name}"]["raw"]
+        assert known_hashes().data[f"sts/{name}"]["tokenised"] == pairs.sha256 != known_hashes().data[f"sts/{name}"]["raw"]
     trec = read_transfer(data, "TREC")
-    assert known().given["transfer/TREC"]["gold"] == values_sha256({"gold": trec.labels[trec.split == "test"]})
+    assert known_hashes().given["transfer/TREC"]["gold"] == values_sha256({"gold": trec.labels[trec.split == "test"]})
     texts = read_clustering(data, "SearchSnippets")
-    assert known().given["clustering/SearchSnippets"]["gold"] == values_sha256({"gold": texts.labels})
+    assert known_hashes().given["clustering/SearchSnippets"]["gold"] == values_sha256({"gold": texts.labels})
 
 
 def test_every_task_of_every_suite_is_known() -> None:
     from bench.score.suites import suite, suite_names
 
     keys = {f"{task.suite}/{task.name}" for name in suite_names() if name != "mteb" for task in suite(name).tasks}
-    assert keys == set(known().data) - {"check/CHECK"}  # of older records
+    assert keys == set(known_hashes().data) - {"check/CHECK"}  # of older records
     keys |= {"check/CHECK"}
-    forms = {key for key in known().given if "@" in key}  # the sets whose other text form lies in another order
-    assert set(known().given) == keys | forms and {key.partition("@")[0] for key in forms} <= keys
+    forms = {key for key in known_hashes().given if "@" in key}  # the sets whose other text form lies in another order
+    assert set(known_hashes().given) == keys | forms and {key.partition("@")[0] for key in forms} <= keys
 
 
 def test_a_score_type_has_the_fields_that_are_verified() -> None:
@@ -314,7 +314,7 @@ def test_data_in_a_folder_is_read_and_what_is_not_there_is_told_by_its_hash(stor
     run = finished_run(store)
     score = replace(run.scores[0], suite="sts", task="STS13", protocol="senteval-all/1", text="tokenised")
     (tmp_path / "empty").mkdir()
-    for sha256, expected in ((known().data["sts/STS13"]["tokenised"], AGREES), ("0" * 64, DIFFERS)):
+    for sha256, expected in ((known_hashes().data["sts/STS13"]["tokenised"], AGREES), ("0" * 64, DIFFERS)):
         store.write(replace(run, scores=(score,), provenance=replace(run.provenance, data={"STS13": sha256})))
         for folder in (shared / "data", tmp_path / "empty", None):
             report = verify_run(store.folder(run.run_id), None if folder is None else DataFolder(folder, offline=True))

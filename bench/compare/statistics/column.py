@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bench.compare.statistics.influence import Influence, Items, influence
-from bench.compare.statistics.seed_variance import moderated_variances, raised
+from bench.compare.statistics.seed_variance import moderated_variances, raise_variances
 from bench.compare.statistics.table import ALPHA, CORRECTIONS, MARGIN
 from bench.runs.predicted import Floats, Predicted, same_items
 
@@ -31,7 +31,7 @@ from bench.runs.predicted import Floats, Predicted, same_items
 # false ones among the verdicts given (Benjamini and Hochberg 1995); ``none`` adjusts nothing.
 
 
-def adjusted(p_values: ArrayLike | Sequence[float], how: str = "holm") -> NDArray[np.float64]:
+def adjust_p_values(p_values: ArrayLike | Sequence[float], how: str = "holm") -> NDArray[np.float64]:
     """Adjusted p-values in the given order, none above 1: compare them with alpha. Monotone in the given ones.
 
     Raises ValueError for an unknown ``how`` and for values outside 0 to 1.
@@ -64,7 +64,7 @@ def critical(p_values: ArrayLike | Sequence[float], how: str = "holm", alpha: fl
     p_M = np.asarray(p_values, dtype=np.float64).reshape(-1)
     if how == "none" or not len(p_M):
         return alpha
-    below = int((adjusted(p_M, how) < alpha).sum())
+    below = int((adjust_p_values(p_M, how) < alpha).sum())
     return alpha / max(1, len(p_M) - below) if how == "holm" else alpha * max(1, below) / len(p_M)
 
 
@@ -181,7 +181,7 @@ class Column:
             prior, prior_freedom, seed_M, seed_freedom_M = moderated_variances(spread_M, freedom_M)
             known_M = random_M & (seed_freedom_M > 0)
             if prior_freedom > 0:
-                seed_M = raised(seed_M, freedom_M, prior_freedom, float(np.average(spread_M, weights=freedom_M)))
+                seed_M = raise_variances(seed_M, freedom_M, prior_freedom, float(np.average(spread_M, weights=freedom_M)))
             self.seed_M[known_M], self.seed_freedom_M[known_M] = seed_M[known_M], seed_freedom_M[known_M]
             self.prior = prior, prior_freedom
         self.lent_M &= ~np.isnan(self.seed_M)
@@ -314,7 +314,7 @@ class Interval:
     level: float = LEVEL
 
 
-def interval(*cells: Predicted) -> Interval:
+def interval_of_method(*cells: Predicted) -> Interval:
     """Of one cell, or of the plain average over several tasks: other items of the same kind, and other seeds where there are at least two.
 
     Items are drawn within each task, tasks are not; seeds are those that all tasks share. Raises ValueError where there is none, and
@@ -357,9 +357,9 @@ def verdicts(differences: Differences, *, how: str = "holm", margin: float = MAR
 
 
 def _adjusted_known(p_P: Floats, how: str) -> Floats:
-    """As ``adjusted``, of those that are known; NaN where one is not."""
+    """As ``adjust_p_values``, of those that are known; NaN where one is not."""
     adjusted_P, known_P = np.full(len(p_P), np.nan), ~np.isnan(p_P)
-    adjusted_P[known_P] = adjusted(p_P[known_P], how)
+    adjusted_P[known_P] = adjust_p_values(p_P[known_P], how)
     return adjusted_P
 
 

@@ -59,7 +59,7 @@ def moderated_variances(variances: ArrayLike, degrees_of_freedom: ArrayLike) -> 
     return prior_variance, prior_freedom, posterior_M, np.minimum(freedom_M + prior_freedom, freedom_M.sum())
 
 
-def raised(posterior_M: Floats, freedom_M: ArrayLike, prior_freedom: float, mean: float) -> Floats:
+def raise_variances(posterior_M: Floats, freedom_M: ArrayLike, prior_freedom: float, mean: float) -> Floats:
     """(M,) posterior variances, those below ``mean``, the methods' mean variance, drawn up to it by the share that was borrowed.
 
     The prior is known badly from few methods, and a variance that is small by chance calls methods different that are not. Of a method

@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 def train_on_all(method: TorchMethod, corpus: TokenisedCorpus, run: PlannedRun, ranks: Alone | None) -> TrainReport:
-    """``bench.training.train`` on all ranks; called on rank 0, or where there is only one. A method that the training loop does not
+    """``bench.training.loop.train`` on all ranks; called on rank 0, or where there is only one. A method that the training loop does not
     train is fitted here alone."""
     from bench.training.loop import train
 

@@ -24,11 +24,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.base.errors import BenchError, RunFailed, one_line
-from bench.base.lease import held, owner_of, take
+from bench.base.lease import lease_of, owner_of, take
 from bench.run.executors import worker
 
 if TYPE_CHECKING:
-    from bench.run.jobs import Batch, Place, Resources
+    from bench.run.jobs import Batch, QueueState, Resources
 
 STAYS = True  # the command stays until the runs have ended
 LOOK_EVERY = 1.0
@@ -123,7 +123,7 @@ def check_visible(batch: Batch) -> None:
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-    look = ray.remote(num_cpus=0, max_retries=1)(unseen)
+    look = ray.remote(num_cpus=0, max_retries=1)(unseen_paths)
     asked = {
         node["NodeManagerHostname"]: look.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)).remote(
             batch.needed()
@@ -146,7 +146,7 @@ def check_visible(batch: Batch) -> None:
             )
 
 
-def unseen(paths: Sequence[str]) -> list[str]:
+def unseen_paths(paths: Sequence[str]) -> list[str]:
     """A task: which of these paths are not on its node."""
     return [path for path in paths if not os.path.exists(path)]
 
@@ -215,7 +215,7 @@ def follow(
 
     store = RunsFolder(batch.folder.parents[1])
     about = ray.put({"python": batch.python, "arguments": list(batch.arguments), "environment": dict(batch.environment), "directory": batch.directory,
-                     "retries": batch.retries, **travelling(batch)})  # fmt: skip
+                     "retries": batch.retries, **files_to_send(batch)})  # fmt: skip
     task = ray.remote(attend).options(**options(batch), retry_exceptions=[WorkerDied])
     waiting = list(range(len(batch.runs)))
     later: list[tuple[float, int]] = []  # runs that another process owns
@@ -271,7 +271,7 @@ def follow(
             if batch.state(number).get("outcome", "") is None and ended.get(queued.run_id, {}).get("outcome") == "failed":
                 worker.write_state(batch.state_file(number), ended[queued.run_id])
     finally:
-        if (lease := held(batch.folder)) is not None:
+        if (lease := lease_of(batch.folder)) is not None:
             lease.release()
     return ended
 
@@ -293,7 +293,7 @@ def check_head() -> None:
         )
 
 
-def travelling(batch: Batch) -> dict[str, Any]:
+def files_to_send(batch: Batch) -> dict[str, Any]:
     """Of runs that return: the files of --plugin, by their place below the runs folder, and the name of their folder on a node."""
     if not batch.resources.returns:
         return {"files": None}
@@ -349,9 +349,9 @@ def _asked(batch: Batch) -> list[int]:
     return [int(name) for name in names if name.isdigit() and int(name) < len(batch.runs)]
 
 
-def places(batches: Sequence[Batch]) -> dict[tuple[str, int], Place]:
+def places(batches: Sequence[Batch]) -> dict[tuple[str, int], QueueState]:
     """Of every driver that lives: what of its batch has not ended."""
-    from bench.run.jobs import Place
+    from bench.run.jobs import QueueState
 
     places = {}
     for batch in batches:
@@ -360,9 +360,9 @@ def places(batches: Sequence[Batch]) -> dict[tuple[str, int], Place]:
         for number in range(len(batch.runs)):
             state = batch.state(number)
             if state.get("outcome", "") is None:
-                places[batch.name, number] = Place("running", str(state.get("job", "")), str(state.get("node", "")))
+                places[batch.name, number] = QueueState("running", str(state.get("job", "")), str(state.get("node", "")))
             elif not state or state["outcome"] in ("busy", "died"):
-                places[batch.name, number] = Place("queued", "", "", f"its driver is {driver}")
+                places[batch.name, number] = QueueState("queued", "", "", f"its driver is {driver}")
     return places
 
 

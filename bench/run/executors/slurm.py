@@ -25,7 +25,7 @@ from bench.base.files import write_or_fail
 from bench.run.executors import worker
 
 if TYPE_CHECKING:
-    from bench.run.jobs import Batch, Place, Resources
+    from bench.run.jobs import Batch, QueueState, Resources
 
 BEFORE_LIMIT = 120  # seconds before the time limit at which a worker is asked to save its state
 PREFIX = "bench-"
@@ -181,9 +181,9 @@ def _share(total: int, most: int, offset: int, parallel: int | None, jobs: Seque
     return size, limit, jobs[-lanes] if len(jobs) >= lanes else None
 
 
-def places(batches: Sequence[Batch]) -> dict[tuple[str, int], Place]:
+def places(batches: Sequence[Batch]) -> dict[tuple[str, int], QueueState]:
     """What squeue says of every job of this user, asked once. Raises EngineSilent."""
-    from bench.run.jobs import EngineSilent, Place
+    from bench.run.jobs import EngineSilent, QueueState
 
     try:
         done = _call(["squeue", "--noheader", "--array", f"--user={os.getuid()}", "--format=%F|%K|%T|%N|%r|%j"], SECONDS)
@@ -192,7 +192,7 @@ def places(batches: Sequence[Batch]) -> dict[tuple[str, int], Place]:
     if done.returncode:
         raise EngineSilent(f"squeue did not answer: {' '.join(done.stderr.split())[:160]}", "the same again, later")
     known = {PREFIX + batch.name: batch.name for batch in batches}
-    queue: dict[tuple[str, int], Place] = {}
+    queue: dict[tuple[str, int], QueueState] = {}
     for line in done.stdout.splitlines():
         job, index, state, node, why, name = [*line.split("|", 5), "", "", "", "", ""][:6]
         name, _, offset = name.rpartition(".")
@@ -201,7 +201,9 @@ def places(batches: Sequence[Batch]) -> dict[tuple[str, int], Place]:
             continue
         number = int(index) + (int(offset) if offset.isdigit() else 0)
         queued = state in ("PENDING", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT")
-        queue[batch, number] = Place("queued" if queued else "running", f"{job}_{index}", node, why if queued and why != "None" else "")
+        queue[batch, number] = QueueState(
+            "queued" if queued else "running", f"{job}_{index}", node, why if queued and why != "None" else ""
+        )
     return queue
 
 

@@ -20,7 +20,7 @@ LOST = 4  # exit code of a rank that ended because another one had
 OWN_END = (1, 2, 130)  # exit codes with which rank 0 has said itself what there is to say
 
 
-def launched() -> bool:
+def is_launched() -> bool:
     """Was this process started as one of several, by torchrun or by what does as it does?"""
     names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
     return all(os.environ.get(name) for name in names) and os.environ["WORLD_SIZE"] != "1"
@@ -28,7 +28,7 @@ def launched() -> bool:
 
 def ranks_asked(executor: str, gpus: int | None, device: str) -> int:
     """How many processes the command is to run in. Raises BenchError where that cannot be."""
-    if launched():
+    if is_launched():
         return int(os.environ["WORLD_SIZE"])
     if executor == "local":
         if gpus is not None:

@@ -81,7 +81,7 @@ class ObjectModel(GivenModel):
         for start in range(0, len(texts), BLOCK):
             if self.context.should_stop():
                 raise Interrupted("stopped while encoding; the same command goes on")
-            part = asked(type(self), texts[start : start + BLOCK], self.text_prompt is not None, self.dimension)
+            part = ask(type(self), texts[start : start + BLOCK], self.text_prompt is not None, self.dimension)
             self.dimension = part.shape[1]
             parts.append(part)
             self.context.reporter.advance(min(start + BLOCK, len(texts)), total=len(texts))
@@ -97,7 +97,7 @@ class ObjectModel(GivenModel):
         return facts | (_facts_of(given) if self.whole else {"pooling": None, "dtype": None})
 
 
-def asked(cls: type[ObjectModel], texts: list[str], own_prompt: bool = False, dimension: int | None = None) -> np.ndarray:
+def ask(cls: type[ObjectModel], texts: list[str], own_prompt: bool = False, dimension: int | None = None) -> np.ndarray:
     """The object's vectors of these texts, checked. Raises RunFailed, also for what its own code raises."""
     given, who = cls.given(), str(cls.own_backbone)
     try:
@@ -118,7 +118,7 @@ def asked(cls: type[ObjectModel], texts: list[str], own_prompt: bool = False, di
 def _identity_of(cls: type[ObjectModel]) -> dict[str, str]:
     if cls.whole:
         return {"revision": _content(cls.given()), "by": "weights"}
-    first, second = (asked(cls, list(PROBE)) for _ in range(2))
+    first, second = (ask(cls, list(PROBE)) for _ in range(2))
     if first.shape != second.shape or np.abs(first - second).max() > 1e-4 * max(1.0, float(np.abs(first).max())):
         return {"revision": hashlib.sha256(uuid.uuid4().bytes).hexdigest(), "by": "nothing: its answers change"}
     return {"revision": hashlib.sha256(np.round(first, 4).tobytes()).hexdigest(), "by": "answers"}

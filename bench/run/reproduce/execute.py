@@ -171,7 +171,7 @@ def _shape(backbone: str) -> tuple[int, int, int] | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class ReproduceOptions:
     """What the user chose for all runs."""
 
     seeds: tuple[int, ...] = (42,)
@@ -203,7 +203,7 @@ class Job:
         return tuple(need for need in self.needs if not need.here)
 
 
-def jobs(runs: Sequence[WantedRun], registry: Registry, data: DataFolder, asked: Asked) -> list[Job]:
+def jobs(runs: Sequence[WantedRun], registry: Registry, data: DataFolder, asked: ReproduceOptions) -> list[Job]:
     """A job for every wanted run, in the table's order. One that stands on another's encoder knows that one's job as ``first``,
     which is itself in the list where the table has it."""
     listed = {run.identity: _job(run, registry, data, asked) for run in runs}
@@ -222,7 +222,7 @@ def in_order(listed: Sequence[Job]) -> list[Job]:
     return [*first.values(), *(job for job in runnable if job.first)]
 
 
-def _job(run: WantedRun, registry: Registry, data: DataFolder, asked: Asked) -> Job:
+def _job(run: WantedRun, registry: Registry, data: DataFolder, asked: ReproduceOptions) -> Job:
     if not run.method:
         return Job(run)
     merged, entry, note = recipe(run, registry)
@@ -242,13 +242,13 @@ def _job(run: WantedRun, registry: Registry, data: DataFolder, asked: Asked) -> 
     )
 
 
-def precision_of(job: Job, asked: Asked) -> str:
+def precision_of(job: Job, asked: ReproduceOptions) -> str:
     """That a job is trained in."""
     return "fp16" if asked.as_authors and job.in_fp16 else asked.precision
 
 
 def plan_job(
-    job: Job, registry: Registry, data: DataFolder, asked: Asked, ready: Callable[[Reference], Reference], store: RunsFolder
+    job: Job, registry: Registry, data: DataFolder, asked: ReproduceOptions, ready: Callable[[Reference], Reference], store: RunsFolder
 ) -> list[PlannedRun]:
     """The planned runs of a job. Raises a BenchError as ``bench run`` does, and where the runs that it stands on are not done."""
     corpus, precision = asked_corpus(job.corpus, asked.corpora), precision_of(job, asked)

@@ -21,7 +21,7 @@ from pathlib import Path
 from statistics import variance
 from typing import TYPE_CHECKING
 
-from bench.compare.statistics.column import adjusted, quantile_of, two_one_sided
+from bench.compare.statistics.column import adjust_p_values, quantile_of, two_one_sided
 from bench.compare.statistics.seed_variance import lenders
 from bench.compare.statistics.table import DECIMALS
 from bench.data.sets import STS_TASKS
@@ -80,7 +80,7 @@ class Reproduced:
         return DECIMALS.get(self.printed.metric, 2)
 
 
-def reproduced(listed: Sequence[tuple[WantedRun, Sequence[Run]]], text: str, margin: float = MARGIN) -> list[list[Reproduced]]:
+def judge_cells(listed: Sequence[tuple[WantedRun, Sequence[Run]]], text: str, margin: float = MARGIN) -> list[list[Reproduced]]:
     """Every printed cell of each run's rows, in their order. With each wanted run its finished ones, one per seed, possibly none.
 
     ``margin``: in points; a tenth of it where numbers are printed with three decimals (alignment, uniformity).
@@ -212,7 +212,7 @@ def _row(cells: Sequence[Reproduced], margin: float) -> list[Reproduced]:
         equivalent.append(two_one_sided(abs(off) + half, math.sqrt(errors.own_variance), errors.own_freedom, _margin(cell, margin)))
     return [
         _with_verdict(one, float(d), float(e), len(cells), margin)
-        for one, d, e in zip(cells, adjusted(different), adjusted(equivalent), strict=True)
+        for one, d, e in zip(cells, adjust_p_values(different), adjust_p_values(equivalent), strict=True)
     ]
 
 
@@ -365,7 +365,7 @@ FEWEST = 3  # rows of a rank correlation
 
 
 @dataclass(frozen=True)
-class Place:
+class RowPair:
     """A printed row and ours beside it."""
 
     label: str
@@ -384,10 +384,10 @@ class Order:
     backbone: str  # as printed
     task: str
     metric: str
-    places: tuple[Place, ...]
+    places: tuple[RowPair, ...]
 
     @property
-    def compared(self) -> tuple[Place, ...]:
+    def compared(self) -> tuple[RowPair, ...]:
         return tuple(place for place in self.places if place.ours is not None)
 
     @property
@@ -418,11 +418,11 @@ def orders(
 
     A group of one row has no order and is left out.
     """
-    groups: dict[tuple[str, str, str, str, str, str], list[Place]] = {}
+    groups: dict[tuple[str, str, str, str, str, str], list[RowPair]] = {}
     for row in rows:
         for cell in row.cells if row.average is None else (row.average,):
             key = (cell.paper, cell.table, cell.setting, cell.backbone, cell.task, cell.metric)
-            groups.setdefault(key, []).append(Place(cell.label, cell.value, *ours(cell, row)))
+            groups.setdefault(key, []).append(RowPair(cell.label, cell.value, *ours(cell, row)))
     made = []
     for key, places in groups.items():
         if len(places) > 1:

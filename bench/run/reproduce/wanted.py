@@ -75,7 +75,7 @@ class WantedRun:
         )  # fmt: skip
 
 
-def wanted(
+def wanted_runs(
     paper: str,
     table: str,
     registry: Registry,
@@ -139,7 +139,7 @@ def part(
 ) -> tuple[WantedRun, ...]:
     """The runs of a table or a figure. Raises BenchError for a part that has none."""
     if paper_part.how == SCORES:
-        return wanted(paper_part.paper, paper_part.short, registry, words=words, backbones=backbones)
+        return wanted_runs(paper_part.paper, paper_part.short, registry, words=words, backbones=backbones)
     if paper_part.how != RUNS:
         raise BenchError(f"{paper_part.name} means no runs: it shows {paper_part.shows}", paper_part.command or paper_part.why)
     if words:

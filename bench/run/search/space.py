@@ -93,7 +93,7 @@ def short(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def drawn(space: Space, seed: str, number: int) -> dict[str, Any]:
+def draw_values(space: Space, seed: str, number: int) -> dict[str, Any]:
     """The values of a random trial: of two methods that share a dimension the same, whatever else each of them has."""
     return {axis.key: axis.at(_share(f"{seed}/{number}/{axis.key}")) for axis in space}
 
@@ -139,7 +139,7 @@ def space_of(
     for key, text in (given or {}).items():
         if key in recipe:  # of several methods one may lack it
             check_key(key, recipe, places, f"of {method}")
-            axes[key] = typed(key, text, recipe)
+            axes[key] = parse_dimension(key, text, recipe)
     return tuple(axes[key] for key in sorted(axes) if key not in fixed)
 
 
@@ -152,7 +152,7 @@ def check_key(key: str, recipe: Recipe, places: Collection[str], where: str) -> 
         raise BenchError(f"recipe key '{key}' is not searched {where}: {why}", "--set gives it one value for all trials")
 
 
-def typed(key: str, text: str, recipe: Recipe) -> Dimension:
+def parse_dimension(key: str, text: str, recipe: Recipe) -> Dimension:
     """``--space KEY=1,2,4``, ``KEY=0.1..0.4`` or ``KEY=log:1e-5..1e-3``."""
     label = f"--space {key}={text}"
     ends = text.removeprefix(f"{LOG}:").split("..")
@@ -292,7 +292,7 @@ class Sampling:
     def values(self, number: int) -> dict[str, Any]:
         """Of a trial that is not begun yet; numbers count from 1."""
         if self.sampler == RANDOM:
-            own = drawn(self.space, self.seed, number)
+            own = draw_values(self.space, self.seed, number)
         elif self.sampler == GRID:
             own = grid(self.space, self.seed)[number - 1]
         else:

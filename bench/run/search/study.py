@@ -45,7 +45,7 @@ NEW_NAME = "--name NEW begins another search"
 
 
 @dataclass(frozen=True)
-class Wanted:
+class SearchOptions:
     """The options of ``bench search`` that are not those of ``bench run``."""
 
     trials: int
@@ -79,7 +79,7 @@ def search_name(asked: Mapping[str, Any]) -> str:
     return f"search-{hashlib.sha256(json.dumps(asked, sort_keys=True, default=str).encode()).hexdigest()[:8]}"
 
 
-def jobs_of(planned: Sequence[PlannedRun], folder: Path, wanted: Wanted, fixed: Sequence[str]) -> dict[str, Job]:
+def jobs_of(planned: Sequence[PlannedRun], folder: Path, wanted: SearchOptions, fixed: Sequence[str]) -> dict[str, Job]:
     """The methods of a search by name. Raises BenchError for a method in which nothing can be searched, and for methods that were not
     trained alike."""
     of_methods: dict[str, list[PlannedRun]] = {}
@@ -173,7 +173,7 @@ def overlap_words(run: PlannedRun, suites: Sequence[str]) -> str:
     return f"{name}: {shared:,} of its {count:,} pairs ({100 * shared / count:.1f} %) are test pairs of the suite sts, so what is chosen on it is chosen in part on the test; --select sts-dev-clean has none"
 
 
-def definition(jobs: Mapping[str, Job], wanted: Wanted, name: str, fixed: Sequence[str]) -> Study:
+def definition(jobs: Mapping[str, Job], wanted: SearchOptions, name: str, fixed: Sequence[str]) -> Study:
     runs = next(iter(jobs.values())).runs
     first = runs[0]
     assert first.dev is not None

@@ -179,7 +179,7 @@ def mteb_task(name: str, metric: str, n: int = 0, pristine: Any = None) -> Task:
     return Task(suite="mteb", name=name, protocol=PROTOCOL, metric=metric, n=n, read=read)
 
 
-def chosen(names: str) -> Suite:
+def choose_tasks(names: str) -> Suite:
     """The suite of these tasks and benchmarks, separated by commas. Raises UnknownName, and BenchError for what is no text."""
     import mteb
 

@@ -90,16 +90,16 @@ def source_of(task: Any, data: DataFolder) -> Source:
             )
             raise NotFetchedYet(name)
         if data.offline or offline_now():
-            raise missing(leaf)
+            raise missing_data(leaf)
         fetched = copy.deepcopy(leaf)
         try:
             fetched.load_data()
         except Exception as error:  # datasets, huggingface_hub and httpx each have their own
-            raise missing(leaf, error) from None
+            raise missing_data(leaf, error) from None
     return Source("hub, at the revision that mteb asks for" if _hosted(task) else "the task itself")
 
 
-def missing(task: Any, error: Exception | None = None) -> DataMissing:
+def missing_data(task: Any, error: Exception | None = None) -> DataMissing:
     """One line: what is not here, and what would fetch it."""
     name, wanted = task.metadata.name, task.metadata.dataset
     why = f" ({one_line(error, 160)})" if error else ""
@@ -120,11 +120,11 @@ def load_data(task: Any, offline: bool) -> None:
     try:
         task.load_data()
     except (ConnectionError, FileNotFoundError, ValueError) as error:
-        raise missing(task, error) from None
+        raise missing_data(task, error) from None
     if offline or offline_now():
         revisions = {Path(file["filename"]).parent.name for file in _cache_files(task.dataset)}
         if _hosted(task) and revisions and task.metadata.dataset["revision"] not in revisions:
-            raise missing(task, ValueError(f"revision {', '.join(sorted(revision[:12] for revision in revisions))} is there"))
+            raise missing_data(task, ValueError(f"revision {', '.join(sorted(revision[:12] for revision in revisions))} is there"))
 
 
 def _cache_files(dataset: Any) -> Iterator[Mapping[str, Any]]:

@@ -18,8 +18,8 @@ __all__ = ["Figure", "figures"]
 
 
 def figures(board: Board, pairs: Pairs | None = None) -> tuple[Figure, ...]:
-    """The figures of a version, best first: gains over the baseline, what values do, gains that papers print,
-    quality against cost, STS against CxC, paper against reproduced, then the others.
+    """The figures of a version, what a reader asks first at the top: gains over the baseline, what values do, gains that papers print,
+    then cost, STS against CxC, learning curves, tuning, printed against ours, and the others.
 
     ``pairs`` are the sentences of STS-B test, where they are at hand (``bench.show.figures.points.pairs``): with them, and with the
     vectors that a run has kept, groups of sentences are drawn.
@@ -31,7 +31,7 @@ def figures(board: Board, pairs: Pairs | None = None) -> tuple[Figure, ...]:
     from bench.show.figures.gains import gains, paper_gains
     from bench.show.figures.learning import learning
     from bench.show.figures.papers import papers
-    from bench.show.figures.points import grouped, groups
+    from bench.show.figures.points import draw_groups, groups
     from bench.show.figures.search import board_gain, board_values
     from bench.show.figures.spectrum import shift, spectrum, sphere
 
@@ -53,7 +53,7 @@ def figures(board: Board, pairs: Pairs | None = None) -> tuple[Figure, ...]:
             few_shot(group, records),
             *ablations(group),
         ]
-        made += [grouped(group, runs, pairs)] if i == 0 else []  # t-SNE takes a second
+        made += [draw_groups(group, runs, pairs)] if i == 0 else []  # t-SNE takes a second
     named: dict[str, Figure] = {}
     for figure in made:
         if figure is not None:

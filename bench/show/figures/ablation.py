@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from bench.compare.formatting import score, visible
 from bench.compare.statistics.table import SENDER
 from bench.show.figures import lines
-from bench.show.figures.drawing import BOTTOM, LEFT, TOP, WIDTH, Drawing, Figure, library, parsed
-from bench.show.figures.points import Group, Point, bars_words, counted, ends, leading, listed, points, short_name
+from bench.show.figures.drawing import BOTTOM, LEFT, TOP, WIDTH, Drawing, Figure, library, parse_number
+from bench.show.figures.points import Group, Point, bars_words, count_words, ends, leaders, names_in_words, points, short_name
 
 FEWEST = 3  # points of a curve
 MOST = 6  # curves of a group
@@ -51,7 +51,7 @@ def swept(found: Sequence[Point]) -> list[Swept]:
     for point in found:
         row = point.row
         for key, text in row.differs:
-            value = parsed(text)
+            value = parse_number(text)
             if value is not None and key != SENDER:
                 rest = tuple(pair for pair in row.differs if pair[0] != key)
                 series.setdefault((row.name, row.setting, row.backbone, key), {}).setdefault(rest, {}).setdefault(value, point)
@@ -93,15 +93,15 @@ def _figure(group: Group, suite: str, curve: Swept) -> Figure:
         title = group.titled(f"{curve.method}: {curve.key}")
         means = [point.cell.mean for point in curve.points]
         lowest, top = min(means), max(means)
-        highest = leading([(f"{value:g}", point.cell.mean) for value, point in zip(curve.values, curve.points, strict=True)])
+        highest = leaders([(f"{value:g}", point.cell.mean) for value, point in zip(curve.values, curve.points, strict=True)])
         over = f"over {curve.values[0]:g} to {curve.values[-1]:g}"
         finding = (
-            f"{curve.method} is highest at {curve.key} = {listed(highest)}: {score(top)}; {over} it moves by {score(top - lowest)} points."
+            f"{curve.method} is highest at {curve.key} = {names_in_words(highest)}: {score(top)}; {over} it moves by {score(top - lowest)} points."
             if len(highest) < len(curve.values)
             else f"{curve.method} stays at {score(top)} {over} of {curve.key}."
         )
         seeds = sorted({len(point.row.runs) for point in curve.points})
-        each = f", {counted(seeds[0], 'seed')} each" if len(seeds) == 1 else ""
+        each = f", {count_words(seeds[0], 'seed')} each" if len(seeds) == 1 else ""
         how = f"Runs that are equal in all else{each}."
         alt = f"Curve of {len(curve.values)} points: {'average of the STS sets' if suite == MAIN else head} against {curve.key}. {finding}"
         return Figure(

@@ -9,7 +9,7 @@ from bench.compare.formatting import score
 from bench.show.figures import lines
 from bench.show.figures.drawing import ACCENT, LINE, QUIET, SMALL, Drawing, Figure, library
 from bench.show.figures.labels import Box
-from bench.show.figures.points import Group, Point, bars_words, counted, ends, listed, mean_and_ends, methods, points
+from bench.show.figures.points import Group, Point, bars_words, count_words, ends, mean_and_ends, methods, names_in_words, points
 from bench.show.tables.lines import encode_condition, short
 
 if TYPE_CHECKING:
@@ -99,12 +99,12 @@ def _figure(
         names = [f"{priced[i][1].label} ({words(priced[i][0])}, {score(priced[i][1].cell.mean)})" for i in on_front]
         equal = len({(priced[i][0], priced[i][1].cell.mean) for i in on_front}) < len(on_front)
         caption = " ".join(filter(None, (
-            f"{counted(len(on_front), 'method')} of {len(priced)} {'is' if len(on_front) == 1 else 'are'} on the front, "
-            f"where every other method scores lower or costs more{' (equal ones share their place)' if equal else ''}: {listed(names, 5)}.",
-            "The order is that of means; neighbours may not differ.", bars_words([table]), how, _without(len(found) - len(priced)), lines.unlabelled(left_out),
+            f"{count_words(len(on_front), 'method')} of {len(priced)} {'is' if len(on_front) == 1 else 'are'} on the front, "
+            f"where every other method scores lower or costs more{' (equal ones share their place)' if equal else ''}: {names_in_words(names, 5)}.",
+            "The order is that of means; neighbours may not differ.", bars_words([table]), how, _without(len(found) - len(priced)), lines.unlabelled_words(left_out),
         )))  # fmt: skip
         name, heading = group.name(kind), group.titled(title)
-        alt = f"Scatter of {len(priced)} methods: average of the STS sets against {what}; on the front: {listed(names, 5)}."
+        alt = f"Scatter of {len(priced)} methods: average of the STS sets against {what}; on the front: {names_in_words(names, 5)}."
         return Figure(
             name=name,
             kind=kind,
@@ -121,7 +121,7 @@ def _figure(
 
 
 def _without(many: int) -> str:
-    return f"{counted(many, 'method')} without a comparable cost {'is' if many == 1 else 'are'} not shown." if many else ""
+    return f"{count_words(many, 'method')} without a comparable cost {'is' if many == 1 else 'are'} not shown." if many else ""
 
 
 def _draw(
@@ -150,7 +150,7 @@ def _draw(
     marks = [lines.Mark(spent or nothing, point.cell.mean, point.label,
                           f"{point.label}: {score(point.cell.mean)}, {words(spent)}", strong=i in on_front, y_bar=ends(point.cell))
              for i, (spent, point) in enumerate(priced)]  # fmt: skip
-    lines.fit(axes, marks, x=False)
+    lines.fit_axes(axes, marks, x=False)
     axes.xaxis.set_major_locator(FixedLocator([]))
     axes.xaxis.set_minor_locator(NullLocator())
     box = drawing.box(axes)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from bench.show.figures.labels import Box, lead, placed, width
+from bench.show.figures.labels import Box, lead, place_labels, width
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -86,7 +86,7 @@ def _variables(colours: Iterable[tuple[str, str]]) -> str:
     return "".join(f"--{name}:{value};" for name, value in colours)
 
 
-def finished(drawn: str, name: str, title: str, alt: str, tips: Mapping[str, str]) -> str:
+def finish(drawn: str, name: str, title: str, alt: str, tips: Mapping[str, str]) -> str:
     """The element that stands for the ``drawn`` file. ``tips``: id of a mark -> what is shown when it is pointed at."""
     root = ET.fromstring(drawn)
     view = root.attrib["viewBox"]
@@ -336,7 +336,7 @@ class Drawing:
         spots = [self.at(axes, *points[i]) for i in order]
         inside = self.box(axes)
         frame = Box(inside.left - 4, inside.low + 2, WIDTH - 2, inside.high + 8)
-        found = placed(
+        found = place_labels(
             spots,
             [texts[i] for i in order],
             frame,
@@ -373,10 +373,10 @@ class Drawing:
 
         out = io.StringIO()
         FigureCanvasSVG(self.sheet).print_svg(out, metadata={"Date": None, "Creator": None})
-        return finished(out.getvalue(), name, title, alt, self.tips)
+        return finish(out.getvalue(), name, title, alt, self.tips)
 
 
-def fitting(text: str, room: float, size: float = TEXT) -> str:
+def fit_text(text: str, room: float, size: float = TEXT) -> str:
     """``text``, cut with an ellipsis where it is wider than ``room``."""
     if width(text, size) <= room:
         return text
@@ -436,7 +436,7 @@ def numbers(values: Any) -> list[float]:
     return finite if len(finite) == len(values) else []
 
 
-def parsed(text: str) -> float | None:
+def parse_number(text: str) -> float | None:
     """The number that a recipe value is, else None."""
     try:
         return number(float(text))

@@ -10,9 +10,9 @@ from bench.compare.formatting import score
 from bench.compare.statistics.table import AVERAGE, Row, Table
 from bench.runs.record import RunRecord
 from bench.show.figures import lines
-from bench.show.figures.drawing import ACCENT, INK, LINE, PAPER, QUIET, TEXT, WIDTH, Drawing, Figure, fitting, library, numbers
+from bench.show.figures.drawing import ACCENT, INK, LINE, PAPER, QUIET, TEXT, WIDTH, Drawing, Figure, fit_text, library, numbers
 from bench.show.figures.labels import width
-from bench.show.figures.points import Group, leading, listed, methods, points, shown_words
+from bench.show.figures.points import Group, leaders, methods, names_in_words, points, shown_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -75,9 +75,9 @@ def _draws(row: Row, table: Table, tasks: Sequence[str], records: Mapping[str, R
 
 def _finding(drawn: Sequence[tuple[str, Draws]]) -> str:
     (best, draws), (second, others) = drawn[0], drawn[1]
-    level = leading([(name, fmean(scores[AVERAGE])) for name, scores in drawn])
+    level = leaders([(name, fmean(scores[AVERAGE])) for name, scores in drawn])
     if len(level) > 1:
-        return f"{listed(level)} are highest on average: {score(fmean(draws[AVERAGE]))}."
+        return f"{names_in_words(level)} are highest on average: {score(fmean(draws[AVERAGE]))}."
     ahead = "highest" if len(drawn) > 2 else "higher"
     finding = f"{best} is {ahead} on average: {score(fmean(draws[AVERAGE]))}, {score(fmean(draws[AVERAGE]) - fmean(others[AVERAGE]))} above {second}"
     if len(draws[AVERAGE]) != len(others[AVERAGE]):
@@ -99,7 +99,7 @@ def _draw(rows: Sequence[tuple[str, Draws]], tasks: Sequence[str]) -> Drawing:
         _panel(drawing, axes, task, [draws[task] for _, draws in rows])
         if i % 2 == 0:
             for k, (name, _) in enumerate(rows):
-                drawing.text(0, top - HEAD - STEP * (k + 0.5) - 0.35 * TEXT, fitting(name, names - 6), colour=INK if k else ACCENT)
+                drawing.text(0, top - HEAD - STEP * (k + 0.5) - 0.35 * TEXT, fit_text(name, names - 6), colour=INK if k else ACCENT)
     return drawing
 
 

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bench.board.headline import VERDICTS
-from bench.compare.formatting import score, signed, with_interval
+from bench.compare.formatting import score, signed_number, with_interval
 from bench.compare.statistics.table import CORRECTIONS, PRIMARY
 from bench.references.rows import PrintedGain, printed_gains
 from bench.show.figures import lines
-from bench.show.figures.drawing import BOTTOM, LINE, QUIET, SMALL, TEXT, TOP, WIDTH, Drawing, Figure, fitting, library
+from bench.show.figures.drawing import BOTTOM, LINE, QUIET, SMALL, TEXT, TOP, WIDTH, Drawing, Figure, fit_text, library
 from bench.show.figures.labels import width
-from bench.show.figures.points import Group, Point, counted, listed, methods, points
+from bench.show.figures.points import Group, Point, count_words, methods, names_in_words, points
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,7 +50,7 @@ def gains(group: Group) -> Figure | None:
     shown = sorted(found, key=lambda one: -one.against.difference)[:MOST]
     finding = gain_words(found, base)
     title = group.titled(f"Gains over {base}")
-    alt = f"{counted(len(shown), 'line')}, one a row: its difference from {base} on {what}, with an interval. {finding}"
+    alt = f"{count_words(len(shown), 'line')}, one a row: its difference from {base} on {what}, with an interval. {finding}"
     with library():
         drawing = Drawing(height=TOP + BOTTOM + ROW * len(shown))
         lowest, highest = fences([gain.against.difference for gain in shown], margin)
@@ -72,14 +72,16 @@ def gains(group: Group) -> Figure | None:
             else:
                 far += 1
                 edge, anchor, text = (
-                    (left_edge, "start", f"← {signed(value)}") if value < lowest else (right_edge, "end", f"{signed(value)} →")
+                    (left_edge, "start", f"← {signed_number(value)}")
+                    if value < lowest
+                    else (right_edge, "end", f"{signed_number(value)} →")
                 )
                 drawing.text(drawing.at(axes, edge, i)[0], height - 0.35 * SMALL, text, size=SMALL, anchor=anchor, colour=QUIET)
-            drawing.text(2, height - 0.35 * TEXT, fitting(row_gain.label, left - 10))
+            drawing.text(2, height - 0.35 * TEXT, fit_text(row_gain.label, left - 10))
             drawing.text(WIDTH - 2, height - 0.35 * SMALL, _share(row_gain), size=SMALL, anchor="end", colour=QUIET)
         drawing.text((left + WIDTH - 66) / 2, BOTTOM - 32, f"{what} less that of {base}", anchor="middle", colour=QUIET)
         rest = f" Shown are the first {len(shown)} of {len(found)} rows." if len(shown) < len(found) else ""
-        rest += f" Of {counted(far, 'row')} far from the others the gain is written at the edge." if far else ""
+        rest += f" Of {count_words(far, 'row')} far from the others the gain is written at the edge." if far else ""
         name = group.name("gains")
         return Figure(
             name=name, kind="gains", title=title, alt=alt, svg=drawing.svg(name, title, alt), suites=(table.suite,), caption=f"{finding} {_how(table.tested)}{rest}",
@@ -123,11 +125,11 @@ def gain_words(found: Sequence[Gain], base: str) -> str:
     """How many rows are better, worse, equivalent, unknown; how often a pair of single runs says otherwise."""
     by = {verdict: [gain for gain in found if gain.against.verdict == verdict] for verdict in VERDICTS}
     names = ", ".join(
-        f"{len(ones)} {verdict}" + (f" ({listed([gain.label for gain in ones])})" if verdict == "better" else "")
+        f"{len(ones)} {verdict}" + (f" ({names_in_words([gain.label for gain in ones])})" if verdict == "better" else "")
         for verdict, ones in by.items()
         if ones
     )
-    parts = [f"Of {counted(len(found), 'row')} compared with {base}: {names}."]
+    parts = [f"Of {count_words(len(found), 'row')} compared with {base}: {names}."]
     paired = [gain for gain in found if gain.pairs > 1]
     if paired:
         pairs, otherwise = (sum(getattr(gain, name) for gain in paired) for name in ("pairs", "otherwise"))
@@ -141,7 +143,7 @@ def _worst(paired: Sequence[Gain]) -> str:
     if most == 0 or len(paired) == 1:
         return ""
     first = [gain for gain in paired if gain.otherwise / gain.pairs == most]
-    return f"; most often of {listed([f'{gain.label} ({gain.otherwise} of {gain.pairs})' for gain in first])}"
+    return f"; most often of {names_in_words([f'{gain.label} ({gain.otherwise} of {gain.pairs})' for gain in first])}"
 
 
 def _how(tested: Tested) -> str:
@@ -211,7 +213,7 @@ def paper_gains(group: Group) -> Figure | None:
     ]
     finding = paper_words(printed, noises)
     title = "Gains over SimCSE that papers print"
-    alt = f"{counted(len(printed), 'point')}, the gains that papers print over their own SimCSE, and three lines. {finding}"
+    alt = f"{count_words(len(printed), 'point')}, the gains that papers print over their own SimCSE, and three lines. {finding}"
     with library():
         drawing = Drawing(height=TOP + BOTTOM + 0.75 * ROW * len(printed) + STEP)
         names = _names(printed)
@@ -223,11 +225,11 @@ def paper_gains(group: Group) -> Figure | None:
         axes.axvline(0, color=QUIET, linewidth=0.8, zorder=1)
         _line_names(drawing, axes, noises, len(printed))
         for i, (name, printed_gain) in enumerate(reversed(list(zip(names, printed, strict=True)))):
-            tip = f"{name}, {printed_gain.where}: {signed(printed_gain.gain)} over {score(printed_gain.base)}"
+            tip = f"{name}, {printed_gain.where}: {signed_number(printed_gain.gain)} over {score(printed_gain.base)}"
             drawing.dot(axes, printed_gain.gain, i, tip, strong=printed_gain.gain > ours.least)
             height = drawing.at(axes, 0, i)[1]
-            drawing.text(2, height - 0.35 * SMALL, fitting(name, left - 8, SMALL), size=SMALL)
-            drawing.text(WIDTH - 2, height - 0.35 * SMALL, signed(printed_gain.gain), size=SMALL, anchor="end", colour=QUIET)
+            drawing.text(2, height - 0.35 * SMALL, fit_text(name, left - 8, SMALL), size=SMALL)
+            drawing.text(WIDTH - 2, height - 0.35 * SMALL, signed_number(printed_gain.gain), size=SMALL, anchor="end", colour=QUIET)
         drawing.text((left + WIDTH - 66) / 2, BOTTOM - 32, "points of the STS average", anchor="middle", colour=QUIET)
         file = group.name("printed-gains")
         return Figure(
@@ -257,7 +259,7 @@ def paper_words(printed: Sequence[PrintedGain], noises: Sequence[Noise]) -> str:
         above = sum(gain.gain > noise.least for gain in printed)
         told.append(f"with {noise.words} ({score(noise.sd)}) {score(noise.least)}, and {above} {'is' if above == 1 else 'are'} above")
     return (
-        f"{counted(len(printed), 'gain')} of single runs that papers print over a SimCSE of their own. Two single runs can show a difference from a "
+        f"{count_words(len(printed), 'gain')} of single runs that papers print over a SimCSE of their own. Two single runs can show a difference from a "
         f"certain size on: {'; '.join(told)}."
     )
 

@@ -37,7 +37,7 @@ class Box:
 
 
 @dataclass(frozen=True)
-class Place:
+class LabelPlace:
     """Where a label stands: ``x`` of its ``anchor`` ("start", "middle", "end"), ``y`` of its baseline."""
 
     x: float
@@ -48,7 +48,7 @@ class Place:
     hull: Box  # around the label and its line
 
 
-Options = list[tuple[Place, float]]  # places and what speaks against each
+Options = list[tuple[LabelPlace, float]]  # places and what speaks against each
 
 
 def width(text: str, size: float) -> float:
@@ -66,7 +66,7 @@ def _em(c: str) -> float:
     return 0.72 if c.isupper() else 0.64
 
 
-def placed(
+def place_labels(
     points: Sequence[tuple[float, float]],
     texts: Sequence[str],
     frame: Box,
@@ -75,7 +75,7 @@ def placed(
     radius: float = 4.0,
     avoid: Sequence[Box] = (),
     specks: Sequence[tuple[float, float]] = (),
-) -> list[Place | None]:
+) -> list[LabelPlace | None]:
     """A place for each text beside its point, None where there is no free one; earlier texts choose first.
 
     No label overlaps another or a point, or leaves the ``frame``; ``avoid`` (error bars, lines) is kept clear where possible. An empty
@@ -179,7 +179,7 @@ def _options(
     return sorted(found, key=lambda label: label[1])[:KEPT]
 
 
-def _around(point: tuple[float, float], text: str, size: float, radius: float) -> list[Place]:
+def _around(point: tuple[float, float], text: str, size: float, radius: float) -> list[LabelPlace]:
     long, x, y = width(text, size), *point
     middle, low, high = y - 0.35 * size, 0.25 * size, 0.85 * size  # of a line with its middle at y; below and above a baseline
     made = []
@@ -199,7 +199,7 @@ def _around(point: tuple[float, float], text: str, size: float, radius: float) -
             left = at - {"start": 0.0, "middle": long / 2, "end": long}[anchor]
             box = Box(left, base - low, left + long, base + high)
             line = _along(*lead(point, box, radius)) if far > JOINED else ()
-            made.append(Place(at, base, anchor, box, line, _around_all((box, *line))))
+            made.append(LabelPlace(at, base, anchor, box, line, _around_all((box, *line))))
     return made
 
 
@@ -222,7 +222,7 @@ def _around_all(boxes: Sequence[Box]) -> Box:
     return Box(min(b.left for b in boxes), min(b.low for b in boxes), max(b.right for b in boxes), max(b.high for b in boxes))
 
 
-def _cross(place: Place, other: Place) -> bool:
+def _cross(place: LabelPlace, other: LabelPlace) -> bool:
     """Whether the line of one crosses the label or the line of the other."""
     boxes, lines = _sides([place.box, *place.lead]), _sides([other.box, *other.lead])
     return bool(_overlaps(boxes, lines).any())  # the two labels are known not to overlap

@@ -12,7 +12,7 @@ from bench.compare.formatting import score
 from bench.runs.curve import read_curve
 from bench.show.figures import lines
 from bench.show.figures.drawing import LEFT, QUIET, SMALL, WIDTH, Drawing, Figure, library, number
-from bench.show.figures.points import Group, counted, leading, listed, methods, points, shown_words
+from bench.show.figures.points import Group, count_words, leaders, methods, names_in_words, points, shown_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -86,7 +86,7 @@ def learning(group: Group, runs: Mapping[str, PublishedRun]) -> Figure | None:
     rest = shown_words(shown, found)
     untimed, without = len(shown) - timed_courses, ""
     if untimed and "seconds" in axes:
-        without = f" {counted(untimed, 'method')} without comparable times {'is' if untimed == 1 else 'are'} not in the lower part."
+        without = f" {count_words(untimed, 'method')} without comparable times {'is' if untimed == 1 else 'are'} not in the lower part."
     name, title = group.name("learning"), group.titled(f"{dev} while training")
     alt = f"Lines of {len(shown)} methods: {dev} against {' and against '.join(axes.values())}. {finding}"
     with library():
@@ -118,17 +118,17 @@ def _points(run: PublishedRun, dev: str) -> tuple[Point, ...]:
 def _finding(found: Sequence[Course]) -> str:
     """Who ends highest, and how many still rose."""
     ends = [(course.label, course.mean("steps")) for course in found]
-    best = leading([(label, course[-1][1]) for label, course in ends])
+    best = leaders([(label, course[-1][1]) for label, course in ends])
     top = score(next(course[-1][1] for label, course in ends if label == best[0]))
     rising = sum(course[-1][1] > course[-2][1] for _, course in ends)
-    first = f"{listed(best)} {'ends' if len(best) == 1 else 'end'} highest, at {top}"
+    first = f"{names_in_words(best)} {'ends' if len(best) == 1 else 'end'} highest, at {top}"
     many = {len(ends): "all", 0: "none"}.get(rising, f"{rising} of {len(ends)}")
     return f"{first}; {many} {'was' if rising == 1 and len(ends) > 1 else 'were'} higher at the last score than at the one before."
 
 
 def _draw(shown: Sequence[Course], axes: Mapping[str, str], dev: str) -> Drawing:
     drawing = Drawing(height=len(axes) * (HEAD + HIGH + FOOT))
-    best = leading([(course.label, course.mean("steps")[-1][1]) for course in shown])
+    best = leaders([(course.label, course.mean("steps")[-1][1]) for course in shown])
     for i, (axis, words) in enumerate(axes.items()):
         there = [course for course in shown if axis != "seconds" or course.timed]
         made = []

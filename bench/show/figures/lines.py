@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from bench.show.figures.drawing import ACCENT, INK, PAPER, QUIET, SMALL, TEXT, WIDTH, Drawing, fitting
+from bench.show.figures.drawing import ACCENT, INK, PAPER, QUIET, SMALL, TEXT, WIDTH, Drawing, fit_text
 from bench.show.figures.labels import Box, spread_out, width
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Mark:
     y_bar: tuple[float, float] | None = None
 
 
-def fit(axes: Axes, marks: Sequence[Mark], *, x: bool = True, least: float = 0.5) -> None:
+def fit_axes(axes: Axes, marks: Sequence[Mark], *, x: bool = True, least: float = 0.5) -> None:
     """Limits that hold all marks and their bars, and few ticks. ``least``: the narrowest range that an axis may have."""
     ys = [v for mark in marks for v in (mark.y, *(mark.y_bar or ()))]
     low, high = limits(ys, least=least)
@@ -120,7 +120,7 @@ def draw_points(drawing: Drawing, axes: Axes, marks: Sequence[Mark], avoid: Sequ
     return len(marks) - labelled
 
 
-def unlabelled(many: int) -> str:
+def unlabelled_words(many: int) -> str:
     """What a caption says of points without a label."""
     if not many:
         return ""
@@ -190,4 +190,4 @@ def _names(drawing: Drawing, axes: Axes, lines: Sequence[Line]) -> None:
         begin = max(x, box.right) + 14
         if abs(height - y) > 3:
             drawing.line((x + 5, y), (begin - 3, height))
-        drawing.text(begin, height - 0.35 * TEXT, fitting(line.label, WIDTH - begin - 1), colour=ACCENT if line.strong else INK)
+        drawing.text(begin, height - 0.35 * TEXT, fit_text(line.label, WIDTH - begin - 1), colour=ACCENT if line.strong else INK)

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bench.compare.formatting import score, signed, visible
+from bench.compare.formatting import score, signed_number, visible
 from bench.compare.statistics.table import AVERAGE, LOWER_IS_BETTER, Cell, Printed
 from bench.show.figures import lines
 from bench.show.figures.drawing import LINE, Drawing, Figure, library
-from bench.show.figures.points import counted, label, short_name
+from bench.show.figures.points import count_words, label, short_name
 
 if TYPE_CHECKING:
     from bench.board.board import Board
@@ -29,7 +29,7 @@ class Compared:
     printed: Printed
 
 
-def compared(board: Board) -> list[Compared]:
+def compare_cells(board: Board) -> list[Compared]:
     """The cells of the board that a paper printed on the same scale; averages are left out, for they follow from the others."""
     return [
         Compared(label(row, table.table), f"{row.setting}, {short_name(row.backbone)}", task, cell, cell.printed)
@@ -42,7 +42,7 @@ def compared(board: Board) -> list[Compared]:
 
 def papers(board: Board) -> Figure | None:
     """Printed values across, ours upwards, equal on the diagonal. None where fewer than two cells were printed."""
-    cells = compared(board)
+    cells = compare_cells(board)
     if len(cells) < 2:
         return None
     far = sorted(range(len(cells)), key=lambda i: -abs(cells[i].printed.difference))[:NAMED]
@@ -51,7 +51,7 @@ def papers(board: Board) -> Figure | None:
             one.printed.value,
             one.cell.mean,
             visible(f"{one.method} {one.task}", limit=30) if i in far else "",
-            f"{one.method}, {one.task}: printed {score(one.printed.value)}, here {score(one.cell.mean)} ({signed(one.printed.difference)})",
+            f"{one.method}, {one.task}: printed {score(one.printed.value)}, here {score(one.cell.mean)} ({signed_number(one.printed.difference)})",
             strong=one.printed.inside is False,
             y_bar=(one.cell.spread.low, one.cell.spread.high) if one.cell.spread else None,
         )
@@ -60,7 +60,7 @@ def papers(board: Board) -> Figure | None:
     with library():
         drawing = Drawing()
         axes = drawing.axes()
-        lines.fit(axes, marks)
+        lines.fit_axes(axes, marks)
         ends = lines.limits([v for mark in marks for v in (mark.x, mark.y, *(mark.y_bar or ()))])
         axes.set_xlim(*ends)
         axes.set_ylim(*ends)
@@ -84,7 +84,7 @@ def _finding(cells: Sequence[Compared]) -> str:
     tested = [cell for cell in cells if cell.printed.inside is not None]
     inside = sum(one.printed.inside is True for one in tested)
     far = max(cells, key=lambda cell: abs(cell.printed.difference))
-    found = f"Inside our interval: {inside} of {counted(len(tested), 'printed number')}. " if tested else ""
+    found = f"Inside our interval: {inside} of {count_words(len(tested), 'printed number')}. " if tested else ""
     if score(abs(far.printed.difference)) == score(0.0):
         return f"{found}Every number is the printed one."
     return f"{found}Farthest apart: {far.method} on {far.task}, printed {score(far.printed.value)}, here {score(far.cell.mean)}."
@@ -96,5 +96,5 @@ def _caption(cells: Sequence[Compared]) -> str:
     parts += ["Bars: our interval."] if any(cell.cell.spread for cell in cells) else []
     parts += ["Filled: the printed value lies outside of it."] if any(cell.printed.inside is False for cell in cells) else []
     if copied:
-        parts.append(f"{counted(copied, 'number')} {'was' if copied == 1 else 'were'} copied by the paper from another one.")
+        parts.append(f"{count_words(copied, 'number')} {'was' if copied == 1 else 'were'} copied by the paper from another one.")
     return " ".join(parts)

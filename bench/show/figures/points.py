@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bench.base.errors import BenchError
-from bench.compare.formatting import signed, spread_words, variant_words, visible
+from bench.compare.formatting import signed_number, spread_words, variant_words, visible
 from bench.compare.statistics.table import SENDER, Cell, Row, Table
 from bench.score.encoding import KEY_BYTES
-from bench.show.figures.drawing import ACCENT, INK, LINE, SECOND, TEXT, THIRD, WIDTH, Drawing, Figure, fitting, library
+from bench.show.figures.drawing import ACCENT, INK, LINE, SECOND, TEXT, THIRD, WIDTH, Drawing, Figure, fit_text, library
 from bench.show.figures.labels import width
 from bench.show.tables.report import setting_words
 
@@ -144,7 +144,7 @@ def label(row: Row, table: Table) -> str:
     return visible(text, limit=LONGEST)
 
 
-def joined(first: Sequence[Point], second: Sequence[Point]) -> list[tuple[Point, Point]]:
+def join_points(first: Sequence[Point], second: Sequence[Point]) -> list[tuple[Point, Point]]:
     """The points of the same runs."""
     by_run = {run: point for point in second for run in point.row.runs}
     return [(point, other) for point in first if (other := next((by_run[r] for r in point.row.runs if r in by_run), None))]
@@ -169,7 +169,7 @@ def ends(cell: Cell) -> tuple[float, float] | None:
     return None if cell.sd is None else (cell.mean - cell.sd, cell.mean + cell.sd)
 
 
-def listed(names: Sequence[str], most: int = 4) -> str:
+def names_in_words(names: Sequence[str], most: int = 4) -> str:
     """ "a, b and c"; "a, b, c and 3 more" """
     names = list(names)
     if len(names) > most:
@@ -179,13 +179,13 @@ def listed(names: Sequence[str], most: int = 4) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def leading(values: Sequence[tuple[str, float]], decimals: int = 2) -> tuple[str, ...]:
+def leaders(values: Sequence[tuple[str, float]], decimals: int = 2) -> tuple[str, ...]:
     """Whoever has the largest value as it is printed, in order: who is equal there is not told to be behind."""
     top = max(round(value, decimals) for _, value in values)
     return tuple(name for name, value in values if round(value, decimals) == top)
 
 
-def counted(n: int, what: str) -> str:
+def count_words(n: int, what: str) -> str:
     return f"{n:,} {what}{'s' * (n != 1)}"
 
 
@@ -239,7 +239,7 @@ def pairs(data: DataFolder) -> Pairs | None:
     return Pairs(first, second, tuple(float(sts_b.gold[i]) for i in chosen))
 
 
-def grouped(group: Group, runs: Mapping[str, PublishedRun], wanted: Pairs | None) -> Figure | None:
+def draw_groups(group: Group, runs: Mapping[str, PublishedRun], wanted: Pairs | None) -> Figure | None:
     """The best, the baseline and an untrained method side by side, as far as their vectors are at hand. None where none's are."""
     table = group.table("sts")
     if wanted is None or table is None:
@@ -254,7 +254,7 @@ def grouped(group: Group, runs: Mapping[str, PublishedRun], wanted: Pairs | None
         _marks(drawing)
         for i, (name, x_ND) in enumerate(chosen):
             left = i * (wide + gap)
-            drawing.text(left, drawing.height - 40, fitting(name, wide), colour=INK)
+            drawing.text(left, drawing.height - 40, fit_text(name, wide), colour=INK)
             _panel(drawing, drawing.axes(left + 4, 4, left + wide - 4, wide - 4), _plane(x_ND), wanted)
         name, title = group.name("groups"), group.titled("Sentences that mean the same")
         cosines = [_cosines(x_ND, wanted) for _, x_ND in chosen]
@@ -263,7 +263,7 @@ def grouped(group: Group, runs: Mapping[str, PublishedRun], wanted: Pairs | None
             f"t-SNE of the first {EACH} pairs of STS-B test at each of gold 0, 3 and 5, a line between the two of a pair; the planes are "
             "a picture, distances between groups mean nothing."
         )
-        alt = f"Sentence pairs as points in a plane, for {listed([label for label, _ in chosen])}. {finding}"
+        alt = f"Sentence pairs as points in a plane, for {names_in_words([label for label, _ in chosen])}. {finding}"
         return Figure(
             name=name, kind="groups", title=title, caption=f"{finding} {how}", alt=alt, svg=drawing.svg(name, title, alt),
             paper_figure="ConPVP, Figure 6", header=("method", "gold", "pairs", "mean cosine"),
@@ -274,9 +274,7 @@ def grouped(group: Group, runs: Mapping[str, PublishedRun], wanted: Pairs | None
 def gap_words(gaps: Sequence[tuple[str, float]]) -> str:
     """How far pairs of gold 5 lie above those of gold 0, the farthest first; below where they do."""
     ordered = sorted(gaps, key=lambda pair: (-pair[1], pair[0]))
-    return (
-        f"Mean cosine of pairs with gold 5 less that of pairs with gold 0: {listed([f'{signed(gap)} in {name}' for name, gap in ordered])}."
-    )
+    return f"Mean cosine of pairs with gold 5 less that of pairs with gold 0: {names_in_words([f'{signed_number(gap)} in {name}' for name, gap in ordered])}."
 
 
 def _chosen(table: Table, runs: Mapping[str, PublishedRun], wanted: Pairs) -> list[tuple[str, np.ndarray]]:
@@ -289,13 +287,13 @@ def _chosen(table: Table, runs: Mapping[str, PublishedRun], wanted: Pairs) -> li
         run = runs.get(point.row.runs[0])
         if point.label in vectors_of or run is None or len(vectors_of) == MOST:
             continue
-        vectors = stored(run.folder / "vectors", run.record.fingerprint[:16], (*wanted.first, *wanted.second))
+        vectors = stored_vectors(run.folder / "vectors", run.record.fingerprint[:16], (*wanted.first, *wanted.second))
         if vectors is not None:
             vectors_of[point.label] = vectors
     return list(vectors_of.items())
 
 
-def stored(folder: Path, key: str, sentences: Sequence[str]) -> np.ndarray | None:
+def stored_vectors(folder: Path, key: str, sentences: Sequence[str]) -> np.ndarray | None:
     """(n, dim) float32 out of a run's vectors, which are only read; None where any of them is not there."""
     for file in sorted(folder.glob(f"{key}-*.keys")) if key.isalnum() else ():
         dim = int(text) if (text := file.stem.rpartition("-")[2]).isdecimal() else 0

@@ -14,9 +14,9 @@ from bench.compare.formatting import score
 from bench.compare.statistics.expected_best import expected_best, gains, parts
 from bench.runs.searches import RECIPE, RUNNING, TUNED, best_trial, kind_of_values, write_result
 from bench.show.figures import lines
-from bench.show.figures.drawing import BOTTOM, LEFT, QUIET, SMALL, TEXT, TOP, WIDTH, Drawing, Figure, fitting, library, number
+from bench.show.figures.drawing import BOTTOM, LEFT, QUIET, SMALL, TEXT, TOP, WIDTH, Drawing, Figure, fit_text, library, number
 from bench.show.figures.labels import width
-from bench.show.figures.points import Group, counted, leading, listed, points, shown_words, slug
+from bench.show.figures.points import Group, count_words, leaders, names_in_words, points, shown_words, slug
 
 if TYPE_CHECKING:
     from bench.runs.record import RunRecord
@@ -37,7 +37,7 @@ def write_figures(folder: Path, study: Study, trials: Mapping[str, Sequence[Tria
 
 def of_all_methods(study: Study, trials: Mapping[str, Sequence[Trial]]) -> list[Figure]:
     """The figures that compare methods, as far as there is data for them."""
-    drawn = expected(study, trials), tuning_gain(study, trials), values_and_methods(scores_by_method(trials), study.select_on)
+    drawn = expected_best_figure(study, trials), tuning_gain(study, trials), values_and_methods(scores_by_method(trials), study.select_on)
     return [figure for figure in drawn if figure is not None]
 
 
@@ -51,18 +51,18 @@ def counted_trials(trials: Sequence[Trial]) -> list[Trial]:
     return [trial for trial in trials if trial.number != RECIPE and trial.state != RUNNING]
 
 
-def expected(study: Study, trials: Mapping[str, Sequence[Trial]]) -> Figure | None:
+def expected_best_figure(study: Study, trials: Mapping[str, Sequence[Trial]]) -> Figure | None:
     """None where no method has two trials."""
     curves = {method: expected_best([trial.score for trial in counted_trials(own)]) for method, own in trials.items()}
     curves = {method: curve for method, curve in sorted(curves.items(), key=lambda item: -max(item[1], default=0.0)) if len(curve) > 1}
     if not curves:
         return None
     own = {method: trial.score for method in curves for trial in trials[method] if trial.number == RECIPE and trial.score is not None}
-    best = leading([(method, curve[-1]) for method, curve in curves.items()])
+    best = leaders([(method, curve[-1]) for method, curve in curves.items()])
     shown, most = list(curves.items())[: lines.MOST], max(map(len, curves.values()))
     finding = expected_words(curves)
     title, name = f"Expected best {study.select_on} against trials", "expected-best"
-    alt = f"A line for each of {counted(len(shown), 'method')}, rising from 1 to {most} trials. {finding}"
+    alt = f"A line for each of {count_words(len(shown), 'method')}, rising from 1 to {most} trials. {finding}"
     with library():
         drawing = Drawing(height=TOP + BOTTOM + 190)
         drawn = [
@@ -70,7 +70,7 @@ def expected(study: Study, trials: Mapping[str, Sequence[Trial]]) -> Figure | No
                 method,
                 tuple(range(1, len(curve) + 1)),
                 tuple(curve),
-                tuple(f"{method}, {counted(n, 'trial')}: {score(y)}" for n, y in enumerate(curve, 1)),
+                tuple(f"{method}, {count_words(n, 'trial')}: {score(y)}" for n, y in enumerate(curve, 1)),
                 strong=method in best,
             )
             for method, curve in shown
@@ -103,14 +103,14 @@ def expected_words(curves: Mapping[str, Sequence[float]]) -> str:
         ((method, curve),) = curves.items()
         return f"{method}: {score(curve[0])} of one trial, {score(curve[-1])} of {len(curve)}."
     most = min(map(len, curves.values()))
-    leaders = [leading([(method, curve[i]) for method, curve in curves.items()]) for i in range(most)]
-    first, ends = leaders[0], leaders[-1]
-    since = next(n for n in range(1, most + 1) if all(names == ends for names in leaders[n - 1 :]))
+    ahead = [leaders([(method, curve[i]) for method, curve in curves.items()]) for i in range(most)]
+    first, ends = ahead[0], ahead[-1]
+    since = next(n for n in range(1, most + 1) if all(names == ends for names in ahead[n - 1 :]))
     top = score(max(curve[most - 1] for curve in curves.values()))
-    lead = f"With {most} trials {listed(ends)} {'is' if len(ends) == 1 else 'are'} expected to lead, at {top}"
+    lead = f"With {most} trials {names_in_words(ends)} {'is' if len(ends) == 1 else 'are'} expected to lead, at {top}"
     if since == 1:
         return f"{lead}; so {'it does' if len(ends) == 1 else 'they do'} with any number of trials."
-    return f"{lead}, but only from {counted(since, 'trial')} on; with one trial it is {listed(first)}."
+    return f"{lead}, but only from {count_words(since, 'trial')} on; with one trial it is {names_in_words(first)}."
 
 
 # --- What tuning gains beside how much methods differ ---
@@ -132,7 +132,7 @@ def tuning_gain(study: Study, trials: Mapping[str, Sequence[Trial]]) -> Figure |
         recipe, best = next((trial.score for trial in own if trial.number == RECIPE), None), best_trial(own)
         if recipe is not None and best is not None and best.score is not None and counted_trials(own):
             pairs.append(Pair(method, recipe, best.score))
-    how = f"Hollow: the recipe as it is; filled: the best of it and {counted(study.trials, 'trial')}; same budget and seeds. These scores chose the values: they are higher than those of new seeds."
+    how = f"Hollow: the recipe as it is; filled: the best of it and {count_words(study.trials, 'trial')}; same budget and seeds. These scores chose the values: they are higher than those of new seeds."
     return gain_figure(pairs, "tuning-gain", f"What tuning gains on {study.select_on}", study.select_on, how, ("search",))
 
 
@@ -159,7 +159,7 @@ def gain_figure(pairs: Sequence[Pair], name: str, title: str, what: str, how: st
         return None
     finding = gain_words(pairs)
     pairs = sorted(pairs, key=lambda pair: -pair.after)
-    alt = f"{counted(len(pairs), 'line')}, one a method, from its score before tuning to that after. {finding}"
+    alt = f"{count_words(len(pairs), 'line')}, one a method, from its score before tuning to that after. {finding}"
     with library():
         drawing, axes = _rows(
             [pair.label for pair in pairs],
@@ -196,7 +196,7 @@ def _rows(labels: Sequence[str], ends: Sequence[str], values: Sequence[float], w
     axes.grid(axis="x", linewidth=0.6, alpha=0.5)
     for i, (label, end) in enumerate(zip(reversed(labels), reversed(ends), strict=True)):
         height = drawing.at(axes, 0, i)[1]
-        drawing.text(2, height - 0.35 * TEXT, fitting(label, left - 8))
+        drawing.text(2, height - 0.35 * TEXT, fit_text(label, left - 8))
         drawing.text(WIDTH - 34, height - 0.35 * SMALL, end, size=SMALL, colour=QUIET)
     drawing.text((left + WIDTH - 40) / 2, BOTTOM - 32, what, anchor="middle", colour=QUIET)
     return drawing, axes
@@ -207,12 +207,12 @@ def gain_words(pairs: Sequence[Pair]) -> str:
     before, after = {pair.label: pair.before for pair in pairs}, {pair.label: pair.after for pair in pairs}
     gain, apart, tuned = gains(before, after)
     most = max(pairs, key=lambda pair: pair.after - pair.before)
-    first, then = (leading(list(side.items())) for side in (before, after))
-    when_tuned = " and after" if first == then else f", {listed(then)} after"
+    first, then = (leaders(list(side.items())) for side in (before, after))
+    when_tuned = " and after" if first == then else f", {names_in_words(then)} after"
     return (
         f"Tuning moves a method by {gain:+.2f} on average (most: {most.label}, {most.after - most.before:+.2f}), {_larger(gain, apart)} the "
         f"{score(apart)} that the methods differ by before; after it they differ by {score(tuned)}. "
-        f"{listed(first)} {'leads' if len(first) == 1 else 'lead'} before{when_tuned}."
+        f"{names_in_words(first)} {'leads' if len(first) == 1 else 'lead'} before{when_tuned}."
     )
 
 
@@ -262,7 +262,7 @@ def values_and_methods(scores: Mapping[str, Sequence[float]], dev: str, where: s
     name = f"values-and-methods-{place + 1}" if place else "values-and-methods"
     title = f"What values do beside what methods do, on {dev}{f' ({where})' if where else ''}"
     finding = values_words(scores)
-    alt = f"{counted(len(scores), 'row')} of points, a row a method, a point a trial. {finding}"
+    alt = f"{count_words(len(scores), 'row')} of points, a row a method, a point a trial. {finding}"
     with library():
         drawing, axes = _rows(
             list(scores),
@@ -311,7 +311,7 @@ def sensitivity(study: Study, method: str, trials: Sequence[Trial]) -> Figure | 
         return None
     name, title = slug("sensitivity", method), f"{method}: {study.select_on} against each value"
     finding = sensitivity_words(method, sensitivity_rows(study, method, trials))
-    alt = f"{counted(len(keys), 'panel')} of {len(scored)} points, one a trial. {finding}"
+    alt = f"{count_words(len(keys), 'panel')} of {len(scored)} points, one a trial. {finding}"
     ys = [trial.score or 0.0 for trial in scored]
     top = max(ys)
     with library():
@@ -326,7 +326,7 @@ def sensitivity(study: Study, method: str, trials: Sequence[Trial]) -> Figure | 
                 drawing.dot(axes, x, y, f"trial {trial.number}, {key} {_text(trial.values[key])}: {score(y)}", strong=y == top)
             drawing.names(axes, key, study.select_on if i == 0 else "")
         failed = len(counted_trials(trials)) - len(scored)
-        rest = f" {counted(failed, 'trial')} without a score {'is' if failed == 1 else 'are'} not drawn." if failed else ""
+        rest = f" {count_words(failed, 'trial')} without a score {'is' if failed == 1 else 'are'} not drawn." if failed else ""
         return Figure(
             name=name,
             kind="search",
@@ -379,6 +379,6 @@ def sensitivity_rows(study: Study, method: str, trials: Sequence[Trial]) -> list
 
 def sensitivity_words(method: str, rows: Sequence[tuple[str, float, str]]) -> str:
     """Which key's parts differ most, and the means of all."""
-    most = leading([(key, apart) for key, apart, _ in rows])
+    most = leaders([(key, apart) for key, apart, _ in rows])
     told = "; ".join(f"{key} {means}" for key, _, means in rows)
-    return f"{method}: the score moves most with {listed(most)} ({score(rows[0][1])} between parts of it). Means: {told}."
+    return f"{method}: the score moves most with {names_in_words(most)} ({score(rows[0][1])} between parts of it). Means: {told}."

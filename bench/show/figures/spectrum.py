@@ -19,13 +19,13 @@ from bench.show.figures.points import (
     Group,
     Point,
     bars_words,
-    counted,
+    count_words,
     ends,
-    joined,
-    leading,
-    listed,
+    join_points,
+    leaders,
     mean_and_ends,
     methods,
+    names_in_words,
     points,
     shown_words,
 )
@@ -61,7 +61,7 @@ def spectrum(group: Group, runs: Mapping[str, PublishedRun]) -> Figure | None:
     places = sorted({*(1 << i for i in range(last.bit_length())), last})
     found.sort(key=lambda made: -made.rank)
     shown = found if len(found) <= lines.MOST else [*found[: lines.MOST - 1], found[-1]]
-    best = leading([(made.label, made.rank) for made in found])
+    best = leaders([(made.label, made.rank) for made in found])
     drawn = [
         lines.Line(
             label=made.label,
@@ -74,7 +74,7 @@ def spectrum(group: Group, runs: Mapping[str, PublishedRun]) -> Figure | None:
     ]
     name, title, finding = group.name("spectrum"), group.titled("How many directions the vectors use"), spectrum_words(found)
     rest = shown_words(shown, found)
-    alt = f"Falling lines of {counted(len(shown), 'method')}: singular values over the largest. {finding}"
+    alt = f"Falling lines of {count_words(len(shown), 'method')}: singular values over the largest. {finding}"
     with library():
         drawing = lines.drawn_over(places, drawn, "singular value, the largest first", "share of the largest", also=(0.0,))
         return Figure(
@@ -93,13 +93,13 @@ def spectrum(group: Group, runs: Mapping[str, PublishedRun]) -> Figure | None:
 
 def spectrum_words(found: Sequence[Spectrum]) -> str:
     """Whose vectors use most directions, and whose fewest. ``found``: at least two."""
-    most, fewest = (leading([(made.label, sign * round(made.rank, 1)) for made in found], 3) for sign in (1, -1))
+    most, fewest = (leaders([(made.label, sign * round(made.rank, 1)) for made in found], 3) for sign in (1, -1))
     of = " to ".join(str(size) for size in sorted({len(made.share) for made in found}))
     ranks = {made.label: f"{made.rank:.1f}" for made in found}
     if most == fewest:
         return f"All {len(found)} methods use {ranks[most[0]]} of {of} directions."
     return (
-        f"The vectors of {listed(most)} use most directions, {ranks[most[0]]} of {of}; those of {listed(fewest)} fewest, "
+        f"The vectors of {names_in_words(most)} use most directions, {ranks[most[0]]} of {of}; those of {names_in_words(fewest)} fewest, "
         f"{ranks[fewest[0]]}."
     )
 
@@ -142,7 +142,7 @@ def shift(group: Group) -> Figure | None:
     sts, cxc = group.table("sts"), group.table("cxc")
     if sts is None or cxc is None:
         return None
-    pairs = joined(methods(points(sts, sts.head), sts), points(cxc, cxc.columns[0]))
+    pairs = join_points(methods(points(sts, sts.head), sts), points(cxc, cxc.columns[0]))
     if len(pairs) < 2:
         return None
     best = [max(range(len(pairs)), key=lambda i: pairs[i][side].cell.mean) for side in (0, 1)]
@@ -153,7 +153,7 @@ def shift(group: Group) -> Figure | None:
     with library():
         drawing = Drawing()
         axes = drawing.axes()
-        lines.fit(axes, marks)
+        lines.fit_axes(axes, marks)
         drawing.names(axes, f"STS {sts.head}", cxc.columns[0])
         left_out = lines.draw_points(drawing, axes, marks)
         name, title = group.name("shift"), group.titled("STS against captions of another domain")
@@ -168,23 +168,27 @@ def shift(group: Group) -> Figure | None:
             alt=alt,
             svg=drawing.svg(name, title, alt),
             paper_figure="PromCSE, Figure 1",
-            caption=" ".join(filter(None, (finding, how, bars_words([sts, cxc]), lines.unlabelled(left_out)))),
+            caption=" ".join(filter(None, (finding, how, bars_words([sts, cxc]), lines.unlabelled_words(left_out)))),
             header=("method", "STS Avg.", "low", "high", "CxC-STS", "low", "high"),
             data=tuple((point.label, *mean_and_ends(point.cell), *mean_and_ends(other.cell)) for point, other in pairs),
         )
 
 
 def _finding(pairs: Sequence[tuple[Point, Point]]) -> str:
-    here, there = (leading([(pair[0].label, pair[side].cell.mean) for pair in pairs]) for side in (0, 1))
+    here, there = (leaders([(pair[0].label, pair[side].cell.mean) for pair in pairs]) for side in (0, 1))
     are = "is" if len(here) == 1 else "are"
-    first = f"{listed(here)} {are} highest on both" if here == there else f"{listed(here)} {are} highest on STS, {listed(there)} on CxC"
+    first = (
+        f"{names_in_words(here)} {are} highest on both"
+        if here == there
+        else f"{names_in_words(here)} {are} highest on STS, {names_in_words(there)} on CxC"
+    )
     if len(pairs) < 3:
         return f"{first}."
-    alike, all_of = agreeing([(point.cell.mean, other.cell.mean) for point, other in pairs])
-    return f"{first}; {alike} of {counted(all_of, 'pair')} of methods {'are' if alike != 1 else 'is'} in the same order on both."
+    alike, all_of = count_agreeing([(point.cell.mean, other.cell.mean) for point, other in pairs])
+    return f"{first}; {alike} of {count_words(all_of, 'pair')} of methods {'are' if alike != 1 else 'is'} in the same order on both."
 
 
-def agreeing(values: Sequence[tuple[float, float]]) -> tuple[int, int]:
+def count_agreeing(values: Sequence[tuple[float, float]]) -> tuple[int, int]:
     """Of all pairs of points: how many both coordinates put in the same order, and how many there are."""
     pairs = list(combinations(values, 2))
     return sum((a[0] - b[0]) * (a[1] - b[1]) > 0 for a, b in pairs), len(pairs)
@@ -198,7 +202,7 @@ def sphere(group: Group) -> Figure | None:
     table = group.table("geometry")
     if table is None:
         return None
-    pairs = joined(methods(points(table, "uniformity"), table), points(table, "alignment"))
+    pairs = join_points(methods(points(table, "uniformity"), table), points(table, "alignment"))
     if len(pairs) < 2:
         return None
     averages = _averages(group)
@@ -218,7 +222,7 @@ def sphere(group: Group) -> Figure | None:
     with library():
         drawing = Drawing()
         axes = drawing.axes()
-        lines.fit(axes, marks, least=0.02)
+        lines.fit_axes(axes, marks, least=0.02)
         drawing.names(axes, "uniformity (lower: spread more evenly)", "alignment (lower: paraphrases closer)")
         left_out = lines.draw_points(drawing, axes, marks)
         name, title = group.name("geometry"), group.titled("Alignment against uniformity")
@@ -234,7 +238,7 @@ def sphere(group: Group) -> Figure | None:
             kind="geometry",
             suites=("geometry",),
             title=title,
-            caption=" ".join(filter(None, (finding, how, lines.unlabelled(left_out)))),
+            caption=" ".join(filter(None, (finding, how, lines.unlabelled_words(left_out)))),
             alt=alt,
             svg=drawing.svg(name, title, alt),
             paper_figure="SimCSE, Figure 3",
@@ -247,11 +251,11 @@ def sphere(group: Group) -> Figure | None:
 
 
 def _sphere_finding(pairs: Sequence[tuple[Point, Point]]) -> str:
-    even, close = (leading([(pair[0].label, -pair[side].cell.mean) for pair in pairs], 3) for side in (0, 1))
+    even, close = (leaders([(pair[0].label, -pair[side].cell.mean) for pair in pairs], 3) for side in (0, 1))
     if even == close:
-        return f"{listed(even)} {'is' if len(even) == 1 else 'are'} lowest on both."
+        return f"{names_in_words(even)} {'is' if len(even) == 1 else 'are'} lowest on both."
     spread, put = ("spreads" if len(even) == 1 else "spread"), ("puts" if len(close) == 1 else "put")
-    return f"{listed(even)} {spread} sentences most evenly, {listed(close)} {put} paraphrases closest together."
+    return f"{names_in_words(even)} {spread} sentences most evenly, {names_in_words(close)} {put} paraphrases closest together."
 
 
 def _averages(group: Group) -> dict[str, float]:

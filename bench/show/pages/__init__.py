@@ -10,7 +10,7 @@ from bench.compare.formatting import (
     has_ranks,
     headline,
     is_top,
-    listed,
+    list_names,
     metric_words,
     rank_words,
     score,
@@ -125,7 +125,7 @@ def _how_sure(rows: Sequence[Row], table: Table) -> str:
     alike = [row_name(row, table) for row in rows if row.rank and row.rank[0] == 1]
     if not alike:
         return "better than every other row, all pairs tested"
-    return f"it cannot be told from {listed(alike, 3)}, all pairs tested"
+    return f"it cannot be told from {list_names(alike, 3)}, all pairs tested"
 
 
 def _ranked(table: Table) -> list[tuple[Row, float]]:

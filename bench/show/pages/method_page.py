@@ -7,21 +7,21 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from bench.board.names import link, run_page
-from bench.compare.formatting import is_top, metric_words, rank_words, score, signed
+from bench.compare.formatting import is_top, metric_words, rank_words, score, signed_number
 from bench.compare.statistics.table import Cell
 from bench.references.ours import meaning
 from bench.run.method_reader import MethodDescription
 from bench.run.recipe_file import Disagreement, Entry
 from bench.show.pages.engine import minus, value_words
 from bench.show.pages.engine import render as rendered
-from bench.show.pages.method_text import How, how, source
+from bench.show.pages.method_text import MethodText, how, source
 from bench.show.pages.printed import PrintedTable, printed_papers
 from bench.show.pages.run_page import package_of
 from bench.show.tables.lines import SIGNS, average_place, spread_text
 from bench.show.tables.report import duration, heads, setting_words
 
 if TYPE_CHECKING:
-    from bench.board.board import Board, Place, PublishedRun
+    from bench.board.board import Board, PublishedRun, TableRow
     from bench.board.reference_tables import ReferenceTable
 
 
@@ -51,7 +51,7 @@ class MethodPage:
     version: str  # of the leaderboard
     alone: bool  # a preview where nothing is published: there is no page of all versions
     board: str  # link to the main page
-    how: How | None  # what it says of itself; None where its source is not installed
+    how: MethodText | None  # what it says of itself; None where its source is not installed
     packages: tuple[str, ...]  # whose code its runs ran, with version
     settings: str  # what it can be run in; empty where that is not known
     variants: tuple[tuple[str, str], ...]  # (named switch, recipe values that it sets; may be empty)
@@ -188,16 +188,16 @@ class MethodTable:
     rows: tuple[MethodRow, ...]  # in the order of the board's tables
 
 
-def method_tables(found: Sequence[Place], page_of: Mapping[str, str], up: int) -> tuple[MethodTable, ...]:
+def method_tables(found: Sequence[TableRow], page_of: Mapping[str, str], up: int) -> tuple[MethodTable, ...]:
     """From a page that lies ``up`` folders deep. ``page_of``: as a board has it."""
-    groups: dict[tuple[object, ...], list[Place]] = {}
+    groups: dict[tuple[object, ...], list[TableRow]] = {}
     for place in found:
         table = place.of.table
         groups.setdefault((table.suite, table.protocol, table.text, table.metric, table.columns), []).append(place)
     return tuple(_table(places, page_of, up) for places in groups.values())
 
 
-def _table(places: Sequence[Place], page_of: Mapping[str, str], up: int) -> MethodTable:
+def _table(places: Sequence[TableRow], page_of: Mapping[str, str], up: int) -> MethodTable:
     table = places[0].of.table
     return MethodTable(
         suite=table.suite,
@@ -209,7 +209,7 @@ def _table(places: Sequence[Place], page_of: Mapping[str, str], up: int) -> Meth
     )
 
 
-def _row(place: Place, page_of: Mapping[str, str], up: int) -> MethodRow:
+def _row(place: TableRow, page_of: Mapping[str, str], up: int) -> MethodRow:
     row, table = place.row, place.of.table
     head = None if table.head is None else row.cells[-1]
     verdict = head.against.verdict if head is not None and head.against is not None else None
@@ -228,13 +228,13 @@ def _row(place: Place, page_of: Mapping[str, str], up: int) -> MethodRow:
     )
 
 
-def _cell(cell: Cell, place: Place, *, top: bool) -> RowCell:
+def _cell(cell: Cell, place: TableRow, *, top: bool) -> RowCell:
     d = cell.decimals
     told = [f"{len(cell.values)} seed{'s' * (len(cell.values) != 1)}, {cell.n:,} items"]
     if cell.spread is not None:
         told.append(f"{100 * cell.spread.level:g} % interval {score(cell.spread.low, d)} to {score(cell.spread.high, d)}")
     if cell.against is not None and not place.row.is_baseline:
-        told.append(f"{signed(cell.against.difference, d)} from {place.of.table.baseline}")
+        told.append(f"{signed_number(cell.against.difference, d)} from {place.of.table.baseline}")
     if top:
         told.append("its row may be the best")
     return RowCell(

@@ -24,7 +24,7 @@ class Piece:
 
 
 @dataclass(frozen=True, kw_only=True)
-class How:
+class MethodText:
     """What a method says of itself."""
 
     summary: Spans  # one line; may be empty
@@ -35,7 +35,7 @@ class How:
 
 
 @cache
-def how(method: str, package: str | None) -> How | None:
+def how(method: str, package: str | None) -> MethodText | None:
     """None where no method of this name is installed, or where the run was made with another package's."""
     said = source(method, package)
     if said is None:
@@ -44,7 +44,7 @@ def how(method: str, package: str | None) -> How | None:
     if len(told) > 1 and _is_title(told[0], said.paper):
         told = told[1:]
     second = next((i for i, block in enumerate(told) if i and block.first and block.kind == "paragraph"), len(told))
-    return How(
+    return MethodText(
         summary=_sentence(said.summary),
         paper=said.paper,
         trains=_sentence(said.trains),

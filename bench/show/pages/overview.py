@@ -8,8 +8,8 @@ from math import copysign, sqrt
 from typing import TYPE_CHECKING
 
 from bench.board.names import link, method_page, slug
-from bench.board.over_suites import Overview, Standing, overviews
-from bench.compare.formatting import SEVERAL, is_top, rank_words, score, signed
+from bench.board.over_suites import Overview, SuiteRow, overviews
+from bench.compare.formatting import SEVERAL, is_top, rank_words, score, signed_number
 from bench.show.pages.engine import minus
 from bench.show.tables.report import setting_words
 
@@ -86,7 +86,7 @@ def _page(overview: Overview) -> PageOverview:
     def y(difference: float) -> float:
         return round(ROOM + (HEIGHT - 2 * ROOM) * (_root(high) - _root(difference)) / between, 1)
 
-    def profile(row: Sequence[Standing | None]) -> Profile | None:
+    def profile(row: Sequence[SuiteRow | None]) -> Profile | None:
         steps, told, dots = [], [], {True: "", False: ""}
         for start, columns, standing in zip(starts, order, row, strict=True):
             for step in standing.steps if standing else ():
@@ -117,7 +117,7 @@ def _page(overview: Overview) -> PageOverview:
 
 
 def _points(difference: float) -> str:
-    return minus(signed(difference))
+    return minus(signed_number(difference))
 
 
 def _root(difference: float) -> float:
@@ -125,7 +125,7 @@ def _root(difference: float) -> float:
     return copysign(sqrt(abs(difference)), difference)
 
 
-def _cell(standing: Standing | None, suite: BoardTable) -> OverviewCell | None:
+def _cell(standing: SuiteRow | None, suite: BoardTable) -> OverviewCell | None:
     if standing is None or (last := standing.row.cells[-1]) is None:
         return None
     return OverviewCell(rank=rank_words(standing.row), mean=score(last.mean, last.decimals), top=is_top(standing.row, suite.table))

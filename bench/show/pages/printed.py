@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bench.board.names import link, method_page
-from bench.compare.formatting import listed, score
+from bench.compare.formatting import list_names, score
 from bench.references.audit import KINDS
 from bench.show.pages.engine import minus
 
@@ -131,7 +131,7 @@ class _Remarks:
         for (kind, text), (remark, places) in sorted(self.found.items(), key=lambda item: ranks.get(item[0][0], len(ranks))):
             row = places[0][0]
             key = (kind, row.label, row.setting, row.backbone) if kind == "differs" else (kind, text)
-            where = listed(dict.fromkeys(f"{row.label}, {task}" if task else row.label for row, task in places), between="; ")
+            where = list_names(dict.fromkeys(f"{row.label}, {task}" if task else row.label for row, task in places), between="; ")
             notes.setdefault(key, []).append(replace(remark, where=where))
         return tuple(_note(remarks) for remarks in notes.values())
 

@@ -18,13 +18,13 @@ from bench.show.pages.cosines import Cosines, cosines
 from bench.show.pages.curves import Curve, curves
 from bench.show.pages.engine import render as rendered
 from bench.show.pages.engine import value_words
-from bench.show.pages.method_text import How, how
+from bench.show.pages.method_text import MethodText, how
 from bench.show.tables import report
 from bench.show.tables.lines import spread_text
 from bench.show.tables.report import Section
 
 if TYPE_CHECKING:
-    from bench.board.board import Board, Place, PublishedRun
+    from bench.board.board import Board, PublishedRun, TableRow
 
 
 UP = 2  # folders between a run's page and its version
@@ -85,7 +85,7 @@ class RunPage:
     reason: str  # why it has this grade; may be empty
     submitted_by: str | None  # who sent it; None for an own run
     heads: tuple[Head, ...]  # one number per suite
-    how: How | None  # how the method works; None where its source is not installed
+    how: MethodText | None  # how the method works; None where its source is not installed
     command: str  # what repeats it
     needs: str  # what that cannot fetch; may be empty
     typed: str | None  # the command as its author typed it; None where it was not recorded
@@ -142,7 +142,7 @@ def _where(record: RunRecord) -> str:
     return f"{report.setting_words(record.setting)}, {record.backbone_name}, {seed}"
 
 
-def _siblings(board: Board, record: RunRecord, known: Sequence[Place]) -> tuple[Sibling, ...]:
+def _siblings(board: Board, record: RunRecord, known: Sequence[TableRow]) -> tuple[Sibling, ...]:
     seeds: dict[str, Any] = {}
     for place in known:
         seeds |= dict(zip(place.row.runs, place.row.seeds, strict=True))
@@ -157,7 +157,7 @@ def _siblings(board: Board, record: RunRecord, known: Sequence[Place]) -> tuple[
     )
 
 
-def _seeds(board: Board, record: RunRecord, known: Sequence[Place]) -> tuple[Section, ...]:
+def _seeds(board: Board, record: RunRecord, known: Sequence[TableRow]) -> tuple[Section, ...]:
     """A table for each table of the board, a column for each run."""
     shared = [place for place in known if any(board.page_of[run] == record.run_id != run for run in place.row.runs)]
     return tuple(
@@ -264,11 +264,11 @@ class ScoreTable:
     sources: tuple[str, ...]  # where the papers' numbers were printed
 
 
-def heads(record: RunRecord, places: Sequence[Place]) -> tuple[Head, ...]:
+def heads(record: RunRecord, places: Sequence[TableRow]) -> tuple[Head, ...]:
     """In the order of the record's suites."""
     made = []
     for (suite, protocol, text), scores in report.by_form(record).items():
-        head = report.ranking(scores)
+        head = report.ranking_score(scores)
         if head is None:
             continue
         place = _place(places, suite, protocol, text)
@@ -290,7 +290,7 @@ def heads(record: RunRecord, places: Sequence[Place]) -> tuple[Head, ...]:
     return tuple(made)
 
 
-def score_tables(record: RunRecord, places: Sequence[Place]) -> tuple[ScoreTable, ...]:
+def score_tables(record: RunRecord, places: Sequence[TableRow]) -> tuple[ScoreTable, ...]:
     """One per suite, protocol and text form, in the record's order."""
     made = []
     forms = report.by_form(record).items()
@@ -322,12 +322,12 @@ def _without_echoes(section: Section) -> Section:
     return replace(section, rows=tuple(kept))
 
 
-def _place(places: Sequence[Place], suite: str, protocol: str, text: str | None) -> Place | None:
+def _place(places: Sequence[TableRow], suite: str, protocol: str, text: str | None) -> TableRow | None:
     wanted = (suite, protocol, text)
     return next((place for place in places if (place.of.table.suite, place.of.table.protocol, place.of.table.text) == wanted), None)
 
 
-def _cell(place: Place, task: str) -> Cell | None:
+def _cell(place: TableRow, task: str) -> Cell | None:
     columns = place.of.table.columns
     return place.row.cells[columns.index(task)] if task in columns else None
 
@@ -347,7 +347,7 @@ def _over_seeds(cell: Cell) -> str:
     return score(cell.mean, cell.decimals) + (f" ±{half}" if half else "")
 
 
-def _widened(section: Section, place: Place) -> Section:
+def _widened(section: Section, place: TableRow) -> Section:
     """With a column of the row's mean after the score, and one of the paper's number, where there are such."""
     tasks = [row[0] for row in section.rows]
     cells = [None if task.startswith(" ") else _cell(place, task) for task in tasks]
@@ -360,7 +360,7 @@ def _widened(section: Section, place: Place) -> Section:
     return replace(section, heading=heading, rows=rows, numbers=tuple(range(1, len(heading))))
 
 
-def _sources(place: Place, section: Section) -> tuple[str, ...]:
+def _sources(place: TableRow, section: Section) -> tuple[str, ...]:
     """ "promcse, table 1", and whether it is a quotation there."""
     cells = [_cell(place, row[0]) for row in section.rows]
     cited: dict[str, None] = {}

@@ -12,7 +12,7 @@ from bench.compare.formatting import (
     score,
     seeds_borrowed,
     seeds_differ,
-    signed,
+    signed_number,
     spread,
     spread_words,
     variant_words,
@@ -65,7 +65,7 @@ def under(row: Row, table: Table, *, against_baseline: bool = True) -> list[Line
             printed = cell.printed
             copied = copied or not printed.own
             values.append(Entry(score(printed.value, cell.decimals)))
-            differences.append(Entry(signed(printed.difference, cell.decimals), OUTSIDE if printed.inside is False else ""))
+            differences.append(Entry(signed_number(printed.difference, cell.decimals), OUTSIDE if printed.inside is False else ""))
         lines.append(Line(f"{source}, copied" if copied else source, tuple(values)))
         lines.append(Line("ours less that", tuple(differences)))
     return lines
@@ -74,7 +74,7 @@ def under(row: Row, table: Table, *, against_baseline: bool = True) -> list[Line
 def _against(cell: Cell | None, *, primary: bool) -> Entry:
     if cell is None or cell.against is None:
         return Entry()
-    return Entry(signed(cell.against.difference, cell.decimals), sign_name(cell, primary=primary))
+    return Entry(signed_number(cell.against.difference, cell.decimals), sign_name(cell, primary=primary))
 
 
 def spread_text(cell: Cell) -> str:

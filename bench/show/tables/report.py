@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from bench.compare.formatting import score, signed
+from bench.compare.formatting import score, signed_number
 from bench.compare.statistics.table import DECIMALS
 from bench.runs.curve import read_curve, series
 from bench.runs.record import AVERAGE, RunRecord, Score, dev_words
@@ -49,7 +49,7 @@ def by_form(record: RunRecord) -> dict[tuple[str, str, str | None], list[Score]]
     return forms
 
 
-def ranking(scores: Sequence[Score]) -> Score | None:
+def ranking_score(scores: Sequence[Score]) -> Score | None:
     """Of the scores of one form the one that ranks: the average, else the only task; None where there is neither."""
     return next((own_score for own_score in scores if own_score.task == AVERAGE), scores[0] if len(scores) == 1 else None)
 
@@ -58,7 +58,7 @@ def heads(record: RunRecord) -> str:
     """ "sts 76.25, sts (raw) 77.10": each suite's average, else its only task."""
     parts = []
     for (suite, _, text), scores in by_form(record).items():
-        head = ranking(scores)
+        head = ranking_score(scores)
         form = "" if text in (None, "tokenised") else f" ({text})"
         parts.append(f"{suite}{form} {head.value:.2f}" if head else f"{suite}{form}: {len(scores)} tasks")
     return ", ".join(parts)
@@ -314,7 +314,7 @@ def _of(record: RunRecord, suite: str, task: str) -> Iterable[Score]:
 def _gap(first: Score, second: Score) -> tuple[str, str, str]:
     decimals = DECIMALS.get(first.metric, 2)
     a, b = round(first.value, decimals), round(second.value, decimals)
-    return score(a, decimals), score(b, decimals), signed(b - a, decimals)
+    return score(a, decimals), score(b, decimals), signed_number(b - a, decimals)
 
 
 # --- what of the evaluation sets stands in a run's corpus: a section of plain text rows ---

@@ -8,8 +8,8 @@ taken = collect(Path("submissions"), Path("aside"), own=[])
 
 from __future__ import annotations
 
-from bench.verify.submit.check import Submissions, SubmittedRun, collect, received
+from bench.verify.submit.check import Submissions, SubmittedRun, collect, receive
 from bench.verify.submit.packing import Packed, pack
 from bench.verify.submit.unpacking import Unpacked, unpack
 
-__all__ = ["Packed", "Submissions", "SubmittedRun", "Unpacked", "collect", "pack", "received", "unpack"]
+__all__ = ["Packed", "Submissions", "SubmittedRun", "Unpacked", "collect", "pack", "receive", "unpack"]

@@ -87,7 +87,7 @@ def collect(folder: Path, aside: Path, own: Sequence[Run] = (), data: DataFolder
     taken: dict[str, SubmittedRun] = {}
     refused: list[str] = []
     for i, file in enumerate(sorted(folder.glob("*.zip"))):
-        for run in received(file, aside / str(i), data, keeper):
+        for run in receive(file, aside / str(i), data, keeper):
             if isinstance(run, str):
                 refused.append(run)
                 continue
@@ -123,7 +123,7 @@ class Work:
         self.left -= seconds
 
 
-def received(file: Path, aside: Path, data: DataFolder | None = None, keeper: Path | None = None) -> Iterator[SubmittedRun | str]:
+def receive(file: Path, aside: Path, data: DataFolder | None = None, keeper: Path | None = None) -> Iterator[SubmittedRun | str]:
     """The runs of one submission, unpacked to ``aside``; a line for each that is refused, or one for the whole file.
 
     ``keeper``: as ``collect``. A word on a run that came without a checkpoint counts for nothing: nobody can have encoded it.
@@ -137,7 +137,7 @@ def received(file: Path, aside: Path, data: DataFolder | None = None, keeper: Pa
     for run_id in unpacked.runs:
         folder = unpacked.folder.absolute() / run_id
         try:
-            report = checked(folder, data, work)
+            report = check_run(folder, data, work)
         except Exception as error:  # what a stranger made up may be wrong in ways that nobody thought of
             what = error.message if isinstance(error, BenchError) else f"it cannot be checked: {type(error).__name__}: {error}"
             why = what.replace(f"{folder}/", "").replace(f"{run_id} has", "it has")
@@ -154,16 +154,16 @@ def received(file: Path, aside: Path, data: DataFolder | None = None, keeper: Pa
         )
 
 
-def checked(folder: Path, data: DataFolder | None = None, work: Work | None = None) -> RunReport:
+def check_run(folder: Path, data: DataFolder | None = None, work: Work | None = None) -> RunReport:
     """What ``bench verify`` finds of a run that may be published. Raises BenchError, with the first reason, for any other."""
-    report = examined(folder, data, work)
+    report = examine_run(folder, data, work)
     for score in uncomputable(report):
         raise DataDamaged(f"its {cell(score)} cannot be computed again from what it keeps; bench submit leaves such scores out")
     return report
 
 
-def examined(folder: Path, data: DataFolder | None = None, work: Work | None = None) -> RunReport:
-    """As ``checked``, of a run that may have scores that nobody can compute again. What is cheap is looked at first, and the first
+def examine_run(folder: Path, data: DataFolder | None = None, work: Work | None = None) -> RunReport:
+    """As ``check_run``, of a run that may have scores that nobody can compute again. What is cheap is looked at first, and the first
     difference ends it: a refusal costs little."""
     record = read_record(folder / RECORD)
     if record.run_id != folder.name:

@@ -23,7 +23,7 @@ from bench.runs.curve import CURVE
 from bench.runs.record import AVERAGE, RunRecord
 from bench.runs.store import RECORD, RunsFolder, read_record
 from bench.verify.findings import cell
-from bench.verify.submit.check import Work, checked, examined, uncomputable
+from bench.verify.submit.check import Work, check_run, examine_run, uncomputable
 from bench.verify.submit.unpacking import CHECKPOINT_BYTES, HEADER, Header, MiB, header_bytes, place, sender, unpack
 
 AUTO, YES, NO = "auto", "yes", "no"
@@ -104,10 +104,10 @@ def _staged(folder: Path, stage: Path, suites: Sequence[str], checkpoints: str, 
     _write(replace(record, scores=chosen), record, folder, to)
     words = _checkpoint(folder, to, checkpoints)
     try:
-        report = examined(to, work=work)
+        report = examine_run(to, work=work)
         if left_out := uncomputable(report):
             _write(replace(record, scores=tuple(score for score in chosen if score not in left_out)), record, folder, to)
-            report = checked(to)
+            report = check_run(to)
     except BenchError as error:
         raise DataDamaged(f"{record.run_id} would be refused: {error.message}", f"bench verify {record.run_id}") from None
     assert report.record is not None

@@ -53,7 +53,7 @@ _SHA256 = re.compile("[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
-class Place:
+class Member:
     """What a name in a submission stands for."""
 
     kind: str  # "header", "record", "curve", "predictions" or "checkpoint"
@@ -73,11 +73,11 @@ class Header:
     files: Mapping[str, str]
 
 
-def place(name: str) -> Place | None:
+def place(name: str) -> Member | None:
     """None for whatever has no place in a submission: folders, paths that lead elsewhere, programs, pickles."""
     for kind, pattern in _NAMES.items():
         if match := pattern.fullmatch(name):
-            return Place(kind, match.groupdict().get("run", ""))
+            return Member(kind, match.groupdict().get("run", ""))
     return None
 
 
@@ -144,7 +144,7 @@ def unpack(file: Path, into: Path) -> Unpacked:
         with file.open("rb") as stream:
             _check_end(stream, file)
             with zipfile.ZipFile(stream) as archive:
-                members = _members(archive.infolist())
+                members = _checked_members(archive.infolist())
                 into.mkdir(parents=True)
                 try:
                     return _write(archive, members, into)
@@ -177,11 +177,11 @@ def _check_end(stream: IO[bytes], file: Path) -> None:
         raise DataDamaged(f"its list of files is not one that bench submit writes; at most {MOST_FILES:,} files are taken")
 
 
-def _members(listed: Sequence[zipfile.ZipInfo]) -> Mapping[str, tuple[zipfile.ZipInfo, Place]]:
+def _checked_members(listed: Sequence[zipfile.ZipInfo]) -> Mapping[str, tuple[zipfile.ZipInfo, Member]]:
     """Every member with its place, after everything that can be known without unpacking."""
     if len(listed) > MOST_FILES:
         raise DataDamaged(f"{len(listed):,} files; at most {MOST_FILES:,} are taken")
-    members: dict[str, tuple[zipfile.ZipInfo, Place]] = {}
+    members: dict[str, tuple[zipfile.ZipInfo, Member]] = {}
     alike: set[str] = set()
     for member in listed:
         entry = place(member.orig_filename)
@@ -203,7 +203,7 @@ def _members(listed: Sequence[zipfile.ZipInfo]) -> Mapping[str, tuple[zipfile.Zi
     return members
 
 
-def _check_together(members: Mapping[str, tuple[zipfile.ZipInfo, Place]]) -> None:
+def _check_together(members: Mapping[str, tuple[zipfile.ZipInfo, Member]]) -> None:
     total = sum(member.file_size for member, _ in members.values())
     if total > MOST_BYTES:
         raise DataDamaged(f"{total:,} bytes when unpacked; at most {MOST_BYTES:,} are taken")
@@ -220,7 +220,7 @@ def _check_together(members: Mapping[str, tuple[zipfile.ZipInfo, Place]]) -> Non
             raise DataDamaged(f"the checkpoint of {run} has {size:,} bytes; at most {CHECKPOINT_BYTES:,} are taken")
 
 
-def _write(archive: zipfile.ZipFile, members: Mapping[str, tuple[zipfile.ZipInfo, Place]], into: Path) -> Unpacked:
+def _write(archive: zipfile.ZipFile, members: Mapping[str, tuple[zipfile.ZipInfo, Member]], into: Path) -> Unpacked:
     with archive.open(members[HEADER][0]) as source:
         header = header_of(source.read(members[HEADER][0].file_size))
     for name in sorted({*header.files, *members} - {HEADER}):
@@ -230,11 +230,11 @@ def _write(archive: zipfile.ZipFile, members: Mapping[str, tuple[zipfile.ZipInfo
             raise DataDamaged(f"{name} is not in its list")
     for name, (member, _) in members.items():
         if name != HEADER:
-            _one(archive, member, into.joinpath(*name.split("/")[1:]), header, name)
+            _write_member(archive, member, into.joinpath(*name.split("/")[1:]), header, name)
     return Unpacked(header.by, into, tuple(sorted({found.run for _, found in members.values() if found.run})))
 
 
-def _one(archive: zipfile.ZipFile, member: zipfile.ZipInfo, to: Path, header: Header, name: str) -> None:
+def _write_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, to: Path, header: Header, name: str) -> None:
     left, digest = member.file_size, hashlib.sha256()
     to.parent.mkdir(parents=True, exist_ok=True)
     with archive.open(member) as source, to.open("xb") as target:
