@@ -338,7 +338,7 @@ def predicted_by_own_scorer(runs: Sequence[Run], key: Key) -> Predicted:
             raise DataDamaged(f"{key[1]}: its predictions give another score, by {abs(value - score.value):.2f}; see bench verify")
         moved.append(moved_N)
     moved_SN = np.stack(moved)
-    gold_N = np.unique(stored[0].get("gold", np.arange(len(block_N))), return_inverse=True)[1]
+    gold_N = np.unique(stored[0].get("gold", np.arange(len(block_N))), return_inverse=True)[1].reshape(-1)
     try:
         return Predicted(
             task=key[1],

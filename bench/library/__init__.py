@@ -116,7 +116,7 @@ def train(
 
     offline = offline or offline_now()
     files = _files(plugins)
-    overrides = {key: str(value) for key, value in (settings or {}).items()} | ({"budget": budget} if budget else {})
+    overrides = {key: str(value) for key, value in (settings or {}).items()} | ({"budget": str(budget)} if budget else {})
     request = plan.Request(
         methods=(method,),
         backbones=(os.fspath(backbone),),

@@ -402,6 +402,11 @@ def test_train_is_bench_run(tiny: str, tmp_path: Path) -> None:
         bench.train("simsce")
 
 
+def test_a_mistake_in_train_is_one_line_whatever_its_type(tmp_path: Path) -> None:
+    with pytest.raises(BenchError, match="--budget 600: expected a number and steps"):
+        bench.train("simcse", corpus="builtin", suites=["check"], budget=600, runs=tmp_path, device="cpu", progress=False)  # type: ignore[arg-type]
+
+
 def test_a_run_of_a_plugin_needs_its_file_and_takes_it(tmp_path: Path) -> None:
     plugin = tmp_path / "lengths.py"
     plugin.write_text(

@@ -220,7 +220,7 @@ def scores_with_average(store: RunsFolder, run: RunRecord) -> RunRecord:
 def test_an_average_that_does_not_follow_from_its_tasks(store: RunsFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     empty = KnownHashes({}, {}, {})
     monkeypatch.setattr("bench.verify.scores.known_hashes", lambda: empty)
-    monkeypatch.setattr("bench.verify.identity.known", lambda: empty)
+    monkeypatch.setattr("bench.verify.identity.known_hashes", lambda: empty)
     run = scores_with_average(store, finished_run(store))
     run = replace(run, provenance=replace(run.provenance, data={score.task: "0" * 64 for score in run.scores}))
     store.write(run)

@@ -367,11 +367,11 @@ def suite(name: str) -> Suite:
     name, colon, tasks = name.partition(":")
     plugin = suite_plugin(name)
     module: Any = importlib.import_module(_MODULES[name]) if plugin is None else None
-    if colon and not hasattr(module, "chosen"):
+    if colon and not hasattr(module, "choose_tasks"):
         raise BenchError(f"--suite {name}:{tasks}: the tasks of {name} cannot be chosen one by one", f"--suite {name}")
     if plugin is not None:
         return plugin.suite
-    return module.chosen(tasks) if colon else module.SUITE
+    return module.choose_tasks(tasks) if colon else module.SUITE
 
 
 AnyScore = TypeVar("AnyScore")
