@@ -26,7 +26,7 @@ from bench.show.figures import Figure, figures
 from bench.show.figures.ablation import PAPERS, swept
 from bench.show.figures.cost import front
 from bench.show.figures.frequent import ends_words
-from bench.show.figures.points import groups, methods, points
+from bench.show.figures.points import one_point_per_method, points, table_groups
 from bench.show.figures.spectrum import Spectrum, count_agreeing, shift, spectrum_words
 
 NS = "{http://www.w3.org/2000/svg}"
@@ -174,7 +174,7 @@ def test_shift_pairs_rows_by_their_runs(made: Board) -> None:
         rows=tuple(replace(row, cells=(row.cells[0],)) for row in reversed(one.table.rows)),
     )
     both = replace(made, tables=(one, replace(one, anchor="cxc", table=column_of_cxc)))
-    figure = shift(groups(both)[0])
+    figure = shift(table_groups(both)[0])
     assert figure is not None and figure.paper_figure == "PromCSE, Figure 1"
     first = {row.method: row.cells[0].mean for row in one.table.rows if row.cells[0]}
     assert column(figure, "CxC-STS") == pytest.approx(first, abs=1e-3)
@@ -275,7 +275,7 @@ def test_a_submitted_row_stands_beside_ours(made: Board) -> None:
     sent = [
         replace(ours, row=replace(ours.row, runs=tuple(f"{who}{k}" for k in range(9)), differs=((SENDER, who),))) for who in ("1", "2", "3")
     ]
-    assert [point.row.runs for point in methods([ours, *sent], table)] == [point.row.runs for point in (ours, *sent)]
+    assert [point.row.runs for point in one_point_per_method([ours, *sent], table)] == [point.row.runs for point in (ours, *sent)]
     assert swept([ours, *sent]) == []
 
 

@@ -16,7 +16,7 @@ from bench.compare.statistics.table import Against, Row, Table
 from bench.references import results
 from bench.references.rows import PrintedGain, printed_gains
 from bench.show.figures.gains import Gain, Noise, fences, gain_words, gains, paper_gains, paper_words, row_gains
-from bench.show.figures.points import Group, groups
+from bench.show.figures.points import Group, table_groups
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Board:
 
 @pytest.fixture(scope="module")
 def group(made: Board) -> Group:
-    return next(one for one in groups(made) if "sts" in one.tables)
+    return next(one for one in table_groups(made) if "sts" in one.tables)
 
 
 def with_values(table: Table, values: dict[str, Sequence[float]]) -> Table:
@@ -133,7 +133,7 @@ def test_there_is_none_without_verdicts_or_without_a_baseline(made: Board, group
     table = group.tables["sts"].table
     assert gains(with_table(group, replace(table, tested=None))) is None
     assert gains(with_table(group, replace(table, rows=tuple(row for row in table.rows if not row.is_baseline)))) is None
-    untested = groups(board_of(fill(tmp_path / "runs", suites=("sts",))))[0]
+    untested = table_groups(board_of(fill(tmp_path / "runs", suites=("sts",))))[0]
     assert gains(untested) is None and paper_gains(untested) is None
 
 

@@ -16,7 +16,7 @@ from bench.board.content import board
 from bench.runs import RunsFolder
 from bench.show.figures.drawing import Figure
 from bench.show.figures.learning import Course, Point, _finding, learning
-from bench.show.figures.points import groups
+from bench.show.figures.points import table_groups
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Board:
 
 
 def drawn(made: Board) -> Figure | None:
-    return learning(groups(made)[0], {run.record.run_id: run for run in made.runs})
+    return learning(table_groups(made)[0], {run.record.run_id: run for run in made.runs})
 
 
 def test_its_points_are_those_of_the_curves(made: Board) -> None:

@@ -25,30 +25,30 @@ def figures(board: Board, pairs: Pairs | None = None) -> tuple[Figure, ...]:
     vectors that a run has kept, groups of sentences are drawn.
     """
     from bench.show.figures.ablation import ablations
-    from bench.show.figures.cost import encoding, parameters, time
+    from bench.show.figures.cost import encoding_cost, parameter_cost, training_cost
     from bench.show.figures.few_shot import few_shot
     from bench.show.figures.frequent import frequent
     from bench.show.figures.gains import gains, paper_gains
     from bench.show.figures.learning import learning
     from bench.show.figures.papers import papers
-    from bench.show.figures.points import draw_groups, groups
+    from bench.show.figures.points import draw_groups, table_groups
     from bench.show.figures.search import board_gain, board_values
-    from bench.show.figures.spectrum import shift, spectrum, sphere
+    from bench.show.figures.spectrum import geometry, shift, spectrum
 
     board = replace(board, tables=tuple(table for table in board.tables if table.checked))  # a caption is no sender's word
     runs = {run.record.run_id: run for run in board.runs}
     records = {run_id: run.record for run_id, run in runs.items()}
-    found, values = groups(board), board_values(board.searches)
+    found, values = table_groups(board), board_values(board.searches)
     made: list[Figure | None] = [] if found else [papers(board)]
     for i, group in enumerate(found):
         made += [gains(group)]
         made += [*values[:1], paper_gains(group)] if i == 0 else []
-        made += [time(group), encoding(group), shift(group), learning(group, runs), board_gain(group, records)]
+        made += [training_cost(group), encoding_cost(group), shift(group), learning(group, runs), board_gain(group, records)]
         made += [papers(board), *values[1:]] if i == 0 else []
         made += [
-            sphere(group),
+            geometry(group),
             spectrum(group, runs),
-            parameters(group),
+            parameter_cost(group),
             frequent(group, records),
             few_shot(group, records),
             *ablations(group),

@@ -9,7 +9,17 @@ from bench.compare.formatting import score
 from bench.show.figures import lines
 from bench.show.figures.drawing import ACCENT, LINE, QUIET, SMALL, Drawing, Figure, library
 from bench.show.figures.labels import Box
-from bench.show.figures.points import Group, Point, bars_words, count_words, ends, mean_and_ends, methods, names_in_words, points
+from bench.show.figures.points import (
+    Group,
+    Point,
+    bars_words,
+    count_words,
+    ends,
+    mean_and_ends,
+    names_in_words,
+    one_point_per_method,
+    points,
+)
 from bench.show.tables.lines import encode_condition, short
 
 if TYPE_CHECKING:
@@ -21,7 +31,7 @@ SECONDS: dict[float, str] = {1: "1 s", 3: "3 s", 10: "10 s", 30: "30 s", 60: "1 
 NUMBERS: dict[float, str] = {10**k * j: f"{j * 10 ** (k % 3)}{'kMGT'[k // 3 - 1] if k > 2 else ''}" for k in range(15) for j in (1, 3)}
 
 
-def time(group: Group) -> Figure | None:
+def training_cost(group: Group) -> Figure | None:
     """Average of the STS sets against training time, of runs on one hardware. None where fewer than two rows have both."""
     if "sts" not in group.tables:
         return None
@@ -30,7 +40,7 @@ def time(group: Group) -> Figure | None:
                    _spent, f"Training time is a mean over seeds{f'. {note[:1].upper()}{note[1:]}' if note else ''}.")  # fmt: skip
 
 
-def parameters(group: Group) -> Figure | None:
+def parameter_cost(group: Group) -> Figure | None:
     """Average of the STS sets against the number of parameters that are trained."""
     return _figure(group, "parameters", "Quality against trained parameters", "trained parameters", NUMBERS, _trained,
                    short, "Trained parameters are those that get a gradient.")  # fmt: skip
@@ -39,7 +49,7 @@ def parameters(group: Group) -> Figure | None:
 ENCODING = {0.1: "0.1 s", 0.3: "0.3 s"} | SECONDS
 
 
-def encoding(group: Group) -> Figure | None:
+def encoding_cost(group: Group) -> Figure | None:
     """Average of the STS sets against the time that encoding takes, of rows that were measured under one condition."""
     table = group.table("sts")
     condition = encode_condition(table) if table else ""
@@ -87,7 +97,7 @@ def _figure(
     table = group.table("sts")
     if table is None:
         return None
-    found = methods(points(table, table.head), table)
+    found = one_point_per_method(points(table, table.head), table)
     priced: Priced = [(spent, point) for point in found if (spent := cost(point)) is not None]
     spent_all = {spent for spent, _ in priced}
     if max(spent_all, default=0.0) <= 1.01 * min(spent_all, default=0.0) or not max(spent_all, default=0.0):

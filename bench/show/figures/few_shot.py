@@ -12,7 +12,7 @@ from bench.runs.record import RunRecord
 from bench.show.figures import lines
 from bench.show.figures.drawing import ACCENT, INK, LINE, PAPER, QUIET, TEXT, WIDTH, Drawing, Figure, fit_text, library, numbers
 from bench.show.figures.labels import width
-from bench.show.figures.points import Group, leaders, methods, names_in_words, points, shown_words
+from bench.show.figures.points import Group, leaders, names_in_words, one_point_per_method, points, shown_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,7 +31,7 @@ def few_shot(group: Group, records: Mapping[str, RunRecord]) -> Figure | None:
     if table is None:
         return None
     tasks = [task for task in table.columns if task != AVERAGE]
-    scored = methods(points(table, table.head), table)
+    scored = one_point_per_method(points(table, table.head), table)
     drawn = [(p.label, p.row.is_baseline, draws) for p in scored if (draws := _draws(p.row, table, tasks, records))]
     drawn.sort(key=lambda point: (-fmean(point[2][AVERAGE]), point[0]))
     if len(drawn) < 2:

@@ -13,7 +13,7 @@ from bench.compare.statistics.table import Row, Table
 from bench.runs.record import RunRecord
 from bench.show.figures import lines
 from bench.show.figures.drawing import Figure, library, number
-from bench.show.figures.points import Group, methods, points
+from bench.show.figures.points import Group, one_point_per_method, points
 
 UNLIKE = "ConPVP's Figure 5 takes out tokens, and averages the seven STS sets."
 
@@ -23,7 +23,7 @@ def frequent(group: Group, records: Mapping[str, RunRecord]) -> Figure | None:
     table = group.table("geometry")
     if table is None:
         return None
-    rows = methods(points(table, "alignment"), table)
+    rows = one_point_per_method(points(table, "alignment"), table)
     curves = [(point.label, curve) for point in rows if (curve := _curve(point.row, records, table))]
     steps = sorted({k for _, curve in curves for k in curve})
     whole = sorted([(name, curve) for name, curve in curves if len(curve) == len(steps)], key=lambda pair: (-pair[1][steps[0]], pair[0]))

@@ -18,7 +18,7 @@ from bench.references.rows import PrintedGain, printed_gains
 from bench.show.figures import lines
 from bench.show.figures.drawing import BOTTOM, LINE, QUIET, SMALL, TEXT, TOP, WIDTH, Drawing, Figure, fit_text, library
 from bench.show.figures.labels import width
-from bench.show.figures.points import Group, Point, count_words, methods, names_in_words, points
+from bench.show.figures.points import Group, Point, count_words, names_in_words, one_point_per_method, points
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -108,7 +108,7 @@ def row_gains(table: Table) -> list[Gain]:
         return []
     return [
         Gain(point.label, point.cell.against, len(point.cell.values) * len(base.cell.values), other_sign(point, base))
-        for point in methods(drawn, table)
+        for point in one_point_per_method(drawn, table)
         if point.cell.against is not None and point.cell.against.verdict is not None
     ]
 

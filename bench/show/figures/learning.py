@@ -12,7 +12,7 @@ from bench.compare.formatting import score
 from bench.runs.curve import read_curve
 from bench.show.figures import lines
 from bench.show.figures.drawing import LEFT, QUIET, SMALL, WIDTH, Drawing, Figure, library, number
-from bench.show.figures.points import Group, count_words, leaders, methods, names_in_words, points, shown_words
+from bench.show.figures.points import Group, count_words, leaders, names_in_words, one_point_per_method, points, shown_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,7 +56,7 @@ def learning(group: Group, runs: Mapping[str, PublishedRun]) -> Figure | None:
     table = group.table("sts")
     if table is None:
         return None
-    labels = {point.row.runs: point.label for point in methods(points(table, table.head), table)}
+    labels = {point.row.runs: point.label for point in one_point_per_method(points(table, table.head), table)}
     scored = [row for row in table.rows if row.runs in labels and runs.keys() >= set(row.runs)]
     sets = Counter(
         done.dev_task for row in scored for run in row.runs if (done := runs[run].record.training) and done.dev_score is not None

@@ -78,7 +78,7 @@ class Point:
     cell: Cell
 
 
-def groups(board: Board) -> list[Group]:
+def table_groups(board: Board) -> list[Group]:
     """Settings and backbones of at least two rows, those with most rows first."""
     chosen: dict[tuple[str, str], dict[str, BoardTable]] = {}
     for board_table in sorted(board.tables, key=_preference):
@@ -108,7 +108,7 @@ def points(table: Table, column: str | None) -> list[Point]:
     return [Point(label(row, table), row, cell) for row in table.rows if (cell := row.cells[i]) is not None]
 
 
-def methods(points: Sequence[Point], table: Table) -> list[Point]:
+def one_point_per_method(points: Sequence[Point], table: Table) -> list[Point]:
     """One point per method and variant where that is clear: of rows that differ in their recipe the one with most seeds.
 
     Where several have as many, all stay: taking the best of them would be a choice by test scores.
@@ -279,7 +279,7 @@ def gap_words(gaps: Sequence[tuple[str, float]]) -> str:
 
 def _chosen(table: Table, runs: Mapping[str, PublishedRun], wanted: Pairs) -> list[tuple[str, np.ndarray]]:
     """(name, vectors of all first and then all second sentences): the best row, the baseline's, an untrained one, then the next."""
-    rows = methods(points(table, table.head), table)
+    rows = one_point_per_method(points(table, table.head), table)
     untrained = [point for point in rows if point.row.setting == "none"]
     order = [*rows[:1], *(point for point in rows if point.row.is_baseline), *untrained[:1], *rows]
     vectors_of: dict[str, np.ndarray] = {}

@@ -24,8 +24,8 @@ from bench.show.figures.points import (
     join_points,
     leaders,
     mean_and_ends,
-    methods,
     names_in_words,
+    one_point_per_method,
     points,
     shown_words,
 )
@@ -53,7 +53,7 @@ def spectrum(group: Group, runs: Mapping[str, PublishedRun]) -> Figure | None:
     table = group.table("geometry")
     if table is None:
         return None
-    rows = methods(points(table, TASK), table)
+    rows = one_point_per_method(points(table, TASK), table)
     found = [made for point in rows if (made := _spectrum(point.label, point.row, table, runs)) is not None]
     if len(found) < 2:
         return None
@@ -142,7 +142,7 @@ def shift(group: Group) -> Figure | None:
     sts, cxc = group.table("sts"), group.table("cxc")
     if sts is None or cxc is None:
         return None
-    pairs = join_points(methods(points(sts, sts.head), sts), points(cxc, cxc.columns[0]))
+    pairs = join_points(one_point_per_method(points(sts, sts.head), sts), points(cxc, cxc.columns[0]))
     if len(pairs) < 2:
         return None
     best = [max(range(len(pairs)), key=lambda i: pairs[i][side].cell.mean) for side in (0, 1)]
@@ -197,12 +197,12 @@ def count_agreeing(values: Sequence[tuple[float, float]]) -> tuple[int, int]:
 # --- Alignment against uniformity of the vectors of STS-B (SimCSE, Figure 3; Focal-InfoNCE, Table 3) ---
 
 
-def sphere(group: Group) -> Figure | None:
+def geometry(group: Group) -> Figure | None:
     """Uniformity across, alignment upwards, the average of the STS sets in brackets. None where fewer than two rows have both."""
     table = group.table("geometry")
     if table is None:
         return None
-    pairs = join_points(methods(points(table, "uniformity"), table), points(table, "alignment"))
+    pairs = join_points(one_point_per_method(points(table, "uniformity"), table), points(table, "alignment"))
     if len(pairs) < 2:
         return None
     averages = _averages(group)
