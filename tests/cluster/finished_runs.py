@@ -42,6 +42,14 @@ def workers(runs: Path) -> list[int]:
     return found
 
 
+def at_work(runs: Path) -> bool:
+    """Does a process of this machine work on a run below ``runs``, or hold one? One that ends has no command line long before its lock goes."""
+    from bench.runs import RunsFolder
+
+    store = RunsFolder(runs)
+    return bool(workers(runs)) or any(store.worked_on_by(folder.name) for folder in runs.glob("[!.]*/"))
+
+
 def left_behind(runs: Path) -> list[Path]:
     """Files by which runs are owned, and states to go on from; but a run that failed by itself may have saved one before."""
     from bench.runs import RunsFolder

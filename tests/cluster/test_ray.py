@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pytest
 from commands import bench, error_line
-from finished_runs import finished, full_disk, left_behind, workers
+from finished_runs import at_work, finished, full_disk, left_behind, workers
 from msgspec.structs import replace
 
 from bench.cli.remote import take_in
@@ -109,7 +109,7 @@ def saved(runs: Path) -> int:
 
 
 def nothing_left(runs: Path, driver: Driver) -> None:
-    until(lambda: not workers(runs), driver, 30)
+    until(lambda: not at_work(runs), driver, ENDS)
     assert left_behind(runs) == []
 
 
@@ -154,7 +154,7 @@ def test_ctrl_c_a_driver_that_dies_and_bench_cancel(
         else:
             os.killpg(driver.process.pid, signal.SIGINT if how == "ctrl-c" else signal.SIGKILL)
         code = driver.ends(ENDS)
-        until(lambda: not workers(runs), driver, ENDS)  # noqa: B023
+        until(lambda: not at_work(runs), driver, ENDS)  # noqa: B023
         assert time.monotonic() - began < ENDS, (how, driver.said)
         assert code == (-signal.SIGKILL if how == "kill -9" else 130), (how, code, driver.said)
         states = {one["state"] for one in json.loads(bench("status", "--runs", runs, "--json").stdout)}
@@ -185,7 +185,7 @@ def test_a_node_that_is_cut_off_while_its_processes_live(
         for pid in raylets[:1]:
             os.kill(pid, signal.SIGCONT)
     assert driver.ends() == 1, driver.said
-    until(lambda: not workers(runs), driver, 30)
+    until(lambda: not at_work(runs), driver, ENDS)
     now = finished(runs)
     assert sorted(one[0] for one in now.values()) == ["failed", "finished"] and "1 finished, 1 failed" in driver.said
     assert {run_id: one for run_id, one in now.items() if one[0] == "finished"} == quiet(*long_plan, *options)
@@ -207,7 +207,7 @@ def test_a_head_that_restarts_and_one_that_does_not(
                 cluster.head_node.start_gcs_server()
             assert driver.ends() == 1, driver.said
             assert ("error: the head of the Ray cluster was restarted" in driver.said) == back, driver.said
-            until(lambda: not workers(runs), driver)
+            until(lambda: not at_work(runs), driver)
     with started():
         last = Driver((*long_plan, *options), runs, tmp_path)
         assert last.ends() == 0, last.said

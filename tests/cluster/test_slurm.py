@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from commands import bench, error_line
-from finished_runs import finished, full_disk, left_behind, workers
+from finished_runs import at_work, finished, full_disk, left_behind, workers
 from slurm_cluster import SlurmCluster
 
 pytestmark = pytest.mark.slow
@@ -50,7 +50,7 @@ def all_are(state: str, runs: Path) -> Callable[[], bool]:
 
 
 def nothing_left(runs: Path, slurm: SlurmCluster) -> None:
-    until(lambda: not slurm.queue() and not workers(runs), runs, slurm, 30)
+    until(lambda: not slurm.queue() and not at_work(runs), runs, slurm, 30)
     assert left_behind(runs) == []
 
 
@@ -184,7 +184,7 @@ def test_a_disk_that_fills_up(
         submit(long_plan, runs, *options)
         until(lambda: begun(runs), runs, slurm)
         fill()
-        until(lambda: not slurm.queue() and not workers(runs), runs, slurm)
+        until(lambda: not slurm.queue() and not at_work(runs), runs, slurm)
         assert set(states(runs).values()) <= {"failed", "lost", "interrupted"}
         said = "".join(log.read_text() for log in runs.glob(".jobs/*/logs/*.log"))
         assert "Traceback" not in said and said.count("error: ") <= 1, said
@@ -207,7 +207,7 @@ def test_cancelled_runs_save_a_state_and_the_same_command_goes_on(
     began = time.monotonic()
     done = bench("cancel", "--all", "--runs", runs)
     assert done.exit_code == 0 and "3 runs ended" in done.stdout and time.monotonic() - began < 60
-    until(lambda: not slurm.queue() and not workers(runs), runs, slurm, 30)
+    until(lambda: not slurm.queue() and not at_work(runs), runs, slurm, 30)
     assert set(states(runs).values()) == {"interrupted"} and len(list(runs.glob("*/state/step-*.pt"))) >= 2
     submit(long_plan, runs, *options)
     until(all_are("finished", runs), runs, slurm)
