@@ -223,7 +223,7 @@ ALONE = {
     "bench.verify.reencode", "bench.verify.suite_check", "bench.verify.submit.packing",  # the work of a verb, which is thin
     "bench.publish.data", "bench.publish.gather", "bench.publish.readme", "bench.publish.stored",  # a version is made of them
     "bench.backbones.hub", "bench.data.corpora.hub",  # readers of one kind of source
-    "bench.run.models.objects", "bench.run.models.server", "bench.run.models.vectors",
+    "bench.run.models.objects", "bench.run.models.server",
     "bench.score.metrics.clustering", "bench.score.metrics.fewshot",  # numbers in, numbers out: no suite may be among them
     "bench.training.trainer", "bench.training.compiled", "bench.backbones.model",  # torch, and long
 }  # fmt: skip

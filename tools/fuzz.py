@@ -51,27 +51,26 @@ from factories import record
 
 from bench.backbones.families import read_config
 from bench.backbones.folder import _modules, checkpoint_names, tensor_names
-from bench.base.cache import CacheEntry
 from bench.base.crash import read_end
 from bench.base.errors import BenchError
+from bench.base.files import CacheEntry
 from bench.data.corpora import hub, open_corpus
 from bench.data.fetching import unpack as unpack_archive
 from bench.data.sets import cxc, sts, transfer
-from bench.data.sets.manifest import ANY, DataFile, Form, data_set
-from bench.data.sets.recognise import Found, read_receipt, recognise
+from bench.data.sets.manifest import ANY, DataFile, Form, Found, data_set, read_receipt, recognise
 from bench.method import read_json
 from bench.publish.index import read_list
 from bench.publish.signature import read_signature
 from bench.publish.stored import pack
 from bench.publish.versions import read_errata, read_version
 from bench.run import recipe_file
-from bench.run.models import server, vectors
+from bench.run.models import objects, server
 from bench.runs.arrays import read_arrays
-from bench.runs.curve import read_curve
-from bench.runs.reading import older_files, read_record
+from bench.runs.intact import read_curve
+from bench.runs.record import older_files, read_record
 from bench.score.encoding import stream
 from bench.verify.attestation import attestation
-from bench.verify.folders import check_manifest
+from bench.verify.identity import check_manifest
 from bench.verify.submit import unpack, unpacking
 from methods import glove_avg
 
@@ -288,7 +287,7 @@ READERS = (
     Reader("word vectors", "a.txt", (b"2 3\nthe 0.5 1 -2\ncat 1 2 3e-2\n",), glove_avg.read_vectors),
     Reader("word vectors, xz", "a.txt.xz", (lzma.compress(b"the 0.5 1\ncat 1 2\n" * 20),), glove_avg.read_vectors),
     Reader("word vectors, zip", "a.zip", (zipped({"a.txt": b"the 0.5 1\ncat 1 2\n"}),), glove_avg.read_vectors),
-    Reader("vectors of sentences", "v.npz", (sentence_vectors(),), vectors.file_plugin),
+    Reader("vectors of sentences", "v.npz", (sentence_vectors(),), objects.file_plugin),
     Reader("answers of a server", "a.json", text({"data": [{"index": 0, "embedding": [0.5, 1]}, {"index": 1, "embedding": [2, 3]}]}), answered),
     Reader("CSV of the hub", "a.csv", (b"text,label\n\"a b\",1\nc,-1\n",), hub_file), Reader("TSV of the hub", "a.tsv", (b"text\tlabel\na b\t1\n",), hub_file),
     Reader("JSON lines of the hub", "a.jsonl", (b'{"text": "a", "label": "1"}\n{"text": "b", "label": "-1"}\n',), hub_file),

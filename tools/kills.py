@@ -271,7 +271,7 @@ def acknowledged(folder: Path) -> str | None:
 def published_whole(folder: Path, before: Path) -> str | None:
     """Of a publication that was killed: every version that is there is whole, and where the new one is not there all is as it was."""
     from bench.verify.findings import DIFFERS
-    from bench.verify.folders import check_manifest
+    from bench.verify.identity import check_manifest
 
     boards = folder / "leaderboards"
     for version in sorted(boards.glob("v[0-9]*")):

@@ -13,9 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from bench.base.cache import build_folder, default_cache
 from bench.base.errors import NotAModel
-from bench.base.files import files_sha256
+from bench.base.files import build_folder, default_cache, files_sha256
 
 WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
 PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bench.base.cache import CacheEntry
+    from bench.base.files import CacheEntry
 
 COMMAND = (sys.executable, "-P", __file__)  # -P: the folder of this file is no place to import from
 SECONDS = 180.0  # the child is given; it needs about five
@@ -69,7 +69,7 @@ def read_answer(cpuinfo: str, threads: int) -> Answer | None:
 
 def ask(cpuinfo: str, threads: int, environment: Mapping[str, str] = os.environ) -> Answer:
     """The kept answer, else the child's."""
-    from bench.base.cache import lock
+    from bench.base.files import lock
 
     entry = _entry(cpuinfo, threads, environment)
     if (answer := _kept(entry)) is not None:
@@ -106,7 +106,7 @@ def describe(cpuinfo: str, threads: int, environment: Mapping[str, str] = os.env
 
 
 def _entry(cpuinfo: str, threads: int, environment: Mapping[str, str]) -> CacheEntry:
-    from bench.base.cache import CacheEntry
+    from bench.base.files import CacheEntry
 
     about = describe(cpuinfo, threads, environment)
     return CacheEntry("bf16", json.dumps(about, sort_keys=True), about)

@@ -18,7 +18,8 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -172,3 +173,34 @@ def main(folder: Path) -> None:
 
 if __name__ == "__main__":
     main(Path(sys.argv[1]))
+
+
+# --- stopping from outside: at the next step, with everything kept ---
+
+
+@contextmanager
+def stop_signals(insistent: bool = True) -> Iterator[Callable[[], bool]]:
+    """While open, the first SIGINT or SIGTERM asks for a stop at the next step; a second one ends the process as usual.
+
+    Not ``insistent``: more of them ask for nothing more, nor does a SIGTERM after an error. One of several ranks gets the terminal's
+    signal and the launcher's, which also ends this rank because another one ended; what it has to say of that comes first.
+    """
+    asked: list[int] = []
+    before: Mapping[int, Any] = {}
+
+    def handler(number: int, frame: Any) -> None:
+        asked.append(number)
+        for of_number, old in before.items() if insistent else ():
+            signal.signal(of_number, old)
+
+    with suppress(ValueError):  # not the main thread: whoever owns it handles signals
+        before = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: bool(asked)
+    except BaseException:
+        if before and not insistent:
+            before = {**before, signal.SIGTERM: signal.SIG_IGN}
+        raise
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING
 from bench.board.reference_tables import ReferenceTable
 from bench.board.repeat import SET
 from bench.compare.statistics.table import Cell, Row, Table
-from bench.references import ReferenceResult, results
+from bench.references import ReferenceResult, results, rows, tables
 from bench.references.ours import find_printed, meaning
-from bench.references.rows import rows, tables
 from bench.runs.record import RunRecord
 
 if TYPE_CHECKING:

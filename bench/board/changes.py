@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bench.compare.footnotes import LIBRARIES
 from bench.compare.formatting import list_names, score
 from bench.compare.statistics.table import AVERAGE, configuration, rows_of
+from bench.compare.tables import LIBRARIES
 from bench.runs.record import RunRecord, Score
 from bench.runs.store import FOREIGN, data_key
 

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from functools import cache
 
 from bench.board.names import slug
-from bench.references import PAPERS, ReferenceResult, results
+from bench.references import PAPERS, ReferenceResult, Row, results, rows, tables
 from bench.references.audit import KINDS, Remark, remarks
 from bench.references.ours import SUITES, meaning
-from bench.references.rows import Row, rows, tables
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,7 +32,7 @@ def plain_console() -> Console:
 
 def say(text: str, indent: int = 0, hang: int = 0) -> None:
     """A paragraph, wrapped between words; lines after the first one ``hang`` further in."""
-    from bench.show.tables.prose import lines
+    from bench.compare.formatting import lines
 
     (line,) = lines(text) or [""]
     click.echo(

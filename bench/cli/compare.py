@@ -167,9 +167,9 @@ def with_scores(kept: list[Run], suites: Sequence[str], texts: Sequence[str]) ->
 def show_answer(kept: Sequence[Run], statistics: str, *, strict: bool, equal_budget: bool, html: Path | None) -> None:
     """What the published page says first, of these runs: its sentence and its first table; then a line for each other table."""
     from bench.board.content import board_tables
-    from bench.board.headline import answer
-    from bench.board.judging import judged_tables
-    from bench.compare import budget, footnotes
+    from bench.board.judged_tables import answer, judged_tables
+    from bench.compare import budget
+    from bench.compare.tables import refuse
     from bench.show.tables import print_tables
 
     records = {record.run_id: record for record, _ in kept}
@@ -180,7 +180,7 @@ def show_answer(kept: Sequence[Run], statistics: str, *, strict: bool, equal_bud
     tables = board_tables(judged, records)
     shown = [board_table.table for board_table in tables]
     if strict:
-        footnotes.refuse(shown)
+        refuse(shown)
     if equal_budget:
         budget.refuse_unequal(shown, records)
     if html is not None:
@@ -209,7 +209,7 @@ def show_answer(kept: Sequence[Run], statistics: str, *, strict: bool, equal_bud
 
 def _line(table: Table, first: Table) -> tuple[str, str]:
     """What a table that is not drawn is of, its highest value, and which other rows may be the best."""
-    from bench.board.headline import row_name
+    from bench.board.judged_tables import row_name
     from bench.compare.formatting import SEVERAL, is_top, score
 
     place = "" if (table.setting, table.backbone) == (first.setting, first.backbone) else f", {table.backbone or SEVERAL}"

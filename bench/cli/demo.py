@@ -121,7 +121,7 @@ def show(records: Sequence[RunRecord], store: RunsFolder, out: Path, browse: boo
 
 def verdict_lines(table: Table) -> list[str]:
     """For each trained method one line: how far it is from the baseline, how surely, and which of the two is better."""
-    from bench.board.headline import row_name
+    from bench.board.judged_tables import row_name
 
     base = next((row for row in table.rows if row.is_baseline), None)
     trained = [row for row in table.rows if row.setting != "none" and not row.is_baseline]

@@ -53,9 +53,9 @@ def encode(
     Example:  bench encode simcse-builtin-s42 sentences.txt --to vectors.npy
     """
     from bench.base import devices
+    from bench.base.crash import stop_signals
     from bench.cli.progress import PlainReporter, reporting
     from bench.run.executors.scoring import EncodingReporter
-    from bench.run.executors.signals import stop_signals
     from bench.run.trained_run import find_run, load_run
     from bench.runs import RunsFolder
     from bench.score.encoding.stream import check_target

@@ -101,8 +101,7 @@ def push(
     \b
     Example:  bench push simcse-builtin-s42 me/simcse-small --private
     """
-    from bench.export import card, check_finished, check_form, export
-    from bench.export.push import check_name, check_online, check_repository, upload
+    from bench.export import card, check_finished, check_form, check_name, check_online, check_repository, export, upload
     from bench.run.trained_run import find_run, load_run
     from bench.runs import RunsFolder
 

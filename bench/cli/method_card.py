@@ -72,7 +72,7 @@ def _disagreements(facts: Facts) -> None:
 
 def _about(facts: Facts) -> None:
     """Paragraphs and bullets filled to the terminal's width; other indented lines, such as equations, as they are."""
-    from bench.show.tables.prose import blocks
+    from bench.compare.formatting import blocks
 
     if not facts["about"]:
         say(f"{facts['name']} says nothing of itself")

@@ -19,9 +19,8 @@ from bench.cli.options import comma_list, json_option, json_text, runs_option
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from bench.references import ReferenceResult
+    from bench.references import ReferenceResult, Row
     from bench.references.audit import Remark
-    from bench.references.rows import Row
 
 
 # --- ``bench references import``: published mteb result files as reference rows ---
@@ -64,7 +63,7 @@ def import_(places: tuple[Path, ...], model: str | None, out: Path | None, runs:
     from bench.base.files import write_or_fail
     from bench.references import imported
     from bench.runs import RunsFolder
-    from bench.score.suites.mteb_data import quiet
+    from bench.score.suites.mteb import quiet
 
     file = out or RunsFolder(runs).path / FILE
     before = imported.read_imported(file)
@@ -118,8 +117,8 @@ def references(
               bench references promcse:1 --setting supervised --backbone roberta-base
               bench references --audit
     """
+    from bench.references import split_name
     from bench.references.audit import remarks
-    from bench.references.rows import split_name
 
     paper, table = split_name(name) if name else (None, None)
     given = {"method": method, "backbone": backbone, "setting": setting, "task": task}
@@ -181,9 +180,8 @@ MARKED = ("average", "spread", "impossible", "same", "quoted", "best", "protocol
 
 def show_overview() -> None:
     """The papers, and a line for each of their tables."""
-    from bench.references import PAPERS, results
+    from bench.references import PAPERS, results, rows, tables
     from bench.references.audit import audit, count_told
-    from bench.references.rows import rows, tables
 
     for paper, title in PAPERS.items():
         say(f"{paper}: {title}", hang=2)
@@ -203,8 +201,7 @@ def show_overview() -> None:
 
 def show_tables(numbers: Sequence[ReferenceResult]) -> None:
     """Every table that the numbers belong to, with the rows and columns that were chosen."""
-    from bench.references import PAPERS
-    from bench.references.rows import rows
+    from bench.references import PAPERS, rows
 
     for i, (paper, table) in enumerate(dict.fromkeys((r.paper, r.table) for r in numbers)):
         if i:

@@ -250,8 +250,8 @@ def stay(
 
     Returns the exit code: 1 where a run failed, 130 where all of it was cancelled.
     """
+    from bench.base.crash import stop_signals
     from bench.run import jobs
-    from bench.run.executors.signals import stop_signals
 
     engine: Any = jobs.engine(name)
     ended: dict[str, dict[str, Any]] = {}

@@ -32,7 +32,7 @@ from bench.cli.reproduced import show_left_out, show_results, write_reproduction
 from bench.cli.run import check_budget, parse_overrides, parse_seeds
 from bench.cli.run_all import run_all
 from bench.cli.show import MAIN
-from bench.references.rows import NO, RECIPES, RUNS, SCORES, Part, contents, find_part
+from bench.references import NO, RECIPES, RUNS, SCORES, Part, contents, find_part
 
 if TYPE_CHECKING:
     from bench.data.sets import DataFolder

@@ -13,12 +13,11 @@ import click
 from bench.base.errors import BenchError
 from bench.cli.columns import print_columns, say
 from bench.cli.options import json_text
-from bench.references.rows import RUNS, SCORES, Part, figure_runs, printed_points
+from bench.references import RUNS, SCORES, Part, figure_runs, printed_points
 
 if TYPE_CHECKING:
     from bench.data.sets import DataFolder
-    from bench.references import ReferenceResult
-    from bench.references.rows import PrintedPoint, Row
+    from bench.references import PrintedPoint, ReferenceResult, Row
     from bench.run.reproduce.execute import Job, ReproduceOptions
     from bench.run.reproduce.verdicts import Order, Reproduced
     from bench.run.reproduce.wanted import WantedRun
@@ -131,8 +130,7 @@ def write_reproduction(
     """The page of these parts: for each table the paper's order against ours, for each figure ours. ``suites``: what was scored in
     the place of the tables' own."""
     from bench.base.files import write_or_fail
-    from bench.references import results
-    from bench.references.rows import rows
+    from bench.references import results, rows
     from bench.run.reproduce.verdicts import orders
     from bench.show.pages import reproduced as page
 

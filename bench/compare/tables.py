@@ -1,23 +1,144 @@
-"""The tables that ``bench compare`` shows: means, and whatever was asked for beside them."""
+"""The tables that ``bench compare`` shows: means, footnotes, and whatever was asked for beside them."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bench.base.errors import BenchError
-from bench.compare import budget, footnotes
-from bench.compare.formatting import list_names
+from bench.compare import budget
+from bench.compare.budget import SEARCHED, terms
+from bench.compare.formatting import list_names, tuned_alike
 from bench.compare.statistics.summary import summarise
-from bench.compare.statistics.table import MARGIN, Cell, Printed, Row, Table
+from bench.compare.statistics.table import AVERAGE, MARGIN, Cell, Printed, Row, Table
 from bench.references import ReferenceResult
 from bench.references.ours import find_printed
+from bench.runs import FOREIGN
 from bench.runs.predictions import Run
-from bench.runs.record import RunRecord
+from bench.runs.record import RunRecord, dev_words
+from bench.runs.searches import kind_of_values, search_of
 
 if TYPE_CHECKING:
     from bench.compare.judge import Report
+
+
+# --- what the runs of one table do not share although they stand in one column: a footnote for each difference ---
+
+
+LIBRARIES = ("torch", "transformers", "tokenizers", "numpy", "scipy", "scikit-learn")
+"""Packages that a score may depend on; ``mteb`` too, of its own suite."""
+UNKNOWN = "not recorded"
+
+
+def with_footnotes(tables: Sequence[Table], records: Mapping[str, RunRecord]) -> tuple[Table, ...]:
+    """The tables with a footnote for each difference between the runs of a table, and marks at the rows that differ.
+
+    Of each thing that is compared, the value that most runs have is the rule; one footnote names all who differ. Rows that a
+    suite has only under another protocol or text form, in another table, are named too.
+    """
+    return tuple(_with_those_elsewhere(_with_differences(table, records), tables) for table in tables)
+
+
+def refuse(tables: Sequence[Table]) -> None:
+    """Raises BenchError where a table has a footnote (``--strict``)."""
+    footnotes = [(table.suite, footnote) for table in tables for footnote in table.footnotes]
+    if not footnotes:
+        return
+    (suite, first), more = footnotes[0], len(footnotes) - 1
+    rest = f" (and {more} more difference{'s' * (more > 1)})" if more else ""
+    raise BenchError(
+        f"--strict: the runs of {suite} are not of one kind: {first}{rest}",
+        "name the runs, filter them (--method, --backbone, --text), or leave --strict out and read the footnotes",
+    )
+
+
+def _with_differences(table: Table, records: Mapping[str, RunRecord]) -> Table:
+    facts = {run: _facts(records[run], table) for row in table.rows for run in row.runs}
+    footnotes: list[str] = []
+    marks: dict[int, dict[int, None]] = {}
+    for what in dict.fromkeys(key for fact in facts.values() for key in fact):
+        having = {run: of_run[what] for run, of_run in facts.items() if what in of_run}
+        counts = Counter(having.values())
+        different = set(counts)
+        if all(search_of(records[run]) for run in having):
+            different -= {SEARCHED}  # rows of a search may differ in what it chose
+        if len(different) < 2:
+            continue
+        rule = max(counts, key=lambda value: (counts[value], value))
+        told = []
+        for value in sorted(set(counts) - {rule}):
+            names = []
+            for i, row in enumerate(table.rows):
+                seeds = [seed for run, seed in zip(row.runs, row.seeds, strict=True) if having.get(run) == value]
+                if not seeds:
+                    continue
+                part = f" (seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))})" if len(seeds) < len(row.runs) else ""
+                names.append(row.name + part)
+                marks.setdefault(i, {})[len(footnotes)] = None
+            told.append(f"{value} in {list_names(names)}")
+        every = all(run in having for row in table.rows for run in row.runs)
+        footnotes.append(f"{what}: {'; '.join(told)}; {rule} in the others{'' if every else ' that have one'}")
+    marked = tuple(
+        replace(row, footnotes=tuple(marks.get(i, ())), values=values_words([records[run] for run in row.runs]))
+        for i, row in enumerate(table.rows)
+    )
+    alike = tuned_alike(replace(table, rows=marked))
+    said = (*table.notes, *((f"all that was trained: {alike} each",) if alike else ()), *_chosen_on(table, records))
+    return replace(table, rows=marked, footnotes=tuple(footnotes), notes=said)
+
+
+def _chosen_on(table: Table, records: Mapping[str, RunRecord]) -> tuple[str, ...]:
+    """Where checkpoints were chosen on pairs that this table scores."""
+    if table.suite != "sts":
+        return ()
+    chosen = dict.fromkeys(dev_words(records[run]) for row in table.rows for run in row.runs)
+    return tuple(f"checkpoints: {words}" for words in chosen if words)
+
+
+def _facts(record: RunRecord, table: Table) -> dict[str, str]:
+    """What should be the same in all runs of the table -> its value in this one."""
+    packages, data = record.provenance.packages, record.provenance.data
+    facts = {"bench": record.provenance.bench_version or UNKNOWN}
+    facts |= {name: str(packages.get(name, UNKNOWN)) for name in (*LIBRARIES, *(("mteb",) if table.suite == "mteb" else ()))}
+    for score in record.scores:
+        if score.suite != table.suite or score.protocol != table.protocol or score.task == AVERAGE:
+            continue
+        if table.text is not None and score.text is not None and (score.text == table.text or score.text.startswith("other-")):
+            facts[f"text of {score.task}"] = score.text
+        own = f"{table.suite}/" if table.suite in FOREIGN else ""
+        form = "" if score.text in (None, "tokenised") else f"@{score.text}"
+        if score.text == table.text and (sha := data.get(f"{own}{score.task}{form}")) is not None:
+            facts[f"data of {score.task}"] = str(sha)[:8]
+    if kind := kind_of_values(record):
+        facts["values"] = kind
+    if name := search_of(record).get("name"):
+        facts["search"] = str(name)
+    return facts | terms(record)
+
+
+def values_words(runs: Sequence[RunRecord]) -> str:
+    """ "paper", "recipe", "tuned: 12 trials"; several where the seeds of a row are not of one kind; "" where nothing is trained."""
+    return ", ".join(filter(None, dict.fromkeys(map(kind_of_values, runs))))
+
+
+def _with_those_elsewhere(table: Table, tables: Sequence[Table]) -> Table:
+    """With a footnote for rows of the same suite that only other tables have, under another protocol or text form."""
+    here = {run for row in table.rows for run in row.runs}
+    footnotes = list(table.footnotes)
+    for other in tables:
+        alike = (other.suite, other.setting, other.backbone) == (table.suite, table.setting, table.backbone)
+        if not alike or (other.protocol, other.text) == (table.protocol, table.text):
+            continue
+        missing = dict.fromkeys(row.name for row in other.rows if not here & set(row.runs))
+        if missing:
+            form = f" ({other.text})" if other.text else ""
+            footnotes.append(f"scored as {other.protocol}{form} only, in a table of its own: {list_names(missing)}")
+    return replace(table, footnotes=tuple(footnotes))
+
+
+# --- the tables ---
 
 
 AUTO, YES, NO = "auto", "yes", "no"
@@ -46,9 +167,9 @@ def compare_runs(runs: Sequence[Run], options: TableOptions, report: Report | No
     tables = summarise(records.values(), baseline=options.baseline, together=options.together)
     if not tables:
         raise BenchError("none of these runs has a score", "bench run ... --suite sts")
-    tables = footnotes.with_footnotes(tables, records)
+    tables = with_footnotes(tables, records)
     if options.strict:
-        footnotes.refuse(tables)
+        refuse(tables)
     if options.equal_budget:
         budget.refuse_unequal(tables, records)
     if options.statistics != NO:

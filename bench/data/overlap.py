@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.base.cache import CacheEntry
+from bench.base.files import CacheEntry
 from bench.data.corpora import Corpus
 
 RULE = "overlap/1"  # of the way sentences are compared: two counts compare only under one

@@ -107,7 +107,7 @@ def write_results(record: RunRecord, run_folder: Path, to: Path) -> list[Path]:
     """
     import mteb
 
-    from bench.score.suites.mteb_data import quiet
+    from bench.score.suites.mteb import quiet
 
     with quiet():
         meta = model_meta(record)

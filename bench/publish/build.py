@@ -15,9 +15,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench.base.cache import HAS_LOCKS, is_free, lock
 from bench.base.errors import BenchError, DataDamaged, DataMissing, UnknownName
-from bench.base.files import write_or_fail
+from bench.base.files import HAS_LOCKS, is_free, lock, write_or_fail
 from bench.board import names as addresses
 from bench.board.board import PREVIEW, Board, PublishedRun
 from bench.board.changes import changes_since, judgements
@@ -28,9 +27,19 @@ from bench.publish.check import refuse_altered
 from bench.publish.gather import Gathered, all_but_failing, error_words, gather, left_out, searches
 from bench.publish.index import index_files
 from bench.publish.signature import Signature, fingerprint, read_signature, sign_manifest, signature_files
-from bench.publish.staging import ASIDE, ELSEWHERE, StagedFolder, held_files
 from bench.publish.stored import Packed, ScoredRuns, leave_run, store_run
-from bench.publish.versions import ERRATA, Erratum, Version, errata_bytes, made_erratum, read_errata
+from bench.publish.versions import (
+    ASIDE,
+    ELSEWHERE,
+    ERRATA,
+    Erratum,
+    StagedFolder,
+    Version,
+    errata_bytes,
+    held_files,
+    made_erratum,
+    read_errata,
+)
 from bench.runs.arrays import GIVEN
 from bench.runs.searches import search_bytes
 from bench.runs.store import RunsFolder

@@ -11,10 +11,9 @@ from bench.base.files import file_sha256
 from bench.board.board import PREVIEW
 from bench.publish.index import LIST, read_list
 from bench.publish.signature import check_signatures, signature_files
-from bench.publish.staging import ASIDE
-from bench.publish.versions import ERRATA, PLAN, PLANS, Version, errata_bytes, read_errata, read_version, version_folders
+from bench.publish.versions import ASIDE, ERRATA, PLAN, PLANS, Version, errata_bytes, read_errata, read_version, version_folders
 from bench.verify.findings import AGREES, DIFFERS, Finding, RunReport
-from bench.verify.folders import MANIFEST, check_manifest
+from bench.verify.identity import MANIFEST, check_manifest
 
 UNLISTED = f"it is not in {LIST}"
 """What a process leaves that was killed after it published and before it wrote the list."""

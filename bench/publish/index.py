@@ -20,7 +20,7 @@ from bench.board.names import method_page
 from bench.compare.formatting import list_names, markdown, may_be_best, score, span_words, visible
 from bench.publish.signature import signature_files
 from bench.publish.versions import ERRATA, VERSION_FILE, Erratum, Version, errata_bytes
-from bench.runs.reading import loads
+from bench.runs.record import loads
 
 # --- over versions: a line per method of the newest main table, its average and rank in each version, and what moved it ---
 

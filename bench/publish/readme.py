@@ -8,10 +8,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from bench.board.board import PREVIEW, PREVIEW_NOTE, Board, PublishedRun
+from bench.board.content import Overview, SuiteRow, overviews
 from bench.board.grades import weakest
-from bench.board.headline import setting_words
+from bench.board.judged_tables import setting_words
 from bench.board.names import link, run_file, search_file
-from bench.board.over_suites import Overview, SuiteRow, overviews
 from bench.board.reference_tables import ReferenceCell, ReferenceRow, ReferenceTable
 from bench.compare.formatting import SEVERAL, cells_of, has_ranks, markdown, rank_words, score, spread, variant_words
 from bench.compare.statistics.table import Cell, Row, Table

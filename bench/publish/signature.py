@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bench.base.errors import BenchError, DataDamaged, one_line
-from bench.runs.reading import loads
+from bench.runs.record import loads
 from bench.verify.findings import AGREES, DIFFERS, UNCHECKED, Finding
 
 SCHEMA, NAMESPACE = "bench.signature/1", "bench-leaderboards"

@@ -21,11 +21,10 @@ import msgspec
 
 from bench.base.errors import DataDamaged, DataMissing
 from bench.base.files import folder_sha256, values_sha256
-from bench.publish.staging import StagedFolder
+from bench.publish.versions import StagedFolder
 from bench.runs.arrays import GIVEN_SHA256, LARGEST, read_arrays, read_own
-from bench.runs.curve import CURVE
-from bench.runs.reading import loads
-from bench.runs.record import AVERAGE, REDUCED, RunRecord, Score
+from bench.runs.intact import CURVE
+from bench.runs.record import AVERAGE, REDUCED, RunRecord, Score, loads
 from bench.runs.store import RECORD
 from bench.score.suites.from_predictions import GIVEN, reduce_predictions
 from bench.verify.scores import StoredArrays
@@ -120,7 +119,7 @@ class ScoredRuns:
 
     def __init__(self) -> None:
         from bench import score
-        from bench.base.cache import CacheEntry
+        from bench.base.files import CacheEntry
 
         code = {name: sha256 for name, sha256 in folder_sha256(Path(score.__file__).parent).items() if name.endswith(".py")}
         self.entry = CacheEntry("scored", "records", code)
@@ -274,7 +273,7 @@ class Packed:
     """
 
     def __init__(self, folder: Path | None = None) -> None:
-        from bench.base.cache import default_cache
+        from bench.base.files import default_cache
 
         self.folder = folder or default_cache() / "packed"
 

@@ -3,19 +3,20 @@
 ``results.tsv`` holds one printed row a line, its cells under ``scores`` ("STS12=55.14", "Avg.=79.90±0.32"), with as many decimals
 as its table prints. ``by`` is "own" where the paper says, or its marks say, that it ran the method itself, and "copied" where it
 quotes somebody else: ``source`` says whom.
-``rows`` puts the cells of a row together, ``ours`` says which run of the harness a row means, ``audit`` computes what the tables
+``ours`` says which run of the harness a row means, ``audit`` computes what the tables
 say about themselves.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from bench.base.errors import BenchError
+from bench.base.errors import BenchError, UnknownName
 
 FILE = Path(__file__).with_name("results.tsv")
 
@@ -115,3 +116,223 @@ def read_scores(row: dict[str, str], file: Path) -> Iterator[tuple[str, str, flo
         except ValueError:
             raise BenchError(f"{file}: '{score}' in the row '{row['label']}' is no score") from None
         yield task, value, number, spread
+
+
+# --- the printed tables, row by row: what ``bench references promcse:1`` shows, and what the audit and a reproduction go through ---
+# And every part of a paper, table or figure, with how it is done again.
+
+
+AVERAGE = "Avg."
+HERE = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Row:
+    """Printed cells that belong together, in the table's order."""
+
+    cells: tuple[ReferenceResult, ...]
+
+    @property
+    def first(self) -> ReferenceResult:
+        """What all cells share: paper, table, label, setting, method, backbone, variant, and of a row of one metric the rest."""
+        return self.cells[0]
+
+    @property
+    def average(self) -> ReferenceResult | None:
+        return next((cell for cell in self.cells if cell.task == AVERAGE), None)
+
+    @property
+    def parts(self) -> tuple[ReferenceResult, ...]:
+        """The cells that the average is taken of."""
+        return tuple(cell for cell in self.cells if cell.task != AVERAGE)
+
+    @property
+    def values(self) -> tuple[tuple[str, float], ...]:
+        return tuple((cell.task, cell.value) for cell in self.cells)
+
+
+def rows(found: Sequence[ReferenceResult] | None = None, *, by_metric: bool = True) -> tuple[Row, ...]:
+    """All printed rows, or those that these results make, in the papers' order.
+
+    ``by_metric``: cells of two metrics, which one line of print may hold, are two rows; without it they are one.
+    """
+    groups: dict[tuple[str, ...], list[ReferenceResult]] = {}
+    for r in results() if found is None else found:
+        key = (r.paper, r.table, r.label, r.setting, r.backbone, r.variant, *((r.metric, r.source) if by_metric else ()))
+        groups.setdefault(key, []).append(r)
+    return tuple(Row(tuple(cells)) for cells in groups.values())
+
+
+def tables() -> tuple[tuple[str, str], ...]:
+    """(paper, table) of every table that is here."""
+    return tuple(dict.fromkeys((r.paper, r.table) for r in results()))
+
+
+@dataclass(frozen=True)
+class PrintedGain:
+    """The STS average of a method, less that of the SimCSE which the same paper ran itself in the same setting on the same backbone."""
+
+    first: ReferenceResult  # the method's average
+    base: float
+
+    @property
+    def gain(self) -> float:
+        return self.first.value - self.base
+
+    @property
+    def label(self) -> str:
+        return f"{self.first.method}+{self.first.variant}" if self.first.variant else self.first.method
+
+    @property
+    def source(self) -> str:
+        return f"{self.first.paper}:{self.first.table}"
+
+    @property
+    def where(self) -> str:
+        return f"{self.first.setting}, {self.first.backbone}"
+
+
+BASE = "simcse"
+"""Over which the papers after it print their gains: the method, and its own paper."""
+
+
+def printed_gains() -> tuple[tuple[PrintedGain, ...], tuple[tuple[str, float], ...]]:
+    """(gains of single runs over single runs, the largest first; (row's words, spread over seeds) of STS averages that print one).
+
+    SimCSE's own paper is left out, whose SimCSE is the new method. A number that two tables of a paper print of one run counts once.
+    """
+    averages = [row.average for row in rows(results(metric="spearman")) if row.average is not None and row.first.protocol == WHOLE]
+    own = [average for average in averages if average.own_result and average.paper != BASE]
+    single = [result for result in own if result.runs in ("one run", "")]  # "": it may be one
+    bases = {(result.paper, result.setting, result.backbone): result.value for result in single if _is_base(result)}
+    gains: dict[tuple[object, ...], PrintedGain] = {}
+    for result in single:
+        place = (result.paper, result.setting, result.backbone)
+        if place in bases and not _is_base(result):
+            gains.setdefault((*place, result.method, result.value), PrintedGain(result, bases[place]))
+    spreads = tuple((f"{result.paper}:{result.table} {result.label}", result.std) for result in own if result.std)
+    return tuple(sorted(gains.values(), key=lambda gain: -gain.gain)), spreads
+
+
+def _is_base(result: ReferenceResult) -> bool:
+    return result.method == BASE and result.variant in ("", "reproduced")
+
+
+SCORES, RECIPES, RUNS, NO = "scores", "recipes", "runs", "no"
+"""How a part of a paper is done again: its scores beside ours; our recipes beside its hyperparameters; a figure drawn from runs; not."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A table or figure of a paper."""
+
+    paper: str
+    part: str  # "table 6", "figure 2"
+    shows: str
+    how: str  # SCORES, RECIPES, RUNS or NO
+    why: str  # of NO: the reason
+
+    @property
+    def short(self) -> str:
+        """ "6" of a table, "figure2" of a figure."""
+        kind, number = self.part.split()
+        return number if kind == "table" else kind + number
+
+    @property
+    def name(self) -> str:
+        return f"{self.paper}:{self.short}"
+
+    @property
+    def command(self) -> str:
+        """What does it again; "" where nothing does."""
+        return "" if self.how == NO else f"bench reproduce {self.name}"
+
+
+@dataclass(frozen=True)
+class FigureRuns:
+    """The runs that a figure is drawn from. ``series`` is as ``--set`` takes it."""
+
+    part: Part
+    draws: str  # the kind of our figure: "ablation", "shift", ...
+    backbone: str
+    suites: tuple[str, ...]
+    runs: tuple[tuple[str, str], ...]  # (setting, method)
+    series: tuple[str, str] | None  # (recipe key, values)
+    open: str  # what the sources leave open
+
+
+@dataclass(frozen=True)
+class PrintedPoint:
+    """A point of a paper's figure, where a source gives it."""
+
+    panel: str  # the task
+    key: str
+    x: float
+    y: float
+    read: str  # from what
+
+
+@cache
+def contents() -> tuple[Part, ...]:
+    """Every table and figure of the papers, in the papers' order."""
+    return tuple(Part(**row) for row in read_rows(HERE / "contents.tsv"))
+
+
+@cache
+def figure_runs() -> tuple[FigureRuns, ...]:
+    """Of every figure that is drawn from runs."""
+    parts = {(part.paper, part.part): part for part in contents()}
+    figures = []
+    for row in read_rows(HERE / "figures.tsv"):
+        part, suites = parts[row["paper"], row["part"]], tuple(row["suites"].split(","))
+        runs = tuple((setting, method) for setting, _, method in (word.partition(":") for word in row["runs"].split()))
+        key, _, values = row["set"].partition("=")
+        series = (key, values) if key and values else None
+        figures.append(FigureRuns(part, row["draws"], row["backbone"], suites, runs, series, row["open"]))
+    return tuple(figures)
+
+
+def printed_points(part: Part) -> tuple[PrintedPoint, ...]:
+    """The points of a figure that a source gives; none of most."""
+    return tuple(
+        PrintedPoint(row["panel"], row["key"], float(row["x"]), float(row["y"]), row["read"])
+        for row in read_rows(HERE / "points.tsv")
+        if (row["paper"], row["part"]) == (part.paper, part.part)
+    )
+
+
+def find_part(name: str) -> Part:
+    """ "promcse:6", "promcse:figure2", "promcse:table 6": the part. Raises BenchError for one that is not listed."""
+    paper, colon, asked = name.partition(":")
+    if paper not in PAPERS:
+        raise UnknownName("paper", paper, PAPERS, "with printed tables here", "bench reproduce: lists every table and figure")
+    parts = [part for part in contents() if part.paper == paper]
+    if not colon:
+        raise BenchError(
+            f"{paper} has the parts {', '.join(part.short for part in parts)}: name one",
+            f"bench reproduce {parts[0].name} --dry-run",
+        )
+    kind, number = re.fullmatch(r"(table|figure|)\s*(.*)", asked).groups()  # type: ignore[union-attr]
+    for part in parts:
+        if part.part.lower() == f"{kind or 'table'} {number.lower()}":
+            return part
+    raise BenchError(
+        f"'{asked}' of {paper} is not known here: it has {', '.join(part.short for part in parts)}", "bench reproduce: lists all"
+    )
+
+
+def split_name(name: str) -> tuple[str, str | None]:
+    """ "promcse:1" -> ("promcse", "1"); "promcse" -> ("promcse", None). Raises BenchError for one that has no printed scores here."""
+    paper, colon, table = name.partition(":")
+    if paper not in PAPERS:
+        raise UnknownName("paper", paper, PAPERS, "with printed tables here", "bench references")
+    known = [t for p, t in tables() if p == paper]
+    if colon and table not in known:
+        try:
+            part = find_part(name)
+        except BenchError:
+            raise BenchError(
+                f"table '{table}' of {paper} is not here: its tables are {', '.join(known)}", f"bench references {paper}:{known[0]}"
+            ) from None
+        raise BenchError(f"{part.part} of {paper} has no scores that can be compared: it shows {part.shows}", part.command or part.why)
+    return paper, table if colon else None

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from bench.references import UNKNOWN, WEIGHTED, ReferenceResult, read_rows, read_scores, results
+from bench.references import UNKNOWN, WEIGHTED, ReferenceResult, Row, read_rows, read_scores, results, rows
 from bench.references.ours import meaning
-from bench.references.rows import Row, rows
 
 KINDS = {
     "average": "averages that do not follow from their own cells",

@@ -29,13 +29,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from bench.base.cache import default_cache
 from bench.base.errors import BenchError, RunLocked, UnknownName
-from bench.base.files import write_or_fail
+from bench.base.files import default_cache, write_or_fail
 from bench.run.executors.worker import read_state, worker_command, write_state
 from bench.run.plan import PlannedRun, determinants
 from bench.runs import RunRecord, RunsFolder
-from bench.runs.curve import read_curve
+from bench.runs.intact import read_curve
 from bench.runs.store import means_several
 
 ENGINES = ("slurm", "ray")  # each is a module beside executors/local.py

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.base.errors import DataDamaged, DataMissing
-from bench.runs.reading import DEPTH, older_files
+from bench.runs.record import DEPTH, older_files
 
 if TYPE_CHECKING:
     import numpy as np

@@ -1,4 +1,4 @@
-"""What lies in a run's folder: whether checkpoint and predictions are those that its record names, cheaply enough for every contact; what
+"""What lies in a run's folder: its curve; whether checkpoint and predictions are those that its record names, cheaply enough for every contact; what
 makes the run again; and the folder as one archive.
 
 A large file is read once: its hash is remembered in the cache under its place, size and times. One that was written, replaced
@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import shlex
 import shutil
 import zipfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from bench.base.cache import CacheEntry, is_settled
 from bench.base.errors import DataDamaged, DataMissing
-from bench.base.files import file_sha256, values_sha256
+from bench.base.files import CacheEntry, file_sha256, is_settled, values_sha256
 from bench.base.lease import check_owned
 from bench.runs.record import AVERAGE, RunRecord, Score
 from bench.runs.store import FOREIGN, RECORD, RunsFolder
@@ -141,3 +143,36 @@ def put_run(run: Path, folder: Path) -> None:
         shutil.rmtree(old) if old.is_dir() else old.unlink()
     for path in sorted(run.iterdir(), key=lambda path: path.name == RECORD):
         path.rename(folder / path.name)
+
+
+# --- what a training leaves beside the record: its curve, read without torch, and the name of the batch that failed ---
+
+
+CURVE = "curve.jsonl"
+FAILED_BATCH = "failed-batch.tsv"  # the rows on which the loss became no number
+
+
+def read_curve(folder: Path) -> list[dict[str, Any]]:
+    """The entries of ``folder/curve.jsonl``, by step; a line that a crash cut short is left out. Empty where there is none."""
+    try:
+        lines = (folder / CURVE).read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return []
+    entries = []
+    for line in lines:
+        try:
+            entry = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(entry, dict) and _is_number(entry.get("step")):
+            entries.append(entry)
+    return sorted(entries, key=lambda entry: entry["step"])
+
+
+def series(curve: Sequence[Mapping[str, Any]], key: str) -> list[tuple[float, float]]:
+    """(step, value) of one key, where it was written and is a number."""
+    return [(float(entry["step"]), float(entry[key])) for entry in curve if _is_number(entry.get(key))]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300 and math.isfinite(value)

@@ -17,13 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from bench.base.cache import is_free
 from bench.base.crash import MARK, End, read_end
 from bench.base.errors import BenchError, DataMissing, RecordDamaged, RunLocked, UnknownName
-from bench.base.files import write_or_fail, writing
+from bench.base.files import is_free, write_or_fail, writing
 from bench.base.lease import Busy, owner_of, take
-from bench.runs.reading import loads, older_below, place_of, read_record
-from bench.runs.record import RUN_ID, RunRecord
+from bench.runs.record import RUN_ID, RunRecord, loads, older_below, place_of, read_record
 
 if TYPE_CHECKING:
     import numpy as np

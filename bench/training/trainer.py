@@ -23,7 +23,7 @@ from bench.base.lease import check_owned
 from bench.method import Context, TrainReport, seed_for
 from bench.method.ranks import ALONE
 from bench.method.torch_method import Batch, TorchMethod
-from bench.runs.curve import CURVE, FAILED_BATCH, read_curve
+from bench.runs.intact import CURVE, FAILED_BATCH, read_curve
 from bench.training.batches import Rows, row_order
 from bench.training.compiled import AS_IT_IS, GRAPHS, choose, use
 from bench.training.gradient import backward

@@ -9,7 +9,6 @@ for place in runs_below(Path("leaderboards/v1")):
 from __future__ import annotations
 
 from bench.verify.findings import AGREES, DIFFERS, UNCHECKED, Finding, RunReport
-from bench.verify.folders import check_manifest, runs_below
-from bench.verify.identity import verify_run
+from bench.verify.identity import check_manifest, runs_below, verify_run
 
 __all__ = ["AGREES", "DIFFERS", "UNCHECKED", "Finding", "RunReport", "check_manifest", "runs_below", "verify_run"]

@@ -15,8 +15,7 @@ from typing import Any
 
 from bench.base.errors import BenchError
 from bench.base.files import file_sha256, write_or_fail
-from bench.runs.reading import loads
-from bench.runs.record import AVERAGE, RunRecord
+from bench.runs.record import AVERAGE, RunRecord, loads
 from bench.runs.store import RECORD, RunsFolder
 from bench.verify.findings import AGREES, RunReport, cell
 

@@ -10,7 +10,7 @@ from commands import bench, error_line
 
 
 def test_the_overview_names_every_table() -> None:
-    from bench.references.rows import tables
+    from bench.references import tables
 
     said = bench("references").stdout
     assert all(f"{paper}:{table} " in said for paper, table in tables())

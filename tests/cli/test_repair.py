@@ -297,7 +297,7 @@ def test_a_large_checkpoint_is_read_once(runs: Path, tmp_path: Path, monkeypatch
 
     monkeypatch.setenv("BENCH_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(intact, "SMALL", 1)
-    monkeypatch.setattr("bench.base.cache.SETTLED_SECONDS", -1.0)
+    monkeypatch.setattr("bench.base.files.SETTLED_SECONDS", -1.0)
     found = RunsFolder(runs).read(the_run(runs).name)
     read: list[Path] = []
     real = intact.file_sha256

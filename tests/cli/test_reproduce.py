@@ -16,7 +16,7 @@ from bench.base.errors import BenchError
 from bench.board.repeat import seed_words
 from bench.cli.reproduce import parse_corpora
 from bench.cli.run import parse_seeds
-from bench.references.rows import rows
+from bench.references import rows
 
 EXAMPLE = ("reproduce", "promcse:1", "--rows", "unsupervised", "--backbone", "bert-base-uncased", "--seeds", "1-5", "--dry-run")
 
@@ -136,7 +136,7 @@ def test_a_figure_is_a_series_of_runs() -> None:
 
 def test_points_of_one_line_and_source_are_told_together() -> None:
     from bench.cli.reproduced import points_words
-    from bench.references.rows import PrintedPoint
+    from bench.references import PrintedPoint
 
     picture, text = "the picture", "the paper's text"
     points = [

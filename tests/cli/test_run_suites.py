@@ -101,7 +101,7 @@ def test_a_result_that_is_there_does_not_read_the_data(
     letters: tuple[Any, ...], some: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BENCH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("bench.base.cache.SETTLED_SECONDS", -1.0)  # the files were written just now
+    monkeypatch.setattr("bench.base.files.SETTLED_SECONDS", -1.0)  # the files were written just now
     command = (*letters, "--suite", "sts", "--data", some, "--runs", tmp_path / "runs")
     assert bench(*command).exit_code == 1
     read = []
@@ -117,7 +117,7 @@ def test_a_result_that_is_there_does_not_read_the_data(
 
 def test_data_that_changes_between_plan_and_score_is_refused(some: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BENCH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("bench.base.cache.SETTLED_SECONDS", -1.0)
+    monkeypatch.setattr("bench.base.files.SETTLED_SECONDS", -1.0)
     task, data = suite("sts").task("STS12"), DataFolder(some)
     first = known.survey(task, data, "tokenised")
     remembered = known.survey(task, data, "tokenised")

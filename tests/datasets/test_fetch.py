@@ -31,8 +31,7 @@ from bench.data.sets import (
     sources_of,
 )
 from bench.data.sets.fetch import CONVERSIONS
-from bench.data.sets.manifest import ANY, DataFile, Form, content_hash
-from bench.data.sets.recognise import read_receipt
+from bench.data.sets.manifest import ANY, DataFile, Form, content_hash, read_receipt
 from bench.data.sets.sources import Part
 
 TOKENISED = {"A/one.txt": b"a cat 's\tone dog\nb\tc\n", "A/two.txt": b"x y\tz\n"}

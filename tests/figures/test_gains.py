@@ -13,8 +13,7 @@ from scipy.stats import norm
 
 from bench.board.board import Board
 from bench.compare.statistics.table import Against, Row, Table
-from bench.references import results
-from bench.references.rows import PrintedGain, printed_gains
+from bench.references import PrintedGain, printed_gains, results
 from bench.show.figures.gains import Gain, Noise, fences, gain_words, gains, paper_gains, paper_words, row_gains
 from bench.show.figures.points import Group, table_groups
 

@@ -10,8 +10,7 @@ import pytest
 from made_runs import made_runs
 
 from bench.board.board import Board, PublishedRun
-from bench.board.content import board
-from bench.board.over_suites import overviews
+from bench.board.content import board, overviews
 from bench.compare.formatting import rank_words
 from bench.publish.readme import markdown_page
 from bench.runs import RunsFolder

@@ -14,10 +14,10 @@ from msgspec import structs
 from scipy import stats
 
 from bench.base.errors import BenchError, UnknownName
-from bench.board import judging
+from bench.board import judged_tables
 from bench.board.board import Board, BoardTable, PublishedRun
 from bench.board.content import board
-from bench.board.judging import chosen_on
+from bench.board.judged_tables import chosen_on
 from bench.publish.versions import update_time
 from bench.runs import Cost, RunRecord, RunsFolder, Score, Training
 
@@ -127,10 +127,10 @@ def test_without_predictions_the_interval_is_that_of_the_seeds() -> None:
 def test_of_very_many_runs_the_items_are_resampled_only_where_that_is_asked_for(
     folder: tuple[Path, list[RunRecord]], shown: Board, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(judging, "MANY_RUNS", 10)
+    monkeypatch.setattr(judged_tables, "MANY_RUNS", 10)
     many = made(folder[1], folder[0]).tables[0]
     assert many.table.tested is None and any("--statistics yes" in note for note in many.table.notes)
-    assert len(many.baselines) == judging.FEW_BASELINES
+    assert len(many.baselines) == judged_tables.FEW_BASELINES
     assert made(folder[1], folder[0], statistics="yes").tables[0].table == shown.tables[0].table
 
 

@@ -11,7 +11,7 @@ from factories import record
 
 from bench.board.board import YOURS, Board, BoardTable, PublishedRun
 from bench.board.content import board
-from bench.board.headline import answer
+from bench.board.judged_tables import answer
 from bench.board.names import slug, unused_name
 from bench.compare.statistics.table import Against, Cell, Cost, Row, Table
 from bench.runs import Training

@@ -13,7 +13,7 @@ from made_runs import made_run, made_runs
 from bench.board import board as boards
 from bench.publish.build import PublishOptions, publish
 from bench.runs import RunsFolder
-from bench.verify.folders import runs_below
+from bench.verify.identity import runs_below
 
 SEEDS = (1, 2, 3)
 

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from bench.base.files import values_sha256
 from bench.publish.build import PublishOptions, publish
-from bench.publish.staging import StagedFolder
 from bench.publish.stored import narrow, pack, store_run
+from bench.publish.versions import StagedFolder
 from bench.runs import RunsFolder
 from bench.runs.arrays import read_arrays
 from bench.runs.predictions import predictions_file

@@ -24,7 +24,7 @@ from bench.runs.searches import (
     write_trial,
 )
 from bench.show.figures.search import board_values, scores_by_method, values_and_methods, values_words
-from bench.verify.folders import runs_below
+from bench.verify.identity import runs_below
 
 DEV = {"simcse": (55.5, 51.0, 57.0, 56.0), "promcse": (48.0, 50.5, 44.0, None)}
 """Dev scores of the recipe as it is and of three trials; None: it failed."""

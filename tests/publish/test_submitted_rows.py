@@ -13,7 +13,7 @@ from msgspec import structs
 
 from bench.board.board import Board, BoardTable, PublishedRun
 from bench.board.content import board
-from bench.board.judging import UNRANKED, leaps
+from bench.board.judged_tables import UNRANKED, leaps
 from bench.publish import readme
 from bench.references import results
 from bench.runs import RunRecord

@@ -16,8 +16,7 @@ from bench.base.errors import BenchError, DataDamaged
 from bench.board.board import PREVIEW_NOTE
 from bench.publish import build
 from bench.publish.check import check
-from bench.publish.staging import StagedFolder
-from bench.publish.versions import versions
+from bench.publish.versions import StagedFolder, versions
 from bench.runs import RunsFolder
 from bench.verify import check_manifest, runs_below, verify_run
 

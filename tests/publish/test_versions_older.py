@@ -22,7 +22,7 @@ from bench.publish.check import check
 from bench.publish.versions import versions
 from bench.runs import RunsFolder
 from bench.runs.arrays import GIVEN_SHA256, read_arrays, read_own
-from bench.runs.reading import older_below, place_of
+from bench.runs.record import older_below, place_of
 from bench.verify import check_manifest, runs_below, verify_run
 
 

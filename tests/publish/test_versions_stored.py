@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from bench.base.errors import DataDamaged, DataMissing
 from bench.base.files import file_sha256, values_sha256
-from bench.publish.staging import StagedFolder
 from bench.publish.stored import File, Packed, narrow, pack, store_run
+from bench.publish.versions import StagedFolder
 from bench.runs import RunsFolder
 from bench.runs.arrays import read_arrays
 from bench.verify import verify_run

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.references import ReferenceResult, results
+from bench.references import ReferenceResult, Row, results, rows, split_name
 from bench.references.audit import CHECKS, KINDS, Remark, audit, checked_rows, off_average, remarks, too_wide, unreachable
-from bench.references.rows import Row, rows, split_name
 
 MADE = ReferenceResult(
     paper="promcse", table="1", label="X", setting="unsupervised", method="x", backbone="b", variant="", task="STS12",

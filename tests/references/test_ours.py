@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from bench.base.errors import BenchError
-from bench.references import ours, results
+from bench.references import ours, results, rows
 from bench.references.ours import SUITES, find_printed, meaning
-from bench.references.rows import rows
 from bench.run.plugins import discover
 from bench.run.recipe_file import read
 from bench.run.recipes import TRAINING

@@ -12,8 +12,7 @@ from commands import bench
 
 from bench import references
 from bench.base.errors import BenchError
-from bench.references import PAPERS, ReferenceResult, results
-from bench.references.rows import Part, contents, figure_runs, find_part, printed_points, tables
+from bench.references import PAPERS, Part, ReferenceResult, contents, figure_runs, find_part, printed_points, results, tables
 
 ROOT = Path(__file__).parents[2]
 

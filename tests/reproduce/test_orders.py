@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from bench.references import ReferenceResult, results
-from bench.references.rows import Row, rows
+from bench.references import ReferenceResult, Row, results, rows
 from bench.run.reproduce.verdicts import Order, RowPair, orders
 from bench.score.metrics.correlation import mean_ranks
 from bench.show.pages.reproduced import places

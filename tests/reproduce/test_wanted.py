@@ -8,8 +8,7 @@ import pytest
 
 from bench.base.errors import BenchError, UnknownName
 from bench.data.sets import DataFolder
-from bench.references import results
-from bench.references.rows import FigureRuns, figure_runs, rows, tables
+from bench.references import FigureRuns, figure_runs, results, rows, tables
 from bench.run.plugins import discover
 from bench.run.recipes import parse
 from bench.run.reproduce.execute import ReproduceOptions, in_order, jobs, precision_of

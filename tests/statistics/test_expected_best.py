@@ -13,7 +13,7 @@ import pytest
 from factories import record
 from msgspec import structs
 
-from bench.board.judging import chosen_on
+from bench.board.judged_tables import chosen_on
 from bench.compare.statistics.expected_best import expected_best, gains, parts
 from bench.data.sets.sts import STS_TASKS
 from bench.run.search.space import Dimension, draw_values, grid

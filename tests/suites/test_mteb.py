@@ -27,8 +27,7 @@ from mteb.abstasks import AbsTaskClassification  # noqa: E402
 from mteb.abstasks.sts import AbsTaskSTS  # noqa: E402
 from mteb.abstasks.task_metadata import TaskMetadata  # noqa: E402
 
-from bench.score.suites.mteb import declared_items, mteb_task  # noqa: E402
-from bench.score.suites.mteb_data import FROM_FOLDER, source_of  # noqa: E402
+from bench.score.suites.mteb import FROM_FOLDER, declared_items, mteb_task, source_of  # noqa: E402  # noqa: E402
 
 WORDS = ["a", "cat", "dog", "bird", "sleeps", "runs", "sings", "on", "under", "the", "red", "old", "mat", "tree", "house"]
 
@@ -252,8 +251,7 @@ def test_another_revision_in_the_cache_is_not_taken_for_the_one_that_mteb_asks_f
     with pytest.raises(DataMissing, match="STS16"):
         suite("mteb").task("STS16").load(DataFolder(None, offline=True))
     right = mteb.get_task("STS16")
-    from bench.score.suites.mteb import LoadedMteb
-    from bench.score.suites.mteb_data import Source
+    from bench.score.suites.mteb import LoadedMteb, Source
 
     with pytest.raises(DataMissing, match="revision ffffffffffff is there"):
         LoadedMteb(right, Source("hub"), offline=True).score_in(RunPlace("run", "1", tmp_path), hashed)

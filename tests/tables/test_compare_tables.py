@@ -22,9 +22,8 @@ from rich.console import Console
 
 from bench import show
 from bench.base.errors import BenchError
-from bench.compare import footnotes
 from bench.compare.statistics.table import Row, Table
-from bench.compare.tables import TableOptions, compare_runs
+from bench.compare.tables import TableOptions, compare_runs, with_footnotes
 from bench.runs import RecipeValue, RunRecord, RunsFolder
 from bench.runs.predictions import Run
 from bench.score.metrics.correlation import spearman
@@ -427,7 +426,7 @@ def test_what_has_only_another_text_form_or_protocol_is_named() -> None:
     assert tables["raw"].footnotes == ()
     with pytest.raises(BenchError, match="--strict.*raw-only"):
         compare_runs(nowhere, TableOptions(strict=True))
-    assert all(table.footnotes == () for table in footnotes.with_footnotes(compare_runs(nowhere[1:], TableOptions()), {both.run_id: both}))
+    assert all(table.footnotes == () for table in with_footnotes(compare_runs(nowhere[1:], TableOptions()), {both.run_id: both}))
 
 
 def test_unequal_budgets_are_refused_and_named() -> None:

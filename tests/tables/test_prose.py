@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.show.tables.prose import Block, blocks, lines, spans
+from bench.compare.formatting import Block, blocks, lines, spans
 
 
 def test_paragraphs_items_and_equations() -> None:

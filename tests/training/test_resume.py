@@ -17,7 +17,7 @@ from models import Columns, built, sentences
 
 from bench.base.errors import Interrupted
 from bench.method import Context, SilentReporter
-from bench.runs.curve import read_curve
+from bench.runs.intact import read_curve
 from bench.training.loop import fit, save_is_due
 from bench.training.state import save_state, saved_states
 from bench.training.trainer import Trainer

@@ -222,7 +222,7 @@ def test_a_whole_training_is_a_loop_written_by_hand(tmp_path: Path, clip: float)
     np.testing.assert_allclose(method.dense.bias.detach(), by_hand.values[1], rtol=0, atol=2e-6 if clip else 1e-10)
     assert bool(clipped) == bool(clip)
     assert (report.steps, report.best_step, report.sentences, report.dev_score) == (steps, steps, 2 * len(TOY_ROWS), None)
-    from bench.runs.curve import read_curve
+    from bench.runs.intact import read_curve
 
     (entry,) = read_curve(tmp_path)
     assert entry["step"] == steps

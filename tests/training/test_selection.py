@@ -19,7 +19,7 @@ from bench.base.errors import BenchError, OutOfMemory, RunFailed
 from bench.method import Batch, Context
 from bench.method.torch_method import Loss, TorchMethod
 from bench.run.executors.scoring import dev_scorer
-from bench.runs.curve import read_curve
+from bench.runs.intact import read_curve
 from bench.training.loop import fit
 from bench.training.state import saved_states
 

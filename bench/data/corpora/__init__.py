@@ -15,8 +15,8 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from bench.base.cache import CacheEntry, default_cache
 from bench.base.errors import CorpusError, DataMissing
+from bench.base.files import CacheEntry, default_cache
 from bench.data.corpora.rows import COLUMNS, COMPRESSED, KINDS, READERS, Row, Table, choose_columns, read_lines
 
 __all__ = ["COLUMNS", "KINDS", "Corpus", "default_cache", "open_corpus"]

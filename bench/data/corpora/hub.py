@@ -19,9 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.base.cache import default_cache, lock
 from bench.base.errors import CorpusError, DataMissing
-from bench.base.files import write_whole
+from bench.base.files import default_cache, lock, write_whole
 from bench.data.corpora.rows import ALSO, COLUMNS, read_lines
 from bench.data.fetching import Quiet, Report, dataset_info, download, retry, site
 

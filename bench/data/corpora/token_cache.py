@@ -20,9 +20,8 @@ from typing import IO, Any
 
 import numpy as np
 
-from bench.base.cache import build_folder, default_cache
 from bench.base.errors import BenchError
-from bench.base.files import write_whole
+from bench.base.files import build_folder, default_cache, write_whole
 from bench.data.corpora import Corpus
 from bench.data.corpora.rows import LABELS
 

@@ -18,9 +18,8 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from bench.base.cache import lock
 from bench.base.errors import DataDamaged, FetchFailed
-from bench.base.files import file_sha256, write_whole
+from bench.base.files import file_sha256, lock, write_whole
 from bench.data.fetching.http import TRIES, Answer, Passing, Quiet, Report, Site, get, host, pause
 
 BLOCK = 1 << 18

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 
 from bench.base.errors import DataDamaged, DataMissing, one_line
 from bench.data.sets.folder import Copy, DataFolder, other_form
-from bench.data.sets.manifest import ANY, DataSet, cells, data_set, single_spaced
-from bench.data.sets.recognise import Found, damaged_file, recognise
+from bench.data.sets.manifest import ANY, DataSet, Found, cells, damaged_file, data_set, recognise, single_spaced
 from bench.data.sets.sts import SentencePairs
 
 if TYPE_CHECKING:

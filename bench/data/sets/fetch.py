@@ -12,13 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from bench.base.cache import lock
 from bench.base.errors import DataDamaged, DataMissing, FetchFailed
-from bench.base.files import file_sha256, write_whole
+from bench.base.files import file_sha256, lock, write_whole
 from bench.data.fetching import Quiet, Report, Site, dataset_info, download, free_bytes, retry, site, unpack
 from bench.data.sets.folder import DataFolder
-from bench.data.sets.manifest import ANY, DataFile, DataSet, data_set
-from bench.data.sets.recognise import Receipt, read_receipt, receipt_path, recognise, write_receipt
+from bench.data.sets.manifest import ANY, DataFile, DataSet, Receipt, data_set, read_receipt, receipt_path, recognise, write_receipt
 from bench.data.sets.sources import Part, Source, sources_of
 
 WORK = ".fetching"

@@ -8,8 +8,7 @@ from importlib import resources
 from pathlib import Path
 
 from bench.base.errors import DataDamaged, DataMissing, FetchFailed
-from bench.data.sets.manifest import ANY, DataFile, DataSet, data_sets
-from bench.data.sets.recognise import OTHER, Found, recognise
+from bench.data.sets.manifest import ANY, OTHER, DataFile, DataSet, Found, data_sets, recognise
 from bench.data.sets.sources import Later, SetFetcher, fetched_folder, sources_of
 
 Problem = tuple[Path, DataDamaged | DataMissing]

@@ -15,8 +15,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Protocol
 
-from bench.base.cache import default_cache
 from bench.base.errors import BenchError
+from bench.base.files import default_cache
 from bench.data.fetching import site
 from bench.data.sets.manifest import DataFile, DataSet
 

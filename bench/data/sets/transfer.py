@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 from bench.base.errors import BenchError, DataDamaged, DataMissing, UnknownName
 from bench.data.sets.folder import DataFolder, other_form
-from bench.data.sets.manifest import ANY, DataSet, cells, data_set, data_sets, single_spaced
-from bench.data.sets.recognise import Found
+from bench.data.sets.manifest import ANY, DataSet, Found, cells, data_set, data_sets, single_spaced
 
 if TYPE_CHECKING:
     import numpy as np

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 import bench
 from bench.base import devices
-from bench.base.crash import MARK, read_end, watch
+from bench.base.crash import MARK, read_end, stop_signals, watch
 from bench.base.errors import BenchError, Interrupted, RunFailed
 from bench.base.files import folder_sha256
 from bench.base.lease import check_owned
@@ -26,11 +26,9 @@ from bench.method import Method, Reporter, task_prompt
 from bench.run import provenance
 from bench.run.executors.build import Options, build, training_corpus
 from bench.run.executors.scoring import EncodingReporter, Stores, merge_scores, score_tasks, with_overlap
-from bench.run.executors.signals import stop_signals
 from bench.run.plan import PlannedRun
 from bench.runs import FOREIGN, Cost, Provenance, RecipeValue, RunRecord, RunsFolder, Score, Training
-from bench.runs.curve import FAILED_BATCH
-from bench.runs.intact import CHECKPOINT, checkpoint_problem, prediction_problems
+from bench.runs.intact import CHECKPOINT, FAILED_BATCH, checkpoint_problem, prediction_problems
 from bench.runs.record import Facts, dev_test_pairs
 from bench.runs.store import data_key
 from bench.score.suites import AskingTask, RunPlace, suite_plugin

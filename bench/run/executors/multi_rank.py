@@ -11,10 +11,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
+from bench.base.crash import stop_signals
 from bench.base.errors import RunFailed
 from bench.method import SilentReporter, TrainReport
 from bench.method.ranks import Alone, Ranks
-from bench.run.executors.signals import stop_signals
 
 if TYPE_CHECKING:
     from bench.data.corpora.token_cache import TokenisedCorpus

@@ -82,15 +82,14 @@ def find_model(
         return Model(called, plugin.name, str(plugin.cls.own_backbone), name, overrides, plugin)
 
     if not isinstance(given, str | os.PathLike):
-        from bench.run.models.objects import object_plugin
-        from bench.run.models.vectors import table_plugin
+        from bench.run.models.objects import object_plugin, table_plugin
 
         _refuse("an object", values, server)
         plugin = table_plugin(given, name) if isinstance(given, Mapping) else object_plugin(given, name)
         return made(name or plugin.cls.__name__, plugin)
     text = os.fspath(given)
     if text.startswith("vectors:"):
-        from bench.run.models.vectors import file_plugin
+        from bench.run.models.objects import file_plugin
 
         _refuse(text, values, server)
         return made(text, file_plugin(Path(text.removeprefix("vectors:")).expanduser()))

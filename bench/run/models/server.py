@@ -21,8 +21,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bench.base.cache import default_cache, lock
 from bench.base.errors import BenchError, Interrupted, RunFailed
+from bench.base.files import default_cache, lock
 from bench.data.fetching.http import LONGEST_WAIT, PASSING, Passing, Quiet, host, in_words, pause, seconds_to_wait
 from bench.method import Recipe, Value, prompted
 from bench.run.models import GivenModel, ServerOptions, as_vectors, given_plugin, short_name

@@ -25,10 +25,9 @@ from bench.compare.statistics.column import adjust_p_values, quantile_of, two_on
 from bench.compare.statistics.seed_variance import lenders
 from bench.compare.statistics.table import DECIMALS
 from bench.data.sets import STS_TASKS
-from bench.references import UNKNOWN, WEIGHTED, WHOLE, ReferenceResult
+from bench.references import AVERAGE, UNKNOWN, WEIGHTED, WHOLE, ReferenceResult, Row
 from bench.references.audit import remarks
 from bench.references.ours import DEV, SUITES
-from bench.references.rows import AVERAGE, Row
 from bench.run.reproduce.wanted import WantedRun
 from bench.score.metrics.correlation import spearman
 

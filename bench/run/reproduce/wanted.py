@@ -8,9 +8,8 @@ from pathlib import Path
 
 from bench.base.errors import BenchError
 from bench.method import Method, Recipe
-from bench.references import results
+from bench.references import RUNS, SCORES, FigureRuns, Part, Row, figure_runs, results, rows
 from bench.references.ours import SUITES, meaning
-from bench.references.rows import RUNS, SCORES, FigureRuns, Part, Row, figure_runs, rows
 from bench.run.plan import NOT_TRAINED, Request, learns
 from bench.run.plugins import Registry
 from bench.run.recipe_file import Entry, entries

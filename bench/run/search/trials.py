@@ -18,8 +18,7 @@ from bench.base.errors import BenchError, Interrupted, RunFailed, RunLocked
 from bench.run.executors.local import VECTORS, execute
 from bench.run.search.study import Job
 from bench.runs import RunsFolder
-from bench.runs.curve import read_curve
-from bench.runs.intact import CHECKPOINT
+from bench.runs.intact import CHECKPOINT, read_curve
 from bench.runs.searches import (
     FAILED,
     FINISHED,

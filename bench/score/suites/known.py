@@ -14,8 +14,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import bench
-from bench.base.cache import CacheEntry, is_settled
 from bench.base.errors import DataDamaged
+from bench.base.files import CacheEntry, is_settled
 
 if TYPE_CHECKING:
     from bench.data.sets import DataFolder

@@ -11,7 +11,11 @@ import contextlib
 import copy
 import hashlib
 import json
+import logging
+import random
+import sys
 import tempfile
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,10 +23,188 @@ from typing import Any
 
 import numpy as np
 
-from bench.base.errors import BenchError, RunFailed, UnknownName, one_line
-from bench.data.sets import DataFolder, data_set
+from bench.base.errors import BenchError, DataMissing, RunFailed, UnknownName, one_line
+from bench.data.fetching.http import endpoint, offline_now
+from bench.data.sets import DataFolder, NotFetchedYet, Pending, SentencePairs, data_set, read_sts
+from bench.data.sets.sources import ON_ITS_PAGE
 from bench.score.suites import LoadedTask, RunPlace, Suite, Task, TaskResult, Vectors, check_vectors, split_names
-from bench.score.suites.mteb_data import FROM_FOLDER, Source, leaves, load_data, quiet, source_of
+
+# --- where the data of an mteb task comes from: the user's data folder, mteb's own cache on this machine, or the hub ---
+# The folder has the seven STS sets in the very text that mteb hosts, white space as the files have it (a test compares them with
+# mteb's own counts of pairs, characters and distinct sentences); a record says which source it was.
+
+
+FROM_FOLDER = {
+    **{name: (name, "tokenised", "test") for name in ("STS12", "STS13", "STS14", "STS15", "STS16")},
+    "STSBenchmark": ("STS-B", "raw", "test"),
+    "SICK-R": ("SICK-R", "raw", "all"),
+}
+"""mteb's task -> (our set, its text form, its split)."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """``pairs`` where the user's folder has the data; otherwise the hub's revision that mteb asks for."""
+
+    words: str
+    sha256: str | None = None
+    pairs: SentencePairs | None = None
+
+    def fill(self, task: Any) -> None:
+        """Give an STS task of mteb the folder's pairs, under a revision that says so."""
+        if self.pairs is None:
+            return
+        revision = f"local-{self.sha256}"
+        task.metadata = task.metadata.model_copy(update={"dataset": {**task.metadata.dataset, "revision": revision}})
+        task.dataset = as_dataset(self.pairs)
+        task.data_loaded = True
+
+
+def as_dataset(pairs: SentencePairs) -> Any:
+    """The pairs as mteb's STS tasks hold them: {"test": sentence1, sentence2, score}."""
+    from datasets import Dataset, DatasetDict
+
+    columns = {"sentence1": pairs.sentences1, "sentence2": pairs.sentences2, "score": pairs.gold.tolist()}
+    return DatasetDict(test=Dataset.from_dict(columns))
+
+
+def leaves(task: Any) -> list[Any]:
+    """The tasks that have data: the task itself, or those that an aggregate is made of."""
+    parts = getattr(task.metadata, "tasks", None)
+    return [leaf for part in parts for leaf in leaves(part)] if parts else [task]
+
+
+def source_of(task: Any, data: DataFolder) -> Source:
+    """The user's folder where it has this very text; otherwise what the hub has, fetched now unless it is here or offline.
+
+    Raises DataMissing where it cannot be had, DataDamaged where the folder's copy is not what it should be.
+    """
+    name = task.metadata.name
+    if name in FROM_FOLDER and data.roots and _hosted(task):
+        ours, form, split = FROM_FOLDER[name]
+        with contextlib.suppress(DataMissing):
+            pairs = read_sts(data.as_it_is, ours, text=form, split=split, keep_spaces=True)
+            return Source(f"data folder, {form} text of {ours}, {split} split", pairs.sha256, pairs)
+    for leaf in leaves(task):
+        if not _hosted(leaf) or leaf.data_loaded or _cached(leaf.metadata.dataset):
+            continue
+        if data.later is not None:
+            data.later.note(
+                Pending(
+                    name=f"mteb:{name}",
+                    kind="data",
+                    where=f"hub data set {leaf.metadata.dataset['path']}",
+                    urls=(f"{endpoint()}/datasets/{leaf.metadata.dataset['path']}",),
+                    licence=leaf.metadata.license or ON_ITS_PAGE,
+                )
+            )
+            raise NotFetchedYet(name)
+        if data.offline or offline_now():
+            raise missing_data(leaf)
+        fetched = copy.deepcopy(leaf)
+        try:
+            fetched.load_data()
+        except Exception as error:  # datasets, huggingface_hub and httpx each have their own
+            raise missing_data(leaf, error) from None
+    return Source("hub, at the revision that mteb asks for" if _hosted(task) else "the task itself")
+
+
+def missing_data(task: Any, error: Exception | None = None) -> DataMissing:
+    """One line: what is not here, and what would fetch it."""
+    name, wanted = task.metadata.name, task.metadata.dataset
+    why = f" ({one_line(error, 160)})" if error else ""
+    folder = "; --data DIR with the STS sets serves it too" if name in FROM_FOLDER else ""
+    return DataMissing(
+        f"{name}: {wanted['path']} at revision {wanted['revision'][:12]} is not in the local cache {_cache()}{why}",
+        f"with a connection: python -c \"import mteb; mteb.get_task('{name}').load_data()\"{folder}",
+    )
+
+
+def load_data(task: Any, offline: bool) -> None:
+    """Load the data. Raises DataMissing where it is not here, or where the cache holds another revision than mteb asks for.
+
+    (Without a connection, ``datasets`` takes the newest copy that it finds, whatever the revision.)
+    """
+    if task.data_loaded:
+        return
+    try:
+        task.load_data()
+    except (ConnectionError, FileNotFoundError, ValueError) as error:
+        raise missing_data(task, error) from None
+    if offline or offline_now():
+        revisions = {Path(file["filename"]).parent.name for file in _cache_files(task.dataset)}
+        if _hosted(task) and revisions and task.metadata.dataset["revision"] not in revisions:
+            raise missing_data(task, ValueError(f"revision {', '.join(sorted(revision[:12] for revision in revisions))} is there"))
+
+
+def _cache_files(dataset: Any) -> Iterator[Mapping[str, Any]]:
+    if isinstance(dataset, Mapping):
+        for split in dataset.values():
+            yield from _cache_files(split)
+    else:
+        yield from getattr(dataset, "cache_files", ())
+
+
+def _hosted(task: Any) -> bool:
+    """Whether mteb's own code loads the task from the hub; a class of the user's may bring its data itself."""
+    return type(task).__module__.split(".")[0] == "mteb"
+
+
+def _cache() -> Path:
+    from datasets import config
+
+    return Path(config.HF_DATASETS_CACHE)
+
+
+def _cached(dataset: Mapping[str, Any]) -> bool:
+    """Whether a copy of this revision was once prepared here. Nothing is read."""
+    from datasets.naming import camelcase_to_snakecase
+
+    owner, slash, name = str(dataset["path"]).rpartition("/")
+    folder = (f"{owner}___" if slash else "") + camelcase_to_snakecase(name)
+    return any((_cache() / folder).glob(f"*/*/{dataset['revision']}"))
+
+
+@contextlib.contextmanager
+def quiet(offline: bool = False) -> Iterator[None]:
+    """mteb and ``datasets`` without progress bars and log lines, without a connection if ``offline``, and without a trace: mteb
+    seeds the global random states, which are put back."""
+    states = random.getstate(), np.random.get_state()
+    torch = sys.modules.get("torch")
+    torch_state = torch.get_rng_state() if torch else None
+    import datasets
+    import huggingface_hub.constants as hub
+    from datasets.utils import are_progress_bars_disabled
+
+    shown = not are_progress_bars_disabled()
+    before = hub.HF_HUB_OFFLINE, datasets.config.HF_HUB_OFFLINE
+    loggers = [logging.getLogger(name) for name in ("mteb", "datasets", "huggingface_hub")]
+    levels = [logger.level for logger in loggers]
+    datasets.disable_progress_bars()
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
+    if offline:
+        hub.HF_HUB_OFFLINE = datasets.config.HF_HUB_OFFLINE = True
+    try:
+        random.seed(0)
+        np.random.seed(0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+        hub.HF_HUB_OFFLINE, datasets.config.HF_HUB_OFFLINE = before
+        if shown:
+            datasets.enable_progress_bars()
+        random.setstate(states[0])
+        np.random.set_state(states[1])
+        if torch is not None and torch_state is not None:
+            torch.set_rng_state(torch_state)
+
+
+# --- the tasks ---
+
 
 PROTOCOL = "mteb/2"
 FOLDER = "mteb"  # in the run's folder: what mteb itself writes

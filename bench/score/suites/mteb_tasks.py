@@ -26,8 +26,7 @@ from bench.base.errors import BenchError
 from bench.data.sets import DataFolder
 from bench.score.encoding import VectorStore
 from bench.score.suites import LoadedTask, Task, TaskResult, Vectors, suite
-from bench.score.suites.mteb import MtebEncoder
-from bench.score.suites.mteb_data import as_dataset
+from bench.score.suites.mteb import MtebEncoder, as_dataset
 from bench.score.suites.sts import LoadedPairs
 
 TYPES = {"sts": "STS", "cxc": "STS", "clustering": "Clustering", "geometry": "STS"}  # of the others: Classification

@@ -119,9 +119,8 @@ PRINTED = "Grey, not joined: what papers print."
 def _printed(group: Group, curve: Swept) -> dict[str, list[tuple[float, float]]]:
     """Panel -> (value of the recipe key, printed number): of the same method, setting and backbone, from tables and from the points of
     pictures that a source gives."""
-    from bench.references import results
+    from bench.references import figure_runs, printed_points, results
     from bench.references.ours import meaning
-    from bench.references.rows import figure_runs, printed_points
 
     backbone, found = short_name(group.backbone), dict[str, dict[float, float]]()
     for task, panel in (("Avg.", "STS Avg."), ("CxC-STS", "CxC-STS")):

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bench.board.headline import VERDICTS
+from bench.board.judged_tables import VERDICTS
 from bench.compare.formatting import score, signed_number, with_interval
 from bench.compare.statistics.table import CORRECTIONS, PRIMARY
-from bench.references.rows import PrintedGain, printed_gains
+from bench.references import PrintedGain, printed_gains
 from bench.show.figures import lines
 from bench.show.figures.drawing import BOTTOM, LINE, QUIET, SMALL, TEXT, TOP, WIDTH, Drawing, Figure, fit_text, library
 from bench.show.figures.labels import width

@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from bench.compare.formatting import score
-from bench.runs.curve import read_curve
+from bench.runs.intact import read_curve
 from bench.show.figures import lines
 from bench.show.figures.drawing import LEFT, QUIET, SMALL, WIDTH, Drawing, Figure, library, number
 from bench.show.figures.points import Group, count_words, leaders, names_in_words, one_point_per_method, points, shown_words

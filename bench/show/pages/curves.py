@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.compare.formatting import score
-from bench.runs.curve import read_curve, series
+from bench.runs.intact import read_curve, series
 from bench.runs.record import RunRecord
 
 WIDTH, HEIGHT = 320, 150

@@ -39,7 +39,7 @@ def _environment() -> jinja2.Environment:
     )
     environment.filters |= {"score": score, "minus": minus, "capital": lambda text: text[:1].upper() + text[1:]}
     environment.globals["link"] = link
-    # text with the blanks that align it: its control characters must have been shown before (bench.show.tables.prose.lines)
+    # text with the blanks that align it: its control characters must have been shown before (bench.compare.formatting.lines)
     environment.globals["as_is"] = escape
     return environment
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 from textwrap import dedent
 
+from bench.compare.formatting import Block, blocks, spans
 from bench.run.method_reader import MethodDescription, method_description
-from bench.show.tables.prose import Block, blocks, spans
 
 Spans = tuple[tuple[str, bool], ...]
 """(text, is code) of each stretch."""

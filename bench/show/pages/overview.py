@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from math import copysign, sqrt
 from typing import TYPE_CHECKING
 
+from bench.board.content import Overview, SuiteRow, overviews
 from bench.board.names import link, method_page, slug
-from bench.board.over_suites import Overview, SuiteRow, overviews
 from bench.compare.formatting import SEVERAL, is_top, rank_words, score, signed_number
 from bench.show.pages.engine import minus
 from bench.show.tables.report import setting_words

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bench.board.grades import weakest
-from bench.board.headline import answer
-from bench.board.judging import values_words
+from bench.board.judged_tables import answer, values_words
 from bench.board.names import link, method_page, run_page
 from bench.compare.budget import encoding_under
 from bench.compare.formatting import (

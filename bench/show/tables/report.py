@@ -12,7 +12,7 @@ import msgspec
 
 from bench.compare.formatting import score, signed_number
 from bench.compare.statistics.table import DECIMALS
-from bench.runs.curve import read_curve, series
+from bench.runs.intact import read_curve, series
 from bench.runs.record import AVERAGE, RunRecord, Score, dev_words
 
 BARS = "▁▂▃▄▅▆▇█"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from bench.base.errors import BenchError, DataDamaged
 from bench.base.files import file_sha256
-from bench.runs.curve import CURVE
+from bench.runs.intact import CURVE
 from bench.runs.predictions import Run
 from bench.runs.record import REDUCED, RunRecord, Score
 from bench.runs.store import RECORD, read_record

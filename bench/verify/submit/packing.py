@@ -15,11 +15,10 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from bench.base.cache import HAS_LOCKS, is_free, lock
 from bench.base.errors import BenchError, DataDamaged
-from bench.base.files import file_sha256
+from bench.base.files import HAS_LOCKS, file_sha256, is_free, lock
 from bench.runs.arrays import read_arrays
-from bench.runs.curve import CURVE
+from bench.runs.intact import CURVE
 from bench.runs.record import AVERAGE, RunRecord
 from bench.runs.store import RECORD, RunsFolder, read_record
 from bench.verify.findings import cell

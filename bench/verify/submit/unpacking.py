@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from bench.base.errors import BenchError, DataDamaged
-from bench.runs.reading import loads
+from bench.runs.record import loads
 
 # --- what a submission is made of: the names that may be in it, how large each may be, and the list at its beginning ---
 # submission.json                        who sends it, and the sha256 of every other file
