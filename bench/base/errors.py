@@ -37,6 +37,11 @@ def one_line(error: BaseException, most: int = 200) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())[:most]
 
 
+def printable(text: str, keep: str = "") -> str:
+    """Foreign text with what moves a cursor or cannot be seen as visible escapes, but for the characters in ``keep``."""
+    return text if text.isprintable() else "".join(c if c.isprintable() or c in keep else c.encode("unicode_escape").decode() for c in text)
+
+
 class UnknownName(BenchError):
     """``UnknownName("method", "simsce", ["simcse", ...])`` suggests the nearest known names, or lists them all if few.
 

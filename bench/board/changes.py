@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bench.compare.formatting import list_names, score
+from bench.compare.formatting import list_names, score, setting_words
 from bench.compare.statistics.table import AVERAGE, configuration, rows_of
 from bench.compare.tables import LIBRARIES
 from bench.runs.record import RunRecord, Score
@@ -279,7 +279,7 @@ def _score_lines(scores: Sequence[ChangedScore]) -> Iterable[str]:
 
 def _row_words(name: str, setting: str, backbone: str) -> str:
     """ "simcse (unsupervised, builtin)" """
-    return f"{name} ({'nothing trained' if setting == 'none' else setting}, {backbone})"
+    return f"{name} ({setting_words(setting)}, {backbone})"
 
 
 def _by_name(run_ids: Iterable[str], records: Mapping[str, RunRecord]) -> str:

@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING
 from bench.base.errors import UnknownName
 from bench.board.board import BoardTable
 from bench.compare import budget
-from bench.compare.formatting import SEVERAL, duration, is_top, list_names, score, signed_number, variant_words, with_interval
+from bench.compare.formatting import (
+    SEVERAL,
+    duration,
+    is_top,
+    list_names,
+    score,
+    setting_words,
+    signed_number,
+    variant_words,
+    with_interval,
+)
 from bench.compare.judge import StatisticsOptions, judge
 from bench.compare.statistics.summary import against, summarise
 from bench.compare.statistics.table import AVERAGE, LOWER_IS_BETTER, SENDER, Cell, Row, Table
@@ -340,10 +350,6 @@ def place_words(table: Table) -> str:
         return where
     few, many = min(counts), max(counts)
     return f"{where}, {many} seed{'s' * (many != 1)}" if few == many else f"{where}, {few} to {many} seeds"
-
-
-def setting_words(setting: str | None) -> str:
-    return {"none": "nothing trained", None: "several settings"}.get(setting) or setting or ""
 
 
 def head_words(table: Table) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from bench import __version__
-from bench.base.errors import BenchError, UnknownName
+from bench.base.errors import BenchError, UnknownName, printable
 
 VERBS = {
     "run": "Train and score methods; keep one record per run.",
@@ -133,8 +133,7 @@ def show_error(error: BenchError, label: str = "error") -> None:
     """Two lines on standard error: what is wrong, and what to try. Control characters of foreign text are made visible."""
     for name, text in ((label, error.message), ("try", error.hint)):
         if text:
-            line = " ".join(text.split())
-            click.echo(f"{name}: " + "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in line), err=True)
+            click.echo(f"{name}: {printable(' '.join(text.split()))}", err=True)
 
 
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,7 @@ import click
 
 from bench.base.errors import BenchError
 from bench.cli.columns import print_columns, title
-from bench.cli.options import json_option
+from bench.cli.options import json_option, json_text
 
 if TYPE_CHECKING:
     from bench.backbones import Reference
@@ -33,7 +32,7 @@ def backbones(name: str | None, fetching: bool, checking: bool, allow_pickle: bo
     if name is None:
         rows = [(known, "here" if resolve(known).path else "fetched when needed", about) for known, about in KNOWN.items()]
         if as_json:
-            click.echo(json.dumps([{"name": n, "state": s, "about": a} for n, s, a in rows]))
+            click.echo(json_text([{"name": n, "state": s, "about": a} for n, s, a in rows]))
             return
         print_columns(rows, headings=("backbone", "files", "what it is"))
         title("A folder with config.json and model.safetensors, and any encoder of the hub, is a backbone too.")
@@ -44,7 +43,7 @@ def backbones(name: str | None, fetching: bool, checking: bool, allow_pickle: bo
         reference = fetch(reference, offline=not fetching, allow_pickle=allow_pickle, say=say)
     facts = describe(name) | (abilities(reference) if checking else {})
     if as_json:
-        click.echo(json.dumps(facts))
+        click.echo(json_text(facts))
     else:
         print_columns([(key, str(value)) for key, value in facts.items()])
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 from contextlib import contextmanager
@@ -15,7 +14,7 @@ from msgspec import structs
 
 from bench.base.errors import BenchError, RecordDamaged, UnknownName
 from bench.cli.columns import print_columns, say
-from bench.cli.options import comma_list, data_option, no_collection, runs_option, suite_file_option, warn
+from bench.cli.options import comma_list, data_option, json_text, no_collection, runs_option, suite_file_option, warn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -268,6 +267,6 @@ def _show_items(kept: Sequence[Run], task: str | None, top: int, data: Path | No
     names, texts = (first[0].run_id, second[0].run_id), TextsOf(data)
     items = disagreements(first, second, texts=texts, tasks=comma_list(task), top=top)
     if form == "json":
-        click.echo(json.dumps(as_data(items, *names), indent=1))
+        click.echo(json_text(as_data(items, *names), indent=1))
     else:
         print_items(items, *names, texts.reasons)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import platform
 import shlex
 import shutil
@@ -13,7 +12,7 @@ import click
 
 from bench.base.errors import BenchError, DataDamaged
 from bench.cli.columns import print_columns, print_command
-from bench.cli.options import data_option, json_option, runs_option
+from bench.cli.options import data_option, json_option, json_text, runs_option
 
 if TYPE_CHECKING:
     from bench.data.sets import DataFolder
@@ -34,7 +33,7 @@ def doctor(data: Path | None, runs: Path | None, as_json: bool) -> None:
     """
     facts = diagnose(data, runs)
     if as_json:
-        click.echo(json.dumps(facts))
+        click.echo(json_text(facts))
         return
     print_columns(machine_rows(facts))
     click.echo()

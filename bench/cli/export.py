@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -121,6 +120,6 @@ def push(
             click.echo(line, err=True)
         pushed = upload(folder, name, run.record.run_id, private=private)
     if as_json:
-        click.echo(json.dumps({"run": run.record.run_id, "name": name, "revision": pushed.revision, "url": pushed.url}))
+        click.echo(json_text({"run": run.record.run_id, "name": name, "revision": pushed.revision, "url": pushed.url}))
     else:
         click.echo(f"{pushed.url}  (revision {pushed.revision})")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,7 @@ import click
 
 from bench.base.errors import BenchError
 from bench.cli.columns import as_findings, end_check, print_columns, show_results
-from bench.cli.options import json_option, known_methods, plugin_option
+from bench.cli.options import json_option, json_text, known_methods, plugin_option
 from bench.cli.run import parse_overrides
 
 if TYPE_CHECKING:
@@ -75,7 +74,7 @@ def methods(
 
         facts = describe(registry[name])
         if as_json:
-            click.echo(json.dumps(facts))
+            click.echo(json_text(facts))
         else:
             show(facts, backbone, wanted)
 
@@ -93,7 +92,7 @@ def _list(registry: Registry, as_json: bool) -> None:
             }
             for p in plugins
         ]
-        click.echo(json.dumps(rows))
+        click.echo(json_text(rows))
         return
     for settings in dict.fromkeys(p.cls.settings for p in sorted(plugins, key=lambda p: p.cls.settings == ("none",))):
         click.echo("nothing is trained (setting none)" if settings == ("none",) else ", ".join(settings))
@@ -126,7 +125,7 @@ def _check(name: str, pairs: tuple[str, ...], plugins: tuple[Path, ...], as_json
         results = check(plugin, overrides)
         failed += sum(not result.passed for result in results)
         if as_json:
-            click.echo(json.dumps({"method": plugin.name, "findings": as_findings(results, "setting")}))
+            click.echo(json_text({"method": plugin.name, "findings": as_findings(results, "setting")}))
         else:
             show_results(plugin.name, results)
     end_check(failed, as_json)

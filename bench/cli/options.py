@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bench.base.errors import BenchError
+from bench.base.errors import BenchError, printable
 
 if TYPE_CHECKING:
     from bench.run.plugins import Registry
@@ -84,7 +84,7 @@ def known_methods(files: Sequence[Path]) -> Registry:
 
     registry = discover(files)
     for warning in registry.warnings:
-        click.echo(f"warning: {warning}", err=True)
+        warn(f"warning: {warning}")
     return registry
 
 
@@ -117,7 +117,7 @@ def no_collection() -> Iterator[None]:
 
 def warn(line: str) -> None:
     """One line on standard error, with control characters made visible."""
-    click.echo("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line), err=True)
+    click.echo(printable(line), err=True)
 
 
 def json_text(value: Any, indent: int | None = None) -> str:

@@ -14,6 +14,7 @@ import click
 
 from bench.base.errors import DataMissing, FetchFailed
 from bench.cli.columns import print_columns, say
+from bench.cli.options import json_text
 from bench.cli.progress import duration
 from bench.data.sets import DataFolder, Fetcher, Later, Pending, fetched_folder
 from bench.run.corpus_choice import AbsentCorpus
@@ -162,7 +163,7 @@ def show_plan(planned: Sequence[PlannedRun], pending: Sequence[Pending], store: 
     for i, run in enumerate(planned):
         guess = estimate(run, earlier, device)
         if as_json:
-            click.echo(json.dumps(as_dict(run, guess, pending)))
+            click.echo(json_text(as_dict(run, guess, pending)))
             continue
         if i:
             click.echo()

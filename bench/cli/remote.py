@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bench.base.errors import BenchError
+from bench.base.errors import BenchError, printable
 from bench.cli.options import json_option, json_text, runs_option, warn
 
 if TYPE_CHECKING:
@@ -339,7 +339,7 @@ def logs(run: str, runs: Path | None) -> None:
         text = batch.log(number).read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
         raise BenchError(f"{batch.runs[number].run_id}: no worker of it has begun yet", "bench status") from None
-    click.echo("".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text), nl=False)
+    click.echo(printable(text, keep="\n\t"), nl=False)
 
 
 # --- ``bench status``: the runs that were handed to an engine, and what has become of each ---

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
@@ -300,7 +299,7 @@ def show_space(jobs: Mapping[str, Job], wanted: SearchOptions, title: str, store
         seconds = None if guess.seconds is None else guess.seconds * (wanted.trials + 1) * len(job.runs)
         total += seconds or 0.0
         if as_json:
-            click.echo(json.dumps({"search": title, "method": method, "trials": wanted.trials, "estimate": asdict(guess), "seconds": seconds,
+            click.echo(json_text({"search": title, "method": method, "trials": wanted.trials, "estimate": asdict(guess), "seconds": seconds,
                                    "overlap": study.overlap, "space": {dimension.key: dimension.to_json() for dimension in job.space}}))  # fmt: skip
             continue
         say(f"{method}, {run.setting}, on {run.backbone.name}: {wanted.trials} trials and the recipe as it is")

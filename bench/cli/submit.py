@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench.base.errors import BenchError
-from bench.cli.options import comma_list, data_option, json_option, runs_option, warn
+from bench.cli.options import comma_list, data_option, json_option, json_text, runs_option, warn
 
 if TYPE_CHECKING:
     from bench.verify.submit import Packed, SubmittedRun
@@ -55,7 +54,7 @@ def submit(
         packed = [
             {"run_id": run.run_id, "scores": run.scores, "left_out": list(run.left_out), "checkpoint": run.checkpoint} for run in done.runs
         ]
-        click.echo(json.dumps({"file": str(done.file), "bytes": done.bytes, "runs": packed}))
+        click.echo(json_text({"file": str(done.file), "bytes": done.bytes, "runs": packed}))
         return
     for line in words(done, by):
         click.echo(line, err=True)
@@ -95,7 +94,7 @@ def _check(references: tuple[str, ...], data: Path | None, as_json: bool) -> int
             for run in receive(file, Path(aside) / "runs", folder):
                 refused += isinstance(run, str)
                 if as_json:
-                    click.echo(json.dumps(_object(file, run)))
+                    click.echo(json_text(_object(file, run)))
                 elif isinstance(run, str):
                     warn(f"refused: {run}")
                 else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ import click
 
 from bench.base.errors import BenchError, UnknownName
 from bench.cli.columns import plain_console
-from bench.cli.options import data_option, json_option, plugin_option, runs_option
+from bench.cli.options import data_option, json_option, json_text, plugin_option, runs_option, warn
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -77,7 +76,7 @@ def verify(
     for report in _reports(places, runs, folder, Again(folder, plugins, device, offline) if again else None):
         reports.append(report)
         if as_json:
-            click.echo(json.dumps(as_object(report)))
+            click.echo(json_text(as_object(report)))
         else:
             _print(report, console)
     if not as_json:
@@ -160,7 +159,7 @@ class Again:
 
         registry = discover(plugins)
         for warning in registry.warnings:
-            click.echo(warning, err=True)
+            warn(f"warning: {warning}")
         self.device = devices.choose_device(device)
         sets = data if data is not None else DataFolder(None, offline=True)  # the built-in suite needs none
         encoder = Encoder(registry, sets, self.device, offline)

@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from bench.base.errors import printable
 from bench.compare.statistics.table import CORRECTIONS, SENDER, Cell, Row, Table
 from bench.runs.searches import TUNED
 
@@ -23,9 +24,7 @@ def visible(text: str, encoding: str = "utf-8", limit: int | None = LONGEST) -> 
     """``text`` on one line, with control, format and unencodable characters as visible escapes."""
     if limit is not None and len(text) > limit:
         text = text[: limit - 1] + "…"
-    shown = " ".join(text.split())
-    if not shown.isprintable():
-        shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in shown)
+    shown = printable(" ".join(text.split()))
     return shown if shown.isascii() else shown.encode(encoding, "backslashreplace").decode(encoding)
 
 
@@ -64,6 +63,11 @@ def _told_by_values(row: Row, table: Table) -> bool:
     return any(kind.startswith(TUNED) for kind in kinds) and all(kinds) and len(set(kinds)) == len(kinds)
 
 
+def setting_words(setting: str | None) -> str:
+    """A setting as it is printed; None: of several."""
+    return {"none": "nothing trained", None: "several settings"}.get(setting) or setting or ""
+
+
 def seeds_words(table: Table) -> str:
     fewest, most = table.seeds
     return f"{most} seed{'s' * (most != 1)}" if fewest == most else f"{fewest} to {most} seeds"
@@ -71,9 +75,7 @@ def seeds_words(table: Table) -> str:
 
 def headline(table: Table) -> str:
     """ "unsupervised, builtin, 3 seeds, senteval-all/1 (tokenised)" """
-    where = [part for part in (table.setting, table.backbone) if part]
-    if table.setting == "none":
-        where[0] = "nothing trained"
+    where = [part for part in (table.setting and setting_words(table.setting), table.backbone) if part]
     protocol = table.protocol + (f" ({table.text})" if table.text else "")
     return ", ".join([*where, seeds_words(table), protocol])
 
@@ -233,6 +235,15 @@ def csv_text(text: str, limit: int | None = LONGEST) -> str:
     """A text cell that no spreadsheet takes for a formula."""
     shown = visible(text, limit=limit)
     return "'" + shown if shown[:1] in ("=", "+", "-", "@", "\t", "\r", "|", "%") else shown
+
+
+def csv_value(value: object, limit: int | None = LONGEST) -> str:
+    """A cell of any kind: nothing for None, "yes" and "no", numbers with all digits."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return csv_text(value, limit) if isinstance(value, str) else repr(value)
 
 
 # --- the blocks of a docstring: paragraphs, list items and equations, for a terminal or a page to lay out ---

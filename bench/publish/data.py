@@ -13,7 +13,7 @@ from bench.board import names as addresses
 from bench.board.board import Board, BoardTable, PublishedRun
 from bench.board.changes import ChangedVerdict, Changes
 from bench.board.reference_tables import ReferenceCell, ReferenceRow, ReferenceTable
-from bench.compare.formatting import csv_text
+from bench.compare.formatting import csv_value
 from bench.compare.statistics.table import Table
 from bench.show.tables.data import against_data, as_csv, table_data, tested_data
 
@@ -101,13 +101,5 @@ def _csv_file(heading: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(heading)
-    writer.writerows([_csv(value) for value in line] for line in lines)
+    writer.writerows([csv_value(value, limit=None) for value in line] for line in lines)
     return out.getvalue()
-
-
-def _csv(value: object) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return csv_text(value, limit=None) if isinstance(value, str) else repr(value)

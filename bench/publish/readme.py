@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from bench.board.board import PREVIEW, PREVIEW_NOTE, Board, PublishedRun
 from bench.board.content import Overview, SuiteRow, overviews
 from bench.board.grades import weakest
-from bench.board.judged_tables import setting_words
 from bench.board.names import link, run_file, search_file
 from bench.board.reference_tables import ReferenceCell, ReferenceRow, ReferenceTable
-from bench.compare.formatting import SEVERAL, cells_of, has_ranks, markdown, rank_words, score, spread, variant_words
+from bench.compare.formatting import SEVERAL, cells_of, has_ranks, markdown, rank_words, score, setting_words, variant_words
 from bench.compare.statistics.table import Cell, Row, Table
 from bench.show.tables.lines import SIGNS, cost_columns, cost_texts, legend, sign_name, under
+from bench.show.tables.markdown import number
 
 if TYPE_CHECKING:
     from bench.show.figures.drawing import Figure
@@ -216,12 +216,8 @@ def _finished_cells(other: Table, row: Row, shown: Table, runs: Mapping[str, Pub
 
 def _number(cell: Cell | None, *, primary: bool) -> str:
     """ "**76.25** ± 0.31 ▲" """
-    if cell is None:
-        return ""
-    mean = {"best": "**{}**", "second": "*{}*", "": "{}"}[cell.mark].format(score(cell.mean, cell.decimals))
-    value = spread(cell)
-    sign = sign_name(cell, primary=primary)
-    return mean + ("" if value is None else f" ± {score(value, cell.decimals)}") + (f" {SIGNS[sign]}" if sign else "")
+    sign = sign_name(cell, primary=primary) if cell is not None else ""
+    return number(cell) + (f" {SIGNS[sign]}" if sign else "")
 
 
 def _records(row: Row, runs: Mapping[str, PublishedRun]) -> tuple[str, str, str]:

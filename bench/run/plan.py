@@ -113,7 +113,7 @@ def make(
     """
     check_named(request)
     plugins = [registry[name] for name in request.methods]
-    scored = _scored(request.suites, data, request.text.split(","))
+    scored = _task_data(request.suites, data, request.text.split(","))
     check_overrides(request.overrides, [p.cls for p in plugins], any(learns(p.cls, s) for p in plugins for s in p.cls.settings))
     planner = _Planner(request, scored, data, CorpusShelf(request.corpus, data, scored.data), ready)
     runs = [
@@ -200,7 +200,7 @@ def _check_number(key: str, text: str, methods: Sequence[MethodDescription]) -> 
 
 
 @dataclass(frozen=True)
-class _Scored:
+class _TaskData:
     """What the runs of a request will be scored on. ``data`` lacks the last of the tasks where their data is fetched later."""
 
     tasks: tuple[Task, ...]
@@ -208,7 +208,7 @@ class _Scored:
     missing: tuple[DataMissing, ...]
 
 
-def _scored(suites: Sequence[str], data: DataFolder, texts: Sequence[str]) -> _Scored:
+def _task_data(suites: Sequence[str], data: DataFolder, texts: Sequence[str]) -> _TaskData:
     """Every task in every text form that was asked for; what has only one form is there once. Raises DataMissing for nothing."""
     from bench.score.suites import expand_suites, suite
     from bench.score.suites.known import survey
@@ -232,12 +232,12 @@ def _scored(suites: Sequence[str], data: DataFolder, texts: Sequence[str]) -> _S
         there += [(task, form) for form in forms.values()]
     if not there and not later:
         raise _all_missing(list(missing.values()))
-    return _Scored((*(task for task, _ in there), *later), tuple(one for _, one in there), tuple(missing.values()))
+    return _TaskData((*(task for task, _ in there), *later), tuple(one for _, one in there), tuple(missing.values()))
 
 
 def scored_sentences_of(suites: Sequence[str], text: str, data: DataFolder) -> list[str]:
     """The distinct sentences that scoring these suites asks for. Raises DataMissing where a set is not here."""
-    scored = _scored(suites, data, text.split(","))
+    scored = _task_data(suites, data, text.split(","))
     if scored.missing:
         raise _all_missing(scored.missing)
     return list(dict.fromkeys(sentence for task in scored.data for sentence in task.task.sentences))
@@ -258,7 +258,7 @@ class _Planner:
     """What all runs of a request share."""
 
     request: Request
-    scored: _Scored
+    scored: _TaskData
     data: DataFolder
     corpora: CorpusShelf
     ready: Callable[[Reference], Reference]
@@ -336,7 +336,7 @@ class _Planner:
 def of_run(record: RunRecord, plugin: Plugin, recipe: Recipe, backbone: Reference, request: Request, data: DataFolder) -> PlannedRun:
     """A finished run, to be scored on the suites of ``request`` too. Raises as :func:`make` where their data is not here."""
     check_named(request)
-    scored = _scored(request.suites, data, request.text.split(","))
+    scored = _task_data(request.suites, data, request.text.split(","))
     return PlannedRun(
         plugin=plugin, variant=record.variant, setting=record.setting, backbone=backbone, seed=record.seed, recipe=recipe,
         tasks=scored.tasks, task_data=scored.data, text=request.text, fingerprint=record.fingerprint, missing=scored.missing,

@@ -22,7 +22,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-from bench.base.errors import RecordDamaged
+from bench.base.errors import RecordDamaged, printable
 
 SCHEMA, VERSION = "bench.run", 3
 AVERAGE = "Avg."  # as a task: a suite's own average
@@ -368,8 +368,7 @@ def read_record(path: Path) -> RunRecord:
     except OSError as error:
         what, hint = str(error.strerror), None
     # the message may quote what a damaged file holds: nothing in it may move the cursor
-    line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in f"{path}: {what}")
-    raise RecordDamaged(line, hint)
+    raise RecordDamaged(printable(f"{path}: {what}"), hint)
 
 
 _DIGITS = bytes(ord("0") if chr(i).isdecimal() and i < 128 else ord(".") for i in range(256))

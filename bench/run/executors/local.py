@@ -62,8 +62,8 @@ def execute(run: PlannedRun, store: RunsFolder, options: Options, reporter: Repo
         if record is not None and record.status == "finished" and left.nothing:
             (folder / MARK).unlink(missing_ok=True)
             return record, False
-        if left.lost is not None and not can_do_without_model(run, left.tasks, folder):
-            raise left.lost  # before anything was started: the record and its scores stay as they are
+        if left.no_checkpoint is not None and not can_do_without_model(run, left.tasks, folder):
+            raise left.no_checkpoint  # before anything was started: the record and its scores stay as they are
         if died is not None:
             reporter.note(f"the process that worked on it before {died.words}")
             reporter.note(f"try: {died.hint}")
@@ -76,7 +76,7 @@ def execute(run: PlannedRun, store: RunsFolder, options: Options, reporter: Repo
             alone = options.ranks is None
             insistent = alone and options.job is None  # an engine may say it more than once
             with watch(folder, run.precision, alone), stop_signals(insistent=insistent) as should_stop:
-                record = Execution(run, store, options, reporter, should_stop).finish(record, left)
+                record = Execution(run, store, options, reporter, should_stop).complete(record, left)
         except Interrupted as error:
             _keep(run, record, store, "interrupted", error)
             raise
@@ -91,8 +91,8 @@ def execute(run: PlannedRun, store: RunsFolder, options: Options, reporter: Repo
             _keep(run, record, store, "failed", failed)
             raise failed from None
         (folder / TRACEBACK).unlink(missing_ok=True)
-        if left.lost is not None:
-            raise left.lost
+        if left.no_checkpoint is not None:
+            raise left.no_checkpoint
         return record, True
 
 
@@ -167,12 +167,12 @@ class Execution:
         self.run, self.store, self.options, self.should_stop = run, store, options, should_stop
         self.reporter, self.folder = EncodingReporter(reporter), store.folder(run.run_id)
 
-    def finish(self, record: RunRecord, left: LeftToDo) -> RunRecord:
+    def complete(self, record: RunRecord, left: LeftToDo) -> RunRecord:
         """Train or load, then score what is left."""
         run, tasks = self.run, left.tasks
         self.reporter.phase("load")
         method = build(run, self.options, self.reporter, self.folder, self.should_stop)
-        if left.weights:
+        if left.makes_weights:
             before = record
             if run.corpus is not None:  # what was scored is of other weights, from the first step on
                 record = self.without_scores(record)
@@ -182,17 +182,17 @@ class Execution:
             if not record.scores:
                 tasks = run.task_data
             self.store.write(record)
-        elif left.lost is None:
+        elif left.no_checkpoint is None:
             method.load(self.folder / CHECKPOINT)
         check_owned(self.folder)
         shutil.rmtree(self.folder / "state", ignore_errors=True)  # also what a process left that was killed at this very place
         if tasks or record.status != "finished":  # killed after the last score: what follows from all of them is missing
             record = replace(record, status="interrupted")
             record = self.score(method, record, tasks)
-            if changed_scores(record, left.repaired) and left.lost is None and (self.folder / VECTORS).exists():
+            if changed_scores(record, left.lost_scores) and left.no_checkpoint is None and (self.folder / VECTORS).exists():
                 shutil.rmtree(self.folder / VECTORS, ignore_errors=True)  # they may be damaged, too; the checkpoint is not
                 record = self.score(method, record, tasks)
-            for now, was in changed_scores(record, left.repaired):
+            for now, was in changed_scores(record, left.lost_scores):
                 self.reporter.note(f"{now.task}: {now.value:.4f}, where {was.value:.4f} was recorded (encoded again, here)")
         record = replace(record, status="finished", error=None)
         self.store.write(record)
@@ -334,22 +334,22 @@ VECTORS = "vectors"  # in the run's folder: of every sentence that was encoded; 
 
 @dataclass(frozen=True)
 class LeftToDo:
-    """``repaired``: of the tasks that are to be scored, the scores whose predictions were lost, as they are recorded."""
+    """``lost_scores``: of the tasks that are to be scored, the scores whose predictions were lost, as they are recorded."""
 
     tasks: tuple[KnownTask, ...] = ()
-    repaired: tuple[Score, ...] = ()
-    weights: bool = False  # to be trained, or only saved where nothing is trained
-    lost: RunFailed | None = None  # why a checkpoint that was trained cannot be used: only training makes it again
+    lost_scores: tuple[Score, ...] = ()
+    makes_weights: bool = False  # to be trained, or only saved where nothing is trained
+    no_checkpoint: RunFailed | None = None  # why a checkpoint that was trained cannot be used: only training makes it again
 
     @property
     def nothing(self) -> bool:
-        return not self.tasks and not self.weights and self.lost is None
+        return not self.tasks and not self.makes_weights and self.no_checkpoint is None
 
 
 def left_to_do(run: PlannedRun, record: RunRecord | None, folder: Path, reporter: Reporter) -> LeftToDo:
     """Compares the record and the run's folder with what is asked for; ``reporter`` is told what was found damaged."""
     if record is None:
-        return LeftToDo(run.task_data, weights=True)
+        return LeftToDo(run.task_data, makes_weights=True)
     broken = prediction_problems(record, folder)
     pairs = list(zip(run.tasks, run.task_data, strict=True))
     asked = {(task.suite, task.name, task.protocol, known_task.form): known_task for task, known_task in pairs}
@@ -362,18 +362,18 @@ def left_to_do(run: PlannedRun, record: RunRecord | None, folder: Path, reporter
         suites = ",".join(dict.fromkeys(key[0] for key in others))
         reporter.note(f"predictions of what is not asked for now are damaged: {', '.join(map(_name, others))} (--suite {suites})")
     tasks = tuple(known_task for key, known_task in asked.items() if key not in scored or key in broken)
-    repaired = tuple(score for score in record.scores if score.key in again_too)
+    lost_scores = tuple(score for score in record.scores if score.key in again_too)
     if run.corpus is not None and record.training is None:
-        return LeftToDo(tasks, repaired, weights=True)
+        return LeftToDo(tasks, lost_scores, makes_weights=True)
     problem = checkpoint_problem(record, folder)
     if problem is not None and run.corpus is None:
         reporter.note(f"{problem}: made again, for nothing was trained")
-        return LeftToDo(tasks, repaired, weights=True)
+        return LeftToDo(tasks, lost_scores, makes_weights=True)
     if problem is not None:
         hint = "the same command with --fresh trains it again and scores the new weights"
         kept = "; the recorded scores stay as they are" if record.scores else ""
-        return LeftToDo(tasks, repaired, lost=RunFailed(problem + kept, hint))
-    return LeftToDo(tasks, repaired)
+        return LeftToDo(tasks, lost_scores, no_checkpoint=RunFailed(problem + kept, hint))
+    return LeftToDo(tasks, lost_scores)
 
 
 def is_scored(record: RunRecord, task: Task, known: KnownTask) -> bool:

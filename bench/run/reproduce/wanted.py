@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from bench.base.errors import BenchError
+from bench.compare.formatting import setting_words
 from bench.method import Method, Recipe
 from bench.references import RUNS, SCORES, FigureRuns, Part, Row, figure_runs, results, rows
 from bench.references.ours import SUITES, meaning
@@ -47,7 +48,7 @@ class WantedRun:
         where = self.backbone
         if self.on:
             where = f"{where}, {self.on_as} {self.on.method}" if self.on_as else f"the encoder of {self.on.method} on {where}"
-        return f"{what}, {'nothing trained' if self.setting == NOT_TRAINED else self.setting}, {where}"
+        return f"{what}, {setting_words(self.setting)}, {where}"
 
     @property
     def labels(self) -> tuple[str, ...]:

@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bench.base.errors import BenchError
-from bench.compare.formatting import signed_number, spread_words, variant_words, visible
+from bench.compare.formatting import setting_words, signed_number, spread_words, variant_words, visible
 from bench.compare.statistics.table import SENDER, Cell, Row, Table
 from bench.score.encoding import KEY_BYTES
 from bench.show.figures.drawing import ACCENT, INK, LINE, SECOND, TEXT, THIRD, WIDTH, Drawing, Figure, fit_text, library
 from bench.show.figures.labels import width
-from bench.show.tables.report import setting_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

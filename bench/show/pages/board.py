@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from bench.board.board import PREVIEW_NOTE, YOURS
 from bench.board.names import link, search_file
 from bench.board.repeat import repeat
-from bench.compare.formatting import visible
+from bench.compare.formatting import setting_words, visible
 from bench.compare.statistics.table import AVERAGE, LOWER_IS_BETTER
 from bench.runs.predictions import predictions_file
 from bench.show.figures.drawing import number
@@ -23,7 +23,6 @@ from bench.show.pages.overview import PageOverview, page_overviews
 from bench.show.pages.printed import PrintedPaper, printed_papers
 from bench.show.pages.score_tables import COSTS, LETTERS, ScoreTable, compared_words, form_words, group_words, letter, score_tables
 from bench.show.tables.lines import SIGNS
-from bench.show.tables.report import setting_words
 
 if TYPE_CHECKING:
     from bench.board.board import Board, BoardTable, Fact, PublishedRun

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from bench.board.names import link, run_page
-from bench.compare.formatting import is_top, metric_words, rank_words, score, signed_number
+from bench.compare.formatting import is_top, metric_words, rank_words, score, setting_words, signed_number
 from bench.compare.statistics.table import Cell
 from bench.references.ours import meaning
 from bench.run.method_reader import MethodDescription
@@ -18,7 +18,7 @@ from bench.show.pages.method_text import MethodText, how, source
 from bench.show.pages.printed import PrintedTable, printed_papers
 from bench.show.pages.run_page import package_of
 from bench.show.tables.lines import SIGNS, average_place, spread_text
-from bench.show.tables.report import duration, heads, setting_words
+from bench.show.tables.report import duration, heads
 
 if TYPE_CHECKING:
     from bench.board.board import Board, PublishedRun, TableRow

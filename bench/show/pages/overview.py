@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 from bench.board.content import Overview, SuiteRow, overviews
 from bench.board.names import link, method_page, slug
-from bench.compare.formatting import SEVERAL, is_top, rank_words, score, signed_number
+from bench.compare.formatting import SEVERAL, is_top, rank_words, score, setting_words, signed_number
 from bench.show.pages.engine import minus
-from bench.show.tables.report import setting_words
 
 if TYPE_CHECKING:
     from bench.board.board import Board, BoardTable

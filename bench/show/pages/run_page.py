@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from bench.base.errors import BenchError
 from bench.board.names import link, method_page, run_file, run_page
 from bench.board.repeat import repeat
-from bench.compare.formatting import metric_words, rank_words, score
+from bench.compare.formatting import metric_words, rank_words, score, setting_words
 from bench.compare.statistics.table import AVERAGE, Cell
 from bench.runs.record import RunRecord
 from bench.show.pages.cosines import Cosines, cosines
@@ -139,7 +139,7 @@ def package_of(plugin: Mapping[str, Any]) -> str | None:
 
 def _where(record: RunRecord) -> str:
     seed = "the same for every seed" if record.seed is None else f"seed {record.seed}"
-    return f"{report.setting_words(record.setting)}, {record.backbone_name}, {seed}"
+    return f"{setting_words(record.setting)}, {record.backbone_name}, {seed}"
 
 
 def _siblings(board: Board, record: RunRecord, known: Sequence[TableRow]) -> tuple[Sibling, ...]:

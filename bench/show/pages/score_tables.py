@@ -22,6 +22,7 @@ from bench.compare.formatting import (
     rank_words,
     score,
     seeds_borrowed,
+    setting_words,
     spread_words,
     variant_words,
 )
@@ -29,7 +30,6 @@ from bench.compare.statistics.table import PAIRS, PRIMARY, SINGLE
 from bench.show.pages.engine import minus
 from bench.show.pages.method_text import source
 from bench.show.tables import lines
-from bench.show.tables.report import setting_words
 
 if TYPE_CHECKING:
     from bench.board.board import Board, BoardTable, PublishedRun

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
 from typing import Any
 
-from bench.compare.formatting import csv_text
+from bench.compare.formatting import csv_value
 from bench.compare.statistics.table import Cell, Row, Table, Tested
 from bench.runs.record import RunRecord, Score
 
@@ -28,7 +28,7 @@ def as_csv(tables: Sequence[Table]) -> str:
     out = io.StringIO()
     writer = csv.DictWriter(out, HEADING, lineterminator="\n", restval="")
     writer.writeheader()
-    writer.writerows({key: _csv(value) for key, value in line.items()} for line in cell_rows(tables))
+    writer.writerows({key: csv_value(value) for key, value in line.items()} for line in cell_rows(tables))
     return out.getvalue()
 
 
@@ -68,14 +68,6 @@ def _cell_facts(cell: Cell | None, *, exploratory: bool) -> dict[str, Any]:
             "paper_inside": paper.inside,
         }
     return facts
-
-
-def _csv(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return csv_text(value) if isinstance(value, str) else repr(value)
 
 
 def as_json(tables: Sequence[Table]) -> str:
@@ -143,7 +135,7 @@ def scores_csv(record: RunRecord) -> str:
     for score in record.scores:
         for subset, value, std, n in _lines(score):
             cells = (score.suite, score.task, subset, score.protocol, score.text, score.metric, value, std, n)
-            writer.writerow([_csv(cell) for cell in cells])
+            writer.writerow([csv_value(cell) for cell in cells])
     return out.getvalue()
 
 

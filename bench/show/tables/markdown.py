@@ -36,7 +36,7 @@ def _cells(row: Row, table: Table) -> list[str]:
     words = variant_words(row, table)
     marks = "".join(f"<sup>{number + 1}</sup>" for number in row.footnotes)
     name = markdown(row.method) + (f" ({markdown(words)})" if words else "") + marks
-    return in_order(table, rank_words(row), name, str(len(row.runs)), map(_number, row.cells), cost_texts(row, table))
+    return in_order(table, rank_words(row), name, str(len(row.runs)), map(number, row.cells), cost_texts(row, table))
 
 
 def _under(line: Line, table: Table) -> list[str]:
@@ -44,7 +44,8 @@ def _under(line: Line, table: Table) -> list[str]:
     return in_order(table, "", f"*{markdown(line.label)}*", "", entries, [""] * len(cost_columns(table)))
 
 
-def _number(cell: Cell | None) -> str:
+def number(cell: Cell | None) -> str:
+    """ "**76.25** ± 0.31" """
     if cell is None:
         return ""
     mean = {"best": "**{}**", "second": "*{}*", "": "{}"}[cell.mark].format(score(cell.mean, cell.decimals))

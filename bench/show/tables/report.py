@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from bench.compare.formatting import score, signed_number
+from bench.compare.formatting import score, setting_words, signed_number
 from bench.compare.statistics.table import DECIMALS
 from bench.runs.intact import read_curve, series
 from bench.runs.record import AVERAGE, RunRecord, Score, dev_words
@@ -35,10 +35,6 @@ def what(record: RunRecord) -> str:
     return (
         f"{method}, {setting_words(record.setting)}, {record.backbone_name}, {'any seed' if record.seed is None else f'seed {record.seed}'}"
     )
-
-
-def setting_words(setting: str) -> str:
-    return "nothing trained" if setting == "none" else setting
 
 
 def by_form(record: RunRecord) -> dict[tuple[str, str, str | None], list[Score]]:

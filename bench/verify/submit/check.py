@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench.base.errors import BenchError, DataDamaged
+from bench.base.errors import BenchError, DataDamaged, printable
 from bench.base.files import file_sha256
 from bench.runs.intact import CURVE
 from bench.runs.predictions import Run
@@ -285,5 +285,5 @@ def _check_arrays(path: Path, score: Score, arrays: dict[str, np.ndarray] | Benc
 
 def _line(text: str) -> str:
     """Foreign names and messages as one line that can be shown anywhere."""
-    line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in " ".join(text.split()))
+    line = printable(" ".join(text.split()))
     return line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 1]}…"
