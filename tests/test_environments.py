@@ -6,6 +6,8 @@ import re
 import tomllib
 from pathlib import Path
 
+from bench.cli.doctor import EXTRAS
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -22,7 +24,7 @@ def dependencies(extra: str | None = None) -> dict[str, str]:
 
 
 def test_the_lowest_versions_are_those_that_are_allowed() -> None:
-    floors = {name: re.findall(r">=([\d.]+)", said)[0] for name, said in dependencies().items()}
+    floors = {name: re.findall(r">=([\d.]+)", said)[0] for name, said in {**dependencies(), **dependencies("publish")}.items()}
     lowest = pins("constraints-lowest.txt")
     assert set(lowest) == set(floors)
     for name, version in lowest.items():
@@ -34,6 +36,15 @@ def test_the_lowest_versions_are_those_that_are_allowed() -> None:
 def test_every_dependency_is_pinned() -> None:
     pinned = pins("constraints.txt")
     assert {*dependencies(), *dependencies("dev"), *dependencies("onnx"), *dependencies("search")} - set(pinned) == set()
+
+
+def test_the_extras_are_told_and_tests_have_them_all() -> None:
+    told = set(re.findall(r"^\| `(\w+)` \|", (ROOT / "docs/install.md").read_text(encoding="utf-8"), flags=re.M))
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    assert told == set(extras) == {*EXTRAS, "docs", "dev"}
+    for extra in extras:
+        assert dependencies(extra).items() <= dependencies("dev").items()
+        assert set(EXTRAS.get(extra, ())) <= set(dependencies(extra))
 
 
 def test_the_hooks_before_a_commit_are_the_lint_of_tox() -> None:

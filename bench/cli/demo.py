@@ -89,30 +89,39 @@ def recipe(steps: int) -> dict[str, str]:
 def show(records: Sequence[RunRecord], store: RunsFolder, out: Path, browse: bool) -> None:
     """The table with its verdicts, what it says in words, the page, and what to do next.
 
-    The page is what ``bench publish --preview`` makes, with the first method of the records as baseline.
+    The page is what ``bench publish --preview`` makes, with the first method of the records as baseline; without matplotlib there is none.
     """
+    from bench.board.board import PREVIEW, PublishedRun
+    from bench.board.content import board
     from bench.publish.build import PublishOptions, publish
+    from bench.show.figures.drawing import missing_library
     from bench.show.tables import print_tables
 
-    click.echo("comparing, and making the page ...", err=True)
+    page, title, baseline = None, "bench demo", records[0].method
+    lacks = missing_library(title)
+    click.echo("comparing ..." if lacks else "comparing, and making the page ...", err=True)
     with no_collection():
-        made = publish(PublishOptions(runs=store.path, out=out, preview=True, title="bench demo", note=NOTE, baseline=records[0].method))
-    assert made.folder is not None
+        if lacks:
+            runs_here = [PublishedRun(record=record, folder=store.folder(record.run_id)) for record in store.records()[0]]
+            compared = board(runs_here, version=PREVIEW, title=title, baseline=baseline)
+        else:
+            made = publish(PublishOptions(runs=store.path, out=out, preview=True, title=title, note=NOTE, baseline=baseline))
+            assert made.folder is not None
+            compared, page = made.board, (made.folder / "index.html").resolve()
     ours = {record.run_id for record in records}
-    tables = [board_table.table for board_table in made.board.tables if any(ours.intersection(row.runs) for row in board_table.table.rows)]
+    tables = [board_table.table for board_table in compared.tables if any(ours.intersection(row.runs) for row in board_table.table.rows)]
     print_tables(tables)
     for table in tables:
         for line in verdict_lines(table):
             say(line)
     say(NOTE)
-    page = (made.folder / "index.html").resolve()
     last, runs = records[-1].run_id, f"--runs {shlex.quote(str(store.path))}"
-    click.echo(f"page: {page}")
+    click.echo(f"no page: {lacks.message} (try: {lacks.hint})" if lacks else f"page: {page}")
     click.echo(f"next: bench show {last} {runs}")
     click.echo(f"      bench encode {last} sentences.txt --to vectors.npy {runs}")
     say("on the sets that papers score (bench data list names them), with DIR where they are:")
     click.echo("      bench run --method simcse --corpus builtin --suite sts --data DIR")
-    if browse:
+    if browse and page:
         import webbrowser
 
         if not webbrowser.open(page.as_uri()):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import platform
 import shlex
 import shutil
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from bench.data.sets import DataFolder
 
 NOT_BY_NAME = ("mteb",)  # its tasks are named one by one, and loaded by mteb from the hub's cache
+EXTRAS = {"publish": ("matplotlib",), "search": ("optuna",), "ray": ("ray",), "onnx": ("onnx", "onnxscript", "onnxruntime")}
 FEW = 6  # names that are listed; of more, how many there are
 
 
@@ -68,6 +70,7 @@ def diagnose(data: Path | None, runs: Path | None) -> dict[str, Any]:
         "bench": bench.__version__,
         "python": platform.python_version(),
         "packages": devices.packages(),
+        "extras": {extra: all(importlib.util.find_spec(name) for name in names) for extra, names in EXTRAS.items()},
         "device": devices.device_name(device),
         "precision": devices.choose_precision("auto", device),
         "bf16": bf16_state(device),
@@ -162,10 +165,12 @@ def suite_state(name: str, folder: DataFolder) -> dict[str, Any]:
 
 def machine_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
     methods, bf16 = facts["methods"], facts["bf16"]
+    here, lacking = (", ".join(extra for extra, whole in facts["extras"].items() if whole is wanted) for wanted in (True, False))
     kept = f"; probed once, kept in {bf16['kept']} (delete it to probe again)" if bf16.get("kept") else ""
     return [
         ("bench", f"{facts['bench']}, Python {facts['python']}"),
         ("packages", ", ".join(f"{name} {version}" for name, version in facts["packages"].items())),
+        ("extras", (here or "none") + (f"; not installed: {lacking}" if lacking else "")),
         ("device", facts["device"]),
         ("precision", f"{facts['precision']} while training, fp32 for scores"),
         ("bf16", bf16["why"] + kept),

@@ -32,7 +32,7 @@ from bench.cli.reproduced import show_left_out, show_results, write_reproduction
 from bench.cli.run import check_budget, parse_overrides, parse_seeds
 from bench.cli.run_all import run_all
 from bench.cli.show import MAIN
-from bench.references import NO, RECIPES, RUNS, SCORES, Part, contents, find_part
+from bench.references import NO, RECIPES, RUNS, SCORES, Part, contents, figure_runs, find_part
 
 if TYPE_CHECKING:
     from bench.data.sets import DataFolder
@@ -100,6 +100,7 @@ def reproduce(
     from bench.run.reproduce.execute import ReproduceOptions, in_order, jobs
     from bench.run.reproduce.wanted import check_asked, check_rows, part, scored_on, together, with_asked
     from bench.runs import RunsFolder
+    from bench.show.figures.drawing import missing_library
 
     if margin != margin:
         raise BenchError("--margin nan is no number of points", "--margin 0.5")
@@ -142,6 +143,8 @@ def reproduce(
     if dry_run:
         show_plan(name, listed, asked, as_json)
         return
+    if any(drawn.part in runs_of and drawn.draws != "cosines" for drawn in figure_runs()) and (lacks := missing_library("bench reproduce")):
+        raise lacks
     device = devices.choose_device(device)
     check_budget(budget, device)
     asked = replace(

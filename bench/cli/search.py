@@ -321,7 +321,7 @@ def show_space(jobs: Mapping[str, Job], wanted: SearchOptions, title: str, store
 
 
 def show_result(folder: Path, study: Study, as_json: bool) -> None:
-    """The table of what was found so far, recipe files and figures; and the next command."""
+    """The table of what was found so far, recipe files, and figures where matplotlib is installed; and the next command."""
     from bench.run.search.study import search_facts, write_recipe
     from bench.runs.searches import FAILED, FINISHED, PRUNED, RECIPE, RUNNING, best_trial, read_trials
 
@@ -332,6 +332,7 @@ def show_result(folder: Path, study: Study, as_json: bool) -> None:
             click.echo(json_text({"method": method, "recipe": str(files.get(method, "")), **search_facts(study, method, own)}))
         return
     from bench.compare.statistics.expected_best import expected_best
+    from bench.show.figures.drawing import missing_library
     from bench.show.figures.search import sensitivity_rows, write_figures
 
     def score(trial: Trial | None) -> str:
@@ -361,12 +362,15 @@ def show_result(folder: Path, study: Study, as_json: bool) -> None:
         what = "mean dev score of each value, or of thirds of the range; the others differ, too"
         print_columns(moved, headings=("method", "value", "moves by", what))
         click.echo()
-    for line in write_figures(folder, study, trials):
+    lacks = missing_library("bench search")
+    for line in () if lacks else write_figures(folder, study, trials):
         say(line)
     unfinished = sum(len(own) < study.trials + 1 or any(trial.state == RUNNING for trial in own) for own in trials.values())
     if unfinished:
         say(f"{unfinished} of {len(trials)} methods are not done: the same command goes on")
     where = os.path.relpath(folder)
-    say(f"recipes, figures and their data: {where}")
+    say(f"recipes{'' if lacks else ', figures and their data'}: {where}")
+    if lacks:
+        click.echo(f"no figures: {lacks.message} (try: {lacks.hint}, then the same command)")
     if files:
         say("next: bench run " + " ".join(f"--recipe {os.path.relpath(file)}" for file in files.values()) + " --seeds 1-5")

@@ -43,7 +43,7 @@ from bench.publish.versions import (
 from bench.runs.arrays import GIVEN
 from bench.runs.searches import search_bytes
 from bench.runs.store import RunsFolder
-from bench.show.figures.drawing import Figure
+from bench.show.figures.drawing import Figure, missing_library
 from bench.show.pages.engine import TEMPLATES
 from bench.verify.scores import StoredArrays
 
@@ -146,6 +146,8 @@ class Outcome:
 def publish(asked: PublishOptions, report: Report | None = None) -> Outcome:
     """Publish a version, or a preview of one. Raises BenchError where nothing can be published; then nothing is written."""
     report = report or (lambda what, done, of: None)
+    if error := missing_library("bench publish"):
+        raise error
     published.refuse_strange(asked.out)
     before = published.versions(asked.out)
     refuse_altered(asked.out)

@@ -222,6 +222,7 @@ def test_the_doctor_says_what_is_here(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("BENCH_CACHE", str(tmp_path / "cache"))
     facts = doctor("--runs", tmp_path / "runs")
     assert facts["packages"]["torch"].partition("+")[0] == torch.__version__.partition("+")[0]
+    assert facts["extras"]["publish"] is True
     assert "simcse" in facts["methods"] and facts["records"] == 0 and not (tmp_path / "runs").exists()
     states = {one["suite"]: one for one in facts["data"]["suites"]}
     assert states["check"]["tokenised"] == "found" and states["check"]["missing"] == [] and states["check"]["carried"]

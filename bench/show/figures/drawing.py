@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import importlib.util
 import io
 import math
 import re
@@ -16,6 +17,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from bench.base.errors import BenchError
 from bench.show.figures.labels import Box, lead, place_labels, width
 
 if TYPE_CHECKING:
@@ -220,6 +222,13 @@ WIDTH = 360.0  # units; as wide as a phone, so that text has its size there
 SMALL, TEXT = 11.0, 12.0  # sizes of tick labels and of all other text
 LEFT, RIGHT, TOP, BOTTOM = 38.0, 14.0, 30.0, 42.0
 RADIUS = 4.0
+
+
+def missing_library(command: str) -> BenchError | None:
+    """What is wrong where matplotlib, an extra, is not installed: a command that draws raises it before anything else."""
+    if importlib.util.find_spec("matplotlib") is not None:
+        return None
+    return BenchError(f"{command} draws figures with matplotlib, which is not installed", "pip install 'sentence-bench[publish]'")
 
 
 @contextmanager
