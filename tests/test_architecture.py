@@ -394,7 +394,7 @@ for arguments in {MISTAKES!r}:
         (verb("--help"), (*HEAVY, "numpy", "scipy", "rich", "jinja2")), (verb("run", "--help"), (*HEAVY, "scipy")),
         (verb("compare", "--help"), HEAVY), (verb("compare"), HEAVY), (verb("runs"), HEAVY), (verb("suites", "sts"), HEAVY),
         (verb("publish", "--help"), HEAVY), (verb("publish"), HEAVY), (verb("references", "--audit"), HEAVY), (verb("reproduce", "--help"), HEAVY),
-        ("import bench.show.pages, bench.runs, bench.compare.statistics, bench.score.metrics, bench.show.tables, bench.data.sets, bench.score.suites, bench.data.corpora, bench.score.encoding, bench.references", HEAVY),
+        ("import bench.show.pages.comparison, bench.runs, bench.compare.statistics, bench.score.metrics, bench.show.tables, bench.data.sets, bench.score.suites, bench.data.corpora, bench.score.encoding, bench.references", HEAVY),
     ],
     ids=["import bench", "import bench.method", "--help", "run --help", "compare --help", "compare", "runs", "suites sts", "publish --help", "publish", "references", "reproduce --help", "light parts"],
 )  # fmt: skip

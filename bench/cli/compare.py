@@ -183,7 +183,7 @@ def show_answer(kept: Sequence[Run], statistics: str, *, strict: bool, equal_bud
     if equal_budget:
         budget.refuse_unequal(shown, records)
     if html is not None:
-        from bench.show.pages import write_page
+        from bench.show.pages.comparison import write_page
 
         write_page(list(records.values()), html, folders={record.run_id: folder for record, folder in kept}, tables=shown)
     first = next((table for table in shown if table.head and len(table.rows) > 1), shown[0])
@@ -225,7 +225,7 @@ def _show(kept: Sequence[Run], tables: Sequence[Table], form: str, html: Path | 
     from bench.show.tables import print_tables, render
 
     if html is not None or form == "html":
-        from bench.show.pages import render_page, write_page
+        from bench.show.pages.comparison import render_page, write_page
 
         records, folders = [record for record, _ in kept], {record.run_id: folder for record, folder in kept}
         if html is not None:

@@ -23,6 +23,7 @@ from bench.show.figures import Figure
 from bench.show.pages import board as cell_data
 from bench.show.pages import board as pages
 from bench.show.pages import printed, score_tables
+from bench.show.pages.comparison import render_page
 
 METHODS = {"simcse": 0.8, "promcse": 0.45, "promptbert": 0.44}
 
@@ -115,6 +116,15 @@ def test_a_page_of_many_comparisons_has_their_verdicts_alone(made: Board, monkey
     HTMLParser(strict=True).parse(html)
     links = re.findall(r'<td[^>]*><a href="runs/', html)
     assert len(links) == sum(len(one.table.rows) * (2 if one.table.columns[-1] == "Avg." else 1) for one in made.tables)
+
+
+def test_a_comparison_of_the_same_runs_draws_the_same_table(made: Board) -> None:
+    def numbers(page: str) -> list[tuple[str, str]]:
+        table = page[page.index('<table class="main') : page.index("</table>")]
+        return re.findall(r"<(b|u|small|a)\b[^>]*>(±?[\d.]+)<", table)
+
+    page = render_page([run.record for run in made.runs], tables=[one.table for one in made.tables])
+    assert numbers(pages.render(made)) == numbers(page) != []
 
 
 def test_ranks_are_those_that_a_row_may_have(made: Board) -> None:

@@ -13,7 +13,7 @@ from factories import family, record
 
 from bench.compare.statistics.summary import summarise
 from bench.runs import RunRecord, Score
-from bench.show.pages import render_page, write_page
+from bench.show.pages.comparison import render_page, write_page
 from bench.show.pages.curves import curves, loss_words
 
 VOID = {"meta", "br", "img", "link", "path", "circle"}
@@ -94,8 +94,8 @@ def test_the_answer_is_computed_and_claims_no_significance() -> None:
     assert best and second
     text = Reader(render_page(family())).text
     gap = round(best.mean, 2) - round(second.mean, 2)
-    assert f"promcse has the highest Avg. on sts, builtin: {best.mean:.2f}, {gap:.2f} above dcpcse mlm" in text
-    assert "not tested for significance" in text
+    assert f"promcse has the highest value on the STS average, {best.mean:.2f}, {gap:.2f} above dcpcse (mlm)" in text
+    assert "On the built-in backbone" in text and "differences were not tested" in text
     assert "simcse reaches" in Reader(render_page([record("simcse", 1)])).text
 
 
@@ -146,7 +146,8 @@ def test_a_missing_cell_is_empty() -> None:
     from factories import sts_scores
 
     html = render_page([record(scores=sts_scores(tasks=("STS12",)))])
-    assert html.split("</table>")[0].count('<td class="number"></td>') == 6 and '<td class="number average"></td>' in html
+    assert html.split("</table>")[0].count("<td></td>") == 6 and '<td class="average"></td>' in html
+    assert "An empty cell was not scored." in html
     assert "No method has a score on every task yet." in html
 
 
@@ -157,7 +158,8 @@ def test_a_page_of_no_finished_run() -> None:
 def test_the_template_cannot_print_what_is_not_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from bench.show.pages import engine
 
-    (tmp_path / "style.css").write_text("")
+    for sheet in engine.SHEETS:
+        (tmp_path / sheet).write_text("")
     monkeypatch.setattr(engine, "TEMPLATES", tmp_path)
     monkeypatch.setattr(engine, "_environment", engine._environment.__wrapped__)  # neither kept from before nor for later
     (tmp_path / "comparison.html").write_text("{{ page.nothing }}")
@@ -169,20 +171,18 @@ def test_the_template_cannot_print_what_is_not_there(monkeypatch: pytest.MonkeyP
 
 
 def test_contrast_is_aa_in_light_and_dark() -> None:
-    from bench.show.pages.engine import TEMPLATES
-
     def luminance(colour: str) -> float:
         parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
         linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
         return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
-    themes = re.findall(
-        r"--paper: (#\w{6}); --ink: (#\w{6}); --quiet: (#\w{6}); --line: #\w+; --tint: (#\w{6}); --accent: (#\w{6})",
-        (TEMPLATES / "style.css").read_text(),
-    )
-    assert len(themes) == 2
-    for paper, ink, quiet, tint, accent in themes:
-        for text in (ink, quiet, accent):
-            for ground in (paper, tint):
-                light, dark = sorted((luminance(text), luminance(ground)), reverse=True)
+    style = render_page(family()).partition("</style>")[0]
+    light_theme = dict[str, str]()
+    dark_theme = dict[str, str]()
+    for dark, colours in re.findall(r"(dark\) \{\s*)?:root \{(.*?)\}", style, re.DOTALL):
+        (dark_theme if dark else light_theme).update(re.findall(r"--(\w+): (#\w{6})", colours))
+    for theme in (light_theme, dark_theme):
+        for text in ("ink", "quiet", "accent"):
+            for ground in ("paper", "tint", "top", "raised"):
+                light, dark = sorted((luminance(theme[text]), luminance(theme[ground])), reverse=True)
                 assert (light + 0.05) / (dark + 0.05) >= 4.5, (text, ground)

@@ -21,7 +21,7 @@ from bench.show.pages.engine import minus, value_words
 from bench.show.pages.engine import render as rendered
 from bench.show.pages.overview import PageOverview, page_overviews
 from bench.show.pages.printed import PrintedPaper, printed_papers
-from bench.show.pages.score_tables import COSTS, LETTERS, ScoreTable, compared_words, form_words, group_words, letter, score_tables
+from bench.show.pages.score_tables import WORDS, ScoreTable, compared_words, form_words, group_words, letter, score_tables
 from bench.show.tables.lines import SIGNS
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def render(board: Board, figures: Sequence[Figure] = ()) -> str:
         preview=PREVIEW_NOTE,
         own_run=YOURS,
         signs=SIGNS,
-        words={letter: verdict for verdict, letter in LETTERS.items()},  # for who does not see a sign
+        words=WORDS,
         grades=GRADE_WORDS,
         data=Markup(page.data),
         drawn=Markup,
@@ -199,7 +199,7 @@ def _families(tables: Sequence[ScoreTable]) -> dict[str, str]:
 
 def _times(tables: Sequence[ScoreTable]) -> dict[str, str]:
     """Times of training that some rows take no more than, and others do."""
-    spent = [row.costs[list(COSTS).index("train")][1] for table in tables for row in table.rows if row.costs]
+    spent = [row.costs[table.costs.index("train")][1] for table in tables for row in table.rows if row.costs]
     known = [seconds for seconds in spent if seconds >= 0]
     return {str(most): words for most, words in _TIMES.items() if any(s <= most for s in known) and any(s > most for s in known)}
 

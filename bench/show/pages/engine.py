@@ -13,11 +13,20 @@ if TYPE_CHECKING:
 
 
 TEMPLATES = Path(__file__).with_name("templates")
+SHEETS = ("board.css", "pages.css", "alone.css")
+"""Style sheets of a page that is one file, in their order."""
 
 
 def render(template: str, **values: Any) -> str:
     """The page as HTML. Raises ``jinja2.UndefinedError`` where the template asks for what it was not given."""
     return _environment().get_template(template).render(**values)
+
+
+def style() -> Markup:
+    """Of a page that is one file: ours, and what alone is not escaped."""
+    from markupsafe import Markup
+
+    return Markup("".join((TEMPLATES / sheet).read_text(encoding="utf-8") for sheet in SHEETS))  # noqa: S704
 
 
 @cache

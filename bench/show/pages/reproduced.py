@@ -70,8 +70,7 @@ def render(page: Reproduction) -> str:
 
     from bench.show.pages import engine
 
-    style = "".join((engine.TEMPLATES / name).read_text(encoding="utf-8") for name in ("style.css", "pages.css"))
-    return engine.render("reproduced.html", page=page, style=Markup(style), drawn=Markup)
+    return engine.render("reproduced.html", page=page, style=engine.style(), drawn=Markup)
 
 
 def places(values: Sequence[float | None], *, lowest_first: bool = False) -> list[str]:

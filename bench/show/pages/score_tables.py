@@ -1,9 +1,9 @@
-"""The tables of scores of the main page: what stands in each cell, ready to be drawn."""
+"""A table of scores as the main page and a comparison draw it: what stands in each cell. ``parts.html`` draws it."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -38,10 +38,21 @@ if TYPE_CHECKING:
 COSTS = {
     "params": "trainable_parameters",
     "train": "train_seconds",
+    "memory": "peak_memory_bytes",
     "encode": "encode_sentences_per_second",
 }  # heading -> what it sorts by
-LETTERS = {lines.BETTER: "b", lines.WORSE: "w", lines.EQUIVALENT: "e", "unknown": "u", lines.MAYBE_BETTER: "x", lines.MAYBE_WORSE: "y"}
-"""Verdict against the baseline -> class of its sign in the style sheet."""
+LETTERS = {
+    lines.BETTER: "b",
+    lines.WORSE: "w",
+    lines.EQUIVALENT: "e",
+    "unknown": "u",
+    lines.MAYBE_BETTER: "x",
+    lines.MAYBE_WORSE: "y",
+    lines.OUTSIDE: "o",
+}
+"""Verdict against the baseline, or its like -> class of its sign in the style sheet."""
+WORDS = {letter: verdict for verdict, letter in LETTERS.items()} | {"o": "outside our interval"}
+"""Class of a sign -> what it says, for who does not see it."""
 MOST_LINKS = 2_000
 """Numbers of a page that are links of their own. Beyond, each row has one, and a script makes the others."""
 WIDEST = 1150
@@ -53,8 +64,7 @@ class ScoreColumn:
     """One column of scores."""
 
     name: str  # the task as it is printed
-    average: bool  # the average, which comes right after the method on a phone
-    apart: bool  # the first column of another group than the table's own
+    place: str  # "average", which comes right after the method on a phone; "apart", of another group than the table's own; or empty
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,17 +84,18 @@ class ScoreCell:
     mark: str  # best, second or empty
     spread: str  # what stands after the plus-minus sign; empty where nothing does
     top: bool  # on the column that ranks: its row may be the best
-    sign: str  # class of the sign against the baseline: b, w, e, u, x, y, or empty where it was not tested
+    sign: str  # class of the sign against the baseline: b, w, e, u, x, y, or empty where it was not tested, or a line has it
+    title: str  # of a comparison: items, seeds, interval and test in words, shown on pointing; empty where a panel has them
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrintedLine:
-    """What a paper printed for a row."""
+class ScoreLine:
+    """What stands under a row: what a paper printed; in a comparison also the differences from that and from the baseline."""
 
-    source: str  # paper and table
+    label: str  # what its numbers are
     copied: bool  # the paper quotes somebody else
     anchor: str  # id of the printed table on this page; empty where it is not here
-    entries: tuple[str, ...]  # one per column, empty where nothing was printed
+    entries: tuple[tuple[str, str], ...]  # number and class of its sign, one per column; empty where there is none
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,17 +104,17 @@ class ScoreRow:
 
     method: str  # its name
     beside: str  # variant, and whatever else sets the row apart; may be empty
-    page: str  # link to the page of the method
-    run: str  # link to the page of its first run
+    page: str  # link to the page of the method; in a comparison to the details of its first run
+    run: str  # link to the page, or the details, of its first run
     rank: str  # those that it may have; empty where it was not tested
     cells: tuple[ScoreCell | None, ...]  # one per column, None where nothing was scored
     costs: tuple[tuple[str, float], ...]  # as printed, and to sort by; -1 where it was not recorded
     family: str  # of methods, as its recipe file says; empty where that is not known
     trains: str  # none, part or all of its parameters; empty where that was not recorded
     seeds: int  # runs behind the row
-    grade: str  # the grade of its least checked run
+    grade: str  # the grade of its least checked run; empty in a comparison
     footnotes: tuple[int, ...]  # numbers of the table's footnotes that concern it
-    printed: tuple[PrintedLine, ...]  # what papers printed of it
+    lines: tuple[ScoreLine, ...]  # what stands under it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,11 +138,13 @@ class ScoreTable:
     costs: tuple[str, ...]  # headings of the cost columns; empty where nothing was recorded
     marks: bool  # some number is the best of its column
     spreads: bool  # some number has something after a plus-minus sign
-    signs: bool  # some number was compared with a baseline
+    signs: bool  # some number was compared with a baseline, or lies outside an interval
+    grades: bool  # rows have grades
     rows: tuple[ScoreRow, ...]  # best average first
     finished: tuple[ScoreRow, ...]  # other backbones in which nothing was trained here: for scale, not ranked
     selection: str  # how checkpoints were chosen; empty where nothing was trained
     answer: str  # what the table says, in one sentence
+    legend: tuple[str, ...]  # of a comparison, what its signs and lines mean, a sentence each; a version's page says that itself
     baseline: str  # what the signs compare with; empty without one
     how: str  # in which families it was compared, with what correction
     rank_words: str  # how ranks were corrected; empty without any
@@ -143,67 +156,82 @@ class ScoreTable:
     footnotes: tuple[str, ...]  # one per difference between the runs of a column
 
 
+@dataclass(frozen=True, kw_only=True)
+class Published:
+    """What a version has besides its tables, and a comparison has not."""
+
+    runs: Mapping[str, PublishedRun]  # by run id
+    anchors: Mapping[str, str]  # "paper:table" -> id of the printed table on the page
+
+
 def score_tables(board: Board) -> tuple[ScoreTable, ...]:
     """The tables of a board, in its order."""
-    runs = {run.record.run_id: run for run in board.runs}
-    known = {f"{reference.paper}:{reference.table}": reference.anchor for reference in board.references}
+    published = Published(
+        runs={run.record.run_id: run for run in board.runs},
+        anchors={f"{reference.paper}:{reference.table}": reference.anchor for reference in board.references},
+    )
     same = Counter(_place(table) for table in board.tables)
     linked = sum(len(table.table.rows) * len(table.table.columns) for table in board.tables) <= MOST_LINKS
     return tuple(
-        _table(table, runs, known, _finished(table, board, runs, known), alone=same[_place(table)] == 1, linked=linked)
+        score_table(table, published, _finished(table, board, published), alone=same[_place(table)] == 1, linked=linked)
         for table in board.tables
     )
 
 
-def _finished(board_table: BoardTable, board: Board, runs: Mapping[str, PublishedRun], known: Mapping[str, str]) -> tuple[ScoreRow, ...]:
+def _finished(board_table: BoardTable, board: Board, published: Published) -> tuple[ScoreRow, ...]:
     """The best untrained row of each other backbone, scored alike: what a reader needs to judge the numbers of a small one."""
     mine = board_table.table
     names = [*mine.columns, *(other.name for other in board_table.beside)]
     rows = []
     for other, i in board.finished(board_table):
-        table, row = other.table, _row(other, i, runs, known)
+        table, row = other.table, _row(other, i, published)
         cells = dict(zip([*table.columns, *(beside.name for beside in other.beside)], row.cells, strict=True))
-        costs = _costs(mine, encoding_under(lines.encode_condition(mine) or None, table.rows[i]))
+        costs = _costs(_cost_headings(mine, published), encoding_under(lines.encode_condition(mine) or None, table.rows[i]))
         beside = " ".join(filter(None, (row.beside, table.backbone)))  # a table of several backbones has them in its rows
         rows.append(replace(row, beside=beside, cells=tuple(cells.get(name) for name in names), costs=costs))
     return tuple(rows)
 
 
-def _width(table: Table, columns: Sequence[ScoreColumn]) -> float:
+def _width(table: Table, columns: Sequence[ScoreColumn], costs: Sequence[str]) -> float:
     """About the pixels that a table takes: names at 7.5 a letter, numbers with their signs at least 50, 14 between."""
     names = max((len(f"{row.method} {variant_words(row, table)}") for row in table.rows), default=0)
-    scores = sum(14 + max(50, 7.5 * len(column.name)) + 18 * column.apart for column in columns)
-    return 7.5 * names + 20 + scores + 50 * has_ranks(table) + 75 * len(_cost_headings(table)) + 150
+    scores = sum(14 + max(50, 7.5 * len(column.name)) + 18 * (column.place == "apart") for column in columns)
+    return 7.5 * names + 20 + scores + 50 * has_ranks(table) + 75 * len(costs) + 150
 
 
 def _place(table: BoardTable) -> tuple[str | None, ...]:
     return table.table.setting, table.table.backbone, table.table.suite
 
 
-def _table(
+def score_table(
     board_table: BoardTable,
-    runs: Mapping[str, PublishedRun],
-    known: Mapping[str, str],
-    finished: tuple[ScoreRow, ...],
+    published: Published | None = None,
+    finished: tuple[ScoreRow, ...] = (),
     *,
-    alone: bool,
-    linked: bool,
+    alone: bool = False,
+    linked: bool = True,
 ) -> ScoreTable:
+    """One table. Without ``published`` it is a comparison's, whose links lead to ids of runs on its page.
+
+    ``alone``: no other has its setting, backbone and suite. ``linked``: every number is a link.
+    """
     table = board_table.table
     average = lines.average_place(table)
-    columns = [ScoreColumn(name=name, average=i == average, apart=False) for i, name in enumerate(table.columns)]
+    columns = [ScoreColumn(name=name, place="average" if i == average else "") for i, name in enumerate(table.columns)]
     groups = [ScoreGroup(words=group_words(table), span=len(columns), apart=False)]
     for other in board_table.beside:
-        columns.append(ScoreColumn(name=other.name, average=False, apart=True))
+        columns.append(ScoreColumn(name=other.name, place="apart"))
         groups.append(ScoreGroup(words=other.protocol, span=1, apart=True))
     cells = [*cells_of(table), *(cell for other in board_table.beside for cell in other.cells if cell is not None)]
-    cost = _cost_headings(table)
+    cost = _cost_headings(table, published)
+    rows = tuple(_row(board_table, i, published) for i in range(len(table.rows)))
+    gaps = any(cell is None for row in rows for cell in row.cells)
     return ScoreTable(
-        anchor=board_table.anchor, setting=table.setting or "", setting_words=setting_words(table.setting or ""),
+        anchor=board_table.anchor, setting=table.setting or "", setting_words=setting_words(table.setting),
         backbone=table.backbone or SEVERAL, suite=table.suite, protocol=table.protocol, text=table.text or "", besides="" if alone else form_words(table), groups=tuple(groups), columns=tuple(columns), average=average, linked=None if linked else len(table.columns) - 1,
-        wide=_width(table, columns) > WIDEST, ranks=has_ranks(table), costs=cost, marks=any(cell.mark for cell in cells), spreads=has_spread(table),
-        signs=any(cell.against and cell.against.verdict for cell in cells), baseline=table.baseline or "",
-        rows=tuple(_row(board_table, i, runs, known) for i in range(len(table.rows))), finished=finished, selection=" ".join(filter(None, (board_table.selection, values_words(table)))), answer=answer([board_table]), how=compared_words(table),
+        wide=_width(table, columns, cost) > WIDEST, ranks=has_ranks(table), costs=cost, marks=any(cell.mark for cell in cells), spreads=has_spread(table),
+        signs=any(cell.against and cell.against.verdict for cell in cells) or any(sign for row in rows for line in row.lines for _, sign in line.entries), grades=published is not None, baseline=table.baseline or "",
+        rows=rows, finished=finished, selection=" ".join(filter(None, (board_table.selection, values_words(table)))), answer=answer([board_table]), legend=() if published else (*["an empty cell was not scored"] * gaps, *lines.legend(table, lines.SIGNS)), how=compared_words(table),
         spread_words=spread_words(table), rank_words=family_words(table, PAIRS), margin=f"{table.tested.margin:g}" if table.tested else "",
         seed_words=seeds_borrowed(table),
         cost_note=board_table.cost_note if cost else "", notes=table.notes, footnotes=table.footnotes,
@@ -219,36 +247,39 @@ def form_words(table: Table) -> str:
     return f"{table.protocol}, {table.text}" if table.text else table.protocol
 
 
-def _row(board_table: BoardTable, i: int, runs: Mapping[str, PublishedRun], known: Mapping[str, str]) -> ScoreRow:
+def _row(board_table: BoardTable, i: int, published: Published | None) -> ScoreRow:
     table, row = board_table.table, board_table.table.rows[i]
     cells = (*row.cells, *(other.cells[i] for other in board_table.beside))
     head = row.cells[-1] if table.head is not None else None
+    details = f"#{link(row.runs[0])}"
     return ScoreRow(
         method=row.method,
         beside=variant_words(row, table),
-        page=link(method_page(row.method)),
-        run=link(run_page(row.runs[0])),
+        page=link(method_page(row.method)) if published else details,
+        run=link(run_page(row.runs[0])) if published else details,
         rank=rank_words(row),
-        family=_family(row, runs),
-        trains=_trains(row, runs),
-        cells=tuple(None if cell is None else _cell(cell, head=cell is head, top=cell is head and is_top(row, table)) for cell in cells),
+        family=_family(row, published.runs) if published else "",
+        trains=_trains(row, published.runs) if published else "",
+        cells=tuple(
+            None if cell is None else _cell(cell, published, head=cell is head, top=cell is head and is_top(row, table)) for cell in cells
+        ),
         seeds=len(row.runs),
-        costs=_costs(table, row),
-        grade=weakest(runs[run].grade for run in row.runs),
+        costs=_costs(_cost_headings(table, published), row),
+        grade=weakest(published.runs[run].grade for run in row.runs) if published else "",
         footnotes=tuple(number + 1 for number in row.footnotes),
-        printed=_printed(row, table, len(board_table.beside), known),
+        lines=_lines(row, table, len(board_table.beside), published),
     )
 
 
-def _cost_headings(table: Table) -> tuple[str, ...]:
-    """Of the columns of cost those that a page has room for."""
-    return tuple(name for name in lines.cost_columns(table) if name in COSTS)
+def _cost_headings(table: Table, published: Published | None) -> tuple[str, ...]:
+    """Of the columns of cost those that a page has room for: beside grades, peak memory is none."""
+    return tuple(name for name in lines.cost_columns(table) if published is None or name != "memory")
 
 
-def _costs(table: Table, row: Row) -> tuple[tuple[str, float], ...]:
-    """What a row took, as printed and to sort by, in the columns of ``table``."""
+def _costs(headings: Sequence[str], row: Row) -> tuple[tuple[str, float], ...]:
+    """What a row took, as printed and to sort by, in these columns."""
     found = []
-    for name in _cost_headings(table):
+    for name in headings:
         text, amount = lines.costs(row.cost)[name], getattr(row.cost, COSTS[name], None)
         if name == "train" and row.setting == "none" and amount is None:  # which is no gap in what is known
             text, amount = "none", 0.0
@@ -272,14 +303,29 @@ def _trains(row: Row, runs: Mapping[str, PublishedRun]) -> str:
     return "all" if trained >= cost.total_parameters else "part"
 
 
-def _cell(cell: Cell, *, head: bool, top: bool) -> ScoreCell:
+def _cell(cell: Cell, published: Published | None, *, head: bool, top: bool) -> ScoreCell:
     return ScoreCell(
         text=minus(score(cell.mean, cell.decimals)),
         mark=cell.mark,
         top=top,
         spread=lines.spread_text(cell),
-        sign=letter(cell, primary=head),
+        sign=letter(cell, primary=head) if published else "",
+        title="" if published else "; ".join(_told(cell, top=top)),
     )
+
+
+def _told(cell: Cell, *, top: bool) -> Iterator[str]:
+    """What a number rests on, in words."""
+    d = cell.decimals
+    yield f"{cell.n:,} items, {len(cell.values)} seed{'s' * (len(cell.values) != 1)}"
+    if cell.sd is not None:
+        yield f"standard deviation over seeds {score(cell.sd, d)}"
+    if cell.spread:
+        yield f"{100 * cell.spread.level:g} % interval {score(cell.spread.low, d)} to {score(cell.spread.high, d)} ({cell.spread.covers})"
+    if (against := cell.against) and against.verdict is not None and against.p_adjusted is not None:
+        yield f"less the baseline: {lines.answer(against, 'the baseline', d)}; adjusted p {against.p_adjusted:.2g}"
+    if top:
+        yield "may be the best"
 
 
 def letter(cell: Cell | None, *, primary: bool) -> str:
@@ -297,18 +343,26 @@ def compared_words(table: Table) -> str:
     return ", ".join(parts)
 
 
-def _printed(row: Row, table: Table, others: int, known: Mapping[str, str]) -> tuple[PrintedLine, ...]:
-    """The lines that a table has under its row, but for the differences, which the panel of a number shows."""
-    printed = []
-    for line in lines.under(row, table):
-        source = line.label.removesuffix(", copied")
-        if source in known or any(cell is not None and cell.printed and cell.printed.source == source for cell in row.cells):
-            printed.append(
-                PrintedLine(
-                    source=source.replace(":", ", table "),
-                    copied=source != line.label,
-                    anchor=known.get(source, ""),
-                    entries=(*(entry.text for entry in line.entries), *[""] * others),
-                )
+def _lines(row: Row, table: Table, others: int, published: Published | None) -> tuple[ScoreLine, ...]:
+    """The lines that a table has under its row; of a version but for the differences, which the panel of a number shows."""
+    if published is None:
+        return tuple(
+            ScoreLine(
+                label=line.label,
+                copied=False,
+                anchor="",
+                entries=tuple((minus(entry.text), LETTERS.get(entry.sign, "")) for entry in line.entries),
             )
-    return tuple(printed)
+            for line in lines.under(row, table)
+        )
+    printed = {cell.printed.source for cell in row.cells if cell is not None and cell.printed}
+    return tuple(
+        ScoreLine(
+            label=f"printed: {source.replace(':', ', table ')}",
+            copied=source != line.label,
+            anchor=published.anchors.get(source, ""),
+            entries=(*((entry.text, "") for entry in line.entries), *[("", "")] * others),
+        )
+        for line in lines.under(row, table, against_baseline=False)
+        if (source := line.label.removesuffix(", copied")) in printed
+    )
