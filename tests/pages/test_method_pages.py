@@ -151,8 +151,8 @@ def test_ids_are_used_once(found) -> None:
 
 def test_no_method_is_imported_for_its_page(tmp_path: Path) -> None:
     code = (
-        "import sys; from bench.run.method_reader import method_description; from bench.show.pages import method_page, method_text, run_page; "
-        "assert method_description('simcse').summary; assert method_text.how('promcse', 'sentence-bench').whole; "
+        "import sys; from bench.run.method_reader import method_description; from bench.show.pages import method_page, run_page; "
+        "assert method_description('simcse').summary; assert run_page.how('promcse', 'sentence-bench').whole; "
         "print([m for m in ('torch', 'transformers', 'methods', 'methods.simcse', 'click') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, cwd=tmp_path)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bench.compare.formatting import score, visible
 from bench.compare.statistics.table import SENDER
-from bench.show.figures import lines
+from bench.show.figures import plots
 from bench.show.figures.drawing import BOTTOM, LEFT, TOP, WIDTH, Drawing, Figure, library, parse_number
 from bench.show.figures.points import Group, Point, bars_words, count_words, ends, leaders, names_in_words, points, short_name
 
@@ -83,11 +83,11 @@ def _figure(group: Group, suite: str, curve: Swept) -> Figure:
         for i, (what, shown) in enumerate(panels):
             low = BOTTOM + (len(panels) - 1 - i) * (high + (TOP - 40) / 2)
             axes = drawing.axes(LEFT, low, WIDTH - 24, low + high - 50)
-            lines.range_x(axes, curve.values[0], curve.values[-1], 0.06, log=log)
+            plots.range_x(axes, curve.values[0], curve.values[-1], 0.06, log=log)
             there_too = [(x, y) for x, y in printed.get(what, ()) if curve.values[0] <= x <= curve.values[-1]]
             drawn += len(there_too)
-            lines.draw(drawing, axes, [_line(what, shown), *([_printed_line(what, there_too)] if there_too else [])])
-            lines.ticks(drawing, axes, curve.values, [f"{v:g}" for v in curve.values])
+            plots.draw(drawing, axes, [_line(what, shown), *([_printed_line(what, there_too)] if there_too else [])])
+            plots.ticks(drawing, axes, curve.values, [f"{v:g}" for v in curve.values])
             drawing.names(axes, curve.key if i == len(panels) - 1 else "", what)
         name = group.name("ablation", curve.method, curve.key.replace("_", "-"), *([] if suite == MAIN else [suite]))
         title = group.titled(f"{curve.method}: {curve.key}")
@@ -135,8 +135,8 @@ def _printed(group: Group, curve: Swept) -> dict[str, list[tuple[float, float]]]
     return {panel: sorted(values.items()) for panel, values in found.items()}
 
 
-def _printed_line(what: str, at: Sequence[tuple[float, float]]) -> lines.Line:
-    return lines.Line(
+def _printed_line(what: str, at: Sequence[tuple[float, float]]) -> plots.Line:
+    return plots.Line(
         label="",
         x=tuple(x for x, _ in at),
         y=tuple(y for _, y in at),
@@ -145,9 +145,9 @@ def _printed_line(what: str, at: Sequence[tuple[float, float]]) -> lines.Line:
     )
 
 
-def _line(what: str, shown: Sequence[tuple[float, Point]]) -> lines.Line:
+def _line(what: str, shown: Sequence[tuple[float, Point]]) -> plots.Line:
     """Nothing stands at its end: a panel has one line, and says what it is."""
-    return lines.Line(
+    return plots.Line(
         label="",
         x=tuple(x for x, _ in shown),
         y=tuple(point.cell.mean for _, point in shown),

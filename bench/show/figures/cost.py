@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from bench.compare.formatting import score
-from bench.show.figures import lines
+from bench.show.figures import plots
 from bench.show.figures.drawing import ACCENT, LINE, QUIET, SMALL, Drawing, Figure, library
 from bench.show.figures.labels import Box
 from bench.show.figures.points import (
@@ -111,7 +111,7 @@ def _figure(
         caption = " ".join(filter(None, (
             f"{count_words(len(on_front), 'method')} of {len(priced)} {'is' if len(on_front) == 1 else 'are'} on the front, "
             f"where every other method scores lower or costs more{' (equal ones share their place)' if equal else ''}: {names_in_words(names, 5)}.",
-            "The order is that of means; neighbours may not differ.", bars_words([table]), how, _without(len(found) - len(priced)), lines.unlabelled_words(left_out),
+            "The order is that of means; neighbours may not differ.", bars_words([table]), how, _without(len(found) - len(priced)), plots.unlabelled_words(left_out),
         )))  # fmt: skip
         name, heading = group.name(kind), group.titled(title)
         alt = f"Scatter of {len(priced)} methods: average of the STS sets against {what}; on the front: {names_in_words(names, 5)}."
@@ -157,10 +157,10 @@ def _draw(
     nothing = low / (high / low) ** 0.22  # where free ones stand, apart from the scale
     axes.set_xscale("log")
     axes.set_xlim((nothing / room if free else low / room), high * room)
-    marks = [lines.Mark(spent or nothing, point.cell.mean, point.label,
+    marks = [plots.Mark(spent or nothing, point.cell.mean, point.label,
                           f"{point.label}: {score(point.cell.mean)}, {words(spent)}", strong=i in on_front, y_bar=ends(point.cell))
              for i, (spent, point) in enumerate(priced)]  # fmt: skip
-    lines.fit_axes(axes, marks, x=False)
+    plots.fit_axes(axes, marks, x=False)
     axes.xaxis.set_major_locator(FixedLocator([]))
     axes.xaxis.set_minor_locator(NullLocator())
     box = drawing.box(axes)
@@ -174,10 +174,10 @@ def _draw(
         drawing.line((cut, box.low), (cut, box.high), LINE)
     line = _steps(drawing, axes, [marks[i] for i in on_front])
     drawing.names(axes, f"{what} (logarithmic)", y_name)
-    return lines.draw_points(drawing, axes, marks, line)
+    return plots.draw_points(drawing, axes, marks, line)
 
 
-def _steps(drawing: Drawing, axes: Axes, marks: Sequence[lines.Mark]) -> list[Box]:
+def _steps(drawing: Drawing, axes: Axes, marks: Sequence[plots.Mark]) -> list[Box]:
     """The front as a staircase: as good as the best so far, until something better is paid for."""
     xs = [*(mark.x for mark in marks), axes.get_xlim()[1]]
     ys = [*(mark.y for mark in marks), marks[-1].y]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from bench.compare.formatting import score
 from bench.compare.statistics.table import AVERAGE, Row, Table
 from bench.runs.record import RunRecord
-from bench.show.figures import lines
+from bench.show.figures import plots
 from bench.show.figures.drawing import ACCENT, INK, LINE, PAPER, QUIET, TEXT, WIDTH, Drawing, Figure, fit_text, library, numbers
 from bench.show.figures.labels import width
 from bench.show.figures.points import Group, leaders, names_in_words, one_point_per_method, points, shown_words
@@ -104,16 +104,16 @@ def _draw(rows: Sequence[tuple[str, Draws]], tasks: Sequence[str]) -> Drawing:
 
 
 def _panel(drawing: Drawing, axes: Axes, task: str, values: Sequence[list[float]]) -> None:
-    low, high = lines.limits([v for value in values for v in value], around=0.06, least=2.0)
+    low, high = plots.limits([v for value in values for v in value], around=0.06, least=2.0)
     axes.set_xlim(low, high)
     axes.set_ylim(len(values) - 0.5, -0.5)
     axes.set_yticks([])
     axes.grid(False)
     box = drawing.box(axes)
     drawing.text(box.left, box.high + 6, task, colour=QUIET)
-    at = lines.round_values(low, high, 3)
+    at = plots.round_values(low, high, 3)
     axes.vlines(at, len(values) - 0.5, -0.5, color=LINE, linewidth=0.6, zorder=1)
-    lines.ticks(drawing, axes, at, [f"{t:g}" for t in at])
+    plots.ticks(drawing, axes, at, [f"{t:g}" for t in at])
     axes.set_yticks([])
     for k, drawn in enumerate(values):
         colour = QUIET if k else ACCENT

@@ -11,7 +11,7 @@ from typing import Any
 from bench.compare.formatting import score
 from bench.compare.statistics.table import Row, Table
 from bench.runs.record import RunRecord
-from bench.show.figures import lines
+from bench.show.figures import plots
 from bench.show.figures.drawing import Figure, library, number
 from bench.show.figures.points import Group, one_point_per_method, points
 
@@ -31,9 +31,9 @@ def frequent(group: Group, records: Mapping[str, RunRecord]) -> Figure | None:
         return None
     gains = [curve[steps[-1]] - curve[steps[0]] for _, curve in whole]
     highest, lowest = gains.index(max(gains)), gains.index(min(gains))
-    shown = sorted({*range(min(lines.MOST, len(whole))), highest, lowest})
+    shown = sorted({*range(min(plots.MOST, len(whole))), highest, lowest})
     drawn = [
-        lines.Line(
+        plots.Line(
             label=whole[i][0],
             x=tuple(range(len(steps))),
             y=tuple(whole[i][1][k] for k in steps),
@@ -43,7 +43,7 @@ def frequent(group: Group, records: Mapping[str, RunRecord]) -> Figure | None:
         for i in shown
     ]
     with library():
-        drawing = lines.drawn_over(steps, drawn, "most frequent words taken out", "STS-B test, Spearman × 100")
+        drawing = plots.drawn_over(steps, drawn, "most frequent words taken out", "STS-B test, Spearman × 100")
         name, title = group.name("frequent-words"), group.titled("Without the most frequent words")
         said = ends_words((whole[highest][0], gains[highest]), (whole[lowest][0], gains[lowest]), len(whole))
         finding = f"Without the {steps[-1]} most frequent words {said}."

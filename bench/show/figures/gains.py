@@ -15,7 +15,7 @@ from bench.board.judged_tables import VERDICTS
 from bench.compare.formatting import score, signed_number, with_interval
 from bench.compare.statistics.table import CORRECTIONS, PRIMARY
 from bench.references import PrintedGain, printed_gains
-from bench.show.figures import lines
+from bench.show.figures import plots
 from bench.show.figures.drawing import BOTTOM, LINE, QUIET, SMALL, TEXT, TOP, WIDTH, Drawing, Figure, fit_text, library
 from bench.show.figures.labels import width
 from bench.show.figures.points import Group, Point, count_words, names_in_words, one_point_per_method, points
@@ -170,10 +170,10 @@ def _cell(value: float | None) -> float | str:
 
 def _axes(drawing: Drawing, left: float, values: Sequence[float], rows: int, above: float = 0.0) -> Axes:
     axes = drawing.axes(left, BOTTOM, WIDTH - 66, drawing.height - TOP - above)
-    axes.set_xlim(*lines.limits(values))
+    axes.set_xlim(*plots.limits(values))
     axes.set_ylim(-0.6, rows - 0.4)
     axes.set_yticks([])
-    lines.round_ticks(axes, "x")
+    plots.round_ticks(axes, "x")
     axes.grid(axis="x", color=LINE, linewidth=0.6)
     return axes
 

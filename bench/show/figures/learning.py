@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from bench.compare.formatting import score
 from bench.runs.intact import read_curve
-from bench.show.figures import lines
+from bench.show.figures import plots
 from bench.show.figures.drawing import LEFT, QUIET, SMALL, WIDTH, Drawing, Figure, library, number
 from bench.show.figures.points import Group, count_words, leaders, names_in_words, one_point_per_method, points, shown_words
 
@@ -74,7 +74,7 @@ def learning(group: Group, runs: Mapping[str, PublishedRun]) -> Figure | None:
         found.append(Course(label=labels[row.runs], seeds=seeds, timed=timed))
     if len(found) < 2:
         return None
-    shown = found[: lines.MOST]
+    shown = found[: plots.MOST]
     batches = {round(dev_point.sentences / dev_point.steps, 3) for course in shown for dev_point in course.points}
     timed_courses = sum(course.timed for course in shown)
     axes = {"sentences": "rows of the corpus seen"}
@@ -135,9 +135,9 @@ def _draw(shown: Sequence[Course], axes: Mapping[str, str], dev: str) -> Drawing
         for course in there:
             x, y = zip(*course.mean(axis), strict=True)
             tips = tuple(f"{course.label}: {score(dev_score)} at {place:,.0f} {axis}" for place, dev_score in course.mean(axis))
-            made.append(lines.Line(course.label, x, y, tips, strong=course.label in best))
+            made.append(plots.Line(course.label, x, y, tips, strong=course.label in best))
         top = drawing.height - i * (HEAD + HIGH + FOOT) - HEAD
-        panel = drawing.axes(LEFT, top - HIGH, WIDTH - lines.room(made), top)
+        panel = drawing.axes(LEFT, top - HIGH, WIDTH - plots.room(made), top)
         _panel(drawing, panel, there, made, axis)
         box = drawing.box(panel)
         drawing.text(2.0, box.high + 10, dev, colour=QUIET)
@@ -145,13 +145,13 @@ def _draw(shown: Sequence[Course], axes: Mapping[str, str], dev: str) -> Drawing
     return drawing
 
 
-def _panel(drawing: Drawing, axes: Axes, there: Sequence[Course], made: Sequence[lines.Line], axis: str) -> None:
+def _panel(drawing: Drawing, axes: Axes, there: Sequence[Course], made: Sequence[plots.Line], axis: str) -> None:
     end = max(getattr(point, axis) for course in there for point in course.points)
     axes.set_xlim(0, end)
     for course in there:
         for _, seed_points in course.seeds:
             xs, ys = [getattr(point, axis) for point in seed_points], [point.score for point in seed_points]
             axes.plot(xs, ys, color=QUIET, linewidth=0.5, alpha=0.6, zorder=2)
-    lines.draw(drawing, axes, made, also=[point.score for course in there for point in course.points])
-    at = lines.round_values(0, end, 4)
-    lines.ticks(drawing, axes, at, [f"{t:,.0f}" for t in at])
+    plots.draw(drawing, axes, made, also=[point.score for course in there for point in course.points])
+    at = plots.round_values(0, end, 4)
+    plots.ticks(drawing, axes, at, [f"{t:,.0f}" for t in at])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bench.compare.formatting import score, signed_number, visible
 from bench.compare.statistics.table import AVERAGE, LOWER_IS_BETTER, Cell, Printed
-from bench.show.figures import lines
+from bench.show.figures import plots
 from bench.show.figures.drawing import LINE, Drawing, Figure, library
 from bench.show.figures.points import count_words, label, short_name
 
@@ -47,7 +47,7 @@ def papers(board: Board) -> Figure | None:
         return None
     far = sorted(range(len(cells)), key=lambda i: -abs(cells[i].printed.difference))[:NAMED]
     marks = [
-        lines.Mark(
+        plots.Mark(
             one.printed.value,
             one.cell.mean,
             visible(f"{one.method} {one.task}", limit=30) if i in far else "",
@@ -60,15 +60,15 @@ def papers(board: Board) -> Figure | None:
     with library():
         drawing = Drawing()
         axes = drawing.axes()
-        lines.fit_axes(axes, marks)
-        ends = lines.limits([v for mark in marks for v in (mark.x, mark.y, *(mark.y_bar or ()))])
+        plots.fit_axes(axes, marks)
+        ends = plots.limits([v for mark in marks for v in (mark.x, mark.y, *(mark.y_bar or ()))])
         axes.set_xlim(*ends)
         axes.set_ylim(*ends)
         axes.set_yticks([t for t in axes.get_xticks() if ends[0] <= t <= ends[1]])
         axes.plot(ends, ends, color=LINE, linewidth=1.2, zorder=1)
         drawing.names(axes, "printed in the paper", "measured here")
         order = [*far, *(i for i in range(len(marks)) if i not in far)]  # labels where there is something to say come first
-        lines.draw_points(drawing, axes, [marks[i] for i in order])
+        plots.draw_points(drawing, axes, [marks[i] for i in order])
         title = "Printed against reproduced"
         alt = f"Scatter of {len(cells)} numbers: printed across, measured here upwards. {_finding(cells)}"
         return Figure(

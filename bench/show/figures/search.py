@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from bench.compare.formatting import score
 from bench.compare.statistics.expected_best import expected_best, gains, parts
 from bench.runs.searches import RECIPE, RUNNING, TUNED, best_trial, kind_of_values, write_result
-from bench.show.figures import lines
+from bench.show.figures import plots
 from bench.show.figures.drawing import BOTTOM, LEFT, QUIET, SMALL, TEXT, TOP, WIDTH, Drawing, Figure, fit_text, library, number
 from bench.show.figures.labels import width
 from bench.show.figures.points import Group, count_words, leaders, names_in_words, points, shown_words, slug
@@ -59,14 +59,14 @@ def expected_best_figure(study: Study, trials: Mapping[str, Sequence[Trial]]) ->
         return None
     own = {method: trial.score for method in curves for trial in trials[method] if trial.number == RECIPE and trial.score is not None}
     best = leaders([(method, curve[-1]) for method, curve in curves.items()])
-    shown, most = list(curves.items())[: lines.MOST], max(map(len, curves.values()))
+    shown, most = list(curves.items())[: plots.MOST], max(map(len, curves.values()))
     finding = expected_words(curves)
     title, name = f"Expected best {study.select_on} against trials", "expected-best"
     alt = f"A line for each of {count_words(len(shown), 'method')}, rising from 1 to {most} trials. {finding}"
     with library():
         drawing = Drawing(height=TOP + BOTTOM + 190)
         drawn = [
-            lines.Line(
+            plots.Line(
                 method,
                 tuple(range(1, len(curve) + 1)),
                 tuple(curve),
@@ -76,12 +76,12 @@ def expected_best_figure(study: Study, trials: Mapping[str, Sequence[Trial]]) ->
             for method, curve in shown
         ]
         recipes = {method: own[method] for method, _ in shown if method in own}
-        axes = drawing.axes(right=WIDTH - lines.room(drawn))
+        axes = drawing.axes(right=WIDTH - plots.room(drawn))
         axes.set_xlim(-0.4, most + 0.2)
         for method, y in recipes.items():
             drawing.dot(axes, 0, y, f"{method}, the recipe as it is: {score(y)}", strong=method in best, square=True)
-        lines.draw(drawing, axes, drawn, also=list(recipes.values()))
-        lines.ticks(drawing, axes, [0, *range(1, most + 1)], ["recipe", *map(str, range(1, most + 1))])
+        plots.draw(drawing, axes, drawn, also=list(recipes.values()))
+        plots.ticks(drawing, axes, [0, *range(1, most + 1)], ["recipe", *map(str, range(1, most + 1))])
         drawing.names(axes, "trials", study.select_on)
         rest = shown_words(shown, curves)
         return Figure(
@@ -190,7 +190,7 @@ def _rows(labels: Sequence[str], ends: Sequence[str], values: Sequence[float], w
     drawing = Drawing(height=TOP + BOTTOM + ROW * len(labels))
     left = min(150.0, max(width(label, TEXT) for label in labels) + 12)
     axes = drawing.axes(left, right=WIDTH - 40)
-    axes.set_xlim(*lines.limits(values))
+    axes.set_xlim(*plots.limits(values))
     axes.set_ylim(-0.5, len(labels) - 0.5)
     axes.set_yticks([])
     axes.grid(axis="x", linewidth=0.6, alpha=0.5)
@@ -320,8 +320,8 @@ def sensitivity(study: Study, method: str, trials: Sequence[Trial]) -> Figure | 
             low = (len(keys) - 1 - i) * PANEL + BOTTOM
             axes = drawing.axes(LEFT, low, WIDTH - 24, low + PANEL - BOTTOM - TOP + 14)
             at = _x_axis(drawing, axes, study.methods[method].space[key], [trial.values[key] for trial in scored])
-            axes.set_ylim(*lines.limits(ys))
-            lines.round_ticks(axes, "y", 3)
+            axes.set_ylim(*plots.limits(ys))
+            plots.round_ticks(axes, "y", 3)
             for x, y, trial in zip(at, ys, scored, strict=True):
                 drawing.dot(axes, x, y, f"trial {trial.number}, {key} {_text(trial.values[key])}: {score(y)}", strong=y == top)
             drawing.names(axes, key, study.select_on if i == 0 else "")
@@ -347,13 +347,13 @@ def _x_axis(drawing: Drawing, axes: Any, bounds: Mapping[str, Any], values: Sequ
     if "values" in bounds:
         choices = [_text(value) for value in bounds["values"]]
         axes.set_xlim(-0.5, len(choices) - 0.5)
-        lines.ticks(drawing, axes, range(len(choices)), choices)
+        plots.ticks(drawing, axes, range(len(choices)), choices)
         return [float(choices.index(_text(value))) for value in values]
     low, high = float(bounds["low"]), float(bounds["high"])
     log = bounds.get("scale") == "log"
-    lines.range_x(axes, low, high, 0.04, log=log)
+    plots.range_x(axes, low, high, 0.04, log=log)
     middle = math.sqrt(low * high) if log else (low + high) / 2
-    lines.ticks(drawing, axes, [low, middle, high], [f"{one:.3g}" for one in (low, middle, high)])
+    plots.ticks(drawing, axes, [low, middle, high], [f"{one:.3g}" for one in (low, middle, high)])
     return [float(value) for value in values]
 
 

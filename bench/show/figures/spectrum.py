@@ -13,7 +13,7 @@ from bench.base.errors import BenchError
 from bench.compare.formatting import score
 from bench.runs.predictions import predictions_file
 from bench.score.metrics.geometry import effective_rank
-from bench.show.figures import lines
+from bench.show.figures import plots
 from bench.show.figures.drawing import Drawing, Figure, library
 from bench.show.figures.points import (
     Group,
@@ -60,10 +60,10 @@ def spectrum(group: Group, runs: Mapping[str, PublishedRun]) -> Figure | None:
     last = min(len(made.share) for made in found)
     places = sorted({*(1 << i for i in range(last.bit_length())), last})
     found.sort(key=lambda made: -made.rank)
-    shown = found if len(found) <= lines.MOST else [*found[: lines.MOST - 1], found[-1]]
+    shown = found if len(found) <= plots.MOST else [*found[: plots.MOST - 1], found[-1]]
     best = leaders([(made.label, made.rank) for made in found])
     drawn = [
-        lines.Line(
+        plots.Line(
             label=made.label,
             x=tuple(range(len(places))),
             y=tuple(made.share[k - 1] for k in places),
@@ -76,7 +76,7 @@ def spectrum(group: Group, runs: Mapping[str, PublishedRun]) -> Figure | None:
     rest = shown_words(shown, found)
     alt = f"Falling lines of {count_words(len(shown), 'method')}: singular values over the largest. {finding}"
     with library():
-        drawing = lines.drawn_over(places, drawn, "singular value, the largest first", "share of the largest", also=(0.0,))
+        drawing = plots.drawn_over(places, drawn, "singular value, the largest first", "share of the largest", also=(0.0,))
         return Figure(
             name=name,
             kind="spectrum",
@@ -146,16 +146,16 @@ def shift(group: Group) -> Figure | None:
     if len(pairs) < 2:
         return None
     best = [max(range(len(pairs)), key=lambda i: pairs[i][side].cell.mean) for side in (0, 1)]
-    marks = [lines.Mark(point.cell.mean, other.cell.mean, point.label,
+    marks = [plots.Mark(point.cell.mean, other.cell.mean, point.label,
                           f"{point.label}: STS {score(point.cell.mean)}, CxC {score(other.cell.mean)}", strong=i in best,
                           x_bar=ends(point.cell), y_bar=ends(other.cell))
              for i, (point, other) in enumerate(pairs)]  # fmt: skip
     with library():
         drawing = Drawing()
         axes = drawing.axes()
-        lines.fit_axes(axes, marks)
+        plots.fit_axes(axes, marks)
         drawing.names(axes, f"STS {sts.head}", cxc.columns[0])
-        left_out = lines.draw_points(drawing, axes, marks)
+        left_out = plots.draw_points(drawing, axes, marks)
         name, title = group.name("shift"), group.titled("STS against captions of another domain")
         finding = _finding(pairs)
         alt = f"Scatter of {len(pairs)} methods: CxC-STS against the average of the STS sets. {finding}"
@@ -168,7 +168,7 @@ def shift(group: Group) -> Figure | None:
             alt=alt,
             svg=drawing.svg(name, title, alt),
             paper_figure="PromCSE, Figure 1",
-            caption=" ".join(filter(None, (finding, how, bars_words([sts, cxc]), lines.unlabelled_words(left_out)))),
+            caption=" ".join(filter(None, (finding, how, bars_words([sts, cxc]), plots.unlabelled_words(left_out)))),
             header=("method", "STS Avg.", "low", "high", "CxC-STS", "low", "high"),
             data=tuple((point.label, *mean_and_ends(point.cell), *mean_and_ends(other.cell)) for point, other in pairs),
         )
@@ -208,7 +208,7 @@ def geometry(group: Group) -> Figure | None:
     averages = _averages(group)
     best = [min(range(len(pairs)), key=lambda i: pairs[i][side].cell.mean) for side in (0, 1)]
     marks = [
-        lines.Mark(
+        plots.Mark(
             across.cell.mean,
             up.cell.mean,
             f"{across.label} ({averages[across.row.runs[0]]:.1f})" if across.row.runs[0] in averages else across.label,
@@ -222,9 +222,9 @@ def geometry(group: Group) -> Figure | None:
     with library():
         drawing = Drawing()
         axes = drawing.axes()
-        lines.fit_axes(axes, marks, least=0.02)
+        plots.fit_axes(axes, marks, least=0.02)
         drawing.names(axes, "uniformity (lower: spread more evenly)", "alignment (lower: paraphrases closer)")
-        left_out = lines.draw_points(drawing, axes, marks)
+        left_out = plots.draw_points(drawing, axes, marks)
         name, title = group.name("geometry"), group.titled("Alignment against uniformity")
         finding = _sphere_finding(pairs)
         how = "Lower is better on both; vectors of STS-B test."
@@ -238,7 +238,7 @@ def geometry(group: Group) -> Figure | None:
             kind="geometry",
             suites=("geometry",),
             title=title,
-            caption=" ".join(filter(None, (finding, how, lines.unlabelled_words(left_out)))),
+            caption=" ".join(filter(None, (finding, how, plots.unlabelled_words(left_out)))),
             alt=alt,
             svg=drawing.svg(name, title, alt),
             paper_figure="SimCSE, Figure 3",

@@ -14,9 +14,8 @@ from bench.run.method_reader import MethodDescription
 from bench.run.recipe_file import Disagreement, Entry
 from bench.show.pages.engine import minus, value_words
 from bench.show.pages.engine import render as rendered
-from bench.show.pages.method_text import MethodText, how, source
 from bench.show.pages.printed import PrintedTable, printed_papers
-from bench.show.pages.run_page import package_of
+from bench.show.pages.run_page import MethodText, how, package_of, source
 from bench.show.tables.lines import SIGNS, average_place, spread_text
 from bench.show.tables.report import duration, heads
 

@@ -28,7 +28,7 @@ from bench.compare.formatting import (
 )
 from bench.compare.statistics.table import PAIRS, PRIMARY, SINGLE
 from bench.show.pages.engine import minus
-from bench.show.pages.method_text import source
+from bench.show.pages.run_page import source
 from bench.show.tables import lines
 
 if TYPE_CHECKING:
