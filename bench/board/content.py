@@ -17,7 +17,7 @@ from bench.board.judged_tables import Judged, answer, checkpoint_rule, checkpoin
 from bench.board.names import search_file, slug, unused_name
 from bench.board.reference_tables import reference_tables
 from bench.board.repeat import seed_words
-from bench.compare.budget import row_budget
+from bench.compare.costs import row_budget
 from bench.compare.formatting import list_names, metric_words, variant_words
 from bench.compare.statistics.table import LOWER_IS_BETTER, Cell, Row, Table
 from bench.runs.record import RunRecord, public_name

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from bench.base.errors import UnknownName
 from bench.board.board import BoardTable
-from bench.compare import budget
+from bench.compare import costs
 from bench.compare.formatting import (
     SEVERAL,
     duration,
@@ -160,7 +160,7 @@ def _judged(
     first = _noted(first, how_much.note)
     if extras:
         (first,) = with_papers([first], records)
-    (first,) = budget.with_costs([first], records)
+    (first,) = costs.with_costs([first], records)
     first = replace(first, rows=tuple(replace(row, cost=None) if SENDER in dict(row.differs) else row for row in first.rows))
     baselines = {name: _overlaid(first, other) for name, other in zip(offered, others, strict=True)}
     return Judged(table=first, chosen_on=selected_on, baselines=baselines)

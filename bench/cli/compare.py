@@ -167,7 +167,7 @@ def show_answer(kept: Sequence[Run], statistics: str, *, strict: bool, equal_bud
     """What the published page says first, of these runs: its sentence and its first table; then a line for each other table."""
     from bench.board.content import board_tables
     from bench.board.judged_tables import answer, judged_tables
-    from bench.compare import budget
+    from bench.compare import costs
     from bench.compare.tables import refuse
     from bench.show.tables import print_tables
 
@@ -181,7 +181,7 @@ def show_answer(kept: Sequence[Run], statistics: str, *, strict: bool, equal_bud
     if strict:
         refuse(shown)
     if equal_budget:
-        budget.refuse_unequal(shown, records)
+        costs.refuse_unequal(shown, records)
     if html is not None:
         from bench.show.pages.comparison import write_page
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bench.base.errors import BenchError
-from bench.compare import budget
-from bench.compare.budget import SEARCHED, terms
+from bench.compare import costs
+from bench.compare.costs import SEARCHED, terms
 from bench.compare.formatting import list_names, tuned_alike
 from bench.compare.statistics.summary import summarise
 from bench.compare.statistics.table import AVERAGE, MARGIN, Cell, Printed, Row, Table
@@ -171,12 +171,12 @@ def compare_runs(runs: Sequence[Run], options: TableOptions, report: Report | No
     if options.strict:
         refuse(tables)
     if options.equal_budget:
-        budget.refuse_unequal(tables, records)
+        costs.refuse_unequal(tables, records)
     if options.statistics != NO:
         tables = _judged(tables, {run[0].run_id: run for run in runs}, options, report)
     if options.with_paper:
         tables = with_papers(tables, records)
-    return budget.with_costs(tables, records) if options.cost else tables
+    return costs.with_costs(tables, records) if options.cost else tables
 
 
 def _judged(tables: tuple[Table, ...], runs: Mapping[str, Run], options: TableOptions, report: Report | None) -> tuple[Table, ...]:

@@ -116,7 +116,7 @@ def _try(trainer: Trainer, step: int, rows: int) -> None:
 
 
 def train(method: TorchMethod, corpus: TokenisedCorpus, context: Context) -> TrainReport:
-    """What the method does itself with the corpus, and the loop, unless that was all. Raises what :func:`fit` raises."""
+    """What the method does itself with the corpus, and the loop, unless that was all. Raises what :func:`run_loop` raises."""
     report = method.fit(corpus, context)
     if report is not None:
         return report
@@ -126,10 +126,10 @@ def train(method: TorchMethod, corpus: TokenisedCorpus, context: Context) -> Tra
         attention(method.encoder, "eager") if bf16_on_cpu else nullcontext(),
         float32_products(tf32=context.precision == "tf32"),
     ):
-        return fit(method, corpus, context)
+        return run_loop(method, corpus, context)
 
 
-def fit(method: TorchMethod, corpus: TokenisedCorpus, context: Context) -> TrainReport:
+def run_loop(method: TorchMethod, corpus: TokenisedCorpus, context: Context) -> TrainReport:
     """The loop: train ``method``; its best checkpoint is in ``context.folder / "checkpoint"`` and loaded when this returns.
 
     Raises Interrupted when ``context.should_stop()`` says so (a state to go on from is kept), RunFailed for a loss that is

@@ -13,7 +13,7 @@ from commands import bench, error_line, the_run, tree
 from factories import record
 from msgspec.structs import replace
 
-from bench.compare.budget import with_costs
+from bench.compare.costs import with_costs
 from bench.compare.statistics.summary import summarise
 from bench.runs import RunsFolder
 from bench.runs.record import EncodingCost

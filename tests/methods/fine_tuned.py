@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 
 from bench.base.errors import Interrupted
 from bench.method import Batch, Context, Features, TorchMethod
-from bench.training.loop import fit
+from bench.training.loop import run_loop
 
 TEXTS = sentences(8, seed=3, longest=14)
 
@@ -89,10 +89,10 @@ def check_resume(build: Callable[..., TorchMethod], folder: Path, extra: Sequenc
         corpus: Any = Columns(column)
         corpus.columns = ("sentence",)
         if stop_after is None:
-            fit(method, corpus, context)
+            run_loop(method, corpus, context)
         else:
             with pytest.raises(Interrupted):
-                fit(method, corpus, context)
+                run_loop(method, corpus, context)
         return method
 
     whole = trained("whole", None)

@@ -23,7 +23,7 @@ from bench.run.recipes import TRAINING, check_overrides, merge
 from bench.runs.intact import read_curve
 from bench.training.batches import row_order
 from bench.training.horizon import Horizon, total_steps
-from bench.training.loop import fit
+from bench.training.loop import run_loop
 from bench.training.state import Progress
 
 TOKENS = [len(row) for row in TOY_ROWS]
@@ -109,7 +109,7 @@ def test_steps_go_beyond_the_epochs_and_max_steps_still_holds() -> None:
 
 def train(folder: Path, budget: str, clock: Any = None, **values: Any) -> tuple[Any, Toy]:
     method = toy(folder, budget=budget, epochs=None, **values)
-    return fit(method, Columns(TOY_ROWS), method.context), method
+    return run_loop(method, Columns(TOY_ROWS), method.context), method
 
 
 def test_tokens_are_counted_without_padding_and_end_the_training(tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_seconds_end_the_training_and_dev_scores_do_not_count(
         return 1.0
 
     method.context = replace(method.context, dev_score=dev_score)
-    report = fit(method, Columns(TOY_ROWS), method.context)
+    report = run_loop(method, Columns(TOY_ROWS), method.context)
     assert report.steps == steps and report.train_seconds == pytest.approx(parse(budget).amount)
     assert report.dev_seconds > 1000
 
@@ -225,7 +225,7 @@ def test_a_budget_is_counted_over_all_sittings(tmp_path: Path, budget: str) -> N
         method = toy(tmp_path, Context(folder=tmp_path / "parts", should_stop=stop), budget=budget, epochs=None)
         sittings += 1
         try:
-            report = fit(method, Columns(TOY_ROWS), method.context)
+            report = run_loop(method, Columns(TOY_ROWS), method.context)
             break
         except Interrupted:
             continue

@@ -18,7 +18,7 @@ from models import Columns, built, sentences
 from bench.base.errors import Interrupted
 from bench.method import Context, SilentReporter
 from bench.runs.intact import read_curve
-from bench.training.loop import fit, save_is_due
+from bench.training.loop import run_loop, save_is_due
 from bench.training.state import save_state, saved_states
 from bench.training.trainer import Trainer
 from methods.simcse import SimCSE
@@ -74,7 +74,7 @@ class Training:
                 self.asked = self.stop
 
             patch.setattr(Trainer, "log", logged)
-            self.report = fit(self.method, self.corpus, self.method.context)
+            self.report = run_loop(self.method, self.corpus, self.method.context)
         return self
 
     def outcome(self) -> dict[str, Any]:
@@ -183,7 +183,7 @@ def test_a_stop_during_a_dev_score_keeps_a_state_in_which_it_is_still_due(
     first.method.context = replace(first.method.context, dev_score=scored)
     step = 10 * score_number
     with pytest.raises(Interrupted, match=f"stopped at step {step} of 37; the same command goes on"):
-        fit(first.method, first.corpus, first.method.context)
+        run_loop(first.method, first.corpus, first.method.context)
     assert [state.step for state in saved_states(tmp_path / "state")] == [step]
     assert [entry["step"] for entry in read_curve(tmp_path)] == [10, 20][: score_number - 1]
     assert Training(tiny, tmp_path).run().outcome() == whole.outcome()
@@ -341,6 +341,6 @@ def test_copies_of_checkpoints_that_no_state_names_are_removed(tiny: str, tmp_pa
     training = Training(tiny, tmp_path, save_seconds=0.0)
     rising = iter(range(100))
     training.method.context = replace(training.method.context, dev_score=lambda method: float(next(rising)))
-    fit(training.method, training.corpus, training.method.context)
+    run_loop(training.method, training.corpus, training.method.context)
     assert sorted(path.name for path in (tmp_path / "state").glob("best-*")) == ["best-00000030"]
     assert training.method.context.folder == tmp_path

@@ -18,7 +18,7 @@ from bench.method.features import pad
 from bench.method.torch_method import learning_rate_at, scheduled_rate
 from bench.training.batches import row_order
 from bench.training.horizon import total_steps
-from bench.training.loop import fit
+from bench.training.loop import run_loop
 
 
 def test_the_rate_falls_as_in_the_authors_code(reference) -> None:
@@ -78,7 +78,7 @@ def test_a_constant_schedule_stays_and_a_ratio_is_a_share_of_all_steps() -> None
 def test_an_unknown_schedule_is_refused_before_the_first_step(tmp_path: Path) -> None:
     method = toy(tmp_path, schedule="cosine")
     with pytest.raises(BenchError, match="schedule=cosine"):
-        fit(method, Columns(TOY_ROWS), method.context)
+        run_loop(method, Columns(TOY_ROWS), method.context)
     assert method.seen == []
 
 
@@ -86,7 +86,7 @@ def test_training_stops_when_patience_is_out(tmp_path: Path) -> None:
     scores = iter([10.0, 30.0, 20.0, 30.0, 29.0, 99.0])  # two in a row that are not better than 30: stop after the fourth
     method = toy(tmp_path, epochs=10, eval_steps=2, patience=2)
     method.context = replace(method.context, dev_score=lambda method: next(scores))
-    report = fit(method, Columns(TOY_ROWS), method.context)
+    report = run_loop(method, Columns(TOY_ROWS), method.context)
     assert (report.steps, report.best_step, report.dev_score) == (8, 4, 30.0)
 
 
@@ -110,7 +110,7 @@ def test_the_order_of_rows_is_the_same_for_every_method(tmp_path: Path) -> None:
     other.build(recipe=toy_recipe(epochs=2))
     other.context = one.context.__class__(folder=tmp_path / "other")
     for method in (one, other):
-        fit(method, Columns(TOY_ROWS), method.context)
+        run_loop(method, Columns(TOY_ROWS), method.context)
     assert one.seen == other.seen
     assert sorted(sum(one.seen[:3], [])) == sorted(row[0] for row in TOY_ROWS)
 
@@ -197,7 +197,7 @@ def test_a_whole_training_is_a_loop_written_by_hand(tmp_path: Path, clip: float)
     method = toy(tmp_path, **values)
     weight, bias = method.dense.weight.detach().numpy().copy(), method.dense.bias.detach().numpy().copy()
     method.context = replace(method.context, seed=7)
-    report = fit(method, Columns(TOY_ROWS), method.context)
+    report = run_loop(method, Columns(TOY_ROWS), method.context)
 
     by_hand, steps, losses = Adam([weight, bias], [0.05, 0.0]), 2 * math.ceil(len(TOY_ROWS) / 3), []
     clipped = 0

@@ -20,7 +20,7 @@ from bench.method import Batch, Context
 from bench.method.torch_method import Loss, TorchMethod
 from bench.run.executors.scoring import dev_scorer
 from bench.runs.intact import read_curve
-from bench.training.loop import fit
+from bench.training.loop import run_loop
 from bench.training.state import saved_states
 
 
@@ -50,7 +50,7 @@ def train(
     method = method or Toy()
     method.build(recipe=toy_recipe(**values))
     method.context = context
-    return fit(method, Columns(TOY_ROWS), context), seen, method
+    return run_loop(method, Columns(TOY_ROWS), context), seen, method
 
 
 @pytest.mark.parametrize(
@@ -246,7 +246,7 @@ def test_out_of_memory_in_a_dev_score_is_no_matter_of_the_batch(tmp_path: Path) 
     method = toy(tmp_path, batch_size=8, eval_steps=1)
     method.context = replace(method.context, dev_score=scores)
     with pytest.raises(RunFailed, match="^out of memory: scoring the dev set"):
-        fit(method, Columns(TOY_ROWS), method.context)
+        run_loop(method, Columns(TOY_ROWS), method.context)
 
 
 def test_auto_batch_holds_fewer_rows_of_the_same_batch(tmp_path: Path) -> None:
@@ -296,7 +296,7 @@ def test_a_method_without_anything_to_train_is_told(tmp_path: Path) -> None:
     method = toy(tmp_path)
     method.requires_grad_(False)
     with pytest.raises(RunFailed, match="toy has no parameter that trains"):
-        fit(method, Columns(TOY_ROWS), method.context)
+        run_loop(method, Columns(TOY_ROWS), method.context)
 
 
 def full(*_: Any, **__: Any) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from bench.board.grades import weakest
 from bench.board.judged_tables import answer, values_words
 from bench.board.names import link, method_page, run_page
-from bench.compare.budget import encoding_under
+from bench.compare.costs import encoding_under
 from bench.compare.formatting import (
     SEVERAL,
     cells_of,
