@@ -14,7 +14,7 @@ from models import Columns, built, sentences
 from safetensors.torch import load_file
 
 from bench.method import Batch, BenchError, Context
-from bench.training.loop import fit
+from bench.training.loop import run_loop
 from methods.ct import CT, tension
 
 BACKBONES = ("tiny", "tiny_roberta")
@@ -185,7 +185,7 @@ def test_the_optimiser_is_rmsprop_as_keras_has_it(method: CT) -> None:
 def test_a_short_training_keeps_the_copy_that_scored_best(tiny: str, tmp_path: Path) -> None:
     context = Context(folder=tmp_path, dev_score=lambda m: 50.0 + (m.better == "second"))
     method = built(CT, tiny, tmp_path, setting="unsupervised", context=context, max_steps=3, eval_steps=2, learning_rate=1e-3)
-    report = fit(method, Columns(ids_of(method, 40)), context)
+    report = run_loop(method, Columns(ids_of(method, 40)), context)
     assert (report.steps, report.best_step, report.dev_score) == (3, 2, 51.0)
     stored = load_file(tmp_path / "checkpoint" / "trained.safetensors")
     assert method.better == "encoder" and all(
