@@ -19,7 +19,6 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -178,7 +177,7 @@ if __name__ == "__main__":
 # --- stopping from outside: at the next step, with everything kept ---
 
 
-@contextmanager
+@contextlib.contextmanager
 def stop_signals(insistent: bool = True) -> Iterator[Callable[[], bool]]:
     """While open, the first SIGINT or SIGTERM asks for a stop at the next step; a second one ends the process as usual.
 
@@ -193,7 +192,7 @@ def stop_signals(insistent: bool = True) -> Iterator[Callable[[], bool]]:
         for of_number, old in before.items() if insistent else ():
             signal.signal(of_number, old)
 
-    with suppress(ValueError):  # not the main thread: whoever owns it handles signals
+    with contextlib.suppress(ValueError):  # not the main thread: whoever owns it handles signals
         before = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield lambda: bool(asked)

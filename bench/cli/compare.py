@@ -183,9 +183,7 @@ def show_answer(kept: Sequence[Run], statistics: str, *, strict: bool, equal_bud
     if equal_budget:
         costs.refuse_unequal(shown, records)
     if html is not None:
-        from bench.show.pages.comparison import write_page
-
-        write_page(list(records.values()), html, folders={record.run_id: folder for record, folder in kept}, tables=shown)
+        _write_page(_page(kept, shown), html)
     first = next((table for table in shown if table.head and len(table.rows) > 1), shown[0])
     say(answer(tables))
     others = [table for table in shown if table is not first]
@@ -221,19 +219,29 @@ def _line(table: Table, first: Table) -> tuple[str, str]:
     return what, f"{row_name(best, table)} {score(value)}" + (f"; {', '.join(too)}" if too else "")
 
 
+def _page(kept: Sequence[Run], tables: Sequence[Table]) -> str:
+    """The comparison as one HTML file."""
+    from bench.show.pages.comparison import render_page
+
+    return render_page([record for record, _ in kept], folders={record.run_id: folder for record, folder in kept}, tables=tables)
+
+
+def _write_page(page: str, file: Path) -> None:
+    from bench.base.files import write_or_fail
+
+    write_or_fail(file, page.encode(), hint="another place for the page")
+
+
 def _show(kept: Sequence[Run], tables: Sequence[Table], form: str, html: Path | None) -> None:
     from bench.show.tables import print_tables, render
 
-    if html is not None or form == "html":
-        from bench.show.pages.comparison import render_page, write_page
-
-        records, folders = [record for record, _ in kept], {record.run_id: folder for record, folder in kept}
-        if html is not None:
-            write_page(records, html, folders=folders, tables=tables)
+    page = _page(kept, tables) if html is not None or form == "html" else ""
+    if html is not None:
+        _write_page(page, html)
     if form == "table":
         print_tables(tables)
     elif form == "html":
-        click.echo(render_page(records, folders=folders, tables=tables), nl=False)
+        click.echo(page, nl=False)
     else:
         click.echo(render(tables, form), nl=False)
     if html is not None:

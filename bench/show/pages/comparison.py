@@ -70,30 +70,6 @@ def _run(record: RunRecord, folder: Path | None) -> PageRun:
 # --- The page as HTML ---
 
 
-def write_page(
-    records: Iterable[RunRecord],
-    out_file: Path,
-    title: str = "Comparison",
-    note: str | None = None,
-    *,
-    baseline: str | None = None,
-    together: bool = False,
-    folders: Mapping[str, Path] | None = None,
-    tables: Sequence[Table] | None = None,
-) -> Path:
-    """Write the comparison of ``records`` to ``out_file``, whole or not at all; returns its path.
-
-    ``tables``, where they are given, are shown instead of those that ``records`` make (``bench.compare`` adds statistics to them).
-    ``note`` stands under the title, ``folders`` (run id -> folder) is where training curves are looked for. The bytes depend
-    on the records and curves only.
-    """
-    from bench.base.files import write_or_fail
-
-    html = render_page(records, title, note, baseline=baseline, together=together, folders=folders, tables=tables)
-    write_or_fail(Path(out_file), html.encode(), hint="another place for the page")
-    return Path(out_file)
-
-
 def render_page(
     records: Iterable[RunRecord],
     title: str = "Comparison",
@@ -104,9 +80,10 @@ def render_page(
     folders: Mapping[str, Path] | None = None,
     tables: Sequence[Table] | None = None,
 ) -> str:
-    """The page as HTML; runs that are not finished are not on it.
+    """The page as HTML; runs that are not finished are not on it. The bytes depend on the records and curves only.
 
-    Raises ``jinja2.UndefinedError`` where the template asks for what the page does not have.
+    ``tables``, where they are given, are shown instead of those that ``records`` make (``bench.compare`` adds statistics to them).
+    ``note`` stands under the title, ``folders`` (run id -> folder) is where training curves are looked for. Raises ``jinja2.UndefinedError`` where the template asks for what the page does not have.
     """
     records = list(records)
     by_id = {record.run_id: record for record in records}
