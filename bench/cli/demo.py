@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -68,7 +67,7 @@ def demo(out: Path, methods: str, seeds: str, steps: int, browse: bool, plain: b
         suites=("check",),
         corpus="builtin",
         overrides=recipe(steps),
-        precision=devices.choose_precision("auto", device, partial(click.echo, err=True)),
+        precision=devices.choose_precision("auto", device),
     )
     store = RunsFolder(out / "runs")
     planned = plan.make(request, discover(), DataFolder(None))

@@ -148,7 +148,7 @@ def reproduce(
     device = devices.choose_device(device)
     check_budget(budget, device)
     asked = replace(
-        asked, precision=devices.choose_precision(precision, device, warn), as_authors=precision == "auto" and device.startswith("cuda")
+        asked, precision=devices.choose_precision(precision, device), as_authors=precision == "auto" and device.startswith("cuda")
     )
     options = Options(device=device, offline=offline, save_seconds=save_seconds())
     code = run_jobs(listed, registry, folder, asked, store, options, plain or as_json)

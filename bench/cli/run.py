@@ -178,6 +178,7 @@ def parse_overrides(pairs: Sequence[str], max_steps: int | None, budget: str | N
     help="Hold so many rows of a batch in memory at a time; the gradient is that of the whole batch.",
 )
 @click.option("--auto-batch", is_flag=True, help="Where a batch does not fit into memory, find by trying what does.")
+@click.option("--compile", "compiled", is_flag=True, help="Compile the encoder for training (torch.compile); if that fails, train without.")
 @click.option(
     "--text",
     default="tokenised",
@@ -225,7 +226,7 @@ def parse_overrides(pairs: Sequence[str], max_steps: int | None, budget: str | N
 @one_of_several
 def run(
     methods: str | None, recipes: tuple[Path, ...], backbones: str, names: str | None, setting: str | None, variant: str, seeds: str, suites: str, corpus: str | None,
-    pairs: tuple[str, ...], max_steps: int | None, budget: str | None, chunk: int | None, auto_batch: bool, text: str, device: str, precision: str, executor: str, gpus: int | None,
+    pairs: tuple[str, ...], max_steps: int | None, budget: str | None, chunk: int | None, auto_batch: bool, compiled: bool, text: str, device: str, precision: str, executor: str, gpus: int | None,
     cpus: int | None, memory: str | None, parallel: int | None, retries: int, slurm: tuple[str, ...], returns: bool, commands: bool, only: str | None, words: str | None, fresh: bool, wait: bool,
     offline: bool, allow_pickle: bool, dry_run: bool, data: Path | None, runs: Path | None, plugins: tuple[Path, ...],
     as_json: bool, plain: bool, ranks: Ranks | None,
@@ -309,6 +310,7 @@ def run(
         save_seconds=every,
         chunk=chunk,
         auto_batch=auto_batch,
+        compiled=compiled,
         ranks=ranks,
         job=job,
     )
@@ -350,8 +352,7 @@ def settled_here(device: str, precision: str, executor: str, gpus: int | None, r
         ranks_asked(executor, gpus, device)
     device = devices.choose_device(device)
     count = ranks_asked(executor, gpus, device)
-    say = partial(click.echo, err=True) if ranks or count == 1 else lambda line: None  # else rank 0 says it
-    settle = partial(devices.choose_precision, precision, device, say)
+    settle = partial(devices.choose_precision, precision, device)
     return device, ranks.first(settle) if ranks else settle(), count  # the ranks of a run agree
 
 

@@ -133,7 +133,7 @@ def train(
     DataFolder(folder).check_root()
     device = devices.choose_device(device)
     check_budget(overrides.get("budget"), device)
-    request = replace(request, precision=devices.choose_precision(precision, device, shown.say))
+    request = replace(request, precision=devices.choose_precision(precision, device))
     planned = plan_and_fetch(request, discover(files), folder, shown, offline=offline)
     command = f"bench.train({method!r}, backbone={os.fspath(backbone)!r}, corpus={corpus!r}, seeds={list(seeds)})"
     options = Options(device=device, offline=offline, fresh=fresh, save_seconds=save_seconds(), command=command)

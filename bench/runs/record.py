@@ -108,7 +108,7 @@ class Cost(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     eval_seconds: Amount | None = None
     peak_memory_bytes: Count | None = None  # on the GPU where there is one, else as the next
     host_memory_bytes: Count | None = None  # resident
-    energy_joules: Amount | None = None  # of the GPU while training, dev scores included
+    energy_joules: Amount | None = None  # of the GPU while training, in records of earlier versions
     device: str | None = None
     encoding: EncodingCost | None = None  # None: bench speed was not asked
 
