@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bench.data.sets import DataFolder
 
 NOT_BY_NAME = ("mteb",)  # its tasks are named one by one, and loaded by mteb from the hub's cache
-EXTRAS = {"publish": ("matplotlib",), "search": ("optuna",), "ray": ("ray",), "onnx": ("onnx", "onnxscript", "onnxruntime")}
+EXTRAS = {"publish": ("matplotlib",), "search": ("optuna",), "ray": ("ray",)}
 FEW = 6  # names that are listed; of more, how many there are
 
 
