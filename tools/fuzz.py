@@ -51,7 +51,6 @@ from factories import record
 
 from bench.backbones.families import read_config
 from bench.backbones.folder import _modules, checkpoint_names, tensor_names
-from bench.base.crash import read_end
 from bench.base.errors import BenchError
 from bench.base.files import CacheEntry
 from bench.data.corpora import hub, open_corpus
@@ -294,8 +293,6 @@ READERS = (
     Reader("archives", "a.tar", (tarred(""), tarred("gz"), zipped({"d/a.txt": b"a" * 50, "d/b.txt": b"b"})), unarchived),
     Reader("receipts of downloads", "a.receipt.json", text({"schema": "bench.receipt/1", "source": "a", "url": "u", "revision": "r", "fetched": "f",
                                                             "downloads": {"a": "0" * 64}}), read_receipt),
-    Reader("marks of processes", "a/process.txt", (b'{"host": "a", "boot": "b", "out_of_memory": 3}\nFatal Python error: Bus error\n',),
-           lambda path: read_end(path.parent)),
     Reader("what older versions hold", "v2/MANIFEST.json", text(HASHES), lambda path: older_files(path.parent)),
     Reader("states of bench encode", "a.json", text({"rows": 3, "sha256": "0" * 64}), stream._read),
     Reader("entries of the cache", "kind/entry.json", text({"about": 1, "value": [1], "sha256": "0" * 64}), cached),

@@ -250,7 +250,7 @@ def stay(
 
     Returns the exit code: 1 where a run failed, 130 where all of it was cancelled.
     """
-    from bench.base.crash import stop_signals
+    from bench.base.signals import stop_signals
     from bench.run import jobs
 
     engine: Any = jobs.engine(name)

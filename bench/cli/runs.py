@@ -70,9 +70,6 @@ def runs(
     _print(shown)
     if len(shown) < len(chosen):
         click.echo(f"and {len(chosen) - len(shown):,} older: bench runs --all, or --status, --method")
-    for record in shown:
-        if (end := store.ended(record.run_id)) is not None:
-            warn(f"{record.run_id} {end.words}; try: {end.hint}")
 
 
 def placeholder_record(run_id: str) -> RunRecord:

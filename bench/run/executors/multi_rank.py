@@ -11,8 +11,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from bench.base.crash import stop_signals
 from bench.base.errors import RunFailed
+from bench.base.signals import stop_signals
 from bench.method import SilentReporter, TrainReport
 from bench.method.ranks import Alone, Ranks
 
