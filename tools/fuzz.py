@@ -417,7 +417,7 @@ CASES = {
     "CSV of the hub": (b'"', b'te\rxt,label\na,1\n', b"text,label\n" + b"a" * 200_000 + b",1\n"),
     "JSON lines of the hub": (b"[" * 6000,),
     "word vectors, zip": (zipped({"a.txt": b"the 0.5 1\n"}).replace(b"PK\x01\x02\x14", b"PK\x01\x02\xa9").replace(b"\x08\x00", b"\xfb\x00"),),
-    "receipts of downloads": (b"[" * 6000,), "marks of processes": (b"[" * 6000,), "states of bench encode": (b"[" * 6000,),
+    "receipts of downloads": (b"[" * 6000,), "states of bench encode": (b"[" * 6000,),
     "answers of a server": (b"[" * 6000,), "what older versions hold": (b'{"older": {"v1": null}}', b'{"older": {"v1": 1}}'),
     "configs of models": (b"[" * 6000,), "lists of modules": (b"[" * 6000,), "files of methods": (b"[" * 6000,),
     "indices of safetensors": (b"[" * 6000, b'{"weight_map": ' + b"[" * 6000, b'{"weight_map": "x"}', b'{"weight_map": [1, 2]}'),
