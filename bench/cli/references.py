@@ -174,7 +174,7 @@ def _audit(numbers: Sequence[ReferenceResult], kinds: Sequence[str], as_json: bo
 # --- lays out what papers printed for a terminal of any width: the papers, a table with its footnotes, the audit ---
 
 
-MARKED = ("average", "spread", "impossible", "same", "quoted", "best", "protocol")
+MARKED = ("average", "impossible", "same", "quoted", "best", "protocol")
 """Kinds of remarks that get a footnote in a table, the gravest first; copies and what is printed differently elsewhere are a line each below it."""
 
 

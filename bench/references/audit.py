@@ -19,7 +19,6 @@ from bench.references.ours import meaning
 
 KINDS = {
     "average": "averages that do not follow from their own cells",
-    "spread": "spreads of an average that are larger than its cells allow",
     "impossible": "accuracies that no number of right answers gives",
     "differs": "what is printed differently elsewhere",
     "same": "the same numbers under another method's name",
@@ -113,17 +112,6 @@ def _averages(every: Sequence[Row]) -> Iterator[Remark]:
             if coarse(row) and abs(by) <= 0.05 + half_unit(row.average) + TINY:
                 text += "; each of its cells ends in 0, and rounding them to one decimal explains the difference"
             yield _remark("average", row.average, text)
-
-
-def _spreads(every: Sequence[Row]) -> Iterator[Remark]:
-    for row in every:
-        most = too_wide(row)
-        if most is not None and row.average is not None:
-            yield _remark(
-                "spread",
-                row.average,
-                f"printed ±{show(row.average.std or 0)}; an average cannot spread more than the mean of its cells' spreads, ±{show(most)}",
-            )
 
 
 def _counts(every: Sequence[Row]) -> Iterator[Remark]:
@@ -261,7 +249,7 @@ def checked_rows() -> Counter[str]:
 
 
 CHECKS: tuple[Callable[[Sequence[Row]], Iterator[Remark]], ...] = (
-    _averages, _spreads, _counts, _printed_elsewhere, _same_numbers, _quotations, _best_of, _other_conditions, _copied,
+    _averages, _counts, _printed_elsewhere, _same_numbers, _quotations, _best_of, _other_conditions, _copied,
 )  # fmt: skip
 
 
@@ -291,18 +279,6 @@ def off_average(row: Row) -> float | None:
     mean = math.fsum(cell.value for cell in row.parts) / len(row.parts)
     rounding = half_unit(row.average) + math.fsum(map(half_unit, row.parts)) / len(row.parts)
     return mean if abs(row.average.value - mean) > rounding + TINY else None
-
-
-def too_wide(row: Row) -> float | None:
-    """The mean of the cells' standard deviations, where the average's is larger by more than rounding. None elsewhere.
-
-    The standard deviation is a norm: of a mean it is at most the mean of theirs, however the cells vary together.
-    """
-    spreads = [cell.std for cell in row.parts if cell.std is not None]
-    if row.average is None or row.average.std is None or len(spreads) != len(row.parts) or not spreads:
-        return None
-    most = math.fsum(spreads) / len(spreads)
-    return most if row.average.std > most + 2 * half_unit(row.average) + TINY else None
 
 
 def unreachable(cell: ReferenceResult, row: Row) -> tuple[int, int, tuple[float, float]] | None:
