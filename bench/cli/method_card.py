@@ -15,6 +15,8 @@ from bench.base.errors import UnknownName
 from bench.cli.columns import print_columns, say, title, width
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from bench.method import Value
     from bench.run.plugins import Plugin
 
@@ -23,6 +25,7 @@ KEYS_WIDE = 24  # characters of a value that still fits beside others
 PARTS = {
     "about": "the paper's idea and equations, in words",
     "recipes": "variants, recipe keys, recipes, and where values come from",
+    "templates": "the templates that sentences are put into",
     "disagreements": "where paper and code disagree, and what is done here",
     "numbers": "what the papers print of it",
 }
@@ -39,7 +42,7 @@ def show(facts: Facts, backbone: str | None = None, parts: Sequence[str] = ()) -
     if not parts:
         show_summary(facts)
         return
-    shown = {"about": _about, "recipes": _all_recipes, "disagreements": _disagreements, "numbers": _references}
+    shown = {"about": _about, "recipes": _all_recipes, "templates": _templates, "disagreements": _disagreements, "numbers": _references}
     if len(parts) == 1:
         shown[parts[0]](facts)
         return
@@ -60,6 +63,18 @@ def _all_recipes(facts: Facts) -> None:
         before = True
     if not before:
         say(f"{facts['name']} has no variant, no recipe key of its own and no recipe")
+
+
+def _templates(facts: Facts) -> None:
+    """By source, then by kind, numbered; ``{s}`` is the sentence and ``{m}`` the mask."""
+    if not facts["templates"]:
+        say(f"{facts['name']} has no list of templates")
+    for i, (source, kinds) in enumerate(facts["templates"].items()):
+        for j, (kind, texts) in enumerate(kinds.items()):
+            title(f"{len(texts)} {kind} templates, --set templates={source}", blank=bool(i or j))
+            print_columns([(str(n), text) for n, text in enumerate(texts, 1)], indent=2)
+    if facts["templates"]:
+        say("{s} is the sentence, {m} the mask")
 
 
 def _disagreements(facts: Facts) -> None:
@@ -288,6 +303,7 @@ def show_summary(facts: Facts) -> None:
     there = {
         "about": facts["about"],
         "recipes": recipes or own or facts["variants"],
+        "templates": facts["templates"],
         "disagreements": facts["disagreements"],
         "numbers": facts["references"],
     }
@@ -378,10 +394,20 @@ def describe(plugin: Plugin) -> dict[str, Any]:
             if key in cls.defaults or key in TRAINING
         },
         "recipes": recipes,
+        "templates": _template_lists(plugin.module),
         "disagreements": [asdict(d) for d in file.disagreements],
         "references": [asdict(r) for r in results(printed)] if printed else [],
         "printed_variants": dict(file.printed.get("variants", {})),
     }
+
+
+def _template_lists(module: ModuleType) -> dict[str, dict[str, list[str]]]:
+    """Source -> kind -> templates, of a module that has POSITIVE and NEGATIVE lists of them by source; the paper's first."""
+    lists = {kind: getattr(module, kind.upper(), None) for kind in ("positive", "negative")}
+    if not all(isinstance(by_source, Mapping) for by_source in lists.values()):
+        return {}
+    sources = sorted(set.intersection(*(set(by_source) for by_source in lists.values())), key=lambda source: source != "paper")  # type: ignore[arg-type]
+    return {source: {kind: list(by_source[source]) for kind, by_source in lists.items()} for source in sources}  # type: ignore[index]
 
 
 def _plain(value: Any | Value) -> Any:

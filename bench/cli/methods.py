@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 @click.option("--backbone", help="With NAME: only its recipes for this backbone, each value with its source and notes.")
 @click.option("--about", is_flag=True, help="With NAME: the paper's idea and equations.")
 @click.option("--recipes", is_flag=True, help="With NAME: variants, recipe keys, and every recipe with its sources.")
+@click.option("--templates", is_flag=True, help="With NAME: the templates that its sentences are put into.")
 @click.option("--disagreements", is_flag=True, help="With NAME: where paper and authors' code disagree, and what is done here.")
 @click.option("--numbers", is_flag=True, help="With NAME: what the papers print.")
 @click.option("--all", "everything", is_flag=True, help="With NAME: all of these.")

@@ -174,7 +174,7 @@ def _audit(numbers: Sequence[ReferenceResult], kinds: Sequence[str], as_json: bo
 # --- lays out what papers printed for a terminal of any width: the papers, a table with its footnotes, the audit ---
 
 
-MARKED = ("average", "spread", "impossible", "same", "quoted", "best", "protocol")
+MARKED = ("average", "impossible", "same", "claim", "quoted", "best", "protocol")
 """Kinds of remarks that get a footnote in a table, the gravest first; copies and what is printed differently elsewhere are a line each below it."""
 
 
@@ -293,7 +293,11 @@ def _footnotes(lines: Sequence[Row]) -> None:
     told: dict[str, list[str]] = {}
     for row in lines:
         for cell in row.cells:
-            parts = [part for part in cell.note.split("; ") if not part.startswith(("copied", "text: ", "same ", "best Avg."))]
+            parts = [
+                part
+                for part in cell.note.split("; ")
+                if not part.startswith(("copied", "text: ", "same ", "best Avg.", "abstract and text claim"))
+            ]
             labels = told.setdefault("; ".join(parts), [])
             if row.first.label not in labels:
                 labels.append(row.first.label)

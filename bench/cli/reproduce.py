@@ -28,11 +28,11 @@ from bench.cli.options import (
     save_seconds,
     warn,
 )
-from bench.cli.reproduced import show_left_out, show_results, write_reproduction
+from bench.cli.reproduced import show_left_out, show_results, write_formula, write_reproduction
 from bench.cli.run import check_budget, parse_overrides, parse_seeds
 from bench.cli.run_all import run_all
 from bench.cli.show import MAIN
-from bench.references import NO, RECIPES, RUNS, SCORES, Part, contents, figure_runs, find_part
+from bench.references import FORMULA, NO, RECIPES, RUNS, SCORES, TEMPLATES, Part, contents, figure_runs, find_part
 
 if TYPE_CHECKING:
     from bench.data.sets import DataFolder
@@ -114,8 +114,11 @@ def reproduce(
     registry = discover(plugins)
     for warning in registry.warnings:
         warn(f"warning: {warning}")
-    if [paper_part.how for paper_part in parts] == [RECIPES]:
+    if len(parts) == 1 and parts[0].how in (RECIPES, TEMPLATES):
         show_recipes(parts[0], registry)
+        return
+    if len(parts) == 1 and parts[0].how == FORMULA:
+        draw_formula(parts[0], html, RunsFolder(runs).path, dry_run)
         return
     other_suites = check_suites(suites)
     runs_of: dict[Part, tuple[WantedRun, ...]] = {}
@@ -204,11 +207,26 @@ def list_parts(as_json: bool) -> None:
 
 
 def show_recipes(part: Part, registry: Registry) -> None:
-    """What stands here for a paper's hyperparameters: the recipes of its method, each value with its source."""
+    """What stands here for a paper's hyperparameters: the recipes of its method, each value with its source; or for its templates."""
     from bench.cli.method_card import describe, show
 
-    say(f"{part.part} of {part.paper}: {part.shows}; here, with the source of every value")
-    show(describe(registry[part.paper]), parts=("recipes",))
+    what = "" if part.how == TEMPLATES else "; here, with the source of every value"
+    say(f"{part.part} of {part.paper}: {part.shows}{what}")
+    show(describe(registry[part.paper]), parts=(part.how,))
+
+
+def draw_formula(part: Part, html: Path | None, runs: Path, dry_run: bool) -> None:
+    """Write the page of a figure that needs no run."""
+    from bench.show.figures.drawing import missing_library
+
+    if dry_run:
+        say(f"{part.name}: {part.shows}, drawn from a formula; no run is needed")
+        return
+    if lacks := missing_library("bench reproduce"):
+        raise lacks
+    page = html or runs / f"reproduced-{part.name.replace(':', '-')}.html"
+    write_formula(part, page)
+    click.echo(f"page: {page}")
 
 
 def parse_corpora(given: Sequence[str]) -> dict[str, str]:

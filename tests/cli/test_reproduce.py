@@ -60,8 +60,8 @@ def test_the_plan_as_json() -> None:
         (("conpvp:figure4", "--backbone", "bert-base-uncased", "--dry-run"), "figure 4 of conpvp is of roberta-large"),
         (("promcse:3", "--suite", "stss", "--dry-run"), "unknown suite 'stss'"),
         (
-            ("focal-infonce:figure1",),
-            "figure 1 of focal-infonce cannot be run again: what it shows stands in none of the sources",
+            ("conpvp:figure1",),
+            "figure 1 of conpvp cannot be run again: a drawing, no numbers",
         ),
         (("promcse:3", "--offline"), "nothing of this can be run here"),
     ],
@@ -123,7 +123,7 @@ def test_seeds_are_said_as_they_are_given(text: str) -> None:
 
 def test_every_table_and_figure_is_listed_with_yes_or_no() -> None:
     lines = [json.loads(line) for line in bench("reproduce", "--json").stdout.splitlines()]
-    assert len(lines) == 52 and all(bool(one["command"]) is one["again"] is not bool(one["why"]) for one in lines)
+    assert len(lines) == 56 and all(bool(one["command"]) is one["again"] is not bool(one["why"]) for one in lines)
     said = " ".join(bench("reproduce", COLUMNS="80").stdout.split())
     assert "promcse figure 2" in said and "bench reproduce promcse:figure2" in said
 
@@ -132,6 +132,31 @@ def test_a_figure_is_a_series_of_runs() -> None:
     lines = [json.loads(line) for line in bench("reproduce", "promcse:figure2", "--dry-run", "--json").stdout.splitlines()]
     assert [one["recipe"]["prompt_length"]["value"] for one in lines] == [1, 2, 4, 6, 8, 10, 12, 14, 16]
     assert all(one["suites"] == ["sts", "cxc"] and "not known here" in one["notes"][-1] for one in lines)
+
+
+def test_a_figure_of_a_formula_is_drawn_at_once(tmp_path: Path) -> None:
+    """By default in the runs folder, where no run appears; the page has the drawing."""
+    done = bench("reproduce", "focal-infonce:figure1", "--runs", tmp_path)
+    assert done.exit_code == 0, done.output
+    (page,) = tmp_path.iterdir()
+    assert page.name == "reproduced-focal-infonce-figure1.html" and str(page) in "".join(done.stdout.split())
+    assert "<svg" in page.read_text(encoding="utf-8")
+    other = bench("reproduce", "focal-infonce:figure1", "--html", tmp_path / "none" / "page.html", "--dry-run")
+    assert other.exit_code == 0 and not (tmp_path / "none").exists()
+
+
+def test_conpvps_templates_are_printed() -> None:
+    """The 16 of its table 1 and the 17 of its authors' code, from the module that trains with them."""
+    from methods.conpvp import NEGATIVE, POSITIVE
+
+    said = bench("reproduce", "conpvp:1", COLUMNS="200").stdout
+    lines = [line.split(maxsplit=1)[1] for line in said.splitlines() if "{s}" in line and line.split()[0].isdecimal()]
+    assert lines == [text for source in ("paper", "repo") for lists in (POSITIVE, NEGATIVE) for text in lists[source]]
+    assert len(lines) == 33
+    own = json.loads(bench("methods", "conpvp", "--json").stdout)["templates"]
+    assert own["paper"] == {"positive": list(POSITIVE["paper"]), "negative": list(NEGATIVE["paper"])}
+    assert json.loads(bench("methods", "simcse", "--json").stdout)["templates"] == {}
+    assert "no list of templates" in bench("methods", "simcse", "--templates").stdout
 
 
 def test_points_of_one_line_and_source_are_told_together() -> None:

@@ -167,9 +167,32 @@ def test_every_figure_means_runs_that_the_harness_has(drawn: FigureRuns) -> None
     found = figure(drawn, REGISTRY, backbones=("builtin",))
     assert len({run.identity for run in found}) == len(found) >= 2
     for run in found:
-        assert run.setting in REGISTRY[run.method].cls.settings and run.suites == drawn.suites and run.instead_of == drawn.backbone
+        assert run.setting in REGISTRY[run.method].cls.settings and run.suites == drawn.suites
+        assert run.instead_of == ", ".join(drawn.backbones) and (not run.variant or run.variant in REGISTRY[run.method].cls.variants)
         merged, _, _ = recipe(run, REGISTRY)
         assert all(merged[key] == parse(key, value, merged[key]) for key, value in run.changes.items())
+
+
+def test_the_systems_and_backbones_of_figures() -> None:
+    """PromCSE's figure 3 has six systems, ConPVP's figure 7 two backbones; a backbone of the figure chooses, another one stands in."""
+    drawn = {one.part.name: one for one in figure_runs()}
+    assert names(figure(drawn["promcse:figure3"], REGISTRY)) == [
+        f"{name}, {setting}, bert-base-uncased"
+        for setting, methods in (("unsupervised", ("simcse", "promcse")), ("supervised", ("simcse", "promcse", "simcse+eh", "promcse+eh")))
+        for name in methods
+    ]
+    assert names(figure(drawn["promcse:figure1"], REGISTRY)) == [
+        f"{name}, unsupervised, bert-base-uncased" for name in ("simcse", "promcse")
+    ]
+    few_shot = drawn["conpvp:figure7"]
+    assert [(run.method, run.backbone) for run in figure(few_shot, REGISTRY)] == [
+        (name, backbone) for name in ("simcse", "conpvp") for backbone in ("roberta-base", "roberta-large")
+    ]
+    assert {run.backbone for run in figure(few_shot, REGISTRY, backbones=("roberta-base",))} == {"roberta-base"}
+    (folder, _) = figure(few_shot, REGISTRY, backbones=("/models/roberta-large",))
+    assert (folder.backbone, folder.instead_of, folder.comparable) == ("/models/roberta-large", "", True)
+    with pytest.raises(BenchError, match="figure 7 of conpvp is of roberta-base, roberta-large"):
+        figure(few_shot, REGISTRY, backbones=("bert-base-uncased",))
 
 
 def test_runs_of_several_tables_are_each_done_once_with_the_rows_of_all() -> None:

@@ -102,15 +102,16 @@ def wanted_runs(
 
 def figure(runs: FigureRuns, registry: Registry, *, backbones: Sequence[str] = ()) -> tuple[WantedRun, ...]:
     """The runs that a figure is drawn from, in its order; a series of a recipe value is a run for each."""
-    printed = {drawn.backbone for drawn in figure_runs()}  # which choose figures, as they choose rows of a table
-    here = [name for name in backbones if Path(name).name == runs.backbone or Path(name).name not in printed]
-    if backbones and not here:
+    printed = {backbone for drawn in figure_runs() for backbone in drawn.backbones}  # these choose figures, as they choose rows of a table
+    places = [(name, "") for name in backbones if Path(name).name in runs.backbones]
+    places += [(name, backbone) for name in backbones if Path(name).name not in printed for backbone in runs.backbones]
+    if backbones and not places:
         raise BenchError(
-            f"--backbone {','.join(backbones)}: {runs.part.part} of {runs.part.paper} is of {runs.backbone}", runs.part.command
+            f"--backbone {','.join(backbones)}: {runs.part.part} of {runs.part.paper} is of {', '.join(runs.backbones)}", runs.part.command
         )
-    places = [(name, "" if Path(name).name == runs.backbone else runs.backbone) for name in here] or [(runs.backbone, "")]
+    places = places or [(backbone, "") for backbone in runs.backbones]
     meant: list[WantedRun] = []
-    for setting, method in runs.runs:
+    for setting, method, variant in runs.runs:
         if method not in registry.plugins:
             continue
         own = registry[method].cls.own_backbone
@@ -119,6 +120,7 @@ def figure(runs: FigureRuns, registry: Registry, *, backbones: Sequence[str] = (
                 run = WantedRun(
                     rows=(),
                     method=method,
+                    variant=variant,
                     setting=setting,
                     backbone=own or backbone,
                     suites=runs.suites,
