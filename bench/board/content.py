@@ -228,7 +228,7 @@ def _not_comparable(tables: Sequence[BoardTable]) -> str:
     said = ["Rows of different tables: another setting, backbone, protocol or text form."] if len(places) > 1 or len(tables) > 1 else []
     if noted:
         said.append(
-            f"{noted} table{' has rows that differ' if noted == 1 else 's have rows that differ'} in data or libraries: see the footnotes."
+            f"{noted} table{' has rows that differ' if noted == 1 else 's have rows that differ'} in data, libraries or code: see the footnotes."
         )
     return " ".join(said)
 

@@ -394,6 +394,19 @@ def test_a_footnote_for_each_difference_and_a_mark_at_the_row() -> None:
     assert compare_runs(nowhere[:2], TableOptions(strict=True))[0].footnotes == ()
 
 
+def test_strict_refuses_runs_of_the_methods_older_code() -> None:
+    made = [record(name, seed) for name in ("a", "b") for seed in (1, 2)]
+    older = structs.replace(made[0], provenance=structs.replace(made[0].provenance, plugin={"sha256": "0" * 64}))
+    nowhere = [(one, Path("nowhere") / one.run_id) for one in (older, *made[1:])]
+    (table,) = compare_runs(nowhere, TableOptions())
+    (footnote,) = table.footnotes
+    assert f"bench compare {older.run_id}" in footnote
+    assert {one.name: (one.footnotes, one.seeds) for one in table.rows} == {"a": ((0,), (2,)), "b": ((), (1, 2))}
+    with pytest.raises(BenchError, match=older.run_id):
+        compare_runs(nowhere, TableOptions(strict=True))
+    assert compare_runs(nowhere[1:], TableOptions(strict=True))
+
+
 def test_a_footnote_tells_rates_that_were_searched_from_a_rate_that_most_others_have() -> None:
     """Two recipes that no trial of their search beat keep their rate, 3e-05; that is no rule for the searched ones beside them."""
 

@@ -23,7 +23,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bench.base.contract import check_file, import_file
+from bench.base.contract import check_files, import_file
 from bench.base.errors import BenchError, RunFailed, UnknownName, one_line
 from bench.base.files import file_sha256, values_sha256
 from bench.runs.record import AVERAGE, REDUCED
@@ -273,20 +273,23 @@ def _installed(name: str) -> SuitePlugin:
     return SuitePlugin(loaded, package, version, _source_sha256(sys.modules[point.module]))
 
 
-def use_files(files: Iterable[Path]) -> None:
+def use_files(files: Sequence[Path]) -> None:
     """The suites of these plugin files are known from now on, and of no others; a file without one is left alone.
 
-    Raises BenchError where a file is missing, does not import or defines a suite that cannot be.
+    Raises BenchError where a file is missing, is given twice, does not import, or defines a suite that cannot be or whose name another
+    file or an installed package has.
     """
     _from_files.clear()
+    check_files(files)
     for file in files:
-        check_file(file)
         if b"SUITE" not in file.read_bytes():
             continue
         module = import_file(file)
         if not hasattr(module, "SUITE"):
             continue
         _check_definition(module.SUITE, f"--plugin {file}")
+        if (taken := suite_plugin(module.SUITE.name)) is not None:
+            raise BenchError(f"{file} defines the suite '{module.SUITE.name}', and so does {taken.package}", f"another name in {file}")
         _from_files[module.SUITE.name] = SuitePlugin(module.SUITE, str(file), "", _source_sha256(module))
 
 
