@@ -14,6 +14,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -49,6 +50,10 @@ _MODULES = {
 GROUP = "bench.suites"
 """The entry points under which installed packages register suites of their own: the name is the suite's, the object the suite."""
 ALL = "all"
+METRICS = ("spearman", "spearman-bootstrap", "accuracy", "clustering-accuracy", "alignment", "uniformity")
+"""Of this package's suites; a plugin's suite may have others."""
+ALIKE = 0.85
+"""From this likeness on, as difflib has it, a metric's name is a misspelt one of ``METRICS``."""
 RANKED = ("spearman", "spearman-bootstrap")
 """Metrics that ask of predictions only their order."""
 NOT_IN_ALL = ("check", "transfer-quick", "mteb")  # a small sample, a second look at the same sets, and to be named task by task
@@ -311,6 +316,9 @@ def _check_definition(defined: object, whose: str) -> None:
     for task in defined.tasks:
         if task.suite != defined.name:
             raise BenchError(f"{whose}: the task {task.name} says suite={task.suite!r}", f"suite={defined.name!r}")
+        if task.metric not in METRICS and (near := get_close_matches(task.metric.lower(), METRICS, 1, ALIKE)):
+            hint = f"metric={near[0]!r}; of a metric of your own, a name that is less like it"
+            raise BenchError(f"{whose}: the task {task.name} says metric={task.metric!r}, and bench has {near[0]!r}", hint)
         if task.name in taken:
             raise BenchError(f"{whose}: the suite {taken[task.name]} has a task {task.name}", "another name: predictions are kept under it")
         taken[task.name] = defined.name
