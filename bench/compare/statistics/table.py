@@ -183,6 +183,7 @@ class Cost:
     """What a row took, each a mean over its runs; None where not all of them recorded it."""
 
     trainable_parameters: float | None = None
+    trainable_parts: Mapping[str, float] | None = None  # of the same parts in all runs: "prompt" -> how many of them
     train_seconds: float | None = None
     peak_memory_bytes: float | None = None
     encode_sentences_per_second: float | None = None
