@@ -125,11 +125,11 @@ def cost_texts(row: Row, table: Table) -> list[str]:
 
 
 def parts_trained(table: Table) -> list[str]:
-    """ "trained of promcse, dcpcse: 295k prompt + 591k head", a line for all rows that train the same numbers of the same parts."""
+    """ "trained of promcse, dcpcse: 295k prompt, 591k head", a line for all rows that train the same numbers of the same parts."""
     rows: dict[str, dict[str, None]] = {}
     for row in table.rows:
         if row.cost is not None and row.cost.trainable_parts:
-            parts = " + ".join(f"{short(count)} {part_name(part)}" for part, count in row.cost.trainable_parts.items())
+            parts = ", ".join(f"{short(count)} {part_name(part)}" for part, count in row.cost.trainable_parts.items())
             rows.setdefault(parts, {})[row.name] = None
     return [f"trained of {list_names(names)}: {parts}" for parts, names in rows.items()]
 
