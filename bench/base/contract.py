@@ -6,7 +6,7 @@ import hashlib
 import importlib.util
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -57,6 +57,16 @@ def check_file(file: Path) -> None:
             f"--plugin {file}: no such file",
             "a Python file that defines a method or a suite: docs/add-a-method.md, docs/add-a-suite.md",
         )
+
+
+def check_files(files: Sequence[Path]) -> None:
+    """Raises BenchError where --plugin names no file, or one file twice."""
+    seen: set[Path] = set()
+    for file in files:
+        check_file(file)
+        if file.resolve() in seen:
+            raise BenchError(f"--plugin {file} was given twice", "give each file once")
+        seen.add(file.resolve())
 
 
 def import_file(file: Path) -> ModuleType:

@@ -129,7 +129,7 @@ class Board:
     note: str | None  # what the publisher has to say, such as that it is not the papers' setting
     answer: str  # one computed sentence
     runs: tuple[PublishedRun, ...]  # by run id
-    left_out: tuple[str, ...]  # failed, interrupted, damaged: one line each
+    left_out: tuple[str, ...]  # failed, interrupted, damaged, replaced by newer runs: one line each
     tables: tuple[BoardTable, ...]
     references: tuple[ReferenceTable, ...]
     changes: Changes | None = None

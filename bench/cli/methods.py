@@ -108,7 +108,7 @@ def _variants(plugin: Plugin) -> str:
 
 def _check(name: str, pairs: tuple[str, ...], plugins: tuple[Path, ...], as_json: bool) -> None:
     from bench.run.plan import check_methods
-    from bench.run.plugins import discover, from_file
+    from bench.run.plugins import discover
 
     overrides = parse_overrides(pairs, None)
     if not name.endswith(".py"):
@@ -118,7 +118,10 @@ def _check(name: str, pairs: tuple[str, ...], plugins: tuple[Path, ...], as_json
 
     from bench.run.conformance import check
 
-    checked = from_file(Path(name)) if name.endswith(".py") else [discover(plugins)[name]]
+    if name.endswith(".py"):
+        checked = [plugin for plugin in discover([Path(name)]).plugins.values() if plugin.package == str(Path(name))]
+    else:
+        checked = [discover(plugins)[name]]
     if not checked:
         raise BenchError(f"--check {name}: it defines a suite and no method", f"bench suites --check {name}")
     failed = 0

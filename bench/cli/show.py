@@ -113,7 +113,9 @@ def print_summary(record: RunRecord, folder: Path, runs: str) -> None:
         ("recipe", ", ".join([*values, *([f"{rest} more: --recipe"] if rest else [])])),
         *report.training(record, folder).rows,
     ]
-    facts.append(("cost", ", ".join(f"{name} {value}" for name, value in report.cost(record).rows if name in COSTS)))
+    facts.append(
+        ("cost", ", ".join(f"{name} {value}" for name, value in report.cost(record).rows if name in COSTS or name.startswith(report.PART)))
+    )
     if rows := report.overlap_section(record).rows:
         facts.append(("overlap", f"{sum(bool(row[1]) for row in rows)} tasks have sentences in the corpus"))
     facts.append(("folder", str(folder)))

@@ -76,7 +76,9 @@ def _check(name: str, data: Path | None, as_json: bool) -> None:
 
     if name.endswith(".py"):
         use_files([Path(name)])
-        plugins = [plugin for plugin in map(suite_plugin, suite_names()) if isinstance(plugin, SuitePlugin) and plugin.package == name]
+        plugins = [
+            plugin for plugin in map(suite_plugin, suite_names()) if isinstance(plugin, SuitePlugin) and plugin.package == str(Path(name))
+        ]
         if not plugins:
             raise BenchError(f"--check {name}: it defines no suite", "SUITE = Suite(...), see docs/add-a-suite.md")
         chosen = plugins[0].suite

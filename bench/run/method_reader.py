@@ -22,6 +22,7 @@ from bench.run import recipe_file
 from bench.run.recipe_file import RecipeFile
 
 GROUP = "bench.methods"  # of the entry points; bench.run.plugins loads what this only reads
+BUILT_IN = "sentence-bench"  # the distribution of this package's methods
 UNKNOWN = object()  # an attribute that only running the source would tell
 LONGEST = 2_000_000  # bytes of a source file that is read
 
@@ -71,9 +72,9 @@ class MethodDescriptions:
 
 
 def method_descriptions(files: Sequence[Path] = ()) -> MethodDescriptions:
-    """Every installed method and those of the plugin ``files``, which win over installed ones of the same name."""
+    """Every installed method and those of the plugin ``files``, without names that two of them have: importing refuses those."""
     methods: dict[str, MethodDescription] = {}
-    whole = True
+    whole, twice = True, set[str]()
     for point in _points():
         source = _source(point.module)
         if source is None:
@@ -91,9 +92,10 @@ def method_descriptions(files: Sequence[Path] = ()) -> MethodDescriptions:
             whole = False  # importing it tells what is wrong with it
             continue
         own = {entry["name"]: _description(entry, module) for entry in _classes(module) if isinstance(entry.get("name"), str)}
+        twice |= own.keys() & methods.keys()
         methods |= own
         whole = whole and is_plain(module) and bool(own)
-    return MethodDescriptions(methods, whole)
+    return MethodDescriptions({name: method for name, method in methods.items() if name not in twice}, whole and not twice)
 
 
 def _named_by(point: importlib.metadata.EntryPoint, module: ast.Module) -> Iterator[dict[str, Any]]:
@@ -131,7 +133,17 @@ def _named(definition: ast.ClassDef) -> bool:
 
 @cache
 def _points() -> tuple[importlib.metadata.EntryPoint, ...]:
-    return tuple(importlib.metadata.entry_points(group=GROUP))  # reads what is installed: milliseconds each time
+    return tuple(entry_points())  # reads what is installed: milliseconds each time
+
+
+def entry_points() -> list[importlib.metadata.EntryPoint]:
+    """Those that register methods, this package's first: of several methods of one name, the first is the one."""
+    points = importlib.metadata.entry_points(group=GROUP)
+    return sorted(points, key=lambda point: (distribution(point) != BUILT_IN, distribution(point)))
+
+
+def distribution(point: importlib.metadata.EntryPoint) -> str:
+    return point.dist.name if point.dist else "?"
 
 
 def _description(definition: Mapping[str, Any], module: ast.Module) -> MethodDescription:

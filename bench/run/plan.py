@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench.backbones import KNOWN, Reference, resolve
 from bench.backbones.families import own_dropout, shape
-from bench.base.contract import check_file
+from bench.base.contract import check_files
 from bench.base.errors import BenchError, DataMissing, UnknownName
 from bench.data.sets.sources import NotFetchedYet
 from bench.method import Method, Recipe, Value
@@ -157,8 +157,7 @@ def check_named(request: Request) -> None:
 def check_methods(names: Sequence[str], files: Sequence[Path]) -> MethodDescriptions:
     """What can be read of the methods. Raises UnknownName for a name that neither an installed method nor a plugin file has,
     BenchError where a plugin file is missing."""
-    for file in files:
-        check_file(file)
+    check_files(files)
     described = method_descriptions(files)
     for name in names:
         if described.whole and name not in described.methods:

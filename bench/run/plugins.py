@@ -8,7 +8,6 @@ plugin that does not import is named in a warning and takes nothing else down.
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
 import inspect
 import re
 import sys
@@ -19,10 +18,10 @@ from types import ModuleType
 from typing import Any
 
 from bench.backbones import Reference, load
-from bench.base.contract import check_file, import_file
+from bench.base.contract import check_files, import_file
 from bench.base.errors import BenchError, UnknownName, one_line
 from bench.method import SETTINGS, Context, Method, Recipe, seed_for
-from bench.run.method_reader import GROUP
+from bench.run.method_reader import distribution, entry_points
 
 
 @dataclass(frozen=True)
@@ -78,25 +77,39 @@ def not_here(run_id: str, method: str, made_by: Mapping[str, Any] | None) -> Ben
 
 
 def discover(files: Sequence[Path] = ()) -> Registry:
-    """Every method that is installed or given by file. A file wins over an installed method of the same name."""
-    for file in files:
-        check_file(file)
+    """Every method that is installed or given by file; the first of a name is the one, this package's before all others.
+
+    An entry point with a name that is taken is left out with a warning. Raises BenchError for such a file, and for one given twice.
+    """
+    check_files(files)
     plugins: dict[str, Plugin] = {}
     warnings: list[str] = []
-    for point in importlib.metadata.entry_points(group=GROUP):
-        distribution = point.dist.name if point.dist else "?"
+    for point in entry_points():
         try:
             classes = _methods_of(point.load())
             if not classes:
                 raise TypeError("it defines no method")
             version = point.dist.version if point.dist else ""
-            for cls in classes:
-                plugins.setdefault(cls.name, Plugin(cls.name, cls, distribution, version, source_hash(cls)))
+            _add(plugins, [Plugin(cls.name, cls, distribution(point), version, source_hash(cls)) for cls in classes])
+        except BenchError as error:
+            warnings.append(f"plugin '{point.name}' of {distribution(point)} was left out: {error.message}")
         except (Exception, SystemExit) as error:  # a third party's code may raise anything
-            warnings.append(f"plugin '{point.name}' of {distribution} was left out: {one_line(error)}")
+            warnings.append(f"plugin '{point.name}' of {distribution(point)} was left out: {one_line(error)}")
     for file in files:
-        plugins |= {plugin.name: plugin for plugin in from_file(file)}
+        _add(plugins, from_file(file))
     return Registry(plugins, tuple(warnings))
+
+
+def _add(plugins: dict[str, Plugin], more: Sequence[Plugin]) -> None:
+    """Add all of ``more``. Raises BenchError, and adds none, where a name is taken: a run would say nothing of which method it is."""
+    together = dict(plugins)
+    for plugin in more:
+        if (taken := together.setdefault(plugin.name, plugin)) is not plugin:
+            raise BenchError(
+                f"{plugin.package} defines the method '{plugin.name}', and so does {taken.package}",
+                f"another name in {plugin.package}: name = 'my-{plugin.name}'",
+            )
+    plugins |= together
 
 
 def from_file(file: Path) -> list[Plugin]:

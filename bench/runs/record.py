@@ -98,6 +98,7 @@ class Cost(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a run took; seconds are wall-clock."""
 
     trainable_parameters: Count | None = None
+    trainable_parts: Mapping[str, Count] | None = None  # part of the method ("prompt", "head", "lm_head", "encoder") -> how many of them
     total_parameters: Count | None = None
     checkpoint_bytes: Count | None = None
     train_seconds: Amount | None = None  # without dev evaluation

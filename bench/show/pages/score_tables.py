@@ -234,7 +234,7 @@ def score_table(
         rows=rows, finished=finished, selection=" ".join(filter(None, (board_table.selection, values_words(table)))), answer=answer([board_table]), legend=() if published else (*["an empty cell was not scored"] * gaps, *lines.legend(table, lines.SIGNS)), how=compared_words(table),
         spread_words=spread_words(table), rank_words=family_words(table, PAIRS), margin=f"{table.tested.margin:g}" if table.tested else "",
         seed_words=seeds_borrowed(table),
-        cost_note=board_table.cost_note if cost else "", notes=table.notes, footnotes=table.footnotes,
+        cost_note=" ".join([board_table.cost_note, *(f"{words[0].upper()}{words[1:]}." for words in lines.parts_trained(table))]).strip() if cost else "", notes=table.notes, footnotes=table.footnotes,
     )  # fmt: skip
 
 
