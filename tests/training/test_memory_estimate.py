@@ -13,7 +13,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from transformers import BertConfig, BertModel
 
 from bench.backbones import Reference
-from bench.cli.planning import PROCESS, estimate
+from bench.run.estimates import PROCESS, estimate
 from bench.data.corpora import open_corpus
 from bench.run.plan import PlannedRun
 from bench.run.plugins import discover
