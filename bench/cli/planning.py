@@ -223,10 +223,15 @@ def _device_line(rows: Sequence[PlanRow], device: str) -> str:
 def _label(row: PlanRow, rows: Sequence[PlanRow]) -> str:
     """The shortest that tells a row from the others: "promcse", "promcse+eh on roberta-large"."""
     run = row.first
-    several = len({other.first.backbone.name for other in rows}) > 1
+    several = len({_backbone(other.first) for other in rows}) > 1
     settings = {other.first.setting for other in rows if other.first.method == run.method}
     name = run.method + (f"+{run.variant}" if run.variant else "") + (f" {run.setting}" if len(settings) > 1 else "")
-    return name + (f" on {run.backbone.name}" if several else "")
+    return name + (f" on {_backbone(run)}" if several else "")
+
+
+def _backbone(run: PlannedRun) -> str:
+    """What a table calls it: a folder by its title, or its last part."""
+    return run.backbone.title or (run.backbone.name if run.backbone.hub else run.backbone.short)
 
 
 def _notes(rows: Sequence[PlanRow]) -> list[str]:
@@ -255,7 +260,7 @@ def _show_runs(rows: Sequence[PlanRow]) -> None:
         state = "" if row.pending == len(row.runs) else f"{len(row.runs) - row.pending} of {len(row.runs)} finished"
         hours = "" if guess.seconds is None else hour_text(guess.seconds)
         variant = " ".join([*([run.variant] if run.variant else []), *_series(row, rows)])
-        table.append((run.method, run.setting, variant, run.backbone.name, seeds, steps, memory, hours, state, printed_text(run)))
+        table.append((run.method, run.setting, variant, _backbone(run), seeds, steps, memory, hours, state, printed_text(run)))
     columns = [column for column in zip(*table, strict=True) if any(column[1:])]
     aligned = [_right(column) if column[0] in ("steps", "GiB", "h/run") else column for column in columns]
     headings, *cells = zip(*aligned, strict=True)
@@ -303,7 +308,8 @@ def _show_recipes(rows: Sequence[PlanRow], everything: bool) -> None:
         values = run.recipe.values_with_source()
         shown = values if everything else {key: values[key] for key in changed_keys(run)}
         hidden = hidden or len(shown) < len(values)
-        facts = [fact for fact in (_corpus_text(run), _source_text(run)) if fact]
+        why = row.guess.basis if run.corpus is not None and None in (row.guess.steps, row.guess.seconds) else ""  # that is not known
+        facts = [fact for fact in (_corpus_text(run), why, _source_text(run)) if fact]
         if shown or facts:
             say(f"{' '.join([_label(row, rows), *_series(row, rows)])}: {'; '.join(facts) or 'not trained'}", hang=2)
         lines = [(key, json.dumps(value.value), value.source + (f" ({value.note})" if value.note else "")) for key, value in shown.items()]
@@ -341,7 +347,9 @@ def _show_pending(pending: Sequence[Pending], data: Path | None, everything: boo
     sets = [item.name for item in pending if item.kind != "backbone" and ":" not in item.name]
     title = "not on this machine; without --dry-run this is fetched first"
     if data is not None and sets:
-        title = f"not on this machine; bench data fetch {' '.join(sets)} --data {data} gets the data, which nothing else adds to that folder"
+        title = (
+            f"not on this machine; bench data fetch {' '.join(sets)} --data {data} gets the data, which nothing else adds to that folder"
+        )
     click.echo()
     say(title, hang=2)
     for line in table_of(pending, terms=everything):

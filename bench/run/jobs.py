@@ -210,7 +210,9 @@ def only(planned: Sequence[PlannedRun], run_id: str, words: str | None) -> Plann
     alike = [run for run in planned if run.run_id.rpartition("-")[0] == run_id.rpartition("-")[0]]
     if not alike:
         some = ", ".join(run.run_id for run in planned[:3]) + (", ..." if len(planned) > 3 else "")
-        raise BenchError(f"--only {run_id}: these options mean no such run; they mean {some}", "the ids: the same command with --dry-run --all")
+        raise BenchError(
+            f"--only {run_id}: these options mean no such run; they mean {some}", "the ids: the same command with --dry-run --all"
+        )
     then = dict(part.partition("=")[::2] for part in (words or "").split(",") if part)
     differs: list[str] = []
     for run in alike:
