@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from bench.backbones import SHAPES
@@ -56,3 +59,11 @@ def test_memory_grows_with_what_is_held_at_once() -> None:
     sizes = [training_memory(BERT, 1024, 32, "bf16", "cuda", chunk) or 0 for chunk in (2, 64, 512, None)]
     assert sizes == sorted(sizes) and sizes[0] > 12 * 108e6
     assert training_memory({}, 64, 32, "fp32", "cpu") is None
+
+
+def test_the_page_has_the_cards_as_they_are_here() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "training.md").read_text(encoding="utf-8")
+    found = {name.replace(" ", ""): list(map(float, numbers)) for name, *numbers in re.findall(
+        r"^\| (H100|A100|RTX 3090)(?: \(SXM\))? \| (\d+) GB \| ([\d.]+) \| ([\d.]+) \| (\d+) \|$", page, re.M)}  # fmt: skip
+    assert found == {card.name: [card.gib, *(card.tflops[kind] for kind in ("fp32", "tf32", "bf16"))] for card in CARDS.values()}
+    assert all(card.tflops["bf16"] == card.tflops["fp16"] for card in CARDS.values())

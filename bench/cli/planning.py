@@ -370,7 +370,7 @@ def _memory_lines(rows: Sequence[PlanRow], device: str) -> list[str]:
         most = max(row.guess.memory_bytes or 0 for row in needing)
         names = ", ".join(dict.fromkeys(_label(row, rows) for row in needing))
         what = f"--chunk {fits} fits, with the same batch and gradient" if fits else "no --chunk fits"
-        has = f"one {card.name}" if card else device
+        has = f"one {card.name}" if card else "this machine" if device == "cpu" else device
         lines.append(f"memory: about {most / 2**30:.0f} GiB for {names}, and {has} has {room / 2**30:.0f}: {what}")
     return lines
 

@@ -51,6 +51,13 @@ def test_ten_runs_are_two_rows_on_one_screen() -> None:
     assert notes and all(" ".join(done.stdout.split()).count(note) == 1 for note in notes), "each once, for five runs"
 
 
+def test_the_page_shows_the_table_that_is_printed() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "training.md").read_text(encoding="utf-8")
+    shown = bench(*BERT, "--device", "A100", COLUMNS="100").stdout.splitlines()
+    lines = [line for line in shown if line.startswith(("planned for ", "method ", "simcse ", "promcse "))]
+    assert len(lines) == 4 and [line for line in lines if f"\n{line}\n" not in page] == []
+
+
 def test_the_total_is_the_sum_of_what_is_to_do() -> None:
     each = [plan["estimate"]["seconds"] / 3600 for plan in plans(*BERT, "--device", "A100")]
     shown = bench(*BERT, "--device", "A100").stdout
