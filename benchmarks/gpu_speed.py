@@ -135,8 +135,8 @@ def memory(place: Place, argument: str) -> Outcome:
 def foretold(place: Place, name: str, model: str, batch: int, precision: str) -> int:
     """Bytes, as ``bench run --dry-run`` has them."""
     from bench.backbones import Reference
-    from bench.cli.planning import estimate
     from bench.data.corpora import open_corpus
+    from bench.run.estimates import estimate
     from bench.run.plan import PlannedRun
     from bench.run.plugins import Plugin
     from bench.run.recipes import merge
@@ -149,7 +149,7 @@ def foretold(place: Place, name: str, model: str, batch: int, precision: str) ->
         backbone=Reference(model, "random", config_folder(model, place)), seed=1, recipe=recipe, corpus=open_corpus("builtin"),
         tasks=(), task_data=(), dev=None, text="tokenised", precision=precision, fingerprint="",
     )  # fmt: skip
-    with mock.patch("bench.cli.planning._seconds", lambda *_: None):  # it would clock products of matrices
+    with mock.patch("bench.run.estimates.seconds_on", lambda *_: None):  # it would clock products of matrices
         guess = estimate(run, {}, place.device)
     assert guess.memory_bytes is not None
     return guess.memory_bytes

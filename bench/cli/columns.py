@@ -73,12 +73,11 @@ def print_columns(rows: Iterable[Sequence[str]], *, headings: Sequence[str] = ()
     """
     from rich.cells import cell_len
 
-    from bench.compare.formatting import visible
-
-    listed = [[visible_indent(cell, sys.stdout.encoding or "utf-8") for cell in row] for row in rows]
+    encoding = sys.stdout.encoding or "utf-8"
+    listed = [[visible_indent(cell, encoding) for cell in row] for row in rows]
     if not listed:
         return
-    shown = [[visible(heading) for heading in headings], *listed] if headings else listed
+    shown = [[visible_indent(heading, encoding) for heading in headings], *listed] if headings else listed
     widths = [max(cell_len(row[i]) for row in shown) + 2 for i in range(len(shown[0]) - 1)]
     room = width() - indent - sum(widths)
     always = bool(widths) and room < min(max(cell_len(row[-1]) for row in shown), NARROWEST)

@@ -124,7 +124,8 @@ def evaluate(
     for line in costs:
         click.echo(line, err=True)
     if dry_run:
-        show_plan(planned, [item for plan in plans for item in plan.to_fetch], store, device, as_json)
+        pending = [item for plan in plans for item in plan.to_fetch]
+        show_plan(planned, pending, store, device, as_json, data=data, everything=True)
         raise click.exceptions.Exit(missing)
     records, worst = [], missing
     options = Options(device=device, offline=offline, fresh=fresh)

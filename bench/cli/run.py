@@ -217,7 +217,13 @@ def parse_overrides(pairs: Sequence[str], max_steps: int | None, budget: str | N
 @click.option("--wait", is_flag=True, help="If another process works on a run, wait for it.")
 @offline_option
 @allow_pickle_option
-@click.option("--dry-run", is_flag=True, help="Show what would be done, with every recipe value and its source.")
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Show what would be done: runs, time, memory, recipes, what is fetched. --device A100, H100 or RTX3090 plans for a card that "
+    "is not here.",
+)
+@click.option("--all", "everything", is_flag=True, help="With --dry-run: every recipe value with its source, run ids, terms of use.")
 @data_option
 @runs_option
 @plugin_option
@@ -228,7 +234,7 @@ def run(
     methods: str | None, recipes: tuple[Path, ...], backbones: str, names: str | None, setting: str | None, variant: str, seeds: str, suites: str, corpus: str | None,
     pairs: tuple[str, ...], max_steps: int | None, budget: str | None, chunk: int | None, auto_batch: bool, compiled: bool, text: str, device: str, precision: str, executor: str, gpus: int | None,
     cpus: int | None, memory: str | None, parallel: int | None, retries: int, slurm: tuple[str, ...], returns: bool, commands: bool, only: str | None, words: str | None, fresh: bool, wait: bool,
-    offline: bool, allow_pickle: bool, dry_run: bool, data: Path | None, runs: Path | None, plugins: tuple[Path, ...],
+    offline: bool, allow_pickle: bool, dry_run: bool, everything: bool, data: Path | None, runs: Path | None, plugins: tuple[Path, ...],
     as_json: bool, plain: bool, ranks: Ranks | None,
 ) -> None:  # fmt: skip
     """Train methods and score them; one record per run in the runs folder.
@@ -263,14 +269,15 @@ def run(
     elsewhere = commands or executor in ENGINES
     asked = {"--cpus": cpus, "--memory": memory, "--parallel": parallel, "--slurm": slurm or None, "--return": returns or None}
     check_elsewhere(elsewhere, executor, commands, only, asked)
+    if elsewhere:
+        device, precision, gpus = settle_device(device, precision, gpus)
     resources = Resources(gpus, cpus, memory, parallel, parse_slurm(slurm), returns)
     if elsewhere:
-        device, precision = settle_device(device, precision, gpus)
         if executor in ENGINES:
-            engine(executor).check(resources)
+            engine(executor).check(resources, connect=not dry_run)
         count = gpus or 1
     else:
-        device, precision, count = settled_here(device, precision, executor, gpus, ranks)
+        device, precision, count = settled_here(device, precision, executor, gpus, ranks, only_look=dry_run)
         if only is not None:
             check_here(device, precision)
     for values in series(overrides):
@@ -297,7 +304,7 @@ def run(
             )  # fmt: skip
         raise click.exceptions.Exit(max(code, missing))
     if dry_run:
-        show_plan(planned, whole.to_fetch, store, device, as_json)
+        show_plan(planned, whole.to_fetch, store, device, as_json, chunk=chunk, data=data, everything=everything)
         if offline:
             check_nothing_to_fetch(whole.to_fetch)
         raise click.exceptions.Exit(missing)
@@ -343,13 +350,23 @@ def parse_slurm(texts: Sequence[str]) -> tuple[tuple[str, str], ...]:
     return tuple(pairs)
 
 
-def settled_here(device: str, precision: str, executor: str, gpus: int | None, ranks: Ranks | None) -> tuple[str, str, int]:
-    """The device, the precision and the number of processes that runs on this machine have. Raises BenchError."""
+def settled_here(
+    device: str, precision: str, executor: str, gpus: int | None, ranks: Ranks | None, *, only_look: bool = False
+) -> tuple[str, str, int]:
+    """The device, the precision and the number of processes that runs on this machine have. Raises BenchError.
+
+    ``only_look``: for a plan, which may be for a card that is not here.
+    """
     from bench.base import devices
+    from bench.run.estimates import card_named, planned_device
     from bench.run.executors.torchrun import ranks_asked
 
     if executor == "local":
         ranks_asked(executor, gpus, device)
+    if only_look and card_named(device := planned_device(device)) is not None:
+        return device, "bf16" if precision == "auto" else precision, gpus or 1
+    if card_named(device) is not None:
+        raise BenchError(f"--device {device}: a card by its name is for a plan", "--dry-run plans for it; --device cuda trains on a GPU")
     device = devices.choose_device(device)
     count = ranks_asked(executor, gpus, device)
     settle = partial(devices.choose_precision, precision, device)

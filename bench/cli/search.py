@@ -176,7 +176,7 @@ def search(
     check_seeds(request.seeds, request.methods, store)
     if executor != "local" and pruner != "none":
         raise BenchError("--pruner ends a trial in one process, and --executor torchrun has several", "--pruner none, or --executor local")
-    device, precision, count = settled_here(device, precision, executor, gpus, ranks)
+    device, precision, count = settled_here(device, precision, executor, gpus, ranks, only_look=dry_run)
     check_budget(budget, device)
     request = replace(request, precision=precision, ranks=count)
     registry = known_methods(plugins)
@@ -286,8 +286,8 @@ def outcome(trial: Trial, study: Study) -> str:
 
 def show_space(jobs: Mapping[str, Job], wanted: SearchOptions, title: str, store: RunsFolder, device: str, as_json: bool) -> None:
     """What would be searched: each dimension with the source of its bounds, and what the trials would take."""
-    from bench.cli.planning import estimate, speeds_of_earlier_runs
     from bench.cli.progress import duration
+    from bench.run.estimates import estimate, speeds_of_earlier_runs
     from bench.run.search.space import short
     from bench.run.search.study import definition
 

@@ -123,7 +123,7 @@ def make(
         for overrides in series(request.overrides)
         for run in planner.runs(plugin, backbone, overrides)
     ]
-    unique = {(run.run_id, run.backbone.name if run.provisional else ""): run for run in runs}
+    unique = {(run.run_id, run.fingerprint, run.backbone.name if run.provisional else ""): run for run in runs}
     return list(unique.values())
 
 

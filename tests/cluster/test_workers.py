@@ -104,7 +104,7 @@ def test_a_worker_whose_plan_lacks_the_id_names_what_differs(plan: tuple[str, ..
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--executor", "slurm", "--device", "cuda"], "--device cuda is about this machine"),
+        (["--executor", "slurm", "--device", "cuda:1"], "--device cuda:1 is about this machine"),
         (["--commands", "--device", "cpu"], "--device cpu is about this machine"),
         (["--commands", "--executor", "slurm"], "--commands with --executor slurm"),
         (["--cpus", "2"], "--cpus is for runs on other machines"),

@@ -52,8 +52,8 @@ class DataFolder:
 
     @property
     def fetches(self) -> bool:
-        """Whether a set that is missing is fetched when it is opened."""
-        return self.fetcher is not None and self.root is None
+        """Whether a set that is missing is fetched when it is opened, or noted by a plan."""
+        return self.fetcher is not None and (self.root is None or (self.later is not None and self.later.beside_root))
 
     @property
     def later(self) -> Later | None:

@@ -155,9 +155,13 @@ class NotFetchedYet(BenchError):
 
 
 class Later:
-    """In the place of a fetcher: notes what is to be fetched, in the order in which it was needed, and opens no connection."""
+    """In the place of a fetcher: notes what is to be fetched, in the order in which it was needed, and opens no connection.
 
-    def __init__(self) -> None:
+    ``beside_root``: also what a folder that the user gave lacks, into which nothing is fetched: for a plan that is only looked at.
+    """
+
+    def __init__(self, beside_root: bool = False) -> None:
+        self.beside_root = beside_root
         self._noted: dict[str, Pending] = {}
 
     @property

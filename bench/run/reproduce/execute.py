@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 from bench.backbones import resolve
 from bench.base.errors import BenchError
 from bench.data.sets.sts import STS_TASKS
-from bench.method.budget import STEPS, budget_of
 from bench.run import plan
 from bench.run.corpus_choice import RECIPE_CORPORA, TARGET, corpus_file
+from bench.run.estimates import DEFAULT_CARD, STEP_SECONDS, basis_of, training_seconds
 from bench.run.plan import learns
 from bench.run.plugins import Registry
 from bench.run.recipes import merge
 from bench.run.reproduce.wanted import WantedRun, recipe
-from bench.training.horizon import total_steps
 
 if TYPE_CHECKING:
     from bench.backbones import Reference
@@ -110,13 +109,10 @@ def _weights(name: str, data: DataFolder) -> Need:
     return Need("weights", name, False, "not here, and nothing may be fetched" if data.offline else FETCHED)
 
 
-# --- What a run would take on a GPU: arithmetic from shapes and step counts, no measurement ---
+# --- What a run would take on a GPU: bench.run.estimates, with what is known of a corpus before it is here ---
 
-GPU_SPEED = 100e12
-"""Floating point operations a second: a third of what an A100 can do in half precision. Assumed; no GPU was measured."""
-STEP_SECONDS = 0.015
-"""The least that a training step takes, however small: starting its kernels. Assumed."""
-ASSUMED = "arithmetic for one GPU that reaches 100 TFLOP/s and takes 15 ms a step at least; none was measured, scoring is not in it"
+CARD, PRECISION = DEFAULT_CARD, "bf16"
+ASSUMED = f"arithmetic for one {CARD.name}: {basis_of(CARD, PRECISION)}; scoring is not in it"
 
 ROWS = {
     "wiki1m": (1_000_000, 2),
@@ -126,45 +122,17 @@ ROWS = {
     "builtin": (10_000, 2),
 }
 """Rows of the recipes' corpora, and sentences that a step encodes of each: two views of one, or three of a triplet."""
-DEV_SENTENCES = 3_000  # of STS-B dev, scored every ``eval_steps``
 
 
 def gpu_hours(cls: type[Method], recipe: Recipe, backbone: str, corpus: str | None) -> float | None:
     """Hours of one training, dev scores included; None where the backbone's shape, or how long it trains, is not known."""
-    shape = _shape(backbone)
     rows, views = ROWS.get(corpus or "", (None, 2))
-    budget = budget_of(recipe)
-    limit = budget.amount if budget is not None and budget.unit == STEPS else recipe.get("max_steps")
-    if rows is None and limit:
-        rows = int(limit * recipe["batch_size"])
-    if shape is None or rows is None or "max_seq_length" not in recipe:
-        return None
-    layers, hidden, inner = shape
-    parameters = layers * (4 * hidden * hidden + 2 * hidden * inner)
-    tokens = views * recipe.max_seq_length
-    if cls.fitted == "pass":
-        return 2 * parameters * rows * tokens / GPU_SPEED / 3600
-    if budget is not None and budget.timed:
-        return budget.amount / 3600
-    steps = total_steps(recipe, rows)
-    if steps is None:  # as long as a number of tokens lasts
-        return None
-    training = 6 * parameters * steps * recipe.batch_size * tokens / GPU_SPEED
-    scoring = 0.0
-    if recipe.select_on != "last":
-        scoring = steps / recipe.eval_steps * 2 * parameters * DEV_SENTENCES * recipe.max_seq_length / GPU_SPEED
-    return (max(training, steps * STEP_SECONDS) + scoring) / 3600
-
-
-def _shape(backbone: str) -> tuple[int, int, int] | None:
     try:
-        config = resolve(backbone).sizes()
+        sizes = resolve(backbone).sizes()
     except (BenchError, OSError, ValueError):
         return None
-    if "num_hidden_layers" not in config or "hidden_size" not in config:
-        return None
-    hidden = int(config["hidden_size"])
-    return int(config["num_hidden_layers"]), hidden, int(config.get("intermediate_size", 4 * hidden))
+    seconds = training_seconds(cls, recipe, sizes, rows, views, CARD.reached(PRECISION), STEP_SECONDS)
+    return None if seconds is None else seconds / 3600
 
 
 # --- From wanted runs to planned ones, in the order in which they can be done; and their records, found again ---
