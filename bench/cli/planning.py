@@ -19,6 +19,7 @@ from bench.cli.progress import duration
 from bench.data.sets import DataFolder, Fetcher, Later, Pending, fetched_folder
 from bench.run.corpus_choice import AbsentCorpus
 from bench.run.plan import PlannedRun
+from bench.run.printed import aim
 from bench.runs import RunsFolder
 
 if TYPE_CHECKING:
@@ -169,7 +170,7 @@ def show_plan(planned: Sequence[PlannedRun], pending: Sequence[Pending], store: 
             click.echo()
         unsure = "; its id is known when all of it is here" if run.provisional else ""
         say(f"{run.run_id}  ({i + 1} of {len(planned)}{unsure})", hang=2)
-        for note in run.notes:
+        for note in (*aim(run), *run.notes):
             say(note, indent=2, hang=2)
         seed = "any seed" if run.seed is None else f"seed {run.seed}"
         record = store.get(run.run_id, run.fingerprint)
@@ -218,6 +219,7 @@ def as_dict(run: PlannedRun, guess: Estimate, pending: Sequence[Pending]) -> dic
     return {
         "run_id": None if run.provisional else run.run_id, "fingerprint": None if run.provisional else run.fingerprint, "method": run.method, "variant": run.variant, "setting": run.setting,
         "backbone": run.backbone.name, "seed": run.seed, "corpus": run.corpus.name if run.corpus else None, "notes": list(run.notes),
+        "expect": None if run.expect is None else dict(run.expect), "remark": run.remark,
         "tasks": list(dict.fromkeys(task.name for task in run.tasks)), "text": run.text, "recipe": recipe, "estimate": asdict(guess),
         "to_fetch": [{key: getattr(item, key) for key in ("name", "kind", "bytes", "licence", "where")} for item in pending],
     }  # fmt: skip
