@@ -97,7 +97,11 @@ def test_a_variant_stands_in_the_id(corpus: str) -> None:
 def test_a_method_may_be_named_with_its_variant(registry: Registry, corpus: str) -> None:
     """Each method of a list has its own; it is the run that --variant makes."""
     runs = make(Request(methods=("simcse+mlm", "simcse", "dcpcse"), suites=("check",), corpus=corpus), registry, NO_DATA)
-    assert [(run.method, run.variant, run.recipe.mlm) for run in runs] == [("simcse", "mlm", True), ("simcse", "", False), ("dcpcse", "", False)]
+    assert [(run.method, run.variant, run.recipe.mlm) for run in runs] == [
+        ("simcse", "mlm", True),
+        ("simcse", "", False),
+        ("dcpcse", "", False),
+    ]
     assert runs[0].fingerprint == planned(registry, variant="mlm", corpus=corpus)[0].fingerprint
 
 

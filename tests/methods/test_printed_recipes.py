@@ -16,6 +16,7 @@ from bench.data.sets import DataFolder, Later
 from bench.run.plan import PlannedRun, Request, make
 from bench.run.plugins import discover
 from bench.run.printed import aim
+from bench.run.search.space import space_of
 
 REGISTRY = discover()
 BB, BL, RB, RL = "bert-base-uncased", "bert-large-uncased", "roberta-base", "roberta-large"
@@ -124,3 +125,24 @@ def test_the_recipes_note_stands_in_the_plan() -> None:
     run = planned("promcse", BL)
     assert run.remark == "not tabulated in the PromCSE paper; README only" and run.remark in aim(run)
     assert planned("promcse", BB).remark == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "grid"),
+    [
+        ("promcse", (U, S), {"learning_rate": (5e-3, 1e-2, 3e-2), "batch_size": (256, 512), "prompt_length": (10, 12, 14, 16)}),
+        ("dcpcse", (U, S), {"learning_rate": (5e-3, 1e-2, 3e-2), "batch_size": (64, 128, 256, 512)}),
+        ("promcse+eh", (S,), {"eh_margin": tuple(n / 20 for n in range(9))}),
+        ("simcse+eh", (S,), {"eh_margin": tuple(n / 20 for n in range(9))}),
+        ("focal-infonce", (U,), {"temperature": (0.03, 0.05, 0.07, 0.1), "hardness_m": (0.1, 0.2, 0.3, 0.4)}),
+    ],
+)
+@pytest.mark.parametrize("backbone", [BB, RB])
+def test_a_search_has_the_grid_that_the_paper_prints(
+    name: str, settings: tuple[str, ...], grid: dict[str, tuple[float, ...]], backbone: str
+) -> None:
+    for setting in settings:
+        run = planned(name, backbone, setting)
+        space = space_of(run.plugin.folder, run.method, setting=setting, backbone=backbone, variant=run.variant, recipe=run.recipe, places=())
+        found = {axis.key: axis.values for axis in space}
+        assert {key: found[key] for key in grid} == grid
