@@ -46,10 +46,11 @@ def methods(
     \b
     Example:  bench methods simcse
               bench methods simcse --recipes
+              bench methods promcse+eh --recipes
               bench methods simcse --backbone bert-base-uncased
               bench methods --check my_method.py
     """
-    from bench.run.plan import check_methods
+    from bench.run.plan import check_methods, split_variant
 
     if keys:
         from bench.cli.method_card import show_shared_keys
@@ -73,7 +74,8 @@ def methods(
     else:
         from bench.cli.method_card import describe, show
 
-        facts = describe(registry[name])
+        method, variant = split_variant(name)
+        facts = describe(registry[method], variant)
         if as_json:
             click.echo(json_text(facts))
         else:
@@ -81,13 +83,15 @@ def methods(
 
 
 def _list(registry: Registry, as_json: bool) -> None:
+    from bench.run.recipes import variants_of
+
     plugins = [registry[name] for name in registry]
     if as_json:
         rows = [
             {
                 "name": p.name,
                 "settings": p.cls.settings,
-                "variants": list(p.cls.variants),
+                "variants": list(variants_of(p.cls)),
                 "summary": p.cls.summary,
                 "package": p.package,
             }
@@ -103,7 +107,10 @@ def _list(registry: Registry, as_json: bool) -> None:
 
 
 def _variants(plugin: Plugin) -> str:
-    return f" [variants: {', '.join(plugin.cls.variants)}]" if plugin.cls.variants else ""
+    from bench.run.recipes import variants_of
+
+    variants = variants_of(plugin.cls)
+    return f" [variants: {', '.join(variants)}]" if variants else ""
 
 
 def _check(name: str, pairs: tuple[str, ...], plugins: tuple[Path, ...], as_json: bool) -> None:

@@ -30,6 +30,7 @@ from bench.run.estimates import (
     speeds_of_earlier_runs,
 )
 from bench.run.plan import PlannedRun, learns
+from bench.run.printed import aim
 from bench.run.recipes import merge
 from bench.runs import RunsFolder
 
@@ -238,7 +239,8 @@ def _notes(rows: Sequence[PlanRow]) -> list[str]:
     """Every note of the runs once; one that is not about all rows names those that it is about."""
     about: dict[str, list[PlanRow]] = {}
     for row in rows:
-        for note in dict.fromkeys(note for run in row.runs for note in run.notes):
+        aims = aim(row.first) if len(rows) == 1 else [row.first.remark] if row.first.remark else []  # else the table has the numbers
+        for note in dict.fromkeys([*aims, *(note for run in row.runs for note in run.notes)]):
             about.setdefault(note, []).append(row)
     lines = []
     for note, noted in about.items():
@@ -411,6 +413,7 @@ def as_dict(run: PlannedRun, guess: Estimate, finished: bool, pending: Sequence[
     return {
         "run_id": None if run.provisional else run.run_id, "fingerprint": None if run.provisional else run.fingerprint, "method": run.method, "variant": run.variant, "setting": run.setting,
         "backbone": run.backbone.name, "seed": run.seed, "corpus": run.corpus.name if run.corpus else None, "notes": list(run.notes),
+        "expect": None if run.expect is None else dict(run.expect), "remark": run.remark,
         "tasks": list(dict.fromkeys(task.name for task in run.tasks)), "text": run.text, "recipe": recipe, "estimate": asdict(guess),
         "to_fetch": [{key: getattr(item, key) for key in ("name", "kind", "bytes", "licence", "where")} for item in pending],
         "device": device, "precision": run.precision, "finished": finished, "printed": dict(run.expect) if run.expect else None,

@@ -142,7 +142,8 @@ def choose_printed(paper: str | None, table: str | None, wanted: dict[str, tuple
     from bench.references.ours import meaning
 
     def names(r: ReferenceResult, key: str) -> set[str]:
-        return {str(getattr(r, key))} | ({meaning(r.method, r.variant, r.setting).method} if key == "method" else set())
+        means = meaning(r.method, r.variant, r.setting, r.backbone)
+        return {str(getattr(r, key))} | ({means.method, means.name} if key == "method" else set())
 
     numbers = [r for r in results(paper=paper) if table in (None, r.table)]
     for key, values in wanted.items():

@@ -390,12 +390,14 @@ def check_elsewhere(elsewhere: bool, executor: str, commands: bool, only: str | 
 
 def with_recipes(request: Request, files: Sequence[Path]) -> Request:
     """The request with recipes from files; they say method, backbone, setting, variant and corpus where no option does."""
+    from bench.run.plan import split_variant
     from bench.run.recipe_file import read_all_given, said_by_all
 
     if not files:
         return request
     given, source = read_all_given(files), click.get_current_context().get_parameter_source
-    if strange := [name for name in given if request.methods and name not in request.methods]:
+    named = dict(map(split_variant, request.methods))
+    if strange := [name for name in given if named and name not in named]:
         raise BenchError(f"--recipe: a file is of {strange[0]}, and --method names {', '.join(request.methods)}", "leave --method out")
     backbone = said_by_all(given, "backbone") if source("backbones") == click.core.ParameterSource.DEFAULT else None
     return replace(
@@ -404,7 +406,7 @@ def with_recipes(request: Request, files: Sequence[Path]) -> Request:
         methods=request.methods or tuple(given),
         backbones=(backbone,) if backbone else request.backbones,
         setting=request.setting or said_by_all(given, "setting"),
-        variant=request.variant or said_by_all(given, "variant") or "",
+        variant=request.variant or ("" if any(named.values()) else said_by_all(given, "variant") or ""),
         corpus=request.corpus or said_by_all(given, "corpus"),
     )
 

@@ -33,7 +33,7 @@ from bench.method.torch_method import Batch, TorchMethod
 from bench.run.plan import learns
 from bench.run.plugins import Plugin, build_method
 from bench.run.recipe_file import entries, read
-from bench.run.recipes import check_overrides, choose, merge
+from bench.run.recipes import check_overrides, choose, merge, variants_of
 from bench.run.search.space import space_of, with_values
 
 SENTENCES = [
@@ -60,7 +60,7 @@ def check(plugin: Plugin, overrides: Mapping[str, str] = {}, elsewhere: Elsewher
             case = Case(plugin, setting, backbone, overrides, Path(folder) / setting, elsewhere)
             checks = ENCODING if setting == "none" else ENCODING + TRAINING
             results += [result_of(setting, name, partial(function, case)) for name, function in checks]
-            for variant in plugin.cls.variants:
+            for variant in variants_of(plugin.cls):
                 results += _of_variant(replace(case, variant=variant, folder=Path(folder) / f"{setting}+{variant}"))
     return [*results, *_without_setting(plugin, results)]
 
@@ -68,7 +68,7 @@ def check(plugin: Plugin, overrides: Mapping[str, str] = {}, elsewhere: Elsewher
 def _without_setting(plugin: Plugin, results: Sequence[CheckResult]) -> list[CheckResult]:
     """A variant that every setting refuses."""
     refused = {result.about for result in results if result.check == BUILT}
-    nowhere = [v for v in plugin.cls.variants if all(f"{setting}+{v}" in refused for setting in plugin.cls.settings)]
+    nowhere = [v for v in variants_of(plugin.cls) if all(f"{setting}+{v}" in refused for setting in plugin.cls.settings)]
     return [CheckResult(f"+{variant}", "it has a setting", False, "every setting refuses it, as above") for variant in nowhere]
 
 

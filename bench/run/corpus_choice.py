@@ -107,6 +107,15 @@ def is_recipe_corpus(asked: str) -> bool:
     return asked in RECIPE_CORPORA and not Path(asked).exists()
 
 
+def is_text_of(corpus: Corpus, name: str) -> bool:
+    """Is it the text that recipes call ``name``? Its number of rows decides where that is known (its hash is not), else its file's name."""
+    file = RECIPE_CORPORA.get(name, name)
+    rows = next((data_set.files[0].rows for data_set in data_sets().values() if data_set.files[0].name == file), 0)
+    if not rows:
+        return corpus.name == file
+    return rows == (corpus.known_rows if isinstance(corpus, AbsentCorpus) else len(corpus))
+
+
 def check_asked(asked: str) -> None:
     """Raises DataMissing where --corpus is neither a name that is known nor a file."""
     names = ("builtin", TARGET, *RECIPE_CORPORA)

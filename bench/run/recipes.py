@@ -7,6 +7,7 @@ A method's recipes lie in ``recipes/<name>.toml`` beside its module: :mod:`bench
 
 from __future__ import annotations
 
+import inspect
 import math
 import os
 import re
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from bench.base.errors import BenchError, UnknownName
 from bench.method import Method, Recipe, Value
 from bench.method.budget import canonical
-from bench.run.recipe_file import Entry, entries
+from bench.run.recipe_file import Entry, entries, with_file_variants
 
 if TYPE_CHECKING:
     from bench.run.method_reader import MethodDescription
@@ -122,10 +123,15 @@ def _guess(backbone: str) -> tuple[str, int]:
 
 
 def settings_with_recipe(recipes: Sequence[Entry], backbone: str, variant: str) -> list[str]:
-    """Settings with a recipe for this backbone, unsupervised first; those of the variant itself, if it has any anywhere."""
-    own = [e for e in recipes if variant and e.variant == variant]
-    here = [e for e in own or recipes if e.backbone == backbone] or own
-    return [s for s in ("unsupervised", "supervised") if any(e.setting == s for e in here)]
+    """Settings with a recipe for this backbone; those of the variant itself, if it has any anywhere.
+
+    First come those whose recipe has a number that the paper prints (``expect``); among equals unsupervised.
+    """
+    of_variant = [e for e in recipes if variant and e.variant == variant]
+    here = [e for e in of_variant or recipes if e.backbone == backbone and e.variant in ("", variant)] or of_variant
+    printed = {e.setting for e in here if e.expect and e.variant == variant}
+    settings = [s for s in ("unsupervised", "supervised") if any(e.setting == s for e in here)]
+    return sorted(settings, key=lambda setting: setting not in printed)
 
 
 ONE_PASS = ("max_seq_length", "dropout", "corpus_column")  # what a method reads that looks at its corpus once
@@ -158,7 +164,7 @@ def merge(
     layers: list[Mapping[str, Value]] = [entry.values] if entry else []
     if variant:
         check_variant(method, variant)
-        layers.append(_sourced(method.variants[variant], f"variant {variant}"))
+        layers.append(_sourced(variants_of(method)[variant], f"variant {variant}"))
     for layer in [*layers, plan]:
         for key, value in layer.items():
             if key not in known:
@@ -175,10 +181,24 @@ def _sourced(values: Mapping[str, Any], source: str) -> dict[str, Value]:
     return {key: value if isinstance(value, Value) else Value(value, source) for key, value in values.items()}
 
 
+def variants_of(method: type[Method] | MethodDescription) -> Mapping[str, Mapping[str, Any]]:
+    """Name -> recipe values of every variant: those that the method declares, and those of its recipe file.
+
+    A class that no file defines has the former alone; of a description, :mod:`bench.run.method_reader` has put both together.
+    """
+    if not isinstance(method, type):
+        return method.variants
+    try:
+        folder = Path(inspect.getfile(method)).parent
+    except (TypeError, OSError):  # typed into an interpreter
+        return method.variants
+    return with_file_variants(method.variants, folder, method.name)
+
+
 def check_variant(method: type[Method] | MethodDescription, variant: str) -> None:
-    if variant and variant not in method.variants:
+    if variant and variant not in variants_of(method):
         hint = "without --variant: the method as its paper has it"
-        raise UnknownName("variant", variant, method.variants, f"of {method.name}", hint)
+        raise UnknownName("variant", variant, variants_of(method), f"of {method.name}", hint)
 
 
 def _budgeted(values: dict[str, Value], overrides: Mapping[str, str]) -> dict[str, Value]:

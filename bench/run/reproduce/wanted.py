@@ -14,7 +14,7 @@ from bench.references.ours import SUITES, meaning
 from bench.run.plan import NOT_TRAINED, Request, learns
 from bench.run.plugins import Registry
 from bench.run.recipe_file import Entry, entries
-from bench.run.recipes import ON_REQUEST, check_overrides, choose, merge, one_value, series
+from bench.run.recipes import ON_REQUEST, check_overrides, choose, merge, one_value, series, variants_of
 
 OWN, COPIED = "own", "copied"
 OPEN = ("not stated", "presumably", "inferred")
@@ -176,10 +176,12 @@ def _choose(every: Sequence[Row], words: Sequence[str], name: str) -> list[Row]:
 
 def _fits(row: Row, word: str) -> bool:
     first, word = row.first, word.lower()
+    means = meaning(first.method, first.variant, first.setting, first.backbone)
     names = {
         first.setting,
         first.method,
-        meaning(first.method, first.variant, first.setting).method,
+        means.method,
+        means.name,
         OWN if first.own_result else COPIED,
     }
     return word in names or word in first.label.lower()
@@ -202,7 +204,7 @@ def _backbones(every: Sequence[Row], asked: Sequence[str]) -> Callable[[Row], li
 
 def _meant(row: Row, backbone: str, instead_of: str, registry: Registry) -> WantedRun:
     first = row.first
-    means = meaning(first.method, first.variant, first.setting)
+    means = meaning(first.method, first.variant, first.setting, first.backbone)
     open_notes = [cell.note for cell in row.cells if cell.own_result and any(word in cell.note for word in OPEN)]
     doubts = tuple(dict.fromkeys(text for text in (means.doubt, *open_notes) if text))
     if means.why_not:
@@ -213,7 +215,7 @@ def _meant(row: Row, backbone: str, instead_of: str, registry: Registry) -> Want
     setting = _setting(cls, means.setting or first.setting, means.on)
     if setting is None:
         return WantedRun(rows=(row,), why_not=f"{means.method} has no {first.setting} setting here, only {', '.join(cls.settings)}")
-    if means.variant and means.variant not in cls.variants:
+    if means.variant and means.variant not in variants_of(cls):
         return WantedRun(rows=(row,), why_not=f"{means.method} has no variant '{means.variant}' here")
     run = WantedRun(
         rows=(row,),
