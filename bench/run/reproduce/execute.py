@@ -24,7 +24,7 @@ from bench.training.horizon import total_steps
 
 if TYPE_CHECKING:
     from bench.backbones import Reference
-    from bench.data.sets import DataFolder, DataSet
+    from bench.data.sets import DataFolder
     from bench.method import Method, Recipe
     from bench.run.plan import PlannedRun
     from bench.runs import RunRecord, RunsFolder
@@ -77,27 +77,29 @@ def asked_corpus(name: str | None, corpora: Mapping[str, str]) -> str | None:
 
 
 def _data(run: WantedRun, merged: Recipe, data: DataFolder, text: str) -> Iterator[Need]:
-    from bench.data.sets import data_set
     from bench.score.suites import suite
 
-    names = [name for one in run.suites for task in suite(one).tasks for name in getattr(task, "data", ())]
-    names += DEV_SETS.get(str(merged.get("select_on")), ())
-    for name in dict.fromkeys(names):
-        wanted = data_set(name)
+    alternatives = [task.data for one in run.suites for task in suite(one).tasks if getattr(task, "data", ())]
+    alternatives += [(name,) for name in DEV_SETS.get(str(merged.get("select_on")), ())]
+    for names in dict.fromkeys(alternatives):
+        yield _data_set(names, data, text)
+
+
+def _data_set(names: Sequence[str], data: DataFolder, text: str) -> Need:
+    """One of these sets is enough: the first that is here, else the first that can be fetched, which is then noted."""
+    from bench.data.sets import data_set
+
+    for wanted in map(data_set, names):
         state = data.look(wanted)
         form = not wanted.forms or text in ("any", *state.forms) or "any" in state.forms or "tokenised" not in wanted.forms
         if state.status == "unread" or (state.status == "found" and form):
-            yield Need("data", name, True, ", ".join(state.places))
-        else:
-            yield Need("data", name, False, f"bench data list {name}", fetched=_noted(wanted, text, data))
-
-
-def _noted(wanted: DataSet, text: str, data: DataFolder) -> bool:
-    """Whether a set that is not here would be fetched; it is then noted."""
-    if data.later is None or not data.fetches or not sources_of(wanted, text):
-        return False
-    data.later.note(pending_set(wanted, text))
-    return True
+            return Need("data", wanted.name, True, ", ".join(state.places))
+    if data.later is not None and data.fetches:
+        for wanted in map(data_set, names):
+            if sources_of(wanted, text):
+                data.later.note(pending_set(wanted, text))
+                return Need("data", wanted.name, False, fetched=True)
+    return Need("data", names[0], False, f"bench data list {names[0]}")
 
 
 def _corpus(asked: str | None, own: str | None, data: DataFolder) -> Need:
