@@ -64,6 +64,8 @@ def needs(run: WantedRun, registry: Registry, data: DataFolder, corpora: Mapping
         value = merged.get(key)
         if value is None:
             every.append(Need("file", key, False, f"--set {key}=PATH"))
+        elif (vectors := plan.vectors_named(value)) is not None:
+            every.append(_data_set((vectors.name,), data, text))
         elif Path(str(value)).expanduser().is_file():
             every.append(Need("file", key, True, str(value)))
         else:
