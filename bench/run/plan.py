@@ -318,7 +318,7 @@ class _Planner:
         by_ranks = _determined_by_ranks(cls, recipe, request.ranks) if trained else ""
         notes += [by_ranks] if by_ranks else []
         notes += ended_early(recipe)
-        places = dict.fromkeys((key for key in cls.places if key in recipe), "unknown")
+        places: dict[str, str | None] = dict.fromkeys((key for key in cls.places if key in recipe), "unknown")
         if vectors_here:
             places = {key: None if recipe[key] is None else content_name(str(recipe[key]), self.ready) for key in places}
         determines = {

@@ -95,7 +95,9 @@ def test_the_plan_has_what_is_fetched_first(nothing_here: None, no_network: list
     lines = bench("reproduce", "promcse:1", "--dry-run", "--json", HF_HUB_OFFLINE="0").stdout.splitlines()
     needs = [need for line in lines for need in json.loads(line)["needs"]]
     assert all(need["here"] or need["fetched"] for need in needs)
-    assert {"glove-840b", "nli_labelled.csv", "stsbenchmark_train_10k_sents_random_sampled.txt"} <= {need["name"] for need in needs if need["fetched"]}
+    assert {"glove-840b", "nli_labelled.csv", "stsbenchmark_train_10k_sents_random_sampled.txt"} <= {
+        need["name"] for need in needs if need["fetched"]
+    }
     offline = bench("reproduce", "focal-infonce:5", "--dry-run", HF_HUB_OFFLINE="1").stdout
     assert "0 of 8 can run here" in offline and no_network == []
 

@@ -76,7 +76,6 @@ class Source:
         place = f"{'hub data set' if self.site == 'hub' else 'github.com'} {self.repo}"
         return f"{place} (commit {self.revision[:12]})" if self.pinned else place
 
-
     @property
     def urls(self) -> tuple[str, ...]:
         """Its address; of files of "web" that lie in several places, that of each."""
