@@ -182,8 +182,8 @@ def test_a_method_with_vectors_of_its_own_ignores_the_backbone(registry: Registr
     assert "glove-avg brings its own vectors and ignores --backbone" in run.notes
     vectors.write_text("a 1 3\n")
     assert planned(registry, "glove-avg", overrides=overrides)[0].fingerprint != run.fingerprint
-    for bad in ({}, {"vectors": str(tmp_path / "missing")}):
-        with pytest.raises(BenchError, match="vectors"):
+    for bad, named in (({}, "glove-840b"), ({"vectors": ""}, "vectors"), ({"vectors": str(tmp_path / "missing")}, "vectors")):
+        with pytest.raises(BenchError, match=named):
             planned(registry, "glove-avg", overrides=bad)
 
 

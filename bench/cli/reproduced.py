@@ -145,7 +145,7 @@ def write_reproduction(
         title="The papers, run again" if name == "all" else f"{name}, run again",
         answer=_answer(compared),
         statement=page.NO_EVIDENCE.format(why=stand_in) if stand_in else "",
-        made_of=_made_of(listed, store, asked),
+        made_of=_made_of(listed, store),
         summary=tuple(_summary(order) for order in compared),
         orders=tuple(_page_order(order) for order in compared),
         figures=tuple(figures),
@@ -218,13 +218,14 @@ def _answer(orders: Sequence[Order]) -> str:
     )
 
 
-def _made_of(listed: Sequence[Job], store: RunsFolder, asked: ReproduceOptions) -> str:
+def _made_of(listed: Sequence[Job], store: RunsFolder) -> str:
     from bench.board.repeat import seed_words
     from bench.run.reproduce.execute import records
 
     able = [job for job in listed if job.run.method]
     done = [job for job in able if records(job, store)]
-    return f"{len(done)} of {len(able)} different runs are finished, seeds {seed_words(asked.seeds)}. Records: {store.path}"
+    seeds = sorted({seed for job in able for seed in job.seeds if seed is not None})
+    return f"{len(done)} of {len(able)} different runs are finished, seeds {seed_words(seeds)}. Records: {store.path}"
 
 
 def _summary(order: Order) -> tuple[str, str, str, str]:

@@ -59,6 +59,12 @@ class ReferenceResult:
     corpus: str  # training text that its neighbours did not have, such as the scored sentences; "" for all others
     note: str  # the footnote, and what a reader of the print should know
 
+    @property
+    def repeats(self) -> int:
+        """How many runs the number is of, as far as ``runs`` says it; else 1."""
+        number = re.search(r"\d+", self.runs)
+        return int(number.group()) if number else 1
+
 
 def results(
     method: str | None = None,

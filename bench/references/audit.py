@@ -7,7 +7,6 @@ Every check is a function from rows to remarks. A remark belongs to a cell, or t
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -323,13 +322,12 @@ def unreachable(cell: ReferenceResult, row: Row) -> tuple[int, int, tuple[float,
     items = ITEMS.get(cell.task)
     if cell.metric != "accuracy" or items is None:
         return None
-    repeats = int(number.group()) if (number := re.search(r"\d+", cell.runs)) else 1
     unit = 0.05 if coarse(row) else half_unit(cell)
-    step = 100 / (items * repeats)
+    step = 100 / (items * cell.repeats)
     below = math.floor(cell.value / step + TINY) * step
     near = (below, below + step)
-    allowed = unit if repeats == 1 else 2 * unit
-    return (items, repeats, near) if min(abs(cell.value - v) for v in near) > allowed + TINY else None
+    allowed = unit if cell.repeats == 1 else 2 * unit
+    return (items, cell.repeats, near) if min(abs(cell.value - v) for v in near) > allowed + TINY else None
 
 
 # --- what the papers' texts claim: ``claims.tsv``, a gain a line, with the two cells whose difference it is; ``trained.tsv`` ---

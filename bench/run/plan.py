@@ -18,6 +18,7 @@ from bench.backbones import KNOWN, Reference, resolve
 from bench.backbones.families import own_dropout, shape
 from bench.base.contract import check_files
 from bench.base.errors import BenchError, DataMissing, UnknownName
+from bench.data.sets.manifest import data_sets
 from bench.data.sets.sources import NotFetchedYet
 from bench.method import Method, Recipe, Value
 from bench.method.budget import SENTENCES, STEPS, budget_of
@@ -42,7 +43,7 @@ from bench.run.recipes import (
 
 if TYPE_CHECKING:
     from bench.data.corpora import Corpus
-    from bench.data.sets import DataFolder
+    from bench.data.sets import DataFolder, DataSet
     from bench.runs.record import RunRecord
     from bench.score.suites import Task
     from bench.score.suites.known import KnownTask
@@ -314,10 +315,15 @@ class _Planner:
             implied |= given.values
             notes += given.check(request.seeds, plugin.sha256)
         recipe = merge(cls, entry, variant, overrides, trained=trained, plan=implied)
-        cls.check(recipe, backbone.path)
+        vectors_here = True
+        try:
+            recipe = with_vectors(recipe, cls.places, self.data)
+            cls.check(recipe, backbone.path)
+        except NotFetchedYet:
+            vectors_here = False
         check_dropout(cls, setting, recipe, backbone)
         if cls.own_backbone:
-            backbone = replace(backbone, revision=cls.own_revision(recipe))
+            backbone = replace(backbone, revision=cls.own_revision(recipe) if vectors_here else "unknown")
             if request.backbones != (cls.own_backbone,):
                 notes.append(f"{plugin.name} brings its own vectors and ignores --backbone")
         corpus = self.corpora.fitting(plugin, setting, recipe, entry) if trained else None
@@ -335,7 +341,9 @@ class _Planner:
         by_ranks = _determined_by_ranks(cls, recipe, request.ranks) if trained else ""
         notes += [by_ranks] if by_ranks else []
         notes += ended_early(recipe)
-        places = {key: None if recipe[key] is None else content_name(str(recipe[key]), self.ready) for key in cls.places if key in recipe}
+        places: dict[str, str | None] = dict.fromkeys((key for key in cls.places if key in recipe), "unknown")
+        if vectors_here:
+            places = {key: None if recipe[key] is None else content_name(str(recipe[key]), self.ready) for key in places}
         determines = {
             "places": places,
             "precision": request.precision if trained else "fp32",
@@ -426,6 +434,21 @@ def check_dropout(cls: type[Method], setting: str, recipe: Recipe, backbone: Ref
         f"the dropout of {backbone.name} is 0, and {cls.name} needs some: it makes the two views of a sentence differ",
         "--set dropout=0.1 (0 is taken only where it is said: --set dropout=0)",
     )
+
+
+def vectors_named(value: object) -> DataSet | None:
+    """The set of word vectors that a recipe value names, where it is no file of that name."""
+    known = data_sets().get(str(value))
+    return known if known is not None and known.kind == "vectors" and not Path(str(value)).is_file() else None
+
+
+def with_vectors(recipe: Recipe, keys: Sequence[str], data: DataFolder) -> Recipe:
+    """The recipe with the file of a set of word vectors where it has the set's name. Raises DataMissing, NotFetchedYet."""
+    values = dict(recipe.values_with_source())
+    for key in keys:
+        if (wanted := vectors_named(recipe.get(key))) is not None:
+            values[key] = replace(values[key], value=str(data.vectors(wanted)))
+    return Recipe(values)
 
 
 def content_name(place: str, ready: Callable[[Reference], Reference] = lambda reference: reference) -> str:

@@ -13,6 +13,8 @@ import subprocess
 import sys
 import tarfile
 import time
+import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +23,8 @@ from click.testing import Result
 from commands import bench, error_line
 from hub import StandInHub
 
-from bench.data.sets import data_set, sources
+from bench.data.sets import DataFolder, data_set, sources
+from bench.data.sets.manifest import Form
 
 HERE = Path(__file__).resolve().parents[2]
 
@@ -146,6 +149,36 @@ def test_a_run_fetches_what_it_needs_and_the_next_one_asks_for_nothing(simcse: S
     assert (cache / "data/senteval-simcse/downstream/STS").is_dir() and "sts Avg." in done.stderr
     asked = len(simcse.requests)
     assert bench(*command, "--fresh", "--offline").exit_code == 0 and len(simcse.requests) == asked
+
+
+def test_word_vectors_are_fetched_by_the_name_that_the_recipe_has(
+    hub: StandInHub, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A plan names them and asks nobody; then they come, are checked, and are the run that a file of the same content is."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("glove.840B.300d.txt", "".join(f"{word} {i} {i * i % 7} 1\n" for i, word in enumerate(WORDS)))
+    packed, wanted = out.getvalue(), data_set("glove-840b")
+    form = {"any": Form(sha256=hashlib.sha256(packed).hexdigest(), bytes=len(packed))}
+    small = replace(wanted, files=(replace(wanted.files[0], forms=form),))
+    monkeypatch.setattr("bench.run.plan.data_sets", lambda: {"glove-840b": small})
+    hub.serve("nlp.stanford.edu/data/glove.840B.300d.zip", packed[:-1] + b"?")
+    command = ("run", "--method", "glove-avg", "--suite", "check", "--runs", tmp_path / "runs")
+    planned = bench(*command, "--dry-run")
+    assert planned.exit_code == 0 and "glove-840b" in planned.stdout.partition("this is fetched first")[2] and hub.requests == []
+    damaged = bench(*command)
+    assert "glove.840B.300d.zip is not what it should be" in damaged.stderr and not (cache / "data/vectors").exists()
+    hub.serve("nlp.stanford.edu/data/glove.840B.300d.zip", packed)
+    assert bench(*command).exit_code == 0
+    file = cache / "data/vectors/glove.840B.300d.zip"
+    assert file.read_bytes() == packed and DataFolder(cache / "data").check(small).status == "found"
+    asked = len(hub.requests)
+    file.rename(tmp_path / "mine.zip")
+    same = bench(*command, "--set", f"vectors={tmp_path / 'mine.zip'}", "--offline")
+    assert same.exit_code == 0 and "nothing repeated" in same.stderr and len(hub.requests) == asked
+    assert "bench data fetch glove-840b" in bench(*command, "--offline").stderr
+    file.write_bytes(packed[:-1] + b"?")
+    assert DataFolder(cache / "data").check(small).status == "damaged"
 
 
 def test_a_dry_run_shows_the_plan_of_what_is_not_here_and_asks_nobody(hub: StandInHub, cache: Path, tmp_path: Path) -> None:

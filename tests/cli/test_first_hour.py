@@ -107,7 +107,7 @@ def test_a_recipe_corpus_that_is_not_here_is_one_line_and_a_wrong_name_lists_the
     assert error_line(missing) == "error: wiki1m: not on this machine, and --offline (or HF_HUB_OFFLINE) forbids fetching"
     done = bench("run", "--method", "simcse", "--suite", "check", "--corpus", "wiki")
     assert error_line(done) == "error: no corpus at wiki"
-    assert hint(done).endswith("or a name: builtin, target, wiki1m, nli, nli-labelled")
+    assert hint(done).endswith("or a name: builtin, target, wiki1m, nli, nli-labelled, stsb-10k")
 
 
 def test_a_file_of_that_name_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

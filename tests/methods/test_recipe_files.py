@@ -16,6 +16,7 @@ import methods
 from bench.method import Method, Value
 from bench.references import results
 from bench.references.ours import meaning
+from bench.run.plan import vectors_named
 from bench.run.recipe_file import Entry, read
 from bench.run.recipes import TRAINING, choose, merge, variants_of
 
@@ -53,7 +54,8 @@ def test_every_recipe_is_one_that_its_method_can_be_run_with(name: str) -> None:
     for entry in file.recipes:
         assert entry.setting in cls.settings and entry.variant in ("", *variants_of(cls)), entry
         recipe = merge(cls, entry, entry.variant, {}, trained=learns(cls, entry.setting))
-        if all(recipe[key] is not None for key in cls.places):  # else the user has to give a file or a model
+        # else the user has to give a file or a model, or vectors are fetched whose name the recipe has
+        if all(recipe[key] is not None and vectors_named(recipe[key]) is None for key in cls.places):
             cls.check(recipe, None)
         if learns(cls, entry.setting):
             assert set(cls.needs(entry.setting, recipe)) <= {"sentences", "pairs", "triplets", "labelled"}

@@ -128,6 +128,20 @@ class DataFolder:
             self._fetched(wanted, ANY, DataMissing(f"{wanted.name}: {file} is not on this machine"))
         return self._find("train", file)
 
+    def vectors(self, wanted: DataSet) -> Path:
+        """The file of a set of word vectors, fetched where it is missing. Raises DataMissing."""
+        (file,) = wanted.files
+        if (path := self._one_of(wanted.places, file.path)) is not None:
+            return path
+        fetched = self._fetched(wanted, ANY, DataMissing(f"{wanted.name}: {file.path} is not on this machine"))
+        path = self._one_of(wanted.places, file.path) if fetched else None
+        if path is None:
+            raise self._missing(wanted, ANY)
+        return path
+
+    def _one_of(self, places: tuple[str, ...], file: str) -> Path | None:
+        return next((path for place in places if (path := self._find(place, file)) is not None), None)
+
     def _fetched(self, wanted: DataSet, text: str, missing: DataMissing) -> bool:
         """Whether the set was fetched now. Raises DataMissing with what to do elsewhere where that is forbidden."""
         if not sources_of(wanted, text):

@@ -107,7 +107,7 @@ class Task:
     n: int = 0
     """Items that are scored; 0 where that is not known without the data."""
     data: tuple[str, ...] = ()
-    """The manifest's sets that ``read`` opens; none where it reads anything else."""
+    """The manifest's sets that ``read`` opens, of which one is enough; none where it reads anything else."""
     subsets: Mapping[str, int] = field(default_factory=dict, hash=False)
     """Scored items of every sub-dataset, in the data's order."""
     read: Callable[[Task, DataFolder, str], LoadedTask] = field(compare=False, repr=False)
