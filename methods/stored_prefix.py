@@ -17,7 +17,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from bench.method import Backbone, BenchError, Features, Ids, Portable, Recipe, TorchMethod, Value
+from bench.method import Backbone, BenchError, Features, Ids, Portable, Recipe, TorchMethod, Value, check_choice
 from methods.pooling import Head
 from methods.prefix import check_prompt, prompt_for
 
@@ -27,22 +27,25 @@ PREFIX, TABLE, HEAD = "prefix_encoder.", "embedding.weight", "mlp."
 class StoredPrefix(TorchMethod):
     name = "stored-prefix"
     settings = ("none",)
-    summary = "a released PromCSE or DCPCSE checkpoint behind the prefix that it holds, with its head where --set head_at_test=true"
+    summary = "a released PromCSE or DCPCSE checkpoint behind its own prefix; --set pooling=mlp scores it with its head"
     deterministic = ("none",)
     reads = (PREFIX,)
     defaults = {
-        "head_at_test": Value(
-            None, "PromCSE README (pooler_type)", "true: trained with supervision; false: without. The checkpoint does not say"
+        "pooling": Value(
+            None,
+            "PromCSE README (pooler_type)",
+            "cls: trained without supervision; mlp, the stored head on it: with. The checkpoint does not say",
         ),
     }
 
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
-        if recipe.head_at_test is None:
+        if recipe.pooling is None:
             raise BenchError(
-                "stored-prefix does not know whether the checkpoint is scored with its head",
-                "--set head_at_test=true (supervised PromCSE), false (unsupervised)",
+                "stored-prefix: the checkpoint does not say whether it is scored with its head",
+                "--set pooling=cls (unsupervised PromCSE), mlp (supervised PromCSE)",
             )
+        check_choice(recipe, "pooling", ("cls", "mlp"))
         check_prompt("deep", 1, None, backbone)
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
@@ -50,11 +53,12 @@ class StoredPrefix(TorchMethod):
         self.check(recipe, backbone.path)
         stored = backbone.stored(PREFIX)
         if set(stored) != {TABLE}:
-            what = f"has no {PREFIX}{TABLE}" if TABLE not in stored else f"passes its prefix through a network ({min(set(stored) - {TABLE})})"
-            raise BenchError(f"{backbone.name} {what}", "take a PromCSE or DCPCSE checkpoint; bench references checkpoints lists some")
+            more = min(set(stored) - {TABLE}, default="")
+            what = f"passes its prefix through a network ({PREFIX}{more})" if more else f"has no {PREFIX}{TABLE}"
+            raise BenchError(f"{backbone.name} {what}", "take a checkpoint of PromCSE: bench references checkpoints")
         self.prompt = prompt_for(backbone, "deep", len(stored[TABLE]))
         copy_into(self.prompt.table, stored[TABLE], f"{backbone.name}: {PREFIX}{TABLE}")
-        self.head = stored_head(backbone) if recipe.head_at_test else None
+        self.head = stored_head(backbone) if recipe.pooling == "mlp" else None
 
     def assemble(self, ids: Sequence[Ids], max_length: int | None = None) -> Features:
         return self.prompt.assemble(self, ids, max_length)
@@ -72,7 +76,7 @@ def stored_head(backbone: Backbone) -> Head:
     stored, head = backbone.stored(HEAD), Head(backbone.hidden_size)
     for name, parameter in head.named_parameters():
         if name not in stored:
-            raise BenchError(f"{backbone.name} has no {HEAD}{name}, which head_at_test=true needs", "--set head_at_test=false")
+            raise BenchError(f"{backbone.name} has no {HEAD}{name}, which pooling=mlp needs", "--set pooling=cls")
         copy_into(parameter, stored[name], f"{backbone.name}: {HEAD}{name}")
     return head
 

@@ -32,7 +32,7 @@ def test_the_vectors_are_those_of_promcse_with_the_same_weights(request: Any, ba
         theirs.prompt.table.copy_(added["prefix_encoder.embedding.weight"])
         theirs.head.dense.weight.copy_(added["mlp.dense.weight"])
         theirs.head.dense.bias.copy_(added["mlp.dense.bias"])
-    ours = built(StoredPrefix, folder, tmp_path, head_at_test=head)
+    ours = built(StoredPrefix, folder, tmp_path, pooling="mlp" if head else "cls")
     np.testing.assert_array_equal(ours.encode(TEXTS), theirs.encode(TEXTS))
 
 
@@ -45,7 +45,7 @@ def test_the_vectors_are_those_of_keys_and_values_cut_as_the_authors_cut_them(re
     folder, added = promcse_checkpoint(plain, tmp_path / "released", length=P)
     encoder, tokenizer = AutoModel.from_pretrained(plain, add_pooling_layer=False).eval(), AutoTokenizer.from_pretrained(plain)
     layers, heads = encoder.config.num_hidden_layers, encoder.config.num_attention_heads
-    ours = built(StoredPrefix, folder, tmp_path, head_at_test=True).encode(TEXTS)
+    ours = built(StoredPrefix, folder, tmp_path, pooling="mlp").encode(TEXTS)
     for text, vector in zip(TEXTS, ours, strict=True):
         pairs = added["prefix_encoder.embedding.weight"].view(1, P, layers * 2, heads, -1).permute(2, 0, 3, 1, 4).split(2)
         cache = DynamicCache()
@@ -70,16 +70,18 @@ def test_no_other_method_leaves_the_prefix_out(tiny: str, tmp_path: Path) -> Non
 
 def test_what_is_no_such_checkpoint_is_refused(tiny: str, tmp_path: Path) -> None:
     released, added = promcse_checkpoint(tiny, tmp_path / "released", length=P, head=False)
-    with pytest.raises(BenchError, match="has no mlp.dense.weight, which head_at_test=true needs"):
-        built(StoredPrefix, released, tmp_path, head_at_test=True)
-    with pytest.raises(BenchError, match="whether the checkpoint is scored with its head"):
+    with pytest.raises(BenchError, match="has no mlp.dense.weight, which pooling=mlp needs"):
+        built(StoredPrefix, released, tmp_path, pooling="mlp")
+    with pytest.raises(BenchError, match="whether it is scored with its head"):
         built(StoredPrefix, released, tmp_path)
     with pytest.raises(BenchError, match="has no prefix_encoder.embedding.weight"):
-        built(StoredPrefix, tiny, tmp_path, head_at_test=False)
+        built(StoredPrefix, tiny, tmp_path, pooling="cls")
     table = added["prefix_encoder.embedding.weight"]
     narrow = with_tensors(tiny, tmp_path / "narrow", {"prefix_encoder.embedding.weight": table[:, :-2].clone()})
     with pytest.raises(BenchError, match="has the shape"):
-        built(StoredPrefix, narrow, tmp_path, head_at_test=False)
-    projected = with_tensors(tiny, tmp_path / "projected", {"prefix_encoder.embedding.weight": table, "prefix_encoder.trans.0.weight": table.clone()})
+        built(StoredPrefix, narrow, tmp_path, pooling="cls")
+    projected = with_tensors(
+        tiny, tmp_path / "projected", {"prefix_encoder.embedding.weight": table, "prefix_encoder.trans.0.weight": table.clone()}
+    )
     with pytest.raises(BenchError, match="through a network"):
-        built(StoredPrefix, projected, tmp_path, head_at_test=False)
+        built(StoredPrefix, projected, tmp_path, pooling="cls")
