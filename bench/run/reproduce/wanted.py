@@ -145,7 +145,7 @@ def figure(runs: FigureRuns, registry: Registry, *, backbones: Sequence[str] = (
                     instead_of="" if own else instead_of,
                     doubts=(runs.open,) if runs.open else (),
                 )
-                checkpoint = released_as(method, setting, backbone) if released and not changes else None
+                checkpoint = released_as(method, setting, backbone) if released and not run.variant and not changes else None
                 meant.append(run if checkpoint is None else _from_checkpoint(run, checkpoint))
     return together([_untrained(meant, registry, runs.part.name) if released else meant])
 
