@@ -78,6 +78,7 @@ def test_full_fine_tuning_needs_no_code_that_travels(exported: Any) -> None:
     assert with_code == {
         "promcse",
         "dcpcse",
+        "stored-prefix",
         "promptbert",
         "conpvp",
         "sncse",

@@ -9,7 +9,7 @@ from pathlib import Path
 from bench.base.errors import BenchError
 from bench.compare.formatting import setting_words
 from bench.method import Method, Recipe
-from bench.references import RUNS, SCORES, FigureRuns, Part, Row, figure_runs, results, rows
+from bench.references import RUNS, SCORES, FigureRuns, Part, ReferenceResult, Row, figure_runs, results, rows
 from bench.references.checkpoints import Checkpoint, released_as, released_for, scored_from
 from bench.references.ours import SUITES, meaning
 from bench.run.plan import NOT_TRAINED, Request, learns
@@ -20,6 +20,8 @@ from bench.run.recipes import ON_REQUEST, check_overrides, choose, merge, one_va
 OWN, COPIED = "own", "copied"
 OPEN = ("not stated", "presumably", "inferred")
 """Words of a footnote that leaves something open which a run must settle."""
+SEVERAL = ("mean of", "best of")
+"""How ``runs`` of a printed number begins where it is of several trainings."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +72,11 @@ class WantedRun:
     def comparable(self) -> bool:
         """Whether its numbers are meant to be those of the print: no other backbone, no recipe value of the user's."""
         return not self.instead_of and not self.asked and (self.on is None or self.on.comparable)
+
+    def compares_with(self, cell: ReferenceResult) -> bool:
+        """Whether this printed number is meant to be that of the run: not where it is a mean, or the best, of several trainings and
+        the run scores the one checkpoint that was released."""
+        return self.comparable and (self.checkpoint is None or not cell.runs.startswith(SEVERAL))
 
     @property
     def identity(self) -> tuple[object, ...]:
