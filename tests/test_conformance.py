@@ -56,7 +56,12 @@ def failures(cls: type[Method], **overrides: str) -> dict[str, str]:
 
 # values without which a method cannot run here: a teacher, a generator that is on this machine, fewer directions than the
 # tiny backbone has
-NEEDS = {"dclr": {"teacher": "builtin"}, "diffcse": {"generator": "none"}, "pretrained": {"pooling": "mlp"}}
+NEEDS = {
+    "dclr": {"teacher": "builtin"},
+    "diffcse": {"generator": "none"},
+    "pretrained": {"pooling": "mlp"},
+    "stored-prefix": {"pooling": "mlp"},
+}
 REGISTRY = discover()
 OWN = [(name, NEEDS.get(name, {})) for name in REGISTRY if REGISTRY[name].cls.own_backbone is None]
 

@@ -205,6 +205,7 @@ def plan_model(
     request = plan.Request(
         methods=(model.method,),
         backbones=(model.backbone or str(model.run),),
+        setting=plan.NOT_TRAINED if model.run is None else None,
         names=(model.title,) if model.title else (),
         suites=tuple(suites),
         text=text,

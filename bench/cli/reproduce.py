@@ -16,6 +16,7 @@ import click
 from bench.base.errors import BenchError, FetchFailed, UnknownName
 from bench.cli.columns import print_columns, say
 from bench.cli.options import (
+    allow_pickle_option,
     comma_list,
     data_option,
     device_option,
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("name", metavar="[PAPER:TABLE|PAPER:figureN|all]", required=False)
+@click.option("--released", is_flag=True, help="Score the checkpoints that authors released (bench references checkpoints); train nothing.")
 @click.option("--rows", "words", help="Only these rows (a,b): a setting, a method, own, copied, or part of a label.")
 @click.option("--backbone", "backbones", help="Only rows of these backbones; any other name or folder stands in for all of them.")
 @click.option("--seeds", help="42, 1-5, or 1,3,7-9.  [default: 42 and those after it, as many as the printed number is of]")
@@ -74,6 +76,7 @@ if TYPE_CHECKING:
     help="Points within which two numbers are as good as equal.",
 )
 @click.option("--offline", is_flag=True, help="Open no connection; what is missing is left out.")
+@allow_pickle_option
 @click.option("--dry-run", is_flag=True, help="List the runs, what they need, what is missing and what they would take; run nothing.")
 @data_option
 @runs_option
@@ -81,8 +84,8 @@ if TYPE_CHECKING:
 @json_option
 @plain_option
 def reproduce(
-    name: str | None, words: str | None, backbones: str | None, seeds: str | None, corpora: tuple[str, ...], pairs: tuple[str, ...],
-    max_steps: int | None, budget: str | None, suites: str | None, html: Path | None, text: str, device: str, precision: str, margin: float, offline: bool, dry_run: bool, data: Path | None,
+    name: str | None, released: bool, words: str | None, backbones: str | None, seeds: str | None, corpora: tuple[str, ...], pairs: tuple[str, ...],
+    max_steps: int | None, budget: str | None, suites: str | None, html: Path | None, text: str, device: str, precision: str, margin: float, offline: bool, allow_pickle: bool, dry_run: bool, data: Path | None,
     runs: Path | None, plugins: tuple[Path, ...], as_json: bool, plain: bool,
 ) -> None:  # fmt: skip
     """Run a paper's table or figure again; say of each cell whether ours is equivalent to the print, different, or cannot be told yet.
@@ -94,6 +97,7 @@ def reproduce(
     \b
     Example:  bench reproduce promcse:1 --rows unsupervised --backbone bert-base-uncased --seeds 1-5 --dry-run
               bench reproduce promcse:5 --rows unsupervised --backbone builtin --corpus builtin --max-steps 5
+              bench reproduce promcse:1 --released --allow-pickle
               bench reproduce all --backbone builtin --corpus builtin --budget 300steps
     """
     from bench.base import devices
@@ -131,7 +135,7 @@ def reproduce(
     runs_of: dict[Part, tuple[WantedRun, ...]] = {}
     for paper_part in parts:
         try:
-            runs_of[paper_part] = part(paper_part, registry, words=comma_list(words), backbones=comma_list(backbones))
+            runs_of[paper_part] = part(paper_part, registry, words=comma_list(words), backbones=comma_list(backbones), released=released)
         except BenchError as error:
             if name != ALL:
                 raise
@@ -145,7 +149,7 @@ def reproduce(
     later, store = Later(), RunsFolder(runs)
     folder = DataFolder(data, offline=offline, fetcher=later)
     folder.check_root()
-    asked = ReproduceOptions(seeds=numbers, text=text, corpora=files, precision="fp32")
+    asked = ReproduceOptions(seeds=numbers, text=text, corpora=files, precision="fp32", allow_pickle=allow_pickle)
     listed = jobs(together(list(runs_of.values())), registry, folder, asked)
     known = {job.corpus for job in in_order(listed) if job.corpus}
     for corpus in files:
@@ -269,11 +273,11 @@ def run_jobs(
     for stage in ([job for job in order if job.first is None], [job for job in order if job.first is not None]):
         make = partial(plan_jobs, stage, registry, asked, store, to_fetch)
         try:
-            prepare(make, data, report, offline=offline, only_look=False, allow_pickle=False)
+            prepare(make, data, report, offline=offline, only_look=False, allow_pickle=asked.allow_pickle)
         except FetchFailed as error:
             warn(f"{error.message}: runs that need it are left out")
             offline = True
-            prepare(make, data, report, offline=offline, only_look=False, allow_pickle=False)
+            prepare(make, data, report, offline=offline, only_look=False, allow_pickle=asked.allow_pickle)
         to_fetch = ()  # of the first stage's table
         for job in stage:
             if job.error is not None:
@@ -364,7 +368,7 @@ def _show_job(job: Job, i: int, order: Sequence[Job], asked: ReproduceOptions) -
     say(f"{i}. {job.run.name}", hang=3)
     why = "others stand on it" if any(other.first is job for other in order) else "a figure is drawn from it"
     lines = [("rows", ", ".join(_printed_rows(job)) or f"none: {why}"), ("recipe", _recipe_words(job))]
-    lines += [("note", text) for text in (job.note, *job.run.doubts) if text]
+    lines += [("note", text) for text in (job.note, *job.run.notes) if text]
     if job.in_fp16:
         lines.append(("note", "the authors trained in fp16 autocast: so does this on an NVIDIA GPU (bench run: --precision fp16)"))
     if job.run.instead_of:
@@ -474,6 +478,7 @@ def _plan_json(job: Job, asked: ReproduceOptions) -> dict[str, Any]:
         "rows": [{"paper": r.first.paper, "table": r.first.table, "label": r.first.label, "printed": dict(r.values), "runs": r.first.runs} for r in run.rows],
         "why_not": run.why_not or None, "method": run.method, "variant": run.variant, "setting": run.setting, "backbone": run.backbone,
         "on": run.on.method if run.on else None, "instead_of": run.instead_of or None, "suites": list(run.suites),
-        "seeds": list(job.seeds), "recipe": recipe, "notes": [text for text in (job.note, *run.doubts) if text],
+        "seeds": list(job.seeds), "recipe": recipe, "notes": [text for text in (job.note, *run.notes) if text],
+        "checkpoint": run.checkpoint.hub if run.checkpoint else None,
         "needs": [asdict(need) for need in job.needs], "gpu_hours_per_seed": job.hours, "command": command(job, asked) if run.method else None,
     }  # fmt: skip

@@ -79,10 +79,12 @@ def _show_row(job: Job, cells: Sequence[Reproduced]) -> None:
 
 
 def _conditions(job: Job) -> list[str]:
-    """Why a run is not comparable with the print."""
+    """Why a run is not comparable with the print, or less so."""
     told = [f"{job.run.backbone} stands in for {job.run.instead_of}"] if job.run.instead_of else []
     if job.run.asked:
         told.append(f"not the recipe: {', '.join(f'{k}={v}' for k, v in job.run.asked.items())}")
+    if job.run.checkpoint is not None and job.run.checkpoint.note:
+        told.append(job.run.checkpoint.note)
     ours = {run.precision for run in job.planned}
     if job.in_fp16 and ours - {"fp16"}:
         told.append(f"trained in {', '.join(sorted(ours))}; the authors in fp16 autocast")

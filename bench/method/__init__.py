@@ -179,7 +179,8 @@ class Method:
     stands for all seeds), ``by_dropout`` (settings in which dropout alone makes two views of a sentence differ: a backbone
     whose own dropout is 0 is refused there), ``own_backbone`` (it brings its own vectors and ignores ``--backbone``; the name stands in the
     record), ``places`` (recipe keys that name a file, a folder or a backbone: the content, not the path, makes a run another
-    run), ``optional`` (recipe keys that a recipe has only where they are given) and ``fitted`` (in the setting "none", yet fitted on unlabelled text, in one "pass" of its own or in
+    run), ``optional`` (recipe keys that a recipe has only where they are given), ``reads`` (how the names of tensors begin that its backbone's checkpoint holds beside the encoder, and that it reads:
+    any that nobody reads is refused, but for heads) and ``fitted`` (in the setting "none", yet fitted on unlabelled text, in one "pass" of its own or in
     "steps" of the training loop: it gets a corpus, and ``fit`` is called).
     """
 
@@ -196,6 +197,7 @@ class Method:
     places: ClassVar[tuple[str, ...]] = ()
     optional: ClassVar[Mapping[str, Any]] = {}
     fitted: ClassVar[str | None] = None
+    reads: ClassVar[tuple[str, ...]] = ()
 
     text_prompt: str | None = None  # what :meth:`encode` puts around every sentence, see :func:`prompted`
     backbone: Any

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from bench.base.errors import BenchError
 from bench.references import WEIGHTED, ReferenceResult, read_rows, results
+from bench.references.checkpoints import find_checkpoint, released_for
 
 FILE = Path(__file__).with_name("ours.tsv")
 DEV = "spearman-dev"  # of STS-B dev: no suite's score, but what a training selects its checkpoint by
@@ -91,16 +92,19 @@ def find_printed(
     ``backbone`` may be a folder or a full name of the hub: its last part counts. ``protocol`` leaves out what was scored by
     another one (without it, the weighted means alone, which are no suite's score); ``recipe`` adds rows whose print names the
     recipe values that the run had. First comes a paper's number of its own method (a mean before a best one, one of a run before
-    a rerun by others), or the quotation of it; then reruns by others.
+    a rerun by others), or the quotation of it; then reruns by others. Of a checkpoint that authors released and that is scored as
+    they do, it is the printed numbers of the model that it is.
     """
-    printed = [
-        r
-        for r in _results(task=task, backbone=Path(backbone).name)
-        if SUITES[r.metric] == suite
-        and (r.protocol == protocol if protocol else r.protocol != WEIGHTED)
-        and _is(r, method, variant, recipe)
-        and (r.setting == setting or setting == "none")
-    ]
+    checkpoint = find_checkpoint(backbone)
+    if checkpoint is not None and checkpoint.is_scored_by(method, recipe):
+        candidates = [r for r in _results(checkpoint.method, task=task) if released_for(r) == checkpoint]
+    else:
+        candidates = [
+            r
+            for r in _results(task=task, backbone=Path(backbone).name)
+            if _is(r, method, variant, recipe) and (r.setting == setting or setting == "none")
+        ]
+    printed = [r for r in candidates if SUITES[r.metric] == suite and (r.protocol == protocol if protocol else r.protocol != WEIGHTED)]
     return tuple(sorted(printed, key=lambda r: _rank(r, printed)))
 
 

@@ -23,8 +23,10 @@ from typing import Any
 
 import numpy as np
 import torch
+from safetensors.torch import load_file, save_file
 
-from bench.backbones import Reference, builtin_folder, quiet, resolve
+from bench.backbones import PREFIX, Reference, builtin_folder, quiet, resolve
+from bench.backbones.folder import WEIGHTS
 from bench.base.contract import CheckResult, Failed, import_file, result_of
 from bench.base.errors import BenchError, one_line
 from bench.data.corpora import KINDS
@@ -55,7 +57,7 @@ def check(plugin: Plugin, overrides: Mapping[str, str] = {}, elsewhere: Elsewher
     check_overrides(overrides, [plugin.cls], any(learns(plugin.cls, setting) for setting in plugin.cls.settings))
     results: list[CheckResult] = []
     with tempfile.TemporaryDirectory() as folder:
-        backbone = tiny_backbone(Path(folder) / "tiny")
+        backbone = tiny_backbone(Path(folder) / "tiny", prefix=5 if PREFIX in plugin.cls.reads else 0)
         for setting in plugin.cls.settings:
             case = Case(plugin, setting, backbone, overrides, Path(folder) / setting, elsewhere)
             checks = ENCODING if setting == "none" else ENCODING + TRAINING
@@ -89,8 +91,11 @@ def _of_variant(case: Case) -> list[CheckResult]:
     return [result_of(about, name, partial(function, case)) for name, function in checks]
 
 
-def tiny_backbone(folder: Path) -> str:
-    """A random BERT of 2 layers, 32 wide, with the built-in vocabulary, a pooling layer and an MLM head; returns the folder's name."""
+def tiny_backbone(folder: Path, *, prefix: int = 0) -> str:
+    """A random BERT of 2 layers, 32 wide, with the built-in vocabulary, a pooling layer and an MLM head; returns the folder's name.
+
+    ``prefix``: it holds a prefix of that length and a head over CLS too, as PromCSE's checkpoints do.
+    """
     from transformers import BertConfig, BertForPreTraining
 
     quiet()
@@ -103,6 +108,10 @@ def tiny_backbone(folder: Path) -> str:
     for parameter in model.parameters():  # the library's start is so flat that mistakes hardly show
         torch.nn.init.normal_(parameter, std=0.1) if parameter.ndim > 1 else None
     model.save_pretrained(folder)
+    if prefix:
+        shapes = {f"{PREFIX}embedding.weight": (prefix, 2 * 2 * 32), "mlp.dense.weight": (32, 32), "mlp.dense.bias": (32,)}
+        weights = folder / WEIGHTS[0]
+        save_file(load_file(weights) | {name: torch.randn(shape) for name, shape in shapes.items()}, weights, {"format": "pt"})
     for name in ("vocab.txt", "tokenizer.json", "tokenizer_config.json"):
         shutil.copy(builtin_folder() / name, folder / name)
     torch.set_rng_state(state)

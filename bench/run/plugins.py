@@ -180,7 +180,7 @@ def build_method(cls: type[Method], backbone: Reference, recipe: Recipe, context
     loaded: Any = backbone
     if cls.own_backbone is None:
         dtype = recipe.get("dtype", "fp32") if "dtype" in cls.optional else "fp32"
-        loaded = load(backbone, dropout=recipe.get("dropout"), offline=context.offline, dtype=dtype)
+        loaded = load(backbone, dropout=recipe.get("dropout"), offline=context.offline, dtype=dtype, reads=cls.reads)
     torch.manual_seed(seed_for(context.seed, "init"))
     method.build(loaded, recipe)
     if isinstance(method, torch.nn.Module):

@@ -155,6 +155,58 @@ def test_what_stands_on_a_run_that_is_not_there_is_left_out(shared: Path, tiny: 
     assert "16 printed cells" in done.stdout and "8 not scored" in done.stdout
 
 
+def in_hub_cache(cache: Path, hub: str, folder: str | Path) -> None:
+    """A model folder as the hub's client would have fetched it, its weights a pickle, as authors released theirs."""
+    import torch
+    from safetensors.torch import load_file
+
+    root = cache / f"models--{hub.replace('/', '--')}"
+    snapshot = Path(shutil.copytree(folder, root / "snapshots" / ("c" * 40), ignore=shutil.ignore_patterns("*.safetensors")))
+    torch.save(load_file(Path(folder) / "model.safetensors"), snapshot / "pytorch_model.bin")
+    (root / "refs").mkdir()
+    (root / "refs" / "main").write_text("c" * 40)
+
+
+@pytest.mark.slow
+def test_released_checkpoints_are_scored_and_nothing_is_trained(
+    shared: Path, tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A made PromCSE checkpoint in the place of the authors': its row is scored behind its prefix; the other two are not here."""
+    from released import promcse_checkpoint
+
+    hub = "YuxinJiang/unsup-promcse-bert-base-uncased"
+    folder, _ = promcse_checkpoint(tiny, tmp_path / "released", length=16)
+    in_hub_cache(tmp_path / "hub", hub, folder)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    command = ("reproduce", "promcse:1", "--released", "--rows", "promcse", "--device", "cpu", "--offline", "--data", shared / "data",
+               "--runs", tmp_path / "runs")  # fmt: skip
+    refused = bench(*command, BENCH_CACHE=str(tmp_path / "cache"))
+    assert refused.exit_code == 2 and "is not on this machine" in refused.stderr, refused.output
+    done = bench(*command, "--allow-pickle", "--json", BENCH_CACHE=str(tmp_path / "cache"))
+    assert done.exit_code == 1 and "left out: stored-prefix pooling=mlp" in done.stderr, done.output
+    cells = [json.loads(line) for line in done.stdout.splitlines()]
+    ours = [cell for cell in cells if cell["mean"] is not None]
+    assert [cell["printed"]["printed"] for cell in ours][-1] == "78.49" and len(ours) == 8
+    (record,) = [json.loads(file.read_text(encoding="utf-8")) for file in (tmp_path / "runs").glob("*/run.json")]
+    assert (record["method"], record["setting"], record["training"]) == ("stored-prefix", "none", None)
+    scored = bench("evaluate", hub, "--suite", "sts", "--data", shared / "data", "--runs", tmp_path / "runs", "--device", "cpu",
+                   "--offline", BENCH_CACHE=str(tmp_path / "cache"))  # fmt: skip
+    assert scored.exit_code == 0 and "nothing repeated" in scored.stderr, "bench evaluate makes the same run"
+    compared = bench("compare", "--with-paper", "--runs", tmp_path / "runs")
+    assert "78.49" in compared.stdout, compared.output
+
+
+def test_the_plan_names_the_checkpoints(tmp_path: Path) -> None:
+    lines = [json.loads(line) for line in bench("reproduce", "promcse:1", "--released", "--dry-run", "--json").stdout.splitlines()]
+    by_hub = {line["checkpoint"]: line for line in lines if line["checkpoint"]}
+    large = by_hub["YuxinJiang/sup-promcse-roberta-large"]
+    assert (
+        "--method stored-prefix --backbone YuxinJiang/sup-promcse-roberta-large" in large["command"] and "pooling=mlp" in large["command"]
+    )
+    assert large["rows"][0]["printed"]["Avg."] == 84.76 and large["gpu_hours_per_seed"] is None
+    assert any(line["why_not"] and line["rows"][0]["label"] == "PromCSE-RoBERTa-large + EH" for line in lines)
+
+
 def test_corpora_by_name() -> None:
     assert parse_corpora(("nli=a.csv", "b.txt")) == {"nli": "a.csv", "": "b.txt"}
     assert parse_corpora(("/some/dir=x/b.txt",)) == {"": "/some/dir=x/b.txt"}

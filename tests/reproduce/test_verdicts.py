@@ -287,3 +287,17 @@ def test_weighted_means_over_sub_datasets_are_read_from_the_details() -> None:
     assert [score_of(partly, cell, "tokenised") is None for cell in run.rows[0].cells] == [False] * 3 + [True] + [False] * 3 + [True]
     cells = judge_cells([(run, [(made, Path())])], "tokenised")[0]
     assert [cell.mean for cell in cells] == pytest.approx([*(weighted + i for i in range(7)), weighted + 3])
+
+
+def test_one_released_checkpoint_is_not_the_mean_of_several_trainings() -> None:
+    """PromptBERT prints a mean, and released one model; PromCSE's print is of the model that it released."""
+    found = {run.method: run for run in wanted_runs("promcse", "1", REGISTRY, words=("promptbert", "unsupervised"), released=True)}
+    for method, verdict in (("promptbert", "not comparable"), ("stored-prefix", "equivalent")):
+        run = found[method]
+        scores = tuple(
+            Score(suite="sts", task=cell.task, protocol="senteval-all/1", metric="spearman", value=cell.value, n=9, text="tokenised")
+            for cell in run.rows[0].parts
+        )
+        made = record(method, None, setting="none", scores=scores)
+        (cells,) = judge_cells([(run, [(made, Path())])], "tokenised")
+        assert {cell.verdict for cell in cells if cell.mean is not None} == {verdict}

@@ -261,3 +261,80 @@ def test_simcses_ablations_are_recipes() -> None:
     edits = [dict(run.changes) for run in wanted_runs("simcse", "1", REGISTRY) if run.method]
     assert edits[1] == {"edit": "crop", "edit_share": "0.1"} and edits[6] == {"edit": "deletion", "edit_share": "0.3"}
     assert edits[7:] == [{"edit": "one-word"}, {"edit": "one-word", "dropout": "0.0"}]
+
+
+def scored(found: tuple[WantedRun, ...]) -> dict[str, str]:
+    return {
+        run.backbone: " ".join([run.method, *(f"{key}={value}" for key, value in run.changes.items())]) for run in found if run.checkpoint
+    }
+
+
+def test_released_checkpoints_take_the_place_of_training() -> None:
+    found = wanted_runs("promcse", "1", REGISTRY, words=("promcse",), released=True)
+    assert scored(found) == {
+        "YuxinJiang/unsup-promcse-bert-base-uncased": "stored-prefix pooling=cls",
+        "YuxinJiang/sup-promcse-roberta-base": "stored-prefix pooling=mlp",
+        "YuxinJiang/sup-promcse-roberta-large": "stored-prefix pooling=mlp",
+    }
+    assert all(run.setting == "none" and run.comparable and run.suites == ("sts",) for run in found if run.checkpoint)
+    left = {label for run in found if run.why_not for label in run.labels}
+    assert left == {"PromCSE-BERT-base", "PromCSE-BERT-base + EH", "PromCSE-RoBERTa-base + EH", "PromCSE-RoBERTa-large + EH"}
+    plain = wanted_runs("promcse", "1", REGISTRY, words=("promcse",))
+    assert not scored(plain) and not any(run.why_not for run in plain)
+
+
+@pytest.mark.parametrize(("paper", "table"), tables())
+def test_with_released_nothing_is_trained_and_no_row_is_lost(paper: str, table: str) -> None:
+    try:
+        found = wanted_runs(paper, table, REGISTRY, released=True)
+    except BenchError as error:
+        assert "--released: no released checkpoint" in error.message
+        return
+    every = [row for row in rows(results(paper=paper)) if row.first.table == table]
+    assert sorted(map(repr, (row for run in found for row in run.rows))) == sorted(map(repr, every))
+    assert any(run.checkpoint for run in found)
+    for job in jobs(found, REGISTRY, DataFolder(None), ReproduceOptions()):
+        assert not job.run.method or (job.run.setting == "none" and not any(need.kind == "corpus" for need in job.needs)), job.run.name
+
+
+def test_what_a_paper_took_from_checkpoints_is_scored_from_them() -> None:
+    """PromCSE's table 2, ConPVP's SimCSE of table 6, DeCLUTR and CT wherever they stand: without --released."""
+    table = wanted_runs("promcse", "2", REGISTRY)
+    assert set(scored(table)) == {
+        "princeton-nlp/unsup-simcse-bert-base-uncased", "princeton-nlp/sup-simcse-bert-base-uncased", "royokong/unsup-PromptBERT",
+        "voidism/diffcse-bert-base-uncased-sts", "YuxinJiang/unsup-promcse-bert-base-uncased"}  # fmt: skip
+    assert all(any("promcse:2 took it from a checkpoint" in note for note in run.notes) for run in table if run.checkpoint)
+    assert [run.name for run in table if run.method and not run.checkpoint and run.setting == "supervised"] == [
+        "simcse+eh, supervised, bert-base-uncased",
+        "promcse, supervised, bert-base-uncased",
+        "promcse+eh, supervised, bert-base-uncased",
+    ]
+    assert set(scored(wanted_runs("conpvp", "6", REGISTRY))) == {
+        "princeton-nlp/unsup-simcse-bert-base-uncased",
+        "princeton-nlp/unsup-simcse-bert-large-uncased",
+    }
+    for paper, table_ in (("focal-infonce", "2"), ("simcse", "5")):
+        found = scored(wanted_runs(paper, table_, REGISTRY))
+        assert found["johngiorgi/declutr-base"] == "pretrained pooling=avg"
+    here = {f"{paper}:{table_}" for paper, table_ in tables() if scored(wanted_runs(paper, table_, REGISTRY))}
+    assert here == {"promcse:1", "promcse:2", "conpvp:6", "focal-infonce:2", "simcse:5"}
+
+
+def test_a_checkpoint_does_not_stand_in_for_another_backbone() -> None:
+    found = wanted_runs("focal-infonce", "2", REGISTRY, words=("declutr",), backbones=("builtin",))
+    assert [bool(run.why_not) for run in found] == [True]
+    with pytest.raises(BenchError, match="--released: no released checkpoint is listed for these rows of focal-infonce:2"):
+        wanted_runs("focal-infonce", "2", REGISTRY, backbones=("builtin",), released=True)
+
+
+def test_a_figure_of_released_checkpoints() -> None:
+    spec = next(one for one in figure_runs() if one.part.name == "simcse:figureG.1")
+    found = figure(spec, REGISTRY, released=True)
+    assert {"princeton-nlp/unsup-simcse-bert-base-uncased", "princeton-nlp/sup-simcse-bert-base-uncased"} == set(scored(found))
+    assert [run.name for run in found if run.why_not] == [
+        "whitening, nothing trained, bert-base-uncased",
+        "sbert, supervised, bert-base-uncased",
+    ]
+    series = next(one for one in figure_runs() if one.part.name == "promcse:figure2")
+    with pytest.raises(BenchError, match="no released checkpoint"):
+        figure(series, REGISTRY, released=True)

@@ -21,6 +21,7 @@ import numpy as np
 import bench
 from bench.base.errors import BenchError, NotAModel, RunFailed
 from bench.method import Method, prompted, task_prompt
+from bench.references.checkpoints import find_checkpoint
 from bench.run.recipes import one_value
 from bench.runs.record import public_name
 
@@ -108,7 +109,17 @@ def find_model(
         if overrides:
             raise BenchError(f"{text} is a run: it has its recipe already", "leave --prefix, --prompt and --set out")
         return Model(text, run=folder, title=name)
-    return Model(text, backbone=text, title=name, overrides=overrides)
+    method, overrides = _as_released(text, overrides)
+    return Model(text, method, text, title=name, overrides=overrides)
+
+
+def _as_released(text: str, overrides: Mapping[str, str]) -> tuple[str, Mapping[str, str]]:
+    """(method, recipe values) of a model of the hub: for one that its authors released, as they score it where nothing else is given."""
+    checkpoint = find_checkpoint(text)
+    if checkpoint is None or checkpoint.hub != text.partition("@")[0]:
+        return FINISHED, overrides
+    merged = {**{key: one_value(value) for key, value in checkpoint.set.items()}, **overrides}
+    return (checkpoint.ours, merged) if checkpoint.ours == FINISHED or merged.keys() == checkpoint.set.keys() else (FINISHED, overrides)
 
 
 def _refuse(what: str, values: Mapping[str, str], server: ServerOptions) -> None:

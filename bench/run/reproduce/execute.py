@@ -195,6 +195,7 @@ class ReproduceOptions:
     corpora: Mapping[str, str] = field(default_factory=dict)  # a recipe's corpus -> the user's file; "": of all
     precision: str = "fp32"
     as_authors: bool = False  # fp16 autocast where the authors had it: this device can, and the user asked for nothing else
+    allow_pickle: bool = False  # checkpoints whose weights are a pickle are taken
 
 
 @dataclass
@@ -274,7 +275,8 @@ def plan_job(
     corpus, precision = asked_corpus(job.corpus, asked.corpora), precision_of(job, asked)
     seeds = tuple(seed for seed in job.seeds if seed is not None) or (FIRST_SEED,)
     if job.first is None:
-        return plan.make(job.run.request(seeds, text=asked.text, corpus=corpus, precision=precision), registry, data, ready)
+        request = job.run.request(seeds, text=asked.text, corpus=corpus, precision=precision, allow_pickle=asked.allow_pickle)
+        return plan.make(request, registry, data, ready)
     folders = {record.seed: folder for record, folder in records(job.first, store)}
     if not folders:
         raise BenchError(f"it stands on {job.first.run.name}, of which no run is finished")
