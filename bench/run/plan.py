@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench.backbones import KNOWN, Reference, resolve
 from bench.backbones.families import own_dropout, shape
-from bench.base.contract import check_file
+from bench.base.contract import check_file, plugin_code
 from bench.base.errors import BenchError, DataMissing, UnknownName
 from bench.data.sets.sources import NotFetchedYet
 from bench.method import Method, Recipe, Value
@@ -121,10 +121,16 @@ def make(
         for plugin in plugins
         for backbone in planner.backbones(plugin)
         for overrides in series(request.overrides)
-        for run in planner.runs(plugin, backbone, overrides)
+        for run in _runs(planner, plugin, backbone, overrides)
     ]
     unique = {(run.run_id, run.backbone.name if run.provisional else ""): run for run in runs}
     return list(unique.values())
+
+
+def _runs(planner: _Planner, plugin: Plugin, backbone: Reference, overrides: Mapping[str, str]) -> list[PlannedRun]:
+    """Those of one method. Raises PluginFailed where its own ``check`` or ``needs`` raises what is no BenchError."""
+    with plugin_code(f"the method {plugin.name}"):
+        return planner.runs(plugin, backbone, overrides)
 
 
 def check_named(request: Request) -> None:

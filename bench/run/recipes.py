@@ -162,7 +162,8 @@ def merge(
     for layer in [*layers, plan]:
         for key, value in layer.items():
             if key not in known:
-                raise UnknownName("recipe key", key, known, f"in a recipe of {method.name}")
+                place = f"in variant {variant}" if value.source == f"variant {variant}" else "in a recipe"
+                raise UnknownName("recipe key", key, known, f"{place} of {method.name}")
             values[key] = value
     for key, text in overrides.items():
         if key in known:
