@@ -138,7 +138,14 @@ def _named(store: RunsFolder, references: Sequence[str]) -> list[Run]:
 
 def _fitting(runs: list[Run], wanted: dict[str, Sequence[str]]) -> list[Run]:
     for key, names in wanted.items():
-        having = [(run, {getattr(run[0], key) or "none"} | ({run[0].backbone_name} if key == "backbone" else set())) for run in runs]
+        having = [
+            (
+                run,
+                {getattr(run[0], key) or "none"}
+                | ({run[0].backbone_name} if key == "backbone" else {run[0].label} if key == "method" and run[0].model_name else set()),
+            )
+            for run in runs
+        ]
         have = {value for _, values in having for value in values}
         for name in names:
             if name not in have and runs:

@@ -137,14 +137,14 @@ def check_named(request: Request) -> None:
     """Raises BenchError where nothing is named, and for a text form or a suite that is none."""
     from bench.score.suites import check_suite, expand_suites
 
-    for names, kind, option in (
-        (request.methods, "method", "--method"),
-        (request.backbones, "backbone", "--backbone"),
-        (request.suites, "suite", "--suite"),
-        (request.seeds, "seed", "--seeds"),
+    for names, kind, hint in (
+        (request.methods, "method", "bench methods lists them"),
+        (request.backbones, "backbone", "bench backbones lists them"),
+        (request.suites, "suite", "bench suites lists them"),
+        (request.seeds, "seed", "--seeds 42, --seeds 1-5, or --seeds 1,3,7-9"),
     ):
         if not names:
-            raise BenchError(f"no {kind} was named", f"{option}; --help says which there are")
+            raise BenchError(f"no {kind} was named", hint)
     if request.names and (len(request.names), len(set(request.names))) != (len(request.backbones),) * 2:
         raise BenchError(
             f"--name {','.join(request.names)}: {len(set(request.names))} names for {len(request.backbones)} backbones",

@@ -86,7 +86,7 @@ def _table(key: tuple[str, ...], scored: Sequence[tuple[RunRecord, dict[str, Sco
         titles |= dict.fromkeys((run.run_id for run in runs), title(first, differs))
         rows.append(Row(
             method=first.method, variant=first.variant, setting=first.setting, backbone=first.backbone_name, differs=differs,
-            runs=tuple(run.run_id for run in runs), seeds=tuple(run.seed for run in runs), cells=cells,
+            runs=tuple(run.run_id for run in runs), seeds=tuple(run.seed for run in runs), cells=cells, model=first.model_name,
         ))  # fmt: skip
     rows = sorted(_marked(rows, columns, metrics), key=_best_first if ranks else _by_name)
     notes += _the_same(titles, by_run)

@@ -30,10 +30,9 @@ if TYPE_CHECKING:
     from bench.runs import RunRecord, RunsFolder
 
 
+MODELS = "a folder with config.json and model.safetensors, a hub name, a run, vectors:FILE.npz, or a server's address"
 FINISHED = "pretrained"
 """The method that builds a finished encoder out of a folder or a model of the hub."""
-SEPARATELY = ("object", "vectors", "server")
-"""The methods of this package: they are in no list, for their models come with them and not from a backbone."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +107,10 @@ def find_model(
         if overrides:
             raise BenchError(f"{text} is a run: it has its recipe already", "leave --prefix, --prompt and --set out")
         return Model(text, run=folder, title=name)
+    path = Path(text).expanduser()
+    if path.is_file() or (not path.is_dir() and (text.startswith((".", "/", "~")) or text.partition("@")[0].count("/") > 1)):
+        what = "is a file" if path.is_file() else "no such folder"
+        raise NotAModel(f"MODEL {text}: {what}", MODELS)
     return Model(text, backbone=text, title=name, overrides=overrides)
 
 
@@ -143,11 +146,6 @@ def check_model(run: PlannedRun) -> str | None:
     return cls.expect(texts_of(run)) if issubclass(cls, GivenModel) else None
 
 
-def was_given(record: RunRecord) -> bool:
-    """Was it made by one of the methods of this package, and not by somebody's plugin of the same name?"""
-    return record.method in SEPARATELY and (record.provenance.plugin or {}).get("package") == "bench"
-
-
 def not_kept(record: RunRecord) -> NotAModel | None:
     """Why the model of a run cannot be had from its folder; None where it can, or where nothing speaks against it."""
     about = (record.provenance.backbone or {}).get("model")
@@ -158,7 +156,7 @@ def not_kept(record: RunRecord) -> NotAModel | None:
         "vectors": "vectors that were given",
         "server": "a server",
     }.get(str(kind))
-    if words is None or not was_given(record):
+    if words is None or not record.model_name:
         return None
     return NotAModel(
         f"{record.run_id} scored {words}: its predictions are kept, the model is not", "bench verify computes its scores again"
