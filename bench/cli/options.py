@@ -106,7 +106,7 @@ def check_commas(option: str, text: str | None) -> None:
     """Raises BenchError for "a,,b", "a," and ",b": a name may be missing. Nothing at all is another mistake."""
     names = comma_list(text)
     if names and len(names) < len((text or "").split(",")):
-        raise BenchError(f"{option} {text}: a name is missing beside a comma", f"{option} {','.join(names)}")
+        raise BenchError(f"{option} {text}: a name is missing next to a comma", f"{option} {','.join(names)}")
 
 
 @contextlib.contextmanager

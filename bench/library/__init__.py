@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from bench.base.errors import BenchError, UnknownName
+from bench.base.errors import BenchError, DataMissing, UnknownName
 from bench.compare.statistics.table import Table
 from bench.run.recipes import plain_key
 from bench.runs.record import AVERAGE, RunRecord, Score
@@ -397,6 +397,8 @@ class Result:
         from bench.runs.store import RunsFolder
 
         score, folder = self[task], self.folder.resolve()
+        if score.task == AVERAGE:
+            raise DataMissing(f"{AVERAGE} is a mean over tasks and has no predictions", "the name of a task: result.predictions(...)")
         return RunsFolder(folder.parent).read_predictions(folder.name, score.task, score.text, score.suite)
 
     def table(self) -> Tables:

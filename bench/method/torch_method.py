@@ -201,6 +201,8 @@ class TorchMethod(Method, nn.Module):
             if isinstance(returned, tuple | list) and all(isinstance(view, Tensor) for view in returned):
                 return tuple(returned)
             shown = "a Tensor" if isinstance(returned, Tensor) else type(returned).__name__
+            if isinstance(returned, tuple | list):
+                shown += f" that holds {next(type(view).__name__ for view in returned if not isinstance(view, Tensor))}"
             raise PluginFailed(f"{place_of_code(type(self).views)}: views returned {shown}; return a tuple of tensors")
 
         return self.by_rows(views, *batch.columns)

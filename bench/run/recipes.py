@@ -231,7 +231,7 @@ def _check_decimal_comma(key: str, text: str, methods: Sequence[type[Method] | M
     if (key in NUMBERS and key not in WHOLE) or any(isinstance(value, float) for value in defaults):
         raise BenchError(
             f"--set {key}={text}: is a decimal point meant? A comma separates the values of a series",
-            f"--set {key}={first}.{second}; for two values --set {key}={first}.0,{second}",
+            f"--set {key}={first}.{second}; a series is --set {key}={first}.0,{int(second)}",
         )
 
 

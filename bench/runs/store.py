@@ -144,7 +144,7 @@ class RunsFolder:
             return [self.folder(reference) / RECORD]
         if (path := _by_path(reference)) is not None:
             return [path]
-        names = names or [record.run_id for record in self.records()[0] if reference and record.model_name == reference]
+        names = names or [record.run_id for record in self.records()[0] if reference and record.evaluated_as == reference]
         if not names:
             raise self._unknown(reference)
         return [self.folder(name) / RECORD for name in names]

@@ -81,7 +81,7 @@ def written(folder: Path, old: str, new: str, text: str = METHOD) -> tuple[Path,
             "views",
             "views returned a Tensor; return a tuple of",
         ),
-        (LAST, "return [1.0]", "def embed", "embed", "embed returned list"),
+        ("return self.embed(batch.columns[0]),", "return None,", "def views", "views", "views returned tuple that holds NoneType"),
     ],
 )
 def test_the_line_of_the_plugin_is_named_in_a_run_and_in_the_check_which_fails_once(
@@ -98,6 +98,14 @@ def test_the_line_of_the_plugin_is_named_in_a_run_and_in_the_check_which_fails_o
     (failed,) = [result for result in results if result.failed]
     assert place in failed.seen and said in failed.seen
     assert {result.repeats for result in results if not result.passed} <= {"", failed.check}
+
+
+@pytest.mark.slow
+def test_embed_that_returns_no_tensor_is_named(tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, text = written(tmp_path, LAST, "return [1.0]", METHOD.replace('("unsupervised",)', '("none",)'))
+    monkeypatch.chdir(tmp_path)
+    told = error_line(bench("run", "mine.py", "--backbone", tiny, "--suite", "check", "--runs", "runs"), 1)
+    assert f"mine.py:{line_of(text, 'def embed')}, in embed: embed returned list" in told
 
 
 @pytest.mark.parametrize(

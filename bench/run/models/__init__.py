@@ -22,7 +22,7 @@ import bench
 from bench.base.errors import BenchError, NotAModel, RunFailed
 from bench.method import Method, prompted, task_prompt
 from bench.run.recipes import one_value
-from bench.runs.record import public_name
+from bench.runs.record import PRETRAINED, public_name
 
 if TYPE_CHECKING:
     from bench.run.plan import PlannedRun
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 
 MODELS = "a folder with config.json and model.safetensors, a hub name, a run, vectors:FILE.npz, or a server's address"
-FINISHED = "pretrained"
-"""The method that builds a finished encoder out of a folder or a model of the hub."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +48,7 @@ class Model:
     """One model that was found, not loaded yet. ``plugin`` is its method where that was made for it; ``run`` is a run's folder."""
 
     given: str  # as the user names it
-    method: str = FINISHED
+    method: str = PRETRAINED
     backbone: str = ""
     title: str = ""
     overrides: Mapping[str, str] = field(default_factory=dict)
