@@ -468,7 +468,7 @@ def _overview(setting: str | None, backbone: str | None, suites: tuple[BoardTabl
             i = next((by_run[run] for run in row.runs if run in by_run), None)
             if i is None or j in rows[i][1]:
                 i = len(rows)
-                rows.append(((row.method, variant_words(row, table.table)), {}))
+                rows.append(((row.label, variant_words(row, table.table)), {}))
             by_run.update(dict.fromkeys(row.runs, i))
             rows[i][1][j] = SuiteRow(row=row, steps=_steps(row, base, table.table))
     shown = rows[:MOST_ROWS]

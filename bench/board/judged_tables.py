@@ -362,7 +362,7 @@ def head_words(table: Table) -> str:
 def row_name(row: Row, table: Table) -> str:
     """ "promcse (eh)" """
     beside = variant_words(row, table)
-    return f"{row.method} ({beside})" if beside else row.method
+    return f"{row.label} ({beside})" if beside else row.label
 
 
 def _best_first(table: Table) -> list[Ranked]:

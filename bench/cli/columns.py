@@ -114,13 +114,25 @@ def visible_indent(cell: str, encoding: str) -> str:
 
 def as_findings(results: Sequence[CheckResult], about: str) -> list[dict[str, object]]:
     """What the checks of a plugin found as JSON; ``about``: "setting" of a method, "task" of a suite."""
-    return [{about: result.about, "check": result.check, "passed": result.passed, "seen": result.seen} for result in results]
+    return [
+        {
+            about: result.about,
+            "check": result.check,
+            "passed": result.passed,
+            "seen": result.seen,
+            **({"repeats": result.repeats} if result.repeats else {}),
+        }
+        for result in results
+    ]
 
 
 def show_results(name: str, results: Sequence[CheckResult]) -> None:
     """The same, a line each."""
     click.echo(name)
-    print_columns([("ok" if result.passed else "FAILED", result.about, result.check, result.seen) for result in results], indent=2)
+    print_columns(
+        [("ok" if result.passed else "FAILED" if result.failed else "-", result.about, result.check, result.seen) for result in results],
+        indent=2,
+    )
 
 
 def end_check(failed: int, as_json: bool) -> None:

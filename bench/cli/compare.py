@@ -138,8 +138,8 @@ def _named(store: RunsFolder, references: Sequence[str]) -> list[Run]:
 
 def _fitting(runs: list[Run], wanted: dict[str, Sequence[str]]) -> list[Run]:
     for key, names in wanted.items():
-        other = {"backbone": "backbone_name", "method": "method_name"}.get(key, key)
-        having = [(run, {getattr(run[0], key) or "none", getattr(run[0], other) or "none"}) for run in runs]
+        fields = {"backbone": ("backbone", "backbone_name"), "method": ("method", "method_name", "label")}.get(key, (key,))
+        having = [(run, {getattr(run[0], name) or "none" for name in fields}) for run in runs]
         have = {value for _, values in having for value in values}
         for name in names:
             if name not in have and runs:

@@ -134,7 +134,7 @@ def _check(name: str, pairs: tuple[str, ...], plugins: tuple[Path, ...], as_json
     failed = 0
     for plugin in checked:
         results = check(plugin, overrides)
-        failed += sum(not result.passed for result in results)
+        failed += sum(result.failed for result in results)
         if as_json:
             click.echo(json_text({"method": plugin.name, "findings": as_findings(results, "setting")}))
         else:

@@ -19,6 +19,7 @@ from bench.base.errors import BenchError
 from bench.cli import show_error
 from bench.cli.options import (
     allow_pickle_option,
+    check_commas,
     comma_list,
     data_option,
     device_option,
@@ -133,8 +134,38 @@ def parse_overrides(pairs: Sequence[str], max_steps: int | None, budget: str | N
     return overrides | {key: str(value) for key, value in options.items() if value is not None}
 
 
-@click.command()
-@click.option("--method", "methods", help="Methods, separated by commas (see bench methods).")
+class RunCommand(click.Command):
+    """``bench run my_loss.py simcse``: methods and plugin files may stand without --method and --plugin. A file stands for every method
+    that it defines, unless --method says which are run."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        rest = super().parse_args(ctx, args)
+        targets: tuple[str, ...] = ctx.params.pop("targets")
+        files = [Path(target) for target in targets if target.endswith(".py")]
+        if files:
+            from bench.run.plugins import from_file
+            from bench.score.suites import use_files
+
+            ctx.params["plugins"] = (*ctx.params["plugins"], *files)
+            use_files(ctx.params["plugins"])
+        methods = ctx.params["methods"]
+        check_commas("--method", methods)
+        named = [methods] if methods else []
+        for target in targets:
+            if not target.endswith(".py"):
+                check_commas("METHOD", target)
+                named.append(target)
+            elif not methods:
+                named += [plugin.name for plugin in from_file(Path(target))]
+        if targets:
+            ctx.params["methods"] = ",".join(named)
+            ctx.set_parameter_source("methods", click.core.ParameterSource.COMMANDLINE)  # workers are told of it, too
+        return rest
+
+
+@click.command(cls=RunCommand)
+@click.argument("targets", metavar="[METHOD or FILE.py]...", nargs=-1)
+@click.option("--method", "methods", help="Methods, separated by commas (see bench methods); they may stand without --method.")
 @click.option(
     "--recipe",
     "recipes",
@@ -242,7 +273,8 @@ def run(
     Run again, what is done is not repeated, and what was interrupted goes on.
 
     \b
-    Example:  bench run --method simcse --suite sts --data DIR --corpus wiki.txt.xz
+    Example:  bench run simcse --suite sts --data DIR --corpus wiki.txt.xz
+              bench run my_loss.py simcse --suite check --corpus builtin
     """
     from bench.cli.planning import check_nothing_to_fetch, plan_and_fetch, show_plan
     from bench.cli.progress import downloads, reporting
@@ -257,6 +289,8 @@ def run(
     from bench.runs import RunsFolder
     from bench.score.suites import expand_suites, split_names
 
+    for option, text_of in (("--backbone", backbones), ("--suite", suites), ("--seeds", seeds)):
+        check_commas(option, text_of)
     job = job_here() if only is not None else None
     overrides, every = parse_overrides(pairs, max_steps, budget), save_seconds()
     request = plan.Request(

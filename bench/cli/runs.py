@@ -55,7 +55,7 @@ def runs(
     records, damaged = store.records()
     records = [as_it_stands(run, store) for run in (*records, *map(placeholder_record, store.without_record()))]
     wanted = comma_list(status) or states
-    chosen = [r for r in records if r.status in wanted and (not method or {r.method, r.method_name} & {*comma_list(method)})]
+    chosen = [r for r in records if r.status in wanted and (not method or {r.method, r.method_name, r.label} & {*comma_list(method)})]
     chosen.sort(key=lambda record: (record.provenance.created, record.run_id), reverse=True)
     for error in damaged:
         warn(f"left out, damaged: {error.message}")

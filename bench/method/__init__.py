@@ -301,7 +301,7 @@ def check_choice(recipe: Recipe, key: str, choices: Collection[str]) -> None:
 def check_positive(recipe: Recipe, key: str) -> None:
     """Raises BenchError where the recipe's number is not above 0."""
     if not recipe[key] > 0:
-        raise BenchError(f"{key}={recipe[key]}: above 0", f"--set {key}= a number above 0")
+        raise BenchError(f"{key} must be greater than 0, not {recipe[key]}", f"--set {key}=VALUE")
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:

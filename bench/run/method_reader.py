@@ -152,7 +152,8 @@ def _description(definition: Mapping[str, Any], module: ast.Module, folder: Path
         value = definition.get(key)
         return value if isinstance(value, kind) else otherwise
 
-    readable = not any(definition.get(key) is UNKNOWN for key in ("variants", "settings", "defaults", "optional", "fitted"))
+    kinds = {"variants": dict, "settings": tuple, "defaults": dict, "optional": dict, "fitted": str}
+    readable = all(isinstance(definition[key], kind) for key, kind in kinds.items() if definition.get(key) is not None)
     contract = {
         alias.asname or alias.name
         for node in module.body

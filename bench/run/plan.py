@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench.backbones import KNOWN, Reference, resolve
 from bench.backbones.families import own_dropout, shape
-from bench.base.contract import check_files
+from bench.base.contract import check_files, plugin_code
 from bench.base.errors import BenchError, DataMissing, UnknownName
 from bench.data.sets.manifest import data_sets
 from bench.data.sets.sources import NotFetchedYet
@@ -129,7 +129,7 @@ def make(
         for plugin, (_, variant) in zip(plugins, request.named, strict=True)
         for backbone in planner.backbones(plugin)
         for overrides in series(request.overrides)
-        for run in planner.runs(plugin, variant, backbone, overrides)
+        for run in _runs(planner, plugin, variant, backbone, overrides)
     ]
     unique = {(run.run_id, run.fingerprint, run.backbone.name if run.provisional else ""): run for run in runs}
     return list(unique.values())
@@ -141,18 +141,24 @@ def split_variant(name: str) -> tuple[str, str]:
     return method, variant
 
 
+def _runs(planner: _Planner, plugin: Plugin, variant: str, backbone: Reference, overrides: Mapping[str, str]) -> list[PlannedRun]:
+    """Those of one method. Raises PluginFailed where its own ``check`` or ``needs`` raises what is no BenchError."""
+    with plugin_code(f"the method {plugin.name}"):
+        return planner.runs(plugin, variant, backbone, overrides)
+
+
 def check_named(request: Request) -> None:
     """Raises BenchError where nothing is named, for a variant that is named twice, and for a text form or a suite that is none."""
     from bench.score.suites import check_suite, expand_suites
 
-    for names, kind, option in (
-        (request.methods, "method", "--method"),
-        (request.backbones, "backbone", "--backbone"),
-        (request.suites, "suite", "--suite"),
-        (request.seeds, "seed", "--seeds"),
+    for names, kind, hint in (
+        (request.methods, "method", "bench methods lists them"),
+        (request.backbones, "backbone", "bench backbones lists them"),
+        (request.suites, "suite", "bench suites lists them"),
+        (request.seeds, "seed", "--seeds 42, --seeds 1-5, or --seeds 1,3,7-9"),
     ):
         if not names:
-            raise BenchError(f"no {kind} was named", f"{option}; --help says which there are")
+            raise BenchError(f"no {kind} was named", hint)
     if request.names and (len(request.names), len(set(request.names))) != (len(request.backbones),) * 2:
         raise BenchError(
             f"--name {','.join(request.names)}: {len(set(request.names))} names for {len(request.backbones)} backbones",

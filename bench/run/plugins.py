@@ -18,8 +18,8 @@ from types import ModuleType
 from typing import Any
 
 from bench.backbones import Reference, load
-from bench.base.contract import check_files, import_file
-from bench.base.errors import BenchError, UnknownName, one_line
+from bench.base.contract import check_files, import_file, located, place_of_code
+from bench.base.errors import BenchError, UnknownName
 from bench.method import SETTINGS, Context, Method, Recipe, seed_for
 from bench.run.method_reader import distribution, entry_points
 
@@ -94,7 +94,7 @@ def discover(files: Sequence[Path] = ()) -> Registry:
         except BenchError as error:
             warnings.append(f"plugin '{point.name}' of {distribution(point)} was left out: {error.message}")
         except (Exception, SystemExit) as error:  # a third party's code may raise anything
-            warnings.append(f"plugin '{point.name}' of {distribution(point)} was left out: {one_line(error)}")
+            warnings.append(f"plugin '{point.name}' of {distribution(point)} was left out: {located(error)}")
     for file in files:
         _add(plugins, from_file(file))
     return Registry(plugins, tuple(warnings))
@@ -119,7 +119,7 @@ def from_file(file: Path) -> list[Plugin]:
         classes = _methods_of(module)
     except (TypeError, ValueError) as error:
         sys.modules.pop(module.__name__, None)
-        raise BenchError(f"--plugin {file} does not import: {one_line(error)}") from None
+        raise BenchError(f"--plugin {file}: {error}") from None
     if not classes and not hasattr(module, "SUITE"):
         raise BenchError(
             f"--plugin {file} defines no method",
@@ -144,10 +144,12 @@ def _methods_of(loaded: Any) -> list[type[Method]]:
 def _check(cls: type[Method]) -> None:
     name = cls.name
     if not isinstance(name, str) or not re.fullmatch("[a-z0-9-]+", name):
-        raise ValueError(f"{cls.__name__}.name is {name!r}: use a-z, 0-9 and '-'")
+        raise ValueError(f"{place_of_code(cls)}: name is {name!r}: use a-z, 0-9 and '-'")
+    if isinstance(cls.settings, str):
+        raise ValueError(f"{place_of_code(cls)}: settings is {cls.settings!r}: write a tuple, settings = ({cls.settings!r},)")
     wrong = [s for s in cls.settings if s not in SETTINGS]
     if wrong or not cls.settings:
-        raise ValueError(f"{cls.__name__}.settings is {cls.settings!r}: choose from {', '.join(SETTINGS)}")
+        raise ValueError(f"{place_of_code(cls)}: settings is {cls.settings!r}: choose from {', '.join(SETTINGS)}")
 
 
 def source_hash(cls: type[Method]) -> str:

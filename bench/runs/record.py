@@ -152,6 +152,12 @@ class Provenance(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     execution: Facts | None = None  # how it was executed: no part of what the run is
 
 
+PRETRAINED = "pretrained"
+"""The method that builds a finished encoder out of a folder or a model of the hub."""
+EVALUATED = ("object", "vectors", "server")
+"""Methods that stand for a model from outside; they are in no list, for their models come with them and not from a backbone."""
+
+
 class RunRecord(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="schema", tag=f"{SCHEMA}/{VERSION}"):
     """One run: method x variant x setting x backbone x seed, trained and scored. Fields are in the order in which a reader wants them."""
 
@@ -175,6 +181,21 @@ class RunRecord(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, t
     def method_name(self) -> str:
         """With the variant: "promcse+eh"."""
         return f"{self.method}+{self.variant}" if self.variant else self.method
+
+    @property
+    def model_name(self) -> str:
+        """What an evaluated object, vectors or a server is called; "" for the run of a method, also of a plugin with such a name."""
+        return self.backbone_name if self.method in EVALUATED and (self.provenance.plugin or {}).get("package") == "bench" else ""
+
+    @property
+    def evaluated_as(self) -> str:
+        """The name of any finished encoder that was evaluated, also of one from a folder or the hub; "" for all others."""
+        return self.backbone_name if self.method == PRETRAINED else self.model_name
+
+    @property
+    def label(self) -> str:
+        """What tables call it: its method with the variant, or the name of a model that was evaluated."""
+        return self.model_name or self.method_name
 
     @property
     def backbone_name(self) -> str:

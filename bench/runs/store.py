@@ -136,12 +136,14 @@ class RunsFolder:
         return records, damaged
 
     def record_files(self, reference: str) -> list[Path]:
-        """The records' files that an id, the beginning of ids, or a path means. Raises UnknownName where there is none."""
+        """The records' files that an id, the beginning of ids, a path, or the name of an evaluated model means. Raises UnknownName where
+        there is none."""
         names = [name for name in self.ids() if reference and name.startswith(reference)] if os.sep not in reference else []
         if reference in names:
             return [self.folder(reference) / RECORD]
         if (path := _by_path(reference)) is not None:
             return [path]
+        names = names or [record.run_id for record in self.records()[0] if reference and record.evaluated_as == reference]
         if not names:
             raise self._unknown(reference)
         return [self.folder(name) / RECORD for name in names]

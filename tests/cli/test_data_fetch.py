@@ -269,7 +269,7 @@ def test_data_that_is_not_there_opens_no_connection(
     for what in (("promcse", "roberta-large"), ("cls", "builtin")):
         done = bench("run", "--method", what[0], "--backbone", what[1], *given, "--runs", tmp_path / "runs", **env)
         line = error_line(done)
-        assert str(folder) in line and {"nothing": "does not exist", "file": "is no folder", "empty": "nor are 6 other sets"}[place] in line
+        assert str(folder) in line and {"nothing": "does not exist", "file": "is a file", "empty": "nor are 6 other sets"}[place] in line
         assert len(done.stderr.splitlines()) == 2 and "accept" not in done.stderr
     assert hub.requests == [] and no_network == [] and not (tmp_path / "runs").exists()
 

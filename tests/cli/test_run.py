@@ -241,10 +241,11 @@ def test_a_method_that_raises_is_a_failed_run_and_the_others_go_on(tiny: str, tm
     runs = tmp_path / "runs"
     done = bench("run", "--method", "mine,cls", "--plugin", plugin, "--backbone", tiny, "--suite", "check", "--runs", runs)
     assert done.exit_code == 1 and "Traceback" not in done.output
-    assert [line for line in done.stderr.splitlines() if line.startswith("error: ")] == ["error: mine raised IndexError: row 7 of 3"]
+    error = "mine: mine.py:7, in embed: IndexError: row 7 of 3"
+    assert [line for line in done.stderr.splitlines() if line.startswith("error: ")] == [f"error: {error}"]
     by_method = {record.method: record for record in RunsFolder(runs).records()[0]}
     assert (by_method["mine"].status, by_method["cls"].status) == ("failed", "finished")
-    assert by_method["mine"].error == "mine raised IndexError: row 7 of 3"
+    assert by_method["mine"].error == error
     assert "in embed" in (runs / by_method["mine"].run_id / "traceback.txt").read_text()
 
 

@@ -323,7 +323,7 @@ def test_beside_a_folder_that_was_given_nothing_is_fetched(hub: StandInHub, fetc
     with pytest.raises(DataMissing, match=f"the data folder {mine / 'no'} does not exist"):
         DataFolder(mine / "no").check_root()
     (mine / "file").write_text("")
-    with pytest.raises(DataMissing, match="is no folder"):
+    with pytest.raises(DataMissing, match="is a file"):
         DataFolder(mine / "file").check_root()
     DataFolder(mine).check_root()
     DataFolder(None).check_root()

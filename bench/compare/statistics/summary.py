@@ -87,7 +87,7 @@ def _table(key: tuple[str, ...], scored: Sequence[tuple[RunRecord, dict[str, Sco
         titles |= dict.fromkeys((run.run_id for run in runs), title(first, differs))
         rows.append(Row(
             method=first.method, variant=first.variant, setting=first.setting, backbone=first.backbone_name, differs=differs,
-            runs=tuple(run.run_id for run in runs), seeds=tuple(run.seed for run in runs), cells=cells,
+            runs=tuple(run.run_id for run in runs), seeds=tuple(run.seed for run in runs), cells=cells, model=first.model_name,
             footnotes=(len(footnotes),) if other_code else (),
         ))  # fmt: skip
         footnotes += [other_code] if other_code else []

@@ -122,7 +122,7 @@ def _one_per_seed(runs: list[RunRecord], differs: Differs, notes: list[str]) -> 
 
 def title(run: RunRecord, differs: Differs) -> str:
     """What a row is called."""
-    return " ".join([run.method_name, *(f"{key}={value}" for key, value in differs)])
+    return " ".join([run.label, *(f"{key}={value}" for key, value in differs)])
 
 
 # --- what a table holds: numbers, and what is known of how sure they are ---
@@ -231,10 +231,16 @@ class Row:
     cost: Cost | None = None  # None: not asked for
     footnotes: tuple[int, ...] = ()  # places in the table's ``footnotes``
     values: str = ""  # where its values come from: "paper", "recipe", "tuned: 12 trials"; "" where nothing is trained
+    model: str = ""  # the name of an evaluated object, of vectors or of a server, which stands in the place of a method
+
+    @property
+    def label(self) -> str:
+        """What stands first in the row."""
+        return self.model or self.method
 
     @property
     def name(self) -> str:
-        return f"{self.method}+{self.variant}" if self.variant else self.method
+        return f"{self.label}+{self.variant}" if self.variant else self.label
 
 
 PRIMARY, SINGLE, PAIRS = "primary", "single tasks", "all pairs"

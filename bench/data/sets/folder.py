@@ -63,9 +63,12 @@ class DataFolder:
     def check_root(self) -> None:
         """Raises DataMissing where the user gave a folder that there is not."""
         if self.root is not None and not self.root.is_dir():
-            what = "is no folder" if self.root.exists() else "does not exist"
+            if self.root.exists():
+                raise DataMissing(
+                    f"--data {self.root} is a file, and a folder is expected", "--data DIR, the folder that holds senteval/, ..."
+                )
             raise DataMissing(
-                f"the data folder {self.root} {what}",
+                f"the data folder {self.root} does not exist",
                 f"check --data or BENCH_DATA; bench data fetch sts --data {self.root} makes and fills it",
             )
 
@@ -110,8 +113,9 @@ class DataFolder:
         """A file by its place in the data folder, for a plugin's suite, whose data no manifest describes. Raises DataMissing."""
         if (path := self._find(place)) is not None:
             return path
+        folders = dict.fromkeys(root for root in (self.root, *self.roots) if root is not None)
         raise DataMissing(
-            f"{place} is not in {' or '.join(map(str, self.roots)) or 'a data folder: none was given'}",
+            f"{place} is not in {' or '.join(map(str, folders))}" if folders else f"{place} was not found: no data folder was given",
             "--data DIR, the folder that holds it",
         )
 

@@ -17,7 +17,8 @@ from msgspec.structs import replace
 
 import bench
 from bench.base import devices
-from bench.base.errors import BenchError, Interrupted, RunFailed
+from bench.base.contract import located
+from bench.base.errors import BenchError, Interrupted, PluginFailed, RunFailed
 from bench.base.files import folder_sha256
 from bench.base.lease import check_owned
 from bench.base.signals import stop_signals
@@ -79,8 +80,8 @@ def execute(run: PlannedRun, store: RunsFolder, options: Options, reporter: Repo
             failed = error if isinstance(error, RunFailed) else RunFailed(error.message, error.hint)
             _keep(run, record, store, "failed", failed)
             raise failed from None
-        except Exception as error:  # a method's own code
-            failed = RunFailed(f"{run.method} raised {' '.join(f'{type(error).__name__}: {error}'.split())}", f"see {folder / TRACEBACK}")
+        except (Exception, SystemExit) as error:  # a plugin's own code
+            failed = PluginFailed(f"{run.method}: {located(error)}", f"see {folder / TRACEBACK}")
             with contextlib.suppress(OSError):
                 (folder / TRACEBACK).write_text(traceback.format_exc(), encoding="utf-8")
             _keep(run, record, store, "failed", failed)

@@ -24,8 +24,8 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bench.base.contract import check_files, import_file
-from bench.base.errors import BenchError, RunFailed, UnknownName, one_line
+from bench.base.contract import check_files, import_file, located, place_of_code, plugin_code
+from bench.base.errors import BenchError, PluginFailed, RunFailed, UnknownName
 from bench.base.files import file_sha256, values_sha256
 from bench.runs.record import AVERAGE, REDUCED
 
@@ -135,8 +135,12 @@ class Task:
         return kept | {REDUCED: np.array(True)}
 
     def load(self, data: DataFolder, text: str = "tokenised") -> LoadedTask:
-        """The task with its data in a text form. Raises DataMissing, DataDamaged."""
-        return self.read(self, data, text)
+        """The task with its data in a text form. Raises DataMissing, DataDamaged; PluginFailed where a plugin's ``read`` does not work."""
+        with plugin_code(f"the suite {self.suite}, {self.name}"):
+            loaded = self.read(self, data, text)
+        if not isinstance(loaded, LoadedTask):
+            raise PluginFailed(f"{place_of_code(self.read)}: it returned {type(loaded).__name__}, and a LoadedTask is expected")
+        return loaded
 
 
 class LoadedData(Protocol):
@@ -271,7 +275,7 @@ def _installed(name: str) -> SuitePlugin:
     try:
         loaded = point.load()
     except (Exception, SystemExit) as error:  # a third party's code may raise anything
-        raise BenchError(f"the suite {name} of {package} does not import: {one_line(error)}", f"update {package}") from None
+        raise BenchError(f"the suite {name} of {package} does not import: {located(error)}", f"update {package}") from None
     _check_definition(loaded, f"the suite {name} of {package}")
     if loaded.name != name:
         raise BenchError(f"{package} registers the suite {loaded.name} under the name {name}", f"update {package}")

@@ -232,7 +232,7 @@ def average_place(table: Table) -> int | None:
 
 def row_name(row: Row, table: Table) -> str:
     """ "promcse eh" """
-    return " ".join(filter(None, (row.method, variant_words(row, table))))
+    return " ".join(filter(None, (row.label, variant_words(row, table))))
 
 
 def answers(table: Table) -> list[str]:

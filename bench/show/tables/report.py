@@ -32,6 +32,8 @@ class Section:
 
 def what(record: RunRecord) -> str:
     """ "promcse with eh, supervised, roberta-large, seed 42" """
+    if record.model_name:
+        return f"{record.model_name}, {setting_words(record.setting)}"
     method = f"{record.method} with {record.variant}" if record.variant else record.method
     return (
         f"{method}, {setting_words(record.setting)}, {record.backbone_name}, {'any seed' if record.seed is None else f'seed {record.seed}'}"

@@ -184,7 +184,7 @@ def _headline(table: Table, look: Look) -> Text:
 def _label(row: Row, table: Table, look: Look) -> Text:
     words = variant_words(row, table)
     marks = look.sign("·", ",").join(look.mark(number + 1) for number in row.footnotes)
-    name = visible(row.method, look.encoding) + ("" if words else marks)
+    name = visible(row.label, look.encoding) + ("" if words else marks)
     return Text.assemble(name, (" " + visible(words, look.encoding) + marks if words else "", "dim"))
 
 
