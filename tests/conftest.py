@@ -103,8 +103,9 @@ def bf16() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Tests neither read nor fill the user's cache, data and runs."""
+    """Tests neither read nor fill the user's cache and data, nor the runs, boards and demos of the folder in which they were started."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("cwd"))
         patch.setenv("BENCH_CACHE", str(tmp_path_factory.mktemp("cache")))
         for name in ("BENCH_DATA", "BENCH_RUNS", "BENCH_SAVE_SECONDS"):
             patch.delenv(name, raising=False)

@@ -26,6 +26,8 @@ from bench.run.recipes import (
     variants_of,
 )
 
+METHODS = Path(__file__).resolve().parents[1] / "methods"
+
 
 class Made(Method):
     name = "made"
@@ -337,7 +339,7 @@ def test_a_method_without_a_recipe_trains_as_its_backbone_is_trained() -> None:
     """So that a difference from another method is not one of learning rates."""
     found, line = of_backbone(Made, "unsupervised", "builtin")
     recipe = merge(Made, found, "", {}, trained=True)
-    simcse = next(e for e in entries(Path("methods"), "simcse") if (e.setting, e.backbone) == ("unsupervised", "builtin"))
+    simcse = next(e for e in entries(METHODS, "simcse") if (e.setting, e.backbone) == ("unsupervised", "builtin"))
     for key in ("learning_rate", "batch_size", "max_steps"):
         assert recipe[key] == simcse.values[key].value
         assert "builtin's own value" in recipe.values_with_source()[key].source
