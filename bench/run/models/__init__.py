@@ -110,8 +110,8 @@ def find_model(
     if path.is_file() or (not path.is_dir() and (text.startswith((".", "/", "~")) or text.partition("@")[0].count("/") > 1)):
         what = "is a file" if path.is_file() else "no such folder"
         raise NotAModel(f"MODEL {text}: {what}", MODELS)
-    method, overrides = _as_released(text, overrides)
-    return Model(text, method, text, title=name, overrides=overrides)
+    method, of_checkpoint = _as_released(text, overrides)
+    return Model(text, method, text, title=name, overrides=of_checkpoint)
 
 
 def _as_released(text: str, overrides: Mapping[str, str]) -> tuple[str, Mapping[str, str]]:
