@@ -127,6 +127,13 @@ class Verbs(HelpfulGroup):
         except BrokenPipeError:  # `bench ... | head`
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             ctx.exit(0)
+        except (Exception, SystemExit) as error:  # a plugin's own code, where nobody expected it to fail
+            from bench.base.contract import located, place_of
+
+            if not place_of(error):
+                raise
+            show_error(BenchError(located(error)))
+            ctx.exit(1)
 
 
 def usage_error(error: click.UsageError) -> BenchError:

@@ -108,6 +108,19 @@ def test_embed_that_returns_no_tensor_is_named(tiny: str, tmp_path: Path, monkey
     assert f"mine.py:{line_of(text, 'def embed')}, in embed: embed returned list" in told
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("fails", ["raise KeyError('x')", "raise SystemExit(0)"])
+def test_another_verb_names_the_line_too(tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: str) -> None:
+    file, _ = written(tmp_path, '("unsupervised",)', '("none",)')
+    monkeypatch.chdir(tmp_path)
+    assert bench("run", "mine.py", "--backbone", tiny, "--suite", "check", "--runs", "runs").exit_code == 0
+    text = file.read_text().replace(LAST, fails)
+    file.write_text(text)
+    (tmp_path / "t.txt").write_text("a line\n")
+    told = error_line(bench("encode", "mine", "t.txt", "--to", "v.npy", "--runs", "runs", "--plugin", "mine.py"), 1)
+    assert f"mine.py:{line_of(text, fails)}, in embed: " in told
+
+
 @pytest.mark.parametrize(
     ("old", "new", "line", "code", "said"),
     [
