@@ -20,7 +20,6 @@ from bench.run.estimates import (
     CARDS,
     USABLE,
     Estimate,
-    basis_of,
     card_named,
     corpus_rows,
     estimate,
@@ -215,10 +214,9 @@ def show_plan(
 def _device_line(rows: Sequence[PlanRow], device: str) -> str:
     """What the plan is for, and what its times are computed from."""
     precision, card = rows[0].first.precision, card_named(device)
-    if card is not None:
-        return f"planned for one {card.name} ({card.gib} GB), precision {precision}; hours from {basis_of(card, precision)}"
+    title = f"planned for one {card.name} ({card.gib} GB)" if card else f"device {device}"
     bases = dict.fromkeys(row.guess.basis for row in rows if row.guess.seconds is not None and row.guess.steps)
-    return "; ".join([f"device {device}, precision {precision}", *(f"hours from {basis}" for basis in bases)])
+    return "; ".join([f"{title}, precision {precision}", *bases])
 
 
 def _label(row: PlanRow, rows: Sequence[PlanRow]) -> str:

@@ -245,10 +245,11 @@ def estimate(run: PlannedRun, earlier: Mapping[tuple[str, str, str], float], dev
         return Estimate(None, None, memory, f"steps are known when {run.corpus.name} is here")
     card = card_named(device)
     if speed := earlier.get((run.method, run.setting, run.backbone.name)):
-        return Estimate(steps, trained_rows(run.recipe, rows, steps) / speed, memory, f"speed of an earlier run {_on(card)}")
+        return Estimate(steps, trained_rows(run.recipe, rows, steps) / speed, memory, f"time from the speed of an earlier run {_on(card)}")
     if seconds is None:
         return Estimate(steps, None, memory, "the backbone's sizes are not known yet, so neither are time and memory")
-    return Estimate(steps, seconds, memory, basis_of(card, run.precision) if card else "arithmetic and this machine's matrix speed")
+    source = basis_of(card, run.precision) if card else "arithmetic and this machine's matrix speed"
+    return Estimate(steps, seconds, memory, f"time from {source}")
 
 
 def _on(card: Card | None) -> str:
