@@ -118,15 +118,15 @@ def test_a_value_becomes_of_the_kind_that_it_replaces(key: str, text: str, like:
     ("key", "text", "like", "expected"),
     [
         ("batch_size", "many", 64, "expected a whole number"), ("batch_size", "1.5", 64, "expected a whole number"),
-        ("batch_size", "0", 64, "at least 1"), ("batch_size", "none", 64, "expected a whole number"), ("learning_rate", "-1", 3e-5, "at least 0"),
+        ("batch_size", "0", 64, "KEY must be at least 1"), ("batch_size", "none", 64, "expected a whole number"), ("learning_rate", "-1", 3e-5, "KEY must be at least 0"),
         ("learning_rate", "nan", 3e-5, "expected a number"), ("learning_rate", "inf", 3e-5, "expected a number"),
-        ("max_seq_length", "2", 32, "at least 3"), ("max_length", "all", None, "expected a whole number"), ("layers", "few", 3, "expected a"),
+        ("max_seq_length", "2", 32, "KEY must be at least 3"), ("max_length", "all", None, "expected a whole number"), ("layers", "few", 3, "expected a"),
         ("mask", "maybe", True, "expected true or false"), ("temperature", "hot", 0.05, "expected a number"),
         ("temperature", "none", 0.05, "expected a number"), ("temperature", "", 0.05, "expected a number"),
     ],
 )  # fmt: skip
 def test_a_value_of_another_kind_is_one_line(key: str, text: str, like: Any, expected: str) -> None:
-    with pytest.raises(BenchError, match=f"--set {key}={text}: {expected}") as caught:
+    with pytest.raises(BenchError, match=f"--set {key}={text}: {expected.replace('KEY', key)}") as caught:
         parse(key, text, like)
     assert "\n" not in caught.value.message
 
