@@ -109,8 +109,8 @@ def find_model(
         if overrides:
             raise BenchError(f"{text} is a run: it has its recipe already", "leave --prefix, --prompt and --set out")
         return Model(text, run=folder, title=name)
-    method, overrides = _as_released(text, overrides)
-    return Model(text, method, text, title=name, overrides=overrides)
+    method, as_released = _as_released(text, overrides)
+    return Model(text, method, text, title=name, overrides=as_released)
 
 
 def _as_released(text: str, overrides: Mapping[str, str]) -> tuple[str, Mapping[str, str]]:

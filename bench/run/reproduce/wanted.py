@@ -83,7 +83,7 @@ class WantedRun:
         """Equal where two rows mean the same run."""
         below = self.on.identity if self.on else None
         changes = tuple(sorted({**self.changes, **self.asked}.items()))
-        return (self.method, self.variant, self.setting, self.backbone, changes, below) if self.method else self.rows or self.title
+        return (self.method, self.variant, self.setting, self.backbone, changes, below) if self.method else self.rows or (self.title,)
 
     def request(
         self, seeds: tuple[int, ...], *, text: str, corpus: str | None, precision: str, below: str = "", allow_pickle: bool = False
