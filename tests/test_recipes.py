@@ -9,10 +9,13 @@ import pytest
 
 from bench.base.errors import BenchError, UnknownName
 from bench.method import Method, Value
+from bench.run.method_reader import method_descriptions
+from bench.run.plugins import from_file
 from bench.run.recipe_file import Disagreement, Entry, entries, read
 from bench.run.recipes import (
     TRAINING,
     check_overrides,
+    check_variant,
     choose,
     merge,
     of_backbone,
@@ -20,7 +23,10 @@ from bench.run.recipes import (
     parse,
     series,
     settings_with_recipe,
+    variants_of,
 )
+
+METHODS = Path(__file__).resolve().parents[1] / "methods"
 
 
 class Made(Method):
@@ -183,6 +189,25 @@ def test_settings_with_a_recipe() -> None:
     assert settings_with_recipe(FOUND, "other", "") == []
 
 
+def printed(setting: str, variant: str = "") -> Entry:
+    return Entry(setting, "bert-base-uncased", variant, {}, None, {"suite": "sts", "task": "Avg.", "value": 80.0, "source": "table 1"})
+
+
+def test_a_setting_with_a_printed_number_comes_first() -> None:
+    plain, both = entry("unsupervised"), (printed("unsupervised"), printed("supervised"))
+    assert settings_with_recipe((plain, printed("supervised")), "bert-base-uncased", "") == ["supervised", "unsupervised"]
+    assert settings_with_recipe(both, "bert-base-uncased", "") == ["unsupervised", "supervised"], "the main setting, where both are printed"
+    assert settings_with_recipe((plain, entry("supervised"), printed("supervised", "eh")), "bert-base-uncased", "") == [
+        "unsupervised",
+        "supervised",
+    ], "a number of a variant is none of the method"
+    assert settings_with_recipe((plain, printed("supervised")), "bert-base-uncased", "mlm") == ["unsupervised", "supervised"]
+
+
+def test_a_variants_recipe_gives_the_method_itself_no_setting() -> None:
+    assert settings_with_recipe((printed("unsupervised", "mlm"), printed("supervised")), "bert-base-uncased", "") == ["supervised"]
+
+
 def test_a_variant_with_recipes_of_its_own_decides_the_setting() -> None:
     own = Entry("supervised", "bert-base-uncased", "margin", {}, None, None)
     assert settings_with_recipe((*FOUND, own), "bert-base-uncased", "margin") == ["supervised"]
@@ -272,6 +297,29 @@ def test_recipes_share_what_stands_in_common_tables(tmp_path: Path) -> None:
     assert entries(tmp_path, "made") == file.recipes
 
 
+def test_a_recipe_file_may_declare_a_variant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "recipes").mkdir()
+    file = tmp_path / "recipes" / "filed.toml"
+    file.write_text('[variants.cool]\ntemperature = { value = 0.01, source = "table 2" }\n')
+    plugin = tmp_path / "filed.py"
+    plugin.write_text(
+        "from bench.method import Method\n\n\nclass Filed(Method):\n    name = 'filed'\n    settings = ('unsupervised',)\n"
+        "    defaults = {'temperature': 0.05}\n    variants = {'hot': {'temperature': 0.5}}\n"
+    )
+    (registered,) = from_file(plugin)
+    described = method_descriptions([plugin]).methods["filed"]
+    assert set(variants_of(registered.cls)) == {"hot", "cool"} == set(described.variants)
+    value = merge(registered.cls, None, "cool", {}, trained=True).values_with_source()["temperature"]
+    assert (value.value, value.source) == (0.01, "table 2") and described.variants["cool"] == {"temperature": 0.01}
+    assert merge(registered.cls, None, "hot", {}, trained=True).temperature == 0.5
+    with pytest.raises(UnknownName, match="unknown variant 'col' of filed; nearest: cool"):
+        check_variant(described, "col")
+    file.write_text('[variants.hot]\ntemperature = { value = 0.01, source = "table 2" }\n')
+    read.cache_clear()
+    with pytest.raises(BenchError, match=r"filed.toml: \[variants.hot\]"):
+        variants_of(registered.cls)
+
+
 @pytest.mark.parametrize("text", ["[[recipe]]\n", "not toml", "[[recipes]]\nsetting = 's'\n", "[[disagreement]]\ntopic = 't'\n", "[printed]\nname = 'n'\n",
                                   "[[common]]\nseting = 's'\n", "[[recipe]]\nsetting = 's'\nbackbone = 'b'\nvalue = 1\n", 'recipe = "x"', '[[recipe]]\nsetting="s"\nbackbone="b"\n[recipe.values]\nepochs = 2\n',
                                   '[[recipe]]\nsetting="s"\nbackbone="b"\n[recipe.values]\nepochs = { value = 2 }\n'])  # fmt: skip
@@ -291,7 +339,7 @@ def test_a_method_without_a_recipe_trains_as_its_backbone_is_trained() -> None:
     """So that a difference from another method is not one of learning rates."""
     found, line = of_backbone(Made, "unsupervised", "builtin")
     recipe = merge(Made, found, "", {}, trained=True)
-    simcse = next(e for e in entries(Path("methods"), "simcse") if (e.setting, e.backbone) == ("unsupervised", "builtin"))
+    simcse = next(e for e in entries(METHODS, "simcse") if (e.setting, e.backbone) == ("unsupervised", "builtin"))
     for key in ("learning_rate", "batch_size", "max_steps"):
         assert recipe[key] == simcse.values[key].value
         assert "builtin's own value" in recipe.values_with_source()[key].source

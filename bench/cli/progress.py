@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 EVERY = 10.0  # seconds between two plain lines
 SHOWN_WAITING = 4  # runs of the live view that wait
+ENOUGH = (5, 30.0)  # steps after the first, or seconds of them, before a training's pace is one
 
 
 class RunReporter(Reporter, Protocol):
@@ -236,7 +237,7 @@ class Course:
         self.works: Sequence[Work] = ()
         self.number = 0  # of the run, from 1
         self.began = self.mark = time.monotonic()  # of the command; of the stretch of time that is not counted yet
-        self.train_seconds, self.train_size = 0.0, 0  # of all runs, for the pace
+        self.train_seconds, self.train_size, self.train_steps = 0.0, 0, 0  # of all runs, for the pace
         self.dev_seconds, self.dev_count = 0.0, 0
         self.others: list[float] = []  # what else a run took that is done: loading, encoding, scoring
         self._new_run()
@@ -274,10 +275,13 @@ class Course:
         if self.in_dev:
             self.dev_done, self.dev_total = done, fields.get("total", self.dev_total)
             return
+        if self.name == "train" and self.first is not None and self.done == self.first[1]:  # its first step loads and allocates
+            self.mark, self.done = time.monotonic(), done
         now = self._count(counts=self.first is not None)
         if self.first is None:
             self.first = (now, done)
         elif self.name == "train":
+            self.train_steps += max(0, done - self.done)
             self.train_size += max(0, done - self.done) * self.work().size
         self.done, self.total = done, fields.get("total") or self.total
         self.fields |= {key: value for key, value in fields.items() if key != "total"}
@@ -289,7 +293,7 @@ class Course:
         self.worked = False
 
     def _count(self, counts: bool = True) -> float:
-        """The time since the last event, for what was going on; a training's first step counts as no pace."""
+        """The time since the last event, for what was going on; a training's counts when its first step is done."""
         now = time.monotonic()
         spent, self.mark = now - self.mark, now
         if self.in_dev:
@@ -321,7 +325,8 @@ class Course:
         return (last - first[0]) / (done - first[1]) if first is not None and done > first[1] and last > first[0] else None
 
     def _training(self, work: Work, steps: int, scored: int) -> float | None:
-        if not self.train_size:
+        steps_enough, seconds_enough = ENOUGH
+        if not self.train_size or (self.train_steps < steps_enough and self.train_seconds < seconds_enough):
             return None
         due = max(0, work.scores - scored)
         each = self.dev_seconds / self.dev_count if self.dev_count else 0.0

@@ -196,7 +196,8 @@ def choose_printed(paper: str | None, table: str | None, wanted: dict[str, tuple
     from bench.references.ours import meaning
 
     def names(r: ReferenceResult, key: str) -> set[str]:
-        return {str(getattr(r, key))} | ({meaning(r.method, r.variant, r.setting).method} if key == "method" else set())
+        means = meaning(r.method, r.variant, r.setting, r.backbone)
+        return {str(getattr(r, key))} | ({means.method, means.name} if key == "method" else set())
 
     numbers = [r for r in results(paper=paper) if table in (None, r.table)]
     for key, values in wanted.items():
@@ -228,7 +229,7 @@ def _audit(numbers: Sequence[ReferenceResult], kinds: Sequence[str], as_json: bo
 # --- lays out what papers printed for a terminal of any width: the papers, a table with its footnotes, the audit ---
 
 
-MARKED = ("average", "spread", "impossible", "same", "quoted", "best", "protocol")
+MARKED = ("average", "impossible", "same", "claim", "quoted", "best", "protocol")
 """Kinds of remarks that get a footnote in a table, the gravest first; copies and what is printed differently elsewhere are a line each below it."""
 
 
@@ -348,7 +349,11 @@ def _footnotes(lines: Sequence[Row]) -> None:
     told: dict[str, list[str]] = {}
     for row in lines:
         for cell in row.cells:
-            parts = [part for part in cell.note.split("; ") if not part.startswith(("copied", "text: ", "same ", "best Avg."))]
+            parts = [
+                part
+                for part in cell.note.split("; ")
+                if not part.startswith(("copied", "text: ", "same ", "best Avg.", "abstract and text claim"))
+            ]
             labels = told.setdefault("; ".join(parts), [])
             if row.first.label not in labels:
                 labels.append(row.first.label)

@@ -131,6 +131,7 @@ class Context:
     chunk: int | None = None  # rows of a batch whose activations are held at once; None: all of them
     ranks: Alone | None = None  # the processes that train together; None: this one alone
     auto_batch: bool = False  # hold fewer rows at once where a batch does not fit into memory
+    compiled: bool = False  # torch compiles the encoder's forward while training
     save_seconds: float = 60.0  # a state is kept this often while training; what came after the last one is done again
 
 
@@ -145,7 +146,6 @@ class TrainReport:
     dev_seconds: float
     sentences: int  # corpus rows seen, the same row in two epochs counted twice
     tokens: int = 0  # of these rows, without padding
-    joules: float | None = None  # of the devices while training; None: not measured
     execution: Mapping[str, Any] = field(default_factory=dict)  # what was decided on the way and changes no result by intent
 
     @property
@@ -301,7 +301,7 @@ def check_choice(recipe: Recipe, key: str, choices: Collection[str]) -> None:
 def check_positive(recipe: Recipe, key: str) -> None:
     """Raises BenchError where the recipe's number is not above 0."""
     if not recipe[key] > 0:
-        raise BenchError(f"{key}={recipe[key]}: above 0", f"--set {key}= a number above 0")
+        raise BenchError(f"{key} must be greater than 0, not {recipe[key]}", f"--set {key}=VALUE")
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:

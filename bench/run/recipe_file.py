@@ -31,6 +31,9 @@
     [space.values]
     temperature = { values = [0.03, 0.05, 0.1], source = "table 4" }
 
+    [variants.no-mlm]                            # a variant that the method does not declare itself: --variant no-mlm
+    mlm = { value = false, source = "table 2" }
+
     [printed]                                    # where bench.references has other names for it: "" for a method without rows
     method = "first-last-avg"
     variants = { layer-shared = "layer-shared-prompt" }
@@ -80,6 +83,7 @@ class RecipeFile:
     printed: Mapping[str, Any] = field(default_factory=dict)
     family: str = ""
     spaces: tuple[Mapping[str, Any], ...] = ()  # as they stand there: bench.run.search.space says what they mean
+    variants: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)  # beside those that the class declares
 
 
 KEYS = {field.name for field in fields(Entry)}
@@ -96,12 +100,13 @@ def read(folder: Path, method: str) -> RecipeFile:
         common, own = tables.pop("common", []), tables.pop("recipe", [])
         disagreements = tuple(Disagreement(**table) for table in tables.pop("disagreement", []))
         printed, family, spaces = tables.pop("printed", {}), tables.pop("family", ""), tables.pop("space", [])
+        variants = {name: _values(table) for name, table in tables.pop("variants", {}).items()}
         unknown = set(tables).union(*common, *own, *spaces) - KEYS | set(printed) - {"method", "variants"}
         if unknown:
             raise ValueError(f"unknown table or key {', '.join(sorted(unknown))}")
         if not isinstance(family, str):
             raise ValueError(f"family is {family!r}, not a word")
-        return RecipeFile(tuple(_entry(table, common) for table in own), disagreements, printed, family, tuple(spaces))
+        return RecipeFile(tuple(_entry(table, common) for table in own), disagreements, printed, family, tuple(spaces), variants)
     except (tomllib.TOMLDecodeError, KeyError, AttributeError, TypeError, ValueError, RecursionError) as error:
         raise BenchError(f"{file} is no recipe file: {type(error).__name__}: {error}") from None
 
@@ -113,10 +118,14 @@ def _entry(table: Mapping[str, Any], common: list[Mapping[str, Any]]) -> Entry:
     facts: dict[str, Value] = {}
     merged: dict[str, Any] = {"corpus": None, "expect": None, "note": ""}
     for layer in [*(shared for shared in common if all(fits(shared.get(key), name) for key, name in which.items())), here]:
-        values |= {key: Value(v.get("value"), v["source"], v.get("note")) for key, v in layer.get("values", {}).items()}
+        values |= _values(layer.get("values", {}))
         facts |= {key: Value(v["value"], v["source"], v.get("note")) for key, v in layer.get("facts", {}).items()}
         merged |= {key: layer[key] for key in merged if key in layer}
     return Entry(**which, values=values, facts=facts, **merged)
+
+
+def _values(table: Mapping[str, Any]) -> dict[str, Value]:
+    return {key: Value(v.get("value"), v["source"], v.get("note")) for key, v in table.items()}
 
 
 def fits(wanted: str | list[str] | None, name: str) -> bool:
@@ -127,6 +136,17 @@ def fits(wanted: str | list[str] | None, name: str) -> bool:
 def entries(folder: Path, method: str) -> tuple[Entry, ...]:
     """The recipes that lie beside a method. Raises BenchError, naming the file, where one is malformed."""
     return read(folder, method).recipes
+
+
+def with_file_variants(declared: Mapping[str, Mapping[str, Any]], folder: Path, method: str) -> dict[str, Mapping[str, Any]]:
+    """The variants that a method ``declared``, and those of its recipe file. Raises BenchError for a name that both have."""
+    of_file = read(folder, method).variants
+    if twice := sorted(declared.keys() & of_file.keys()):
+        raise BenchError(
+            f"{folder / 'recipes' / f'{method}.toml'}: [variants.{twice[0]}]: {method} declares a variant of that name itself",
+            "another name",
+        )
+    return {**declared, **of_file}
 
 
 # --- one recipe that was found or written elsewhere: what `bench run --recipe FILE` takes ---

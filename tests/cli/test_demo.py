@@ -9,7 +9,6 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 from unittest import mock
 from urllib.parse import unquote
 
@@ -20,8 +19,7 @@ from factories import record
 from forked import bench_process
 from msgspec.structs import replace
 
-from bench.cli.demo import NOTE, recipe, show, verdict_lines
-from bench.compare.tables import TableOptions, compare_runs
+from bench.cli.demo import NOTE, POOLED, recipe, show
 from bench.publish.build import PublishOptions
 from bench.publish.build import publish as build
 from bench.runs import RunRecord, RunsFolder, Score
@@ -63,32 +61,27 @@ def runs(folder: Path, noise: float, seeds: tuple[int, ...] = (1, 2, 3)) -> tupl
     return store, [scored(store, "cls", None, 3.0), *(scored(store, "simcse", seed, noise) for seed in seeds)]
 
 
-def sentences(store: RunsFolder, records: list[RunRecord], **wanted: Any) -> list[str]:
-    (table,) = compare_runs([(one, store.folder(one.run_id)) for one in records], TableOptions(baseline="cls", together=True, **wanted))
-    return verdict_lines(table)
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("noise", "words"),
-    [(1.0, "simcse is better than cls: +"), (9.0, "simcse is worse than cls: -"), (3.0, "simcse cannot be told from cls: ")],
+    ("noise", "claim"),
+    [(1.0, "simcse is the best on captions"), (9.0, "cls is the best on captions"), (3.0, "cannot be told from")],
     ids=["it helps", "it harms", "it does nothing"],
 )
-def test_the_sentence_follows_from_the_numbers(tmp_path: Path, noise: float, words: str) -> None:
+def test_page_and_terminal_answer_with_one_sentence_that_follows_from_the_numbers(
+    tmp_path: Path, noise: float, claim: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     store, records = runs(tmp_path, noise)
-    (line,) = sentences(store, records)
-    assert line.startswith(words) and line.endswith(", 3 seeds)"), line
-    difference, low, high = (
-        float(part) for part in (line.split(": ")[1].split()[0], *line.split("interval ")[1].split(",")[0].split(" to "))
-    )
-    values = [one.scores[0].value for one in records]
-    assert difference == pytest.approx(np.mean(values[1:]) - values[0], abs=0.011) and low < difference < high
-    assert (low > 0) == (noise == 1.0) and (high < 0) == (noise == 9.0)
-
-
-def test_without_a_test_nothing_is_claimed(tmp_path: Path) -> None:
-    store, records = runs(tmp_path, 1.0)
-    assert sentences(store, records, statistics="no") == ["simcse: its difference from cls was not tested"]
-    assert sentences(store, records[:1]) == []
+    show(records, store, tmp_path, browse=False)
+    printed = " ".join(capsys.readouterr().out.split())
+    board = json.loads((tmp_path / "preview" / "tables.json").read_text())
+    answer = board["answer"]
+    page = " ".join((tmp_path / "preview" / "index.html").read_text(encoding="utf-8").split())
+    assert answer in printed and answer.partition(":")[0] in page
+    (row,) = [row for row in board["tables"][0]["table"]["rows"] if row["method"] == "simcse"]
+    values = [record.scores[0].value for record in records]
+    assert row["difference"] == pytest.approx(np.mean(values[1:]) - values[0], abs=0.011)
+    assert board["tables"][0]["table"]["baseline"] == "cls"
+    assert claim in answer
 
 
 @pytest.mark.slow
@@ -184,14 +177,16 @@ def test_the_whole_of_it_as_a_process(tmp_path: Path) -> None:
     records, damaged = RunsFolder(tmp_path / "a demo" / "runs").records()
     assert damaged == [] and sorted((one.method, one.seed) for one in records if one.seed) == [("simcse", 1)]
     values = {one.method: one.scores[0].value for one in records}
-    assert values["cls"] == pytest.approx(54.12, abs=0.3) and values["last-avg"] == pytest.approx(59.95, abs=0.3)
+    untrained = {"first-last-avg": 61.13, "embedding-last-avg": 60.76, "last-avg": 59.95, "cls": 54.12}
+    assert {name: values[name] for name in untrained} == pytest.approx(untrained, abs=0.3)
     assert all(one.scores[0].protocol == "check/2" and one.scores[0].n == 4742 for one in records)
-    for line in ("baseline: cls", "simcse ", NOTE, f"page: {tmp_path / 'a demo' / 'preview' / 'index.html'}"):
+    assert f"{NOTE} {POOLED}" in " ".join(done.stdout.split())
+    for line in ("baseline: first-last-avg", "simcse ", f"page: {tmp_path / 'a demo' / 'preview' / 'index.html'}"):
         assert line in done.stdout
     before = tree(tmp_path / "a demo" / "runs")
     again = run(*demo)
     assert again.returncode == 0 and again.stdout == done.stdout and tree(tmp_path / "a demo" / "runs") == before
-    assert again.stderr.count("was done already, nothing repeated") == 3
+    assert again.stderr.count("was done already, nothing repeated") == 5
     lines = done.stdout.partition("next:")[2].splitlines()
     commands = [shlex.split(line)[1:] for line in lines if line.strip().startswith("bench ")]
     (tmp_path / "sentences.txt").write_text("A dog runs.\nA cat sleeps.\n")

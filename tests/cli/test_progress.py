@@ -39,17 +39,16 @@ def trained(clock: Clock, report: Any, steps: int, seconds: float, dev_every: in
     "first, last, total, left",
     [
         ((0.0, 0), (10.0, 20), 100, 40.0),
-        ((5.0, 50), (15.0, 60), 1000, 940.0),  # resumed at 50: a second a step
+        ((5.0, 50), (15.0, 60), 1000, 940.0),
         ((0.0, 3), (10.0, 3), 100, None),
         ((0.0, 0), (10.0, 100), 100, None),
     ],
 )
-@pytest.mark.parametrize("phase", ["train", "encode"])
 def test_the_time_left_is_what_the_pace_says(
-    clock: Clock, phase: str, first: tuple[float, int], last: tuple[float, int], total: int, left: float | None
+    clock: Clock, first: tuple[float, int], last: tuple[float, int], total: int, left: float | None
 ) -> None:
     known = course.Course()
-    known.phase(phase, total)
+    known.phase("encode", total)
     for now, done in (first, last):
         clock.now = now
         known.advance(done, {})
@@ -80,20 +79,34 @@ def test_the_time_left_of_a_training_counts_its_dev_scores_and_that_of_the_plan_
     known.start(2)
     known.phase("load", None)
     seconds, whole = known.plan_left() or (0.0, False)
-    pace = (50 * 2 + 130) / 100  # seconds a step of the first run
+    pace = (49 * 2 + 130) / 99  # seconds a step of the first run, after its first step
     assert whole and seconds == pytest.approx(100 * 2 * pace + 4 * 10 + 2 * 30), "beside training the first run took 30 s"
 
 
 def test_what_is_not_known_is_not_said(clock: Clock) -> None:
     known = course.Course()
     assert known.plan_left() is None and known.phase_left() is None
-    known.works = [course.Work(steps=10), course.Work(steps=None)]
+    known.works = [course.Work(steps=20), course.Work(steps=None)]
     known.start(1)
-    known.phase("train", 10)
-    for step in range(5):
+    known.phase("train", 20)
+    for step in range(15):
         clock.now += 1
         known.advance(step, {})
     assert known.phase_left() == pytest.approx(6.0) and known.plan_left() is None, "a clock ends the second run"
+
+
+@pytest.mark.parametrize("begun", [0, 50], ids=["new", "resumed"])
+@pytest.mark.parametrize(("usual", "known_at"), [(0.2, 6), (40.0, 2)], ids=["short steps", "long steps"])
+def test_a_first_step_that_loads_for_eight_seconds_is_no_pace(clock: Clock, usual: float, known_at: int, begun: int) -> None:
+    """The loop reports where it stands before its first step; nothing is said before several short steps, or long ones for half a minute."""
+    known = course.Course()
+    known.works = [course.Work(steps=157)]
+    known.start(1)
+    known.phase("train", 157)
+    for step in range(20):
+        clock.now += 8 + usual if step == 1 else usual
+        known.advance(begun + step, {})
+        assert known.phase_left() == (None if step < known_at else pytest.approx((157 - begun - step) * usual)), step
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 120])
@@ -168,6 +181,7 @@ def test_plain_lines_name_run_phase_and_numbers_and_tell_dev_encoding_apart(cloc
     reporter = progress.PlainReporter()
     reporter.start("simcse-builtin-s42")
     reporter.phase("train", 1000)
+    reporter.advance(24)
     reporter.advance(25, loss=0.5)
     clock.now = 20.0
     reporter.phase("dev")

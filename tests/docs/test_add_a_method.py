@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from forked import bench_process
@@ -45,7 +49,8 @@ def bench_in(folder: Path) -> Bench:
 @pytest.fixture
 def written(tmp_path: Path) -> Bench:
     """The folder of somebody who followed the page: method and recipe copied out of it."""
-    code, ready = blocks("python")
+    dcl, code, ready = blocks("python")
+    (tmp_path / "dcl.py").write_text(dcl, encoding="utf-8")
     (tmp_path / "slow_copy.py").write_text(ready, encoding="utf-8")
     (tmp_path / "my_method.py").write_text(code, encoding="utf-8")
     (tmp_path / "recipes").mkdir()
@@ -60,8 +65,59 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> str:
     return tiny_backbone(tmp_path_factory.mktemp("backbone") / "tiny")
 
 
+def loaded(file: Path) -> Any:
+    from bench.run.plugins import discover
+
+    return discover([file])["dcl"].cls
+
+
+def test_simcse_with_another_loss_is_a_class_of_twelve_lines_and_the_loss_is_that_of_its_paper(written: Bench, tmp_path: Path) -> None:
+    """The paper's sum, in a plain loop: over the others of the row, without the pair itself."""
+    import torch
+
+    lines = blocks("python")[0].partition("class DCL")[2].splitlines()
+    assert len([line for line in lines if line.strip()]) <= 12
+    generator = torch.Generator().manual_seed(3)
+    first, second = (torch.randn(5, 4, generator=generator) for _ in range(2))
+    method = loaded(tmp_path / "dcl.py")()
+    method.recipe = SimpleNamespace(temperature=0.1)
+    expected = 0.0
+    for i in range(5):
+        cosines = [float(first[i] @ second[j] / (first[i].norm() * second[j].norm())) for j in range(5)]
+        expected += -cosines[i] / 0.1 + math.log(sum(math.exp(cosines[j] / 0.1) for j in range(5) if j != i))
+    assert float(method.loss((first, second), None).total) == pytest.approx(expected / 5, abs=1e-4)
+
+
+@pytest.mark.slow(seconds=20)
+def test_the_commands_of_another_loss_check_train_and_compare_it(written: Bench, tmp_path: Path, tiny: str) -> None:
+    check, run, compare = [shlex.split(line)[1:] for line in blocks("sh")[0].splitlines()]
+    done = written(*check)
+    assert done.returncode == 0 and "FAILED" not in done.stdout, done.stdout + done.stderr
+    done = written(*run, "--backbone", tiny, "--max-steps", "2", "--set", "select_on=last", "--plain")
+    assert done.returncode == 0, done.stderr
+    records = [json.loads(file.read_text()) for file in (tmp_path / "runs").glob("*/run.json")]
+    assert sorted((one["method"], one["seed"]) for one in records) == [(name, seed) for name in ("dcl", "simcse") for seed in (1, 2, 3)]
+    done = written(*compare)
+    assert done.returncode == 0 and "baseline: simcse" in done.stdout and "less simcse" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("backbone", ["builtin", "bert-base-uncased"])
+def test_another_loss_trains_with_the_values_that_simcse_has(written: Bench, tmp_path: Path, backbone: str) -> None:
+    """So that the two rows differ by their loss alone; the page names the two backbones."""
+    from bench.run.recipe_file import entries
+    from bench.run.recipes import merge, of_backbone
+    from methods.simcse import SimCSE
+
+    dcl = loaded(tmp_path / "dcl.py")
+    entry, _ = of_backbone(dcl, "unsupervised", backbone)
+    ours = merge(dcl, entry, "", {}, trained=True)
+    (theirs,) = [e for e in entries(ROOT / "methods", "simcse") if (e.setting, e.backbone, e.variant) == ("unsupervised", backbone, "")]
+    recipe = merge(SimCSE, theirs, "", {}, trained=True)
+    assert {key: ours[key] for key in ours.values_with_source()} == {key: recipe[key] for key in recipe.values_with_source()}
+
+
 def test_the_example_is_short_and_imports_the_contract_only() -> None:
-    code, _ = blocks("python")
+    _, code, _ = blocks("python")
     lines = [line for line in code.splitlines() if line.strip()]
     assert len(lines) < 60
     assert set(re.findall(r"^(?:from|import) (bench[\w.]*|methods[\w.]*)", code, flags=re.M)) == {"bench.method"}
@@ -159,7 +215,7 @@ def install(site: Path, package: str, code: str, entry_points: str, recipes: Map
 @pytest.mark.slow
 def test_an_installed_package_registers_its_method_and_a_broken_one_takes_nothing_down(tmp_path: Path) -> None:
     site, bench = tmp_path / "site", bench_in(tmp_path)
-    code, toml = blocks("python")[0], blocks("toml")
+    code, toml = blocks("python")[1], blocks("toml")
     table = re.search(r'^cut-off = "(.*?)"', toml[2], flags=re.M)
     assert table and '[project.entry-points."bench.methods"]' in toml[2]
     install(site, "cut_off_embeddings", code, f"[bench.methods]\ncut-off = {table[1]}\n", {"cut-off.toml": toml[0] + toml[1]})

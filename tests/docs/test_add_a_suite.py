@@ -29,14 +29,16 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), flags=re.M | re.S)
 
 
-COMMANDS = [shlex.split(line) for line in blocks("sh")[0].splitlines()]
+OF_PAIRS, COMMANDS = ([shlex.split(line) for line in block.splitlines()] for block in blocks("sh")[:2])
 
 
 @pytest.fixture
 def data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where somebody who followed the page is: data and suite are files in the folder in which commands are typed."""
-    (table,), (code, *_) = blocks("tsv"), blocks("python")
+    (rated, table), (pairs, code, *_) = blocks("tsv"), blocks("python")
     (tmp_path / "DIR" / "odd").mkdir(parents=True)
+    (tmp_path / "DIR" / "pairs.tsv").write_text(rated, encoding="utf-8")
+    (tmp_path / "pairs.py").write_text(pairs, encoding="utf-8")
     (tmp_path / "DIR" / "odd" / "odd.tsv").write_text(table, encoding="utf-8")
     (tmp_path / "odd.py").write_text(code, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
@@ -46,9 +48,40 @@ def data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "DIR"
 
 
+@pytest.mark.slow
+def test_rated_pairs_are_checked_run_verified_and_compared(data_folder: Path, tiny: str) -> None:
+    from scipy.stats import spearmanr
+
+    check, run, verify, compare = [words[1:] for words in OF_PAIRS]
+    done = bench(*check)
+    assert done.exit_code == 0 and "FAILED" not in done.stdout, done.stdout + done.stderr
+    done = bench(*run, "--backbone", tiny, "--plain")
+    assert done.exit_code == 0, done.stderr
+    ratings = [float(line.split("\t")[2]) for line in blocks("tsv")[0].splitlines()]
+    store = RunsFolder("RUNS")
+    names = [file.parent.name for file in Path("RUNS").glob("*/run.json")]
+    assert len(names) == 2
+    for name in names:
+        (score,) = store.read(name).scores
+        stored = store.read_predictions(name, "MyPairs", None)
+        assert (score.task, score.protocol, score.n) == ("MyPairs", "my-pairs/1", 5) and stored["gold"].tolist() == ratings
+        assert score.value == pytest.approx(100 * spearmanr(stored["prediction"], ratings)[0])
+    said = " ".join(bench(*verify).stdout.split())
+    assert "2 runs, 2 scores computed again: nothing differs" in said, said
+    done = bench(*compare)
+    assert done.exit_code == 0 and "last-avg" in done.stdout and "MyPairs" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("line", ["only one sentence", "two sentences\tand a word\tfive", "one\ttwo\t3\t4"])
+def test_a_line_that_is_no_rated_pair_is_one_error_that_names_the_file(data_folder: Path, line: str) -> None:
+    table = data_folder / "pairs.tsv"
+    table.write_text(f"{table.read_text()}{line}\n", encoding="utf-8")
+    assert "pairs.tsv" in error_line(bench(*OF_PAIRS[0][1:]))
+
+
 def test_the_pages_own_tests_pass(data_folder: Path) -> None:
     module = types.ModuleType("test_odd")
-    exec(compile(blocks("python")[1], "test_odd.py", "exec"), module.__dict__)
+    exec(compile(blocks("python")[2], "test_odd.py", "exec"), module.__dict__)
     tests: list[Any] = [made for name, made in inspect.getmembers(module, inspect.isfunction) if name.startswith("test_")]
     assert len(tests) == 2
     for test in tests:
@@ -76,8 +109,9 @@ def test_the_pages_commands_check_run_verify_and_compare_it(data_folder: Path, t
     assert "nothing repeated" in (done := bench(*run, "--backbone", tiny, "--plain")).stdout + done.stderr
     said = " ".join((done := bench(*verify)).stdout.split())
     assert done.exit_code == 0 and "2 runs, 2 scores computed again: nothing differs" in said, said
-    said = " ".join(bench(*verify[:-2]).stdout.split())
-    assert "0 scores computed again" in said and "the suite odd is not here: --plugin FILE gives it" in said, said
+    said = " ".join((done := bench(*verify[:-2])).stdout.split())
+    assert done.exit_code == 1 and "0 scores computed again" in said and "nothing differs" not in said, said
+    assert said.count("score of odd Odd: the suite odd is not here: --plugin FILE gives it") == 2, said
     done = bench(*compare)
     assert done.exit_code == 0 and "last-avg" in done.stdout and "Odd" in done.stdout, done.stdout + done.stderr
 
@@ -114,7 +148,7 @@ def test_without_its_file_the_suite_is_unknown_and_the_hint_says_how_to_give_it(
 
 def in_package(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     """The suite as the end of the page has it: of this package, its data described by a manifest."""
-    (described,), (code, _, line, reads) = blocks("json"), blocks("python")
+    (described,), (_, code, _, line, reads) = blocks("json"), blocks("python")
     known = dict(manifest.data_sets()) | {one.name: one for one in manifest.parse_manifest(json.loads(described), "odd.json")}
     monkeypatch.setattr(manifest, "data_sets", lambda: known)
     own = re.sub(r"^def read\(.*?(?=^TASK)", lambda _: reads + "\n\n", code, flags=re.M | re.S)

@@ -32,7 +32,7 @@ WHY = {  # docs/verified.md has the same reasons for the reader
     r"^bench push ": "an account on the hub; a stand-in in tests/cli/test_push.py",
     r"^bench data (fetch|overlap)": "a network, or data; stand-ins in tests/cli/test_data_fetch.py, tests/cli/test_data_overlap.py",
     r"^bench (status|logs|cancel)": "runs that an engine has; tests/cluster",
-    r"--plugin|--check my_\w+\.py|odd\.py": "files that a page shows; tests/docs/test_add_a_method.py, tests/docs/test_add_a_suite.py",
+    r"--plugin|--check (my_\w+|dcl)\.py|(odd|pairs)\.py": "files that a page shows; tests/docs/test_add_a_method.py, tests/docs/test_add_a_suite.py",
     r"^bench evaluate ": "a model, a server or a file of the reader's; tests/docs/test_evaluate_page.py, tests/library",
     r"^bench (encode|export) ": "a trained run; tests/cli/test_encode.py, tests/export",
     r"--runs leaderboards/v[23]|^bench methods simcse|roberta-large --dry-run|^bench doctor": "run elsewhere: tests/docs/test_readme.py, tests/docs/test_numbers.py",

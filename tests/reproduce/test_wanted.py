@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
 from bench.base.errors import BenchError, UnknownName
 from bench.data.sets import DataFolder
-from bench.references import FigureRuns, figure_runs, results, rows, tables
+from bench.references import FigureRuns, Row, figure_runs, results, rows, tables
 from bench.run.plugins import discover
 from bench.run.recipes import parse
 from bench.run.reproduce.execute import ReproduceOptions, in_order, jobs, precision_of
@@ -114,6 +115,37 @@ def test_who_trained_in_fp16_is_run_so_where_the_device_can_and_nothing_else_was
     assert precision_of(average, theirs) == "bf16"
 
 
+def seeds(paper: str, table: str, **chosen: tuple[str, ...]) -> dict[str, set[tuple[int | None, ...]]]:
+    """Whether a row is the paper's own -> the seeds of such runs where something is random."""
+    found: dict[str, set[tuple[int | None, ...]]] = {}
+    for job in jobs(wanted_runs(paper, table, REGISTRY, **chosen), REGISTRY, DataFolder(None), ReproduceOptions()):
+        for row in job.run.rows if job.run.method and job.seeds != (None,) else ():
+            found.setdefault("own" if row.first.own_result else "copied", set()).add(job.seeds)
+    return found
+
+
+def test_seeds_are_as_many_as_the_print_is_of() -> None:
+    """The papers' own words: DCPCSE the average of 10 runs, ConPVP means of 4 (tables 4, 5) and the best of 4 (table 3)."""
+    one, four, ten = (42,), (42, 43, 44, 45), tuple(range(42, 52))
+    assert seeds("dcpcse", "1") == {"own": {ten}, "copied": {one}} and seeds("dcpcse", "2") == {"own": {ten}}
+    assert seeds("conpvp", "3") == {"own": {four}, "copied": {one}}
+    assert seeds("conpvp", "4") == {"own": {four}} and seeds("conpvp", "5")["own"] == {four}
+    assert seeds("promcse", "1") == {"own": {one}, "copied": {one, (42, 43, 44)}}  # Mirror-BERT's row is the mean of 3
+    assert seeds("focal-infonce", "2")["own"] == {one}
+    assert seeds("dcpcse", "2", backbones=("builtin",)) == {"own": {one}}  # a trial
+
+
+def test_what_a_run_stands_on_is_done_with_its_seeds_and_once() -> None:
+    """Two rows on SBERT, which is no row here: one job of it, with the seeds of the one that has most."""
+    found = wanted_runs("promcse", "1", REGISTRY, words=("sbert-base-flow", "ct-sbert"))
+    of_three = [replace(cell, runs="mean of 3 runs") for cell in found[1].rows[0].cells]
+    found = (found[0], replace(found[1], rows=(Row(tuple(of_three)),)))
+    listed = jobs(found, REGISTRY, DataFolder(None), ReproduceOptions())
+    order = in_order(listed)
+    assert [job.run.method for job in order] == ["sbert", "flow", "ct"] and order[0].seeds == (42, 43, 44)
+    assert listed[0].first is listed[1].first is order[0]
+
+
 def test_another_backbone_stands_in_and_is_not_comparable() -> None:
     found = wanted_runs("promcse", "1", REGISTRY, words=("promcse",), backbones=("builtin",))
     assert names(found) == ["promcse, unsupervised, builtin", "promcse, supervised, builtin", "promcse+eh, supervised, builtin"]
@@ -167,9 +199,32 @@ def test_every_figure_means_runs_that_the_harness_has(drawn: FigureRuns) -> None
     found = figure(drawn, REGISTRY, backbones=("builtin",))
     assert len({run.identity for run in found}) == len(found) >= 2
     for run in found:
-        assert run.setting in REGISTRY[run.method].cls.settings and run.suites == drawn.suites and run.instead_of == drawn.backbone
+        assert run.setting in REGISTRY[run.method].cls.settings and run.suites == drawn.suites
+        assert run.instead_of == ", ".join(drawn.backbones) and (not run.variant or run.variant in REGISTRY[run.method].cls.variants)
         merged, _, _ = recipe(run, REGISTRY)
         assert all(merged[key] == parse(key, value, merged[key]) for key, value in run.changes.items())
+
+
+def test_the_systems_and_backbones_of_figures() -> None:
+    """PromCSE's figure 3 has six systems, ConPVP's figure 7 two backbones; a backbone of the figure chooses, another one stands in."""
+    drawn = {one.part.name: one for one in figure_runs()}
+    assert names(figure(drawn["promcse:figure3"], REGISTRY)) == [
+        f"{name}, {setting}, bert-base-uncased"
+        for setting, methods in (("unsupervised", ("simcse", "promcse")), ("supervised", ("simcse", "promcse", "simcse+eh", "promcse+eh")))
+        for name in methods
+    ]
+    assert names(figure(drawn["promcse:figure1"], REGISTRY)) == [
+        f"{name}, unsupervised, bert-base-uncased" for name in ("simcse", "promcse")
+    ]
+    few_shot = drawn["conpvp:figure7"]
+    assert [(run.method, run.backbone) for run in figure(few_shot, REGISTRY)] == [
+        (name, backbone) for name in ("simcse", "conpvp") for backbone in ("roberta-base", "roberta-large")
+    ]
+    assert {run.backbone for run in figure(few_shot, REGISTRY, backbones=("roberta-base",))} == {"roberta-base"}
+    (folder, _) = figure(few_shot, REGISTRY, backbones=("/models/roberta-large",))
+    assert (folder.backbone, folder.instead_of, folder.comparable) == ("/models/roberta-large", "", True)
+    with pytest.raises(BenchError, match="figure 7 of conpvp is of roberta-base, roberta-large"):
+        figure(few_shot, REGISTRY, backbones=("bert-base-uncased",))
 
 
 def test_runs_of_several_tables_are_each_done_once_with_the_rows_of_all() -> None:

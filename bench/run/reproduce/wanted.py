@@ -15,7 +15,7 @@ from bench.references.ours import SUITES, meaning
 from bench.run.plan import NOT_TRAINED, Request, learns
 from bench.run.plugins import Registry
 from bench.run.recipe_file import Entry, entries
-from bench.run.recipes import ON_REQUEST, check_overrides, choose, merge, one_value, series
+from bench.run.recipes import ON_REQUEST, check_overrides, choose, merge, one_value, series, variants_of
 
 OWN, COPIED = "own", "copied"
 OPEN = ("not stated", "presumably", "inferred")
@@ -83,7 +83,7 @@ class WantedRun:
         """Equal where two rows mean the same run."""
         below = self.on.identity if self.on else None
         changes = tuple(sorted({**self.changes, **self.asked}.items()))
-        return (self.method, self.variant, self.setting, self.backbone, changes, below) if self.method else self.rows or (self.title,)
+        return (self.method, self.variant, self.setting, self.backbone, changes, below) if self.method else (self.rows or self.title,)
 
     def request(
         self, seeds: tuple[int, ...], *, text: str, corpus: str | None, precision: str, below: str = "", allow_pickle: bool = False
@@ -128,15 +128,16 @@ def wanted_runs(
 
 def figure(runs: FigureRuns, registry: Registry, *, backbones: Sequence[str] = (), released: bool = False) -> tuple[WantedRun, ...]:
     """The runs that a figure is drawn from, in its order; a series of a recipe value is a run for each. ``released`` as of a table."""
-    printed = {drawn.backbone for drawn in figure_runs()}  # which choose figures, as they choose rows of a table
-    here = [name for name in backbones if Path(name).name == runs.backbone or Path(name).name not in printed]
-    if backbones and not here:
+    printed = {backbone for drawn in figure_runs() for backbone in drawn.backbones}  # these choose figures, as they choose rows of a table
+    places = [(name, "") for name in backbones if Path(name).name in runs.backbones]
+    places += [(name, backbone) for name in backbones if Path(name).name not in printed for backbone in runs.backbones]
+    if backbones and not places:
         raise BenchError(
-            f"--backbone {','.join(backbones)}: {runs.part.part} of {runs.part.paper} is of {runs.backbone}", runs.part.command
+            f"--backbone {','.join(backbones)}: {runs.part.part} of {runs.part.paper} is of {', '.join(runs.backbones)}", runs.part.command
         )
-    places = [(name, "" if Path(name).name == runs.backbone else runs.backbone) for name in here] or [(runs.backbone, "")]
+    places = places or [(backbone, "") for backbone in runs.backbones]
     meant: list[WantedRun] = []
-    for setting, method in runs.runs:
+    for setting, method, variant in runs.runs:
         if method not in registry.plugins:
             continue
         own = registry[method].cls.own_backbone
@@ -145,6 +146,7 @@ def figure(runs: FigureRuns, registry: Registry, *, backbones: Sequence[str] = (
                 run = WantedRun(
                     rows=(),
                     method=method,
+                    variant=variant,
                     setting=setting,
                     backbone=own or backbone,
                     suites=runs.suites,
@@ -222,10 +224,12 @@ def _choose(every: Sequence[Row], words: Sequence[str], name: str) -> list[Row]:
 
 def _fits(row: Row, word: str) -> bool:
     first, word = row.first, word.lower()
+    means = meaning(first.method, first.variant, first.setting, first.backbone)
     names = {
         first.setting,
         first.method,
-        meaning(first.method, first.variant, first.setting).method,
+        means.method,
+        means.name,
         OWN if first.own_result else COPIED,
     }
     return word in names or word in first.label.lower()
@@ -248,7 +252,7 @@ def _backbones(every: Sequence[Row], asked: Sequence[str]) -> Callable[[Row], li
 
 def _meant(row: Row, backbone: str, instead_of: str, registry: Registry, released: bool) -> WantedRun:
     first = row.first
-    means = meaning(first.method, first.variant, first.setting)
+    means = meaning(first.method, first.variant, first.setting, first.backbone)
     open_notes = [cell.note for cell in row.cells if cell.own_result and any(word in cell.note for word in OPEN)]
     checkpoint = None if instead_of else released_for(first) if released else scored_from(first)
     if checkpoint is not None and checkpoint.ours in registry.plugins:
@@ -263,7 +267,7 @@ def _meant(row: Row, backbone: str, instead_of: str, registry: Registry, release
     setting = _setting(cls, means.setting or first.setting, means.on)
     if setting is None:
         return WantedRun(rows=(row,), why_not=f"{means.method} has no {first.setting} setting here, only {', '.join(cls.settings)}")
-    if means.variant and means.variant not in cls.variants:
+    if means.variant and means.variant not in variants_of(cls):
         return WantedRun(rows=(row,), why_not=f"{means.method} has no variant '{means.variant}' here")
     run = WantedRun(
         rows=(row,),
