@@ -143,6 +143,8 @@ def test_a_search_has_the_grid_that_the_paper_prints(
 ) -> None:
     for setting in settings:
         run = planned(name, backbone, setting)
-        space = space_of(run.plugin.folder, run.method, setting=setting, backbone=backbone, variant=run.variant, recipe=run.recipe, places=())
+        space = space_of(
+            run.plugin.folder, run.method, setting=setting, backbone=backbone, variant=run.variant, recipe=run.recipe, places=()
+        )
         found = {axis.key: axis.values for axis in space}
         assert {key: found[key] for key in grid} == grid
