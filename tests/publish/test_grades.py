@@ -334,7 +334,7 @@ def test_a_submitted_run_has_a_row_of_its_own() -> None:
     ]
     unchecked = PublishedRun(record=replace(at(2, 99), run_id="late"), folder=Path(), submitted_by="Eve", grade="submitted")
     rows = rows_of([separate_record(forged), separate_record(unchecked)], [])
-    assert [dict(differs) for _, differs in rows] == [{"submitted by": "Eve"}, {"submitted by": "Eve, not checked here"}]
+    assert [dict(differs) for _, differs, _ in rows] == [{"submitted by": "Eve"}, {"submitted by": "Eve, not checked here"}]
     assert dict(rows_of([separate_record(forged)], [])[0][1]) == {"submitted by": "Eve"}, "named even where it stands alone"
 
 
