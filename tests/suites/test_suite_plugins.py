@@ -76,7 +76,7 @@ def replaced(old: str, new: str) -> Callable[[str], str]:
         (replaced("tasks=(TASK,)", "tasks=(TASK, TASK)"), "the suite odd has a task Odd"),
         (replaced("average=None", 'average=("Odd", "Even")'), "average names Even, which the suite has not"),
         (lambda code: code + "\nSUITE = 3\n", "SUITE is of type int"),
-        (lambda code: code + "\nSUITE = undefined\n", "does not import: NameError"),
+        (lambda code: code + "\nSUITE = undefined\n", "NameError: name 'undefined' is not defined"),
     ],
 )
 def test_a_suite_that_cannot_be_is_one_line(folder: Path, change: Callable[[str], str], said: str) -> None:
@@ -138,7 +138,7 @@ def test_an_installed_suite_is_found_and_a_broken_one_takes_no_other_down(folder
     suites._points.cache_clear()
     done = bench("suites")
     assert "Which of four" in " ".join(done.stdout.split()) and "the seven STS" in " ".join(done.stdout.split()) or "sts" in done.stdout
-    assert "the suite broken of ? does not import: RuntimeError: no such library" in done.stderr
+    assert "the suite broken of ? does not import: " in done.stderr and "RuntimeError: no such library" in done.stderr
     assert "registers the suite odd under the name even" in done.stderr
     assert "odd-cosine/1" in bench("suites", "odd").stdout
     assert bench("doctor", "--json").exit_code == 0
