@@ -18,14 +18,33 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")  # no test opens a connection
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # as tox has it: a run of one thread and one of two differ in the last digits
 
 
+NIGHTLY = (
+    "backbones/test_families.py", "benchmarks/", "cli/test_bad_machine.py", "cli/test_data_overlap.py", "cli/test_encode.py",
+    "cli/test_hostile_records.py", "cli/test_many_at_once.py", "cli/test_processes.py", "cli/test_push.py", "cli/test_rank_processes.py",
+    "cli/test_repair.py", "cli/test_search.py", "cli/test_signals.py", "cli/test_speed.py", "cli/test_submit.py", "cluster/", "corpora/",
+    "docs/test_security_page.py", "docs/test_site.py", "export/", "figures/", "library/test_one_model_six_ways.py",
+    "methods/test_learning.py", "overlap/", "publish/test_board_in_browser.py", "publish/test_grades.py", "publish/test_history.py",
+    "publish/test_many_runs.py", "publish/test_pages_in_browser.py", "publish/test_panel_in_browser.py", "publish/test_repeat.py",
+    "publish/test_site_is_sound.py", "publish/test_submitted_rows.py", "publish/test_valid_html.py", "publish/test_versions_hostile.py",
+    "publish/test_versions_older.py", "submit/", "suites/test_mteb.py", "suites/test_mteb_tasks.py", "test_golden.py::test_no_loss_has_moved",
+    "test_kills.py", "test_readers_fuzzed.py", "test_release.py", "test_soak.py", "test_workflows.py", "training/test_spread.py",
+)  # fmt: skip
+"""Where what is marked slow is left to ``tox -e nightly``: matrices, browsers, engines, kills, fuzzing, the site, the release."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Engines come first: their tests wait, one after the other, while other workers compute. Then what is quick, then what says that it
+    """What is slow below NIGHTLY is nightly, too.
+
+    Engines come first: their tests wait, one after the other, while other workers compute. Then what is quick, then what says that it
     takes longest: no worker is left alone with it at the end."""
 
     def place(item: pytest.Item) -> tuple[bool, bool, float]:
         slow = item.get_closest_marker("slow")
         return item.get_closest_marker("engine") is None, slow is not None, -slow.kwargs.get("seconds", 0.0) if slow else 0.0
 
+    for item in items:
+        if item.get_closest_marker("slow") and item.nodeid.removeprefix("tests/").startswith(NIGHTLY):
+            item.add_marker("nightly")
     items.sort(key=place)
 
 

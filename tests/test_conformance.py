@@ -353,7 +353,7 @@ class TrainedByItself(Method):
         (ForgetsItsQueue, {"a stopped training goes on"}, "what is kept in a plain attribute is lost"),
         (KeepsItsQueue, set(), ""),
         (FailsAtTheThirdStep, {"a stopped training goes on"}, "step 3: the loss is inf"),
-        (RaisesLater, {"a stopped training goes on"}, "step 3: IndexError: the queue is full"),
+        (RaisesLater, {"a stopped training goes on"}, "in loss: IndexError: the queue is full"),
         (Stacked, {"a batch can be cut"}, "view 1 has 16 rows, the batch 8"),
         (TrainedByItself, {*TRAINING} - {"what bench search may change is a space"}, "a trained method that is no TorchMethod"),
     ],

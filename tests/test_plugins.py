@@ -78,16 +78,16 @@ def test_two_files_cannot_share_a_name_and_one_file_is_given_once(tmp_path: Path
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("import nothing_of_that_name", "does not import: ModuleNotFoundError"),
-        ("def broken(:", "does not import: SyntaxError"),
-        ("raise SystemError('two\\nlines')", "does not import: SystemError: two lines"),
+        ("import nothing_of_that_name", "does not import: mine.py:1: ModuleNotFoundError"),
+        ("def broken(:", "does not import: mine.py:1: SyntaxError"),
+        ("raise SystemError('two\\nlines')", "does not import: mine.py:1: SystemError: two lines"),
         ("x = 1", "defines no method"),
         ("from methods.simcse import SimCSE", "defines no method"),
         (GOOD.replace("{name}", "No Blanks"), "use a-z, 0-9"),
         (GOOD.replace("{name}", ""), "use a-z, 0-9"),
         (GOOD.replace('("none",)', '("zero-shot",)'), "choose from unsupervised"),
         (GOOD.replace('("none",)', "()"), "choose from unsupervised"),
-        ("import sys; sys.exit(3)", "does not import: SystemExit"),
+        ("import sys; sys.exit(3)", "does not import: mine.py:1: SystemExit"),
     ],
 )
 def test_a_file_that_is_no_plugin_is_one_line(tmp_path: Path, text: str, said: str) -> None:

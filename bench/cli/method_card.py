@@ -358,7 +358,7 @@ def describe(plugin: Plugin, variant: str = "") -> dict[str, Any]:
     from bench.references import results
     from bench.run.plan import learns
     from bench.run.recipe_file import read
-    from bench.run.recipes import HELP, TRAINING, check_variant, merge, variants_of
+    from bench.run.recipes import HELP, TRAINING, check_variant, merge, variants_of, whole_entry
 
     cls = plugin.cls
     trained = any(learns(cls, setting) for setting in cls.settings)
@@ -369,7 +369,9 @@ def describe(plugin: Plugin, variant: str = "") -> dict[str, Any]:
     recipes = []
     check_variant(cls, variant)
     for entry in _of_variant(file.recipes, variant):
-        merged = merge(cls, entry, entry.variant, {}, trained=learns(cls, entry.setting)).values_with_source()
+        learnt = learns(cls, entry.setting)
+        whole, _ = whole_entry(cls, [entry], entry.setting, entry.backbone, entry.variant, trained=learnt)
+        merged = merge(cls, whole, entry.variant, {}, trained=learnt).values_with_source()
         recipes.append(
             {
                 "setting": entry.setting,

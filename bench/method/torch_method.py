@@ -62,7 +62,9 @@ def checked_loss(method: TorchMethod, returned: Any) -> Loss:
     total = returned.total
     if not isinstance(total, Tensor) or total.numel() != 1:
         shown = f"a tensor of shape {tuple(total.shape)}" if isinstance(total, Tensor) else type(total).__name__
-        raise PluginFailed(f"{place_of_code(function)}: expected one number as the loss, found {shown}", "Loss(total.mean()), or its sum")
+        raise PluginFailed(
+            f"{place_of_code(function)}: expected one finite number as the loss, found {shown}", "Loss(total.mean()), or its sum"
+        )
     for name, part in returned.parts.items():
         if not isinstance(part, Tensor):
             raise PluginFailed(f"{place_of_code(function)}: part '{name}' of the loss is {type(part).__name__}, and a Tensor is expected")

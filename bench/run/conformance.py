@@ -35,7 +35,7 @@ from bench.method.torch_method import Batch, Loss, TorchMethod, checked_loss
 from bench.run.plan import learns
 from bench.run.plugins import Plugin, build_method
 from bench.run.recipe_file import entries, read
-from bench.run.recipes import check_overrides, choose, merge, variants_of
+from bench.run.recipes import check_entries, check_overrides, choose, merge, variants_of
 from bench.run.search.space import space_of, with_values
 
 SENTENCES = [
@@ -55,6 +55,7 @@ def check(plugin: Plugin, overrides: Mapping[str, str] = {}, elsewhere: Elsewher
     """Every check in every setting of a method, and the shorter ones of its variants. Raises BenchError where the method cannot be
     built at all. ``elsewhere``: how another process encodes; by default one is started."""
     check_overrides(overrides, [plugin.cls], any(learns(plugin.cls, setting) for setting in plugin.cls.settings))
+    check_entries(plugin.cls, entries(plugin.folder, plugin.name))
     results: list[CheckResult] = []
     with tempfile.TemporaryDirectory() as folder:
         backbone = tiny_backbone(Path(folder) / "tiny", prefix=5 if PREFIX in plugin.cls.reads else 0)

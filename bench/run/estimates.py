@@ -99,7 +99,7 @@ def planned_device(text: str) -> str:
 def basis_of(card: Card, precision: str) -> str:
     """What the time on a card is computed from, in a line."""
     return (
-        f"{card.tflops[precision]:g} TFLOP/s (its published dense peak in {precision}), of which a step is assumed to reach "
+        f"{card.tflops[precision]:g} TFLOP/s, its published dense peak in {precision}, of which a step is assumed to reach "
         f"{100 * SHARE:g} %, and at least {1000 * STEP_SECONDS:g} ms a step: no GPU was measured"
     )
 

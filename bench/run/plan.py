@@ -31,14 +31,15 @@ from bench.run.recipe_file import Entry, GivenRecipe, entries
 from bench.run.recipes import (
     NUMBERS,
     TRAINING,
+    check_entries,
     check_overrides,
+    check_values,
     check_variant,
-    choose,
     merge,
-    of_backbone,
     parse,
     series,
     settings_with_recipe,
+    whole_entry,
 )
 
 if TYPE_CHECKING:
@@ -309,15 +310,15 @@ class _Planner:
         request, cls, recipes = self.request, plugin.cls, entries(plugin.folder, plugin.name)
         setting, notes = _setting(plugin, variant, backbone, request.setting, recipes)
         trained = learns(cls, setting)
-        entry, line = choose(recipes, setting, backbone.model, variant, shape(backbone.config()))
-        if entry is None and trained:
-            entry, line = of_backbone(cls, setting, backbone.model, shape(backbone.config()))
+        check_entries(cls, recipes)
+        entry, line = whole_entry(cls, recipes, setting, backbone.model, variant, trained=trained, shape=shape(backbone.config()))
         notes += [line] if line else []
         implied = {}
         if setting != NOT_TRAINED and request.suites == ("check",):
             implied = {"select_on": Value("captions dev", "only the suite check is scored")}
         given = request.given.get(plugin.name)
         if given is not None:
+            check_values(cls, given.values, f"--recipe {given.file}")
             implied |= given.values
             notes += given.check(request.seeds, plugin.sha256)
         recipe = merge(cls, entry, variant, overrides, trained=trained, plan=implied)

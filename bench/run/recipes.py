@@ -1,6 +1,6 @@
 """Merges recipe layers, and knows where each value came from.
 
-harness defaults < the backbone's values, for a method without a recipe < the method's defaults < the recipe of the paper for this setting and backbone < variant < ``--set``
+harness defaults < the backbone's values < the method's defaults < the recipe of the paper for this setting and backbone < variant < ``--set``
 
 A method's recipes lie in ``recipes/<name>.toml`` beside its module: :mod:`bench.run.recipe_file` reads them.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import json
 import math
 import os
 import re
@@ -107,8 +108,26 @@ def choose(
     return nearest, f"no recipe for {backbone}: the one for {nearest.backbone} is taken"
 
 
+def whole_entry(
+    method: type[Method],
+    recipes: Sequence[Entry],
+    setting: str,
+    backbone: str,
+    variant: str,
+    *,
+    trained: bool,
+    shape: tuple[str, int] | None = None,
+) -> tuple[Entry | None, str | None]:
+    """The recipe that :func:`choose` finds; of what is trained above the backbone's own values, which stand alone where it finds none."""
+    entry, line = choose(recipes, setting, backbone, variant, shape)
+    beneath, line_beneath = of_backbone(method, setting, backbone, shape) if trained else (None, None)
+    if entry is None or beneath is None:
+        return (entry, line) if beneath is None else (beneath, line_beneath)
+    return replace(entry, values={**beneath.values, **entry.values}), line
+
+
 def of_backbone(method: type[Method], setting: str, backbone: str, shape: tuple[str, int] | None = None) -> tuple[Entry | None, str | None]:
-    """What a method without a recipe trains with: the values of the backbone (or of the nearest), but for those that it says itself.
+    """What belongs to the backbone (or to the nearest), but for the keys of which the method itself says something.
 
     So that two methods are not told apart by their learning rates. None, as the line, where the method trains with none of them.
     """
@@ -176,6 +195,55 @@ def merge(
         if key in known:
             values[key] = Value(parse(key, text, values.get(key, on_request.get(key)).value), "--set")  # type: ignore[union-attr]
     return Recipe(_budgeted(values, overrides))
+
+
+def check_entries(method: type[Method], recipes: Sequence[Entry]) -> None:
+    """Raises BenchError, naming the file, for a recipe of a setting or variant that the method lacks, and for a wrong value."""
+    for entry in recipes:
+        if entry.setting not in method.settings:
+            raise UnknownName("setting", entry.setting, method.settings, f"of {method.name} in {entry.file}")
+        if entry.variant and entry.variant not in variants_of(method):
+            raise UnknownName("variant", entry.variant, variants_of(method), f"of {method.name} in {entry.file}")
+        check_values(method, entry.values, entry.where)
+
+
+def check_values(method: type[Method], values: Mapping[str, Value], where: str) -> None:
+    """Raises BenchError, beginning with ``where``, for a key that no default has, or a value of another kind or out of range."""
+    defaults = _sourced({**TRAINING, **ON_REQUEST, **method.defaults, **method.optional}, "")
+    for key, value in values.items():
+        if key not in defaults:
+            raise UnknownName("recipe key", key, defaults, f"of {method.name} in {where}")
+        if wrong := wrong_kind(key, value.value, defaults[key].value):
+            raise BenchError(
+                f"{where}: {key}: {wrong}", f"for example {key} = {{ value = {_example(key, defaults[key].value)}, source = ... }}"
+            )
+
+
+def _example(key: str, like: Any) -> str:
+    like = {"max_steps": 1000, "dropout": 0.1, "max_length": 64, "patience": 3, "budget": "500steps"}.get(key) if like is None else like
+    return json.dumps(like)
+
+
+def wrong_kind(key: str, value: Any, like: Any) -> str:
+    """What is wrong with a value from a file, of which ``like`` is the default: as for ``--set``, but no text stands for a number there."""
+    if value is None and (like is None or isinstance(like, str) or key in MAY_BE_NONE):
+        return ""
+    if isinstance(like, bool):
+        fits, kind = isinstance(value, bool), "true or false"
+    elif isinstance(like, str) or key == "budget":
+        fits, kind = isinstance(value, str), "a word"
+    elif isinstance(like, int | float) or key in NUMBERS:
+        whole = key in WHOLE or (isinstance(like, int) and key not in NUMBERS)
+        fits, kind = isinstance(value, int | float) and not isinstance(value, bool), "a whole number" if whole else "a number"
+    else:
+        return ""
+    if not fits:
+        return f"expected {kind}, found {value!r}"
+    try:
+        parse(key, str(value), like)
+    except BenchError as error:
+        return f"{error.message.partition(': ')[2]}, found {value}"
+    return ""
 
 
 def _sourced(values: Mapping[str, Any], source: str) -> dict[str, Value]:

@@ -75,7 +75,7 @@ def test_a_series_stays_a_series(key: str, values: str) -> None:
     from bench.run.recipes import check_overrides, series
 
     check_overrides({key: values}, [discover()["simcse"].cls], True)
-    assert [one[key] for one in series({key: values})] == values.split(",")
+    assert [overrides[key] for overrides in series({key: values})] == values.split(",")
 
 
 def test_what_stands_for_an_option_is_an_option_or_a_recipe_value() -> None:

@@ -72,7 +72,7 @@ def written(folder: Path, old: str, new: str, text: str = METHOD) -> tuple[Path,
         ("scores = first", "[view.nothing for view in views]; scores = first", "view.nothing", "loss", "no attribute 'nothing'"),
         (RETURN, RETURN.replace("Loss(", "("), "def loss", "loss", "returned a Tensor; return Loss(tensor)"),
         (RETURN, "pass", "def loss", "loss", "returned NoneType; return Loss(tensor)"),
-        (RETURN, "return Loss(scores.sum(1))", "def loss", "loss", "expected one number as the loss, found a tensor of shape (8,)"),
+        (RETURN, "return Loss(scores.sum(1))", "def loss", "loss", "expected one finite number as the loss, found a tensor of shape (8,)"),
         (RETURN, RETURN[:-1] + ", {'part': 0.5})", "def loss", "loss", "part 'part' of the loss is float"),
         (
             "return self.embed(batch.columns[0]),",

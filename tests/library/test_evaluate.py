@@ -198,7 +198,7 @@ def test_compare_takes_results_ids_and_folders(result: Any, runs: Path) -> None:
 def test_one_string_or_result_is_compared_and_a_model_is_called_by_its_name(result: Any, runs: Path) -> None:
     for what in ("words", result.run_id, str(result.folder), result, [result]):
         found = bench.compare(what, runs=runs)
-        assert [row.name for row in found.tables[0].rows] == ["words"]
+        assert {row.name for row in found.tables[0].rows} == {"words"}
         for text in (str(found), found.table().markdown(), found._repr_html_(), str(result.table())):
             assert "words" in text and "object" not in text
     assert "words" in command("compare", "words", "--runs", runs).stdout

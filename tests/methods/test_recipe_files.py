@@ -17,7 +17,7 @@ from bench.method import Method, Value
 from bench.references import results
 from bench.references.ours import meaning
 from bench.run.plan import vectors_named
-from bench.run.recipe_file import Entry, read
+from bench.run.recipe_file import NO_SOURCE, Entry, read
 from bench.run.recipes import TRAINING, choose, merge, variants_of
 
 FOLDER = Path(methods.__file__).parent
@@ -61,7 +61,7 @@ def test_every_recipe_is_one_that_its_method_can_be_run_with(name: str) -> None:
             assert set(cls.needs(entry.setting, recipe)) <= {"sentences", "pairs", "triplets", "labelled"}
             assert entry.corpus, entry
         for key, value in {**entry.values, **entry.facts}.items():
-            assert value.source.strip() and value.note != "", (entry.backbone, key)
+            assert value.source.strip() and value.source != NO_SOURCE and value.note != "", (entry.backbone, key)
             like = cls.defaults.get(key, TRAINING.get(key)) if key in entry.values else None
             like = like.value if isinstance(like, Value) else like
             if like is not None and value.value is not None:

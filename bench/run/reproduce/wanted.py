@@ -15,7 +15,7 @@ from bench.references.ours import SUITES, meaning
 from bench.run.plan import NOT_TRAINED, Request, learns
 from bench.run.plugins import Registry
 from bench.run.recipe_file import Entry, entries
-from bench.run.recipes import ON_REQUEST, check_overrides, choose, merge, one_value, series, variants_of
+from bench.run.recipes import ON_REQUEST, check_overrides, merge, one_value, series, variants_of, whole_entry
 
 OWN, COPIED = "own", "copied"
 OPEN = ("not stated", "presumably", "inferred")
@@ -338,8 +338,9 @@ def with_asked(runs: Sequence[WantedRun], registry: Registry, asked: Mapping[str
 def recipe(run: WantedRun, registry: Registry) -> tuple[Recipe, Entry | None, str]:
     """The recipe of a run as ``bench run`` would have it, where it comes from, and a line where that is not its own backbone's."""
     plugin = registry[run.method]
-    entry, line = choose(entries(plugin.folder, plugin.name), run.setting, run.backbone, run.variant)
-    merged = merge(plugin.cls, entry, run.variant, {**run.changes, **run.asked}, trained=learns(plugin.cls, run.setting))
+    trained = learns(plugin.cls, run.setting)
+    entry, line = whole_entry(plugin.cls, entries(plugin.folder, plugin.name), run.setting, run.backbone, run.variant, trained=trained)
+    merged = merge(plugin.cls, entry, run.variant, {**run.changes, **run.asked}, trained=trained)
     return merged, entry, line or ""
 
 

@@ -54,7 +54,7 @@ def rescaling() -> Figure:
 
 
 def _curve(axes: Axes, s: Sequence[float], m: float, colour: str) -> None:
-    axes.plot(s, [rescaled(one, m) for one in s], color=colour, linewidth=1.6, zorder=5, clip_on=False)
+    axes.plot(s, [rescaled(cosine, m) for cosine in s], color=colour, linewidth=1.6, zorder=5, clip_on=False)
 
 
 def _name(drawing: Drawing, axes: Axes, height: float, text: str, colour: str) -> None:
