@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import hashlib
 import json
@@ -23,6 +24,7 @@ from bench.backbones.folder import (
     WEIGHTS,
     card_title,
     check_folder,
+    checkpoint_names,
     convert_pickles,
     has_pickle,
     take_trained,
@@ -275,6 +277,16 @@ def _check_unused(name: str, folder: Path, model_type: str, strange: list[str]) 
     else:
         hint = "take the config.json that belongs to these weights, or save the file without these tensors if no score needs them"
     raise NotAModel(f"{file} holds tensors that a {families.title(model_type)} encoder does not read: {shown}", hint)
+
+
+def check_stored_prefix(reference: Reference, reads: tuple[str, ...]) -> None:
+    """Raises NotAModel, before anything is started, for a checkpoint with a prefix that a method would leave out."""
+    if reference.path is None or PREFIX in reads:
+        return
+    folder, stored = transformer_folder(reference.path), list[str]()
+    with contextlib.suppress(NotAModel):  # of a damaged file, which load names
+        stored = [name for name in checkpoint_names(folder) if name.startswith(PREFIX)]
+    _check_unused(reference.name, folder, str(reference.config().get("model_type", "")), stored)
 
 
 def load_backbone(name: str, *, offline: bool = False) -> Backbone:

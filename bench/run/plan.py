@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench.backbones import KNOWN, Reference, resolve
+from bench.backbones import KNOWN, Reference, check_stored_prefix, resolve
 from bench.backbones.families import own_dropout, shape
 from bench.base.contract import check_files, plugin_code
 from bench.base.errors import BenchError, DataMissing, UnknownName
@@ -328,6 +328,7 @@ class _Planner:
             cls.check(recipe, backbone.path)
         except NotFetchedYet:
             vectors_here = False
+        check_stored_prefix(backbone, cls.reads)
         check_dropout(cls, setting, recipe, backbone)
         if cls.own_backbone:
             backbone = replace(backbone, revision=cls.own_revision(recipe) if vectors_here else "unknown")

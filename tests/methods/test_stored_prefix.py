@@ -85,3 +85,12 @@ def test_what_is_no_such_checkpoint_is_refused(tiny: str, tmp_path: Path) -> Non
     )
     with pytest.raises(BenchError, match="through a network"):
         built(StoredPrefix, projected, tmp_path, pooling="cls")
+
+
+def test_a_command_refuses_before_anything_is_written(tiny: str, tmp_path: Path) -> None:
+    from commands import bench, error_line
+
+    folder, _ = promcse_checkpoint(tiny, tmp_path / "released", length=P)
+    for words in (("evaluate", folder, "--set", "pooling=cls"), ("run", "--method", "simcse", "--backbone", folder, "--corpus", "builtin")):
+        line = error_line(bench(*words, "--suite", "check", "--device", "cpu", "--runs", tmp_path / "runs"))
+        assert "prefix_encoder.embedding.weight" in line and not (tmp_path / "runs").exists()

@@ -207,4 +207,4 @@ def test_what_has_no_scores_is_shown_or_drawn_or_says_why_not(one: Part) -> None
     elif one.how == "formula":
         assert done.exit_code == 0 and "no run is needed" in " ".join(done.stdout.split())
     else:
-        assert done.exit_code == 0 and "could start here now" in done.stdout and one.part.split()[0] == "figure"
+        assert done.exit_code == 0 and "can run here" in done.stdout and one.part.split()[0] == "figure"
