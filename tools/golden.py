@@ -67,8 +67,9 @@ def _plan(registry: Any, name: str, setting: str | None, variant: str, backbone:
     from bench.cli.progress import downloads
     from bench.run.plan import Request, make
 
+    suite = "check" if backbone == "builtin" else "sts"  # with what the package carries alone, fingerprints are known
     request = Request(
-        methods=(name,), setting=setting, variant=variant, backbones=(backbone,), suites=("check",), overrides=NEEDS.get(name, {})
+        methods=(name,), setting=setting, variant=variant, backbones=(backbone,), suites=(suite,), overrides=NEEDS.get(name, {})
     )
     try:
         planned = prepare(partial(make, request, registry), None, downloads(), offline=False, only_look=True, allow_pickle=False)
