@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -217,67 +216,6 @@ def test_every_verb_is_a_file_with_its_name() -> None:
     assert [verb for verb in VERBS if not (BENCH / "cli" / f"{ELSEWHERE.get(verb, verb)}.py").is_file()] == []
 
 
-ALONE = {
-    "bench.compare.items", "bench.run.conformance", "bench.run.search.trials", "bench.score.encoding.stream", "bench.references.imported",
-    "bench.verify.reencode", "bench.verify.suite_check", "bench.verify.submit.packing",  # the work of a verb, which is thin
-    "bench.publish.data", "bench.publish.gather", "bench.publish.readme", "bench.publish.stored",  # a version is made of them
-    "bench.backbones.hub", "bench.data.corpora.hub",  # readers of one kind of source
-    "bench.run.models.objects", "bench.run.models.server",
-    "bench.score.metrics.clustering", "bench.score.metrics.fewshot",  # numbers in, numbers out: no suite may be among them
-    "bench.training.trainer", "bench.training.compiled", "bench.backbones.model",  # torch, and long
-}  # fmt: skip
-"""Files that one other alone imports, and that are a thing of their own all the same. May become less, not more."""
-
-
-def test_a_file_that_one_other_alone_imports_is_part_of_it() -> None:
-    """But for verbs, suites, forms of output and executors. What a package's ``__init__`` hands on is imported by whoever takes it there."""
-    files, handed_on = modules(BENCH), dict[str, str]()
-    for package, path in files.items():
-        for node in ast.parse(path.read_text(encoding="utf-8")).body if path.name == "__init__.py" else ():
-            if isinstance(node, ast.ImportFrom) and node.module in files:
-                handed_on |= {f"{package}.{alias.asname or alias.name}": node.module for alias in node.names}
-    importers: dict[str, set[str]] = {name: set() for name, path in files.items() if path.name != "__init__.py"}
-    for name, path in files.items():
-        for hit in imports(path):
-            for module in {hit, handed_on.get(hit, hit)} & importers.keys():
-                if module != name and not module.startswith(name + "."):
-                    importers[module].add(name)
-    one_a_file = (
-        "bench.cli.",
-        "bench.show.",
-        "bench.export.",
-        "bench.score.suites.",
-        "bench.run.executors.",
-        "bench.__main__",
-        "bench._version",
-    )
-    assert {name for name, who in importers.items() if len(who) < 2 and not name.startswith(one_a_file)} <= ALONE
-
-
-def test_no_file_is_longer_than_a_reader_can_hold() -> None:
-    """A file is cut where it is two things, not where it is long; beyond this it hardly ever is one."""
-    long = {name: lines for name, path in ALL.items() if (lines := len(path.read_text(encoding="utf-8").splitlines())) > 500}
-    assert long == {}
-
-
-def test_the_formatter_lays_out_all_but_tables() -> None:
-    """``fmt: skip`` stands where lines are a table or its formatted form is eight lines longer. May become less, not more."""
-    skipped = sum(path.read_text(encoding="utf-8").count("# fmt: skip") for path in ALL.values())
-    assert skipped <= 130, "let the formatter lay it out"
-
-
-def test_what_runs_over_things_has_their_name() -> None:
-    """``for run in runs``: not ``one`` or ``found``, but where the name of a thing is taken beside it. May become less, not more."""
-    counts = Counter[str]()
-    for name, path in ALL.items():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if name.startswith("bench.") else ():
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                counts[node.id] += 1
-            elif isinstance(node, ast.arg):
-                counts[node.arg] += 1
-    assert counts["one"] <= 34 and counts["found"] <= 56
-
-
 def test_the_ten_questions_are_answered_where_the_page_says() -> None:
     """Every answer is a file that is there, and defines what is named beside it."""
     page = (Path(__file__).parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
@@ -287,15 +225,6 @@ def test_the_ten_questions_are_answered_where_the_page_says() -> None:
         source = ast.parse((BENCH.parent / file).read_text(encoding="utf-8"))
         defined = {node.name for node in ast.walk(source) if isinstance(node, ast.FunctionDef | ast.ClassDef)}
         assert not name or name in defined, f"{file} does not define {name}"
-
-
-def test_chunk_is_followed_from_the_option_to_the_gradient_in_four_files() -> None:
-    """Each of them names it, in the order in which the page tells them."""
-    page = (Path(__file__).parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
-    told = re.findall(r"`(bench/[^`]+)`", page[page.index("`--chunk` is read in") :])[:4]
-    assert told == ["bench/cli/run.py", "bench/run/executors/build.py", "bench/training/trainer.py", "bench/training/gradient.py"]
-    for file, use in zip(told, ("chunk=chunk", "chunk=options.chunk", "chunk=self.progress.chunk", "chunk: int | None"), strict=True):
-        assert use in (BENCH.parent / file).read_text(encoding="utf-8"), file
 
 
 def test_nothing_of_the_workplace_is_named() -> None:

@@ -18,6 +18,7 @@ from bench.base.errors import UnknownName
 from bench.method import Batch, Context, Features, Loss, Method, TorchMethod
 from bench.run.conformance import SENTENCES, Case, check
 from bench.run.plugins import Plugin, discover, from_file
+from bench.run.recipes import variants_of
 from methods.simcse import SimCSE
 
 ENCODING = [
@@ -74,7 +75,7 @@ def test_the_packages_own_methods_keep_the_contract(name: str, overrides: dict[s
     assert [f for f in findings if not f.passed] == []
     per_setting = {s: len(ENCODING) + (0 if s == "none" else len(TRAINING)) for s in plugin.cls.settings}
     assert {s: sum(f.about == s for f in findings) for s in per_setting} == per_setting
-    of_variants = {f"{s}+{variant}" for s in plugin.cls.settings for variant in plugin.cls.variants}
+    of_variants = {f"{s}+{variant}" for s in plugin.cls.settings for variant in variants_of(plugin.cls)}
     assert {f.about for f in findings} == {*plugin.cls.settings, *of_variants}
     assert all(f.seen for f in findings)
 

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 BATCH = 32
 RECIPE = {"batch_size": str(BATCH), "eval_steps": "15"}
 POOLER = {"pooler": "avg_first_last"}
-"""Of SimCSE: the best of the untrained poolings, trained. README.md of bench/builtin says how the values were chosen, on the dev pairs."""
+"""Of methods with a pooler, such as SimCSE: the best of the untrained poolings, trained. README.md of bench/builtin says how the values were chosen, on the dev pairs."""
 NOTE = "A small sample of image captions: enough to see a method work, not a result."
-POOLED = "SimCSE trains the mean of the first and the last layer here (pooler=avg_first_last), not [CLS] as its paper does."
+POOLED = "What is trained is the mean of the first and the last layer (pooler=avg_first_last), not [CLS] as in SimCSE's paper."
 
 
 @click.command()
@@ -61,17 +61,18 @@ def demo(out: Path, methods: str, seeds: str, steps: int, browse: bool, plain: b
     from bench.run.plugins import discover
     from bench.runs import RunsFolder
 
-    device = devices.choose_device("auto")
+    device, registry = devices.choose_device("auto"), discover()
+    classes = [registry[plan.split_variant(name)[0]].cls for name in comma_list(methods)]
     request = plan.Request(
         methods=comma_list(methods),
         seeds=parse_seeds(seeds),
         suites=("check",),
         corpus="builtin",
-        overrides=recipe(steps) | (POOLER if "simcse" in comma_list(methods) else {}),
+        overrides=recipe(steps) | (POOLER if any(POOLER.keys() <= cls.defaults.keys() for cls in classes) else {}),
         precision=devices.choose_precision("auto", device),
     )
     store = RunsFolder(out / "runs")
-    planned = plan.make(request, discover(), DataFolder(None))
+    planned = plan.make(request, registry, DataFolder(None))
     with reporting(plain) as reporter:
         records, code = run_all(planned, store, Options(device=device, offline=True), reporter, False)
     if records:
