@@ -62,17 +62,17 @@ def demo(out: Path, methods: str, seeds: str, steps: int, browse: bool, plain: b
     from bench.run.plugins import discover
     from bench.runs import RunsFolder
 
-    device = devices.choose_device("auto")
+    device, registry, named = devices.choose_device("auto"), discover(), comma_list(methods)
     request = plan.Request(
-        methods=comma_list(methods),
+        methods=named,
         seeds=parse_seeds(seeds),
         suites=("check",),
         corpus="builtin",
-        overrides=recipe(steps) | (POOLER if "simcse" in comma_list(methods) else {}),
+        overrides=recipe(steps) | (POOLER if any("pooler" in registry[name].cls.defaults for name in named if name in registry) else {}),
         precision=devices.choose_precision("auto", device, partial(click.echo, err=True)),
     )
     store = RunsFolder(out / "runs")
-    planned = plan.make(request, discover(), DataFolder(None))
+    planned = plan.make(request, registry, DataFolder(None))
     with reporting(plain) as reporter:
         records, code = run_all(planned, store, Options(device=device, offline=True), reporter, False)
     if records:
