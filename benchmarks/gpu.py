@@ -41,7 +41,7 @@ from gpu_models import Place, entry_points  # noqa: E402
 
 from bench.base.files import write_whole  # noqa: E402
 
-GROUPS = {"right": "Right", "memory": "Memory", "fast": "Fast", "cost": "Several GPUs, energy"}
+GROUPS = {"right": "Right", "memory": "Memory", "fast": "Fast", "cost": "Several GPUs"}
 FAILED, MISSED, PASSED, MEASURED, NEEDS = "failed", "missed", "passed", "measured", "needs a GPU"
 FIRST = ("simcse", "promcse", "dcpcse", "conpvp", "promptbert", "focal-infonce")  # the methods of the five papers
 START = 15.0  # seconds until a process has torch and a GPU
@@ -108,10 +108,8 @@ def items() -> list[Item]:
         Item("fast.prefetch", "prefetching", "gpu_speed.switched", "prefetch", seconds=15, gpus=0),
         Item("fast.grouping", "grouping by length", "gpu_speed.switched", "grouping", seconds=15, gpus=0),
         Item("fast.compile", "torch.compile", "gpu_speed.switched", "compile", seconds=90),
-        Item("fast.graphs", "CUDA graphs", "gpu_speed.switched", "graphs", seconds=90),
         *(Item(f"fast.row-{suite}", f"a row's {suite}", "gpu_speed.row", suite, seconds=seconds, gpus=0) for suite, seconds in ROW.items()),
         Item("cost.two-ranks", "two ranks, NCCL", "gpu_speed.two_ranks", seconds=40, gpus=2, alone=True),
-        Item("cost.energy", "joules", "gpu_speed.energy", seconds=25),
     ]
     return found
 

@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -68,16 +68,12 @@ def free(place: Place) -> None:
 class Training:
     """The real loop's steps, without its checkpoints: ``seconds()`` a step, after a warm-up."""
 
-    def __init__(self, method: Any, corpus: Rows, *, ahead: int | None = None, kernels: str | None = None) -> None:
-        from bench.training.compiled import use
+    def __init__(self, method: Any, corpus: Rows, *, ahead: int | None = None) -> None:
         from bench.training.trainer import Trainer
 
         self.method, self.corpus = method, corpus
         method.context.folder.mkdir(parents=True, exist_ok=True)
         self.trainer = Trainer(method, corpus, method.context)  # type: ignore[arg-type]
-        self.trainer.settled = True  # which kernels is said here
-        if kernels is not None:
-            use(method, kernels)
         self.feed = feed_of(method, corpus, ahead=ahead)
 
     def steps(self, count: int) -> None:
@@ -139,8 +135,8 @@ def memory(place: Place, argument: str) -> Outcome:
 def foretold(place: Place, name: str, model: str, batch: int, precision: str) -> int:
     """Bytes, as ``bench run --dry-run`` has them."""
     from bench.backbones import Reference
-    from bench.cli.planning import estimate
     from bench.data.corpora import open_corpus
+    from bench.run.estimates import estimate
     from bench.run.plan import PlannedRun
     from bench.run.plugins import Plugin
     from bench.run.recipes import merge
@@ -153,7 +149,7 @@ def foretold(place: Place, name: str, model: str, batch: int, precision: str) ->
         backbone=Reference(model, "random", config_folder(model, place)), seed=1, recipe=recipe, corpus=open_corpus("builtin"),
         tasks=(), task_data=(), dev=None, text="tokenised", precision=precision, fingerprint="",
     )  # fmt: skip
-    with mock.patch("bench.cli.planning._seconds", lambda *_: None):  # it would clock products of matrices
+    with mock.patch("bench.run.estimates.seconds_on", lambda *_: None):  # it would clock products of matrices
         guess = estimate(run, {}, place.device)
     assert guess.memory_bytes is not None
     return guess.memory_bytes
@@ -422,7 +418,7 @@ def row(place: Place, suite: str) -> Outcome:
 
 def switched(place: Place, what: str) -> Outcome:
     """One thing on and off, at batches of 64 and 512: what it saves of a step."""
-    from bench.training.compiled import AS_IT_IS, GRAPHS
+    from bench.training.compiled import compile_encoder
 
     lines, detail = [], {}
     precision, steps = default_precision(place), place.size(STEPS, 3)
@@ -431,18 +427,18 @@ def switched(place: Place, what: str) -> Outcome:
         taken = {}
         for on in (False, True):
             method = ready_for(place, "simcse", "unsupervised", "bert-base", batch, precision)
-            kernels = {"compile": "compiled", "graphs": GRAPHS}.get(what) if on else AS_IT_IS
             if what == "grouping":
                 method.hidden = grouped_hidden(method) if on else method.states
-            stand_in = None if place.on_gpu or not kernels or kernels == AS_IT_IS else _eager
-            with mock.patch("bench.training.compiled._compile", stand_in) if stand_in else _nothing():
-                training = Training(
-                    method,
-                    corpus_of(case_of("simcse", "unsupervised"), method, min(20_000, batch * (steps + 3 * WARM_UP))),
-                    ahead=(None if on else 0) if what == "prefetch" else None,
-                    kernels=kernels,
-                )
-                taken[on], _ = training.seconds(place, steps, 3 * WARM_UP if what in ("compile", "graphs") else WARM_UP)
+            if what == "compile" and on:  # without a GPU the graph is traced and run as it is: there may be no C++ compiler
+                stand_in = partial(torch.compile, backend="inductor" if place.on_gpu else "eager")
+                with mock.patch("torch.compile", stand_in):
+                    compile_encoder(method.encoder, print)
+            training = Training(
+                method,
+                corpus_of(case_of("simcse", "unsupervised"), method, min(20_000, batch * (steps + 3 * WARM_UP))),
+                ahead=(None if on else 0) if what == "prefetch" else None,
+            )
+            taken[on], _ = training.seconds(place, steps, 3 * WARM_UP if what == "compile" else WARM_UP)
             training.close()
             del training, method
             free(place)
@@ -450,17 +446,6 @@ def switched(place: Place, what: str) -> Outcome:
         detail[str(size)] = {"off": taken[False], "on": taken[True], "gain_percent": gain}
         lines.append(f"at {size}: {gain:+.0f} % ({1000 * taken[False]:.1f} ms off, {1000 * taken[True]:.1f} on)")
     return Outcome("; ".join(lines), None, "pays, or is removed", detail)
-
-
-def _eager(encoder: Any, options: Any) -> None:
-    """In the place of a compiler, where there is none: the graph is traced and run as it is."""
-    encoder.forward = torch.compile(encoder.forward, backend="eager")
-
-
-def _nothing() -> Any:
-    from contextlib import nullcontext
-
-    return nullcontext()
 
 
 def grouped_hidden(method: Any) -> Callable[[Any], Any]:
@@ -478,41 +463,7 @@ def grouped_hidden(method: Any) -> Callable[[Any], Any]:
     return hidden
 
 
-# 4. several GPUs, energy
-
-
-def energy(place: Place) -> Outcome:
-    """Joules for 1,000 sentences, as the board counts them: training at 64 and 512, and encoding."""
-    from bench.base.devices import Meter
-
-    found: dict[str, float | None] = {}
-    for size in (64, 512):
-        batch = place.size(size, 8)
-        method = ready_for(place, "simcse", "unsupervised", "bert-base", batch, default_precision(place))
-        training = Training(method, corpus_of(case_of("simcse", "unsupervised"), method, 20 * batch))
-        training.steps(place.size(WARM_UP, 1))
-        place.wait()
-        meter, began, rows = Meter(place.device), time.perf_counter(), 0
-        while time.perf_counter() - began < place.size(40, 1) / 10:  # the counter moves in steps of some tens of milliseconds
-            training.steps(10)
-            rows += 10 * batch
-        place.wait()
-        joules = meter.take()
-        found[f"training at {size}"] = None if joules is None else 1000 * joules / rows
-        if size == 512:
-            texts, meter, began, done = sentences(place.size(8192, 16)), Meter(place.device), time.perf_counter(), 0
-            while time.perf_counter() - began < place.size(20, 1) / 10:
-                method.encode(texts)
-                done += len(set(texts))
-            joules = meter.take()
-            found["encoding"] = None if joules is None else 1000 * joules / done
-        training.close()
-        del training, method
-        free(place)
-    if place.on_gpu and None in found.values():
-        return Outcome("the driver counts no energy on this board", None, "", {})
-    value = ", ".join(f"{name} {one:.1f}" if one is not None else f"{name}: nothing counts them" for name, one in found.items())
-    return Outcome(f"joules for 1,000 sentences: {value}", None, "", found)
+# 4. several GPUs
 
 
 RANK_CASES = (("simcse", "unsupervised"), ("simcse", "supervised"), ("promcse", "supervised"))

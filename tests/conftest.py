@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,14 +18,33 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")  # no test opens a connection
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # as tox has it: a run of one thread and one of two differ in the last digits
 
 
+NIGHTLY = (
+    "backbones/test_families.py", "benchmarks/", "cli/test_bad_machine.py", "cli/test_data_overlap.py", "cli/test_encode.py",
+    "cli/test_hostile_records.py", "cli/test_many_at_once.py", "cli/test_processes.py", "cli/test_push.py", "cli/test_rank_processes.py",
+    "cli/test_repair.py", "cli/test_search.py", "cli/test_signals.py", "cli/test_speed.py", "cli/test_submit.py", "cluster/", "corpora/",
+    "docs/test_security_page.py", "docs/test_site.py", "export/", "figures/", "library/test_one_model_six_ways.py",
+    "methods/test_learning.py", "overlap/", "publish/test_board_in_browser.py", "publish/test_grades.py", "publish/test_history.py",
+    "publish/test_many_runs.py", "publish/test_pages_in_browser.py", "publish/test_panel_in_browser.py", "publish/test_repeat.py",
+    "publish/test_site_is_sound.py", "publish/test_submitted_rows.py", "publish/test_valid_html.py", "publish/test_versions_hostile.py",
+    "publish/test_versions_older.py", "submit/", "suites/test_mteb.py", "suites/test_mteb_tasks.py", "test_golden.py::test_no_loss_has_moved",
+    "test_kills.py", "test_readers_fuzzed.py", "test_release.py", "test_soak.py", "test_workflows.py", "training/test_spread.py",
+)  # fmt: skip
+"""Where what is marked slow is left to ``tox -e nightly``: matrices, browsers, engines, kills, fuzzing, the site, the release."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Engines come first: their tests wait, one after the other, while other workers compute. Then what is quick, then what says that it
+    """What is slow below NIGHTLY is nightly, too.
+
+    Engines come first: their tests wait, one after the other, while other workers compute. Then what is quick, then what says that it
     takes longest: no worker is left alone with it at the end."""
 
     def place(item: pytest.Item) -> tuple[bool, bool, float]:
         slow = item.get_closest_marker("slow")
         return item.get_closest_marker("engine") is None, slow is not None, -slow.kwargs.get("seconds", 0.0) if slow else 0.0
 
+    for item in items:
+        if item.get_closest_marker("slow") and item.nodeid.removeprefix("tests/").startswith(NIGHTLY):
+            item.add_marker("nightly")
     items.sort(key=place)
 
 
@@ -91,18 +112,12 @@ def reference_b(shared: Path) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="session")
-def bf16(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """For a test that computes in bfloat16 in this process: a child has done so before, and came back. One for all workers."""
-    import torch
-
-    from bench.base.bf16 import ask
-    from bench.base.devices import cpu_info
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("BENCH_CACHE", str(tmp_path_factory.getbasetemp().parent / "bf16"))
-        answer = ask(cpu_info(), torch.get_num_threads())
-    if not answer.works:
-        pytest.skip(f"{answer} ({answer.where})")
+def bf16() -> None:
+    """For a test that computes in bfloat16 in this process. Some processors announce its matrices (AMX) and end the process at the
+    first product of 64 rows, so a child process tries one first."""
+    code = "import torch; a = torch.ones(128, 64, dtype=torch.bfloat16, requires_grad=True); (a @ a.T).sum().backward()"
+    if subprocess.run([sys.executable, "-c", code], capture_output=True).returncode:
+        pytest.skip("this processor does not survive a product in bfloat16")
 
 
 @pytest.fixture(scope="session", autouse=True)

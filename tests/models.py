@@ -45,7 +45,7 @@ def built(
     method = cls()
     method.context = context or Context(seed=seed, folder=folder)
     reference = resolve(backbone)
-    loaded = load(reference, dropout=recipe.get("dropout"))
+    loaded = load(reference, dropout=recipe.get("dropout"), reads=cls.reads)
     torch.manual_seed(seed_for(seed, "init"))
     method.build(loaded, recipe)
     if isinstance(method, TorchMethod):

@@ -94,7 +94,6 @@ LIGHT = (
 )  # fmt: skip
 """Parts that never need a model: none of them imports what is heavy, not even when it is called."""
 OTHERS_FILES = {
-    "bench.base.bf16",
     "bench.base.devices",
     "bench.references.imported",
 }  # about what torch can do here, and mteb's files

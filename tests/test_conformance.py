@@ -56,7 +56,12 @@ def failures(cls: type[Method], **overrides: str) -> dict[str, str]:
 
 # values without which a method cannot run here: a teacher, a generator that is on this machine, fewer directions than the
 # tiny backbone has
-NEEDS = {"dclr": {"teacher": "builtin"}, "diffcse": {"generator": "none"}, "pretrained": {"pooling": "mlp"}}
+NEEDS = {
+    "dclr": {"teacher": "builtin"},
+    "diffcse": {"generator": "none"},
+    "pretrained": {"pooling": "mlp"},
+    "stored-prefix": {"pooling": "mlp"},
+}
 REGISTRY = discover()
 OWN = [(name, NEEDS.get(name, {})) for name in REGISTRY if REGISTRY[name].cls.own_backbone is None]
 
@@ -349,7 +354,7 @@ class TrainedByItself(Method):
         (ForgetsItsQueue, {"a stopped training goes on"}, "what is kept in a plain attribute is lost"),
         (KeepsItsQueue, set(), ""),
         (FailsAtTheThirdStep, {"a stopped training goes on"}, "step 3: the loss is inf"),
-        (RaisesLater, {"a stopped training goes on"}, "step 3: IndexError: the queue is full"),
+        (RaisesLater, {"a stopped training goes on"}, "in loss: IndexError: the queue is full"),
         (Stacked, {"a batch can be cut"}, "view 1 has 16 rows, the batch 8"),
         (TrainedByItself, {*TRAINING} - {"what bench search may change is a space"}, "a trained method that is no TorchMethod"),
     ],

@@ -54,10 +54,8 @@ def test_a_run_is_named_by_method_backbone_seed_and_fingerprint(registry: Regist
         assert run.run_id.endswith(run.fingerprint[:8]) and re.fullmatch("[0-9a-f]{64}", run.fingerprint)
     assert len({run.run_id for run in runs}) == 4
     assert [run.run_id for run in planned(registry, seeds=(1, 2), backbones=("builtin", tiny), corpus=corpus)] == [r.run_id for r in runs]
-    assert (
-        runs[0].setting == "unsupervised"
-        and "setting unsupervised (no --setting was given): simcse has its recipe for builtin there" in runs[0].notes
-    )
+    assert runs[0].setting == "unsupervised"
+    assert any("--setting supervised" in note for note in runs[0].notes), "the other setting with a recipe is named"
     assert any(line.startswith(f"no recipe for {tiny}: the one for bert-base-uncased") for line in runs[2].notes)
     assert not any("no recipe" in line for line in runs[0].notes)
 
@@ -94,6 +92,17 @@ def test_a_changed_run_of_a_method_with_places_keeps_their_content(corpus: str, 
 def test_a_variant_stands_in_the_id(corpus: str) -> None:
     (run,) = planned(with_plugin(Varied), "varied", variant="hot", corpus=corpus)
     assert run.run_id.startswith("varied+hot-builtin-s42-") and run.recipe.temperature == 2.0
+
+
+def test_a_method_may_be_named_with_its_variant(registry: Registry, corpus: str) -> None:
+    """Each method of a list has its own; it is the run that --variant makes."""
+    runs = make(Request(methods=("simcse+mlm", "simcse", "dcpcse"), suites=("check",), corpus=corpus), registry, NO_DATA)
+    assert [(run.method, run.variant, run.recipe.mlm) for run in runs] == [
+        ("simcse", "mlm", True),
+        ("simcse", "", False),
+        ("dcpcse", "", False),
+    ]
+    assert runs[0].fingerprint == planned(registry, variant="mlm", corpus=corpus)[0].fingerprint
 
 
 def test_the_fingerprint_changes_with_each_thing_that_determines_the_result(corpus: str, triplets: str, tiny: str, tmp_path: Path) -> None:
@@ -173,8 +182,8 @@ def test_a_method_with_vectors_of_its_own_ignores_the_backbone(registry: Registr
     assert "glove-avg brings its own vectors and ignores --backbone" in run.notes
     vectors.write_text("a 1 3\n")
     assert planned(registry, "glove-avg", overrides=overrides)[0].fingerprint != run.fingerprint
-    for bad in ({}, {"vectors": str(tmp_path / "missing")}):
-        with pytest.raises(BenchError, match="vectors"):
+    for bad, named in (({}, "glove-840b"), ({"vectors": ""}, "vectors"), ({"vectors": str(tmp_path / "missing")}, "vectors")):
+        with pytest.raises(BenchError, match=named):
             planned(registry, "glove-avg", overrides=bad)
 
 
@@ -232,6 +241,10 @@ def test_without_a_corpus_the_recipes_own_is_taken(registry: Registry, tmp_path:
         ({"methods": ("simsce",)}, UnknownName, "unknown method 'simsce'; nearest: simcse"),
         ({"suites": ("stss",)}, UnknownName, "unknown suite 'stss'; nearest: sts"),
         ({"variant": "energy"}, UnknownName, "unknown variant 'energy' of simcse"),
+        ({"methods": ("simcse+hh",)}, UnknownName, "unknown variant 'hh' of simcse; nearest: eh"),
+        ({"methods": ("simsce+eh",)}, UnknownName, "unknown method 'simsce'; nearest: simcse"),
+        ({"methods": ("simcse+eh",), "variant": "mlm"}, BenchError, r"simcse\+eh --variant mlm"),
+        ({"methods": ("simcse+",)}, BenchError, r"simcse\+: no variant"),
         ({"overrides": {"temprature": "1"}}, UnknownName, "unknown recipe key 'temprature' of simcse; nearest: temperature"),
         ({"overrides": {"select_on": "STSB dev"}}, UnknownName, "unknown selection set 'STSB dev'.*nearest: STS-B dev"),
         ({"overrides": {"batch_size": "x"}}, BenchError, "--set batch_size=x: expected a whole number"),

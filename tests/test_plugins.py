@@ -50,26 +50,44 @@ def test_an_unknown_method_comes_with_the_nearest_names() -> None:
         discover()["simsce"]
 
 
-def test_a_file_adds_a_method_and_wins_over_an_installed_one(tmp_path: Path) -> None:
-    registry = discover([plugin(tmp_path), plugin(tmp_path, name="simcse", file="other.py")])
+def test_a_file_adds_a_method(tmp_path: Path) -> None:
+    registry = discover([plugin(tmp_path)])
     assert registry["zero"].package == str(tmp_path / "mine.py")
-    assert registry["simcse"].cls.__name__ == "Zero"
     assert "cls" in set(registry)
+
+
+@pytest.mark.parametrize("taken", ["simcse", "cls"])
+def test_a_file_cannot_take_the_name_of_an_installed_method(tmp_path: Path, taken: str) -> None:
+    path = plugin(tmp_path, name=taken)
+    with pytest.raises(BenchError, match=f"'{taken}'.*sentence-bench") as caught:
+        discover([path])
+    assert str(path) in caught.value.message and caught.value.hint
+
+
+def test_two_files_cannot_share_a_name_and_one_file_is_given_once(tmp_path: Path) -> None:
+    one, two = plugin(tmp_path), plugin(tmp_path, file="other.py")
+    with pytest.raises(BenchError, match="'zero'") as caught:
+        discover([one, two])
+    assert str(one) in caught.value.message and str(two) in caught.value.message
+    with pytest.raises(BenchError, match="twice"):
+        discover([one, tmp_path / "." / ".." / tmp_path.name / "mine.py"])
+    with pytest.raises(BenchError, match="'zero'"):
+        discover([plugin(tmp_path, GOOD + "\n    class One(Zero):\n        name = 'zero'\n")])
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("import nothing_of_that_name", "does not import: ModuleNotFoundError"),
-        ("def broken(:", "does not import: SyntaxError"),
-        ("raise SystemError('two\\nlines')", "does not import: SystemError: two lines"),
+        ("import nothing_of_that_name", "does not import: mine.py:1: ModuleNotFoundError"),
+        ("def broken(:", "does not import: mine.py:1: SyntaxError"),
+        ("raise SystemError('two\\nlines')", "does not import: mine.py:1: SystemError: two lines"),
         ("x = 1", "defines no method"),
         ("from methods.simcse import SimCSE", "defines no method"),
         (GOOD.replace("{name}", "No Blanks"), "use a-z, 0-9"),
         (GOOD.replace("{name}", ""), "use a-z, 0-9"),
         (GOOD.replace('("none",)', '("zero-shot",)'), "choose from unsupervised"),
         (GOOD.replace('("none",)', "()"), "choose from unsupervised"),
-        ("import sys; sys.exit(3)", "does not import: SystemExit"),
+        ("import sys; sys.exit(3)", "does not import: mine.py:1: SystemExit"),
     ],
 )
 def test_a_file_that_is_no_plugin_is_one_line(tmp_path: Path, text: str, said: str) -> None:
@@ -137,6 +155,20 @@ def test_a_third_partys_package_is_an_equal_citizen(monkeypatch: pytest.MonkeyPa
     assert (registry["zero"].package, registry["zero"].version) == ("their-package", "9.1")
     assert registry["theirs"].cls is theirs
     assert "imported" not in set(registry), "a module's methods are those that it defines itself"
+
+
+def test_a_package_cannot_take_the_name_of_a_built_in_method(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Whichever of them importlib lists first; two other packages: one of them, always the same."""
+    built_in = discover()["simcse"]
+    (theirs,), (zero,) = (from_file(plugin(tmp_path, name=name, file=f"{name}.py")) for name in ("simcse", "zero"))
+    later = Point("zero", zero.cls)
+    later.dist = SimpleNamespace(name="zz-package", version="1")
+    with_points(monkeypatch, later, Point("theirs", theirs.cls), Point("zero", type("Zero", (zero.cls,), {"name": "zero"})))
+    registry = discover()
+    assert registry["simcse"] == built_in and registry["zero"].package == "their-package"
+    first, second = registry.warnings
+    assert "'simcse'" in first and "their-package" in first and "sentence-bench" in first
+    assert "'zero'" in second and "their-package" in second and "zz-package" in second
 
 
 def test_the_hash_changes_with_the_code_and_with_the_parts_it_shares(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

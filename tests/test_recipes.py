@@ -9,10 +9,15 @@ import pytest
 
 from bench.base.errors import BenchError, UnknownName
 from bench.method import Method, Value
-from bench.run.recipe_file import Disagreement, Entry, entries, read
+from bench.run.method_reader import method_descriptions
+from bench.run.plugins import from_file
+from bench.run.recipe_file import NO_SOURCE, Disagreement, Entry, entries, read, read_given
 from bench.run.recipes import (
     TRAINING,
+    check_entries,
     check_overrides,
+    check_values,
+    check_variant,
     choose,
     merge,
     of_backbone,
@@ -20,6 +25,8 @@ from bench.run.recipes import (
     parse,
     series,
     settings_with_recipe,
+    variants_of,
+    whole_entry,
 )
 
 METHODS = Path(__file__).resolve().parents[1] / "methods"
@@ -114,15 +121,15 @@ def test_a_value_becomes_of_the_kind_that_it_replaces(key: str, text: str, like:
     ("key", "text", "like", "expected"),
     [
         ("batch_size", "many", 64, "expected a whole number"), ("batch_size", "1.5", 64, "expected a whole number"),
-        ("batch_size", "0", 64, "at least 1"), ("batch_size", "none", 64, "expected a whole number"), ("learning_rate", "-1", 3e-5, "at least 0"),
+        ("batch_size", "0", 64, "KEY must be at least 1"), ("batch_size", "none", 64, "expected a whole number"), ("learning_rate", "-1", 3e-5, "KEY must be at least 0"),
         ("learning_rate", "nan", 3e-5, "expected a number"), ("learning_rate", "inf", 3e-5, "expected a number"),
-        ("max_seq_length", "2", 32, "at least 3"), ("max_length", "all", None, "expected a whole number"), ("layers", "few", 3, "expected a"),
+        ("max_seq_length", "2", 32, "KEY must be at least 3"), ("max_length", "all", None, "expected a whole number"), ("layers", "few", 3, "expected a"),
         ("mask", "maybe", True, "expected true or false"), ("temperature", "hot", 0.05, "expected a number"),
         ("temperature", "none", 0.05, "expected a number"), ("temperature", "", 0.05, "expected a number"),
     ],
 )  # fmt: skip
 def test_a_value_of_another_kind_is_one_line(key: str, text: str, like: Any, expected: str) -> None:
-    with pytest.raises(BenchError, match=f"--set {key}={text}: {expected}") as caught:
+    with pytest.raises(BenchError, match=f"--set {key}={text}: {expected.replace('KEY', key)}") as caught:
         parse(key, text, like)
     assert "\n" not in caught.value.message
 
@@ -185,6 +192,25 @@ def test_settings_with_a_recipe() -> None:
     assert settings_with_recipe(FOUND, "other", "") == []
 
 
+def printed(setting: str, variant: str = "") -> Entry:
+    return Entry(setting, "bert-base-uncased", variant, {}, None, {"suite": "sts", "task": "Avg.", "value": 80.0, "source": "table 1"})
+
+
+def test_a_setting_with_a_printed_number_comes_first() -> None:
+    plain, both = entry("unsupervised"), (printed("unsupervised"), printed("supervised"))
+    assert settings_with_recipe((plain, printed("supervised")), "bert-base-uncased", "") == ["supervised", "unsupervised"]
+    assert settings_with_recipe(both, "bert-base-uncased", "") == ["unsupervised", "supervised"], "the main setting, where both are printed"
+    assert settings_with_recipe((plain, entry("supervised"), printed("supervised", "eh")), "bert-base-uncased", "") == [
+        "unsupervised",
+        "supervised",
+    ], "a number of a variant is none of the method"
+    assert settings_with_recipe((plain, printed("supervised")), "bert-base-uncased", "mlm") == ["unsupervised", "supervised"]
+
+
+def test_a_variants_recipe_gives_the_method_itself_no_setting() -> None:
+    assert settings_with_recipe((printed("unsupervised", "mlm"), printed("supervised")), "bert-base-uncased", "") == ["supervised"]
+
+
 def test_a_variant_with_recipes_of_its_own_decides_the_setting() -> None:
     own = Entry("supervised", "bert-base-uncased", "margin", {}, None, None)
     assert settings_with_recipe((*FOUND, own), "bert-base-uncased", "margin") == ["supervised"]
@@ -200,8 +226,9 @@ def test_recipes_are_read_from_the_file_beside_the_method(tmp_path: Path) -> Non
     )
     (found,) = entries(tmp_path, "made")
     assert found == Entry(
-        "unsupervised", "b", "", {"epochs": Value(2, "s", "n"), "max_steps": Value(None, "open")}, "nli", {"task": "Avg.", "value": 1.5}
-    )
+        "unsupervised", "b", "", {"epochs": Value(2, "s", "n"), "max_steps": Value(None, "open")}, "nli", {"task": "Avg.", "value": 1.5},
+        file=str(tmp_path / "recipes" / "made.toml"),
+    )  # fmt: skip
     assert entries(tmp_path, "other") == ()
 
 
@@ -274,9 +301,33 @@ def test_recipes_share_what_stands_in_common_tables(tmp_path: Path) -> None:
     assert entries(tmp_path, "made") == file.recipes
 
 
+def test_a_recipe_file_may_declare_a_variant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "recipes").mkdir()
+    file = tmp_path / "recipes" / "filed.toml"
+    file.write_text('[variants.cool]\ntemperature = { value = 0.01, source = "table 2" }\n')
+    plugin = tmp_path / "filed.py"
+    plugin.write_text(
+        "from bench.method import Method\n\n\nclass Filed(Method):\n    name = 'filed'\n    settings = ('unsupervised',)\n"
+        "    defaults = {'temperature': 0.05}\n    variants = {'hot': {'temperature': 0.5}}\n"
+    )
+    (registered,) = from_file(plugin)
+    described = method_descriptions([plugin]).methods["filed"]
+    assert set(variants_of(registered.cls)) == {"hot", "cool"} == set(described.variants)
+    value = merge(registered.cls, None, "cool", {}, trained=True).values_with_source()["temperature"]
+    assert (value.value, value.source) == (0.01, "table 2") and described.variants["cool"] == {"temperature": 0.01}
+    assert merge(registered.cls, None, "hot", {}, trained=True).temperature == 0.5
+    with pytest.raises(UnknownName, match="unknown variant 'col' of filed; nearest: cool"):
+        check_variant(described, "col")
+    file.write_text('[variants.hot]\ntemperature = { value = 0.01, source = "table 2" }\n')
+    read.cache_clear()
+    with pytest.raises(BenchError, match=r"filed.toml: \[variants.hot\]"):
+        variants_of(registered.cls)
+
+
 @pytest.mark.parametrize("text", ["[[recipe]]\n", "not toml", "[[recipes]]\nsetting = 's'\n", "[[disagreement]]\ntopic = 't'\n", "[printed]\nname = 'n'\n",
-                                  "[[common]]\nseting = 's'\n", "[[recipe]]\nsetting = 's'\nbackbone = 'b'\nvalue = 1\n", 'recipe = "x"', '[[recipe]]\nsetting="s"\nbackbone="b"\n[recipe.values]\nepochs = 2\n',
-                                  '[[recipe]]\nsetting="s"\nbackbone="b"\n[recipe.values]\nepochs = { value = 2 }\n'])  # fmt: skip
+                                  "[[common]]\nseting = 's'\n", "[[recipe]]\nsetting = 's'\nbackbone = 'b'\nvalue = 1\n", 'recipe = "x"', '[[recipe]]\nsetting="none"\n', '[[recipe]]\nsetting="none"\nbackbone="b"\n[recipe.values]\nepochs = { vlaue = 2 }\n',
+                                  '[[recipe]]\nsetting="none"\nbackbone="b"\n[recipe.values]\nepochs = { value = 2, source = 3 }\n',
+                                  '[[recipe]]\nsetting="none"\nbackbone="b"\nvalues = 3\n'])  # fmt: skip
 def test_a_malformed_recipe_file_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "recipes").mkdir()
     file = tmp_path / "recipes" / "made.toml"
@@ -286,7 +337,90 @@ def test_a_malformed_recipe_file_is_named(tmp_path: Path, text: str) -> None:
     assert str(file) in caught.value.message and "\n" not in caught.value.message
 
 
+@pytest.mark.parametrize("table", ["recipe", "common", "space"])
+def test_a_setting_that_is_none_names_the_nearest_and_the_file(tmp_path: Path, table: str) -> None:
+    (tmp_path / "recipes").mkdir()
+    file = tmp_path / "recipes" / "made.toml"
+    file.write_text(f'[[{table}]]\nsetting = "unsup"\nbackbone = "b"\n')
+    with pytest.raises(UnknownName, match="unknown setting 'unsup'.*unsupervised") as caught:
+        entries(tmp_path, "made")
+    assert str(file) in caught.value.message
+
+
+def test_a_value_without_a_source_says_so(tmp_path: Path) -> None:
+    (tmp_path / "recipes").mkdir()
+    (tmp_path / "recipes" / "made.toml").write_text(
+        '[[recipe]]\nsetting = "unsupervised"\nbackbone = "b"\n[recipe.values]\nbatch_size = 8\nepochs = { value = 2 }\n'
+    )
+    (found,) = entries(tmp_path, "made")
+    assert found.values == {"batch_size": Value(8, NO_SOURCE), "epochs": Value(2, NO_SOURCE)}
+    given = tmp_path / "given.toml"
+    given.write_text('method = "made"\n[values]\nbatch_size = 8\n')
+    assert read_given(given).values == {"batch_size": Value(8, NO_SOURCE)}
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "expected"),
+    [
+        ("batch_size", "64", "expected a number|expected a whole number"), ("batch_size", 0, "at least 1"), ("batch_size", 1.5, "expected a whole"),
+        ("batch_size", True, "expected a whole number"), ("batch_size", None, "expected a whole number"), ("learning_rate", -1, "at least 0"),
+        ("learning_rate", float("nan"), "expected a number"), ("learning_rate", "3e-5", "expected a number"), ("dropout", 1.5, "below 1"),
+        ("max_steps", "all", "expected a whole number"), ("mask", 1, "expected true or false"), ("words", 3, "expected a word"),
+        ("temperature", [0.1], "expected a number"), ("budget", 5, "expected a word"),
+    ],
+)  # fmt: skip
+def test_a_wrong_value_of_a_file_is_one_line(key: str, value: Any, expected: str) -> None:
+    with pytest.raises(BenchError, match=f"^FILE: {key}: ({expected})") as caught:
+        check_values(Made, {key: Value(value, "s")}, "FILE")
+    assert "\n" not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("batch_size", 64),
+        ("learning_rate", 1),
+        ("max_steps", None),
+        ("dropout", 0),
+        ("mask", False),
+        ("file", 3),
+        ("words", None),
+        ("epochs", 0.5),
+    ],
+)
+def test_a_right_value_of_a_file_is_taken(key: str, value: Any) -> None:
+    check_values(Made, {key: Value(value, "s")}, "FILE")
+
+
+def test_a_recipe_must_be_of_a_setting_a_variant_and_keys_of_the_method() -> None:
+    check_entries(Made, [entry(temperature=0.1), entry(variant="warm")])
+    for wrong, name in (
+        (entry("none"), "setting 'none'"),
+        (entry(variant="wram"), "variant 'wram'"),
+        (entry(temprature=1), "'temprature'"),
+    ):
+        with pytest.raises(UnknownName, match=name):
+            check_entries(Made, [wrong])
+
+
 # --- what belongs to a backbone ---
+
+
+def test_a_recipe_with_one_value_leaves_the_backbones_own_values_beneath() -> None:
+    """From weakest to strongest: harness, backbone, the method's defaults, the recipe, the variant, --set."""
+
+    class Own(Made):
+        name = "own"
+        defaults = {"temperature": 0.05, "max_seq_length": Value(64, "eq. 2")}
+        variants = {"small": {"batch_size": 4}}
+
+    recipes = [entry("unsupervised", "builtin", temperature=0.1, max_steps=7)]
+    found, line = whole_entry(Own, recipes, "unsupervised", "builtin", "small", trained=True)
+    recipe = merge(Own, found, "small", {"temperature": "0.2"}, trained=True)
+    assert line is None and found is not None and found.backbone == "builtin"
+    assert (recipe.warmup_steps, recipe.learning_rate, recipe.max_seq_length, recipe.max_steps) == (0, 1e-4, 64, 7)
+    assert (recipe.batch_size, recipe.temperature) == (4, 0.2)
+    assert whole_entry(Own, recipes, "unsupervised", "builtin", "", trained=False)[0] is recipes[0], "what is not trained has none of them"
 
 
 def test_a_method_without_a_recipe_trains_as_its_backbone_is_trained() -> None:

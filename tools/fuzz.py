@@ -51,7 +51,6 @@ from factories import record
 
 from bench.backbones.families import read_config
 from bench.backbones.folder import _modules, checkpoint_names, tensor_names
-from bench.base.crash import read_end
 from bench.base.errors import BenchError
 from bench.base.files import CacheEntry
 from bench.data.corpora import hub, open_corpus
@@ -294,8 +293,6 @@ READERS = (
     Reader("archives", "a.tar", (tarred(""), tarred("gz"), zipped({"d/a.txt": b"a" * 50, "d/b.txt": b"b"})), unarchived),
     Reader("receipts of downloads", "a.receipt.json", text({"schema": "bench.receipt/1", "source": "a", "url": "u", "revision": "r", "fetched": "f",
                                                             "downloads": {"a": "0" * 64}}), read_receipt),
-    Reader("marks of processes", "a/process.txt", (b'{"host": "a", "boot": "b", "out_of_memory": 3}\nFatal Python error: Bus error\n',),
-           lambda path: read_end(path.parent)),
     Reader("what older versions hold", "v2/MANIFEST.json", text(HASHES), lambda path: older_files(path.parent)),
     Reader("states of bench encode", "a.json", text({"rows": 3, "sha256": "0" * 64}), stream._read),
     Reader("entries of the cache", "kind/entry.json", text({"about": 1, "value": [1], "sha256": "0" * 64}), cached),
@@ -420,7 +417,7 @@ CASES = {
     "CSV of the hub": (b'"', b'te\rxt,label\na,1\n', b"text,label\n" + b"a" * 200_000 + b",1\n"),
     "JSON lines of the hub": (b"[" * 6000,),
     "word vectors, zip": (zipped({"a.txt": b"the 0.5 1\n"}).replace(b"PK\x01\x02\x14", b"PK\x01\x02\xa9").replace(b"\x08\x00", b"\xfb\x00"),),
-    "receipts of downloads": (b"[" * 6000,), "marks of processes": (b"[" * 6000,), "states of bench encode": (b"[" * 6000,),
+    "receipts of downloads": (b"[" * 6000,), "states of bench encode": (b"[" * 6000,),
     "answers of a server": (b"[" * 6000,), "what older versions hold": (b'{"older": {"v1": null}}', b'{"older": {"v1": 1}}'),
     "configs of models": (b"[" * 6000,), "lists of modules": (b"[" * 6000,), "files of methods": (b"[" * 6000,),
     "indices of safetensors": (b"[" * 6000, b'{"weight_map": ' + b"[" * 6000, b'{"weight_map": "x"}', b'{"weight_map": [1, 2]}'),

@@ -235,10 +235,12 @@ def sound(folder: Path) -> str | None:
 
 
 def worked_on(folder: Path, process: int) -> bool:
-    """Whether a run says that this process works on it (``bench.base.crash``)."""
-    with contextlib.suppress(OSError):  # what is looked at comes and goes
-        return any(f'"process": {process},' in mark.read_text() for mark in folder.glob("runs/**/process.txt"))
-    return False
+    """Whether a run is locked by this process (``bench.runs.store``)."""
+    from bench.runs import RunsFolder
+
+    store = RunsFolder(folder / "runs")
+    holders = [store.worked_on_by(path.name) for path in (folder / "runs").glob("*-*")]
+    return any(holder is not None and holder.startswith(f"process {process} ") for holder in holders)
 
 
 def steps_done(folder: Path) -> float:

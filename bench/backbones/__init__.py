@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import hashlib
 import json
@@ -23,6 +24,7 @@ from bench.backbones.folder import (
     WEIGHTS,
     card_title,
     check_folder,
+    checkpoint_names,
     convert_pickles,
     has_pickle,
     take_trained,
@@ -198,10 +200,14 @@ def _nearest(name: str) -> str:
     return f"did you mean {near[0]}? else " if near else ""
 
 
-def load(reference: Reference, *, dropout: float | None = None, offline: bool = False, dtype: str = "fp32") -> Backbone:
-    """Encoder and tokenizer on the CPU. ``dropout`` replaces the config's hidden and attention dropout; ``dtype``: fp32, bf16 or fp16.
+def load(
+    reference: Reference, *, dropout: float | None = None, offline: bool = False, dtype: str = "fp32", reads: tuple[str, ...] = ()
+) -> Backbone:
+    """Encoder and tokenizer on the CPU. ``dropout`` replaces the config's hidden and attention dropout; ``dtype``: fp32, bf16 or fp16;
+    ``reads``: how the names of tensors begin that are no part of the encoder, and that the caller reads.
 
-    Raises NotAModel where the folder cannot be read as a transformers encoder, or has weights missing.
+    Raises NotAModel where the folder cannot be read as a transformers encoder, has weights missing, or has weights that would be
+    left out although they change what the encoder computes.
     """
     import transformers
 
@@ -239,6 +245,7 @@ def load(reference: Reference, *, dropout: float | None = None, offline: bool = 
             f"{reference.name} lacks {len(missing)} weights of its encoder, the first is {missing[0]}",
             "the file is damaged, or its weights are for another architecture",
         )
+    _check_unused(reference.name, folder, config.model_type, families.not_read(unused, reads))
     if reference.trained is not None:
         take_trained(encoder, reference.trained)
     return Backbone(
@@ -252,6 +259,34 @@ def load(reference: Reference, *, dropout: float | None = None, offline: bool = 
         reference.trained,
         unused,
     )
+
+
+PREFIX = "prefix_encoder."
+"""How PromCSE's and DCPCSE's class calls the prompt that its checkpoints hold beside the encoder."""
+MOST_NAMES = 3
+
+
+def _check_unused(name: str, folder: Path, model_type: str, strange: list[str]) -> None:
+    """Raises NotAModel for tensors that a checkpoint holds and nothing reads."""
+    if not strange:
+        return
+    shown = ", ".join(strange[:MOST_NAMES]) + (f" and {len(strange) - MOST_NAMES} more" if len(strange) > MOST_NAMES else "")
+    file = next(folder / weights for weights in WEIGHTS if (folder / weights).exists())
+    if any(tensor.startswith(PREFIX) for tensor in strange):
+        hint = f"a PromCSE or DCPCSE checkpoint: bench run --method stored-prefix --backbone {name}"
+    else:
+        hint = "take the config.json that belongs to these weights, or save the file without these tensors if no score needs them"
+    raise NotAModel(f"{file} holds tensors that a {families.title(model_type)} encoder does not read: {shown}", hint)
+
+
+def check_stored_prefix(reference: Reference, reads: tuple[str, ...]) -> None:
+    """Raises NotAModel, before anything is started, for a checkpoint with a prefix that a method would leave out."""
+    if reference.path is None or PREFIX in reads:
+        return
+    folder, stored = transformer_folder(reference.path), list[str]()
+    with contextlib.suppress(NotAModel):  # of a damaged file, which load names
+        stored = [name for name in checkpoint_names(folder) if name.startswith(PREFIX)]
+    _check_unused(reference.name, folder, str(reference.config().get("model_type", "")), stored)
 
 
 def load_backbone(name: str, *, offline: bool = False) -> Backbone:

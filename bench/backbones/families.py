@@ -6,7 +6,7 @@ A family that is not listed here is not refused: what it cannot do shows when th
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -66,13 +66,24 @@ DROPOUTS = (
 """Where the configs of the families keep the dropout of the encoder itself."""
 
 HEADS = ("cls.", "lm_head.", "classifier.", "pooler.", "vocab_", "generator_", "discriminator_", "mask_predictions.", "lm_predictions.",
-         "head.", "decoder.", "qa_outputs.", "pre_classifier.", "score.", "mlp.")  # fmt: skip
-"""How the tensors of heads are called that stand on an encoder and are no part of it."""
+         "head.", "decoder.", "qa_outputs.", "pre_classifier.", "score.", "mlp.",
+         "aux_bert.", "generator.", "discriminator.", "electra_head.")  # fmt: skip
+"""How the tensors of heads are called that stand on an encoder and are no part of it; the last four are the networks that DiffCSE
+trains beside it."""
+BUFFERS = ("position_ids", "token_type_ids", "inv_freq")
+"""What older versions of transformers stored and every version computes: the last part of a tensor's name."""
 
 
 def is_head(tensor: str) -> bool:
     """Whether a tensor of a checkpoint belongs to a head (or the pooling layer), by its name."""
     return without_base(tensor).startswith(HEADS)
+
+
+def not_read(tensors: Iterable[str], reads: tuple[str, ...] = ()) -> list[str]:
+    """Of the tensors that an encoder has no place for: those whose loss would change its vectors. Heads and buffers are harmless,
+    and what begins with one of ``reads`` is read by the method."""
+    return [name for name in tensors
+            if not is_head(name) and name.split(".")[-1] not in BUFFERS and not without_base(name).startswith(reads)]  # fmt: skip
 
 
 def head_name(tensor: str) -> str:

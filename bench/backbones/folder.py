@@ -159,6 +159,23 @@ def pooling_layer(folder: Path, trained: Path | None = None) -> tuple[Any, Any] 
     return None
 
 
+def stored_tensors(folder: Path, beginning: str) -> dict[str, Any]:
+    """The tensors of a model folder whose names begin so, float32, by the rest of the name: "mlp." of a SimCSE class gives
+    "dense.weight" and "dense.bias". Empty where there are none. Raises NotAModel where the folder is damaged."""
+    from safetensors import SafetensorError, safe_open
+
+    result = {}
+    for file in sorted(folder.glob("model*.safetensors")):
+        try:
+            with safe_open(file, "pt") as tensors:
+                for name in tensors.keys():  # noqa: SIM118 (it is no mapping)
+                    if name.startswith(beginning):
+                        result[name.removeprefix(beginning)] = tensors.get_tensor(name).float()
+        except (OSError, SafetensorError) as error:
+            raise NotAModel(f"{file} cannot be read: {error}") from None
+    return result
+
+
 def take_trained(encoder: Any, file: Path) -> None:
     """The ``encoder.*`` tensors of a run's checkpoint into an encoder. Raises NotAModel where one is lacking."""
     from safetensors import SafetensorError

@@ -14,8 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from bench.backbones.families import FAMILIES, check_mlm_head, head_name, is_head, title
-from bench.backbones.folder import pooling_layer
+from bench.backbones.families import FAMILIES, check_mlm_head, head_name, title
+from bench.backbones.folder import pooling_layer, stored_tensors
 from bench.base.errors import BenchError, NotAModel
 
 PROBE = ["A word, or two.", " Ünïcode  中文, \U0001f600\t[SEP] </s> <mask> ", "", "x" * 3000]
@@ -33,7 +33,7 @@ class Backbone:
     path: Path
     weights: Path | None = None  # where transformers finds the checkpoint, if it is not ``path`` itself
     trained: Path | None = None  # the checkpoint of the run that fine-tuned it
-    unused: tuple[str, ...] = ()  # tensors of the checkpoint that the encoder has no place for: heads, or something wrong
+    unused: tuple[str, ...] = ()  # tensors of the checkpoint that are not read: heads
 
     @property
     def hidden_size(self) -> int:
@@ -63,11 +63,7 @@ class Backbone:
         """One line: which weights were loaded, and which tensors of the checkpoint the encoder has no place for."""
         count = sum(p.numel() for p in self.encoder.parameters())
         line = f"{self.name} at {self.revision[:12]}: {title(self.family)}, {count:,} weights of the encoder, none missing"
-        if not self.unused:
-            return line
-        if strange := [name for name in self.unused if not is_head(name)]:
-            return f"{line}; WARNING: {len(strange)} tensors of the file are not used, the first is {strange[0]}: is its config.json of another model?"
-        return f"{line}; not used: {', '.join(sorted({head_name(name) for name in self.unused}))}"
+        return f"{line}; not used: {', '.join(sorted({head_name(name) for name in self.unused}))}" if self.unused else line
 
     @property
     def mask_id(self) -> int:
@@ -109,6 +105,10 @@ class Backbone:
     def pooling_layer(self) -> tuple[Tensor, Tensor] | None:
         """Weight (H, H) and bias (H,) of what the checkpoint keeps for the first token, see :func:`bench.backbones.folder.pooling_layer`."""
         return pooling_layer(self.weights or self.path, self.trained)
+
+    def stored(self, beginning: str) -> dict[str, Tensor]:
+        """Tensors of the checkpoint that are no part of the encoder, see :func:`bench.backbones.folder.stored_tensors`."""
+        return stored_tensors(self.weights or self.path, beginning)
 
     def mlm_head(self) -> nn.Module:
         """A fresh copy of the pretrained MLM head: states (..., H) -> logits (..., V), float32.

@@ -1,17 +1,24 @@
-"""Plugins of other people: the import of a file that ``--plugin`` names, and what a check of the contract found."""
+"""Plugins of other people: the import of a file that ``--plugin`` names, where in it something was raised, and what a check of the
+contract found."""
 
 from __future__ import annotations
 
 import hashlib
+import importlib.metadata
 import importlib.util
+import inspect
 import sys
+import sysconfig
+import traceback
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
-from bench.base.errors import BenchError, one_line
+from bench.base.errors import BenchError, PluginFailed, RunFailed, one_line
 
 
 @dataclass(frozen=True)
@@ -22,6 +29,13 @@ class CheckResult:
     check: str
     passed: bool
     seen: str
+    repeats: str = ""
+    """The check that failed before it in the very same way: one cause is one failure."""
+
+    @property
+    def failed(self) -> bool:
+        """Did it fail for a reason of its own?"""
+        return not self.passed and not self.repeats
 
 
 DEPRECATED = r"bench\.(method|score\.suites)\b"
@@ -41,10 +55,86 @@ def result_of(about: str, check: str, function: Callable[[], str]) -> CheckResul
             return CheckResult(about, check, True, function())
     except Failed as error:
         return CheckResult(about, check, False, str(error))
+    except RunFailed as error:  # what a run of it would say
+        return CheckResult(about, check, False, f"{error.message}; {error.hint}" if error.hint else error.message)
     except BenchError:
         raise
-    except Exception as error:  # a plugin's own code
-        return CheckResult(about, check, False, one_line(error))
+    except (Exception, SystemExit) as error:  # a plugin's own code
+        return CheckResult(about, check, False, located(error))
+
+
+def once_each(results: Sequence[CheckResult]) -> list[CheckResult]:
+    """The results, in which a check that failed as one before it did only names that one."""
+    first: dict[str, CheckResult] = {}
+    named = []
+    for result in results:
+        before = result if result.passed else first.setdefault(result.seen, result)
+        named.append(result if before is result else replace(result, repeats=before.check, seen="as above"))
+    return named
+
+
+# --- where in a plugin something was raised: the file and the line that its author looks for ---
+
+GROUPS = ("bench.methods", "bench.suites")  # the entry points of plugins
+STANDARD_LIBRARY = sysconfig.get_path("stdlib")
+
+
+def located(error: BaseException) -> str:
+    """ "dcl.py:37, in loss: IndexError: ...": what was raised, in one line, and where in a plugin's code, if it came through any."""
+    place = place_of(error)
+    return f"{place}: {one_line(error)}" if place else one_line(error)
+
+
+def place_of(error: BaseException) -> str:
+    """ "dcl.py:37, in loss": the last line of a plugin's code that the error came through; "" where it came through none."""
+    if isinstance(error, SyntaxError) and error.filename and _is_plugin(error.filename, ""):
+        return f"{_short(error.filename)}:{error.lineno}"
+    place = function = ""
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        code = frame.f_code
+        if _is_plugin(code.co_filename, str(frame.f_globals.get("__name__"))):
+            function = function if code.co_name.startswith("<") else f", in {code.co_name}"  # not "in <listcomp>"
+            place = f"{_short(code.co_filename)}:{line}{function}"
+    return place
+
+
+def place_of_code(written: Any) -> str:
+    """ "dcl.py:30, in loss": where a function or a class of a plugin begins; its name alone where no source is there."""
+    written = inspect.unwrap(written)
+    try:
+        return f"{_short(inspect.getfile(written))}:{inspect.getsourcelines(written)[1]}, in {written.__name__}"
+    except (OSError, TypeError):
+        return str(written.__name__)
+
+
+def _is_plugin(file: str, module: str) -> bool:
+    """Neither this package nor a library: a file of the user, or of an installed package that registers plugins."""
+    package = module.partition(".")[0]
+    if package == "bench" or file.startswith("<"):
+        return False
+    library = file.startswith(STANDARD_LIBRARY) or not {"site-packages", "dist-packages"}.isdisjoint(Path(file).parts)
+    return not library or package in {
+        point.module.partition(".")[0] for group in GROUPS for point in importlib.metadata.entry_points(group=group)
+    }
+
+
+def _short(file: str) -> str:
+    """Below the working directory the path from there, else the name of the file."""
+    path, here = Path(file), Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else path.name
+
+
+@contextmanager
+def plugin_code(about: str) -> Iterator[None]:
+    """While open, what a plugin's code raises becomes a PluginFailed, also ``sys.exit``; what bench itself raises stays as it is."""
+    try:
+        yield
+    except BenchError:
+        raise
+    except (Exception, SystemExit) as error:
+        if not place_of(error):
+            raise
+        raise PluginFailed(f"{about}: {located(error)}") from error
 
 
 # --- the Python file that a user gives by ``--plugin``: imported under a name of its own ---
@@ -57,6 +147,16 @@ def check_file(file: Path) -> None:
             f"--plugin {file}: no such file",
             "a Python file that defines a method or a suite: docs/add-a-method.md, docs/add-a-suite.md",
         )
+
+
+def check_files(files: Sequence[Path]) -> None:
+    """Raises BenchError where --plugin names no file, or one file twice."""
+    seen: set[Path] = set()
+    for file in files:
+        check_file(file)
+        if file.resolve() in seen:
+            raise BenchError(f"--plugin {file} was given twice", "give each file once")
+        seen.add(file.resolve())
 
 
 def import_file(file: Path) -> ModuleType:
@@ -72,5 +172,6 @@ def import_file(file: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:  # a third party's code may raise anything
         sys.modules.pop(name, None)
-        raise BenchError(f"--plugin {file} does not import: {one_line(error)}") from None
+        kind = PluginFailed if isinstance(error, SystemExit) else BenchError
+        raise kind(f"--plugin {file} does not import: {located(error)}") from None
     return module

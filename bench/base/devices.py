@@ -1,4 +1,4 @@
-"""Which device and precision a run uses, what this machine is (for the record and ``bench doctor``), and what a GPU has used."""
+"""Which device and precision a run uses, and what this machine is (for the record and ``bench doctor``)."""
 
 from __future__ import annotations
 
@@ -9,15 +9,11 @@ import platform
 import re
 import resource
 import sys
-from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bench.base.errors import BenchError
-
-if TYPE_CHECKING:
-    from bench.base.bf16 import Answer
 
 PACKAGES = (
     "torch",
@@ -46,47 +42,23 @@ def choose_device(asked: str) -> str:
     return asked
 
 
-def choose_precision(asked: str, device: str, say: Callable[[str], None] = lambda line: None) -> str:
-    """``auto`` is bf16 autocast where the device computes in it, fp32 elsewhere. ``say`` gets the line where a probe decided.
+def choose_precision(asked: str, device: str) -> str:
+    """``auto`` is bf16 autocast on a GPU that computes in it, and fp32 elsewhere: always on a CPU.
 
-    On a CPU bf16 is never taken on its word: see :mod:`bench.base.bf16`. Raises BenchError for a precision that the device has not.
+    Raises BenchError for a precision that the device does not have.
     """
     cpu = device.partition(":")[0] == "cpu"
     if asked == "fp16" and cpu:
         raise BenchError("--precision fp16 needs a GPU", "--precision bf16 or fp32")
     if asked == "tf32" and not device.startswith("cuda"):
         raise BenchError("--precision tf32 needs an NVIDIA GPU", "--precision fp32, which is exact")
-    if asked == "bf16" and cpu:
-        import torch
-
-        from bench.base.bf16 import ask, what_helps
-
-        cpuinfo, threads = cpu_info(), torch.get_num_threads()
-        if not (answer := ask(cpuinfo, threads)).works:
-            raise BenchError(f"--precision bf16: {answer} ({answer.where})", what_helps(cpuinfo, threads))
     if asked != "auto":
         return asked
     if cpu:
-        if (probed := probed_bf16()) is None:
-            return "fp32"
-        chosen = "bf16" if probed.faster else "fp32"
-        say(f"precision {chosen}: {probed}; {probed.where}")
-        return chosen
+        return "fp32"
     import torch
 
     return "bf16" if device.startswith("cuda") and torch.cuda.is_bf16_supported(including_emulation=False) else "fp32"
-
-
-def probed_bf16() -> Answer | None:
-    """What a child found of bf16 on this processor; None, at no cost, where the processor does not announce bfloat16 matrices."""
-    cpuinfo = cpu_info()
-    if "amx_bf16" not in cpuinfo:
-        return None
-    import torch
-
-    from bench.base.bf16 import ask
-
-    return ask(cpuinfo, torch.get_num_threads())
 
 
 def cpu_info() -> str:
@@ -162,59 +134,3 @@ def platform_facts(device: str) -> dict[str, Any]:
     if device.startswith("cuda"):
         facts |= {"cuda": torch.version.cuda, "gpus": torch.cuda.device_count()}
     return facts
-
-
-# --- what a GPU's board has used, as its driver counts it (NVML). The library comes with the driver: nothing is installed for it ---
-# ``nvmlDeviceGetTotalEnergyConsumption`` counts millijoules since the driver was loaded, on Volta and newer boards. The whole
-# board is counted, whoever works on it.
-
-LIBRARIES = ("libnvidia-ml.so.1", "nvml.dll")
-
-
-class Meter:
-    """Joules of one GPU between two looks. Everywhere else, and where the driver does not count, None."""
-
-    def __init__(self, device: str) -> None:
-        self._count = _counter(device)
-        self._last = self._count()
-
-    def take(self) -> float | None:
-        """Joules since this was made, or since the last time that it was asked."""
-        now = self._count()
-        if now is None or self._last is None:
-            return None
-        used, self._last = now - self._last, now
-        return used
-
-
-def _counter(device: str) -> Callable[[], float | None]:
-    """A function that reads joules since the driver was loaded; None wherever they are not counted."""
-    nvml = _library() if device.startswith("cuda") else None
-    if nvml is None or nvml.nvmlInit_v2() != 0:
-        return lambda: None
-    board = ctypes.c_void_p()
-    if nvml.nvmlDeviceGetHandleByUUID(_uuid(device).encode(), ctypes.byref(board)) != 0:
-        return lambda: None
-
-    def joules() -> float | None:
-        millijoules = ctypes.c_ulonglong()
-        if nvml.nvmlDeviceGetTotalEnergyConsumption(board, ctypes.byref(millijoules)) != 0:
-            return None
-        return millijoules.value / 1000
-
-    return joules
-
-
-def _library() -> Any:
-    for name in LIBRARIES:
-        with contextlib.suppress(OSError):
-            return ctypes.CDLL(name)
-    return None
-
-
-def _uuid(device: str) -> str:
-    """As NVML spells it: which board "cuda:0" is depends on CUDA_VISIBLE_DEVICES."""
-    import torch
-
-    uuid = str(torch.cuda.get_device_properties(device).uuid)
-    return uuid if uuid.startswith(("GPU-", "MIG-")) else f"GPU-{uuid}"

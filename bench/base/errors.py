@@ -11,6 +11,7 @@ BenchError            exit code 2: wrong usage or input, nothing was changed
   RunLocked           another process works on this run
   RunFailed           exit code 1: a run was started and failed; the others go on
     OutOfMemory       a batch does not fit; knows how many rows would
+    PluginFailed      the code of a plugin raised something; the message names its file and line
   Interrupted         exit code 130: stopped from outside, resumable
     OwnershipLost     another process has taken the run over meanwhile
 """
@@ -114,6 +115,10 @@ class OutOfMemory(RunFailed):
     def __init__(self, message: str, hint: str | None = None, fits: int | None = None) -> None:
         super().__init__(message, hint)
         self.fits = fits
+
+
+class PluginFailed(RunFailed):
+    pass
 
 
 class Interrupted(BenchError):

@@ -129,7 +129,7 @@ class Board:
     note: str | None  # what the publisher has to say, such as that it is not the papers' setting
     answer: str  # one computed sentence
     runs: tuple[PublishedRun, ...]  # by run id
-    left_out: tuple[str, ...]  # failed, interrupted, damaged: one line each
+    left_out: tuple[str, ...]  # failed, interrupted, damaged, replaced by newer runs: one line each
     tables: tuple[BoardTable, ...]
     references: tuple[ReferenceTable, ...]
     changes: Changes | None = None
@@ -249,6 +249,10 @@ def _having(board: Board, runs: Mapping[str, PublishedRun]) -> dict[Key, tuple[s
                 for cell in find_printed(row.method, task, suite=table.table.suite, setting=row.setting, backbone=record.backbone, variant=row.variant,
                                          protocol=table.table.protocol, recipe=recipe):  # fmt: skip
                     fits = not cell.text or table.table.text is None or table.table.text == cell.text
-                    if fits and by_hand <= set(meaning(cell.method, cell.variant).set) and len(row.runs) > len(having.get(key(cell), ())):
+                    if (
+                        fits
+                        and by_hand <= set(meaning(cell.method, cell.variant, cell.setting, cell.backbone).set)
+                        and len(row.runs) > len(having.get(key(cell), ()))
+                    ):
                         having[key(cell)] = row.runs
     return having

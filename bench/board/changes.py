@@ -113,7 +113,7 @@ def changes_since(
 def _rows(records: Iterable[RunRecord]) -> dict[Key, list[RunRecord]]:
     """Runs that differ in nothing but the seed, the newest of each seed, as the tables show them; in alphabetical order."""
     rows: dict[Key, list[RunRecord]] = {}
-    for runs, _ in rows_of(sorted(records, key=lambda record: record.run_id), []):
+    for runs, *_ in rows_of(sorted(records, key=lambda record: record.run_id), []):
         first = runs[0]
         name = (first.method, first.variant, first.setting, first.backbone)
         rows[name, json.dumps(configuration(first), sort_keys=True)] = runs

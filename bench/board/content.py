@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 from bench.base.errors import BenchError
 from bench.board.board import GRADES, YOURS, Beside, Board, BoardTable, CostOf, Fact, PublishedRun, dating_runs
 from bench.board.grades import WORDS, separate_record
-from bench.board.judged_tables import Judged, answer, checkpoint_rule, checkpoint_words, judged_tables
+from bench.board.judged_tables import SAMPLE, Judged, answer, checkpoint_rule, checkpoint_words, judged_tables
 from bench.board.names import search_file, slug, unused_name
 from bench.board.reference_tables import reference_tables
 from bench.board.repeat import seed_words
 from bench.compare.costs import row_budget
 from bench.compare.formatting import list_names, metric_words, variant_words
-from bench.compare.statistics.table import LOWER_IS_BETTER, Cell, Row, Table
+from bench.compare.statistics.table import LOWER_IS_BETTER, Cell, Row, Table, configuration
 from bench.runs.record import RunRecord, public_name
 
 if TYPE_CHECKING:
@@ -33,7 +33,8 @@ def board(
 ) -> Board:  # fmt: skip
     """The board of these runs, whatever their order. ``statistics`` and ``report`` are those of ``judged_tables.judged_tables``.
 
-    Raises BenchError where none of them is finished and has a score, UnknownName for a baseline that no table has.
+    A run that no table has is none of the board's: one line of ``left_out`` says why. Raises BenchError where none of the runs is finished
+    and has a score, UnknownName for a baseline that no table has.
     """
     kept = tuple(sorted((run for run in runs if run.record.status == "finished"), key=lambda run: run.record.run_id))
     if not any(run.record.scores for run in kept):
@@ -42,12 +43,29 @@ def board(
     checked, unchecked = ([(separate_record(run), run.folder) for run in kept if run.checked is is_checked] for is_checked in (True, False))
     judged = judged_tables(checked, unchecked, baseline=baseline, statistics=statistics, report=report)
     tables = board_tables(judged, records)
+    kept, replaced = _in_tables(kept, tables)
     made = Board(
         version=version, date=max(run.record.provenance.created for run in dating_runs(kept))[:10], title=title, note=note or None,
-        answer=answer(tables), runs=kept, left_out=tuple(left_out), tables=tables, references=reference_tables(),
-        methods=tuple(sorted({record.method for record in records.values()})),
+        answer=answer(tables), runs=kept, left_out=(*left_out, *replaced), tables=tables, references=reference_tables(),
+        methods=tuple(sorted({run.record.method for run in kept})),
     )  # fmt: skip
     return replace(made, made=facts(made))
+
+
+def _in_tables(runs: Sequence[PublishedRun], tables: Sequence[BoardTable]) -> tuple[tuple[PublishedRun, ...], list[str]]:
+    """The runs that have a row, and a line for each of the others: their rows are of newer runs."""
+    shown = {run for table in tables for row in table.table.rows for run in row.runs}
+    codes = {_seed_and_code(run) for run in runs if run.record.run_id in shown}
+    reasons = {True: "a newer run of the same seed is in its row", False: "its row has newer code of the method"}
+    lines = [f"{run.record.run_id}: replaced: {reasons[_seed_and_code(run) in codes]}" for run in runs if run.record.run_id not in shown]
+    return tuple(run for run in runs if run.record.run_id in shown), lines
+
+
+def _seed_and_code(run: PublishedRun) -> tuple[object, ...]:
+    """What the runs share of which a row has the newest one only."""
+    record = separate_record(run)
+    code = (record.provenance.plugin or {}).get("sha256")
+    return record.method_name, record.setting, record.backbone_name, tuple(configuration(record).items()), record.seed, code
 
 
 def with_plan(board: Board, plan: bytes | None) -> Board:
@@ -205,7 +223,7 @@ def _statistics(tables: Sequence[BoardTable]) -> str:
 
 
 def _missing(left_out: Sequence[str]) -> str:
-    said = "A cell that was not scored stays empty, and so does the average of its row. A failed, interrupted or damaged run has no row"
+    said = "A cell that was not scored stays empty, and so does the average of its row. A failed, interrupted, damaged or replaced run has no row"
     if not left_out:
         return f"{said}; here there was none."
     return f"{said}; {len(left_out)} run{' was' if len(left_out) == 1 else 's were'} left out for that, listed below."
@@ -228,7 +246,7 @@ def _not_comparable(tables: Sequence[BoardTable]) -> str:
     said = ["Rows of different tables: another setting, backbone, protocol or text form."] if len(places) > 1 or len(tables) > 1 else []
     if noted:
         said.append(
-            f"{noted} table{' has rows that differ' if noted == 1 else 's have rows that differ'} in data or libraries: see the footnotes."
+            f"{noted} table{' has rows that differ' if noted == 1 else 's have rows that differ'} in data, libraries or code: see the footnotes."
         )
     return " ".join(said)
 
@@ -265,21 +283,27 @@ BESIDE = {"sts": (("cxc", "cxc-promcse/1"),)}
 
 
 def board_tables(judged: Sequence[Judged], records: Mapping[str, RunRecord]) -> tuple[BoardTable, ...]:
-    """Blocks of one setting and backbone, the largest first within a setting; in a block the suites in the papers' order."""
+    """Blocks of one setting and backbone, the largest first within a setting; in a block the suites in the papers' order. The built-in
+    sample comes after all other suites."""
     rows: dict[tuple[str | None, str | None], int] = {}
     for judged_table in judged:
         place = (judged_table.table.setting, judged_table.table.backbone)
-        rows[place] = max(rows.get(place, 0), len(judged_table.table.rows) if judged_table.checked else 0)
+        rows[place] = max(rows.get(place, 0), len(judged_table.table.rows) if _leads(judged_table) else 0)
     made: list[BoardTable] = []
     for judged_table in sorted(judged, key=lambda one: _place(one, rows)):
         made.append(_board_table(judged_table, records, {table.anchor for table in made}))
     return tuple(replace(table, beside=_beside(table, made)) for table in made)
 
 
+def _leads(judged_table: Judged) -> bool:
+    """Whether its size may set its setting and backbone before others."""
+    return judged_table.checked and judged_table.table.suite != SAMPLE
+
+
 def _place(judged_table: Judged, rows: Mapping[tuple[str | None, str | None], int]) -> tuple[object, ...]:
     table = judged_table.table
     suite = SUITES.index(table.suite) if table.suite in SUITES else len(SUITES)
-    return (not judged_table.checked, bool(judged_table.chosen_on), SETTINGS.index(table.setting), -rows[table.setting, table.backbone], table.backbone or "", suite,
+    return (not judged_table.checked, table.suite == SAMPLE, bool(judged_table.chosen_on), SETTINGS.index(table.setting), -rows[table.setting, table.backbone], table.backbone or "", suite,
             table.suite, table.protocol, table.text != "tokenised", table.text or "", judged_table.chosen_on)  # fmt: skip
 
 
@@ -444,7 +468,7 @@ def _overview(setting: str | None, backbone: str | None, suites: tuple[BoardTabl
             i = next((by_run[run] for run in row.runs if run in by_run), None)
             if i is None or j in rows[i][1]:
                 i = len(rows)
-                rows.append(((row.method, variant_words(row, table.table)), {}))
+                rows.append(((row.label, variant_words(row, table.table)), {}))
             by_run.update(dict.fromkeys(row.runs, i))
             rows[i][1][j] = SuiteRow(row=row, steps=_steps(row, base, table.table))
     shown = rows[:MOST_ROWS]

@@ -41,7 +41,7 @@ MOST_LEAPS = 3  # tasks of a row that are named
 MOST_BASELINES = 9
 """That a reader may choose beside the board's own: each is a family of tests, and data on the page. A table of ten rows offers all."""
 SAMPLE = "check"
-"""The built-in suite, a small sample: no result, so that it has no table where another suite has one."""
+"""The built-in suite, a small sample: no result, so that a run with scores of other suites, too, needs no table of it."""
 FEW_BASELINES = 2
 """Beyond ``MANY_RUNS`` runs, where a choice of baselines is megabytes of page. What is published must not depend on what happens to
 be cached, so their number alone decides."""
@@ -197,12 +197,13 @@ def choices(table: Table) -> list[str]:
 
 def _summarised(records: Sequence[RunRecord]) -> list[tuple[Table, str]]:
     """Tables, and of each the set that its checkpoints were chosen on if that is no development set: such runs have tables of
-    their own. Without those of ``SAMPLE``, unless there are no others."""
+    their own. A table of ``SAMPLE`` is among them where one of its runs has no other table."""
     groups: dict[str, list[RunRecord]] = {}
     for record in records:
         groups.setdefault(chosen_on(record), []).append(record)
     made = [(table, name) for name in sorted(groups) for table in summarise(groups[name])]
-    return [(table, name) for table, name in made if table.suite != SAMPLE] or made
+    elsewhere = {run for table, _ in made if table.suite != SAMPLE for row in table.rows for run in row.runs}
+    return [(table, name) for table, name in made if table.suite != SAMPLE or any(not elsewhere.issuperset(row.runs) for row in table.rows)]
 
 
 def _noted(table: Table, note: str) -> Table:
@@ -361,7 +362,7 @@ def head_words(table: Table) -> str:
 def row_name(row: Row, table: Table) -> str:
     """ "promcse (eh)" """
     beside = variant_words(row, table)
-    return f"{row.method} ({beside})" if beside else row.method
+    return f"{row.label} ({beside})" if beside else row.label
 
 
 def _best_first(table: Table) -> list[Ranked]:

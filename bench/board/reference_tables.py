@@ -112,7 +112,7 @@ def _remark(remark: Remark) -> ReferenceRemark:
 
 def _ours(result: ReferenceResult) -> str:
     """ "promcse+eh", "simcse temperature=0.1"; empty where no run of the harness is meant, or a run upon another."""
-    means = meaning(result.method, result.variant, result.setting)
+    means = meaning(result.method, result.variant, result.setting, result.backbone)
     if not means.method or means.on:
         return ""
     return " ".join([means.name, *(f"{key}={value}" for key, value in means.set.items())])

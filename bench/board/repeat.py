@@ -11,7 +11,6 @@ from pathlib import Path
 
 from bench.data.sets import data_sets
 from bench.run.corpus_choice import BY_HASH, RECIPE_CORPORA, TARGET
-from bench.run.models import was_given
 from bench.run.recipes import one_value
 from bench.runs.record import AVERAGE, Facts, RunRecord, public_name
 
@@ -32,7 +31,7 @@ class Repeat:
 def repeat(records: Sequence[RunRecord], suites: Sequence[str] = ()) -> Repeat:
     """What makes these runs again, which differ in nothing but the seed; scored on these suites, on all of theirs without any."""
     first = records[0]
-    if was_given(first):
+    if first.model_name:
         return _of_given(first, suites)
     scores = [score for record in records for score in record.scores if not suites or score.suite in suites]
     suites = suites or list(dict.fromkeys(score.suite for score in scores))

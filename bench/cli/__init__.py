@@ -119,7 +119,7 @@ class Verbs(HelpfulGroup):
             show_error(error)
             ctx.exit(error.exit_code)
         except click.UsageError as error:  # click's own: an unknown option, a missing argument
-            show_error(BenchError(error.format_message(), f"{error.ctx.command_path if error.ctx else 'bench'} --help"))
+            show_error(usage_error(error))
             ctx.exit(error.exit_code)
         except KeyboardInterrupt:
             click.echo("interrupted", err=True)
@@ -127,6 +127,27 @@ class Verbs(HelpfulGroup):
         except BrokenPipeError:  # `bench ... | head`
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             ctx.exit(0)
+        except (Exception, SystemExit) as error:  # a plugin's own code, where nobody expected it to fail
+            from bench.base.contract import located, place_of
+
+            if not place_of(error):
+                raise
+            show_error(BenchError(located(error)))
+            ctx.exit(1)
+
+
+def usage_error(error: click.UsageError) -> BenchError:
+    """click's own error; of an option that is a recipe value, as --lr, with what sets it."""
+    message, context = error.format_message(), error.ctx
+    hint = f"{context.command_path if context else 'bench'} --help"
+    options = {option for param in context.command.params for option in param.opts} if context else set()
+    if isinstance(error, click.NoSuchOption) and "--set" in options:
+        from bench.run.recipes import meant_by_option
+
+        meant = meant_by_option(error.option_name)
+        if meant is not None and meant.split()[0] in options:
+            return BenchError(message.partition(" (")[0], meant)
+    return BenchError(message, hint)
 
 
 def show_error(error: BenchError, label: str = "error") -> None:

@@ -73,12 +73,11 @@ def print_columns(rows: Iterable[Sequence[str]], *, headings: Sequence[str] = ()
     """
     from rich.cells import cell_len
 
-    from bench.compare.formatting import visible
-
-    listed = [[visible_indent(cell, sys.stdout.encoding or "utf-8") for cell in row] for row in rows]
+    encoding = sys.stdout.encoding or "utf-8"
+    listed = [[visible_indent(cell, encoding) for cell in row] for row in rows]
     if not listed:
         return
-    shown = [[visible(heading) for heading in headings], *listed] if headings else listed
+    shown = [[visible_indent(heading, encoding) for heading in headings], *listed] if headings else listed
     widths = [max(cell_len(row[i]) for row in shown) + 2 for i in range(len(shown[0]) - 1)]
     room = width() - indent - sum(widths)
     always = bool(widths) and room < min(max(cell_len(row[-1]) for row in shown), NARROWEST)
@@ -115,13 +114,25 @@ def visible_indent(cell: str, encoding: str) -> str:
 
 def as_findings(results: Sequence[CheckResult], about: str) -> list[dict[str, object]]:
     """What the checks of a plugin found as JSON; ``about``: "setting" of a method, "task" of a suite."""
-    return [{about: result.about, "check": result.check, "passed": result.passed, "seen": result.seen} for result in results]
+    return [
+        {
+            about: result.about,
+            "check": result.check,
+            "passed": result.passed,
+            "seen": result.seen,
+            **({"repeats": result.repeats} if result.repeats else {}),
+        }
+        for result in results
+    ]
 
 
 def show_results(name: str, results: Sequence[CheckResult]) -> None:
     """The same, a line each."""
     click.echo(name)
-    print_columns([("ok" if result.passed else "FAILED", result.about, result.check, result.seen) for result in results], indent=2)
+    print_columns(
+        [("ok" if result.passed else "FAILED" if result.failed else "-", result.about, result.check, result.seen) for result in results],
+        indent=2,
+    )
 
 
 def end_check(failed: int, as_json: bool) -> None:

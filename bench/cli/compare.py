@@ -36,7 +36,7 @@ HELP = {
 @click.command()
 @click.argument("references", metavar="[RUN]...", nargs=-1)
 @runs_option
-@click.option("--method", help="Only these methods (a,b).")
+@click.option("--method", help="Only these methods (a,b); METHOD+VARIANT is only that variant.")
 @click.option("--backbone", help="Only these backbones.")
 @click.option("--setting", help="Only these settings: unsupervised, supervised, none.")
 @click.option("--variant", help="Only these variants; none = the method as its paper has it.")
@@ -138,7 +138,8 @@ def _named(store: RunsFolder, references: Sequence[str]) -> list[Run]:
 
 def _fitting(runs: list[Run], wanted: dict[str, Sequence[str]]) -> list[Run]:
     for key, names in wanted.items():
-        having = [(run, {getattr(run[0], key) or "none"} | ({run[0].backbone_name} if key == "backbone" else set())) for run in runs]
+        fields = {"backbone": ("backbone", "backbone_name"), "method": ("method", "method_name", "label")}.get(key, (key,))
+        having = [(run, {getattr(run[0], name) or "none" for name in fields}) for run in runs]
         have = {value for _, values in having for value in values}
         for name in names:
             if name not in have and runs:

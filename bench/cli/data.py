@@ -253,7 +253,7 @@ def _mark(state: State, short: bool = False) -> str:
 
 
 def _needed_by(data_set: DataSet) -> str:
-    return ", ".join(data_set.suites) or {"corpus": "training", "built-in": "demo"}.get(data_set.kind, "")
+    return ", ".join(data_set.suites) or {"corpus": "training", "vectors": "word vectors", "built-in": "demo"}.get(data_set.kind, "")
 
 
 def _as_dict(data_set: DataSet, state: State) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,17 +61,17 @@ def demo(out: Path, methods: str, seeds: str, steps: int, browse: bool, plain: b
     from bench.run.plugins import discover
     from bench.runs import RunsFolder
 
-    device, registry, named = devices.choose_device("auto"), discover(), comma_list(methods)
+    device = devices.choose_device("auto")
     request = plan.Request(
-        methods=named,
+        methods=comma_list(methods),
         seeds=parse_seeds(seeds),
         suites=("check",),
         corpus="builtin",
-        overrides=recipe(steps) | (POOLER if any("pooler" in registry[name].cls.defaults for name in named if name in registry) else {}),
-        precision=devices.choose_precision("auto", device, partial(click.echo, err=True)),
+        overrides=recipe(steps) | (POOLER if "simcse" in comma_list(methods) else {}),
+        precision=devices.choose_precision("auto", device),
     )
     store = RunsFolder(out / "runs")
-    planned = plan.make(request, registry, DataFolder(None))
+    planned = plan.make(request, discover(), DataFolder(None))
     with reporting(plain) as reporter:
         records, code = run_all(planned, store, Options(device=device, offline=True), reporter, False)
     if records:

@@ -1,4 +1,4 @@
-"""``bench doctor``: what is installed, what was probed, where runs would go, and which command is next."""
+"""``bench doctor``: what is installed, where runs would go, and which command is next."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bench.data.sets import DataFolder
 
 NOT_BY_NAME = ("mteb",)  # its tasks are named one by one, and loaded by mteb from the hub's cache
-EXTRAS = {"publish": ("matplotlib",), "search": ("optuna",), "ray": ("ray",), "onnx": ("onnx", "onnxscript", "onnxruntime")}
+EXTRAS = {"publish": ("matplotlib",), "search": ("optuna",), "ray": ("ray",)}
 FEW = 6  # names that are listed; of more, how many there are
 
 
@@ -73,7 +73,6 @@ def diagnose(data: Path | None, runs: Path | None) -> dict[str, Any]:
         "extras": {extra: all(importlib.util.find_spec(name) for name in names) for extra, names in EXTRAS.items()},
         "device": devices.device_name(device),
         "precision": devices.choose_precision("auto", device),
-        "bf16": bf16_state(device),
         "methods": list(registry),
         "left out": list(registry.warnings),
         "builtin": resolve("builtin").revision[:12],
@@ -84,28 +83,6 @@ def diagnose(data: Path | None, runs: Path | None) -> dict[str, Any]:
         "disk free": f"{disk.free / 2**30:.1f} GiB",
     }
     return facts | {"next": next_command(facts, folder, "" if runs is None else f" --runs {shlex.quote(str(runs))}")}
-
-
-def bf16_state(device: str) -> dict[str, Any]:
-    """Why the precision is what it is: what a child process found, how long a step took it, and where the answer is kept."""
-    import torch
-
-    from bench.base import bf16, devices
-
-    if device != "cpu":
-        return {"probed": False, "why": f"{device} says itself what it computes in"}
-    answer = devices.probed_bf16() or bf16.read_answer(devices.cpu_info(), torch.get_num_threads())
-    if answer is None:
-        return {"probed": False, "why": "the processor has no bf16 matrices (AMX), so nothing is probed"}
-    return {
-        "probed": True,
-        "why": str(answer),
-        "works": answer.works,
-        "faster": answer.faster,
-        "bf16_seconds": answer.bf16,
-        "fp32_seconds": answer.fp32,
-        "kept": None if answer.kept is None else str(answer.kept),
-    }
 
 
 def data_state(folder: DataFolder) -> dict[str, Any]:
@@ -164,16 +141,14 @@ def suite_state(name: str, folder: DataFolder) -> dict[str, Any]:
 
 
 def machine_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
-    methods, bf16 = facts["methods"], facts["bf16"]
+    methods = facts["methods"]
     here, lacking = (", ".join(extra for extra, whole in facts["extras"].items() if whole is wanted) for wanted in (True, False))
-    kept = f"; probed once, kept in {bf16['kept']} (delete it to probe again)" if bf16.get("kept") else ""
     return [
         ("bench", f"{facts['bench']}, Python {facts['python']}"),
         ("packages", ", ".join(f"{name} {version}" for name, version in facts["packages"].items())),
         ("extras", (here or "none") + (f"; not installed: {lacking}" if lacking else "")),
         ("device", facts["device"]),
         ("precision", f"{facts['precision']} while training, fp32 for scores"),
-        ("bf16", bf16["why"] + kept),
         ("methods", ", ".join(methods) if len(methods) <= FEW else f"{len(methods)}; bench methods lists them"),
         *(("left out", warning) for warning in facts["left out"]),
         ("backbone", f"builtin, {facts['builtin']}"),

@@ -53,7 +53,7 @@ def encode(
     Example:  bench encode simcse-builtin-s42 sentences.txt --to vectors.npy
     """
     from bench.base import devices
-    from bench.base.crash import stop_signals
+    from bench.base.signals import stop_signals
     from bench.cli.progress import PlainReporter, reporting
     from bench.run.executors.scoring import EncodingReporter
     from bench.run.trained_run import find_run, load_run

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bench.base.errors import BenchError, UnknownName
+from bench.base.errors import BenchError, NotAModel, UnknownName
 from bench.cli.options import comma_list, data_option, device_option, json_option, offline_option, plain_option, plugin_option, runs_option
 from bench.cli.run import parse_overrides
 from bench.cli.run_all import run_all, show_result, tell_missing
@@ -124,7 +124,8 @@ def evaluate(
     for line in costs:
         click.echo(line, err=True)
     if dry_run:
-        show_plan(planned, [item for plan in plans for item in plan.to_fetch], store, device, as_json)
+        pending = [item for plan in plans for item in plan.to_fetch]
+        show_plan(planned, pending, store, device, as_json, data=data, everything=True)
         raise click.exceptions.Exit(missing)
     records, worst = [], missing
     options = Options(device=device, offline=offline, fresh=fresh)
@@ -171,10 +172,15 @@ def check_prompts(names: Sequence[str], suites: Sequence[str]) -> None:
 
 def check_found(model: Model, plugins: Sequence[Path]) -> None:
     """Raises BenchError, before torch is loaded, for a name, a folder or a setting that cannot be."""
+    from bench.run.models import MODELS
     from bench.run.plan import Request, check_request
 
-    if model.plugin is None and model.run is None:
+    if model.plugin is not None or model.run is not None:
+        return
+    try:
         check_request(Request(methods=(model.method,), backbones=(model.backbone,), overrides=model.overrides), plugins)
+    except UnknownName as error:
+        raise NotAModel(f"MODEL {model.given}: no such model", MODELS) if error.kind == "backbone" else error from None
 
 
 def check_distinct(planned: Sequence[PlannedRun], models: Sequence[str]) -> None:
@@ -204,6 +210,7 @@ def plan_model(
     request = plan.Request(
         methods=(model.method,),
         backbones=(model.backbone or str(model.run),),
+        setting=plan.NOT_TRAINED if model.run is None else None,
         names=(model.title,) if model.title else (),
         suites=tuple(suites),
         text=text,

@@ -13,7 +13,7 @@ from bench.cli.options import backbone_offline_option, json_option, json_text, p
 if TYPE_CHECKING:
     from bench.export import Exported
 
-FORMATS = "sentence-transformers, transformers, mteb, onnx"  # as in bench.export, whose import can wait
+FORMATS = "sentence-transformers, transformers, mteb"  # as in bench.export, whose import can wait
 
 
 @click.command()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
@@ -15,14 +15,18 @@ from bench.base.errors import UnknownName
 from bench.cli.columns import print_columns, say, title, width
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from bench.method import Value
     from bench.run.plugins import Plugin
+    from bench.run.recipe_file import Entry
 
 Facts = Mapping[str, Any]
 KEYS_WIDE = 24  # characters of a value that still fits beside others
 PARTS = {
     "about": "the paper's idea and equations, in words",
     "recipes": "variants, recipe keys, recipes, and where values come from",
+    "templates": "the templates that sentences are put into",
     "disagreements": "where paper and code disagree, and what is done here",
     "numbers": "what the papers print of it",
 }
@@ -39,7 +43,7 @@ def show(facts: Facts, backbone: str | None = None, parts: Sequence[str] = ()) -
     if not parts:
         show_summary(facts)
         return
-    shown = {"about": _about, "recipes": _all_recipes, "disagreements": _disagreements, "numbers": _references}
+    shown = {"about": _about, "recipes": _all_recipes, "templates": _templates, "disagreements": _disagreements, "numbers": _references}
     if len(parts) == 1:
         shown[parts[0]](facts)
         return
@@ -60,6 +64,18 @@ def _all_recipes(facts: Facts) -> None:
         before = True
     if not before:
         say(f"{facts['name']} has no variant, no recipe key of its own and no recipe")
+
+
+def _templates(facts: Facts) -> None:
+    """By source, then by kind, numbered; ``{s}`` is the sentence and ``{m}`` the mask."""
+    if not facts["templates"]:
+        say(f"{facts['name']} has no list of templates")
+    for i, (source, kinds) in enumerate(facts["templates"].items()):
+        for j, (kind, texts) in enumerate(kinds.items()):
+            title(f"{len(texts)} {kind} templates, --set templates={source}", blank=bool(i or j))
+            print_columns([(str(n), text) for n, text in enumerate(texts, 1)], indent=2)
+    if facts["templates"]:
+        say("{s} is the sentence, {m} the mask")
 
 
 def _disagreements(facts: Facts) -> None:
@@ -234,12 +250,12 @@ def _references(facts: Facts) -> None:
         say(f"no number of {facts['name']} is known from the papers' tables")
         return
     headline = [r for r in rows if r["task"] == "Avg." and r["metric"] == "spearman"]
-    ours = {printed: name for name, printed in facts["printed_variants"].items()}
+    names = facts["printed_variants"]
     order = {"unsupervised": 0, "supervised": 1}
     printed: dict[tuple[str, ...], dict[str, dict[str, None]]] = {}  # cells -> paper -> tables
-    for r in sorted(headline, key=lambda r: (order.get(r["setting"], 9), r["backbone"], ours.get(r["variant"], r["variant"]))):
+    for r in sorted(headline, key=lambda r: (order.get(r["setting"], 9), r["backbone"], variant_here(r, names))):
         score = f"{r['value']:.2f}" + (f" ± {r['std']:.2f}" if r["std"] is not None else "")
-        cells = (r["setting"], r["backbone"], ours.get(r["variant"], r["variant"]), score)
+        cells = (r["setting"], r["backbone"], variant_here(r, names), score)
         printed.setdefault(cells, {}).setdefault(r["paper"], {})[r["table"]] = None
     if printed:
         title("what the papers print: Avg. of the seven STS sets, Spearman × 100", blank=False)
@@ -288,6 +304,7 @@ def show_summary(facts: Facts) -> None:
     there = {
         "about": facts["about"],
         "recipes": recipes or own or facts["variants"],
+        "templates": facts["templates"],
         "disagreements": facts["disagreements"],
         "numbers": facts["references"],
     }
@@ -334,22 +351,27 @@ def shown_value(value: Any) -> str:
 # --- everything that is known of one method, as data: what ``bench methods NAME --json`` prints and the terminal lays out ---
 
 
-def describe(plugin: Plugin) -> dict[str, Any]:
+def describe(plugin: Plugin, variant: str = "") -> dict[str, Any]:
     """``about``: the class's own words, or else its module's. ``keys`` are the recipe keys with their defaults; a recipe's ``values`` are
-    all of it, merged, as a run would have it."""
+    all of it, merged, as a run would have it. With a ``variant`` only its recipes and printed numbers. Raises UnknownName for one that
+    the method lacks."""
     from bench.references import results
     from bench.run.plan import learns
     from bench.run.recipe_file import read
-    from bench.run.recipes import HELP, TRAINING, merge
+    from bench.run.recipes import HELP, TRAINING, check_variant, merge, variants_of, whole_entry
 
     cls = plugin.cls
     trained = any(learns(cls, setting) for setting in cls.settings)
     keys = merge(cls, None, "", {}, trained=trained).values_with_source()
     file = read(plugin.folder, plugin.name)
-    printed = file.printed.get("method", plugin.name)
+    printed, names = file.printed.get("method", plugin.name), dict(file.printed.get("variants", {}))
+    references = [asdict(r) for r in results(printed)] if printed else []
     recipes = []
-    for entry in file.recipes:
-        merged = merge(cls, entry, entry.variant, {}, trained=learns(cls, entry.setting)).values_with_source()
+    check_variant(cls, variant)
+    for entry in _of_variant(file.recipes, variant):
+        learnt = learns(cls, entry.setting)
+        whole, _ = whole_entry(cls, [entry], entry.setting, entry.backbone, entry.variant, trained=learnt)
+        merged = merge(cls, whole, entry.variant, {}, trained=learnt).values_with_source()
         recipes.append(
             {
                 "setting": entry.setting,
@@ -364,24 +386,51 @@ def describe(plugin: Plugin) -> dict[str, Any]:
             }
         )
     return {
-        "name": plugin.name,
+        "name": f"{plugin.name}+{variant}" if variant else plugin.name,
         "summary": cls.summary,
         "paper": cls.paper,
         "settings": list(cls.settings),
         "trains": cls.trains,
         "from": f"{plugin.package} {plugin.version}".strip(),
         "about": inspect.cleandoc(cls.__dict__.get("__doc__") or plugin.module.__doc__ or ""),
-        "variants": {name: {key: _plain(v) for key, v in changes.items()} for name, changes in cls.variants.items()},
+        "variants": {
+            name: {key: _plain(v) for key, v in changes.items()} for name, changes in variants_of(cls).items() if variant in ("", name)
+        },
         "keys": {
             key: {"default": v.value, "source": v.source, "note": v.note, "help": HELP.get(key), "own": key in cls.defaults}
             for key, v in keys.items()
             if key in cls.defaults or key in TRAINING
         },
         "recipes": recipes,
+        "templates": _template_lists(plugin.module),
         "disagreements": [asdict(d) for d in file.disagreements],
-        "references": [asdict(r) for r in results(printed)] if printed else [],
-        "printed_variants": dict(file.printed.get("variants", {})),
+        "references": [r for r in references if not variant or variant_here(r, names) == variant],
+        "printed_variants": names,
     }
+
+
+def _template_lists(module: ModuleType) -> dict[str, dict[str, list[str]]]:
+    """Source -> kind -> templates, of a module that has POSITIVE and NEGATIVE lists of them by source; the paper's first."""
+    lists = {kind: getattr(module, kind.upper(), None) for kind in ("positive", "negative")}
+    if not all(isinstance(by_source, Mapping) for by_source in lists.values()):
+        return {}
+    sources = sorted(set.intersection(*(set(by_source) for by_source in lists.values())), key=lambda source: source != "paper")  # type: ignore[arg-type]
+    return {source: {kind: list(by_source[source]) for kind, by_source in lists.items()} for source in sources}  # type: ignore[index]
+
+
+def _of_variant(recipes: Sequence[Entry], variant: str) -> list[Entry]:
+    """All recipes; of a variant its own, or where it has none the method's with its changes."""
+    own = [entry for entry in recipes if not variant or entry.variant == variant]
+    return own or [replace(entry, variant=variant, expect=None) for entry in recipes if not entry.variant]
+
+
+def variant_here(printed: Facts, names: Mapping[str, str]) -> str:
+    """What the variant of a printed number is called here, by ``names`` (ours -> printed) or on its backbone; else as it is printed."""
+    from bench.references.ours import meaning
+
+    means = meaning(printed["method"], printed["variant"], printed["setting"], printed["backbone"])
+    known = next((ours for ours, name in names.items() if name == printed["variant"]), printed["variant"])
+    return means.variant if means.holds else known
 
 
 def _plain(value: Any | Value) -> Any:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 @click.option("--backbone", help="With NAME: only its recipes for this backbone, each value with its source and notes.")
 @click.option("--about", is_flag=True, help="With NAME: the paper's idea and equations.")
 @click.option("--recipes", is_flag=True, help="With NAME: variants, recipe keys, and every recipe with its sources.")
+@click.option("--templates", is_flag=True, help="With NAME: the templates that its sentences are put into.")
 @click.option("--disagreements", is_flag=True, help="With NAME: where paper and authors' code disagree, and what is done here.")
 @click.option("--numbers", is_flag=True, help="With NAME: what the papers print.")
 @click.option("--all", "everything", is_flag=True, help="With NAME: all of these.")
@@ -45,10 +46,11 @@ def methods(
     \b
     Example:  bench methods simcse
               bench methods simcse --recipes
+              bench methods promcse+eh --recipes
               bench methods simcse --backbone bert-base-uncased
               bench methods --check my_method.py
     """
-    from bench.run.plan import check_methods
+    from bench.run.plan import check_methods, split_variant
 
     if keys:
         from bench.cli.method_card import show_shared_keys
@@ -72,7 +74,8 @@ def methods(
     else:
         from bench.cli.method_card import describe, show
 
-        facts = describe(registry[name])
+        method, variant = split_variant(name)
+        facts = describe(registry[method], variant)
         if as_json:
             click.echo(json_text(facts))
         else:
@@ -80,13 +83,15 @@ def methods(
 
 
 def _list(registry: Registry, as_json: bool) -> None:
+    from bench.run.recipes import variants_of
+
     plugins = [registry[name] for name in registry]
     if as_json:
         rows = [
             {
                 "name": p.name,
                 "settings": p.cls.settings,
-                "variants": list(p.cls.variants),
+                "variants": list(variants_of(p.cls)),
                 "summary": p.cls.summary,
                 "package": p.package,
             }
@@ -102,12 +107,15 @@ def _list(registry: Registry, as_json: bool) -> None:
 
 
 def _variants(plugin: Plugin) -> str:
-    return f" [variants: {', '.join(plugin.cls.variants)}]" if plugin.cls.variants else ""
+    from bench.run.recipes import variants_of
+
+    variants = variants_of(plugin.cls)
+    return f" [variants: {', '.join(variants)}]" if variants else ""
 
 
 def _check(name: str, pairs: tuple[str, ...], plugins: tuple[Path, ...], as_json: bool) -> None:
     from bench.run.plan import check_methods
-    from bench.run.plugins import discover, from_file
+    from bench.run.plugins import discover
 
     overrides = parse_overrides(pairs, None)
     if not name.endswith(".py"):
@@ -117,13 +125,16 @@ def _check(name: str, pairs: tuple[str, ...], plugins: tuple[Path, ...], as_json
 
     from bench.run.conformance import check
 
-    checked = from_file(Path(name)) if name.endswith(".py") else [discover(plugins)[name]]
+    if name.endswith(".py"):
+        checked = [plugin for plugin in discover([Path(name)]).plugins.values() if plugin.package == str(Path(name))]
+    else:
+        checked = [discover(plugins)[name]]
     if not checked:
         raise BenchError(f"--check {name}: it defines a suite and no method", f"bench suites --check {name}")
     failed = 0
     for plugin in checked:
         results = check(plugin, overrides)
-        failed += sum(not result.passed for result in results)
+        failed += sum(result.failed for result in results)
         if as_json:
             click.echo(json_text({"method": plugin.name, "findings": as_findings(results, "setting")}))
         else:

@@ -102,6 +102,13 @@ def comma_list(text: str | None) -> tuple[str, ...]:
     return tuple(part.strip() for part in (text or "").split(",") if part.strip())
 
 
+def check_commas(option: str, text: str | None) -> None:
+    """Raises BenchError for "a,,b", "a," and ",b": a name may be missing. Nothing at all is another mistake."""
+    names = comma_list(text)
+    if names and len(names) < len((text or "").split(",")):
+        raise BenchError(f"{option} {text}: a name is missing next to a comma", f"{option} {','.join(names)}")
+
+
 @contextlib.contextmanager
 def no_collection() -> Iterator[None]:
     """Without looking for cycles meanwhile: among the objects of thousands of records there are none, and looking takes a third of

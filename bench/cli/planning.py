@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from functools import lru_cache, partial
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +16,21 @@ from bench.cli.columns import print_columns, say
 from bench.cli.options import json_text
 from bench.cli.progress import duration
 from bench.data.sets import DataFolder, Fetcher, Later, Pending, fetched_folder
-from bench.run.corpus_choice import AbsentCorpus
-from bench.run.plan import PlannedRun
+from bench.run.estimates import (
+    CARDS,
+    USABLE,
+    Estimate,
+    card_named,
+    corpus_rows,
+    estimate,
+    fitting_chunk,
+    memory_here,
+    seconds_on,
+    speeds_of_earlier_runs,
+)
+from bench.run.plan import PlannedRun, learns
+from bench.run.printed import aim
+from bench.run.recipes import merge
 from bench.runs import RunsFolder
 
 if TYPE_CHECKING:
@@ -61,7 +73,7 @@ def prepare(make: Make, data: Path | None, report: Report, *, offline: bool, onl
     ready: Callable[[Reference], Reference] = partial(fetch, offline=offline, allow_pickle=allow_pickle, say=report.say)
     if offline and not only_look:
         return Planned(tuple(make(DataFolder(data, offline=True), ready)))
-    later = Later()
+    later = Later(beside_root=only_look)
     looked = tuple(make(DataFolder(data, fetcher=later), partial(_noted, later)))
     if only_look or not later.pending:
         return Planned(looked, later.pending)
@@ -100,8 +112,8 @@ def check_nothing_to_fetch(pending: Sequence[Pending]) -> None:
         raise DataMissing(f"{names}: not on this machine, and --offline (or HF_HUB_OFFLINE) forbids fetching", elsewhere(pending))
 
 
-def table_of(pending: Sequence[Pending]) -> list[str]:
-    """Names, sizes and licences, one line each; the sum; then terms that are accepted by fetching, and notes, each said once."""
+def table_of(pending: Sequence[Pending], terms: bool = True) -> list[str]:
+    """Names, sizes and licences, one line each; the sum; then, with ``terms``, those that are accepted by fetching, and notes, once each."""
     rows = [("", "MB", "licence", "from")]
     rows += [(item.name, "?" if item.bytes is None else f"{item.bytes / 1e6:,.1f}", item.licence, item.where) for item in pending]
     widths = [max(len(row[i]) for row in rows) for i in range(3)]
@@ -109,12 +121,14 @@ def table_of(pending: Sequence[Pending]) -> list[str]:
     unknown = [item.name for item in pending if item.bytes is None]
     total = f"  about {sum(item.bytes or 0 for item in pending) / 1e6:,.0f} MB in all"
     lines.append(total + (f", and {', '.join(unknown)}, whose size only the hub knows" if unknown else ""))
-    terms: dict[str, list[str]] = {}
+    if not terms:
+        return lines
+    accepted: dict[str, list[str]] = {}
     archives: dict[str, Sequence[str]] = {}
     for item in pending:
-        terms.setdefault(item.terms, []).append(item.name)
+        accepted.setdefault(item.terms, []).append(item.name)
         archives |= item.archives
-    lines += [f"  terms of {', '.join(names)}, which you accept by fetching: {text}" for text, names in terms.items() if text]
+    lines += [f"  terms of {', '.join(names)}, which you accept by fetching: {text}" for text, names in accepted.items() if text]
     named = {item.name for item in pending}
     for archive, sets in archives.items():
         if others := [name for name in sets if name not in named]:
@@ -134,179 +148,272 @@ def elsewhere(pending: Sequence[Pending]) -> str:
     return ahead + "; ".join(parts)
 
 
-# --- ``bench run --dry-run``: the runs that a command means, every recipe value with its source, and what they would take ---
-
-# How much of a large matrix product's speed a training step reaches: measured on the built-in backbone, two CPU cores (an
-# estimate of 140 s and 493 s at 0.35 took 227 s and 437 s). A GPU's share was never measured.
-EFFICIENCY = {"fp32": 0.40, "tf32": 0.40, "bf16": 0.22, "fp16": 0.22}
-# Bytes of memory while training all of an encoder. Counted by watching every tensor of a step (tests/training/test_memory_estimate.py):
-# at the end of the forward pass there are no gradients yet, at the end of the backward pass no activations any more.
-VALUE_AND_MOMENTS, GRADIENT = 12, 4  # of a trained parameter, in float32
-# Of each token, layer and hidden number, by the bytes of a product's numbers: as such, and for each inner one.
-KEPT = {4: (46, 8), 2: (40, 4)}
-PROCESS = {"cpu": 4e8, "cuda": 1e8}  # Python and libraries in a process; a GPU's scratch space
+# --- ``bench run --dry-run``: the runs that a command means, what they would take, and what is fetched for them ---
 
 
 @dataclass(frozen=True)
-class Estimate:
-    """What a run would take. Seconds and bytes are estimates; ``basis`` says of what kind."""
+class PlanRow:
+    """Runs that differ in nothing but the seed."""
 
-    steps: int | None
-    seconds: float | None
-    memory_bytes: int | None
-    basis: str
+    runs: tuple[PlannedRun, ...]
+    guess: Estimate  # of each
+    finished: tuple[bool, ...]
+
+    @property
+    def first(self) -> PlannedRun:
+        return self.runs[0]
+
+    @property
+    def pending(self) -> int:
+        """How many are still to be done."""
+        return self.finished.count(False)
 
 
-def show_plan(planned: Sequence[PlannedRun], pending: Sequence[Pending], store: RunsFolder, device: str, as_json: bool) -> None:
-    """Print the plan, and what it would fetch; nothing is written."""
+def plan_rows(planned: Sequence[PlannedRun], store: RunsFolder, device: str, chunk: int | None = None) -> list[PlanRow]:
+    """The runs of a plan by all that they are but the seed, with what each would take on a device or card."""
     earlier = speeds_of_earlier_runs(store, device) if any(run.corpus is not None for run in planned) else {}
-    for i, run in enumerate(planned):
-        guess = estimate(run, earlier, device)
-        if as_json:
-            click.echo(json_text(as_dict(run, guess, pending)))
-            continue
-        if i:
-            click.echo()
-        unsure = "; its id is known when all of it is here" if run.provisional else ""
-        say(f"{run.run_id}  ({i + 1} of {len(planned)}{unsure})", hang=2)
-        for note in run.notes:
-            say(note, indent=2, hang=2)
-        seed = "any seed" if run.seed is None else f"seed {run.seed}"
-        record = store.get(run.run_id, run.fingerprint)
-        state = "finished already" if record is not None and record.status == "finished" else "to do"
-        what = f"method {run.method} ({run.plugin.package}), setting {run.setting}, backbone {run.backbone.name}, {seed}: {state}"
-        tasks = ", ".join(dict.fromkeys(task.name for task in run.tasks))
-        for line in (what, f"corpus {_corpus_words(run)}; precision {run.precision}", f"tasks {tasks} ({run.text} text)"):
-            say(line, indent=2, hang=2)
-        values = run.recipe.values_with_source().items()
-        print_columns([(k, json.dumps(v.value), v.source + (f" ({v.note})" if v.note else "")) for k, v in values], indent=4)
-        say(in_words(guess), indent=2, hang=2)
-    if pending and not as_json:
-        click.echo("\nnot on this machine; without --dry-run this is fetched first")
-        for line in table_of(pending):
-            say(line[2:], indent=2, hang=4)
+    groups: dict[str, list[PlannedRun]] = {}
+    for run in planned:
+        what = (*_name(run), run.backbone.revision, run.corpus and run.corpus.name)
+        groups.setdefault(json.dumps([what, dict(run.recipe)], default=str), []).append(run)
+    rows = []
+    for runs in groups.values():
+        records = [store.get(run.run_id, run.fingerprint) for run in runs]
+        finished = tuple(record is not None and record.status == "finished" for record in records)
+        rows.append(PlanRow(tuple(runs), estimate(runs[0], earlier, device, chunk), finished))
+    return rows
 
 
-def _corpus_words(run: PlannedRun) -> str:
+def show_plan(
+    planned: Sequence[PlannedRun], pending: Sequence[Pending], store: RunsFolder, device: str, as_json: bool, *,
+    chunk: int | None = None, data: Path | None = None, everything: bool = False,
+) -> None:  # fmt: skip
+    """Print the plan, and what it would fetch; nothing is written. ``everything``: values that are the defaults, and terms, too."""
+    rows = plan_rows(planned, store, device, chunk)
+    if as_json:
+        by_run = {id(run): (row.guess, finished) for row in rows for run, finished in zip(row.runs, row.finished, strict=True)}
+        for run in planned:
+            click.echo(json_text(as_dict(run, *by_run[id(run)], pending, device)))
+        return
+    say(_device_line(rows, device), hang=2)
+    for note in _notes(rows):
+        say(note, hang=2)
+    click.echo()
+    _show_runs(rows)
+    click.echo()
+    first = rows[0].first
+    say(f"scored on {', '.join(dict.fromkeys(task.name for task in first.tasks))} ({first.text} text)", hang=2)
+    _show_recipes(rows, everything)
+    if pending:
+        _show_pending(pending, data, everything)
+    click.echo()
+    for line in (*_memory_lines(rows, device), *_total_lines(rows, pending, device)):
+        say(line, hang=2)
+
+
+def _device_line(rows: Sequence[PlanRow], device: str) -> str:
+    """What the plan is for, and what its times are computed from."""
+    precision, card = rows[0].first.precision, card_named(device)
+    title = f"planned for one {card.name} ({card.gib} GB)" if card else f"device {device}"
+    bases = dict.fromkeys(row.guess.basis for row in rows if row.guess.seconds is not None and row.guess.steps)
+    return "; ".join([f"{title}, precision {precision}", *bases])
+
+
+def _label(row: PlanRow, rows: Sequence[PlanRow]) -> str:
+    """The shortest that tells a row from the others: "promcse", "promcse+eh on roberta-large"."""
+    run = row.first
+    several = len({_backbone(other.first) for other in rows}) > 1
+    settings = {other.first.setting for other in rows if other.first.method == run.method}
+    name = run.method + (f"+{run.variant}" if run.variant else "") + (f" {run.setting}" if len(settings) > 1 else "")
+    return name + (f" on {_backbone(run)}" if several else "")
+
+
+def _backbone(run: PlannedRun) -> str:
+    """What a table calls it: a folder by its title, or its last part."""
+    return run.backbone.title or (run.backbone.name if run.backbone.hub else run.backbone.short)
+
+
+def _notes(rows: Sequence[PlanRow]) -> list[str]:
+    """Every note of the runs once; one that is not about all rows names those that it is about."""
+    about: dict[str, list[PlanRow]] = {}
+    for row in rows:
+        aims = aim(row.first) if len(rows) == 1 else [row.first.remark] if row.first.remark else []  # else the table has the numbers
+        for note in dict.fromkeys([*aims, *(note for run in row.runs for note in run.notes)]):
+            about.setdefault(note, []).append(row)
+    lines = []
+    for note, noted in about.items():
+        labels = list(dict.fromkeys(_label(row, rows) for row in noted))
+        named = len(noted) == len(rows) or all(label in note for label in labels)
+        lines.append(note if named else f"{', '.join(labels)}: {note}")
+    return lines
+
+
+def _show_runs(rows: Sequence[PlanRow]) -> None:
+    from bench.board.repeat import seed_words
+
+    table = [("method", "setting", "variant", "backbone", "seeds", "steps", "GiB", "h/run", "state", "printed")]
+    for row in rows:
+        run, guess = row.first, row.guess
+        seeds = seed_words(sorted({run.seed for run in row.runs if run.seed is not None})) or "any"
+        memory = "" if guess.memory_bytes is None else f"{guess.memory_bytes / 2**30:.1f}"
+        steps = "" if guess.steps is None else f"{guess.steps:,}"
+        state = "" if row.pending == len(row.runs) else f"{len(row.runs) - row.pending} of {len(row.runs)} finished"
+        hours = "" if guess.seconds is None else hour_text(guess.seconds)
+        variant = " ".join([*([run.variant] if run.variant else []), *_series(row, rows)])
+        table.append((run.method, run.setting, variant, _backbone(run), seeds, steps, memory, hours, state, printed_text(run)))
+    columns = [column for column in zip(*table, strict=True) if any(column[1:])]
+    aligned = [_right(column) if column[0] in ("steps", "GiB", "h/run") else column for column in columns]
+    headings, *cells = zip(*aligned, strict=True)
+    print_columns(cells, headings=headings)
+
+
+def _right(column: Sequence[str]) -> tuple[str, ...]:
+    wide = max(map(len, column))
+    return tuple(f"{cell:>{wide}}" for cell in column)
+
+
+def _series(row: PlanRow, rows: Sequence[PlanRow]) -> list[str]:
+    """What a series of values gives to this row, where another of the same name has another: "temperature=0.1"."""
+    alike = [other.first.recipe for other in rows if _name(other.first) == _name(row.first)]
+    return [
+        f"{key}={json.dumps(value)}"
+        for key, value in row.first.recipe.items()
+        if len({json.dumps(recipe.get(key)) for recipe in alike}) > 1
+    ]
+
+
+def _name(run: PlannedRun) -> tuple[str, str, str, str]:
+    return run.method, run.setting, run.variant, run.backbone.name
+
+
+def hour_text(seconds: float) -> str:
+    """Hours with two digits that count: "0.46", "9.5", "246"; "<0.01" below that."""
+    hours = seconds / 3600
+    return "<0.01" if hours < 0.01 else f"{hours:,.0f}" if hours >= 10 else f"{hours:.1f}" if hours >= 1 else f"{hours:.2f}"
+
+
+def printed_text(run: PlannedRun) -> str:
+    """The value that a paper prints for a run; nothing for what is not trained and has none."""
+    if run.expect is None:
+        return "none" if run.corpus is not None else ""
+    return f"{run.expect['value']:.2f}"
+
+
+def _show_recipes(rows: Sequence[PlanRow], everything: bool) -> None:
+    """Each recipe once: its corpus, where its result is printed, and the values that are not the defaults, with their sources."""
+    click.echo()
+    hidden = False
+    for row in rows:
+        run = row.first
+        values = run.recipe.values_with_source()
+        shown = values if everything else {key: values[key] for key in changed_keys(run)}
+        hidden = hidden or len(shown) < len(values)
+        why = row.guess.basis if run.corpus is not None and None in (row.guess.steps, row.guess.seconds) else ""  # that is not known
+        facts = [fact for fact in (_corpus_text(run), why, _source_text(run)) if fact]
+        if shown or facts:
+            say(f"{' '.join([_label(row, rows), *_series(row, rows)])}: {'; '.join(facts) or 'not trained'}", hang=2)
+        lines = [(key, json.dumps(value.value), value.source + (f" ({value.note})" if value.note else "")) for key, value in shown.items()]
+        print_columns(lines, indent=2)
+        if everything:
+            states = ("finished already" if finished else "to do" for finished in row.finished)
+            print_columns([(run.run_id, state) for run, state in zip(row.runs, states, strict=True)], indent=2)
+    if hidden:
+        say("recipe values that are defaults are not listed: --all lists them, with their sources", hang=2)
+
+
+def _source_text(run: PlannedRun) -> str:
+    """Where the value of :func:`printed_text` stands: "printed: 78.49 (PromCSE table 1)"."""
+    return f"printed: {printed_text(run)} ({str(run.expect['source']).replace(' paper, ', ' ')})" if run.expect else ""
+
+
+def changed_keys(run: PlannedRun) -> list[str]:
+    """Recipe keys whose value is not what the harness, and then the method, have by default; and those that the command sets."""
+    defaults = merge(run.plugin.cls, None, "", {}, trained=learns(run.plugin.cls, run.setting))
+    return [
+        key
+        for key, value in run.recipe.values_with_source().items()
+        if key not in defaults or value.value != defaults[key] or value.source == "--set"
+    ]
+
+
+def _corpus_text(run: PlannedRun) -> str:
     if run.corpus is None:
-        return "none"
-    rows = _rows(run)
-    return f"{run.corpus.name}, {f'{rows:,}' if rows is not None else 'nobody knows yet how many'} rows"
+        return ""
+    rows = corpus_rows(run)
+    return f"corpus {run.corpus.name}, {f'{rows:,}' if rows is not None else 'nobody knows yet how many'} rows"
 
 
-def _rows(run: PlannedRun) -> int | None:
-    """Of the corpus; of one that is only fetched later what its source says."""
-    if run.corpus is None:
-        return None
-    return run.corpus.known_rows if isinstance(run.corpus, AbsentCorpus) else len(run.corpus)
+def _show_pending(pending: Sequence[Pending], data: Path | None, everything: bool) -> None:
+    sets = [item.name for item in pending if item.kind != "backbone" and ":" not in item.name]
+    title = "not on this machine; without --dry-run this is fetched first"
+    if data is not None and sets:
+        title = (
+            f"not on this machine; bench data fetch {' '.join(sets)} --data {data} gets the data, which nothing else adds to that folder"
+        )
+    click.echo()
+    say(title, hang=2)
+    for line in table_of(pending, terms=everything):
+        say(line[2:], indent=2, hang=4)
+    if not everything and any(item.terms or item.notes or item.archives for item in pending):
+        say("terms of use and notes: --all", indent=2, hang=4)
 
 
-def in_words(guess: Estimate) -> str:
-    if guess.steps is None:
-        return f"{guess.basis}; then encoding and scoring"
-    parts = [f"{guess.steps:,} steps"]
-    if guess.seconds is not None:
-        parts.append(f"about {duration(guess.seconds)} of training")
-    if guess.memory_bytes is not None:
-        parts.append(f"about {guess.memory_bytes / 2**30:.1f} GiB")
-    return f"estimate: {', '.join(parts)} ({guess.basis})"
+def _memory_lines(rows: Sequence[PlanRow], device: str) -> list[str]:
+    """What does not fit into the memory of the device, with the --chunk that does."""
+    room, card = memory_here(device), card_named(device)
+    large: dict[int | None, list[PlanRow]] = {}
+    for row in rows:
+        if (row.guess.memory_bytes or 0) > USABLE * room:
+            large.setdefault(fitting_chunk(row.first, device), []).append(row)
+    lines = []
+    for fits, needing in large.items():
+        most = max(row.guess.memory_bytes or 0 for row in needing)
+        names = ", ".join(dict.fromkeys(_label(row, rows) for row in needing))
+        what = f"--chunk {fits} fits, with the same batch and gradient" if fits else "no --chunk fits"
+        has = f"one {card.name}" if card else "this machine" if device == "cpu" else device
+        lines.append(f"memory: about {most / 2**30:.0f} GiB for {names}, and {has} has {room / 2**30:.0f}: {what}")
+    return lines
 
 
-def as_dict(run: PlannedRun, guess: Estimate, pending: Sequence[Pending]) -> dict[str, Any]:
+LONG = 3 * 3600  # seconds on a CPU, beyond which a plan says what a card would take
+
+
+def _total_lines(rows: Sequence[PlanRow], pending: Sequence[Pending], device: str) -> list[str]:
+    """The sum over what is to do; where a CPU would need hours, the same on each card."""
+    todo = [row for row in rows if row.pending]
+    count, card = sum(row.pending for row in todo), card_named(device)
+    times = [row.guess.seconds * row.pending for row in todo if row.guess.seconds is not None]
+    parts = [f"total: {count} run{'s' * (count != 1)} to do"]
+    if times:
+        days = f" ({duration(sum(times))})" if sum(times) > 48 * 3600 else ""
+        about = f"about {hour_text(sum(times))}".replace("about <", "under ")
+        parts.append(f"{about} hours of training{days}{f' on one {card.name}' if card else ''}")
+    if unknown := sum(row.pending for row in todo if row.guess.seconds is None and row.first.corpus is not None):
+        parts.append(f"how long {unknown} of them take is not known")
+    if pending:
+        parts.append(f"{sum(item.bytes or 0 for item in pending) / 1e6:,.0f} MB to fetch")
+    lines = ["; ".join(parts)]
+    if device == "cpu" and sum(times) > LONG:
+        on_cards = [f"{hour_text(_seconds_on_card(todo, card.name))} hours on one {card.name}" for card in CARDS.values()]
+        lines.append(f"with a card, in bf16, about {', '.join(on_cards)}: --device NAME plans for it")
+    return lines
+
+
+def _seconds_on_card(rows: Sequence[PlanRow], name: str) -> float:
+    times = [(seconds_on(replace(row.first, precision="bf16"), f"cuda:{name}"), row.pending) for row in rows]
+    return sum(seconds * runs for seconds, runs in times if seconds is not None)
+
+
+def as_dict(run: PlannedRun, guess: Estimate, finished: bool, pending: Sequence[Pending], device: str) -> dict[str, Any]:
     """``pending``: what the whole command would fetch."""
     recipe = {key: asdict(value) for key, value in run.recipe.values_with_source().items()}
+    fits = guess.memory_bytes is None or guess.memory_bytes <= USABLE * memory_here(device)
     return {
         "run_id": None if run.provisional else run.run_id, "fingerprint": None if run.provisional else run.fingerprint, "method": run.method, "variant": run.variant, "setting": run.setting,
         "backbone": run.backbone.name, "seed": run.seed, "corpus": run.corpus.name if run.corpus else None, "notes": list(run.notes),
+        "expect": None if run.expect is None else dict(run.expect), "remark": run.remark,
         "tasks": list(dict.fromkeys(task.name for task in run.tasks)), "text": run.text, "recipe": recipe, "estimate": asdict(guess),
         "to_fetch": [{key: getattr(item, key) for key in ("name", "kind", "bytes", "licence", "where")} for item in pending],
+        "device": device, "precision": run.precision, "finished": finished, "printed": dict(run.expect) if run.expect else None,
+        "chunk": None if fits else fitting_chunk(run, device),
     }  # fmt: skip
-
-
-def estimate(run: PlannedRun, earlier: Mapping[tuple[str, str, str], float], device: str) -> Estimate:
-    """From the speed of an ``earlier`` run of the same method, setting and backbone where there is one; else from arithmetic."""
-    if run.corpus is None:
-        return Estimate(None, None, None, "nothing is trained")
-    from bench.training.horizon import total_steps
-
-    if run.plugin.cls.fitted == "pass":
-        rows = _rows(run)
-        return Estimate(None, None, None, f"one pass over the corpus, {'all' if rows is None else f'{rows:,}'} sentences are encoded")
-    corpus_rows, memory = _rows(run), _memory(run, device)
-    if corpus_rows is None and run.recipe.max_steps is None and run.recipe.epochs is not None:
-        return Estimate(None, None, memory, f"steps are known when {run.corpus.name} is here")
-    steps = total_steps(run.recipe, corpus_rows or 1)
-    if steps is None:
-        return Estimate(None, None, memory, f"trained until {run.recipe['budget']} are spent")
-    rows = steps * run.recipe.batch_size
-    if run.recipe.epochs is not None:
-        rows = min(rows, round(run.recipe.epochs * corpus_rows)) if corpus_rows else rows
-    if speed := earlier.get((run.method, run.setting, run.backbone.name)):
-        return Estimate(steps, rows / speed, memory, "time from the speed of an earlier run here")
-    if seconds := _seconds(run, rows, device):
-        return Estimate(steps, seconds, memory, "time from arithmetic and this machine's matrix speed")
-    return Estimate(steps, seconds, memory, "the backbone's sizes are not known yet, so neither are time and memory")
-
-
-def speeds_of_earlier_runs(store: RunsFolder, device: str) -> dict[tuple[str, str, str], float]:
-    """(method, setting, backbone) -> sentences a second that a run of them trained on this device; every record is read once."""
-    from bench.base.devices import device_name
-
-    name, speeds = device_name(device), dict[tuple[str, str, str], float]()
-    for record in store.records()[0]:
-        if record.cost.device == name and (speed := record.cost.train_sentences_per_second):
-            speeds.setdefault((record.method, record.setting, record.backbone), speed)
-    return speeds
-
-
-def _encoder_parameters(run: PlannedRun) -> tuple[int, int]:
-    """(in the layers, in the embeddings), from the config's shape; (0, 0) where nobody knows it yet."""
-    config = run.backbone.sizes()
-    hidden, layers = config.get("hidden_size", 0), config.get("num_hidden_layers", 0)
-    inner = config.get("intermediate_size", 4 * hidden)
-    return layers * (4 * hidden * hidden + 2 * hidden * inner), hidden * config.get("vocab_size", 0)
-
-
-def _columns(run: PlannedRun) -> int:
-    return max(2, len(run.corpus.columns)) if run.corpus else 2
-
-
-def _seconds(run: PlannedRun, rows: int, device: str) -> float | None:
-    """6 x parameters x tokens floating point operations, at a fraction of what a matrix product reaches now."""
-    layers, _ = _encoder_parameters(run)
-    if not layers:
-        return None
-    tokens = rows * _columns(run) * run.recipe.max_seq_length * 0.8
-    return 6 * layers * tokens / (EFFICIENCY[run.precision] * matrix_speed(run.precision, device))
-
-
-@lru_cache
-def matrix_speed(precision: str, device: str) -> float:
-    """Floating point operations a second that a matrix product reaches now."""
-    import torch
-
-    kind = torch.bfloat16 if precision == "bf16" else torch.float32
-    a = torch.ones(1024, 1024, dtype=kind, device=device)
-    for _ in range(2):
-        a @ a
-    began, count = time.perf_counter(), 0
-    while time.perf_counter() - began < 0.3:
-        (a @ a)[0, 0].item()
-        count += 1
-    return count * 2 * 1024**3 / (time.perf_counter() - began)
-
-
-def _memory(run: PlannedRun, device: str) -> int | None:
-    layers, embeddings = _encoder_parameters(run)
-    if not layers:
-        return None
-    config = run.backbone.sizes()
-    hidden = config["hidden_size"]
-    width = 2 if run.precision in ("bf16", "fp16") else 4
-    tokens = run.recipe.batch_size * _columns(run) * run.recipe.max_seq_length
-    of_itself, of_inner = KEPT[width]
-    activations = tokens * config["num_hidden_layers"] * (of_itself * hidden + of_inner * config.get("intermediate_size", 4 * hidden))
-    copies = 2 * layers if width == 2 else 0  # autocast's, of the weights
-    trained = layers + embeddings
-    most = VALUE_AND_MOMENTS * trained + max(activations + copies, GRADIENT * trained)
-    return int(most + PROCESS["cuda" if device.startswith("cuda") else "cpu"])

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from bench.references import ReferenceResult, Row
     from bench.references.audit import Remark
+    from bench.references.checkpoints import Checkpoint
 
 
 # --- ``bench references import``: published mteb result files as reference rows ---
@@ -29,13 +30,16 @@ FILE = "references.jsonl"  # in the runs folder
 
 
 class WithImport(click.Command):
-    """The command ``bench references [NAME]``, which also takes ``bench references import FILE ...``: @click.command(cls=WithImport)."""
+    """The command ``bench references [NAME]``, which also takes ``bench references import FILE ...`` and ``bench references
+    checkpoints``: @click.command(cls=WithImport)."""
 
-    commands = ("import",)
+    commands = ("import", "checkpoints")
 
     def make_context(self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any) -> click.Context:
         if args[:1] == ["import"]:
             return import_.make_context(f"{info_name} import", args[1:], parent, **extra)
+        if args[:1] == ["checkpoints"]:
+            return checkpoints_.make_context(f"{info_name} checkpoints", args[1:], parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
 
 
@@ -85,6 +89,56 @@ def import_(places: tuple[Path, ...], model: str | None, out: Path | None, runs:
     click.echo(
         f"{len(rows)} result{'s' * (len(rows) != 1)} of {models} model{'s' * (models != 1)}, {new} of them new; {len(kept)} in {file}"
     )
+
+
+# --- ``bench references checkpoints``: what authors released ---
+
+
+@click.command("checkpoints")
+@json_option
+def checkpoints_(as_json: bool) -> None:
+    """Models that authors released: the printed row that each is, and the command that scores it without any training.
+
+    Scored by the method and recipe values shown; bench reproduce PAPER:TABLE --released does so for a whole table.
+
+    \b
+    Example:  bench references checkpoints
+              bench evaluate princeton-nlp/unsup-simcse-bert-base-uncased --allow-pickle
+    """
+    from bench.references.checkpoints import checkpoints
+
+    if as_json:
+        for checkpoint in checkpoints():
+            click.echo(json_text({**asdict(checkpoint), "printed": checkpoint.printed}))
+        return
+    lines = [
+        (checkpoint.hub, f"{checkpoint.paper}:{checkpoint.table}", checkpoint.printed, how_scored(checkpoint))
+        for checkpoint in checkpoints()
+    ]
+    print_columns(lines, headings=("hub", "table", "Avg.", "scored by"))
+    click.echo()
+    for note, hubs in _by_note(checkpoints()).items():
+        say(f"note: {note} ({', '.join(hubs)})", hang=6)
+    for checkpoint in checkpoints():
+        if checkpoint.scored_in:
+            say(
+                f"{', '.join(checkpoint.scored_in)}: the paper scored a released checkpoint of {checkpoint.method}; here {checkpoint.hub}",
+                hang=2,
+            )
+
+
+def how_scored(checkpoint: Checkpoint) -> str:
+    """ "stored-prefix pooling=mlp, a prefix of 10"."""
+    values = " ".join(f"{key}={value}" for key, value in checkpoint.set.items())
+    return f"{checkpoint.ours} {values}" + (f", a prefix of {checkpoint.prefix}" if checkpoint.prefix else "")
+
+
+def _by_note(listed: Sequence[Checkpoint]) -> dict[str, list[str]]:
+    notes: dict[str, list[str]] = {}
+    for checkpoint in listed:
+        notes.setdefault(checkpoint.note, []).append(checkpoint.hub)
+    notes.pop("", None)
+    return notes
 
 
 @click.command(cls=WithImport)
@@ -142,7 +196,8 @@ def choose_printed(paper: str | None, table: str | None, wanted: dict[str, tuple
     from bench.references.ours import meaning
 
     def names(r: ReferenceResult, key: str) -> set[str]:
-        return {str(getattr(r, key))} | ({meaning(r.method, r.variant, r.setting).method} if key == "method" else set())
+        means = meaning(r.method, r.variant, r.setting, r.backbone)
+        return {str(getattr(r, key))} | ({means.method, means.name} if key == "method" else set())
 
     numbers = [r for r in results(paper=paper) if table in (None, r.table)]
     for key, values in wanted.items():
@@ -174,7 +229,7 @@ def _audit(numbers: Sequence[ReferenceResult], kinds: Sequence[str], as_json: bo
 # --- lays out what papers printed for a terminal of any width: the papers, a table with its footnotes, the audit ---
 
 
-MARKED = ("average", "spread", "impossible", "same", "quoted", "best", "protocol")
+MARKED = ("average", "impossible", "same", "claim", "quoted", "best", "protocol")
 """Kinds of remarks that get a footnote in a table, the gravest first; copies and what is printed differently elsewhere are a line each below it."""
 
 
@@ -230,6 +285,7 @@ def _show_table(lines: Sequence[Row]) -> None:
     _footnotes(lines)
     _elsewhere(lines)
     _copies(lines)
+    _released(lines)
 
 
 def _parts(lines: Sequence[Row]) -> list[tuple[str, list[Row]]]:
@@ -293,7 +349,11 @@ def _footnotes(lines: Sequence[Row]) -> None:
     told: dict[str, list[str]] = {}
     for row in lines:
         for cell in row.cells:
-            parts = [part for part in cell.note.split("; ") if not part.startswith(("copied", "text: ", "same ", "best Avg."))]
+            parts = [
+                part
+                for part in cell.note.split("; ")
+                if not part.startswith(("copied", "text: ", "same ", "best Avg.", "abstract and text claim"))
+            ]
             labels = told.setdefault("; ".join(parts), [])
             if row.first.label not in labels:
                 labels.append(row.first.label)
@@ -323,6 +383,21 @@ def _copies(lines: Sequence[Row]) -> None:
             labels.setdefault(row.first.source or "elsewhere", {})[row.first.label] = None
     if labels:
         say("copied from " + "; ".join(f"{source}: {', '.join(copied)}" for source, copied in labels.items()), hang=2)
+
+
+def _released(lines: Sequence[Row]) -> None:
+    """The checkpoints that authors released of these rows, a line each."""
+    from bench.references.checkpoints import released_for, scored_from
+
+    released = {}
+    for row in lines:
+        for cell in row.cells:
+            if (checkpoint := released_for(cell)) is not None:
+                released[row.first.label, checkpoint.hub] = (
+                    "the paper scored a released checkpoint: " if scored_from(cell) else "released: "
+                )
+    for (label, hub), how in released.items():
+        say(f"{label}: {how}{hub}", hang=2)
 
 
 def show_audit(told: Sequence[Remark], among: Sequence[ReferenceResult]) -> None:

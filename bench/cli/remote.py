@@ -34,10 +34,12 @@ NOT_TOLD = {
 """Options of ``bench run`` that a worker is not given as they were typed: they are about the submission, or are settled there."""
 
 
-def settle_device(device: str, precision: str, gpus: int | None) -> tuple[str, str]:
-    """Device and precision of runs on other machines: of what is asked, never of this machine. Raises BenchError."""
-    if device != "auto":
-        raise BenchError(f"--device {device} is about this machine", "--gpus N asks for GPUs where it runs; without it runs are on the CPU")
+def settle_device(device: str, precision: str, gpus: int | None) -> tuple[str, str, int | None]:
+    """Device, precision and GPUs of runs on other machines: of what is asked, never of this machine. Raises BenchError."""
+    if device not in ("auto", "cuda"):
+        hint = "--device cuda, or --gpus N, asks for GPUs where it runs; without it runs are on the CPU"
+        raise BenchError(f"--device {device} is about this machine", hint)
+    gpus = gpus or (1 if device == "cuda" else None)
     kind = "cuda" if gpus else "cpu"
     if kind == "cpu" and precision in ("fp16", "tf32"):
         raise BenchError(f"--precision {precision} needs a GPU", "--gpus 1")
@@ -46,7 +48,7 @@ def settle_device(device: str, precision: str, gpus: int | None) -> tuple[str, s
         precision = "bf16" if gpus else "fp32"
         chosen = f", precision {precision}"
     click.echo(f"device {kind}{chosen}: of what is asked ({f'--gpus {gpus}' if gpus else 'no --gpus'}), not of this machine", err=True)
-    return kind, precision
+    return kind, precision, gpus
 
 
 def check_here(device: str, precision: str) -> None:
@@ -110,12 +112,12 @@ def prepare_corpora(planned: Sequence[PlannedRun], reporter: RunReporter) -> Non
 
 
 def as_queued(run: PlannedRun) -> Queued:
+    from bench.run.estimates import corpus_rows, known_steps
     from bench.run.jobs import Queued, planned_words
-    from bench.training.horizon import total_steps
 
     steps = None
     if run.corpus is not None and run.plugin.cls.fitted != "pass":
-        steps = total_steps(run.recipe, len(run.corpus))
+        steps = known_steps(run.recipe, corpus_rows(run))
     return Queued(run.run_id, planned_words(run), steps)
 
 
@@ -250,7 +252,7 @@ def stay(
 
     Returns the exit code: 1 where a run failed, 130 where all of it was cancelled.
     """
-    from bench.base.crash import stop_signals
+    from bench.base.signals import stop_signals
     from bench.run import jobs
 
     engine: Any = jobs.engine(name)

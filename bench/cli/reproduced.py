@@ -79,10 +79,12 @@ def _show_row(job: Job, cells: Sequence[Reproduced]) -> None:
 
 
 def _conditions(job: Job) -> list[str]:
-    """Why a run is not comparable with the print."""
+    """Why a run is not comparable with the print, or less so."""
     told = [f"{job.run.backbone} stands in for {job.run.instead_of}"] if job.run.instead_of else []
     if job.run.asked:
         told.append(f"not the recipe: {', '.join(f'{k}={v}' for k, v in job.run.asked.items())}")
+    if job.run.checkpoint is not None and job.run.checkpoint.note:
+        told.append(job.run.checkpoint.note)
     ours = {run.precision for run in job.planned}
     if job.in_fp16 and ours - {"fp16"}:
         told.append(f"trained in {', '.join(sorted(ours))}; the authors in fp16 autocast")
@@ -145,7 +147,7 @@ def write_reproduction(
         title="The papers, run again" if name == "all" else f"{name}, run again",
         answer=_answer(compared),
         statement=page.NO_EVIDENCE.format(why=stand_in) if stand_in else "",
-        made_of=_made_of(listed, store, asked),
+        made_of=_made_of(listed, store),
         summary=tuple(_summary(order) for order in compared),
         orders=tuple(_page_order(order) for order in compared),
         figures=tuple(figures),
@@ -218,13 +220,14 @@ def _answer(orders: Sequence[Order]) -> str:
     )
 
 
-def _made_of(listed: Sequence[Job], store: RunsFolder, asked: ReproduceOptions) -> str:
+def _made_of(listed: Sequence[Job], store: RunsFolder) -> str:
     from bench.board.repeat import seed_words
     from bench.run.reproduce.execute import records
 
     able = [job for job in listed if job.run.method]
     done = [job for job in able if records(job, store)]
-    return f"{len(done)} of {len(able)} different runs are finished, seeds {seed_words(asked.seeds)}. Records: {store.path}"
+    seeds = sorted({seed for job in able for seed in job.seeds if seed is not None})
+    return f"{len(done)} of {len(able)} different runs are finished, seeds {seed_words(seeds)}. Records: {store.path}"
 
 
 def _summary(order: Order) -> tuple[str, str, str, str]:
@@ -275,16 +278,20 @@ def _page_figure(part: Part, jobs: Sequence[Job], store: RunsFolder, data: DataF
     from bench.run.reproduce.execute import records
     from bench.show.figures import figures
     from bench.show.figures.points import pairs
-    from bench.show.pages.cosines import cosines
+    from bench.show.figures.scatter import scatters
+    from bench.show.pages.cosines import cosines, rated_pairs
     from bench.show.pages.reproduced import PageFigure
 
     spec = next(drawn for drawn in figure_runs() if drawn.part == part)
     runs_of = [records(job, store) for job in jobs]
     runs = [run for of_job in runs_of for run in of_job]
     ridges, drawn, why = [], [], ""
+    first = [(job.run.name, *of_job[0]) for job, of_job in zip(jobs, runs_of, strict=True) if of_job]
     if spec.draws == "cosines":
-        first = [of_job[0] for of_job in runs_of if of_job]
-        ridges = [(record.method, shown) for record, folder in first if (shown := cosines(record, folder)) is not None]
+        ridges = [(name, shown) for name, record, folder in first if (shown := cosines(record, folder)) is not None]
+    elif spec.draws == "scatter":
+        rated = [(name, *of_run) for name, record, folder in first if (of_run := rated_pairs(record, folder)) is not None]
+        drawn = list(scatters(rated))
     elif runs:
         try:
             published = [PublishedRun(record=record, folder=folder) for record, folder in runs]
@@ -303,6 +310,20 @@ def _page_figure(part: Part, jobs: Sequence[Job], store: RunsFolder, data: DataF
         ridges=tuple(ridges),
         words=tuple(words),
     )
+
+
+def write_formula(part: Part, file: Path) -> None:
+    """The page of a figure that is drawn from its formula."""
+    from bench.base.files import write_or_fail
+    from bench.show.figures.rescaling import rescaling
+    from bench.show.pages import reproduced as page
+
+    drawn = page.PageFigure(title=f"{part.paper} {part.part}", anchor=f"{part.paper}-{part.short}", drawn=(rescaling(),))
+    made = page.Reproduction(
+        title=f"{part.name}, drawn again", answer=f"It shows {part.shows}.", statement="", made_of="Drawn from a formula: no run is needed.",
+        summary=(), orders=(), figures=(drawn,), left_out=(),
+    )  # fmt: skip
+    write_or_fail(file, page.render(made).encode(), hint="--html FILE")
 
 
 def points_words(points: Sequence[PrintedPoint]) -> str:

@@ -19,6 +19,7 @@ from bench.base.errors import BenchError
 from bench.cli import show_error
 from bench.cli.options import (
     allow_pickle_option,
+    check_commas,
     comma_list,
     data_option,
     device_option,
@@ -133,8 +134,38 @@ def parse_overrides(pairs: Sequence[str], max_steps: int | None, budget: str | N
     return overrides | {key: str(value) for key, value in options.items() if value is not None}
 
 
-@click.command()
-@click.option("--method", "methods", help="Methods, separated by commas (see bench methods).")
+class RunCommand(click.Command):
+    """``bench run my_loss.py simcse``: methods and plugin files may stand without --method and --plugin. A file stands for every method
+    that it defines, unless --method says which are run."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        rest = super().parse_args(ctx, args)
+        targets: tuple[str, ...] = ctx.params.pop("targets")
+        files = [Path(target) for target in targets if target.endswith(".py")]
+        if files:
+            from bench.run.plugins import from_file
+            from bench.score.suites import use_files
+
+            ctx.params["plugins"] = (*ctx.params["plugins"], *files)
+            use_files(ctx.params["plugins"])
+        methods = ctx.params["methods"]
+        check_commas("--method", methods)
+        named = [methods] if methods else []
+        for target in targets:
+            if not target.endswith(".py"):
+                check_commas("METHOD", target)
+                named.append(target)
+            elif not methods:
+                named += [plugin.name for plugin in from_file(Path(target))]
+        if targets:
+            ctx.params["methods"] = ",".join(named)
+            ctx.set_parameter_source("methods", click.core.ParameterSource.COMMANDLINE)  # workers are told of it, too
+        return rest
+
+
+@click.command(cls=RunCommand)
+@click.argument("targets", metavar="[METHOD or FILE.py]...", nargs=-1)
+@click.option("--method", "methods", help="Methods, separated by commas (see bench methods); they may stand without --method.")
 @click.option(
     "--recipe",
     "recipes",
@@ -178,6 +209,7 @@ def parse_overrides(pairs: Sequence[str], max_steps: int | None, budget: str | N
     help="Hold so many rows of a batch in memory at a time; the gradient is that of the whole batch.",
 )
 @click.option("--auto-batch", is_flag=True, help="Where a batch does not fit into memory, find by trying what does.")
+@click.option("--compile", "compiled", is_flag=True, help="Compile the encoder for training (torch.compile); if that fails, train without.")
 @click.option(
     "--text",
     default="tokenised",
@@ -216,7 +248,13 @@ def parse_overrides(pairs: Sequence[str], max_steps: int | None, budget: str | N
 @click.option("--wait", is_flag=True, help="If another process works on a run, wait for it.")
 @offline_option
 @allow_pickle_option
-@click.option("--dry-run", is_flag=True, help="Show what would be done, with every recipe value and its source.")
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Show what would be done: runs, time, memory, recipes, what is fetched. --device A100, H100 or RTX3090 plans for a card that "
+    "is not here.",
+)
+@click.option("--all", "everything", is_flag=True, help="With --dry-run: every recipe value with its source, run ids, terms of use.")
 @data_option
 @runs_option
 @plugin_option
@@ -225,9 +263,9 @@ def parse_overrides(pairs: Sequence[str], max_steps: int | None, budget: str | N
 @one_of_several
 def run(
     methods: str | None, recipes: tuple[Path, ...], backbones: str, names: str | None, setting: str | None, variant: str, seeds: str, suites: str, corpus: str | None,
-    pairs: tuple[str, ...], max_steps: int | None, budget: str | None, chunk: int | None, auto_batch: bool, text: str, device: str, precision: str, executor: str, gpus: int | None,
+    pairs: tuple[str, ...], max_steps: int | None, budget: str | None, chunk: int | None, auto_batch: bool, compiled: bool, text: str, device: str, precision: str, executor: str, gpus: int | None,
     cpus: int | None, memory: str | None, parallel: int | None, retries: int, slurm: tuple[str, ...], returns: bool, commands: bool, only: str | None, words: str | None, fresh: bool, wait: bool,
-    offline: bool, allow_pickle: bool, dry_run: bool, data: Path | None, runs: Path | None, plugins: tuple[Path, ...],
+    offline: bool, allow_pickle: bool, dry_run: bool, everything: bool, data: Path | None, runs: Path | None, plugins: tuple[Path, ...],
     as_json: bool, plain: bool, ranks: Ranks | None,
 ) -> None:  # fmt: skip
     """Train methods and score them; one record per run in the runs folder.
@@ -235,7 +273,8 @@ def run(
     Run again, what is done is not repeated, and what was interrupted goes on.
 
     \b
-    Example:  bench run --method simcse --suite sts --data DIR --corpus wiki.txt.xz
+    Example:  bench run simcse --suite sts --data DIR --corpus wiki.txt.xz
+              bench run my_loss.py simcse --suite check --corpus builtin
     """
     from bench.cli.planning import check_nothing_to_fetch, plan_and_fetch, show_plan
     from bench.cli.progress import downloads, reporting
@@ -250,6 +289,8 @@ def run(
     from bench.runs import RunsFolder
     from bench.score.suites import expand_suites, split_names
 
+    for option, text_of in (("--backbone", backbones), ("--suite", suites), ("--seeds", seeds)):
+        check_commas(option, text_of)
     job = job_here() if only is not None else None
     overrides, every = parse_overrides(pairs, max_steps, budget), save_seconds()
     request = plan.Request(
@@ -262,14 +303,15 @@ def run(
     elsewhere = commands or executor in ENGINES
     asked = {"--cpus": cpus, "--memory": memory, "--parallel": parallel, "--slurm": slurm or None, "--return": returns or None}
     check_elsewhere(elsewhere, executor, commands, only, asked)
+    if elsewhere:
+        device, precision, gpus = settle_device(device, precision, gpus)
     resources = Resources(gpus, cpus, memory, parallel, parse_slurm(slurm), returns)
     if elsewhere:
-        device, precision = settle_device(device, precision, gpus)
         if executor in ENGINES:
-            engine(executor).check(resources)
+            engine(executor).check(resources, connect=not dry_run)
         count = gpus or 1
     else:
-        device, precision, count = settled_here(device, precision, executor, gpus, ranks)
+        device, precision, count = settled_here(device, precision, executor, gpus, ranks, only_look=dry_run)
         if only is not None:
             check_here(device, precision)
     for values in series(overrides):
@@ -296,7 +338,7 @@ def run(
             )  # fmt: skip
         raise click.exceptions.Exit(max(code, missing))
     if dry_run:
-        show_plan(planned, whole.to_fetch, store, device, as_json)
+        show_plan(planned, whole.to_fetch, store, device, as_json, chunk=chunk, data=data, everything=everything)
         if offline:
             check_nothing_to_fetch(whole.to_fetch)
         raise click.exceptions.Exit(missing)
@@ -309,6 +351,7 @@ def run(
         save_seconds=every,
         chunk=chunk,
         auto_batch=auto_batch,
+        compiled=compiled,
         ranks=ranks,
         job=job,
     )
@@ -341,17 +384,26 @@ def parse_slurm(texts: Sequence[str]) -> tuple[tuple[str, str], ...]:
     return tuple(pairs)
 
 
-def settled_here(device: str, precision: str, executor: str, gpus: int | None, ranks: Ranks | None) -> tuple[str, str, int]:
-    """The device, the precision and the number of processes that runs on this machine have. Raises BenchError."""
+def settled_here(
+    device: str, precision: str, executor: str, gpus: int | None, ranks: Ranks | None, *, only_look: bool = False
+) -> tuple[str, str, int]:
+    """The device, the precision and the number of processes that runs on this machine have. Raises BenchError.
+
+    ``only_look``: for a plan, which may be for a card that is not here.
+    """
     from bench.base import devices
+    from bench.run.estimates import card_named, planned_device
     from bench.run.executors.torchrun import ranks_asked
 
     if executor == "local":
         ranks_asked(executor, gpus, device)
+    if only_look and card_named(device := planned_device(device)) is not None:
+        return device, "bf16" if precision == "auto" else precision, gpus or 1
+    if card_named(device) is not None:
+        raise BenchError(f"--device {device}: a card by its name is for a plan", "--dry-run plans for it; --device cuda trains on a GPU")
     device = devices.choose_device(device)
     count = ranks_asked(executor, gpus, device)
-    say = partial(click.echo, err=True) if ranks or count == 1 else lambda line: None  # else rank 0 says it
-    settle = partial(devices.choose_precision, precision, device, say)
+    settle = partial(devices.choose_precision, precision, device)
     return device, ranks.first(settle) if ranks else settle(), count  # the ranks of a run agree
 
 
@@ -372,12 +424,14 @@ def check_elsewhere(elsewhere: bool, executor: str, commands: bool, only: str | 
 
 def with_recipes(request: Request, files: Sequence[Path]) -> Request:
     """The request with recipes from files; they say method, backbone, setting, variant and corpus where no option does."""
+    from bench.run.plan import split_variant
     from bench.run.recipe_file import read_all_given, said_by_all
 
     if not files:
         return request
     given, source = read_all_given(files), click.get_current_context().get_parameter_source
-    if strange := [name for name in given if request.methods and name not in request.methods]:
+    named = dict(map(split_variant, request.methods))
+    if strange := [name for name in given if named and name not in named]:
         raise BenchError(f"--recipe: a file is of {strange[0]}, and --method names {', '.join(request.methods)}", "leave --method out")
     backbone = said_by_all(given, "backbone") if source("backbones") == click.core.ParameterSource.DEFAULT else None
     return replace(
@@ -386,7 +440,7 @@ def with_recipes(request: Request, files: Sequence[Path]) -> Request:
         methods=request.methods or tuple(given),
         backbones=(backbone,) if backbone else request.backbones,
         setting=request.setting or said_by_all(given, "setting"),
-        variant=request.variant or said_by_all(given, "variant") or "",
+        variant=request.variant or ("" if any(named.values()) else said_by_all(given, "variant") or ""),
         corpus=request.corpus or said_by_all(given, "corpus"),
     )
 

@@ -24,7 +24,7 @@ NEWEST = 30  # runs that are listed where not all are asked for
 @click.argument("name", required=False)
 @runs_option
 @click.option("--status", help="Only these: finished, failed, interrupted, running.")
-@click.option("--method", help="Only these methods.")
+@click.option("--method", help="Only these methods; METHOD+VARIANT is only that variant.")
 @click.option("--all", "everything", is_flag=True, help=f"All of them, not the newest {NEWEST}.")
 @json_option
 @click.pass_context
@@ -55,7 +55,7 @@ def runs(
     records, damaged = store.records()
     records = [as_it_stands(run, store) for run in (*records, *map(placeholder_record, store.without_record()))]
     wanted = comma_list(status) or states
-    chosen = [r for r in records if r.status in wanted and (not method or r.method in comma_list(method))]
+    chosen = [r for r in records if r.status in wanted and (not method or {r.method, r.method_name, r.label} & {*comma_list(method)})]
     chosen.sort(key=lambda record: (record.provenance.created, record.run_id), reverse=True)
     for error in damaged:
         warn(f"left out, damaged: {error.message}")
@@ -70,9 +70,6 @@ def runs(
     _print(shown)
     if len(shown) < len(chosen):
         click.echo(f"and {len(chosen) - len(shown):,} older: bench runs --all, or --status, --method")
-    for record in shown:
-        if (end := store.ended(record.run_id)) is not None:
-            warn(f"{record.run_id} {end.words}; try: {end.hint}")
 
 
 def placeholder_record(run_id: str) -> RunRecord:

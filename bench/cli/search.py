@@ -166,17 +166,23 @@ def search(
         allow_pickle=allow_pickle,
     )
     known = plan.check_methods(request.methods, plugins).methods
-    for method in request.methods:
+    names = [method for method, _ in request.named]
+    if twice := [method for method in names if names.count(method) > 1]:
+        raise BenchError(
+            f"--method {','.join(request.methods)}: {twice[0]} stands there twice, and a search has one recipe for each method",
+            "a search for each variant",
+        )
+    for method in names:
         if method in known and known[method].settings == ("none",):
             raise BenchError(f"{method} cannot be searched: nothing of it is trained, so there is no dev score", "leave it out")
     plan.check_request(request, plugins)
     DataFolder(data).check_root()
     check_optuna(sampler, pruner)
     store = RunsFolder(runs)
-    check_seeds(request.seeds, request.methods, store)
+    check_seeds(request.seeds, names, store)
     if executor != "local" and pruner != "none":
         raise BenchError("--pruner ends a trial in one process, and --executor torchrun has several", "--pruner none, or --executor local")
-    device, precision, count = settled_here(device, precision, executor, gpus, ranks)
+    device, precision, count = settled_here(device, precision, executor, gpus, ranks, only_look=dry_run)
     check_budget(budget, device)
     request = replace(request, precision=precision, ranks=count)
     registry = known_methods(plugins)
@@ -286,8 +292,8 @@ def outcome(trial: Trial, study: Study) -> str:
 
 def show_space(jobs: Mapping[str, Job], wanted: SearchOptions, title: str, store: RunsFolder, device: str, as_json: bool) -> None:
     """What would be searched: each dimension with the source of its bounds, and what the trials would take."""
-    from bench.cli.planning import estimate, speeds_of_earlier_runs
     from bench.cli.progress import duration
+    from bench.run.estimates import estimate, speeds_of_earlier_runs
     from bench.run.search.space import short
     from bench.run.search.study import definition
 

@@ -59,8 +59,7 @@ def show(reference: str, everything: bool, runs: Path | None, as_json: bool, **p
         click.echo(json_text(record.to_json(), indent=1))
         return
     wanted = [part for part in PARTS if everything or parts.get(part)]
-    end = here.ended(record.run_id)
-    print_head(record, end.hint if end else "")
+    print_head(record)
     if not wanted:
         print_summary(record, file.parent, "" if runs is None else f" --runs {shlex.quote(str(runs))}")
         return
@@ -73,16 +72,14 @@ def show(reference: str, everything: bool, runs: Path | None, as_json: bool, **p
 
 
 def as_it_stands(record: RunRecord, store: RunsFolder) -> RunRecord:
-    """The record of a run that may be worked on now, or whose process died: neither could be written into it."""
-    if (end := store.ended(record.run_id)) is not None:
-        return replace(record, status="interrupted", error=end.words)
+    """The record of a run that may be worked on now, which is not written into it."""
     if record.status != "finished" and store.worked_on_by(record.run_id):
         return replace(record, status=RUNNING, error=None)
     return record
 
 
-def print_head(record: RunRecord, hint: str) -> None:
-    """Which run it is and how it ended; ``hint``: what to try."""
+def print_head(record: RunRecord) -> None:
+    """Which run it is and how it ended."""
     from rich.text import Text
 
     from bench.compare.formatting import visible
@@ -97,8 +94,6 @@ def print_head(record: RunRecord, hint: str) -> None:
     console.print(text(report.what(record)))
     if record.error:
         console.print(Text.assemble(("error: ", "bold"), text(record.error)))
-    if hint:
-        console.print(Text.assemble(("try: ", "bold"), text(hint)))
 
 
 def print_summary(record: RunRecord, folder: Path, runs: str) -> None:
@@ -118,7 +113,9 @@ def print_summary(record: RunRecord, folder: Path, runs: str) -> None:
         ("recipe", ", ".join([*values, *([f"{rest} more: --recipe"] if rest else [])])),
         *report.training(record, folder).rows,
     ]
-    facts.append(("cost", ", ".join(f"{name} {value}" for name, value in report.cost(record).rows if name in COSTS)))
+    facts.append(
+        ("cost", ", ".join(f"{name} {value}" for name, value in report.cost(record).rows if name in COSTS or name.startswith(report.PART)))
+    )
     if rows := report.overlap_section(record).rows:
         facts.append(("overlap", f"{sum(bool(row[1]) for row in rows)} tasks have sentences in the corpus"))
     facts.append(("folder", str(folder)))

@@ -76,18 +76,22 @@ def _check(name: str, data: Path | None, as_json: bool) -> None:
 
     if name.endswith(".py"):
         use_files([Path(name)])
-        plugins = [plugin for plugin in map(suite_plugin, suite_names()) if isinstance(plugin, SuitePlugin) and plugin.package == name]
+        plugins = [
+            plugin for plugin in map(suite_plugin, suite_names()) if isinstance(plugin, SuitePlugin) and plugin.package == str(Path(name))
+        ]
         if not plugins:
             raise BenchError(f"--check {name}: it defines no suite", "SUITE = Suite(...), see docs/add-a-suite.md")
         chosen = plugins[0].suite
     else:
         chosen = suite(name)
-    results = check(chosen, DataFolder(data))
+    folder = DataFolder(data)
+    folder.check_root()
+    results = check(chosen, folder)
     if as_json:
         click.echo(json_text({"suite": chosen.name, "findings": as_findings(results, "task")}))
     else:
         show_results(chosen.name, results)
-    end_check(sum(not result.passed for result in results), as_json)
+    end_check(sum(result.failed for result in results), as_json)
 
 
 def _overview(chosen: list[Suite]) -> Table:

@@ -59,7 +59,8 @@ def verify(
     offline: bool,
     as_json: bool,
 ) -> None:
-    """Compute every score again from its stored predictions, and every hash from the files. Exit code 1 where something differs.
+    """Compute every score again from its stored predictions, and every hash from the files. Exit code 1 where something differs, or a
+    score cannot be computed again.
 
     RUN is an id, the beginning of ids, or a path; FOLDER holds runs, or is a published version (leaderboards/v1, or v1); a file of
     bench submit will do as well. Without any, all runs in the runs folder. What --retrain-free finds is kept for bench publish: in the
@@ -69,6 +70,7 @@ def verify(
     Example:  bench verify simcse-builtin-s42
     """
     from bench.data.sets import DataFolder
+    from bench.verify import UNCHECKED
 
     folder = DataFolder(data, offline=True) if data is not None else None
     reports: list[RunReport] = []
@@ -81,7 +83,7 @@ def verify(
             _print(report, console)
     if not as_json:
         _print_end(reports, console)
-    context.exit(1 if any(report.differences for report in reports) else 0)
+    context.exit(1 if any(report.differences or report.count("score", UNCHECKED) for report in reports) else 0)
 
 
 def _reports(places: tuple[str, ...], runs: Path | None, data: Any, again: Again | None) -> Iterator[RunReport]:
@@ -194,7 +196,8 @@ def _print(report: RunReport, console: Console) -> None:
 
     from bench.compare.formatting import visible
 
-    word = "agrees" if report.count_agreeing() else "not checked"
+    unchecked = [finding for finding in report.unchecked if finding.kind == "score"]
+    word = "agrees" if report.count_agreeing() and not unchecked else "not checked"
     if report.differences:
         word = "differs"
     status = "" if report.status in ("finished", "published") else f", {report.status}"
@@ -204,16 +207,18 @@ def _print(report: RunReport, console: Console) -> None:
             (visible(report.name, console.encoding), "bold"),
             f"{status} ",
             (word, "bold red" if report.differences else ""),
-            (f"{'; agree' if report.differences else ''}: {words}" if words else "", "dim"),
+            (f"{'; agree' if report.differences or unchecked else ''}: {words}" if words else "", "dim"),
         )
     )
-    for difference in report.differences[:SHOWN]:
-        about = difference.kind
-        if difference.what != difference.kind:
-            about += f" of {visible(difference.what, console.encoding)}"
-        console.print(Text(f"  {about}: {visible(difference.why, console.encoding)}"))
-    if len(report.differences) > SHOWN:
-        console.print(Text(f"  and {len(report.differences) - SHOWN} more; --json lists them"))
+    listed = [*report.differences, *unchecked]
+    for finding in listed[:SHOWN]:
+        about = finding.kind
+        if finding.what != finding.kind:
+            about += f" of {visible(finding.what, console.encoding)}"
+        about += " not checked" if finding in unchecked and report.differences else ""
+        console.print(Text(f"  {about}: {visible(finding.why, console.encoding)}"))
+    if len(listed) > SHOWN:
+        console.print(Text(f"  and {len(listed) - SHOWN} more; --json lists them"))
 
 
 def agreement(report: RunReport) -> str:
@@ -234,9 +239,9 @@ def _print_end(reports: list[RunReport], console: Console) -> None:
     from rich.text import Text
 
     from bench.compare.formatting import visible
-    from bench.verify import AGREES, DIFFERS
+    from bench.verify import AGREES, DIFFERS, UNCHECKED
 
-    left = Counter((finding.kind, finding.why) for report in reports for finding in report.unchecked)
+    left = Counter((finding.kind, finding.why) for report in reports for finding in report.unchecked if finding.kind != "score")
     if left:
         console.print(Text("not checked", "bold"))
         for (kind, why), count in sorted(left.items()):
@@ -244,5 +249,8 @@ def _print_end(reports: list[RunReport], console: Console) -> None:
     runs = [report for report in reports if report.name != MANIFEST]
     scores = sum(report.count("score", outcome) for report in runs for outcome in (AGREES, DIFFERS))
     differing = sum(bool(report.differences) for report in reports)
-    end = f"{differing} of them differ{'s' * (differing == 1)}" if differing else "nothing differs"
+    ends = [f"{differing} of them differ{'s' * (differing == 1)}"] if differing else []
+    if unchecked := sum(report.count("score", UNCHECKED) for report in runs):
+        ends.append(f"{unchecked:,} score{'s' * (unchecked != 1)} could not be computed again")
+    end = ", ".join(ends) or "nothing differs"
     console.print(Text(f"{len(runs)} run{'s' * (len(runs) != 1)}, {scores:,} score{'s' * (scores != 1)} computed again: {end}", "bold"))

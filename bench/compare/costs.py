@@ -153,6 +153,7 @@ def _cost(runs: Sequence[RunRecord]) -> Cost:
         tuning_seconds=seconds,
         tuning_trials=trials,
         trainable_parameters=_mean([cost.trainable_parameters for cost in costs]),
+        trainable_parts=_parts([cost.trainable_parts for cost in costs]),
         train_seconds=_mean([cost.train_seconds for cost in costs]),
         peak_memory_bytes=_mean([cost.peak_memory_bytes for cost in costs]),
         **_encoding([cost.encoding for cost in costs]),
@@ -179,6 +180,14 @@ def tuning_cost(runs: Sequence[RunRecord]) -> tuple[float | None, int | None]:
     seconds, trials = searches[0].get("seconds"), searches[0].get("trials")
     known = float(seconds) if isinstance(seconds, int | float) and 0 <= seconds < 1e12 else None
     return known, trials if type(trials) is int and 0 <= trials < 1e6 else None
+
+
+def _parts(counts: Sequence[Mapping[str, int] | None]) -> dict[str, float] | None:
+    """Means over runs, of each part; None where a run recorded none, or other parts than the rest."""
+    known = [parts for parts in counts if parts is not None]
+    if len(known) < len(counts) or any(parts.keys() != known[0].keys() for parts in known):
+        return None
+    return {part: fmean(parts[part] for parts in known) for part in known[0]}
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

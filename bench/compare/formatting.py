@@ -39,7 +39,7 @@ def variant_words(row: Row, table: Table) -> str:
     parts = [row.variant] if row.variant else []
     by_values = row.differs and _told_by_values(row, table)
     parts += [f"{key}={value}" for key, value in row.differs if not by_values or key == SENDER]
-    if table.backbone is None:
+    if table.backbone is None and not row.model:
         parts.append(row.backbone)
     if table.setting is None:
         parts.append("untrained" if row.setting == "none" else row.setting)

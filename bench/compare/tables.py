@@ -56,8 +56,8 @@ def refuse(tables: Sequence[Table]) -> None:
 
 def _with_differences(table: Table, records: Mapping[str, RunRecord]) -> Table:
     facts = {run: _facts(records[run], table) for row in table.rows for run in row.runs}
-    footnotes: list[str] = []
-    marks: dict[int, dict[int, None]] = {}
+    footnotes = list(table.footnotes)
+    marks = {i: dict.fromkeys(row.footnotes) for i, row in enumerate(table.rows)}
     for what in dict.fromkeys(key for fact in facts.values() for key in fact):
         having = {run: of_run[what] for run, of_run in facts.items() if what in of_run}
         counts = Counter(having.values())

@@ -31,7 +31,6 @@ FORMATS = {
     "sentence-transformers": "SentenceTransformer(DIR) loads it",
     "transformers": "AutoModel.from_pretrained(DIR) loads it; the README shows how the vector is taken from its states",
     "mteb": "a sentence-transformers folder with mteb_model.py, which mteb evaluates, and the run's scores as mteb's result files",
-    "onnx": "model.onnx from token ids to vectors, and tokenizer.json; needs the packages of the extra `onnx`",
 }
 
 
@@ -64,13 +63,9 @@ class Exported:
 
 
 def check_form(form: str) -> None:
-    """Raises UnknownName for a format that there is not, BenchError where the packages for it are not installed."""
+    """Raises UnknownName for a format that there is not."""
     if form not in FORMATS:
         raise UnknownName("format", form, FORMATS, hint="bench export --help")
-    if form == "onnx":
-        from bench.export.onnx_graph import check_packages
-
-        check_packages()
 
 
 def check_place(to: Path) -> None:
@@ -97,16 +92,14 @@ def export(run: TrainedRun, method: Method, to: Path, form: str) -> Exported:
     Raises BenchError with the reason where the format has no place for what the method does, where a file cannot be written,
     or where the written folder does not give the method's vectors; then nothing is left behind.
     """
-    from bench.export import card, mteb_folder, onnx_graph, st_folder, transformers_folder
+    from bench.export import card, mteb_folder, st_folder, transformers_folder
 
     check_form(form)
     check_place(to)
     check_finished(run)
     with write_aside(to) as aside:
         files: list[str] = []
-        if form == "onnx":
-            onnx_graph.write(method, aside)
-        elif form == "transformers":
+        if form == "transformers":
             transformers_folder.write(method.portable(), aside, method.name)
         else:
             files = st_folder.write(method.portable(), aside)
@@ -167,9 +160,9 @@ def compare_vectors(method: Method, folder: Path, form: str) -> tuple[float, int
 
 
 def _exported_vectors(form: str, folder: Path) -> np.ndarray:
-    from bench.export import onnx_graph, st_folder, transformers_folder
+    from bench.export import st_folder, transformers_folder
 
-    module = {"onnx": onnx_graph, "transformers": transformers_folder}.get(form, st_folder)
+    module = transformers_folder if form == "transformers" else st_folder
     try:
         return module.vectors(folder, SENTENCES)
     except Exception as error:  # whatever the tool raises

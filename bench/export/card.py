@@ -11,7 +11,7 @@ from bench.base.errors import BenchError
 from bench.compare.formatting import markdown, metric_words, score
 from bench.compare.statistics.summary import summarise
 from bench.compare.statistics.table import AVERAGE, DECIMALS
-from bench.export import mteb_folder, onnx_graph, transformers_folder
+from bench.export import mteb_folder, transformers_folder
 from bench.runs import RunsFolder
 from bench.runs.predictions import Run, read_predicted
 from bench.show.tables.report import plain_value, what
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bench.runs import RunRecord, Score
 
 
-LIBRARIES = {"transformers": "transformers", "onnx": "onnx"}
+LIBRARIES = {"transformers": "transformers"}
 LOAD = """from sentence_transformers import SentenceTransformer
 
 model = SentenceTransformer({folder}{trust})
@@ -68,8 +68,6 @@ def example(exported: Exported, folder: Path, place: str) -> str:
     if exported.form == "transformers":
         return transformers_folder.example(folder, place)
     place = json.dumps(place, ensure_ascii=False)  # in quotes, whatever is in the name
-    if exported.form == "onnx":
-        return onnx_graph.EXAMPLE.format(folder=place)
     if exported.form == "mteb":
         return LOAD_MTEB.format(folder=place)
     return LOAD.format(folder=place, trust=", trust_remote_code=True" if exported.module_files else "")

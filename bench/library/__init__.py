@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from bench.base.errors import BenchError, UnknownName
+from bench.base.errors import BenchError, DataMissing, UnknownName
 from bench.compare.statistics.table import Table
+from bench.run.recipes import plain_key
 from bench.runs.record import AVERAGE, RunRecord, Score
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ def train(
     DataFolder(folder).check_root()
     device = devices.choose_device(device)
     check_budget(overrides.get("budget"), device)
-    request = replace(request, precision=devices.choose_precision(precision, device, shown.say))
+    request = replace(request, precision=devices.choose_precision(precision, device))
     planned = plan_and_fetch(request, discover(files), folder, shown, offline=offline)
     command = f"bench.train({method!r}, backbone={os.fspath(backbone)!r}, corpus={corpus!r}, seeds={list(seeds)})"
     options = Options(device=device, offline=offline, fresh=fresh, save_seconds=save_seconds(), command=command)
@@ -141,7 +142,7 @@ def train(
 
 
 def compare(
-    what: Sequence[Result | Results | str | os.PathLike[str]] | Results,
+    what: Sequence[Result | Results | str | os.PathLike[str]] | Results | Result | str | os.PathLike[str],
     baseline: str | Result | None = None,
     *,
     together: bool = False,
@@ -152,14 +153,14 @@ def compare(
 ) -> Comparison:
     """Runs side by side, with intervals, ranks and what is better than the baseline.
 
-    ``what``: results, or ids and folders of runs. ``baseline``: a method, a model's name, or one of the results. The rest is as
+    ``what``: results, or ids (their beginnings) and folders of runs, or names of evaluated models; or one of these. ``baseline``: a method, a model's name, or one of the results. The rest is as
     ``bench compare`` has it. Raises BenchError for a run that is not there or not finished, UnknownName for a baseline that is none.
     """
     from bench.compare.tables import TableOptions, compare_runs
 
     store = _store(runs)
     results: dict[str, Result] = {}
-    for given in what:
+    for given in [what] if isinstance(what, Result | str | os.PathLike) else what:
         if isinstance(given, Result):
             results[given.run_id] = given
         else:
@@ -176,8 +177,8 @@ def compare(
         return compared(baseline)
     record = baseline.record
     with contextlib.suppress(UnknownName):  # a table of one backbone does not name it
-        return compared(f"{record.method_name} {record.backbone_name}")
-    return compared(record.method_name)
+        return compared(f"{record.label} {record.backbone_name}")
+    return compared(record.label)
 
 
 def runs(folder: PathLike = None) -> Results:
@@ -329,7 +330,8 @@ class Results(Sequence["Result"]):
         return named[0]
 
     def table(self) -> Tables:
-        """The tables that these runs make, as the papers print them: a row is a method, its value the mean over seeds."""
+        """The tables that these runs make, as the papers print them: a row is a method, its value the mean over seeds. In a script
+        ``print(results.table())`` shows them."""
         from bench.compare.statistics.summary import summarise
 
         return Tables(summarise([result.record for result in self]))
@@ -378,19 +380,29 @@ class Result:
     def __getitem__(self, task: str) -> Score:
         """The score of a task: "STS-B", or "sts/Avg." where several suites have one of that name; "STS-B@raw" in that text form.
 
-        The first text form where none is named. Raises UnknownName.
+        "stsb" is "STS-B", too: case and punctuation may be left out. The first text form where none is named. Raises UnknownName.
         """
         what, _, text = task.partition("@")
-        suite, slash, name = what.partition("/")
-        for score in self.scores:
-            named = score.task == what or (slash and (score.suite, score.task) == (suite, name))
-            if named and text in ("", score.text):
-                return score
+        scores = [score for score in self.scores if text in ("", score.text)]
+        for same in (str, plain_key):  # a name as it is before one that is only written differently
+            for score in scores:
+                if same(what) in (same(score.task), same(f"{score.suite}/{score.task}")):
+                    return score
         known = [f"{score.suite}/{AVERAGE}" if score.task == AVERAGE else score.task for score in self.scores]
         raise UnknownName("task", task, known, f"among the scores of {self.run_id}")
 
+    def predictions(self, task: str) -> dict[str, np.ndarray]:
+        """What the run said of every item of a task, named as for ``result[task]``: "prediction", "gold", "subset", each (N,), and what
+        else the suite keeps, in the data's order. Raises UnknownName; DataMissing for an average, or where the file is gone."""
+        from bench.runs.store import RunsFolder
+
+        score, folder = self[task], self.folder.resolve()
+        if score.task == AVERAGE:
+            raise DataMissing(f"{AVERAGE} is a mean over tasks and has no predictions", "the name of a task: result.predictions(...)")
+        return RunsFolder(folder.parent).read_predictions(folder.name, score.task, score.text, score.suite)
+
     def table(self) -> Tables:
-        """Its scores, one table a suite, protocol and text form."""
+        """Its scores, one table a suite, protocol and text form. In a script ``print(result.table())`` shows it."""
         return Results([self]).table()
 
     def rows(self) -> list[dict[str, Any]]:
@@ -468,7 +480,7 @@ def _html(table: Table) -> str:
     lines = [f"<tr>{head}</tr>"]
     for row in table.rows:
         words = variant_words(row, table)
-        cells = [f'<td style="text-align:left">{html.escape(row.method + (f" ({words})" if words else ""))}</td>']
+        cells = [f'<td style="text-align:left">{html.escape(row.label + (f" ({words})" if words else ""))}</td>']
         for cell in row.cells:
             if cell is None:
                 cells.append("<td></td>")

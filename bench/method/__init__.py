@@ -131,6 +131,7 @@ class Context:
     chunk: int | None = None  # rows of a batch whose activations are held at once; None: all of them
     ranks: Alone | None = None  # the processes that train together; None: this one alone
     auto_batch: bool = False  # hold fewer rows at once where a batch does not fit into memory
+    compiled: bool = False  # torch compiles the encoder's forward while training
     save_seconds: float = 60.0  # a state is kept this often while training; what came after the last one is done again
 
 
@@ -145,7 +146,6 @@ class TrainReport:
     dev_seconds: float
     sentences: int  # corpus rows seen, the same row in two epochs counted twice
     tokens: int = 0  # of these rows, without padding
-    joules: float | None = None  # of the devices while training; None: not measured
     execution: Mapping[str, Any] = field(default_factory=dict)  # what was decided on the way and changes no result by intent
 
     @property
@@ -179,7 +179,8 @@ class Method:
     stands for all seeds), ``by_dropout`` (settings in which dropout alone makes two views of a sentence differ: a backbone
     whose own dropout is 0 is refused there), ``own_backbone`` (it brings its own vectors and ignores ``--backbone``; the name stands in the
     record), ``places`` (recipe keys that name a file, a folder or a backbone: the content, not the path, makes a run another
-    run), ``optional`` (recipe keys that a recipe has only where they are given) and ``fitted`` (in the setting "none", yet fitted on unlabelled text, in one "pass" of its own or in
+    run), ``optional`` (recipe keys that a recipe has only where they are given), ``reads`` (how the names of tensors begin that its backbone's checkpoint holds beside the encoder, and that it reads:
+    any that nobody reads is refused, but for heads) and ``fitted`` (in the setting "none", yet fitted on unlabelled text, in one "pass" of its own or in
     "steps" of the training loop: it gets a corpus, and ``fit`` is called).
     """
 
@@ -196,6 +197,7 @@ class Method:
     places: ClassVar[tuple[str, ...]] = ()
     optional: ClassVar[Mapping[str, Any]] = {}
     fitted: ClassVar[str | None] = None
+    reads: ClassVar[tuple[str, ...]] = ()
 
     text_prompt: str | None = None  # what :meth:`encode` puts around every sentence, see :func:`prompted`
     backbone: Any
@@ -299,7 +301,7 @@ def check_choice(recipe: Recipe, key: str, choices: Collection[str]) -> None:
 def check_positive(recipe: Recipe, key: str) -> None:
     """Raises BenchError where the recipe's number is not above 0."""
     if not recipe[key] > 0:
-        raise BenchError(f"{key}={recipe[key]}: above 0", f"--set {key}= a number above 0")
+        raise BenchError(f"{key} must be greater than 0, not {recipe[key]}", f"--set {key}=VALUE")
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:

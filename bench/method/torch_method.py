@@ -17,7 +17,8 @@ import torch
 from torch import Tensor, nn
 
 from bench.backbones.model import Backbone
-from bench.base.errors import BenchError, Interrupted, RunFailed
+from bench.base.contract import place_of_code
+from bench.base.errors import BenchError, Interrupted, PluginFailed, RunFailed
 from bench.method import Context, Method, Recipe, TrainReport, read_json, write_json
 from bench.method.features import Features, Ids, by_length, by_rows, exact, pad, take, widened
 
@@ -50,6 +51,24 @@ class Loss:
 
     total: Tensor
     parts: Mapping[str, Tensor] = field(default_factory=dict)
+
+
+def checked_loss(method: TorchMethod, returned: Any) -> Loss:
+    """What a method returned as its loss. Raises PluginFailed, with the place in its code, for anything but a Loss of one number."""
+    function = type(method).loss if method.is_split() else type(method).forward
+    if not isinstance(returned, Loss):
+        shown = "a Tensor" if isinstance(returned, Tensor) else type(returned).__name__
+        raise PluginFailed(f"{place_of_code(function)}: {function.__name__} returned {shown}; return Loss(tensor)")
+    total = returned.total
+    if not isinstance(total, Tensor) or total.numel() != 1:
+        shown = f"a tensor of shape {tuple(total.shape)}" if isinstance(total, Tensor) else type(total).__name__
+        raise PluginFailed(
+            f"{place_of_code(function)}: expected one finite number as the loss, found {shown}", "Loss(total.mean()), or its sum"
+        )
+    for name, part in returned.parts.items():
+        if not isinstance(part, Tensor):
+            raise PluginFailed(f"{place_of_code(function)}: part '{name}' of the loss is {type(part).__name__}, and a Tensor is expected")
+    return returned
 
 
 ENCODER_INPUTS = {"input_ids", "inputs_embeds", "attention_mask", "position_ids", "token_type_ids"}
@@ -178,7 +197,17 @@ class TorchMethod(Method, nn.Module):
 
     def views_of(self, batch: Batch) -> tuple[Tensor, ...]:
         """:meth:`views`, in slices of ``chunk`` rows where that is set."""
-        return self.by_rows(lambda *columns: self.views(Batch(columns, batch.step)), *batch.columns)
+
+        def views(*columns: Features) -> tuple[Tensor, ...]:
+            returned = self.views(Batch(columns, batch.step))
+            if isinstance(returned, tuple | list) and all(isinstance(view, Tensor) for view in returned):
+                return tuple(returned)
+            shown = "a Tensor" if isinstance(returned, Tensor) else type(returned).__name__
+            if isinstance(returned, tuple | list):
+                shown += f" that holds {next(type(view).__name__ for view in returned if not isinstance(view, Tensor))}"
+            raise PluginFailed(f"{place_of_code(type(self).views)}: views returned {shown}; return a tuple of tensors")
+
+        return self.by_rows(views, *batch.columns)
 
     def by_rows(self, function: Callable[..., tuple[Tensor, ...]], *inputs: Any) -> tuple[Tensor, ...]:
         """``function(*inputs)``, in slices of ``chunk`` rows where that is set: for a ``loss`` with a second pass that works row
@@ -216,7 +245,11 @@ class TorchMethod(Method, nn.Module):
         def embed(ids: list[Sequence[int]]) -> np.ndarray:
             features = {key: value.to(device) for key, value in self.assemble(ids).items()}
             with torch.inference_mode(), torch.autocast(device.type, enabled=False), exact(self.encoder):
-                return self.embed(features).float().cpu().numpy()
+                vectors = self.embed(features)
+                if not isinstance(vectors, Tensor):
+                    place = place_of_code(type(self).embed)
+                    raise PluginFailed(f"{place}: embed returned {type(vectors).__name__}, and a Tensor (n, dim) is expected")
+                return vectors.float().cpu().numpy()
 
         def progress(done: int, total: int) -> None:
             if self.context.should_stop():

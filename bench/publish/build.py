@@ -181,6 +181,8 @@ def publish(asked: PublishOptions, report: Report | None = None) -> Outcome:
 
         stored = sorted((run for run in gathered.runs if run.record.run_id in records), key=is_sent)
         made, news = all_but_failing(stored, write, leave, is_sent)
+        for run_id in {run.record.run_id for run in stored} - {run.record.run_id for run in made.runs}:
+            place.inside(f"{published.RUNS}/{run_id}").remove()  # replaced by a newer run
         gathered.runs = made.runs
         if asked.preview:
             folder = _preview(place, asked.out, aside)

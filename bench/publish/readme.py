@@ -195,7 +195,7 @@ def _cells(row: Row, shown: Table, runs: Mapping[str, PublishedRun]) -> list[str
     marks = "".join(f"<sup>{number + 1}</sup>" for number in row.footnotes)
     return [
         *([rank_words(row)] if has_ranks(shown) else []),
-        _method_words(row.method, variant_words(row, shown)) + (" *baseline*" if row.is_baseline else "") + marks,
+        _method_words(row.label, variant_words(row, shown)) + (" *baseline*" if row.is_baseline else "") + marks,
         *(_number(cell, primary=task == shown.head) for task, cell in zip(shown.columns, row.cells, strict=True)),
         *cost_texts(row, shown),
         *_records(row, runs),
@@ -207,7 +207,7 @@ def _finished_cells(other: Table, row: Row, shown: Table, runs: Mapping[str, Pub
     beside = " ".join(filter(None, (variant_words(row, other), other.backbone)))
     return [
         *([""] if has_ranks(shown) else []),
-        f"{markdown(row.method)} ({markdown(beside)}) *for scale*",
+        f"{markdown(row.label)} ({markdown(beside)}) *for scale*",
         *(_number(cell and replace(cell, mark=""), primary=False) for cell in row.cells),
         *([""] * len(cost_columns(shown))),
         *_records(row, runs),

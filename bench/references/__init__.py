@@ -59,6 +59,12 @@ class ReferenceResult:
     corpus: str  # training text that its neighbours did not have, such as the scored sentences; "" for all others
     note: str  # the footnote, and what a reader of the print should know
 
+    @property
+    def repeats(self) -> int:
+        """How many runs the number is of, as far as ``runs`` says it; else 1."""
+        number = re.search(r"\d+", self.runs)
+        return int(number.group()) if number else 1
+
 
 def results(
     method: str | None = None,
@@ -218,8 +224,9 @@ def _is_base(result: ReferenceResult) -> bool:
     return result.method == BASE and result.variant in ("", "reproduced")
 
 
-SCORES, RECIPES, RUNS, NO = "scores", "recipes", "runs", "no"
-"""How a part of a paper is done again: its scores beside ours; our recipes beside its hyperparameters; a figure drawn from runs; not."""
+SCORES, RECIPES, TEMPLATES, RUNS, FORMULA, NO = "scores", "recipes", "templates", "runs", "formula", "no"
+"""How a part of a paper is done again: its scores beside ours; our recipes beside its hyperparameters; our templates beside its own; a
+figure drawn from runs; one drawn from a formula; not."""
 
 
 @dataclass(frozen=True)
@@ -229,7 +236,7 @@ class Part:
     paper: str
     part: str  # "table 6", "figure 2"
     shows: str
-    how: str  # SCORES, RECIPES, RUNS or NO
+    how: str  # SCORES, RECIPES, TEMPLATES, RUNS, FORMULA or NO
     why: str  # of NO: the reason
 
     @property
@@ -254,9 +261,9 @@ class FigureRuns:
 
     part: Part
     draws: str  # the kind of our figure: "ablation", "shift", ...
-    backbone: str
+    backbones: tuple[str, ...]
     suites: tuple[str, ...]
-    runs: tuple[tuple[str, str], ...]  # (setting, method)
+    runs: tuple[tuple[str, str, str], ...]  # (setting, method, variant)
     series: tuple[str, str] | None  # (recipe key, values)
     open: str  # what the sources leave open
 
@@ -285,11 +292,18 @@ def figure_runs() -> tuple[FigureRuns, ...]:
     figures = []
     for row in read_rows(HERE / "figures.tsv"):
         part, suites = parts[row["paper"], row["part"]], tuple(row["suites"].split(","))
-        runs = tuple((setting, method) for setting, _, method in (word.partition(":") for word in row["runs"].split()))
+        runs = tuple(_figure_run(text) for text in row["runs"].split())
         key, _, values = row["set"].partition("=")
         series = (key, values) if key and values else None
-        figures.append(FigureRuns(part, row["draws"], row["backbone"], suites, runs, series, row["open"]))
+        figures.append(FigureRuns(part, row["draws"], tuple(row["backbones"].split(",")), suites, runs, series, row["open"]))
     return tuple(figures)
+
+
+def _figure_run(text: str) -> tuple[str, str, str]:
+    """ "supervised:simcse+eh" as (setting, method, variant)."""
+    setting, _, name = text.partition(":")
+    method, _, variant = name.partition("+")
+    return setting, method, variant
 
 
 def printed_points(part: Part) -> tuple[PrintedPoint, ...]:

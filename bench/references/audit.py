@@ -7,22 +7,22 @@ Every check is a function from rows to remarks. A remark belongs to a cell, or t
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from bench.base.errors import BenchError
 from bench.references import UNKNOWN, WEIGHTED, ReferenceResult, Row, read_rows, read_scores, results, rows
 from bench.references.ours import meaning
 
 KINDS = {
     "average": "averages that do not follow from their own cells",
-    "spread": "spreads of an average that are larger than its cells allow",
     "impossible": "accuracies that no number of right answers gives",
     "differs": "what is printed differently elsewhere",
     "same": "the same numbers under another method's name",
+    "claim": "what a paper's text says of its numbers, and they do not bear out",
     "quoted": "quoted cells that differ from their source",
     "best": "the best of several runs, beside others that are not",
     "protocol": "cells whose protocol, text or training text is not their neighbours'",
@@ -113,17 +113,6 @@ def _averages(every: Sequence[Row]) -> Iterator[Remark]:
             if coarse(row) and abs(by) <= 0.05 + half_unit(row.average) + TINY:
                 text += "; each of its cells ends in 0, and rounding them to one decimal explains the difference"
             yield _remark("average", row.average, text)
-
-
-def _spreads(every: Sequence[Row]) -> Iterator[Remark]:
-    for row in every:
-        most = too_wide(row)
-        if most is not None and row.average is not None:
-            yield _remark(
-                "spread",
-                row.average,
-                f"printed ±{show(row.average.std or 0)}; an average cannot spread more than the mean of its cells' spreads, ±{show(most)}",
-            )
 
 
 def _counts(every: Sequence[Row]) -> Iterator[Remark]:
@@ -255,13 +244,40 @@ def _copied(every: Sequence[Row]) -> Iterator[Remark]:
             yield _remark("copied", row.first, f"copied from {row.first.source}", row=True)
 
 
+def _claims(every: Sequence[Row]) -> Iterator[Remark]:
+    """Gains that a text claims (``claims.tsv``), where the two printed cells differ by something else than rounding explains."""
+    for row in every:
+        for cell in row.cells:
+            for claim in _gains_claimed().get((cell.paper, cell.table, cell.label, cell.setting, cell.backbone, cell.task), ()):
+                if abs(claim.gain - float(claim.claimed)) > claim.rounding + TINY:
+                    text = f"{claim.place} claims {claim.claimed} above {claim.less.label}; the printed {cell.printed} and"
+                    yield _remark("claim", cell, f"{text} {claim.less.printed} give {show(claim.gain, cell.metric)}")
+
+
+def _trained_shares(every: Sequence[Row]) -> Iterator[Remark]:
+    """Shares of trained parameters that a text claims (``trained.tsv``), where what the authors' code trains is a larger one."""
+    claims = {(row["paper"], row["table"], row["setting"], row["label"]): row for row in read_rows(TRAINED)}
+    for row in every:
+        cell = row.first
+        claim = claims.get((cell.paper, cell.table, cell.setting, cell.label))
+        if claim is None:
+            continue
+        prompt, head, lm_head = trained_shares(cell.backbone, int(claim["prompt_length"]), lm_head=bool(claim["lm_head"]))
+        if prompt + head + lm_head > float(claim["claimed"]) + half_unit_of(claim["claimed"]):
+            text = f"{claim['place']} claims around {claim['claimed']} % trained parameters; the prompt has {prompt:.2f} %"
+            text += f", prompt and head (the authors' code trains both) {prompt + head:.2f} %"
+            text += f", with the LM head {prompt + head + lm_head:.0f} %" if lm_head else ""
+            yield _remark("claim", cell, text, row=True)
+
+
 def checked_rows() -> Counter[str]:
     """How many copied rows could be compared with their source's own table, by what their remark says."""
     return Counter(f"copied from {row.first.source}" for row in rows() if row.first.source and in_source(row.first))
 
 
 CHECKS: tuple[Callable[[Sequence[Row]], Iterator[Remark]], ...] = (
-    _averages, _spreads, _counts, _printed_elsewhere, _same_numbers, _quotations, _best_of, _other_conditions, _copied,
+    _averages, _counts, _printed_elsewhere, _same_numbers, _claims, _trained_shares,
+    _quotations, _best_of, _other_conditions, _copied,
 )  # fmt: skip
 
 
@@ -274,7 +290,11 @@ TINY = 1e-9
 
 def half_unit(cell: ReferenceResult) -> float:
     """Half a unit of the last printed decimal: what rounding may have changed."""
-    return 0.5 * 10.0 ** -len(cell.printed.partition(".")[2])
+    return half_unit_of(cell.printed)
+
+
+def half_unit_of(printed: str) -> float:
+    return 0.5 * 10.0 ** -len(printed.partition(".")[2])
 
 
 def coarse(row: Row) -> bool:
@@ -293,18 +313,6 @@ def off_average(row: Row) -> float | None:
     return mean if abs(row.average.value - mean) > rounding + TINY else None
 
 
-def too_wide(row: Row) -> float | None:
-    """The mean of the cells' standard deviations, where the average's is larger by more than rounding. None elsewhere.
-
-    The standard deviation is a norm: of a mean it is at most the mean of theirs, however the cells vary together.
-    """
-    spreads = [cell.std for cell in row.parts if cell.std is not None]
-    if row.average is None or row.average.std is None or len(spreads) != len(row.parts) or not spreads:
-        return None
-    most = math.fsum(spreads) / len(spreads)
-    return most if row.average.std > most + 2 * half_unit(row.average) + TINY else None
-
-
 def unreachable(cell: ReferenceResult, row: Row) -> tuple[int, int, tuple[float, float]] | None:
     """(items, runs, nearest values below and above), where no number of right answers gives the printed accuracy.
 
@@ -314,13 +322,83 @@ def unreachable(cell: ReferenceResult, row: Row) -> tuple[int, int, tuple[float,
     items = ITEMS.get(cell.task)
     if cell.metric != "accuracy" or items is None:
         return None
-    repeats = int(number.group()) if (number := re.search(r"\d+", cell.runs)) else 1
     unit = 0.05 if coarse(row) else half_unit(cell)
-    step = 100 / (items * repeats)
+    step = 100 / (items * cell.repeats)
     below = math.floor(cell.value / step + TINY) * step
     near = (below, below + step)
-    allowed = unit if repeats == 1 else 2 * unit
-    return (items, repeats, near) if min(abs(cell.value - v) for v in near) > allowed + TINY else None
+    allowed = unit if cell.repeats == 1 else 2 * unit
+    return (items, cell.repeats, near) if min(abs(cell.value - v) for v in near) > allowed + TINY else None
+
+
+# --- what the papers' texts claim: ``claims.tsv``, a gain a line, with the two cells whose difference it is; ``trained.tsv`` ---
+
+CLAIMS, TRAINED = Path(__file__).with_name("claims.tsv"), Path(__file__).with_name("trained.tsv")
+
+
+@dataclass(frozen=True)
+class ClaimedGain:
+    """A gain as a paper's text has it, and the printed cells that it is the difference of."""
+
+    place: str  # "section 6"; "text" where no more is recorded
+    claimed: str  # as it is printed: "1.21"
+    cell: ReferenceResult
+    less: ReferenceResult
+
+    @property
+    def gain(self) -> float:
+        """What the cells give."""
+        return self.cell.value - self.less.value
+
+    @property
+    def rounding(self) -> float:
+        """What rounding of the claim and of both cells explains."""
+        return half_unit_of(self.claimed) + half_unit(self.cell) + half_unit(self.less)
+
+
+@cache
+def claimed_gains() -> tuple[ClaimedGain, ...]:
+    """Every gain that is recorded, true or not. Raises BenchError, naming the file, for a cell that is not printed."""
+    gains = []
+    for row in read_rows(CLAIMS):
+        cells = [_printed_cell(row, row["table"], row["label"]), _printed_cell(row, row["less_table"], row["less_label"])]
+        gains.append(ClaimedGain(row["place"], row["claimed"], *cells))
+    return tuple(gains)
+
+
+def _printed_cell(row: dict[str, str], table: str, label: str) -> ReferenceResult:
+    every = results(paper=row["paper"], setting=row["setting"], backbone=row["backbone"], task=row["task"])
+    for cell in every:
+        if (cell.table, cell.label) == (table, label):
+            return cell
+    raise BenchError(f"{CLAIMS}: {row['paper']} table {table} has no cell {row['task']} of '{label}', {row['setting']}, {row['backbone']}")
+
+
+@cache
+def _gains_claimed() -> dict[tuple[str, ...], list[ClaimedGain]]:
+    claims: dict[tuple[str, ...], list[ClaimedGain]] = {}
+    for claim in claimed_gains():
+        cell = claim.cell
+        claims.setdefault((cell.paper, cell.table, cell.label, cell.setting, cell.backbone, cell.task), []).append(claim)
+    return claims
+
+
+SIZES = {  # layers, width, vocabulary, parameters without the heads of pretraining
+    "bert-base-uncased": (12, 768, 30_522, 109_482_240),
+    "bert-large-uncased": (24, 1024, 30_522, 335_141_888),
+    "roberta-base": (12, 768, 50_265, 124_645_632),
+    "roberta-large": (24, 1024, 50_265, 355_359_744),
+}
+
+
+def trained_shares(backbone: str, prompt_length: int, *, lm_head: bool) -> tuple[float, float, float]:
+    """(prompt, head, LM head) in percent of the backbone's parameters: DCPCSE's prompt is a key and a value of every layer and position,
+    its head a linear layer, its LM head a linear layer, a norm, and a decoder with a bias that shares nothing with the embeddings.
+    """
+    layers, width, vocabulary, parameters = SIZES[backbone]
+    linear = width * (width + 1)
+    counts = (2 * layers * prompt_length * width, linear, (linear + 2 * width + vocabulary * (width + 1)) if lm_head else 0)
+    prompt, head, lm = (100 * count / parameters for count in counts)
+    return prompt, head, lm
 
 
 # --- what the quoted papers print themselves: those whose tables are here, and ``sources.tsv``, one row a line, for another's ---

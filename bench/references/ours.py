@@ -2,7 +2,9 @@
 
 ``ours.tsv`` has a line for every printed (method, variant) that is called otherwise here, or that is no method here at all; all
 others have the same name on both sides. ``*`` stands for the number in a variant's name, as in "eh,m=0.1". Before a method's name may
-stand a setting: "supervised:consert" is printed in that setting alone; on our side it is the one that is run.
+stand a setting: "supervised:consert" is printed in that setting alone; on our side it is the one that is run. Behind it may stand a
+backbone: "unsupervised:dcpcse@roberta-base" is called otherwise on that backbone alone, because its recipe there is another one. ``set``
+of such a line is what the recipe has there; by it a run is known that was made under the printed name.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from pathlib import Path
 
 from bench.base.errors import BenchError
 from bench.references import WEIGHTED, ReferenceResult, read_rows, results
+from bench.references.checkpoints import find_checkpoint, released_for
 
 FILE = Path(__file__).with_name("ours.tsv")
 DEV = "spearman-dev"  # of STS-B dev: no suite's score, but what a training selects its checkpoint by
@@ -35,6 +38,7 @@ class Meaning:
     set: Mapping[str, str] = field(default_factory=dict)  # recipe values that the print names: --set
     on: str = ""  # the method whose run is its backbone
     on_setting: str = ""  # in which that one is run; "": the first that it has
+    holds: Mapping[str, str] = field(default_factory=dict)  # recipe values that tell this run from one of the other name
     uses: Mapping[str, str] = field(default_factory=dict)  # recipe key -> the method whose run is its value
     why_not: str = ""
     doubt: str = ""  # what the print leaves open
@@ -46,14 +50,18 @@ class Meaning:
 
 
 @cache
-def meaning(method: str, variant: str, setting: str = "") -> Meaning:
-    """What a printed method and variant are called here, in the setting that they are printed in."""
+def meaning(method: str, variant: str, setting: str = "", backbone: str = "") -> Meaning:
+    """What a printed method and variant are called here, in the setting and on the backbone that they are printed in."""
     for row in _lines():
         number = _number(variant, row["variant"])
-        if row["method"] in (method, f"{setting}:{method}") and number is not None:
+        name, _, only_on = row["method"].partition("@")
+        if name in (method, f"{setting}:{method}") and only_on in ("", backbone) and number is not None:
             changes, uses = (_pairs(row[name].replace("*", number)) for name in ("set", "uses"))
             (run_in, ours), (below_in, below) = (_with_setting(row[name]) for name in ("ours", "on"))
-            return Meaning(ours, row["our_variant"], run_in, changes, below, below_in, uses, row["why_not"], row["doubt"])
+            return Meaning(
+                ours, row["our_variant"], run_in, {} if only_on else changes, below, below_in,
+                changes if only_on else {}, uses, row["why_not"], row["doubt"],
+            )  # fmt: skip
     return Meaning(method, variant)
 
 
@@ -84,31 +92,36 @@ def find_printed(
     ``backbone`` may be a folder or a full name of the hub: its last part counts. ``protocol`` leaves out what was scored by
     another one (without it, the weighted means alone, which are no suite's score); ``recipe`` adds rows whose print names the
     recipe values that the run had. First comes a paper's number of its own method (a mean before a best one, one of a run before
-    a rerun by others), or the quotation of it; then reruns by others.
+    a rerun by others), or the quotation of it; then reruns by others. Of a checkpoint that authors released and that is scored as
+    they do, it is the printed numbers of the model that it is.
     """
-    printed = [
-        r
-        for r in _results(task=task, backbone=Path(backbone).name)
-        if SUITES[r.metric] == suite
-        and (r.protocol == protocol if protocol else r.protocol != WEIGHTED)
-        and _is(r, method, variant, recipe)
-        and (r.setting == setting or setting == "none")
-    ]
+    checkpoint = find_checkpoint(backbone)
+    if checkpoint is not None and checkpoint.is_scored_by(method, recipe):
+        candidates = [r for r in _results(checkpoint.method, task=task) if released_for(r) == checkpoint]
+    else:
+        candidates = [
+            r
+            for r in _results(task=task, backbone=Path(backbone).name)
+            if _is(r, method, variant, recipe) and (r.setting == setting or setting == "none")
+        ]
+    printed = [r for r in candidates if SUITES[r.metric] == suite and (r.protocol == protocol if protocol else r.protocol != WEIGHTED)]
     return tuple(sorted(printed, key=lambda r: _rank(r, printed)))
 
 
 def _is(r: ReferenceResult, method: str, variant: str, recipe: Mapping[str, object] | None) -> bool:
-    means = meaning(r.method, r.variant, r.setting)
-    if (means.method, means.variant) != (method, variant) or means.on:
+    means = meaning(r.method, r.variant, r.setting, r.backbone)
+    names = {means.variant, r.variant} if means.holds else {means.variant}
+    if means.method != method or variant not in names or means.on:
         return False
-    return all(recipe is not None and key in recipe and _same(recipe[key], value) for key, value in means.set.items())
+    having = {**means.set, **means.holds}.items()
+    return all(recipe is not None and key in recipe and _same(recipe[key], value) for key, value in having)
 
 
 def _same(value: object, text: str) -> bool:
     try:
         return float(str(value)) == float(text)
     except ValueError:
-        return str(value) == text
+        return str(value).lower() == text.lower()
 
 
 def _rank(r: ReferenceResult, printed: list[ReferenceResult]) -> tuple[object, ...]:

@@ -23,17 +23,19 @@ from typing import Any
 
 import numpy as np
 import torch
+from safetensors.torch import load_file, save_file
 
-from bench.backbones import Reference, builtin_folder, quiet, resolve
-from bench.base.contract import CheckResult, Failed, import_file, result_of
-from bench.base.errors import BenchError, one_line
+from bench.backbones import PREFIX, Reference, builtin_folder, quiet, resolve
+from bench.backbones.folder import WEIGHTS
+from bench.base.contract import CheckResult, Failed, import_file, located, once_each, place_of_code, result_of
+from bench.base.errors import BenchError, UnknownName
 from bench.data.corpora import KINDS
 from bench.method import Context, Method
-from bench.method.torch_method import Batch, TorchMethod
+from bench.method.torch_method import Batch, Loss, TorchMethod, checked_loss
 from bench.run.plan import learns
 from bench.run.plugins import Plugin, build_method
 from bench.run.recipe_file import entries, read
-from bench.run.recipes import check_overrides, choose, merge
+from bench.run.recipes import check_entries, check_overrides, choose, merge, variants_of
 from bench.run.search.space import space_of, with_values
 
 SENTENCES = [
@@ -53,22 +55,23 @@ def check(plugin: Plugin, overrides: Mapping[str, str] = {}, elsewhere: Elsewher
     """Every check in every setting of a method, and the shorter ones of its variants. Raises BenchError where the method cannot be
     built at all. ``elsewhere``: how another process encodes; by default one is started."""
     check_overrides(overrides, [plugin.cls], any(learns(plugin.cls, setting) for setting in plugin.cls.settings))
+    check_entries(plugin.cls, entries(plugin.folder, plugin.name))
     results: list[CheckResult] = []
     with tempfile.TemporaryDirectory() as folder:
-        backbone = tiny_backbone(Path(folder) / "tiny")
+        backbone = tiny_backbone(Path(folder) / "tiny", prefix=5 if PREFIX in plugin.cls.reads else 0)
         for setting in plugin.cls.settings:
             case = Case(plugin, setting, backbone, overrides, Path(folder) / setting, elsewhere)
             checks = ENCODING if setting == "none" else ENCODING + TRAINING
             results += [result_of(setting, name, partial(function, case)) for name, function in checks]
-            for variant in plugin.cls.variants:
+            for variant in variants_of(plugin.cls):
                 results += _of_variant(replace(case, variant=variant, folder=Path(folder) / f"{setting}+{variant}"))
-    return [*results, *_without_setting(plugin, results)]
+    return once_each([*results, *_without_setting(plugin, results)])
 
 
 def _without_setting(plugin: Plugin, results: Sequence[CheckResult]) -> list[CheckResult]:
     """A variant that every setting refuses."""
-    refused = {result.about for result in results if result.check == BUILT}
-    nowhere = [v for v in plugin.cls.variants if all(f"{setting}+{v}" in refused for setting in plugin.cls.settings)]
+    refused = {result.about for result in results if result.check == BUILT and result.passed}
+    nowhere = [v for v in variants_of(plugin.cls) if all(f"{setting}+{v}" in refused for setting in plugin.cls.settings)]
     return [CheckResult(f"+{variant}", "it has a setting", False, "every setting refuses it, as above") for variant in nowhere]
 
 
@@ -81,16 +84,21 @@ def _of_variant(case: Case) -> list[CheckResult]:
         method = case.build()
         if isinstance(method, TorchMethod) and case.setting != "none":
             method.needs(case.setting, method.recipe)
+    except UnknownName as error:  # a recipe key that it misspells
+        return [CheckResult(about, BUILT, False, f"{place_of_code(case.plugin.cls)}: {error.message}")]
     except BenchError as error:  # a variant need not be one of every setting
         return [CheckResult(about, BUILT, True, f"refused: {error.message}")]
-    except Exception as error:  # a plugin's own code
-        return [CheckResult(about, BUILT, False, one_line(error))]
+    except (Exception, SystemExit) as error:  # a plugin's own code
+        return [CheckResult(about, BUILT, False, located(error))]
     checks = OF_VARIANTS if case.setting != "none" else OF_VARIANTS[:1]
     return [result_of(about, name, partial(function, case)) for name, function in checks]
 
 
-def tiny_backbone(folder: Path) -> str:
-    """A random BERT of 2 layers, 32 wide, with the built-in vocabulary, a pooling layer and an MLM head; returns the folder's name."""
+def tiny_backbone(folder: Path, *, prefix: int = 0) -> str:
+    """A random BERT of 2 layers, 32 wide, with the built-in vocabulary, a pooling layer and an MLM head; returns the folder's name.
+
+    ``prefix``: it holds a prefix of that length and a head over CLS too, as PromCSE's checkpoints do.
+    """
     from transformers import BertConfig, BertForPreTraining
 
     quiet()
@@ -103,6 +111,10 @@ def tiny_backbone(folder: Path) -> str:
     for parameter in model.parameters():  # the library's start is so flat that mistakes hardly show
         torch.nn.init.normal_(parameter, std=0.1) if parameter.ndim > 1 else None
     model.save_pretrained(folder)
+    if prefix:
+        shapes = {f"{PREFIX}embedding.weight": (prefix, 2 * 2 * 32), "mlp.dense.weight": (32, 32), "mlp.dense.bias": (32,)}
+        weights = folder / WEIGHTS[0]
+        save_file(load_file(weights) | {name: torch.randn(shape) for name, shape in shapes.items()}, weights, {"format": "pt"})
     for name in ("vocab.txt", "tokenizer.json", "tokenizer_config.json"):
         shutil.copy(builtin_folder() / name, folder / name)
     torch.set_rng_state(state)
@@ -241,11 +253,15 @@ def checkpoint_is_plain(case: Case) -> str:
     return f"{sum(file.stat().st_size for file in files):,} bytes"
 
 
+def loss_of(method: TorchMethod, batch: Batch) -> Loss:
+    return checked_loss(method, method(batch))
+
+
 def loss_is_finite(case: Case) -> str:
     method = case.trained()
     method.train()
-    loss = method(case.batch(method))
-    if loss.total.ndim or not torch.isfinite(loss.total):
+    loss = loss_of(method, case.batch(method))
+    if not torch.isfinite(loss.total).all():
         raise Failed(f"expected one finite number, found {loss.total}")
     return f"{loss.total.item():.3f}"
 
@@ -253,7 +269,7 @@ def loss_is_finite(case: Case) -> str:
 def gradient_reaches_what_trains(case: Case) -> str:
     method = case.trained()
     method.train()
-    method(case.batch(method)).total.backward()
+    loss_of(method, case.batch(method)).total.backward()
     trained = {name: p for name, p in method.named_parameters() if p.requires_grad}
     without = [name for name, p in trained.items() if p.grad is None]
     if without or not trained:
@@ -269,7 +285,7 @@ def nothing_frozen_moves(case: Case) -> str:
     method.train()
     trained = [p for p in method.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(trained, lr=1e-2)
-    method(case.batch(method)).total.backward()
+    loss_of(method, case.batch(method)).total.backward()
     optimizer.step()
     saved = set(method.training_state())
     moved = {name for name, tensor in method.state_dict().items() if not torch.equal(tensor, before[name])}
@@ -314,9 +330,11 @@ def _start(method: TorchMethod) -> torch.optim.Optimizer:
 
 def _step(method: TorchMethod, case: Case, optimizer: torch.optim.Optimizer, step: int) -> float:
     try:
-        total = method(case.batch(method, step)).total
+        total = loss_of(method, case.batch(method, step)).total
     except Exception as error:  # a plugin's own code
-        raise Failed(f"step {step + 1}: {one_line(error)}") from None
+        if not step or isinstance(error, BenchError):
+            raise
+        raise Failed(f"step {step + 1}: {located(error)}") from None
     if not torch.isfinite(total).all():
         raise Failed(f"step {step + 1}: the loss is {total}")
     total.backward()

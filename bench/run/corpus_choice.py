@@ -24,7 +24,12 @@ if TYPE_CHECKING:
 
 BY_HASH = "sha256:"  # before the hash of a text, which is looked for whatever its file is called
 TARGET = "target"  # the name of the corpus of all sentences that are scored
-RECIPE_CORPORA = {"wiki1m": "wiki1m_for_simcse.txt", "nli": "nli_for_simcse.csv", "nli-labelled": "nli_labelled.csv"}
+RECIPE_CORPORA = {
+    "wiki1m": "wiki1m_for_simcse.txt",
+    "nli": "nli_for_simcse.csv",
+    "nli-labelled": "nli_labelled.csv",
+    "stsb-10k": "stsbenchmark_train_10k_sents_random_sampled.txt",
+}
 EXPECTED = {
     "sentences": "one column of sentences",
     "pairs": "columns sent0, sent1",
@@ -93,8 +98,7 @@ class CorpusShelf:
             return AbsentCorpus(TARGET, ("sentence",), None) if later and later.pending else target_corpus(self._scored)
         if name.startswith(PREFIX) and later is not None and not is_here(name):
             asked = HubName.of(name)
-            url = site("hub", asked.repo, asked.revision or "main", "").url
-            later.note(Pending(name=name, kind="corpus", where=f"hub data set {asked.repo}", urls=(url,)))
+            later.note(pending_corpus(name))
             return AbsentCorpus(name, name_columns(asked.columns or ("text",)), asked.limit)
         if name.startswith(PREFIX):
             path, full = hub_corpus(name, offline=self._data.offline, report=getattr(self._data.fetcher, "report", None))
@@ -102,9 +106,26 @@ class CorpusShelf:
         return open_corpus(name if name == "builtin" else Path(name))
 
 
+def pending_corpus(name: str) -> Pending:
+    """What fetching a data set of the hub as a corpus would bring. Raises CorpusError for what is no such name."""
+    asked = HubName.of(name)
+    url = site("hub", asked.repo, asked.revision or "main", "").url
+    return Pending(name=name, kind="corpus", where=f"hub data set {asked.repo}", urls=(url,))
+
+
 def is_recipe_corpus(asked: str) -> bool:
     """Does --corpus name a corpus as recipes do ("wiki1m"), and no file that lies here?"""
     return asked in RECIPE_CORPORA and not Path(asked).exists()
+
+
+def is_text_of(corpus: Corpus, name: str) -> bool:
+    """Is it the text that recipes call ``name``? Its number of rows decides where that is known (its hash is not), else its file's name."""
+    file = RECIPE_CORPORA.get(name, name)
+    rows = next((data_set.files[0].rows for data_set in data_sets().values() if data_set.files[0].name == file), 0)
+    if not rows:
+        return corpus.name == file
+    here = corpus.known_rows if isinstance(corpus, AbsentCorpus) else len(corpus)
+    return bool(here) and here % rows == 0  # with corpus_column "all", each of its columns is a row
 
 
 def check_asked(asked: str) -> None:

@@ -148,8 +148,11 @@ class QueueState:
 class Engine(Protocol):
     """What a module of an engine has: functions that know commands and resources, and nothing of methods."""
 
-    def check(self, resources: Resources) -> str | None:
-        """Raises BenchError where nothing can be submitted: no engine here, or it lacks what is asked. Returns its address."""
+    def check(self, resources: Resources, connect: bool = True) -> str | None:
+        """Raises BenchError where nothing can be submitted: no engine here, or it lacks what is asked. Returns its address.
+
+        Without ``connect``, for a script that is only printed, the engine need not be here: the options alone are checked.
+        """
 
     def script(self, batch: Batch) -> str:
         """What would be submitted, for ``--dry-run``."""
@@ -207,7 +210,9 @@ def only(planned: Sequence[PlannedRun], run_id: str, words: str | None) -> Plann
     alike = [run for run in planned if run.run_id.rpartition("-")[0] == run_id.rpartition("-")[0]]
     if not alike:
         some = ", ".join(run.run_id for run in planned[:3]) + (", ..." if len(planned) > 3 else "")
-        raise BenchError(f"--only {run_id}: these options mean no such run; they mean {some}", "the ids: the same command with --dry-run")
+        raise BenchError(
+            f"--only {run_id}: these options mean no such run; they mean {some}", "the ids: the same command with --dry-run --all"
+        )
     then = dict(part.partition("=")[::2] for part in (words or "").split(",") if part)
     differs: list[str] = []
     for run in alike:

@@ -18,10 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from bench.base.errors import BenchError
+from bench.method import Value
 from bench.run import recipe_file
 from bench.run.recipe_file import RecipeFile
 
 GROUP = "bench.methods"  # of the entry points; bench.run.plugins loads what this only reads
+BUILT_IN = "sentence-bench"  # the distribution of this package's methods
 UNKNOWN = object()  # an attribute that only running the source would tell
 LONGEST = 2_000_000  # bytes of a source file that is read
 
@@ -54,7 +56,7 @@ def method_description(name: str) -> MethodDescription | None:
         if source is None:
             continue
         folder, module = source
-        described = next((_description(entry, module) for entry in _named_by(point, module) if entry.get("name") == name), None)
+        described = next((_description(entry, module, folder) for entry in _named_by(point, module) if entry.get("name") == name), None)
         if described is not None:
             package, version = (point.dist.name, point.dist.version) if point.dist else ("", "")
             return replace(described, package=package, version=version, file=_recipes(folder, name))
@@ -71,29 +73,30 @@ class MethodDescriptions:
 
 
 def method_descriptions(files: Sequence[Path] = ()) -> MethodDescriptions:
-    """Every installed method and those of the plugin ``files``, which win over installed ones of the same name."""
+    """Every installed method and those of the plugin ``files``, without names that two of them have: importing refuses those."""
     methods: dict[str, MethodDescription] = {}
-    whole = True
+    whole, twice = True, set[str]()
     for point in _points():
         source = _source(point.module)
         if source is None:
             whole = False
             continue
-        _, module = source
+        folder, module = source
         whole = whole and is_plain(module) and all(entry.get("name") is not UNKNOWN for entry in _classes(module))
         for row in _named_by(point, module):
             if isinstance(row.get("name"), str):
-                methods.setdefault(row["name"], _description(row, module))
+                methods.setdefault(row["name"], _description(row, module, folder))
     for file in files:
         try:
             module = ast.parse(file.read_bytes())
         except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
             whole = False  # importing it tells what is wrong with it
             continue
-        own = {entry["name"]: _description(entry, module) for entry in _classes(module) if isinstance(entry.get("name"), str)}
+        own = {entry["name"]: _description(entry, module, file.parent) for entry in _classes(module) if isinstance(entry.get("name"), str)}
+        twice |= own.keys() & methods.keys()
         methods |= own
         whole = whole and is_plain(module) and bool(own)
-    return MethodDescriptions(methods, whole)
+    return MethodDescriptions({name: method for name, method in methods.items() if name not in twice}, whole and not twice)
 
 
 def _named_by(point: importlib.metadata.EntryPoint, module: ast.Module) -> Iterator[dict[str, Any]]:
@@ -131,15 +134,26 @@ def _named(definition: ast.ClassDef) -> bool:
 
 @cache
 def _points() -> tuple[importlib.metadata.EntryPoint, ...]:
-    return tuple(importlib.metadata.entry_points(group=GROUP))  # reads what is installed: milliseconds each time
+    return tuple(entry_points())  # reads what is installed: milliseconds each time
 
 
-def _description(definition: Mapping[str, Any], module: ast.Module) -> MethodDescription:
+def entry_points() -> list[importlib.metadata.EntryPoint]:
+    """Those that register methods, this package's first: of several methods of one name, the first is the one."""
+    points = importlib.metadata.entry_points(group=GROUP)
+    return sorted(points, key=lambda point: (distribution(point) != BUILT_IN, distribution(point)))
+
+
+def distribution(point: importlib.metadata.EntryPoint) -> str:
+    return point.dist.name if point.dist else "?"
+
+
+def _description(definition: Mapping[str, Any], module: ast.Module, folder: Path) -> MethodDescription:
     def literal(key: str, kind: type, otherwise: Any) -> Any:
         value = definition.get(key)
         return value if isinstance(value, kind) else otherwise
 
-    readable = not any(definition.get(key) is UNKNOWN for key in ("variants", "settings", "defaults", "optional", "fitted"))
+    kinds = {"variants": dict, "settings": tuple, "defaults": dict, "optional": dict, "fitted": str}
+    readable = all(isinstance(definition[key], kind) for key, kind in kinds.items() if definition.get(key) is not None)
     contract = {
         alias.asname or alias.name
         for node in module.body
@@ -154,12 +168,24 @@ def _description(definition: Mapping[str, Any], module: ast.Module) -> MethodDes
         trains=literal("trains", str, ""),
         settings=("none",) if definition.get("settings") is None else literal("settings", tuple, ()),  # as Method has it
         about=definition["doc"] or inspect.cleandoc(ast.get_docstring(module) or ""),
-        variants={name: changes for name, changes in literal("variants", dict, {}).items() if isinstance(changes, dict)},
+        variants=_with_file_variants(
+            {name: changes for name, changes in literal("variants", dict, {}).items() if isinstance(changes, dict)},
+            folder,
+            definition["name"],
+        ),
         defaults=literal("defaults", dict, {}),
         optional=literal("optional", dict, {}),
         fitted=literal("fitted", str, None),
         whole=readable and definition["bases"] <= contract and is_plain(module),
     )
+
+
+def _with_file_variants(declared: Mapping[str, Mapping[str, Any]], folder: Path, name: str) -> Mapping[str, Mapping[str, Any]]:
+    try:
+        of_all = recipe_file.with_file_variants(declared, folder, name)
+    except BenchError:
+        return declared
+    return {variant: {key: v.value if isinstance(v, Value) else v for key, v in values.items()} for variant, values in of_all.items()}
 
 
 def _recipes(folder: Path, name: str) -> RecipeFile:

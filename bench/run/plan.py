@@ -14,10 +14,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench.backbones import KNOWN, Reference, resolve
+from bench.backbones import KNOWN, Reference, check_stored_prefix, resolve
 from bench.backbones.families import own_dropout, shape
-from bench.base.contract import check_file
+from bench.base.contract import check_files, plugin_code
 from bench.base.errors import BenchError, DataMissing, UnknownName
+from bench.data.sets.manifest import data_sets
 from bench.data.sets.sources import NotFetchedYet
 from bench.method import Method, Recipe, Value
 from bench.method.budget import SENTENCES, STEPS, budget_of
@@ -25,23 +26,25 @@ from bench.run import provenance
 from bench.run.corpus_choice import TARGET, AbsentCorpus, CorpusShelf, check_asked
 from bench.run.method_reader import MethodDescription, MethodDescriptions, method_descriptions
 from bench.run.plugins import Plugin, Registry
+from bench.run.printed import expected
 from bench.run.recipe_file import Entry, GivenRecipe, entries
 from bench.run.recipes import (
     NUMBERS,
     TRAINING,
+    check_entries,
     check_overrides,
+    check_values,
     check_variant,
-    choose,
     merge,
-    of_backbone,
     parse,
     series,
     settings_with_recipe,
+    whole_entry,
 )
 
 if TYPE_CHECKING:
     from bench.data.corpora import Corpus
-    from bench.data.sets import DataFolder
+    from bench.data.sets import DataFolder, DataSet
     from bench.runs.record import RunRecord
     from bench.score.suites import Task
     from bench.score.suites.known import KnownTask
@@ -53,7 +56,7 @@ NOT_TRAINED = "none"
 class Request:
     """The command line of ``bench run``, parsed."""
 
-    methods: tuple[str, ...]
+    methods: tuple[str, ...]  # "promcse", or with a variant "promcse+eh"
     backbones: tuple[str, ...] = ("builtin",)
     names: tuple[str, ...] = ()  # what tables call the backbones, in their order; none: as they are called
     setting: str | None = None
@@ -67,6 +70,11 @@ class Request:
     allow_pickle: bool = False
     ranks: int = 1  # processes that train together
     given: Mapping[str, GivenRecipe] = field(default_factory=dict)  # by method: --recipe
+
+    @property
+    def named(self) -> list[tuple[str, str]]:
+        """Every method with its variant, "" for none."""
+        return [(method, variant or self.variant) for method, variant in map(split_variant, self.methods)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +93,8 @@ class PlannedRun:
     precision: str = "fp32"
     fingerprint: str = ""
     notes: tuple[str, ...] = ()
-    expect: Mapping[str, Any] | None = None
+    expect: Mapping[str, Any] | None = None  # the number that the paper prints for exactly this recipe: suite, task, value, source
+    remark: str = ""  # what the recipe file notes on the recipe of this backbone
     given: GivenRecipe | None = None  # that its values are from: --recipe
     determines: Mapping[str, Any] = field(default_factory=dict)  # what the fingerprint is of, beyond what the record says
     missing: tuple[DataMissing, ...] = ()  # tasks that were asked for and whose data is not here
@@ -112,33 +121,45 @@ def make(
     With data that is only fetched later (``data.later``) what is to be fetched is noted there, and such a plan is provisional.
     """
     check_named(request)
-    plugins = [registry[name] for name in request.methods]
+    plugins = [registry[name] for name, _ in request.named]
     scored = _task_data(request.suites, data, request.text.split(","))
     check_overrides(request.overrides, [p.cls for p in plugins], any(learns(p.cls, s) for p in plugins for s in p.cls.settings))
     planner = _Planner(request, scored, data, CorpusShelf(request.corpus, data, scored.data), ready)
     runs = [
         run
-        for plugin in plugins
+        for plugin, (_, variant) in zip(plugins, request.named, strict=True)
         for backbone in planner.backbones(plugin)
         for overrides in series(request.overrides)
-        for run in planner.runs(plugin, backbone, overrides)
+        for run in _runs(planner, plugin, variant, backbone, overrides)
     ]
-    unique = {(run.run_id, run.backbone.name if run.provisional else ""): run for run in runs}
+    unique = {(run.run_id, run.fingerprint, run.backbone.name if run.provisional else ""): run for run in runs}
     return list(unique.values())
 
 
+def split_variant(name: str) -> tuple[str, str]:
+    """ "promcse+eh" -> ("promcse", "eh"); "promcse" -> ("promcse", "")."""
+    method, _, variant = name.partition("+")
+    return method, variant
+
+
+def _runs(planner: _Planner, plugin: Plugin, variant: str, backbone: Reference, overrides: Mapping[str, str]) -> list[PlannedRun]:
+    """Those of one method. Raises PluginFailed where its own ``check`` or ``needs`` raises what is no BenchError."""
+    with plugin_code(f"the method {plugin.name}"):
+        return planner.runs(plugin, variant, backbone, overrides)
+
+
 def check_named(request: Request) -> None:
-    """Raises BenchError where nothing is named, and for a text form or a suite that is none."""
+    """Raises BenchError where nothing is named, for a variant that is named twice, and for a text form or a suite that is none."""
     from bench.score.suites import check_suite, expand_suites
 
-    for names, kind, option in (
-        (request.methods, "method", "--method"),
-        (request.backbones, "backbone", "--backbone"),
-        (request.suites, "suite", "--suite"),
-        (request.seeds, "seed", "--seeds"),
+    for names, kind, hint in (
+        (request.methods, "method", "bench methods lists them"),
+        (request.backbones, "backbone", "bench backbones lists them"),
+        (request.suites, "suite", "bench suites lists them"),
+        (request.seeds, "seed", "--seeds 42, --seeds 1-5, or --seeds 1,3,7-9"),
     ):
         if not names:
-            raise BenchError(f"no {kind} was named", f"{option}; --help says which there are")
+            raise BenchError(f"no {kind} was named", hint)
     if request.names and (len(request.names), len(set(request.names))) != (len(request.backbones),) * 2:
         raise BenchError(
             f"--name {','.join(request.names)}: {len(set(request.names))} names for {len(request.backbones)} backbones",
@@ -147,6 +168,16 @@ def check_named(request: Request) -> None:
     for name in request.names:
         if name in KNOWN and name not in request.backbones:
             raise BenchError(f"--name {name}: another backbone is called that", "a name of its own")
+    for name in request.methods:
+        method, variant = split_variant(name)
+        if variant and request.variant:
+            raise BenchError(
+                f"--method {name} --variant {request.variant}: both name a variant", f"--method {name}, or --variant with --method {method}"
+            )
+        if name.endswith("+"):
+            raise BenchError(
+                f"--method {name}: no variant stands after the +", f"--method {method}; bench methods {method} lists its variants"
+            )
     for text in request.text.split(","):
         if not re.fullmatch("tokenised|raw|any|other-[0-9a-f]{8}", text):
             raise UnknownName("text form", text, ["tokenised", "raw", "any", "other-<hash>"])
@@ -155,14 +186,15 @@ def check_named(request: Request) -> None:
 
 
 def check_methods(names: Sequence[str], files: Sequence[Path]) -> MethodDescriptions:
-    """What can be read of the methods. Raises UnknownName for a name that neither an installed method nor a plugin file has,
-    BenchError where a plugin file is missing."""
-    for file in files:
-        check_file(file)
+    """What can be read of the methods. ``names``: METHOD or METHOD+VARIANT. Raises UnknownName for a method that is neither
+    installed nor in a plugin file, and for a variant that it lacks, BenchError where a plugin file is missing."""
+    check_files(files)
     described = method_descriptions(files)
-    for name in names:
+    for name, variant in map(split_variant, names):
         if described.whole and name not in described.methods:
             raise UnknownName("method", name, described.methods, hint="bench methods")
+        if name in described.methods and described.methods[name].whole:
+            check_variant(described.methods[name], variant)
     return described
 
 
@@ -173,13 +205,13 @@ def check_request(request: Request, files: Sequence[Path]) -> None:
     for name in request.backbones:
         if not Path(name).expanduser().is_dir():  # a folder's weights are hashed, which may take long
             resolve(name)
-    methods = [described.methods[name] for name in request.methods if name in described.methods]
+    methods = [described.methods[name] for name, _ in request.named if name in described.methods]
     if len(methods) < len(request.methods) or not all(method.whole for method in methods):
         return
-    for method in methods:
+    for method, (_, variant) in zip(methods, request.named, strict=True):
         if request.setting not in (None, *method.settings):
             raise UnknownName("setting", str(request.setting), method.settings, f"of {method.name}")
-        check_variant(method, request.variant)
+        check_variant(method, variant)
     trained = any(learns(method, setting) for method in methods for setting in method.settings)
     check_overrides(request.overrides, methods, trained)
     for key, text in {pair for one in series(request.overrides) for pair in one.items()}:
@@ -273,28 +305,33 @@ class _Planner:
             references = [replace(reference, title=title) for reference, title in zip(references, request.names, strict=True)]
         return references
 
-    def runs(self, plugin: Plugin, backbone: Reference, overrides: Mapping[str, str]) -> list[PlannedRun]:
+    def runs(self, plugin: Plugin, variant: str, backbone: Reference, overrides: Mapping[str, str]) -> list[PlannedRun]:
         """One run a seed, with one value for each key of ``overrides``. Raises BenchError for what cannot be."""
         request, cls, recipes = self.request, plugin.cls, entries(plugin.folder, plugin.name)
-        variant = request.variant
-        setting, notes = _setting(plugin, backbone, request, recipes)
+        setting, notes = _setting(plugin, variant, backbone, request.setting, recipes)
         trained = learns(cls, setting)
-        entry, line = choose(recipes, setting, backbone.model, variant, shape(backbone.config()))
-        if entry is None and trained:
-            entry, line = of_backbone(cls, setting, backbone.model, shape(backbone.config()))
+        check_entries(cls, recipes)
+        entry, line = whole_entry(cls, recipes, setting, backbone.model, variant, trained=trained, shape=shape(backbone.config()))
         notes += [line] if line else []
         implied = {}
         if setting != NOT_TRAINED and request.suites == ("check",):
             implied = {"select_on": Value("captions dev", "only the suite check is scored")}
         given = request.given.get(plugin.name)
         if given is not None:
+            check_values(cls, given.values, f"--recipe {given.file}")
             implied |= given.values
             notes += given.check(request.seeds, plugin.sha256)
         recipe = merge(cls, entry, variant, overrides, trained=trained, plan=implied)
-        cls.check(recipe, backbone.path)
+        vectors_here = True
+        try:
+            recipe = with_vectors(recipe, cls.places, self.data)
+            cls.check(recipe, backbone.path)
+        except NotFetchedYet:
+            vectors_here = False
+        check_stored_prefix(backbone, cls.reads)
         check_dropout(cls, setting, recipe, backbone)
         if cls.own_backbone:
-            backbone = replace(backbone, revision=cls.own_revision(recipe))
+            backbone = replace(backbone, revision=cls.own_revision(recipe) if vectors_here else "unknown")
             if request.backbones != (cls.own_backbone,):
                 notes.append(f"{plugin.name} brings its own vectors and ignores --backbone")
         corpus = self.corpora.fitting(plugin, setting, recipe, entry) if trained else None
@@ -312,21 +349,21 @@ class _Planner:
         by_ranks = _determined_by_ranks(cls, recipe, request.ranks) if trained else ""
         notes += [by_ranks] if by_ranks else []
         notes += ended_early(recipe)
-        places = {key: None if recipe[key] is None else content_name(str(recipe[key]), self.ready) for key in cls.places if key in recipe}
+        places: dict[str, str | None] = dict.fromkeys((key for key in cls.places if key in recipe), "unknown")
+        if vectors_here:
+            places = {key: None if recipe[key] is None else content_name(str(recipe[key]), self.ready) for key in places}
         determines = {
             "places": places,
             "precision": request.precision if trained else "fp32",
             "dev": dev.sha256 if dev else None,
             **({"ranks": request.ranks} if by_ranks else {}),
         }
-        expect = None
-        if entry is not None and given is None and (entry.backbone, entry.variant) == (backbone.model, variant):
-            expect = entry.expect  # of the paper's own backbone
+        own = entry if entry is not None and given is None and entry.backbone == backbone.model else None
         return [
             with_fingerprint(PlannedRun(
                 plugin=plugin, variant=variant, setting=setting, backbone=backbone, seed=seed, recipe=recipe, corpus=corpus,
                 tasks=self.scored.tasks, task_data=self.scored.data, dev=dev, text=request.text, precision=request.precision, notes=tuple(notes),
-                expect=expect, given=given, determines=determines, missing=self.scored.missing,
+                expect=expected(cls, own, recipe, corpus), remark=own.note if own else "", given=given, determines=determines, missing=self.scored.missing,
                 provisional=later or "unknown" in places.values(),
             ))
             for seed in seeds
@@ -407,27 +444,43 @@ def check_dropout(cls: type[Method], setting: str, recipe: Recipe, backbone: Ref
     )
 
 
+def vectors_named(value: object) -> DataSet | None:
+    """The set of word vectors that a recipe value names, where it is no file of that name."""
+    known = data_sets().get(str(value))
+    return known if known is not None and known.kind == "vectors" and not Path(str(value)).is_file() else None
+
+
+def with_vectors(recipe: Recipe, keys: Sequence[str], data: DataFolder) -> Recipe:
+    """The recipe with the file of a set of word vectors where it has the set's name. Raises DataMissing, NotFetchedYet."""
+    values = dict(recipe.values_with_source())
+    for key in keys:
+        if (wanted := vectors_named(recipe.get(key))) is not None:
+            values[key] = replace(values[key], value=str(data.vectors(wanted)))
+    return Recipe(values)
+
+
 def content_name(place: str, ready: Callable[[Reference], Reference] = lambda reference: reference) -> str:
     """What names the content behind a recipe value that is a file, a folder or a backbone; ``ready`` may fetch the latter."""
     path = Path(place).expanduser()
     return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ready(resolve(place)).revision
 
 
-def _setting(plugin: Plugin, backbone: Reference, request: Request, recipes: Sequence[Entry]) -> tuple[str, list[str]]:
-    """The setting that was asked for, or the one that has a recipe on this backbone, unsupervised first; and a line."""
-    offered, asked = plugin.cls.settings, request.setting
+def _setting(plugin: Plugin, variant: str, backbone: Reference, asked: str | None, recipes: Sequence[Entry]) -> tuple[str, list[str]]:
+    """The setting that was asked for, or the one that the paper prints on this backbone, or that has a recipe; and a line."""
+    offered = plugin.cls.settings
     if asked is not None:
         if asked not in offered:
             raise UnknownName("setting", asked, offered, f"of {plugin.name}")
         return asked, []
     if len(offered) == 1:
         return offered[0], []
-    with_recipe = [s for s in settings_with_recipe(recipes, backbone.model, request.variant) if s in offered] or [
-        s for s in offered if s != NOT_TRAINED
-    ]
-    chosen = with_recipe[0]
-    here = any((e.setting, e.backbone) == (chosen, backbone.model) for e in recipes)
-    why = f": {plugin.name} has its recipe for {backbone.model} there" if here else ""
+    with_recipe = [s for s in settings_with_recipe(recipes, backbone.model, variant) if s in offered]
+    chosen, *others = with_recipe or [s for s in offered if s != NOT_TRAINED]
+    here = [e for e in recipes if e.backbone == backbone.model and e.variant in ("", variant)]
+    why = ""
+    if any(e.setting == chosen for e in here):
+        why = f": {plugin.name} has its recipe for {backbone.model} there"
+        why += f"; --setting {others[0]} has one, too" if any(e.setting in others for e in here) else ""
     return chosen, [f"setting {chosen} (no --setting was given){why}"]
 
 

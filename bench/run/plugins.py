@@ -8,7 +8,6 @@ plugin that does not import is named in a warning and takes nothing else down.
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
 import inspect
 import re
 import sys
@@ -19,10 +18,10 @@ from types import ModuleType
 from typing import Any
 
 from bench.backbones import Reference, load
-from bench.base.contract import check_file, import_file
-from bench.base.errors import BenchError, UnknownName, one_line
+from bench.base.contract import check_files, import_file, located, place_of_code
+from bench.base.errors import BenchError, UnknownName
 from bench.method import SETTINGS, Context, Method, Recipe, seed_for
-from bench.run.method_reader import GROUP
+from bench.run.method_reader import distribution, entry_points
 
 
 @dataclass(frozen=True)
@@ -78,25 +77,39 @@ def not_here(run_id: str, method: str, made_by: Mapping[str, Any] | None) -> Ben
 
 
 def discover(files: Sequence[Path] = ()) -> Registry:
-    """Every method that is installed or given by file. A file wins over an installed method of the same name."""
-    for file in files:
-        check_file(file)
+    """Every method that is installed or given by file; the first of a name is the one, this package's before all others.
+
+    An entry point with a name that is taken is left out with a warning. Raises BenchError for such a file, and for one given twice.
+    """
+    check_files(files)
     plugins: dict[str, Plugin] = {}
     warnings: list[str] = []
-    for point in importlib.metadata.entry_points(group=GROUP):
-        distribution = point.dist.name if point.dist else "?"
+    for point in entry_points():
         try:
             classes = _methods_of(point.load())
             if not classes:
                 raise TypeError("it defines no method")
             version = point.dist.version if point.dist else ""
-            for cls in classes:
-                plugins.setdefault(cls.name, Plugin(cls.name, cls, distribution, version, source_hash(cls)))
+            _add(plugins, [Plugin(cls.name, cls, distribution(point), version, source_hash(cls)) for cls in classes])
+        except BenchError as error:
+            warnings.append(f"plugin '{point.name}' of {distribution(point)} was left out: {error.message}")
         except (Exception, SystemExit) as error:  # a third party's code may raise anything
-            warnings.append(f"plugin '{point.name}' of {distribution} was left out: {one_line(error)}")
+            warnings.append(f"plugin '{point.name}' of {distribution(point)} was left out: {located(error)}")
     for file in files:
-        plugins |= {plugin.name: plugin for plugin in from_file(file)}
+        _add(plugins, from_file(file))
     return Registry(plugins, tuple(warnings))
+
+
+def _add(plugins: dict[str, Plugin], more: Sequence[Plugin]) -> None:
+    """Add all of ``more``. Raises BenchError, and adds none, where a name is taken: a run would say nothing of which method it is."""
+    together = dict(plugins)
+    for plugin in more:
+        if (taken := together.setdefault(plugin.name, plugin)) is not plugin:
+            raise BenchError(
+                f"{plugin.package} defines the method '{plugin.name}', and so does {taken.package}",
+                f"another name in {plugin.package}: name = 'my-{plugin.name}'",
+            )
+    plugins |= together
 
 
 def from_file(file: Path) -> list[Plugin]:
@@ -106,7 +119,7 @@ def from_file(file: Path) -> list[Plugin]:
         classes = _methods_of(module)
     except (TypeError, ValueError) as error:
         sys.modules.pop(module.__name__, None)
-        raise BenchError(f"--plugin {file} does not import: {one_line(error)}") from None
+        raise BenchError(f"--plugin {file}: {error}") from None
     if not classes and not hasattr(module, "SUITE"):
         raise BenchError(
             f"--plugin {file} defines no method",
@@ -131,10 +144,12 @@ def _methods_of(loaded: Any) -> list[type[Method]]:
 def _check(cls: type[Method]) -> None:
     name = cls.name
     if not isinstance(name, str) or not re.fullmatch("[a-z0-9-]+", name):
-        raise ValueError(f"{cls.__name__}.name is {name!r}: use a-z, 0-9 and '-'")
+        raise ValueError(f"{place_of_code(cls)}: name is {name!r}: use a-z, 0-9 and '-'")
+    if isinstance(cls.settings, str):
+        raise ValueError(f"{place_of_code(cls)}: settings is {cls.settings!r}: write a tuple, settings = ({cls.settings!r},)")
     wrong = [s for s in cls.settings if s not in SETTINGS]
     if wrong or not cls.settings:
-        raise ValueError(f"{cls.__name__}.settings is {cls.settings!r}: choose from {', '.join(SETTINGS)}")
+        raise ValueError(f"{place_of_code(cls)}: settings is {cls.settings!r}: choose from {', '.join(SETTINGS)}")
 
 
 def source_hash(cls: type[Method]) -> str:
@@ -167,7 +182,7 @@ def build_method(cls: type[Method], backbone: Reference, recipe: Recipe, context
     loaded: Any = backbone
     if cls.own_backbone is None:
         dtype = recipe.get("dtype", "fp32") if "dtype" in cls.optional else "fp32"
-        loaded = load(backbone, dropout=recipe.get("dropout"), offline=context.offline, dtype=dtype)
+        loaded = load(backbone, dropout=recipe.get("dropout"), offline=context.offline, dtype=dtype, reads=cls.reads)
     torch.manual_seed(seed_for(context.seed, "init"))
     method.build(loaded, recipe)
     if isinstance(method, torch.nn.Module):

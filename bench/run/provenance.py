@@ -41,13 +41,22 @@ def tokenizer_key(tokenizer: Any) -> str:
     return hashlib.sha256(json.dumps(description, sort_keys=True).encode()).hexdigest()
 
 
-def parameter_counts(method: Method, *, trained: bool) -> dict[str, int]:
-    """Counted after everything is built; a run that trains nothing has no trainable parameters. Empty without torch."""
-    if not hasattr(method, "parameters"):
+def parameter_counts(method: Method, *, trained: bool) -> dict[str, Any]:
+    """Fields of a record's cost, counted after everything is built. A run that trains nothing has no trainable parameters. Empty without
+    torch.
+
+    A part is an attribute of the method: the first component of a parameter's name. What two parts share counts for the first.
+    """
+    if not hasattr(method, "named_parameters"):
         return {}
-    parameters = list(method.parameters())
-    trainable = sum(p.numel() for p in parameters if p.requires_grad) if trained else 0
-    return {"trainable_parameters": trainable, "total_parameters": sum(p.numel() for p in parameters)}
+    parts: dict[str, int] = {}
+    total = 0
+    for name, parameter in method.named_parameters():
+        total += parameter.numel()
+        if trained and parameter.requires_grad:
+            part = name.partition(".")[0]
+            parts[part] = parts.get(part, 0) + parameter.numel()
+    return {"trainable_parameters": sum(parts.values()), "trainable_parts": parts, "total_parameters": total}
 
 
 def folder_bytes(folder: Path) -> int:

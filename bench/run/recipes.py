@@ -1,12 +1,15 @@
 """Merges recipe layers, and knows where each value came from.
 
-harness defaults < the backbone's values, for a method without a recipe < the method's defaults < the recipe of the paper for this setting and backbone < variant < ``--set``
+harness defaults < the backbone's values < the method's defaults < the recipe of the paper for this setting and backbone < variant < ``--set``
 
 A method's recipes lie in ``recipes/<name>.toml`` beside its module: :mod:`bench.run.recipe_file` reads them.
 """
 
 from __future__ import annotations
 
+import difflib
+import inspect
+import json
 import math
 import os
 import re
@@ -20,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from bench.base.errors import BenchError, UnknownName
 from bench.method import Method, Recipe, Value
 from bench.method.budget import canonical
-from bench.run.recipe_file import Entry, entries
+from bench.run.recipe_file import Entry, entries, with_file_variants
 
 if TYPE_CHECKING:
     from bench.run.method_reader import MethodDescription
@@ -105,8 +108,26 @@ def choose(
     return nearest, f"no recipe for {backbone}: the one for {nearest.backbone} is taken"
 
 
+def whole_entry(
+    method: type[Method],
+    recipes: Sequence[Entry],
+    setting: str,
+    backbone: str,
+    variant: str,
+    *,
+    trained: bool,
+    shape: tuple[str, int] | None = None,
+) -> tuple[Entry | None, str | None]:
+    """The recipe that :func:`choose` finds; of what is trained above the backbone's own values, which stand alone where it finds none."""
+    entry, line = choose(recipes, setting, backbone, variant, shape)
+    beneath, line_beneath = of_backbone(method, setting, backbone, shape) if trained else (None, None)
+    if entry is None or beneath is None:
+        return (entry, line) if beneath is None else (beneath, line_beneath)
+    return replace(entry, values={**beneath.values, **entry.values}), line
+
+
 def of_backbone(method: type[Method], setting: str, backbone: str, shape: tuple[str, int] | None = None) -> tuple[Entry | None, str | None]:
-    """What a method without a recipe trains with: the values of the backbone (or of the nearest), but for those that it says itself.
+    """What belongs to the backbone (or to the nearest), but for the keys of which the method itself says something.
 
     So that two methods are not told apart by their learning rates. None, as the line, where the method trains with none of them.
     """
@@ -122,10 +143,15 @@ def _guess(backbone: str) -> tuple[str, int]:
 
 
 def settings_with_recipe(recipes: Sequence[Entry], backbone: str, variant: str) -> list[str]:
-    """Settings with a recipe for this backbone, unsupervised first; those of the variant itself, if it has any anywhere."""
-    own = [e for e in recipes if variant and e.variant == variant]
-    here = [e for e in own or recipes if e.backbone == backbone] or own
-    return [s for s in ("unsupervised", "supervised") if any(e.setting == s for e in here)]
+    """Settings with a recipe for this backbone; those of the variant itself, if it has any anywhere.
+
+    First come those whose recipe has a number that the paper prints (``expect``); among equals unsupervised.
+    """
+    of_variant = [e for e in recipes if variant and e.variant == variant]
+    here = [e for e in of_variant or recipes if e.backbone == backbone and e.variant in ("", variant)] or of_variant
+    printed = {e.setting for e in here if e.expect and e.variant == variant}
+    settings = [s for s in ("unsupervised", "supervised") if any(e.setting == s for e in here)]
+    return sorted(settings, key=lambda setting: setting not in printed)
 
 
 ONE_PASS = ("max_seq_length", "dropout", "corpus_column")  # what a method reads that looks at its corpus once
@@ -158,11 +184,12 @@ def merge(
     layers: list[Mapping[str, Value]] = [entry.values] if entry else []
     if variant:
         check_variant(method, variant)
-        layers.append(_sourced(method.variants[variant], f"variant {variant}"))
+        layers.append(_sourced(variants_of(method)[variant], f"variant {variant}"))
     for layer in [*layers, plan]:
         for key, value in layer.items():
             if key not in known:
-                raise UnknownName("recipe key", key, known, f"in a recipe of {method.name}")
+                place = f"in variant {variant}" if value.source == f"variant {variant}" else "in a recipe"
+                raise UnknownName("recipe key", key, known, f"{place} of {method.name}")
             values[key] = value
     for key, text in overrides.items():
         if key in known:
@@ -170,15 +197,78 @@ def merge(
     return Recipe(_budgeted(values, overrides))
 
 
+def check_entries(method: type[Method], recipes: Sequence[Entry]) -> None:
+    """Raises BenchError, naming the file, for a recipe of a setting or variant that the method lacks, and for a wrong value."""
+    for entry in recipes:
+        if entry.setting not in method.settings:
+            raise UnknownName("setting", entry.setting, method.settings, f"of {method.name} in {entry.file}")
+        if entry.variant and entry.variant not in variants_of(method):
+            raise UnknownName("variant", entry.variant, variants_of(method), f"of {method.name} in {entry.file}")
+        check_values(method, entry.values, entry.where)
+
+
+def check_values(method: type[Method], values: Mapping[str, Value], where: str) -> None:
+    """Raises BenchError, beginning with ``where``, for a key that no default has, or a value of another kind or out of range."""
+    defaults = _sourced({**TRAINING, **ON_REQUEST, **method.defaults, **method.optional}, "")
+    for key, value in values.items():
+        if key not in defaults:
+            raise UnknownName("recipe key", key, defaults, f"of {method.name} in {where}")
+        if wrong := wrong_kind(key, value.value, defaults[key].value):
+            raise BenchError(
+                f"{where}: {key}: {wrong}", f"for example {key} = {{ value = {_example(key, defaults[key].value)}, source = ... }}"
+            )
+
+
+def _example(key: str, like: Any) -> str:
+    like = {"max_steps": 1000, "dropout": 0.1, "max_length": 64, "patience": 3, "budget": "500steps"}.get(key) if like is None else like
+    return json.dumps(like)
+
+
+def wrong_kind(key: str, value: Any, like: Any) -> str:
+    """What is wrong with a value from a file, of which ``like`` is the default: as for ``--set``, but no text stands for a number there."""
+    if value is None and (like is None or isinstance(like, str) or key in MAY_BE_NONE):
+        return ""
+    if isinstance(like, bool):
+        fits, kind = isinstance(value, bool), "true or false"
+    elif isinstance(like, str) or key == "budget":
+        fits, kind = isinstance(value, str), "a word"
+    elif isinstance(like, int | float) or key in NUMBERS:
+        whole = key in WHOLE or (isinstance(like, int) and key not in NUMBERS)
+        fits, kind = isinstance(value, int | float) and not isinstance(value, bool), "a whole number" if whole else "a number"
+    else:
+        return ""
+    if not fits:
+        return f"expected {kind}, found {value!r}"
+    try:
+        parse(key, str(value), like)
+    except BenchError as error:
+        return f"{error.message.partition(': ')[2]}, found {value}"
+    return ""
+
+
 def _sourced(values: Mapping[str, Any], source: str) -> dict[str, Value]:
     """With ``source`` where a value names none."""
     return {key: value if isinstance(value, Value) else Value(value, source) for key, value in values.items()}
 
 
+def variants_of(method: type[Method] | MethodDescription) -> Mapping[str, Mapping[str, Any]]:
+    """Name -> recipe values of every variant: those that the method declares, and those of its recipe file.
+
+    A class that no file defines has the former alone; of a description, :mod:`bench.run.method_reader` has put both together.
+    """
+    if not isinstance(method, type):
+        return method.variants
+    try:
+        folder = Path(inspect.getfile(method)).parent
+    except (TypeError, OSError):  # typed into an interpreter
+        return method.variants
+    return with_file_variants(method.variants, folder, method.name)
+
+
 def check_variant(method: type[Method] | MethodDescription, variant: str) -> None:
-    if variant and variant not in method.variants:
+    if variant and variant not in variants_of(method):
         hint = "without --variant: the method as its paper has it"
-        raise UnknownName("variant", variant, method.variants, f"of {method.name}", hint)
+        raise UnknownName("variant", variant, variants_of(method), f"of {method.name}", hint)
 
 
 def _budgeted(values: dict[str, Value], overrides: Mapping[str, str]) -> dict[str, Value]:
@@ -203,6 +293,7 @@ def check_overrides(overrides: Mapping[str, str], methods: Sequence[type[Method]
     of = f"of {', '.join(m.name for m in methods)}"
     for key, text in overrides.items():
         if key in known:
+            _check_decimal_comma(key, text, methods)
             continue
         meant = meant_key(key, known)
         if meant is not None:
@@ -213,37 +304,42 @@ def check_overrides(overrides: Mapping[str, str], methods: Sequence[type[Method]
         raise UnknownName("recipe key", key, known, of, f"bench methods {methods[0].name}")
 
 
-OTHER_NAMES: Mapping[str, str] = {
-    "learning_rate": "lr rate initial_lr base_lr max_lr",
-    "batch_size": "bs bsz batch train_batch_size per_device_train_batch_size per_gpu_train_batch_size",
-    "epochs": "epoch num_epochs n_epochs max_epochs num_train_epochs train_epochs passes",
-    "max_steps": "steps num_steps n_steps train_steps num_train_steps max_train_steps total_steps iterations iters",
-    "max_seq_length": "max_len max_length max_seq_len seq_len seq_length sequence_length sentence_length",
-    "max_length": "max_len max_seq_length max_seq_len seq_len seq_length sequence_length",
-    "eval_steps": "eval_every eval_interval evaluation_steps eval_freq eval_frequency logging_steps",
-    "select_on": "metric_for_best_model selection dev_set dev_task eval_on",
-    "warmup_steps": "warmup num_warmup_steps warm_up warm_up_steps",
-    "warmup_ratio": "warmup_proportion warm_up_ratio warmup_share",
-    "weight_decay": "wd decay l2",
-    "max_grad_norm": "clip grad_clip clip_norm gradient_clip gradient_clipping grad_norm max_norm clip_grad_norm",
-    "dropout": "dropout_rate dropout_prob drop p_dropout hidden_dropout hidden_dropout_prob attention_dropout",
-    "schedule": "scheduler lr_schedule lr_scheduler lr_scheduler_type",
-    "drop_last": "dataloader_drop_last",
-    "patience": "early_stopping early_stopping_patience early_stop",
-    "temperature": "temp tau t",
-    "pooler": "pool pooling pooler_type pooling_mode",
-    "pooling": "pool pooler pooler_type pooling_mode",
-    "prompt_length": "prompt_len pre_seq_len prefix_len prefix_length n_prompt num_virtual_tokens prompt_size",
-    "prefix_dropout": "prompt_dropout prefix_dropout_prob",
-    "hard_negative_weight": "hn_weight",
-    "head": "mlp projection projection_head",
-    "mlm": "do_mlm",
-    "mlm_weight": "mlm_lambda",
-    "mlm_probability": "mlm_prob masking_probability mask_probability",
-    "eh_margin": "margin",
-    "queue_size": "queue queue_len",
-    "repetition": "dup_rate repetition_rate",
-}  # recipe key -> what other tools and papers call it, separated by blanks
+def _check_decimal_comma(key: str, text: str, methods: Sequence[type[Method] | MethodDescription]) -> None:
+    """Raises BenchError for "0,05" where a comma separates the values of a series.
+
+    A decimal comma is two whole numbers of which the first is 0 or the second begins with 0 ("0,05", "1,05"), for a key whose value is a
+    fraction: "0,1" is a series of true and false, or of two counts, for any other. "0.03,0.05", "1,2,4" and "0.0,1" stay series.
+    """
+    first, _, second = text.partition(",")
+    if not (first.isdigit() and second.isdigit()) or not (first == "0" or second[0] == "0"):
+        return
+    defaults = [
+        getattr(value, "value", value) for method in methods if (value := {**method.defaults, **method.optional}.get(key)) is not None
+    ]
+    if (key in NUMBERS and key not in WHOLE) or any(isinstance(value, float) for value in defaults):
+        raise BenchError(
+            f"--set {key}={text}: is a decimal point meant? A comma separates the values of a series",
+            f"--set {key}={first}.{second}; a series is --set {key}={first}.0,{int(second)}",
+        )
+
+
+OTHER_NAMES: Mapping[str, tuple[str, ...]] = {
+    "lr": ("learning_rate",),
+    "bs": ("batch_size",),
+    "bsz": ("batch_size",),
+    "steps": ("max_steps",),
+    "maxlen": ("max_seq_length", "max_length"),
+    "maxlength": ("max_seq_length",),
+    "maxseqlength": ("max_length",),
+    "wd": ("weight_decay",),
+    "clip": ("max_grad_norm",),
+    "tau": ("temperature",),
+    "temp": ("temperature",),
+    "pooling": ("pooler",),
+    "pooler": ("pooling",),
+    "preseqlen": ("prompt_length",),
+}
+"""What other tools and papers write, without underscores, where no spelling leads to our key -> the keys that may be meant."""
 OPTIONS: Mapping[str, str] = {
     plain: option for names, option in {
         "seed seeds random_seed": "--seeds", "device": "--device", "gpus num_gpus n_gpu": "--executor torchrun --gpus N",
@@ -267,10 +363,22 @@ def meant_key(key: str, known: Collection[str]) -> str | None:
     for name in sorted(known):
         if plain == plain_key(name):
             return name
-    for name, others in OTHER_NAMES.items():
-        if name in known and plain in map(plain_key, others.split()):
-            return name
-    return None
+    return next((name for name in OTHER_NAMES.get(plain, ()) if name in known), None)
+
+
+def meant_by_option(option: str) -> str | None:
+    """What stands for an option that is none: "--set learning_rate=VALUE" for --lr, "--seeds" for --seed; None where nothing is near."""
+    from bench.run.method_reader import method_descriptions
+
+    name = option.lstrip("-")
+    methods = method_descriptions().methods.values()
+    known = {*TRAINING, *ON_REQUEST}.union(*({*method.defaults, *method.optional} for method in methods))
+    if (key := meant_key(name, known)) is not None:
+        return f"--set {key}=VALUE"
+    if plain_key(name) in OPTIONS:
+        return OPTIONS[plain_key(name)]
+    near = difflib.get_close_matches(name.replace("-", "_"), known, n=1, cutoff=0.8)
+    return f"--set {near[0]}=VALUE" if near else None
 
 
 # the smallest sensible value of each number
@@ -330,9 +438,9 @@ def parse(key: str, text: str, like: Any) -> Any:
             kind = "true or false"
         raise BenchError(f"--set {key}={text}: expected {kind}", f"for example --set {key}={like}") from None
     if key in NUMBERS and value < NUMBERS[key]:
-        raise BenchError(f"--set {key}={text}: at least {NUMBERS[key]}")
+        raise BenchError(f"--set {key}={text}: {key} must be at least {NUMBERS[key]}")
     if key in {"dropout", "warmup_ratio"} and value >= 1:
-        raise BenchError(f"--set {key}={text}: below 1")
+        raise BenchError(f"--set {key}={text}: {key} must be less than 1")
     return value
 
 

@@ -98,6 +98,7 @@ class Cost(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a run took; seconds are wall-clock."""
 
     trainable_parameters: Count | None = None
+    trainable_parts: Mapping[str, Count] | None = None  # part of the method ("prompt", "head", "lm_head", "encoder") -> how many of them
     total_parameters: Count | None = None
     checkpoint_bytes: Count | None = None
     train_seconds: Amount | None = None  # without dev evaluation
@@ -108,7 +109,7 @@ class Cost(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     eval_seconds: Amount | None = None
     peak_memory_bytes: Count | None = None  # on the GPU where there is one, else as the next
     host_memory_bytes: Count | None = None  # resident
-    energy_joules: Amount | None = None  # of the GPU while training, dev scores included
+    energy_joules: Amount | None = None  # of the GPU while training, in records of earlier versions
     device: str | None = None
     encoding: EncodingCost | None = None  # None: bench speed was not asked
 
@@ -151,6 +152,12 @@ class Provenance(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     execution: Facts | None = None  # how it was executed: no part of what the run is
 
 
+PRETRAINED = "pretrained"
+"""The method that builds a finished encoder out of a folder or a model of the hub."""
+EVALUATED = ("object", "vectors", "server")
+"""Methods that stand for a model from outside; they are in no list, for their models come with them and not from a backbone."""
+
+
 class RunRecord(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="schema", tag=f"{SCHEMA}/{VERSION}"):
     """One run: method x variant x setting x backbone x seed, trained and scored. Fields are in the order in which a reader wants them."""
 
@@ -174,6 +181,21 @@ class RunRecord(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, t
     def method_name(self) -> str:
         """With the variant: "promcse+eh"."""
         return f"{self.method}+{self.variant}" if self.variant else self.method
+
+    @property
+    def model_name(self) -> str:
+        """What an evaluated object, vectors or a server is called; "" for the run of a method, also of a plugin with such a name."""
+        return self.backbone_name if self.method in EVALUATED and (self.provenance.plugin or {}).get("package") == "bench" else ""
+
+    @property
+    def evaluated_as(self) -> str:
+        """The name of any finished encoder that was evaluated, also of one from a folder or the hub; "" for all others."""
+        return self.backbone_name if self.method == PRETRAINED else self.model_name
+
+    @property
+    def label(self) -> str:
+        """What tables call it: its method with the variant, or the name of a model that was evaluated."""
+        return self.model_name or self.method_name
 
     @property
     def backbone_name(self) -> str:

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from bench.base.crash import MARK, End, read_end
 from bench.base.errors import BenchError, DataMissing, RecordDamaged, RunLocked, UnknownName
 from bench.base.files import is_free, write_or_fail, writing
 from bench.base.lease import Busy, owner_of, take
@@ -137,12 +136,14 @@ class RunsFolder:
         return records, damaged
 
     def record_files(self, reference: str) -> list[Path]:
-        """The records' files that an id, the beginning of ids, or a path means. Raises UnknownName where there is none."""
+        """The records' files that an id, the beginning of ids, a path, or the name of an evaluated model means. Raises UnknownName where
+        there is none."""
         names = [name for name in self.ids() if reference and name.startswith(reference)] if os.sep not in reference else []
         if reference in names:
             return [self.folder(reference) / RECORD]
         if (path := _by_path(reference)) is not None:
             return [path]
+        names = names or [record.run_id for record in self.records()[0] if reference and record.evaluated_as == reference]
         if not names:
             raise self._unknown(reference)
         return [self.folder(name) / RECORD for name in names]
@@ -232,16 +233,11 @@ class RunsFolder:
         except OSError:
             return None
 
-    def ended(self, run_id: str) -> End | None:
-        """How the last process on a run ended, where it could not say so itself; None where it could, or works on it still."""
-        end = read_end(self.folder(run_id))
-        return None if end is None or self.worked_on_by(run_id) else end
-
     def without_record(self) -> list[str]:
-        """Runs that were begun, with a training state or a process that died, and have no record: an older bench wrote it later."""
+        """Runs that were begun, with a training state, and have no record: an older bench wrote it later."""
         with contextlib.suppress(OSError):
             folders = [path for path in self.path.iterdir() if _RUN_ID.search(path.name) and not (path / RECORD).exists()]
-            return sorted(path.name for path in folders if (path / MARK).exists() or any(path.glob("state/step-*.pt")))
+            return sorted(path.name for path in folders if any(path.glob("state/step-*.pt")))
         return []
 
     # --- predictions ---

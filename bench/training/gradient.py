@@ -22,7 +22,7 @@ from bench.base.errors import BenchError
 from bench.method import Method, seed_for
 from bench.method.features import widened
 from bench.method.ranks import Alone, Ranks
-from bench.method.torch_method import Batch, TorchMethod
+from bench.method.torch_method import Batch, TorchMethod, checked_loss
 
 
 def backward(
@@ -45,9 +45,9 @@ def backward(
             views = method.views_of(batch)
             leaves = leaves_of(views, batch, method.ranks)
             with same_draws(method, batch.step):
-                loss = method.loss(leaves, batch)
+                loss = checked_loss(method, method.loss(leaves, batch))
         else:
-            loss = method(batch)
+            loss = checked_loss(method, method(batch))
     total: Tensor = loss.total if scaler is None else scaler.scale(loss.total)
     total.backward()
     send_back(views, own_gradients(leaves, views, method.ranks))

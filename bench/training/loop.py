@@ -215,7 +215,6 @@ def save(trainer: Trainer) -> None:
     Raises RunFailed where it cannot be written, or where the loss is no number: a training that is lost is not kept.
     """
     trainer.check_sound()
-    trainer.count_energy()
     began = time.monotonic()
     rng = trainer.ranks.gather(rng_state(trainer.device))
     trainer.ranks.first(lambda: _write(trainer, rng))
@@ -275,7 +274,6 @@ def _check(state: dict[str, Any], trainer: Trainer) -> None:
 def _restore(state: dict[str, Any], trainer: Trainer) -> None:
     trainer.progress, trainer.entry = Progress(**state["progress"]), state["entry"]
     trainer.window = [{name: loss.to(trainer.device) for name, loss in step.items()} for step in state["window"]]
-    trainer.settled = False
     trainer.method.load_state_dict(state["trained"], strict=False)
     trainer.optimizer.load_state_dict(state["optimizer"])
     trainer.scaler = trainer.new_scaler()  # one that a step has left half-way refuses the next

@@ -165,11 +165,9 @@ class Progress:
     logged: int = 0  # step of the last line of the curve
     chunk: int | None = None  # rows whose activations are held at once
     ranks: list[int] = field(default_factory=list)  # how many processes worked on it, one number after the other
-    kernels: str | None = None  # how a GPU computes the encoder, see bench.training.compiled
     train_seconds: float = 0.0
     device_seconds: float = 0.0  # the same times the processes that worked
     dev_seconds: float = 0.0
-    joules: float | None = None  # None: nothing counts them
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from typing import IO, TYPE_CHECKING, Any
 
 import torch
 
-from bench.base.devices import Meter
 from bench.base.errors import RunFailed
 from bench.base.files import write_whole
 from bench.base.lease import check_owned
@@ -25,7 +24,7 @@ from bench.method.ranks import ALONE
 from bench.method.torch_method import Batch, TorchMethod
 from bench.runs.intact import CURVE, FAILED_BATCH, read_curve
 from bench.training.batches import Rows, row_order
-from bench.training.compiled import AS_IT_IS, GRAPHS, choose, use
+from bench.training.compiled import compile_encoder
 from bench.training.gradient import backward
 from bench.training.horizon import ENDLESS, Horizon
 from bench.training.state import NO_SPACE, Checkpoints, Damaged, Progress, saved_states
@@ -49,8 +48,6 @@ class Trainer:
         self.progress = Progress(chunk=context.chunk)
         self.window: list[dict[str, torch.Tensor]] = []  # losses since the last line of the curve
         self.entry: dict[str, Any] = {}  # the next line of the curve
-        self.meter = Meter(context.device)
-        self.settled = False  # how a GPU computes the encoder
         self.latest: dict[str, Any] = {}  # the newest value of everything that was ever logged
         self.states, self.checkpoints = context.folder / "state", Checkpoints(context.folder)
         self.curve = TrainingCurve(context.folder)
@@ -61,6 +58,7 @@ class Trainer:
         self.ranks.start_alike(method)
         method.train()
         method.encoder.train()
+        self.is_compiled = compile_encoder(method.encoder, context.reporter.note) if context.compiled else lambda: False
         self.optimizer = method.optimizer()
         self.scaler = self.new_scaler()
         self.trained = [p for group in self.optimizer.param_groups for p in group["params"]]
@@ -75,10 +73,9 @@ class Trainer:
         if p.best_score is None:
             self.check_sound()
         self.ranks.first(self._settle_checkpoint)
-        self.count_energy()
         method.load(self.context.folder / "checkpoint")
         ranks: Any = p.ranks[0] if len(p.ranks) == 1 else p.ranks
-        execution = {"ranks": None if ranks == 1 else ranks, "chunk": p.chunk, "kernels": p.kernels}
+        execution = {"ranks": None if ranks == 1 else ranks, "chunk": p.chunk, "compiled": self.is_compiled() or None}
         return TrainReport(
             steps=p.step,
             best_step=p.best_step or p.step,
@@ -87,7 +84,6 @@ class Trainer:
             dev_seconds=p.dev_seconds,
             sentences=p.rows,
             tokens=p.tokens,
-            joules=p.joules,
             execution={key: value for key, value in execution.items() if value is not None},
         )
 
@@ -116,9 +112,6 @@ class Trainer:
         """One update with the next batch. Making the batch is part of what it takes."""
         began = time.perf_counter()
         batch, p = next(feed), self.progress
-        if self.device.type == "cuda" and not self.settled:
-            self.settle_kernels(batch)
-            began = time.perf_counter()  # measuring them is no training, which a budget in time would pay for
         rate = float(self.method.learning_rate(p.step, self.horizon.steps_at(p)))
         for group in self.optimizer.param_groups:
             group["lr"] = rate
@@ -148,23 +141,6 @@ class Trainer:
 
     def autocast(self) -> torch.autocast:
         return torch.autocast(self.device.type, self.dtype, enabled=self.dtype is not None)
-
-    def settle_kernels(self, batch: Batch) -> None:
-        """Measured on the first batch of a training; a later trainer goes on in the same way."""
-        p = self.progress
-        if p.kernels is None or (p.kernels == GRAPHS and p.chunk is not None):
-            use(self.method, AS_IT_IS)
-            steps, seconds = self.horizon.left(p, batch.tokens)
-            choice = choose(self.method, batch, steps=steps, seconds=seconds, chunk=p.chunk, autocast=self.autocast)
-            p.kernels = self.ranks.share(choice.name)
-            self.context.reporter.note(choice.line)
-        use(self.method, p.kernels)
-        self.settled = True
-
-    def count_energy(self) -> None:
-        used = [joules for joules in self.ranks.gather(self.meter.take()) if joules is not None]  # each rank has a GPU of its own
-        if used:
-            self.progress.joules = (self.progress.joules or 0.0) + sum(used)
 
     # the curve
 

@@ -55,6 +55,7 @@ def known_hashes() -> KnownHashes:
 # --- what one run keeps for its scores, and every score from that ---
 
 
+NO_SUITE = "the suite {} is not here: --plugin FILE gives it"
 ABSOLUTE, RELATIVE = 1e-6, 1e-9  # other libraries of linear algebra add in another order; a millionth of a point is no difference
 BESIDE = {
     "transfer": ("classes", "dev", "fits", "folds"),
@@ -154,7 +155,7 @@ def _rescored(score: Score, arrays: dict[str, np.ndarray]) -> Finding:
     except BenchError as error:
         return Finding("score", what, DIFFERS, error.message)
     if score.suite not in suite_names():
-        return Finding("score", what, UNCHECKED, f"the suite {score.suite} is not here: --plugin FILE gives it")
+        return Finding("score", what, UNCHECKED, NO_SUITE.format(score.suite))
     if again is None:
         return Finding("score", what, UNCHECKED, f"{score.metric} of {score.suite} cannot be computed from what it keeps")
     if score.suite != "mteb":  # of mteb's tasks ``rescore`` has asked the metric
@@ -226,7 +227,11 @@ def _gold(score: Score, arrays: Mapping[str, np.ndarray]) -> Finding:
 def _averages(record: RunRecord) -> Iterator[Finding]:
     """Each average from the scores that the record holds, each of which is checked by itself."""
     for score in record.scores:
-        if score.task == AVERAGE and score.suite in suite_names():
+        if score.task != AVERAGE:
+            continue
+        if score.suite not in suite_names():
+            yield Finding("average", cell(score), UNCHECKED, NO_SUITE.format(score.suite))
+        else:
             why = _why_not_the_average(score, record)
             yield Finding("average", cell(score), DIFFERS if why else AGREES, why)
 

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.base.contract import CheckResult, Failed, result_of
-from bench.base.errors import BenchError, RunFailed, one_line
+from bench.base.contract import CheckResult, Failed, located, once_each, result_of
+from bench.base.errors import BenchError, PluginFailed, RunFailed
 from bench.data.sets import DataFolder
 from bench.run.executors.scoring import merge_scores
 from bench.runs import Cost, Provenance, RunRecord, RunsFolder
@@ -51,9 +51,13 @@ def check(suite: Suite, data: DataFolder) -> list[CheckResult]:
     """Every check of every task. Raises BenchError where data is missing or damaged: then nothing can be said."""
     results = []
     for task in suite.tasks:
-        case = Case(task, data)
+        try:
+            case = Case(task, data)
+        except PluginFailed as error:  # its ``read`` raises, or returns something else
+            results.append(CheckResult(task.name, CHECKS[0][0], False, error.message))
+            continue
         results += [result_of(task.name, name, partial(function, case)) for name, function in CHECKS]
-    return results
+    return once_each(results)
 
 
 @dataclass
@@ -75,8 +79,6 @@ class Case:
 
 def data_is_read(case: Case) -> str:
     loaded, again, task = case.loaded, case.task.load(case.data), case.task
-    if not isinstance(loaded, LoadedTask):
-        raise Failed(f"read returns {type(loaded).__name__}, not a LoadedTask")
     if loaded.sha256 != again.sha256 or list(loaded.sentences) != list(again.sentences):
         raise Failed("read a second time it is other data")
     if len(loaded.sha256) != 64:
@@ -148,13 +150,14 @@ def useless_vectors_are_refused(case: Case) -> str:
         "all vectors the same": np.ones_like,
         "a row too few": lambda x_ND: x_ND[1:],
     }
+    case.score()  # what raises for every vector is no finding of this check
     for what, change in wrong.items():
         try:
             result = case.loaded.score(partial(_changed, change))
         except RunFailed:
             continue
         except Exception as error:  # a plugin's own code
-            raise Failed(f"{what}: it raises {one_line(error, 80)}, not RunFailed; check_vectors and check_variety do") from None
+            raise Failed(f"{what}: it raises {located(error)}, not RunFailed; check_vectors and check_variety do") from None
         raise Failed(f"{what}: scored {result.value:.2f}; check_vectors and check_variety refuse it")
     return ", ".join(wrong)
 

@@ -162,19 +162,35 @@ def test_a_run_that_cannot_be_is_refused_before_it_starts(models: Models, tmp_pa
     assert "a deep prompt does not work on DistilBERT" in line and not list(tmp_path.iterdir())
 
 
-def test_unused_weights_are_told_and_strange_ones_warned_of(models: Models, tmp_path: Path) -> None:
-    import shutil
+def test_heads_may_stay_unused_and_any_other_tensor_is_an_error(models: Models, tmp_path: Path) -> None:
+    from released import with_tensors
 
-    from safetensors.torch import save_file
-
-    backbone = load(resolve(models("bert")))
-    assert backbone.report().endswith("none missing; not used: cls")
-    copy = Path(shutil.copytree(models("bert"), tmp_path / "copy"))
-    weights = load_file(copy / "model.safetensors")
+    plain = models("bert")
+    assert load(resolve(plain)).report().endswith("none missing; not used: cls")
+    weights = load_file(Path(plain) / "model.safetensors")
     more = {n.replace("layer.1", "layer.2"): t.clone() for n, t in weights.items() if "layer.1" in n}
-    save_file(weights | more, copy / "model.safetensors", metadata={"format": "pt"})
-    said = load(resolve(str(copy))).report()
-    assert f"WARNING: {len(more)} tensors of the file are not used" in said and "layer.2" in said
+    with pytest.raises(NotAModel, match=rf"deeper/model\.safetensors .*layer\.2.* and {len(more) - 3} more") as caught:
+        load(resolve(with_tensors(plain, tmp_path / "deeper", more)))
+    assert "config.json" in str(caught.value.hint)
+    other = {"adapters.weight": torch.ones(3), "bert.adapters.weight": torch.ones(3)}
+    for name, tensor in other.items():
+        folder = with_tensors(plain, tmp_path / name, {name: tensor})
+        with pytest.raises(NotAModel, match="adapters.weight"):
+            load(resolve(folder))
+        load(resolve(folder), reads=("adapters.",))
+
+
+def test_what_authors_store_beside_the_encoder_and_no_score_needs_is_harmless(models: Models, tmp_path: Path) -> None:
+    """SimCSE's and PromptBERT's head, DiffCSE's three networks, Focal-InfoNCE's renamed head, and what old transformers stored."""
+    from released import with_tensors
+
+    names = ("mlp.dense.weight", "mlp.net.0.weight", "pooler.key_layer.weight", "lm_head.dense.weight", "electra_head.weight",
+             "aux_bert.embeddings.word_embeddings.weight", "generator.distilbert.embeddings.word_embeddings.weight",
+             "discriminator.encoder.layer.0.output.dense.weight", "bert.embeddings.position_ids", "embeddings.token_type_ids")  # fmt: skip
+    backbone = load(resolve(with_tensors(models("bert"), tmp_path / "more", {name: torch.ones(2) for name in names})))
+    plain = load(resolve(models("bert")))
+    for name, parameter in plain.encoder.named_parameters():
+        assert torch.equal(parameter, backbone.encoder.get_parameter(name)), name
 
 
 def test_heads_are_known_by_name() -> None:

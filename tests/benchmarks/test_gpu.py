@@ -410,10 +410,6 @@ def test_all_of_it_killed_and_gone_on_with(tmp_path: Path) -> None:
     said, _ = again.communicate()
     content = json.loads((out / "results.json").read_text())
     found = content["results"]
-    if torch.__version__.startswith("2.6."):  # it cannot trace transformers 5.4
-        assert {name for name, one in found.items() if one["status"] == "failed"} == {"fast.compile", "fast.graphs"}
-        assert again.returncode == 1 and "Failed: fast.compile: " in said, said
-        return
     assert again.returncode == 0, said
     assert {name: found[name] for name in before} == before, "nothing is measured twice"
     assert len(found) > 50 and "Everything was measured, nothing failed." in said

@@ -6,12 +6,15 @@ import hashlib
 import io
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
 import sys
 import tarfile
 import time
+import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +23,8 @@ from click.testing import Result
 from commands import bench, error_line
 from hub import StandInHub
 
-from bench.data.sets import data_set, sources
+from bench.data.sets import DataFolder, data_set, sources
+from bench.data.sets.manifest import Form
 
 HERE = Path(__file__).resolve().parents[2]
 
@@ -147,6 +151,36 @@ def test_a_run_fetches_what_it_needs_and_the_next_one_asks_for_nothing(simcse: S
     assert bench(*command, "--fresh", "--offline").exit_code == 0 and len(simcse.requests) == asked
 
 
+def test_word_vectors_are_fetched_by_the_name_that_the_recipe_has(
+    hub: StandInHub, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A plan names them and asks nobody; then they come, are checked, and are the run that a file of the same content is."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("glove.840B.300d.txt", "".join(f"{word} {i} {i * i % 7} 1\n" for i, word in enumerate(WORDS)))
+    packed, wanted = out.getvalue(), data_set("glove-840b")
+    form = {"any": Form(sha256=hashlib.sha256(packed).hexdigest(), bytes=len(packed))}
+    small = replace(wanted, files=(replace(wanted.files[0], forms=form),))
+    monkeypatch.setattr("bench.run.plan.data_sets", lambda: {"glove-840b": small})
+    hub.serve("nlp.stanford.edu/data/glove.840B.300d.zip", packed[:-1] + b"?")
+    command = ("run", "--method", "glove-avg", "--suite", "check", "--runs", tmp_path / "runs")
+    planned = bench(*command, "--dry-run")
+    assert planned.exit_code == 0 and "glove-840b" in planned.stdout.partition("this is fetched first")[2] and hub.requests == []
+    damaged = bench(*command)
+    assert "glove.840B.300d.zip is not what it should be" in damaged.stderr and not (cache / "data/vectors").exists()
+    hub.serve("nlp.stanford.edu/data/glove.840B.300d.zip", packed)
+    assert bench(*command).exit_code == 0
+    file = cache / "data/vectors/glove.840B.300d.zip"
+    assert file.read_bytes() == packed and DataFolder(cache / "data").check(small).status == "found"
+    asked = len(hub.requests)
+    file.rename(tmp_path / "mine.zip")
+    same = bench(*command, "--set", f"vectors={tmp_path / 'mine.zip'}", "--offline")
+    assert same.exit_code == 0 and "nothing repeated" in same.stderr and len(hub.requests) == asked
+    assert "bench data fetch glove-840b" in bench(*command, "--offline").stderr
+    file.write_bytes(packed[:-1] + b"?")
+    assert DataFolder(cache / "data").check(small).status == "damaged"
+
+
 def test_a_dry_run_shows_the_plan_of_what_is_not_here_and_asks_nobody(hub: StandInHub, cache: Path, tmp_path: Path) -> None:
     command = (
         "run",
@@ -165,10 +199,9 @@ def test_a_dry_run_shows_the_plan_of_what_is_not_here_and_asks_nobody(hub: Stand
     done = bench(*command)
     assert done.exit_code == 0 and done.stderr == "" and hub.requests == [] and not (tmp_path / "runs").exists()
     shown = done.stdout
-    assert "promcse-roberta-large-s42-unknown  (1 of 1; its id is known when all of it is here)" in shown
-    assert "corpus nli_for_simcse.csv, 275,601 rows" in shown and "tasks STS12, STS13, STS14, STS15, STS16, STS-B, SICK-R" in shown
+    assert "nli_for_simcse.csv, 275,601 rows" in shown and "STS12, STS13, STS14, STS15, STS16, STS-B, SICK-R" in shown
     batch, epochs = 512, 10
-    assert f"estimate: {epochs * -(-275_601 // batch):,} steps, about " in shown and " of training, about " in shown
+    assert f" {epochs * -(-275_601 // batch):,} " in shown
     rows = {line.split()[0]: line.split()[1] for line in shown.partition("not on this machine;")[2].splitlines() if line.startswith("  ")}
     assert {"STS12": "0.4", "SICK-R": "1.1", "nli": "48.0"}.items() <= rows.items()
     assert 1_420 < float(rows["roberta-large"].replace(",", "")) < 1_430, "355.4 million parameters of four bytes"
@@ -184,9 +217,10 @@ def test_a_dry_run_shows_the_plan_of_what_is_not_here_and_asks_nobody(hub: Stand
     ("more", "said"),
     [
         (("--corpus", "hub:owner/name:text"), "owner/name:text, nobody knows yet how many rows"),
-        (("--corpus", "hub:owner/name:text#640"), "10 steps"),
+        (("--corpus", "hub:owner/name:text#640"), " 10 "),
         (("--corpus", "target"), "steps are known when target is here"),
-        (("--max-steps", "7"), "estimate: 7 steps"),
+        (("--max-steps", "7"), " 7 "),
+        (("--corpus", "hub:owner/name:text", "--max-steps", "7"), " 7 "),
     ],
 )
 def test_a_plan_of_any_corpus(hub: StandInHub, cache: Path, tmp_path: Path, more: tuple[str, ...], said: str) -> None:
@@ -209,7 +243,7 @@ def test_a_plan_of_any_corpus(hub: StandInHub, cache: Path, tmp_path: Path, more
 
 def test_a_plan_of_tasks_that_others_fetch_and_of_a_set_from_two_places(hub: StandInHub, cache: Path, tmp_path: Path) -> None:
     done = bench("run", "--method", "cls", "--backbone", "builtin", "--suite", "mteb:STSBenchmark,cxc", "--dry-run", "--runs", tmp_path)
-    assert done.exit_code == 0 and hub.requests == [] and "tasks STSBenchmark, CxC-STS (" in done.stdout
+    assert done.exit_code == 0 and hub.requests == [] and "STSBenchmark, CxC-STS (" in done.stdout
     table = done.stdout.partition("not on this machine;")[2]
     assert "hub data set mteb/stsbenchmark-sts" in table and "and mteb:STSBenchmark, whose size only the hub knows" in table
     assert "CxC-STS-official   252.0" in table and "Crisscrossed-Captions" in table and "annotations_trainval2014.zip" in table
@@ -235,13 +269,21 @@ def test_data_that_is_not_there_opens_no_connection(
     for what in (("promcse", "roberta-large"), ("cls", "builtin")):
         done = bench("run", "--method", what[0], "--backbone", what[1], *given, "--runs", tmp_path / "runs", **env)
         line = error_line(done)
-        assert str(folder) in line and {"nothing": "does not exist", "file": "is no folder", "empty": "nor are 6 other sets"}[place] in line
+        assert str(folder) in line and {"nothing": "does not exist", "file": "is a file", "empty": "nor are 6 other sets"}[place] in line
         assert len(done.stderr.splitlines()) == 2 and "accept" not in done.stderr
     assert hub.requests == [] and no_network == [] and not (tmp_path / "runs").exists()
 
 
 def plan(*arguments: str | Path) -> Result:
     return bench("run", "--method", "cls", "--backbone", "builtin", "--dry-run", "--device", "cpu", *arguments)
+
+
+def lacking(done: Result) -> list[str]:
+    """The sets that a plan names as not here, of a folder that the user gave, by the command that gets them; it is run."""
+    (found,) = re.findall(r"bench data fetch .*? --data \S+", " ".join(done.stdout.split()))
+    words = shlex.split(found)
+    assert bench(*words[1:]).exit_code == 0
+    return words[3:-2]
 
 
 @pytest.mark.slow
@@ -251,23 +293,21 @@ def test_what_the_folder_lacks_is_named_with_what_gets_it_and_that_helps(
     folder, place = tmp_path / "data", "senteval-moses/downstream/STS/STS12-en-test"
     shutil.copytree(shared / "data" / place, folder / place)
     done = plan("--data", folder)
-    assert done.exit_code == 1 and simcse.requests == [] and "tasks STS12 (" in done.stdout
-    missing = [line for line in done.stderr.splitlines() if line.startswith(("missing: ", "try: "))]
-    assert len(missing) == 12 and missing[0].startswith(f"missing: STS13: not found in {folder}")
-    assert missing[1] == f"try: to get it: bench data fetch STS13 --data {folder}"
-    for line in missing[1::2]:
-        assert bench(*shlex.split(line.removeprefix("try: to get it: "))[1:]).exit_code == 0
+    assert done.exit_code == 0 and done.stderr == "" and simcse.requests == []
+    assert lacking(done) == ["STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R"]
     whole = plan("--data", folder)
-    assert whole.exit_code == 0 and whole.stderr == "" and "STS-B, SICK-R" in whole.stdout
+    assert whole.exit_code == 0 and whole.stderr == "" and "bench data fetch" not in whole.stdout
 
 
 @pytest.mark.slow
-def test_the_one_line_for_a_folder_without_any_set_helps(simcse: StandInHub, cache: Path, tmp_path: Path) -> None:
+def test_a_plan_for_an_empty_folder_names_what_it_lacks_and_a_run_is_refused(simcse: StandInHub, cache: Path, tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     done = plan("--data", tmp_path / "data")
-    assert "nor are 6 other sets" in error_line(done) and simcse.requests == []
-    assert bench(*shlex.split(done.stderr.splitlines()[-1].removeprefix("try: to get it: "))[1:]).exit_code == 0
-    assert plan("--data", tmp_path / "data").exit_code == 0
+    assert done.exit_code == 0 and simcse.requests == []
+    refused = bench("run", "--method", "cls", "--device", "cpu", "--data", tmp_path / "data", "--runs", tmp_path / "runs")
+    assert "nor are 6 other sets" in error_line(refused) and simcse.requests == [] and not (tmp_path / "runs").exists()
+    assert len(lacking(done)) == 7
+    assert "bench data fetch" not in plan("--data", tmp_path / "data").stdout
 
 
 def test_a_corpus_that_the_folder_lacks_is_not_fetched_either(hub: StandInHub, cache: Path, shared: Path, tmp_path: Path) -> None:
@@ -280,9 +320,10 @@ def test_a_corpus_that_the_folder_lacks_is_not_fetched_either(hub: StandInHub, c
         "bert-base-uncased",
         "--data",
         shared / "data",
-        "--dry-run",
         "--device",
         "cpu",
+        "--runs",
+        tmp_path / "runs",
     )
     supervised = bench(*command, "--setting", "supervised")
     assert "nli_for_simcse.csv is not on this machine (looked for" in error_line(supervised) and hub.requests == []
@@ -294,7 +335,10 @@ def test_a_corpus_that_the_folder_lacks_is_not_fetched_either(hub: StandInHub, c
     assert "needs columns" in error_line(bench(*command, "--setting", "supervised", "--corpus", "builtin")), "so it is not named"
     unsupervised = bench(*command, "--setting", "unsupervised")
     assert "--corpus FILE with one column of sentences, or --corpus builtin" in unsupervised.stderr
-    assert bench(*command, "--setting", "unsupervised", "--corpus", "builtin").exit_code == 0
+    assert not (tmp_path / "runs").exists()
+    for setting, name in (("supervised", "nli"), ("unsupervised", "wiki1m")):
+        planned = bench(*command, "--setting", setting, "--dry-run")
+        assert planned.exit_code == 0 and f"bench data fetch {name} --data" in " ".join(planned.stdout.split())
 
 
 @pytest.mark.parametrize("command", [("run", "--method", "promcse", "--backbone", "roberta-large"), ("data", "fetch", "sts")])

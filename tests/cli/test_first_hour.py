@@ -40,11 +40,10 @@ def hint(done: Any) -> str:
     ("method", "given", "meant"),
     [
         ("simcse", "lr=1e-5", "learning_rate=1e-5"), ("simcse", "bs=32", "batch_size=32"), ("simcse", "bsz=32", "batch_size=32"),
-        ("simcse", "batch=32", "batch_size=32"), ("simcse", "temp=0.1", "temperature=0.1"), ("simcse", "tau=0.1", "temperature=0.1"),
-        ("simcse", "max_len=64", "max_seq_length=64"), ("simcse", "max_length=64", "max_seq_length=64"), ("simcse", "seq_len=64", "max_seq_length=64"),
-        ("simcse", "num_epochs=2", "epochs=2"), ("simcse", "epoch=2", "epochs=2"), ("simcse", "wd=0.01", "weight_decay=0.01"),
-        ("simcse", "warmup=5", "warmup_steps=5"), ("simcse", "learningRate=1e-5", "learning_rate=1e-5"), ("simcse", "batch-size=8", "batch_size=8"),
-        ("promcse", "pre_seq_len=10", "prompt_length=10"), ("promcse", "prompt_len=10", "prompt_length=10"), ("pretrained", "max_len=64", "max_length=64"),
+        ("simcse", "temp=0.1", "temperature=0.1"), ("simcse", "tau=0.1", "temperature=0.1"),
+        ("simcse", "max_len=64", "max_seq_length=64"), ("simcse", "max_length=64", "max_seq_length=64"), ("simcse", "wd=0.01", "weight_decay=0.01"),
+        ("simcse", "learningRate=1e-5", "learning_rate=1e-5"), ("simcse", "batch-size=8", "batch_size=8"),
+        ("promcse", "pre_seq_len=10", "prompt_length=10"), ("pretrained", "max_len=64", "max_length=64"),
         ("simcse", "pooling=avg", "pooler=avg"), ("whitening", "pooler=avg", "pooling=avg"),
     ],
 )  # fmt: skip
@@ -69,9 +68,18 @@ def test_every_translation_leads_to_a_key_that_some_method_has() -> None:
 
     registry = discover()
     known = set(TRAINING).union(*(registry[name].cls.defaults for name in registry))
-    assert set(OTHER_NAMES) <= known
-    for key, others in OTHER_NAMES.items():
-        assert [other for other in others.split() if meant_key(other, {key}) != key] == []
+    assert known.issuperset(key for keys in OTHER_NAMES.values() for key in keys)
+    for other, keys in OTHER_NAMES.items():
+        assert [key for key in keys if meant_key(other, {key}) != key] == []
+
+
+@pytest.mark.parametrize(
+    ("given", "near"),
+    [("num_epochs", "epochs"), ("train_batch_size", "batch_size"), ("warmup", "warmup_steps"), ("seq_len", "max_seq_length")],
+)
+def test_another_spelling_that_is_no_translation_is_near(given: str, near: str) -> None:
+    line = error_line(bench("run", "simcse", "--suite", "check", "--set", f"{given}=2", "--dry-run"))
+    assert f"unknown recipe key '{given}'" in line and near in line.partition("nearest: ")[2]
 
 
 @pytest.mark.parametrize(
@@ -107,7 +115,7 @@ def test_a_recipe_corpus_that_is_not_here_is_one_line_and_a_wrong_name_lists_the
     assert error_line(missing) == "error: wiki1m: not on this machine, and --offline (or HF_HUB_OFFLINE) forbids fetching"
     done = bench("run", "--method", "simcse", "--suite", "check", "--corpus", "wiki")
     assert error_line(done) == "error: no corpus at wiki"
-    assert hint(done).endswith("or a name: builtin, target, wiki1m, nli, nli-labelled")
+    assert hint(done).endswith("or a name: builtin, target, wiki1m, nli, nli-labelled, stsb-10k")
 
 
 def test_a_file_of_that_name_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -240,7 +240,7 @@ def test_the_doctor_fits_the_terminal_and_says_what_is_next(tmp_path: Path, colu
     lines = done.stdout.splitlines()
     assert done.exit_code == 0 and max(len(line) for line in lines if "/" not in line) <= int(columns)  # a path is never cut
     assert sum(line.startswith("data ") for line in lines) == 1 and done.stdout.count("no folder was given") == 1
-    assert re.search(r"^methods +25; bench methods lists them$", done.stdout, re.M)
+    assert re.search(r"^methods +26; bench methods lists them$", done.stdout, re.M)
     assert lines[-1] == "next: bench demo (no data and no network needed)"
 
 

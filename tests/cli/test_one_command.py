@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import importlib
 import io
 import json
 import tarfile
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +17,7 @@ from hub import StandInHub
 from models import sentences
 
 from bench.backbones.hub import PINNED
-from bench.data.sets import data_set, data_sets
+from bench.data.sets import data_set, data_sets, sources
 
 ROWS = 600
 
@@ -67,3 +70,51 @@ def test_offline_the_same_command_says_what_is_missing(new_machine: StandInHub, 
     done = bench("run", "--method", "promcse", "--backbone", "roberta-large", "--setting", "supervised", "--offline")
     assert done.exit_code == 2 and new_machine.requests == [] and not (tmp_path / "runs").exists()
     assert "error: " in done.stderr and "try: " in done.stderr
+
+
+@pytest.fixture
+def bert_and_labelled_nli(new_machine: StandInHub, tiny: str, monkeypatch: pytest.MonkeyPatch) -> StandInHub:
+    """On that hub a tiny BERT, too, and few pairs of SNLI and MultiNLI at their authors' addresses."""
+    name = "google-bert/bert-base-uncased"
+    model = {path.name: path.read_bytes() for path in Path(tiny).iterdir() if path.is_file()}
+    new_machine.add("model", name, model, revision=PINNED[name])
+    source = sources()["nli_labelled.csv"]
+    (part,) = source.files.values()
+    labels = ("entailment", "neutral", "contradiction", "-")
+    checksums = []
+    for seed, path in enumerate(part.paths, 5):
+        text, out = sentences(2 * ROWS, seed=seed), io.BytesIO()
+        pairs = [{"sentence1": text[2 * i], "sentence2": text[2 * i + 1], "gold_label": labels[i % 4]} for i in range(ROWS)]
+        with zipfile.ZipFile(out, "w") as archive:
+            archive.writestr("x/x_train.jsonl", "".join(json.dumps(pair) + "\n" for pair in pairs))
+        new_machine.serve(path.partition("://")[2], out.getvalue())
+        checksums.append(hashlib.sha256(out.getvalue()).hexdigest())
+    known = {**sources(), source.name: replace(source, files={"nli_labelled.csv": replace(part, sha256=tuple(checksums))})}
+    monkeypatch.setattr(importlib.import_module("bench.data.sets.sources"), "sources", lambda: known)
+    known_sets = importlib.import_module("bench.data.sets.folder").data_sets()
+    few = replace(data_set("nli-labelled"), files=(replace(data_set("nli-labelled").files[0], rows=2 * ROWS * 3 // 4),))
+    monkeypatch.setattr("bench.data.sets.folder.data_sets", lambda: {**known_sets, "nli-labelled": few})
+    return new_machine
+
+
+@pytest.mark.slow
+def test_a_table_is_run_again_where_nothing_is_prepared(
+    bert_and_labelled_nli: StandInHub, tmp_path: Path, no_network: list[object]
+) -> None:
+    """Of PromCSE's table 1: SBERT, whose labelled NLI is built, whitening on SBERT, and SimCSE on triplets; one table of all, first."""
+    command = ("reproduce", "promcse:1", "--rows", "sbert-base-whitening,simcse-bert-base (reproduce)", "--max-steps", "2", "--set", "batch_size=4",
+               "--set", "select_on=last", "--set", "components=16", "--device", "cpu")  # fmt: skip
+    done = bench(*command)
+    assert done.exit_code == 0, done.output
+    assert done.stderr.count("fetched now") == 1 and "left out" not in done.stderr
+    records = [json.loads(path.read_text()) for path in (tmp_path / "runs").glob("*/run.json")]
+    ran = {record["method"]: record for record in records}
+    assert set(ran) >= {"sbert", "whitening", "simcse"} and all(record["status"] == "finished" for record in records)
+    assert ran["sbert"]["provenance"]["corpus"]["name"] == "nli_labelled.csv"
+    assert ran["simcse"]["provenance"]["backbone"]["revision"] == PINNED["google-bert/bert-base-uncased"]
+    assert {score["task"] for score in ran["whitening"]["scores"]} >= {"STS12", "SICK-R", "Avg."}
+    assert "SBERT-base-whitening" in done.stdout
+    asked = len(bert_and_labelled_nli.requests)
+    again = bench(*command, "--offline")
+    assert again.exit_code == 0 and "fetched now" not in again.stderr and len(bert_and_labelled_nli.requests) == asked
+    assert no_network == []

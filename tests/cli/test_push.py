@@ -55,7 +55,7 @@ def test_an_export_is_pushed_in_one_commit_and_comes_back(
         (("me/small",), {"HF_HUB_OFFLINE": "1"}, "HF_HUB_OFFLINE forbids a connection", "bench export RUN --to DIR"),
         (("small",), {}, "'small' is no name of a repository", "owner/name"),
         (("a/b/c",), {}, "'a/b/c' is no name of a repository", "owner/name"),
-        (("me/small", "--format", "onxx"), {}, "unknown format 'onxx'; nearest: onnx", "bench export --help"),
+        (("me/small", "--format", "mtbe"), {}, "unknown format 'mtbe'; nearest: mteb", "bench export --help"),
     ],
 )
 def test_mistakes_send_nothing(

@@ -176,20 +176,14 @@ def test_a_rank_that_fails_alone_ends_all_and_says_why(command: list[str], tmp_p
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rank", [0, 1])
-def test_a_signal_that_ends_a_rank_is_named_with_what_to_try(command: list[str], tmp_path: Path, rank: int) -> None:
+def test_a_signal_that_ends_a_rank_is_named(command: list[str], tmp_path: Path, rank: int) -> None:
     plugin = tmp_path / "fails.py"
     when, then = f'os.environ["RANK"] == "{rank}" and batch.step == 3', f"os.kill(os.getpid(), {int(signal.SIGILL)})"
     plugin.write_text(FAILS.format(what=f"on rank {rank}, at step 3", when=when, then=then))
     ended = done([*command, "--method", "fails", "--plugin", str(plugin)], tmp_path / "runs", *TWO)
     assert ended.returncode == 1
-    assert ended.stderr.count(f"error: rank {rank} of 2 ended by SIGILL (Illegal instruction); the others were ended\n") == 1
-    assert "try: --precision fp32, or ONEDNN_MAX_CPU_ISA=AVX2" in ended.stderr
-    record, store = the_record(tmp_path / "runs"), RunsFolder(tmp_path / "runs")
-    died = store.ended(record.run_id)
-    if rank == 0:  # who writes the record: its folder says it
-        assert (record.status, died and died.words) == ("interrupted", "ended by SIGILL (Illegal instruction)")
-    else:
-        assert record.status == "interrupted" or "rank 1 of 2 ended without a word" in str(record.error)
+    assert ended.stderr.count(f"error: rank {rank} of 2 ended by SIGILL (Illegal instruction)") == 1
+    assert the_record(tmp_path / "runs").status == "interrupted"
 
 
 @pytest.mark.slow

@@ -50,6 +50,19 @@ def test_what_cannot_be_is_one_line_and_changes_nothing(
     assert not runs.exists() and done.stdout == ""
 
 
+@pytest.mark.parametrize("taken", ["simcse", "cls"])
+def test_a_plugin_with_the_name_of_a_built_in_method_is_refused(command: tuple[Any, ...], tmp_path: Path, taken: str) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(f"from methods.simcse import SimCSE\n\n\nclass Mine(SimCSE):\n    name = '{taken}'\n")
+    for done in (
+        bench("methods", "--check", file),
+        bench(*command, "--runs", tmp_path / "runs", "--method", taken, "--plugin", file, "--set", "own=1"),
+    ):
+        line = error_line(done)
+        assert f"'{taken}'" in line and str(file) in line and "sentence-bench" in line and done.exit_code == 2
+    assert not (tmp_path / "runs").exists()
+
+
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [

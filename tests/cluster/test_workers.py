@@ -63,7 +63,7 @@ def test_the_id_is_of_what_is_asked_and_not_of_the_machine_that_plans(
 
     here, with_gpus = ids(), ids("--gpus", "1")
     monkeypatch.setattr(devices, "choose_device", lambda asked: "cuda")  # a machine with a GPU that computes in bf16
-    monkeypatch.setattr(devices, "choose_precision", lambda asked, device, say=None: "bf16")
+    monkeypatch.setattr(devices, "choose_precision", lambda asked, device: "bf16")
     assert (ids(), ids("--gpus", "1")) == (here, with_gpus) and here != with_gpus
     words = only_of(lines_of(*plan, "--gpus", "4", "--runs", tmp_path / "runs")[0])
     assert words[words.index("--device") + 1] == "cuda" and words[words.index("--precision") + 1] == "bf16"
@@ -92,7 +92,7 @@ def test_a_worker_whose_plan_lacks_the_id_names_what_differs(plan: tuple[str, ..
 
     assert "the corpus (then" in refused(str(corpus), str(other)) and "backbone" not in refused(str(corpus), str(other))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(devices, "choose_precision", lambda asked, device, say=None: asked)  # a machine that has it
+        patch.setattr(devices, "choose_precision", lambda asked, device: asked)  # a machine that has it
         assert "the precision (then fp32, here bf16)" in refused("fp32", "bf16")
     assert "the recipe (then" in refused("batch_size=8", "batch_size=16")
     Path(kept).write_text(source + "# changed\n")
@@ -104,7 +104,7 @@ def test_a_worker_whose_plan_lacks_the_id_names_what_differs(plan: tuple[str, ..
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--executor", "slurm", "--device", "cuda"], "--device cuda is about this machine"),
+        (["--executor", "slurm", "--device", "cuda:1"], "--device cuda:1 is about this machine"),
         (["--commands", "--device", "cpu"], "--device cpu is about this machine"),
         (["--commands", "--executor", "slurm"], "--commands with --executor slurm"),
         (["--cpus", "2"], "--cpus is for runs on other machines"),

@@ -9,6 +9,7 @@ import json
 import subprocess
 import sys
 import tarfile
+import zipfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,7 @@ import pytest
 from hub import StandInHub
 
 from bench.base.errors import DataDamaged, DataMissing, FetchFailed
+from bench.data.corpora import open_corpus
 from bench.data.sets import (
     DataFolder,
     DataSet,
@@ -32,7 +34,7 @@ from bench.data.sets import (
 )
 from bench.data.sets.fetch import CONVERSIONS
 from bench.data.sets.manifest import ANY, DataFile, Form, content_hash, read_receipt
-from bench.data.sets.sources import Part
+from bench.data.sets.sources import Part, pending_set
 
 TOKENISED = {"A/one.txt": b"a cat 's\tone dog\nb\tc\n", "A/two.txt": b"x y\tz\n"}
 RAW = {"A/one.txt": b"A cat's\tone dog\nB\tC\n", "A/two.txt": b"X Y\tz\n"}
@@ -321,7 +323,7 @@ def test_beside_a_folder_that_was_given_nothing_is_fetched(hub: StandInHub, fetc
     with pytest.raises(DataMissing, match=f"the data folder {mine / 'no'} does not exist"):
         DataFolder(mine / "no").check_root()
     (mine / "file").write_text("")
-    with pytest.raises(DataMissing, match="is no folder"):
+    with pytest.raises(DataMissing, match="is a file"):
         DataFolder(mine / "file").check_root()
     DataFolder(mine).check_root()
     DataFolder(None).check_root()
@@ -406,6 +408,79 @@ def test_the_text_that_the_archive_of_simcse_should_hold_is_read_as_the_papers_s
 )
 def test_conversions(name: str, given: list[bytes], want: bytes) -> None:
     assert CONVERSIONS[name](given) == want
+
+
+SNLI = [  # as snli_1.0_train.jsonl has them, with keys that nobody reads here
+    {"annotator_labels": ["neutral"], "captionID": "3416050480.jpg#4", "gold_label": "neutral", "pairID": "3416050480.jpg#4r1n",
+     "sentence1": "A person on a horse jumps over a broken down airplane.", "sentence2": "A person is training his horse, or \"so\"."},
+    {"annotator_labels": ["neutral", "contradiction"], "gold_label": "-", "sentence1": "Two men.", "sentence2": "Nobody agrees."},
+    {"annotator_labels": ["contradiction"], "gold_label": "contradiction", "sentence1": "Two women.", "sentence2": ""},
+]  # fmt: skip
+MNLI = [
+    {"annotator_labels": ["entailment"], "genre": "fiction", "gold_label": "entailment", "promptID": "31193", "pairID": "31193n",
+     "sentence1": "Caf\u00e9s \u2028 are two lines\nhere.", "sentence2": "There are caf\u00e9s."},
+]  # fmt: skip
+
+
+def nli_archives() -> dict[str, bytes]:
+    """Where SNLI's and MultiNLI's archives lie -> archives in their layout, of a few pairs."""
+    archives: dict[str, bytes] = {}
+    for place, name, pairs in (
+        ("nlp.stanford.edu/projects/snli/snli_1.0.zip", "snli_1.0", SNLI),
+        ("cims.nyu.edu/~sbowman/multinli/multinli_1.0.zip", "multinli_1.0", MNLI),
+    ):
+        out = io.BytesIO()
+        with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr(f"__MACOSX/{name}/._{name}_train.jsonl", b"\0")
+            archive.writestr(f"{name}/{name}_train.txt", "gold_label\tsentence1\n")
+            for split, of in (("dev", pairs[:1]), ("train", pairs)):
+                archive.writestr(f"{name}/{name}_{split}.jsonl", "".join(json.dumps(pair) + "\n" for pair in of))
+        archives[place] = out.getvalue()
+    return archives
+
+
+def test_labelled_nli_is_built_from_the_two_archives(hub: StandInHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From archives with the known checksums alone; pairs without a gold label are left out; what was built is held against later."""
+    wanted, source = data_set("nli-labelled"), sources()["nli_labelled.csv"]
+    for place, data in nli_archives().items():
+        hub.serve(place, data)
+    with pytest.raises(DataDamaged, match="snli_1.0.zip is not what it should be"):
+        Fetcher(tmp_path).get(wanted)
+    part = source.files["nli_labelled.csv"]
+    assert [path.partition("://")[2] for path in part.paths] == list(nli_archives())
+    known = replace(source, files={"nli_labelled.csv": replace(part, sha256=tuple(map(sha, nli_archives().values())))})
+    monkeypatch.setattr(importlib.import_module("bench.data.sets.sources"), "sources", lambda: {source.name: known})
+    with pytest.raises(DataDamaged, match="3 rows found, 942,069 expected"):
+        Fetcher(tmp_path).get(wanted)
+    few = replace(wanted, files=(replace(wanted.files[0], rows=3),))
+    Fetcher(tmp_path).get(few)
+    corpus = open_corpus(tmp_path / "train/nli_labelled.csv", cache=tmp_path / "cache")
+    assert corpus.columns == ("sent0", "sent1", "label") and corpus.kind == wanted.unit
+    assert list(corpus.rows()) == [  # an empty cell is one space, as in every corpus
+        ("A person on a horse jumps over a broken down airplane.", 'A person is training his horse, or "so".', "neutral"),
+        ("Two women.", " ", "contradiction"),
+        ("Caf\u00e9s \u2028 are two lines\nhere.", "There are caf\u00e9s.", "entailment"),
+    ]
+    assert {path.name for path in (tmp_path / "train").iterdir()} == {"nli_labelled.csv", "nli_labelled.csv.receipt.json"}
+    assert DataFolder(tmp_path).check(few).status == "found"
+    corpus.path.write_bytes(corpus.path.read_bytes().replace(b"women", b"woman"))
+    assert "was fetched" in DataFolder(tmp_path).check(few).problems[0]
+
+
+def test_a_plan_names_both_archives_of_labelled_nli() -> None:
+    pending = pending_set(data_set("nli-labelled"), ANY)
+    assert [url.rsplit("/", 1)[-1] for url in pending.urls] == ["snli_1.0.zip", "multinli_1.0.zip"]
+    assert pending.where.count("https://") == 2 and pending.bytes == 322_000_000
+
+
+def test_mirror_berts_lines_are_a_corpus_with_a_known_checksum(hub: StandInHub, tmp_path: Path) -> None:
+    wanted = data_set("stsb-10k")
+    (source,) = sources_of(wanted)
+    path = f"raw.githubusercontent.com/{source.repo}/{source.revision}/data/mirror_corpus/{wanted.files[0].path}"
+    hub.serve(path, b"other\n" * 10_000)
+    with pytest.raises(DataDamaged, match="is not what it should be"):
+        Fetcher(tmp_path).get(wanted)
+    assert hub.asked(wanted.files[0].path, "GET")
 
 
 def test_texts_and_labels_of_different_length_are_refused() -> None:

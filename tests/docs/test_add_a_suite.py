@@ -109,8 +109,9 @@ def test_the_pages_commands_check_run_verify_and_compare_it(data_folder: Path, t
     assert "nothing repeated" in (done := bench(*run, "--backbone", tiny, "--plain")).stdout + done.stderr
     said = " ".join((done := bench(*verify)).stdout.split())
     assert done.exit_code == 0 and "2 runs, 2 scores computed again: nothing differs" in said, said
-    said = " ".join(bench(*verify[:-2]).stdout.split())
-    assert "0 scores computed again" in said and "the suite odd is not here: --plugin FILE gives it" in said, said
+    said = " ".join((done := bench(*verify[:-2])).stdout.split())
+    assert done.exit_code == 1 and "0 scores computed again" in said and "nothing differs" not in said, said
+    assert said.count("score of odd Odd: the suite odd is not here: --plugin FILE gives it") == 2, said
     done = bench(*compare)
     assert done.exit_code == 0 and "last-avg" in done.stdout and "Odd" in done.stdout, done.stdout + done.stderr
 

@@ -84,8 +84,10 @@ WORDS = [
 ]
 FOLDER = Case("pretrained", "none", values={"pooling": None, "max_length": 8}, backbone="st-folder")
 
+STORED_PREFIX = Case("stored-prefix", "none", values={"pooling": "mlp"}, backbone="prefixed")
+
 CASES = [
-    *PLAIN, *WITH_HEAD, *WHITENED, *OWN_LAYERS, MASKED_PADDING, *PROMPTED, *TEMPLATED, *WORDS, FOLDER,
+    *PLAIN, *WITH_HEAD, *WHITENED, *OWN_LAYERS, MASKED_PADDING, *PROMPTED, *TEMPLATED, *WORDS, FOLDER, STORED_PREFIX,
     *(Case(c.name, c.setting, c.variant, c.values, "roberta") for c in (*PROMPTED, *TEMPLATED)),
 ]  # fmt: skip
 

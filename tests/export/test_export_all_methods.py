@@ -15,6 +15,7 @@ from outside import SAVED_AGAIN
 from bench.base.errors import BenchError
 from bench.export import relative, st_folder
 from bench.method import TorchMethod
+from bench.run.conformance import tiny_backbone
 
 pytestmark = pytest.mark.slow  # over 60 models are written, and loaded by another process
 
@@ -30,7 +31,13 @@ def backbones(tiny: str, tiny_roberta: str, tmp_path_factory: pytest.TempPathFac
     modules = [encoder, Pooling(32, "mean"), Normalize()]
     model = SentenceTransformer(modules=modules, prompts={"own": "a word before: "}, default_prompt_name="own", device="cpu")
     model.save(str(folder), create_model_card=False)
-    return {"tiny": tiny, "roberta": tiny_roberta, "st-folder": str(folder), "": ""}
+    return {
+        "tiny": tiny,
+        "roberta": tiny_roberta,
+        "st-folder": str(folder),
+        "prefixed": tiny_backbone(folder.parent / "prefixed", prefix=5),
+        "": "",
+    }
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +78,7 @@ def test_full_fine_tuning_needs_no_code_that_travels(exported: Any) -> None:
     assert with_code == {
         "promcse",
         "dcpcse",
+        "stored-prefix",
         "promptbert",
         "conpvp",
         "sncse",

@@ -10,14 +10,16 @@ from exports import CASES, PLAIN, TEXTS, WITH_HEAD, Case, make
 
 from bench.base.errors import BenchError, RunFailed
 from bench.export import compare_vectors, relative, transformers_folder
+from bench.run.conformance import tiny_backbone
 
 FITTING = [*PLAIN, *WITH_HEAD]
 REFUSED = [case for case in CASES if case not in FITTING and case.backbone != "st-folder"]
 
 
 @pytest.fixture(scope="module")
-def backbones(tiny: str, tiny_roberta: str) -> dict[str, str]:
-    return {"tiny": tiny, "roberta": tiny_roberta, "": ""}
+def backbones(tiny: str, tiny_roberta: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    prefixed = tiny_backbone(tmp_path_factory.mktemp("models") / "prefixed", prefix=5)
+    return {"tiny": tiny, "roberta": tiny_roberta, "prefixed": prefixed, "": ""}
 
 
 @pytest.mark.slow

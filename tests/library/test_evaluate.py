@@ -186,13 +186,42 @@ def test_compare_takes_results_ids_and_folders(result: Any, runs: Path) -> None:
     worse = bench.evaluate(lambda some: bag(some, 4), name="four", runs=runs, **CHECK)
     for what in ([result, worse], [result.run_id, worse.folder], bench.runs(runs)):
         found = bench.compare(what, baseline=result, runs=runs)
-        assert found.tables[0].baseline is not None and found.tables[0].baseline.startswith("object")
+        assert found.tables[0].baseline is not None and found.tables[0].baseline.startswith("words")
     frame = bench.compare([result, worse], baseline=result).frame().set_index("backbone")
     assert frame.loc["four", "verdict"] == "worse" and frame.loc["four", "difference_high"] < 0
     with pytest.raises(UnknownName, match="unknown baseline 'simcse'"):
         bench.compare([result, worse], baseline="simcse")
     with pytest.raises(UnknownName):
         bench.compare(["nosuch"], runs=runs)
+
+
+def test_one_string_or_result_is_compared_and_a_model_is_called_by_its_name(result: Any, runs: Path) -> None:
+    for what in ("words", result.run_id, str(result.folder), result, [result]):
+        found = bench.compare(what, runs=runs)
+        assert {row.name for row in found.tables[0].rows} == {"words"}
+        for text in (str(found), found.table().markdown(), found._repr_html_(), str(result.table())):
+            assert "words" in text and "object" not in text
+    assert "words" in command("compare", "words", "--runs", runs).stdout
+    assert "object" not in command("compare", "words", "--runs", runs).stdout
+    assert result.run_id in command("runs", "--runs", runs, "--method", "words").stdout
+
+
+def test_a_model_of_a_folder_is_compared_by_its_name(tiny: str, tmp_path: Path) -> None:
+    named = bench.evaluate(tiny, settings={"pooling": "mean"}, name="mine", runs=tmp_path, **CHECK)
+    (row,) = bench.compare("mine", runs=tmp_path).tables[0].rows
+    assert row.runs == (named.run_id,)
+
+
+def test_the_predictions_of_a_task_give_its_score_and_a_task_may_be_written_differently(result: Any) -> None:
+    from scipy.stats import spearmanr
+
+    arrays = result.predictions("captions")
+    assert set(arrays) >= {"prediction", "gold", "subset"}
+    assert 100 * spearmanr(arrays["prediction"], arrays["gold"]).statistic == pytest.approx(result["captions"].value, abs=1e-4)
+    assert all((arrays[name] == other).all() for name, other in result.predictions("CAPTIONS").items())
+    assert result["Captions"] is result["check/captions"] is result["captions"]
+    with pytest.raises(UnknownName, match="unknown task 'nothing'"):
+        result.predictions("nothing")
 
 
 # --- prompts ---

@@ -14,6 +14,7 @@ from torch import nn
 from transformers import BertConfig, BertForMaskedLM, RobertaConfig, RobertaForMaskedLM
 
 from bench.method import Backbone, Batch, Context, TorchMethod
+from bench.run.provenance import parameter_counts
 from bench.run.recipes import merge
 
 TEXTS = [sentences(6, seed=seed, longest=longest) for seed, longest in ((1, 12), (2, 5), (3, 9))]
@@ -104,9 +105,7 @@ def counts(cls: type[TorchMethod], model: str, size: str, variant: str = "", **v
         method = cls()
         method.context = Context()
         method.build(backbone, merge(cls, None, variant, {key: str(value) for key, value in values.items()}, trained=True))
-    found: dict[str, int] = {}
-    for name, parameter in method.named_parameters():
-        if parameter.requires_grad:
-            part = name.split(".")[0]
-            found[part] = found.get(part, 0) + parameter.numel()
-    return found
+    found = parameter_counts(method, trained=True)
+    assert found["trainable_parameters"] == sum(p.numel() for p in method.parameters() if p.requires_grad)
+    parts: dict[str, int] = found["trainable_parts"]
+    return parts

@@ -98,5 +98,5 @@ def test_the_head_is_scored_only_where_the_recipe_says_so(tiny: str, tmp_path: P
 def test_sentences_alone_are_its_corpus_and_a_temperature_of_zero_is_refused() -> None:
     assert FocalInfoNCE.settings == ("unsupervised",)
     assert FocalInfoNCE.needs("unsupervised", merge(FocalInfoNCE, None, "", {}, trained=True)) == ("sentences",)
-    with pytest.raises(BenchError, match="above 0"):
+    with pytest.raises(BenchError, match="must be greater than 0"):
         FocalInfoNCE.check(merge(FocalInfoNCE, None, "", {"temperature": "0"}, trained=True), None)

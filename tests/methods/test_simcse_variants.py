@@ -272,7 +272,7 @@ def test_an_edit_is_refused_where_there_is_nothing_to_edit_or_the_views_must_be_
         ("edit", "swap", "edit=swap is unknown"),
         ("edit_share", "0", "expected a share"),
         ("edit_share", "1", "expected a share"),
-        ("temperature", "0", "above 0"),
+        ("temperature", "0", "temperature must be greater than 0"),
         ("mlm_probability", "0", "a share"),
         ("mlm_probability", "1.5", "a share"),
     ],

@@ -326,15 +326,15 @@ def test_a_submitted_run_has_a_row_of_its_own() -> None:
     )
     assert separate_record(mine) is mine.record
     mixed = rows_of([mine.record, forged.record], [])
-    assert [[run.run_id for run in row] for row, _ in mixed] == [["forged"]], "what would happen otherwise"
+    assert [[run.run_id for run in row] for row, *_ in mixed] == [["forged"]], "what would happen otherwise"
     rows = rows_of([separate_record(mine), separate_record(forged)], [])
-    assert [(row[0].run_id, dict(differs)) for row, differs in rows] == [
+    assert [(row[0].run_id, dict(differs)) for row, differs, _ in rows] == [
         (mine.record.run_id, {}),
         ("forged", {"submitted by": "Eve"}),
     ]
     unchecked = PublishedRun(record=replace(at(2, 99), run_id="late"), folder=Path(), submitted_by="Eve", grade="submitted")
     rows = rows_of([separate_record(forged), separate_record(unchecked)], [])
-    assert [dict(differs) for _, differs in rows] == [{"submitted by": "Eve"}, {"submitted by": "Eve, not checked here"}]
+    assert [dict(differs) for _, differs, _ in rows] == [{"submitted by": "Eve"}, {"submitted by": "Eve, not checked here"}]
     assert dict(rows_of([separate_record(forged)], [])[0][1]) == {"submitted by": "Eve"}, "named even where it stands alone"
 
 

@@ -126,6 +126,37 @@ def test_runs_that_cannot_be_published_are_named_without_the_publishers_folders(
     assert not (out / "v1" / "runs" / bare.run_id).exists() and len(versions(out)[0].runs) == 4
 
 
+def test_every_run_of_the_folder_is_in_a_table_or_left_out_with_the_reason(quick: Publish, runs: Path, out: Path) -> None:
+    """``runs`` has four of check. Beside them: another suite, both suites, what ended early, what nobody can score, what was replaced."""
+    made_run(runs, "simcse", 9, suites=("sts",))
+    made_run(runs, "whitening", 1, suites=("sts", "check"))
+    made_run(runs, "flow", 1, suites=("check",), backbone="bert-base-uncased")
+    failed, stopped = failed_run(runs), failed_run(runs, "ct", status="interrupted")
+    damaged_run(runs)
+    store = RunsFolder(runs)
+    foreign = made_run(runs, "diffcse", 1, suites=("sts",))
+    store.write(replace(foreign, scores=tuple(replace(score, suite="theirs", predictions_sha256=None) for score in foreign.scores[:1])))
+    codes = [{"plugin": {"sha256": letter * 64}} for letter in "ab"]
+    old = made_run(runs, "mine", 1, suites=("sts",), provenance=codes[0], created="2026-01-01T00:00:00+00:00")
+    new = made_run(runs, "mine", 2, suites=("sts",), provenance=codes[1], created="2026-01-03T00:00:00+00:00")
+    again = replace(new, run_id="mine-again", provenance=replace(new.provenance, created="2026-01-02T00:00:00+00:00"))
+    shutil.copytree(store.folder(new.run_id), store.folder(again.run_id))
+    store.write(again)
+    made = quick()
+    shown = {run for table in made.board.tables for row in table.table.rows for run in row.runs}
+    reasons = {run_id: reason for run_id, _, reason in (line.partition(": ") for line in made.board.left_out)}
+    ids = set(store.ids())
+    assert len(ids) == 14 and shown | reasons.keys() == ids and not shown & reasons.keys() and all(reasons.values())
+    assert {failed.run_id, stopped.run_id, old.run_id} <= reasons.keys() and new.run_id in shown
+    assert reasons[old.run_id] == "replaced: its row has newer code of the method"
+    assert reasons[again.run_id] == "replaced: a newer run of the same seed is in its row"
+    assert {run.record.run_id for run in made.board.runs} == shown == {path.name for path in (out / "v1" / "runs").iterdir()}
+    suites = [table.table.suite for table in made.board.tables]
+    assert suites == sorted(suites, key=lambda suite: suite == "check") and suites.count("check") == 2, "the sample is last"
+    manifest = check_manifest(out / "v1")
+    assert manifest is not None and manifest.differences == []
+
+
 @pytest.mark.slow
 def test_a_preview_says_that_it_is_one_and_is_no_version(quick: Publish, runs: Path, out: Path) -> None:
     first = quick(preview=True, note="A note.")

@@ -12,8 +12,9 @@ from factories import record
 from scipy.stats import t as student
 
 from bench.references import results
+from bench.run.estimates import CARDS, FILLED, SHARE, STEP_SECONDS
 from bench.run.plugins import discover
-from bench.run.reproduce.execute import GPU_SPEED, STEP_SECONDS, gpu_hours
+from bench.run.reproduce.execute import gpu_hours
 from bench.run.reproduce.verdicts import VERDICTS, Reproduced, Run, best_of, judge_cells, printed_runs, score_of
 from bench.run.reproduce.wanted import WantedRun, recipe, wanted_runs
 from bench.runs import Score
@@ -233,9 +234,9 @@ def test_gpu_hours_by_hand() -> None:
     (run,) = wanted_runs("promcse", "3", REGISTRY, words=("simcse",))[:1]
     merged, entry, _ = recipe(run, REGISTRY)
     cls = REGISTRY["simcse"].cls
-    parameters = 12 * (4 * 768**2 + 2 * 768 * 3072)
-    training = max(15_625 * STEP_SECONDS, 6 * parameters * 1_000_000 * 2 * 32 / GPU_SPEED)
-    dev = 125 * 2 * parameters * 3000 * 32 / GPU_SPEED
+    parameters, length, speed = 12 * (4 * 768**2 + 2 * 768 * 3072), 32 * FILLED, SHARE * CARDS["A100"].tflops["bf16"] * 1e12
+    training = max(15_625 * STEP_SECONDS, 6 * parameters * 1_000_000 * 2 * length / speed)
+    dev = 125 * 2 * parameters * 3000 * length / speed
     assert entry is not None and gpu_hours(cls, merged, "bert-base-uncased", entry.corpus) == pytest.approx((training + dev) / 3600)
     assert gpu_hours(cls, merged, "no-such-model", entry.corpus) is None
     assert gpu_hours(cls, merged, "bert-base-uncased", "a file of the user") is None
@@ -245,12 +246,13 @@ def test_gpu_hours_of_a_budget_by_hand() -> None:
     """300 steps of 64 rows are 300 steps whatever the corpus is; ten minutes are ten minutes; how long tokens last is not known."""
     (run,) = wanted_runs("promcse", "3", REGISTRY, words=("simcse",))[:1]
     cls, parameters = REGISTRY["simcse"].cls, 12 * (4 * 768**2 + 2 * 768 * 3072)
+    speed = SHARE * CARDS["A100"].tflops["bf16"] * 1e12
 
     def hours(budget: str, corpus: str = "wiki1m") -> float | None:
         merged, _, _ = recipe(replace(run, asked={"budget": budget, "select_on": "last"}), REGISTRY)
         return gpu_hours(cls, merged, "bert-base-uncased", corpus)
 
-    steps = max(300 * STEP_SECONDS, 6 * parameters * 300 * 64 * 2 * 32 / GPU_SPEED) / 3600
+    steps = max(300 * STEP_SECONDS, 6 * parameters * 300 * 64 * 2 * 32 * FILLED / speed) / 3600
     assert hours("300steps") == pytest.approx(steps) == hours("300steps", "a file of the user")
     assert hours("19200sentences") == pytest.approx(steps) and hours("19200sentences", "a file of the user") is None
     assert hours("10m") == pytest.approx(1 / 6) and hours("1000000tokens") is None
@@ -285,3 +287,17 @@ def test_weighted_means_over_sub_datasets_are_read_from_the_details() -> None:
     assert [score_of(partly, cell, "tokenised") is None for cell in run.rows[0].cells] == [False] * 3 + [True] + [False] * 3 + [True]
     cells = judge_cells([(run, [(made, Path())])], "tokenised")[0]
     assert [cell.mean for cell in cells] == pytest.approx([*(weighted + i for i in range(7)), weighted + 3])
+
+
+def test_one_released_checkpoint_is_not_the_mean_of_several_trainings() -> None:
+    """PromptBERT prints a mean, and released one model; PromCSE's print is of the model that it released."""
+    found = {run.method: run for run in wanted_runs("promcse", "1", REGISTRY, words=("promptbert", "unsupervised"), released=True)}
+    for method, verdict in (("promptbert", "not comparable"), ("stored-prefix", "equivalent")):
+        run = found[method]
+        scores = tuple(
+            Score(suite="sts", task=cell.task, protocol="senteval-all/1", metric="spearman", value=cell.value, n=9, text="tokenised")
+            for cell in run.rows[0].parts
+        )
+        made = record(method, None, setting="none", scores=scores)
+        (cells,) = judge_cells([(run, [(made, Path())])], "tokenised")
+        assert {cell.verdict for cell in cells if cell.mean is not None} == {verdict}

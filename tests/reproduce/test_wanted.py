@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
 from bench.base.errors import BenchError, UnknownName
 from bench.data.sets import DataFolder
-from bench.references import FigureRuns, figure_runs, results, rows, tables
+from bench.references import FigureRuns, Row, figure_runs, results, rows, tables
 from bench.run.plugins import discover
 from bench.run.recipes import parse
 from bench.run.reproduce.execute import ReproduceOptions, in_order, jobs, precision_of
@@ -114,6 +115,37 @@ def test_who_trained_in_fp16_is_run_so_where_the_device_can_and_nothing_else_was
     assert precision_of(average, theirs) == "bf16"
 
 
+def seeds(paper: str, table: str, **chosen: tuple[str, ...]) -> dict[str, set[tuple[int | None, ...]]]:
+    """Whether a row is the paper's own -> the seeds of such runs where something is random."""
+    found: dict[str, set[tuple[int | None, ...]]] = {}
+    for job in jobs(wanted_runs(paper, table, REGISTRY, **chosen), REGISTRY, DataFolder(None), ReproduceOptions()):
+        for row in job.run.rows if job.run.method and job.seeds != (None,) else ():
+            found.setdefault("own" if row.first.own_result else "copied", set()).add(job.seeds)
+    return found
+
+
+def test_seeds_are_as_many_as_the_print_is_of() -> None:
+    """The papers' own words: DCPCSE the average of 10 runs, ConPVP means of 4 (tables 4, 5) and the best of 4 (table 3)."""
+    one, four, ten = (42,), (42, 43, 44, 45), tuple(range(42, 52))
+    assert seeds("dcpcse", "1") == {"own": {ten}, "copied": {one}} and seeds("dcpcse", "2") == {"own": {ten}}
+    assert seeds("conpvp", "3") == {"own": {four}, "copied": {one}}
+    assert seeds("conpvp", "4") == {"own": {four}} and seeds("conpvp", "5")["own"] == {four}
+    assert seeds("promcse", "1") == {"own": {one}, "copied": {one, (42, 43, 44)}}  # Mirror-BERT's row is the mean of 3
+    assert seeds("focal-infonce", "2")["own"] == {one}
+    assert seeds("dcpcse", "2", backbones=("builtin",)) == {"own": {one}}  # a trial
+
+
+def test_what_a_run_stands_on_is_done_with_its_seeds_and_once() -> None:
+    """Two rows on SBERT, which is no row here: one job of it, with the seeds of the one that has most."""
+    found = wanted_runs("promcse", "1", REGISTRY, words=("sbert-base-flow", "ct-sbert"))
+    of_three = [replace(cell, runs="mean of 3 runs") for cell in found[1].rows[0].cells]
+    found = (found[0], replace(found[1], rows=(Row(tuple(of_three)),)))
+    listed = jobs(found, REGISTRY, DataFolder(None), ReproduceOptions())
+    order = in_order(listed)
+    assert [job.run.method for job in order] == ["sbert", "flow", "ct"] and order[0].seeds == (42, 43, 44)
+    assert listed[0].first is listed[1].first is order[0]
+
+
 def test_another_backbone_stands_in_and_is_not_comparable() -> None:
     found = wanted_runs("promcse", "1", REGISTRY, words=("promcse",), backbones=("builtin",))
     assert names(found) == ["promcse, unsupervised, builtin", "promcse, supervised, builtin", "promcse+eh, supervised, builtin"]
@@ -167,9 +199,32 @@ def test_every_figure_means_runs_that_the_harness_has(drawn: FigureRuns) -> None
     found = figure(drawn, REGISTRY, backbones=("builtin",))
     assert len({run.identity for run in found}) == len(found) >= 2
     for run in found:
-        assert run.setting in REGISTRY[run.method].cls.settings and run.suites == drawn.suites and run.instead_of == drawn.backbone
+        assert run.setting in REGISTRY[run.method].cls.settings and run.suites == drawn.suites
+        assert run.instead_of == ", ".join(drawn.backbones) and (not run.variant or run.variant in REGISTRY[run.method].cls.variants)
         merged, _, _ = recipe(run, REGISTRY)
         assert all(merged[key] == parse(key, value, merged[key]) for key, value in run.changes.items())
+
+
+def test_the_systems_and_backbones_of_figures() -> None:
+    """PromCSE's figure 3 has six systems, ConPVP's figure 7 two backbones; a backbone of the figure chooses, another one stands in."""
+    drawn = {one.part.name: one for one in figure_runs()}
+    assert names(figure(drawn["promcse:figure3"], REGISTRY)) == [
+        f"{name}, {setting}, bert-base-uncased"
+        for setting, methods in (("unsupervised", ("simcse", "promcse")), ("supervised", ("simcse", "promcse", "simcse+eh", "promcse+eh")))
+        for name in methods
+    ]
+    assert names(figure(drawn["promcse:figure1"], REGISTRY)) == [
+        f"{name}, unsupervised, bert-base-uncased" for name in ("simcse", "promcse")
+    ]
+    few_shot = drawn["conpvp:figure7"]
+    assert [(run.method, run.backbone) for run in figure(few_shot, REGISTRY)] == [
+        (name, backbone) for name in ("simcse", "conpvp") for backbone in ("roberta-base", "roberta-large")
+    ]
+    assert {run.backbone for run in figure(few_shot, REGISTRY, backbones=("roberta-base",))} == {"roberta-base"}
+    (folder, _) = figure(few_shot, REGISTRY, backbones=("/models/roberta-large",))
+    assert (folder.backbone, folder.instead_of, folder.comparable) == ("/models/roberta-large", "", True)
+    with pytest.raises(BenchError, match="figure 7 of conpvp is of roberta-base, roberta-large"):
+        figure(few_shot, REGISTRY, backbones=("bert-base-uncased",))
 
 
 def test_runs_of_several_tables_are_each_done_once_with_the_rows_of_all() -> None:
@@ -206,3 +261,80 @@ def test_simcses_ablations_are_recipes() -> None:
     edits = [dict(run.changes) for run in wanted_runs("simcse", "1", REGISTRY) if run.method]
     assert edits[1] == {"edit": "crop", "edit_share": "0.1"} and edits[6] == {"edit": "deletion", "edit_share": "0.3"}
     assert edits[7:] == [{"edit": "one-word"}, {"edit": "one-word", "dropout": "0.0"}]
+
+
+def scored(found: tuple[WantedRun, ...]) -> dict[str, str]:
+    return {
+        run.backbone: " ".join([run.method, *(f"{key}={value}" for key, value in run.changes.items())]) for run in found if run.checkpoint
+    }
+
+
+def test_released_checkpoints_take_the_place_of_training() -> None:
+    found = wanted_runs("promcse", "1", REGISTRY, words=("promcse",), released=True)
+    assert scored(found) == {
+        "YuxinJiang/unsup-promcse-bert-base-uncased": "stored-prefix pooling=cls",
+        "YuxinJiang/sup-promcse-roberta-base": "stored-prefix pooling=mlp",
+        "YuxinJiang/sup-promcse-roberta-large": "stored-prefix pooling=mlp",
+    }
+    assert all(run.setting == "none" and run.comparable and run.suites == ("sts",) for run in found if run.checkpoint)
+    left = {label for run in found if run.why_not for label in run.labels}
+    assert left == {"PromCSE-BERT-base", "PromCSE-BERT-base + EH", "PromCSE-RoBERTa-base + EH", "PromCSE-RoBERTa-large + EH"}
+    plain = wanted_runs("promcse", "1", REGISTRY, words=("promcse",))
+    assert not scored(plain) and not any(run.why_not for run in plain)
+
+
+@pytest.mark.parametrize(("paper", "table"), tables())
+def test_with_released_nothing_is_trained_and_no_row_is_lost(paper: str, table: str) -> None:
+    try:
+        found = wanted_runs(paper, table, REGISTRY, released=True)
+    except BenchError as error:
+        assert "--released: no released checkpoint" in error.message
+        return
+    every = [row for row in rows(results(paper=paper)) if row.first.table == table]
+    assert sorted(map(repr, (row for run in found for row in run.rows))) == sorted(map(repr, every))
+    assert any(run.checkpoint for run in found)
+    for job in jobs(found, REGISTRY, DataFolder(None), ReproduceOptions()):
+        assert not job.run.method or (job.run.setting == "none" and not any(need.kind == "corpus" for need in job.needs)), job.run.name
+
+
+def test_what_a_paper_took_from_checkpoints_is_scored_from_them() -> None:
+    """PromCSE's table 2, ConPVP's SimCSE of table 6, DeCLUTR and CT wherever they stand: without --released."""
+    table = wanted_runs("promcse", "2", REGISTRY)
+    assert set(scored(table)) == {
+        "princeton-nlp/unsup-simcse-bert-base-uncased", "princeton-nlp/sup-simcse-bert-base-uncased", "royokong/unsup-PromptBERT",
+        "voidism/diffcse-bert-base-uncased-sts", "YuxinJiang/unsup-promcse-bert-base-uncased"}  # fmt: skip
+    assert all(any("promcse:2 took it from a checkpoint" in note for note in run.notes) for run in table if run.checkpoint)
+    assert [run.name for run in table if run.method and not run.checkpoint and run.setting == "supervised"] == [
+        "simcse+eh, supervised, bert-base-uncased",
+        "promcse, supervised, bert-base-uncased",
+        "promcse+eh, supervised, bert-base-uncased",
+    ]
+    assert set(scored(wanted_runs("conpvp", "6", REGISTRY))) == {
+        "princeton-nlp/unsup-simcse-bert-base-uncased",
+        "princeton-nlp/unsup-simcse-bert-large-uncased",
+    }
+    for paper, table_ in (("focal-infonce", "2"), ("simcse", "5")):
+        found = scored(wanted_runs(paper, table_, REGISTRY))
+        assert found["johngiorgi/declutr-base"] == "pretrained pooling=avg"
+    here = {f"{paper}:{table_}" for paper, table_ in tables() if scored(wanted_runs(paper, table_, REGISTRY))}
+    assert here == {"promcse:1", "promcse:2", "conpvp:6", "focal-infonce:2", "simcse:5"}
+
+
+def test_a_checkpoint_does_not_stand_in_for_another_backbone() -> None:
+    found = wanted_runs("focal-infonce", "2", REGISTRY, words=("declutr",), backbones=("builtin",))
+    assert [bool(run.why_not) for run in found] == [True]
+    with pytest.raises(BenchError, match="--released: no released checkpoint is listed for these rows of focal-infonce:2"):
+        wanted_runs("focal-infonce", "2", REGISTRY, backbones=("builtin",), released=True)
+
+
+def test_a_figure_of_released_checkpoints() -> None:
+    spec = next(one for one in figure_runs() if one.part.name == "simcse:figureG.1")
+    found = figure(spec, REGISTRY, released=True)
+    assert {"princeton-nlp/unsup-simcse-bert-base-uncased", "princeton-nlp/sup-simcse-bert-base-uncased"} == set(scored(found))
+    assert [run.name for run in found if run.why_not] == [
+        "whitening, nothing trained, bert-base-uncased",
+        "sbert, supervised, bert-base-uncased",
+    ]
+    series = next(one for one in figure_runs() if one.part.name == "promcse:figure2")
+    with pytest.raises(BenchError, match="no released checkpoint"):
+        figure(series, REGISTRY, released=True)

@@ -47,7 +47,7 @@ RECORDS = st.builds(
     seed=MAYBE_COUNT, variant=st.text(max_size=5), error=MAYBE_TEXT,
     recipe=st.dictionaries(st.text(max_size=5), st.builds(RecipeValue, value=ANY_JSON, source=st.text(), note=MAYBE_TEXT), max_size=3),
     scores=st.lists(SCORES, max_size=3, unique_by=lambda score: score.key).map(tuple),
-    cost=st.builds(Cost, trainable_parameters=MAYBE_COUNT, train_seconds=MAYBE_AMOUNT, energy_joules=MAYBE_AMOUNT, device=MAYBE_TEXT,
+    cost=st.builds(Cost, trainable_parameters=MAYBE_COUNT, trainable_parts=st.none() | st.dictionaries(st.text(max_size=5), COUNTS, max_size=3), train_seconds=MAYBE_AMOUNT, energy_joules=MAYBE_AMOUNT, device=MAYBE_TEXT,
                    train_tokens_per_second=MAYBE_AMOUNT, host_memory_bytes=MAYBE_COUNT),
     training=st.none() | st.builds(Training, steps=COUNTS, best_step=MAYBE_COUNT, dev_task=MAYBE_TEXT, dev_score=st.none() | VALUES,
                                    tokens=MAYBE_COUNT),
@@ -123,6 +123,7 @@ def test_reader_and_schema_agree_on_damaged_records(data: st.DataObject) -> None
         (("status",), "done", "status: expected 'str' matching regex '^(finished|failed|interrupted)"),
         (("recipe", "epochs"), 1, "recipe[...]: expected 'object', got 'int'"),
         (("provenance", "created"), "yesterday", "provenance.created: expected 'str' matching regex"),
+        (("cost", "trainable_parts"), {"prompt": -1}, "cost.trainable_parts[...]: expected 'int' >= 0"),
         (("cost", "tokens"), 1, "cost: the object contains unknown field 'tokens'"),
         (("schema",), "other/1", "schema: expected 'bench.run/3'"),
     ],
@@ -176,7 +177,7 @@ def test_an_older_schema_is_brought_up_step_by_step(monkeypatch: pytest.MonkeyPa
 
 
 NEW_IN_3 = {
-    "cost": ("train_tokens_per_second", "host_memory_bytes", "encoding"),
+    "cost": ("train_tokens_per_second", "host_memory_bytes", "trainable_parts", "encoding"),
     "training": (
         "dev_pairs",
         "dev_test_pairs",

@@ -169,10 +169,25 @@ def test_a_newer_run_of_the_same_seed_stands_and_the_older_is_named() -> None:
     assert table.rows[0].runs == ("new",) and table.notes == ("simcse: a newer run of the same seed stands for old",)
 
 
-def test_seeds_of_different_code_are_told() -> None:
-    one, two = record("simcse", 1), record("simcse", 2)
-    two = replace(two, provenance=replace(two.provenance, plugin={"sha256": "b" * 64}))
-    assert any("different versions" in note for note in only(summarise([one, two])).notes)
+def of_code(run: RunRecord, sha256: str | None, created: str) -> RunRecord:
+    plugin = None if sha256 is None else {"package": "mine.py", "sha256": sha256}
+    return replace(run, run_id=f"{run.run_id}-{sha256}", provenance=replace(run.provenance, plugin=plugin, created=created))
+
+
+def test_runs_of_different_code_never_share_a_row() -> None:
+    old = [of_code(record("mine", seed, base=90), "a" * 4, "2026-01-01T00:00:00Z") for seed in (1, 2, 3)]
+    oldest = of_code(record("mine", 4, base=90), None, "2025-01-01T00:00:00Z")
+    new = of_code(record("mine", 1, base=40), "b" * 4, "2026-01-02T00:00:00Z")
+    others = [record("simcse", seed) for seed in (1, 2)]
+    table = only(summarise([*old, oldest, new, *others]))
+    mine = table.rows[row(table, "mine")]
+    assert mine.runs == (new.run_id,) and mine.cells[-1] is not None and mine.cells[-1].mean < 50
+    (footnote,) = (table.footnotes[i] for i in mine.footnotes)
+    assert f"bench compare {' '.join(run.run_id for run in old)}; bench compare {oldest.run_id}" in footnote
+    assert table.rows[row(table, "simcse")].footnotes == () and table.seeds == (1, 2)
+    assert only(summarise(old)).footnotes == (), "the command of the footnote: runs of one code"
+    again = of_code(old[2], "a" * 4, "2026-01-03T00:00:00Z")
+    assert set(only(summarise([*old[:2], again, new])).rows[0].runs) == {run.run_id for run in (*old[:2], again)}, "the newest run's code"
 
 
 def test_unfinished_runs_have_no_row() -> None:

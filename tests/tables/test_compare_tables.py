@@ -314,6 +314,24 @@ def test_json_follows_its_schema(table: Table, runs: list[Run]) -> None:
     assert cell["against"]["verdict"] == "better" and cell["against"]["p"] < 0.05 and cell["spread"]["low"] < cell["mean"]
 
 
+def test_parameters_are_shown_by_part_where_all_runs_of_a_row_have_them() -> None:
+    def run(method: str, seed: int, parts: dict[str, int] | None) -> Run:
+        one = record(method, seed)
+        return structs.replace(one, cost=structs.replace(one.cost, trainable_parts=parts)), Path("nowhere") / one.run_id
+
+    parts = {"prompt": 294_912, "head": 590_592, "lm_head": 24_063_546}
+    prompts = [run(method, seed, parts) for method in ("promcse", "dcpcse") for seed in (1, 2)]
+    tables = compare_runs([*prompts, run("ct", 1, {"encoder": 5_300_000}), run("ct", 2, None)], TableOptions(cost=True))
+    words = "295k prompt, 591k head, 24.1M LM head"
+    (costs,) = [{one["method"]: one["cost"]["trainable_parts"] for one in json.loads(render(tables, "json"))["tables"][0]["rows"]}]
+    assert costs == {"promcse": parts, "dcpcse": parts, "ct": None}
+    for text in (printed(tables, 120), render(tables, "md"), render(tables, "latex")):
+        flat = " ".join(text.split())
+        assert f"promcse, dcpcse: {words}" in flat.replace("dcpcse, promcse", "promcse, dcpcse") and "5.3M encoder" not in flat
+    assert "trainable_parameters" in render(tables, "csv")
+    assert words not in printed(compare_runs(prompts, TableOptions()), 120)
+
+
 def test_csv_has_a_line_for_every_cell(table: Table) -> None:
     found = list(csv.DictReader(io.StringIO(render((table,), "csv"))))
     assert len(found) == 4 * 8
@@ -392,6 +410,19 @@ def test_a_footnote_for_each_difference_and_a_mark_at_the_row() -> None:
     with pytest.raises(BenchError, match=r"torch: 2\.6\.0 in b .* \(and 1 more difference\)"):
         compare_runs(nowhere, TableOptions(strict=True))
     assert compare_runs(nowhere[:2], TableOptions(strict=True))[0].footnotes == ()
+
+
+def test_strict_refuses_runs_of_the_methods_older_code() -> None:
+    made = [record(name, seed) for name in ("a", "b") for seed in (1, 2)]
+    older = structs.replace(made[0], provenance=structs.replace(made[0].provenance, plugin={"sha256": "0" * 64}))
+    nowhere = [(one, Path("nowhere") / one.run_id) for one in (older, *made[1:])]
+    (table,) = compare_runs(nowhere, TableOptions())
+    (footnote,) = table.footnotes
+    assert f"bench compare {older.run_id}" in footnote
+    assert {one.name: (one.footnotes, one.seeds) for one in table.rows} == {"a": ((0,), (2,)), "b": ((), (1, 2))}
+    with pytest.raises(BenchError, match=older.run_id):
+        compare_runs(nowhere, TableOptions(strict=True))
+    assert compare_runs(nowhere[1:], TableOptions(strict=True))
 
 
 def test_a_footnote_tells_rates_that_were_searched_from_a_rate_that_most_others_have() -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import bench
+from msgspec import structs
 from scored_run import finished_run, predictions
 
 from bench.runs import RunsFolder
@@ -35,6 +36,24 @@ def test_runs_that_agree(store: RunsFolder) -> None:
     done = bench("verify", "--runs", store.path)
     assert done.exit_code == 0, done.output
     assert "2 runs, 2 scores computed again: nothing differs" in done.output and "not checked" not in done.output
+
+
+def test_scores_that_cannot_be_computed_again_are_listed_with_the_reason(store: RunsFolder) -> None:
+    good, other = finished_run(store, 1), finished_run(store, 2)
+    (score,) = other.scores
+    away = [structs.replace(score, suite="theirs", task=task) for task in ("A", "B", "Avg.")]
+    for task in ("A", "B"):
+        store.write_predictions(other.run_id, task, None, store.read_predictions(other.run_id, "CHECK", None), "theirs")
+    data = structs.replace(other.provenance, data={"A": "d" * 64, "B": "d" * 64})
+    store.write(structs.replace(other, scores=tuple(away), provenance=data))
+    done = bench("verify", "--runs", store.path)
+    said = " ".join(done.output.split())
+    assert done.exit_code == 1 and f"{good.run_id} agrees" in said and f"{other.run_id} not checked" in said
+    for task in ("A", "B"):
+        assert f"score of theirs {task}: the suite theirs is not here: --plugin FILE gives it" in said
+    assert "average (1): the suite theirs is not here" in said
+    assert "1 score computed again: 2 scores could not be computed again" in said and "nothing differs" not in said
+    assert bench("verify", good.run_id, "--runs", store.path).exit_code == 0
 
 
 def test_one_run_that_differs_among_others(store: RunsFolder) -> None:

@@ -1,7 +1,8 @@
 """Groups records into the tables that papers print: rows are methods, columns tasks, cells means over seeds.
 
 Two numbers meet in one column only under one suite, protocol and text form. Runs share a row only when nothing but the seed
-differs: another recipe value, corpus or backbone revision makes another row, which names what differs. Pure Python, so that
+differs: another recipe value, corpus or backbone revision makes another row, which names what differs; of runs of the method's
+older code a footnote says how to see them. Pure Python, so that
 ``bench compare`` does not wait for numpy.
 """
 
@@ -76,8 +77,8 @@ def _table(key: tuple[str, ...], scored: Sequence[tuple[RunRecord, dict[str, Sco
     metrics = {task: score.metric for scores in by_run.values() for task, score in scores.items()}
     ranks = has_average or (len(columns) == 1 and metrics[columns[0]] not in LOWER_IS_BETTER)
     notes: list[str] = []
-    rows, titles = [], dict[str, str]()
-    for runs, differs in rows_of([record for record, _ in scored], notes):
+    rows, titles, footnotes = [], dict[str, str](), list[str]()
+    for runs, differs, other_code in rows_of([record for record, _ in scored], notes):
         first = runs[0]
         cells = tuple(_cell([by_run[run.run_id].get(column) for run in runs]) for column in columns)
         for column, cell in zip(columns, cells, strict=True):
@@ -86,8 +87,10 @@ def _table(key: tuple[str, ...], scored: Sequence[tuple[RunRecord, dict[str, Sco
         titles |= dict.fromkeys((run.run_id for run in runs), title(first, differs))
         rows.append(Row(
             method=first.method, variant=first.variant, setting=first.setting, backbone=first.backbone_name, differs=differs,
-            runs=tuple(run.run_id for run in runs), seeds=tuple(run.seed for run in runs), cells=cells,
+            runs=tuple(run.run_id for run in runs), seeds=tuple(run.seed for run in runs), cells=cells, model=first.model_name,
+            footnotes=(len(footnotes),) if other_code else (),
         ))  # fmt: skip
+        footnotes += [other_code] if other_code else []
     rows = sorted(_marked(rows, columns, metrics), key=_best_first if ranks else _by_name)
     notes += _the_same(titles, by_run)
     untrained = dict.fromkeys(row.name for row in rows if row.setting == "none")
@@ -105,6 +108,7 @@ def _table(key: tuple[str, ...], scored: Sequence[tuple[RunRecord, dict[str, Sco
         columns=columns,
         rows=tuple(rows),
         notes=tuple(notes),
+        footnotes=tuple(footnotes),
     )
     return against(table, baseline)
 

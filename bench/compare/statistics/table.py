@@ -44,8 +44,11 @@ def by_protocol(record: RunRecord) -> dict[tuple[str, str, str], dict[str, Score
     return groups
 
 
-def rows_of(records: Sequence[RunRecord], notes: list[str]) -> list[tuple[list[RunRecord], Differs]]:
-    """Runs that differ in nothing but the seed, by seed; with what sets them apart from runs of the same name."""
+def rows_of(records: Sequence[RunRecord], notes: list[str]) -> list[tuple[list[RunRecord], Differs, str]]:
+    """Runs that differ in nothing but the seed, by seed; with what sets them apart from runs of the same name.
+
+    Runs of one row are of one code of the method, the newest; a footnote names the runs of other code, "" where there are none.
+    """
     named: dict[tuple[str, ...], dict[str, list[RunRecord]]] = {}
     settings: dict[str, dict[str, str]] = {}
     for record in records:
@@ -62,8 +65,25 @@ def rows_of(records: Sequence[RunRecord], notes: list[str]) -> list[tuple[list[R
         for runs in alike.values():
             values = settings[runs[0].run_id]
             differs = tuple((key, values[key]) for key in keys if key in values)
-            rows.append((_one_per_seed(runs, differs, notes), differs))
+            newest, *others = _by_code(runs)
+            rows.append((_one_per_seed(newest, differs, notes), differs, _other_code(title(runs[0], differs), others)))
     return rows
+
+
+def _by_code(runs: Sequence[RunRecord]) -> list[list[RunRecord]]:
+    """Runs of one code of the method together, the code of the newest run first."""
+    codes: dict[object, list[RunRecord]] = {}
+    for run in sorted(runs, key=lambda run: (run.provenance.created, run.run_id), reverse=True):
+        codes.setdefault((run.provenance.plugin or {}).get("sha256"), []).append(run)
+    return list(codes.values())
+
+
+def _other_code(name: str, codes: Sequence[Sequence[RunRecord]]) -> str:
+    """The footnote of a row, with the command that shows the runs of each other code."""
+    if not codes:
+        return ""
+    commands = [" ".join(["bench compare", *sorted(run.run_id for run in runs)]) for runs in codes]
+    return f"{name}: this row has the newest code of the method only; runs of other code: {'; '.join(commands)}"
 
 
 def configuration(record: RunRecord) -> dict[str, str]:
@@ -91,21 +111,18 @@ def _short(value: object) -> str:
 
 
 def _one_per_seed(runs: list[RunRecord], differs: Differs, notes: list[str]) -> list[RunRecord]:
-    """The newest run of each seed; older ones are named in a note, because their code or data must differ."""
+    """The newest run of each seed; older ones are named in a note, because their data must differ."""
     newest: dict[int | None, RunRecord] = {}
     for run in sorted(runs, key=lambda run: (run.provenance.created, run.run_id)):
         newest[run.seed] = run
     if older := sorted(run.run_id for run in runs if newest[run.seed] is not run):
         notes.append(f"{title(runs[0], differs)}: a newer run of the same seed stands for {', '.join(older)}")
-    kept = sorted(newest.values(), key=lambda run: -1 if run.seed is None else run.seed)
-    if len({str((run.provenance.plugin or {}).get("sha256")) for run in kept}) > 1:
-        notes.append(f"{title(runs[0], differs)}: its seeds ran with different versions of the method's code")
-    return kept
+    return sorted(newest.values(), key=lambda run: -1 if run.seed is None else run.seed)
 
 
 def title(run: RunRecord, differs: Differs) -> str:
     """What a row is called."""
-    return " ".join([run.method_name, *(f"{key}={value}" for key, value in differs)])
+    return " ".join([run.label, *(f"{key}={value}" for key, value in differs)])
 
 
 # --- what a table holds: numbers, and what is known of how sure they are ---
@@ -166,6 +183,7 @@ class Cost:
     """What a row took, each a mean over its runs; None where not all of them recorded it."""
 
     trainable_parameters: float | None = None
+    trainable_parts: Mapping[str, float] | None = None  # of the same parts in all runs: "prompt" -> how many of them
     train_seconds: float | None = None
     peak_memory_bytes: float | None = None
     encode_sentences_per_second: float | None = None
@@ -213,10 +231,16 @@ class Row:
     cost: Cost | None = None  # None: not asked for
     footnotes: tuple[int, ...] = ()  # places in the table's ``footnotes``
     values: str = ""  # where its values come from: "paper", "recipe", "tuned: 12 trials"; "" where nothing is trained
+    model: str = ""  # the name of an evaluated object, of vectors or of a server, which stands in the place of a method
+
+    @property
+    def label(self) -> str:
+        """What stands first in the row."""
+        return self.model or self.method
 
     @property
     def name(self) -> str:
-        return f"{self.method}+{self.variant}" if self.variant else self.method
+        return f"{self.label}+{self.variant}" if self.variant else self.label
 
 
 PRIMARY, SINGLE, PAIRS = "primary", "single tasks", "all pairs"

@@ -92,7 +92,8 @@ def endpoint() -> str:
 
 
 def site(kind: str, repo: str, revision: str, path: str) -> Site:
-    """The address of a file. ``kind``: "hub" (a data set of the Hugging Face hub), "github" or "web" (``repo`` is the address).
+    """The address of a file. ``kind``: "hub" (a data set of the Hugging Face hub), "github" or "web" (``repo`` is the address of its
+    folder; without one, ``path`` is the whole address).
 
     $HF_ENDPOINT replaces the hub's address. $BENCH_MIRROR is a server that keeps the other sites' files below their host
     names: MIRROR/raw.githubusercontent.com/owner/name/commit/path.
@@ -103,7 +104,7 @@ def site(kind: str, repo: str, revision: str, path: str) -> Site:
     if kind == "github":
         return Site(_mirrored(f"https://raw.githubusercontent.com/{repo}/{revision}/{quoted}"))
     if kind == "web":
-        return Site(_mirrored(f"{repo}/{quoted}"))
+        return Site(_mirrored(f"{repo}/{quoted}" if repo else path))
     raise ValueError(f"no site is called {kind}")
 
 

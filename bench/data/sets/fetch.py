@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import datetime
+import io
 import json
 import os
 import shutil
 import time
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -82,7 +85,7 @@ class Fetcher:
                 fetch = self._fetch_archive if source.archive else self._fetch_files
                 downloads = fetch(source, wanted, revision, work, receipt.downloads if receipt else {})
                 now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-                url = site(source.site, source.repo, revision, source.archive or "").url
+                url = site(source.site, source.repo, revision, source.archive or "").url if source.repo else source.where
                 write_receipt(receipt_path(place, source.name), Receipt(source.name, url, revision, now, downloads), work)
                 for left in [path for path in work.iterdir() if path.name != READY]:  # before: a process that is killed between the last
                     shutil.rmtree(left) if left.is_dir() else left.unlink()  # move and the end would leave it for ever
@@ -142,6 +145,8 @@ class Fetcher:
         recognise(wanted, file, arrived)
         if not file.first_use and file_sha256(arrived) != expected.sha256:
             raise DataDamaged(f"{wanted.name}: {file.name} from {source.name} is not the {source.form} text that is known", None)
+        if file.first_use and part.conversion != "as is":
+            downloads[file.path] = file_sha256(arrived)  # of what was built here: later copies are held against it
         _move(arrived, work / READY / file.path)
         return downloads
 
@@ -223,12 +228,33 @@ def first_columns(columns: int, data: Sequence[bytes]) -> bytes:
     return _joined(["\t".join(line.split("\t")[:columns]) for line in file.decode("utf-8").removesuffix("\n").split("\n")])
 
 
+def labelled_nli(data: Sequence[bytes]) -> bytes:
+    """CSV with sent0, sent1, label out of zip archives as SNLI and MultiNLI have them: the pairs of each one's ``*_train.jsonl``, in
+    their order. A pair without a gold label ("-") is left out, as SBERT and InferSent do.
+
+    Raises DataDamaged for an archive without such a file.
+    """
+    table = io.StringIO()
+    writer = csv.writer(table, lineterminator="\n")
+    writer.writerow(("sent0", "sent1", "label"))
+    for packed in data:
+        with zipfile.ZipFile(io.BytesIO(packed)) as archive:
+            train = [name for name in archive.namelist() if name.endswith("_train.jsonl") and not name.startswith("__MACOSX/")]
+            if len(train) != 1:
+                raise DataDamaged(f"an archive of NLI pairs has {len(train)} files *_train.jsonl, expected one", "fetch it again")
+            with archive.open(train[0]) as lines:
+                pairs = (json.loads(line) for line in lines)
+                writer.writerows((pair["sentence1"], pair["sentence2"], pair["gold_label"]) for pair in pairs if pair["gold_label"] != "-")
+    return table.getvalue().encode("utf-8")
+
+
 CONVERSIONS: Mapping[str, Callable[[Sequence[bytes]], bytes]] = {
     "labelled lines": labelled_lines,
     "JSON lines": json_lines,
     "text and labels": text_and_labels,
     "first 2 columns": partial(first_columns, 2),
     "first 7 columns": partial(first_columns, 7),
+    "labelled NLI": labelled_nli,
 }
 
 

@@ -52,8 +52,8 @@ class DataFolder:
 
     @property
     def fetches(self) -> bool:
-        """Whether a set that is missing is fetched when it is opened."""
-        return self.fetcher is not None and self.root is None
+        """Whether a set that is missing is fetched when it is opened, or noted by a plan."""
+        return self.fetcher is not None and (self.root is None or (self.later is not None and self.later.beside_root))
 
     @property
     def later(self) -> Later | None:
@@ -63,9 +63,12 @@ class DataFolder:
     def check_root(self) -> None:
         """Raises DataMissing where the user gave a folder that there is not."""
         if self.root is not None and not self.root.is_dir():
-            what = "is no folder" if self.root.exists() else "does not exist"
+            if self.root.exists():
+                raise DataMissing(
+                    f"--data {self.root} is a file, and a folder is expected", "--data DIR, the folder that holds senteval/, ..."
+                )
             raise DataMissing(
-                f"the data folder {self.root} {what}",
+                f"the data folder {self.root} does not exist",
                 f"check --data or BENCH_DATA; bench data fetch sts --data {self.root} makes and fills it",
             )
 
@@ -110,8 +113,9 @@ class DataFolder:
         """A file by its place in the data folder, for a plugin's suite, whose data no manifest describes. Raises DataMissing."""
         if (path := self._find(place)) is not None:
             return path
+        folders = dict.fromkeys(root for root in (self.root, *self.roots) if root is not None)
         raise DataMissing(
-            f"{place} is not in {' or '.join(map(str, self.roots)) or 'a data folder: none was given'}",
+            f"{place} is not in {' or '.join(map(str, folders))}" if folders else f"{place} was not found: no data folder was given",
             "--data DIR, the folder that holds it",
         )
 
@@ -127,6 +131,20 @@ class DataFolder:
         if self._find("train", file) is None and wanted is not None:
             self._fetched(wanted, ANY, DataMissing(f"{wanted.name}: {file} is not on this machine"))
         return self._find("train", file)
+
+    def vectors(self, wanted: DataSet) -> Path:
+        """The file of a set of word vectors, fetched where it is missing. Raises DataMissing."""
+        (file,) = wanted.files
+        if (path := self._one_of(wanted.places, file.path)) is not None:
+            return path
+        fetched = self._fetched(wanted, ANY, DataMissing(f"{wanted.name}: {file.path} is not on this machine"))
+        path = self._one_of(wanted.places, file.path) if fetched else None
+        if path is None:
+            raise self._missing(wanted, ANY)
+        return path
+
+    def _one_of(self, places: tuple[str, ...], file: str) -> Path | None:
+        return next((path for place in places if (path := self._find(place, file)) is not None), None)
 
     def _fetched(self, wanted: DataSet, text: str, missing: DataMissing) -> bool:
         """Whether the set was fetched now. Raises DataMissing with what to do elsewhere where that is forbidden."""

@@ -48,7 +48,7 @@ class DataFile:
     path: str
     """Relative to a home of the set."""
     role: str
-    """What a reader does with it: "pairs", "gold", "table", "text"."""
+    """What a reader does with it: "pairs", "gold", "table", "text"; "archive": it is read packed, and its hash is the packed file's."""
     rows: int
     """Data rows, without the header."""
     forms: Mapping[str, Form]
@@ -84,7 +84,7 @@ class DataFile:
 class DataSet:
     name: str
     kind: str
-    """"evaluation", "corpus" or "built-in"."""
+    """"evaluation", "corpus", "vectors" or "built-in"."""
     title: str
     suites: tuple[str, ...]
     unit: str
@@ -222,7 +222,7 @@ def recognise(wanted: DataSet, file: DataFile, path: Path) -> Found:
     """Reads a file and says which form it is. Raises DataDamaged with the file's name, expected and found counts or hash."""
     if file.first_use:
         return Found(file, path, ANY, recognise_first_use(wanted, file, path))
-    if file.packed is not None:
+    if file.packed is not None or file.role == "archive":
         return _recognise_packed(wanted, file, path)
     try:
         data = path.read_bytes()
@@ -257,14 +257,14 @@ def recognise(wanted: DataSet, file: DataFile, path: Path) -> Found:
 
 def _recognise_packed(wanted: DataSet, file: DataFile, path: Path) -> Found:
     try:
-        with lzma.open(path, "rb") as stream:
+        with open(path, "rb") if file.packed is None else lzma.open(path, "rb") as stream:
             sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
     except (OSError, EOFError, lzma.LZMAError) as error:
         raise damaged_file(wanted, f"{path} cannot be unpacked ({error})") from None
     known = {form.sha256: name for name, form in file.forms.items()}
     if sha256 not in known:
         expected = next(iter(known))
-        raise damaged_file(wanted, f"altered text: sha256 {sha256[:12]} inside, {expected[:12]} expected, in {path}")
+        raise damaged_file(wanted, f"altered: sha256 {sha256[:12]} found, {expected[:12]} expected, in {path}")
     return Found(file, path, known[sha256], sha256)
 
 

@@ -42,6 +42,7 @@ class Source:
     site: str
     """"hub", "github" or "web"."""
     repo: str
+    """Owner and name; of "web" the address of its folder, "" where the parts name whole addresses."""
     revision: str
     """A commit; "main" where it is pinned at the first fetch."""
     into: str
@@ -71,9 +72,20 @@ class Source:
     def where(self) -> str:
         """In words: "hub princeton-nlp/datasets-for-simcse", "github.com/owner/name (commit 1b344d9de28f)"."""
         if self.site == "web":
-            return f"{self.repo}/{self.archive or ''}"
+            return " and ".join(f"{self.repo}/{path}" if self.repo else path for path in self._paths)
         place = f"{'hub data set' if self.site == 'hub' else 'github.com'} {self.repo}"
         return f"{place} (commit {self.revision[:12]})" if self.pinned else place
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        """Its address; of files of "web" that lie in several places, that of each."""
+        return tuple(site(self.site, self.repo, self.revision, path).url for path in self._paths)
+
+    @property
+    def _paths(self) -> tuple[str, ...]:
+        if self.site == "web" and not self.archive:
+            return tuple(path for part in self.files.values() for path in part.paths)
+        return (self.archive or "",)
 
 
 @functools.cache
@@ -155,9 +167,13 @@ class NotFetchedYet(BenchError):
 
 
 class Later:
-    """In the place of a fetcher: notes what is to be fetched, in the order in which it was needed, and opens no connection."""
+    """In the place of a fetcher: notes what is to be fetched, in the order in which it was needed, and opens no connection.
 
-    def __init__(self) -> None:
+    ``beside_root``: also what a folder that the user gave lacks, into which nothing is fetched: for a plan that is only looked at.
+    """
+
+    def __init__(self, beside_root: bool = False) -> None:
+        self.beside_root = beside_root
         self._noted: dict[str, Pending] = {}
 
     @property
@@ -181,7 +197,7 @@ def pending_set(wanted: DataSet, text: str) -> Pending:
         name=wanted.name,
         kind="corpus" if wanted.kind == "corpus" else "data",
         where=" and ".join(source.where for source in first),
-        urls=tuple(site(source.site, source.repo, source.revision, source.archive or "").url for source in every),
+        urls=tuple(url for source in every for url in source.urls),
         bytes=max(wanted.bytes, sum(source.about_bytes or 0 for source in first)),
         licence=wanted.licence,
         terms=wanted.terms if wanted.accept else "",

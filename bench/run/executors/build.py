@@ -34,6 +34,7 @@ class Options:
     save_seconds: float = 60.0
     chunk: int | None = None  # rows of a batch whose activations are held at once while training
     auto_batch: bool = False  # hold fewer rows at once where a batch does not fit into memory
+    compiled: bool = False  # torch compiles the encoder while training
     ranks: Alone | None = None  # the processes that train together
     job: Mapping[str, Any] | None = None  # the engine, job, node and attempt that it is executed in; None: of no engine
     command: str | None = None  # what the record says made it; None: this process's command line
@@ -55,6 +56,7 @@ def build(run: PlannedRun, options: Options, reporter: Reporter, folder: Path, s
         chunk=options.chunk,
         ranks=options.ranks if trains_in_steps(run.plugin.cls) else None,
         auto_batch=options.auto_batch,
+        compiled=options.compiled,
         save_seconds=options.save_seconds,
     )
     method = build_method(run.plugin.cls, run.backbone, run.recipe, context, learns=learns(run.plugin.cls, run.setting))

@@ -17,10 +17,11 @@ from msgspec.structs import replace
 
 import bench
 from bench.base import devices
-from bench.base.crash import MARK, read_end, stop_signals, watch
-from bench.base.errors import BenchError, Interrupted, RunFailed
+from bench.base.contract import located
+from bench.base.errors import BenchError, Interrupted, PluginFailed, RunFailed
 from bench.base.files import folder_sha256
 from bench.base.lease import check_owned
+from bench.base.signals import stop_signals
 from bench.data.sets.sts import STS_TASKS
 from bench.method import Method, Reporter, task_prompt
 from bench.run import provenance
@@ -54,28 +55,23 @@ def execute(run: PlannedRun, store: RunsFolder, options: Options, reporter: Repo
     with store.lock(run.run_id, options.wait_seconds, reporter.note):
         if options.fresh and folder.exists():
             forget(run, store, reporter)
-        died, record = read_end(folder), store.get(run.run_id, run.fingerprint)  # a damaged one is made anew
+        record = store.get(run.run_id, run.fingerprint)  # a damaged one is made anew
         if record is not None and (told := with_title_and_file(record, run)) != record:
             record = told
             store.write(record)
         left = left_to_do(run, record, folder, reporter)
         if record is not None and record.status == "finished" and left.nothing:
-            (folder / MARK).unlink(missing_ok=True)
             return record, False
         if left.no_checkpoint is not None and not can_do_without_model(run, left.tasks, folder):
             raise left.no_checkpoint  # before anything was started: the record and its scores stay as they are
-        if died is not None:
-            reporter.note(f"the process that worked on it before {died.words}")
-            reporter.note(f"try: {died.hint}")
         if record is None:  # from here on it is known, however this process ends
             record = _new_record(run, options)
             store.write(record)
         if options.job is not None:
             record = with_execution(record, options.job)
         try:
-            alone = options.ranks is None
-            insistent = alone and options.job is None  # an engine may say it more than once
-            with watch(folder, run.precision, alone), stop_signals(insistent=insistent) as should_stop:
+            insistent = options.ranks is None and options.job is None  # an engine may say it more than once
+            with stop_signals(insistent=insistent) as should_stop:
                 record = Execution(run, store, options, reporter, should_stop).complete(record, left)
         except Interrupted as error:
             _keep(run, record, store, "interrupted", error)
@@ -84,8 +80,8 @@ def execute(run: PlannedRun, store: RunsFolder, options: Options, reporter: Repo
             failed = error if isinstance(error, RunFailed) else RunFailed(error.message, error.hint)
             _keep(run, record, store, "failed", failed)
             raise failed from None
-        except Exception as error:  # a method's own code
-            failed = RunFailed(f"{run.method} raised {' '.join(f'{type(error).__name__}: {error}'.split())}", f"see {folder / TRACEBACK}")
+        except (Exception, SystemExit) as error:  # a plugin's own code
+            failed = PluginFailed(f"{run.method}: {located(error)}", f"see {folder / TRACEBACK}")
             with contextlib.suppress(OSError):
                 (folder / TRACEBACK).write_text(traceback.format_exc(), encoding="utf-8")
             _keep(run, record, store, "failed", failed)
@@ -237,7 +233,6 @@ class Execution:
             train_tokens_per_second=round(report.tokens_per_second, 1) if report.tokens else None,
             peak_memory_bytes=devices.peak_memory_bytes(options.device),
             host_memory_bytes=devices.host_memory_bytes(),
-            energy_joules=None if report.joules is None else round(report.joules, 1),
         )
         training = Training(
             steps=report.steps,

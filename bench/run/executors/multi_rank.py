@@ -11,8 +11,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from bench.base.crash import stop_signals
 from bench.base.errors import RunFailed
+from bench.base.signals import stop_signals
 from bench.method import SilentReporter, TrainReport
 from bench.method.ranks import Alone, Ranks
 
@@ -44,7 +44,7 @@ def settle(work: Callable[[], T], ranks: Ranks) -> T:
     """What ``work`` returns or raises, once all ranks are at its end. Where they do not come there, ``ranks.broken`` is set."""
     try:
         value = work()
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a plugin may call sys.exit
         ranks.settle(error)
         raise
     if not ranks.settle(None):
@@ -66,7 +66,7 @@ def follow(find: Callable[[str], tuple[PlannedRun, RunsFolder]], options: Option
             return 0
         try:
             settle(partial(_train_here, find, run_id, options), ranks)
-        except Exception:
+        except (Exception, SystemExit):
             if ranks.broken:
                 raise
 

@@ -39,13 +39,8 @@ WHERE = ("partition", "account", "qos", "constraint", "reservation", "nodelist",
 LACKS = "sinfo shows what the cluster has; --slurm, --gpus, --cpus, --memory"
 
 
-def check(resources: Resources) -> str | None:
-    """Raises BenchError where no sbatch is here, or an option cannot be passed on."""
-    if shutil.which("sbatch") is None:
-        raise BenchError(
-            "--executor slurm: no sbatch on this machine",
-            "run this where jobs are submitted; or --commands, and submit the lines",
-        )
+def check(resources: Resources, connect: bool = True) -> str | None:
+    """Raises BenchError where an option cannot be passed on, or, to ``connect``, no sbatch is here."""
     for key, value in resources.options:
         if not re.fullmatch("[a-z][a-z0-9-]*", key) or "\n" in value:
             raise BenchError(f"--slurm {key}={value!r}: no option of sbatch", "--slurm partition=gpu,time=4:00:00")
@@ -56,6 +51,11 @@ def check(resources: Resources) -> str | None:
             )
     if resources.memory is not None and not re.fullmatch(r"[0-9]+[KMGT]?", resources.memory):
         raise BenchError(f"--memory {resources.memory}: expected a number with K, M, G or T", "--memory 16G")
+    if connect and shutil.which("sbatch") is None:
+        raise BenchError(
+            "--executor slurm: no sbatch on this machine",
+            "run this where jobs are submitted; --dry-run prints the script here; or --commands, and submit the lines",
+        )
     return None
 
 

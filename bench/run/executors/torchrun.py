@@ -12,8 +12,8 @@ import uuid
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.base.crash import GOES_ON, End, by_signal
 from bench.base.errors import BenchError
+from bench.base.signals import signal_name
 
 TAIL = 20  # lines of the log of a rank that ended on its own
 LOST = 4  # exit code of a rank that ended because another one had
@@ -112,11 +112,11 @@ def _set_environment(count: int) -> None:
 
 
 def _show_log(rank: int, count: int, exit_code: int, logs: Path) -> None:
-    end = by_signal(-exit_code) if exit_code < 0 else End(f"ended with exit code {exit_code}", GOES_ON)
-    print(f"error: rank {rank} of {count} {end.words}; the others were ended", file=sys.stderr)
+    end = f"by {signal_name(-exit_code)}" if exit_code < 0 else f"with exit code {exit_code}"
+    print(f"error: rank {rank} of {count} ended {end}; the other ranks were ended", file=sys.stderr)
     for file in sorted(logs.rglob(f"{rank}/std*.log")):
         lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
         if lines:
             print(f"the end of {file}:", *lines[-TAIL:], sep="\n  ", file=sys.stderr)
     if rank == 0 or exit_code < 0:  # else rank 0 has said so
-        print(f"try: {end.hint}", file=sys.stderr)
+        print("try: the same command again; it goes on from the last saved state", file=sys.stderr)

@@ -21,8 +21,9 @@ import numpy as np
 import bench
 from bench.base.errors import BenchError, NotAModel, RunFailed
 from bench.method import Method, prompted, task_prompt
+from bench.references.checkpoints import find_checkpoint
 from bench.run.recipes import one_value
-from bench.runs.record import public_name
+from bench.runs.record import PRETRAINED, public_name
 
 if TYPE_CHECKING:
     from bench.run.plan import PlannedRun
@@ -30,10 +31,7 @@ if TYPE_CHECKING:
     from bench.runs import RunRecord, RunsFolder
 
 
-FINISHED = "pretrained"
-"""The method that builds a finished encoder out of a folder or a model of the hub."""
-SEPARATELY = ("object", "vectors", "server")
-"""The methods of this package: they are in no list, for their models come with them and not from a backbone."""
+MODELS = "a folder with config.json and model.safetensors, a hub name, a run, vectors:FILE.npz, or a server's address"
 
 
 @dataclass(frozen=True)
@@ -51,7 +49,7 @@ class Model:
     """One model that was found, not loaded yet. ``plugin`` is its method where that was made for it; ``run`` is a run's folder."""
 
     given: str  # as the user names it
-    method: str = FINISHED
+    method: str = PRETRAINED
     backbone: str = ""
     title: str = ""
     overrides: Mapping[str, str] = field(default_factory=dict)
@@ -108,7 +106,21 @@ def find_model(
         if overrides:
             raise BenchError(f"{text} is a run: it has its recipe already", "leave --prefix, --prompt and --set out")
         return Model(text, run=folder, title=name)
-    return Model(text, backbone=text, title=name, overrides=overrides)
+    path = Path(text).expanduser()
+    if path.is_file() or (not path.is_dir() and (text.startswith((".", "/", "~")) or text.partition("@")[0].count("/") > 1)):
+        what = "is a file" if path.is_file() else "no such folder"
+        raise NotAModel(f"MODEL {text}: {what}", MODELS)
+    method, of_checkpoint = _as_released(text, overrides)
+    return Model(text, method, text, title=name, overrides=of_checkpoint)
+
+
+def _as_released(text: str, overrides: Mapping[str, str]) -> tuple[str, Mapping[str, str]]:
+    """(method, recipe values) of a model of the hub: for one that its authors released, as they score it where nothing else is given."""
+    checkpoint = find_checkpoint(text)
+    if checkpoint is None or checkpoint.hub != text.partition("@")[0]:
+        return PRETRAINED, overrides
+    merged = {**{key: one_value(value) for key, value in checkpoint.set.items()}, **overrides}
+    return (checkpoint.ours, merged) if checkpoint.ours == PRETRAINED or merged.keys() == checkpoint.set.keys() else (PRETRAINED, overrides)
 
 
 def _refuse(what: str, values: Mapping[str, str], server: ServerOptions) -> None:
@@ -143,11 +155,6 @@ def check_model(run: PlannedRun) -> str | None:
     return cls.expect(texts_of(run)) if issubclass(cls, GivenModel) else None
 
 
-def was_given(record: RunRecord) -> bool:
-    """Was it made by one of the methods of this package, and not by somebody's plugin of the same name?"""
-    return record.method in SEPARATELY and (record.provenance.plugin or {}).get("package") == "bench"
-
-
 def not_kept(record: RunRecord) -> NotAModel | None:
     """Why the model of a run cannot be had from its folder; None where it can, or where nothing speaks against it."""
     about = (record.provenance.backbone or {}).get("model")
@@ -158,7 +165,7 @@ def not_kept(record: RunRecord) -> NotAModel | None:
         "vectors": "vectors that were given",
         "server": "a server",
     }.get(str(kind))
-    if words is None or not was_given(record):
+    if words is None or not record.model_name:
         return None
     return NotAModel(
         f"{record.run_id} scored {words}: its predictions are kept, the model is not", "bench verify computes its scores again"

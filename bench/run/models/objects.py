@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from bench.base.contract import place_of
 from bench.base.errors import BenchError, Interrupted, RunFailed, one_line
 from bench.method import Recipe, prompted
 from bench.run.models import GivenModel, as_vectors, given_plugin, short_name
@@ -109,8 +110,9 @@ def ask(cls: type[ObjectModel], texts: list[str], own_prompt: bool = False, dime
     except (BenchError, KeyboardInterrupt):
         raise
     except Exception as error:  # somebody else's code
+        place = f", at {found}" if (found := place_of(error)) else ""
         raise RunFailed(
-            f"{who} raised {one_line(error)} for {len(texts)} sentences, the first is '{texts[0][:60]}'",
+            f"{who} raised {one_line(error)} for {len(texts)} sentences, the first is '{texts[0][:60]}'{place}",
             "it takes a list of strings and returns an array (n, d)",
         ) from error
     return as_vectors(returned, texts, who, dimension)

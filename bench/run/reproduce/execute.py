@@ -8,16 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.backbones import resolve
+from bench.backbones.hub import describe_pending
 from bench.base.errors import BenchError
+from bench.data.corpora.hub import PREFIX, is_here
+from bench.data.sets.sources import NotFetchedYet, pending_set, sources_of
 from bench.data.sets.sts import STS_TASKS
-from bench.method.budget import STEPS, budget_of
 from bench.run import plan
-from bench.run.corpus_choice import RECIPE_CORPORA, TARGET, corpus_file
+from bench.run.corpus_choice import RECIPE_CORPORA, check_asked, corpus_file, is_recipe_corpus, pending_corpus
+from bench.run.estimates import DEFAULT_CARD, STEP_SECONDS, basis_of, training_seconds
 from bench.run.plan import learns
 from bench.run.plugins import Registry
 from bench.run.recipes import merge
 from bench.run.reproduce.wanted import WantedRun, recipe
-from bench.training.horizon import total_steps
 
 if TYPE_CHECKING:
     from bench.backbones import Reference
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
 # --- What a run needs before it can start, and which of it is not on this machine. Judged by name and size, nothing is read ---
 
 
-FETCHED = "not here yet; fetched from the hub"
 DEV_SETS = {"STS-B dev": ("STS-B",), "sts-dev-clean": STS_TASKS}
 """Selection set -> the data sets that it is made of."""
 
@@ -41,15 +42,14 @@ class Need:
     name: str
     here: bool
     what: str = ""  # where it is, or what gets it
-
-    @property
-    def fetched(self) -> bool:
-        """Not here, but ``bench run`` fetches it by itself."""
-        return not self.here and self.what.startswith(FETCHED)
+    fetched: bool = False  # not here, and fetched before the runs start
 
 
 def needs(run: WantedRun, registry: Registry, data: DataFolder, corpora: Mapping[str, str], text: str) -> list[Need]:
-    """Everything that a run needs. ``corpora``: the user's files by the name of the recipe's corpus, "" for all."""
+    """Everything that a run needs. ``corpora``: the user's files by the name of the recipe's corpus, "" for all.
+
+    What ``bench run`` would fetch is noted in ``data.later``, where the folder has one; without one it counts as missing.
+    """
     merged, entry, _ = recipe(run, registry)
     cls, own = registry[run.method].cls, entry.corpus if entry else None
     every = list(_data(run, merged, data, text))
@@ -63,6 +63,8 @@ def needs(run: WantedRun, registry: Registry, data: DataFolder, corpora: Mapping
         value = merged.get(key)
         if value is None:
             every.append(Need("file", key, False, f"--set {key}=PATH"))
+        elif (vectors := plan.vectors_named(value)) is not None:
+            every.append(_data_set((vectors.name,), data, text))
         elif Path(str(value)).expanduser().is_file():
             every.append(Need("file", key, True, str(value)))
         else:
@@ -76,95 +78,109 @@ def asked_corpus(name: str | None, corpora: Mapping[str, str]) -> str | None:
 
 
 def _data(run: WantedRun, merged: Recipe, data: DataFolder, text: str) -> Iterator[Need]:
-    from bench.data.sets import data_set
     from bench.score.suites import suite
 
-    names = [name for one in run.suites for task in suite(one).tasks for name in getattr(task, "data", ())]
-    names += DEV_SETS.get(str(merged.get("select_on")), ())
-    for name in dict.fromkeys(names):
-        wanted = data_set(name)
+    alternatives = [task.data for one in run.suites for task in suite(one).tasks if getattr(task, "data", ())]
+    alternatives += [(name,) for name in DEV_SETS.get(str(merged.get("select_on")), ())]
+    for names in dict.fromkeys(alternatives):
+        yield _data_set(names, data, text)
+
+
+def _data_set(names: Sequence[str], data: DataFolder, text: str) -> Need:
+    """One of these sets is enough: the first that is here, else the first that can be fetched, which is then noted."""
+    from bench.data.sets import data_set
+
+    for wanted in map(data_set, names):
         state = data.look(wanted)
         form = not wanted.forms or text in ("any", *state.forms) or "any" in state.forms or "tokenised" not in wanted.forms
-        here = state.status == "unread" or (state.status == "found" and form)
-        yield Need("data", name, here, ", ".join(state.places) if here else f"bench data list {name}")
+        if state.status == "unread" or (state.status == "found" and form):
+            return Need("data", wanted.name, True, ", ".join(state.places))
+    if data.later is not None and data.fetches:
+        for wanted in map(data_set, names):
+            if sources_of(wanted, text):
+                data.later.note(pending_set(wanted, text))
+                return Need("data", wanted.name, False, fetched=True)
+    return Need("data", names[0], False, f"bench data list {names[0]}")
 
 
 def _corpus(asked: str | None, own: str | None, data: DataFolder) -> Need:
-    if asked:
-        here = asked in ("builtin", TARGET) or Path(asked).expanduser().is_file()
-        return Need("corpus", asked, here, "" if here else "no such file")
-    name = RECIPE_CORPORA.get(own, own) if own else "training text"
+    if asked and not is_recipe_corpus(asked):
+        try:
+            check_asked(asked)
+        except BenchError as error:
+            return Need("corpus", asked, False, error.message)
+        if not asked.startswith(PREFIX) or is_here(asked):
+            return Need("corpus", asked, True)
+        if data.later is not None:
+            data.later.note(pending_corpus(asked))
+        return Need("corpus", asked, False, "nothing may be fetched", fetched=data.later is not None)
+    name = asked or own
+    file = RECIPE_CORPORA.get(name, name) if name else "training text"
     try:
-        return Need("corpus", name, True, corpus_file(own, data))
+        return Need("corpus", file, True, corpus_file(name, data))
+    except NotFetchedYet:
+        return Need("corpus", file, False, fetched=True)
     except BenchError:
-        return Need("corpus", name, False, f"--corpus {own or ''}{'=' if own else ''}FILE")
+        return Need("corpus", file, False, f"--corpus {own or ''}{'=' if own else ''}FILE")
 
 
 def _weights(name: str, data: DataFolder) -> Need:
     try:
-        path = resolve(name).path
+        reference = resolve(name)
     except BenchError as error:
         return Need("weights", name, False, error.message)
-    if path is not None:
-        return Need("weights", name, True, str(path))
-    return Need("weights", name, False, "not here, and nothing may be fetched" if data.offline else FETCHED)
+    if reference.path is not None:
+        return Need("weights", name, True, str(reference.path))
+    if data.later is not None:
+        data.later.note(describe_pending(reference.source or reference.name, reference.sizes()))
+    return Need("weights", name, False, "not here, and nothing may be fetched", fetched=data.later is not None)
 
 
-# --- What a run would take on a GPU: arithmetic from shapes and step counts, no measurement ---
+# --- What a run would take on a GPU: bench.run.estimates, with what is known of a corpus before it is here ---
 
-GPU_SPEED = 100e12
-"""Floating point operations a second: a third of what an A100 can do in half precision. Assumed; no GPU was measured."""
-STEP_SECONDS = 0.015
-"""The least that a training step takes, however small: starting its kernels. Assumed."""
-ASSUMED = "arithmetic for one GPU that reaches 100 TFLOP/s and takes 15 ms a step at least; none was measured, scoring is not in it"
+CARD, PRECISION = DEFAULT_CARD, "bf16"
+ASSUMED = f"arithmetic for one {CARD.name}: {basis_of(CARD, PRECISION)}; scoring is not in it"
 
 ROWS = {
     "wiki1m": (1_000_000, 2),
     "nli": (275_601, 3),
-    "nli-labelled": (942_000, 2),
+    "nli-labelled": (942_069, 2),
+    "stsbenchmark_train_10k_sents_random_sampled.txt": (10_000, 2),
     "target": (89_192, 2),
     "builtin": (10_000, 2),
 }
 """Rows of the recipes' corpora, and sentences that a step encodes of each: two views of one, or three of a triplet."""
-DEV_SENTENCES = 3_000  # of STS-B dev, scored every ``eval_steps``
 
 
 def gpu_hours(cls: type[Method], recipe: Recipe, backbone: str, corpus: str | None) -> float | None:
     """Hours of one training, dev scores included; None where the backbone's shape, or how long it trains, is not known."""
-    shape = _shape(backbone)
     rows, views = ROWS.get(corpus or "", (None, 2))
-    budget = budget_of(recipe)
-    limit = budget.amount if budget is not None and budget.unit == STEPS else recipe.get("max_steps")
-    if rows is None and limit:
-        rows = int(limit * recipe["batch_size"])
-    if shape is None or rows is None or "max_seq_length" not in recipe:
-        return None
-    layers, hidden, inner = shape
-    parameters = layers * (4 * hidden * hidden + 2 * hidden * inner)
-    tokens = views * recipe.max_seq_length
-    if cls.fitted == "pass":
-        return 2 * parameters * rows * tokens / GPU_SPEED / 3600
-    if budget is not None and budget.timed:
-        return budget.amount / 3600
-    steps = total_steps(recipe, rows)
-    if steps is None:  # as long as a number of tokens lasts
-        return None
-    training = 6 * parameters * steps * recipe.batch_size * tokens / GPU_SPEED
-    scoring = 0.0
-    if recipe.select_on != "last":
-        scoring = steps / recipe.eval_steps * 2 * parameters * DEV_SENTENCES * recipe.max_seq_length / GPU_SPEED
-    return (max(training, steps * STEP_SECONDS) + scoring) / 3600
-
-
-def _shape(backbone: str) -> tuple[int, int, int] | None:
     try:
-        config = resolve(backbone).sizes()
+        sizes = resolve(backbone).sizes()
     except (BenchError, OSError, ValueError):
         return None
-    if "num_hidden_layers" not in config or "hidden_size" not in config:
-        return None
-    hidden = int(config["hidden_size"])
-    return int(config["num_hidden_layers"]), hidden, int(config.get("intermediate_size", 4 * hidden))
+    seconds = training_seconds(cls, recipe, sizes, rows, views, CARD.reached(PRECISION), STEP_SECONDS)
+    return None if seconds is None else seconds / 3600
+
+
+# --- Seeds ---
+
+FIRST_SEED = 42
+"""That of one run, as everywhere; more runs have the seeds that follow it, so that those of fewer are done already."""
+
+
+def seeds_of(run: WantedRun, cls: type[Method], asked: Sequence[int] | None) -> tuple[int | None, ...]:
+    """The seeds of a run: those that the user asked for, or as many as the printed numbers that it stands for are of.
+
+    One where the print does not say, of a figure, and of a trial, which is not compared with the print. (None,) where nothing
+    is random.
+    """
+    if run.setting in cls.deterministic:
+        return (None,)
+    if asked is not None:
+        return tuple(asked)
+    repeats = max((row.first.repeats for row in run.rows), default=1) if run.comparable else 1
+    return tuple(range(FIRST_SEED, FIRST_SEED + repeats))
 
 
 # --- From wanted runs to planned ones, in the order in which they can be done; and their records, found again ---
@@ -174,11 +190,12 @@ def _shape(backbone: str) -> tuple[int, int, int] | None:
 class ReproduceOptions:
     """What the user chose for all runs."""
 
-    seeds: tuple[int, ...] = (42,)
+    seeds: tuple[int, ...] | None = None  # None: as many as the print is of, from FIRST_SEED on
     text: str = "tokenised"
     corpora: Mapping[str, str] = field(default_factory=dict)  # a recipe's corpus -> the user's file; "": of all
     precision: str = "fp32"
     as_authors: bool = False  # fp16 autocast where the authors had it: this device can, and the user asked for nothing else
+    allow_pickle: bool = False  # checkpoints whose weights are a pickle are taken
 
 
 @dataclass
@@ -207,10 +224,14 @@ def jobs(runs: Sequence[WantedRun], registry: Registry, data: DataFolder, asked:
     """A job for every wanted run, in the table's order. One that stands on another's encoder knows that one's job as ``first``,
     which is itself in the list where the table has it."""
     listed = {run.identity: _job(run, registry, data, asked) for run in runs}
+    others: dict[object, Job] = {}  # that no row of the table is
     for run in runs:
         if run.on is not None:
-            below = run.on.identity
-            listed[run.identity].first = listed.get(below) or _job(run.on, registry, data, asked)
+            below, job = run.on.identity, listed[run.identity]
+            first = listed.get(below) or others.setdefault(below, _job(run.on, registry, data, asked))
+            job.first = first
+            if len(first.seeds) < len(job.seeds) and first.seeds != (None,):
+                first.seeds = job.seeds
     return [listed[run.identity] for run in runs]
 
 
@@ -236,7 +257,7 @@ def _job(run: WantedRun, registry: Registry, data: DataFolder, asked: ReproduceO
         corpus=own,
         in_fp16=stated is not None and stated.value == "fp16 autocast",
         needs=tuple(needs(run, registry, data, asked.corpora, asked.text)),
-        seeds=(None,) if run.setting in cls.deterministic else asked.seeds,
+        seeds=seeds_of(run, cls, asked.seeds),
         set_here=tuple(key for key, value in merged.items() if value != defaults.get(key)),
         hours=gpu_hours(cls, merged, run.backbone, asked_corpus(own, asked.corpora) or own) if trained else None,
     )
@@ -252,13 +273,15 @@ def plan_job(
 ) -> list[PlannedRun]:
     """The planned runs of a job. Raises a BenchError as ``bench run`` does, and where the runs that it stands on are not done."""
     corpus, precision = asked_corpus(job.corpus, asked.corpora), precision_of(job, asked)
+    seeds = tuple(seed for seed in job.seeds if seed is not None) or (FIRST_SEED,)
     if job.first is None:
-        return plan.make(job.run.request(asked.seeds, text=asked.text, corpus=corpus, precision=precision), registry, data, ready)
+        request = job.run.request(seeds, text=asked.text, corpus=corpus, precision=precision, allow_pickle=asked.allow_pickle)
+        return plan.make(request, registry, data, ready)
     folders = {record.seed: folder for record, folder in records(job.first, store)}
     if not folders:
         raise BenchError(f"it stands on {job.first.run.name}, of which no run is finished")
     planned = []
-    for seed in asked.seeds:
+    for seed in seeds:
         if (folder := folders.get(seed, folders.get(None))) is not None:
             request = job.run.request((seed,), text=asked.text, corpus=corpus, precision=precision, below=str(folder))
             planned += plan.make(request, registry, data, ready)

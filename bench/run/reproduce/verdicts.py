@@ -136,7 +136,7 @@ def _cell(cell: ReferenceResult, run: WantedRun, scored: Scored, spread: Spread)
         return Reproduced(printed=cell, verdict="not scored", notes=notes)
     mean = math.fsum(score.value for _, score in scored) / len(scored)
     places = DECIMALS.get(cell.metric, 2)
-    comparable = run.comparable and cell.protocol != UNKNOWN
+    comparable = run.compares_with(cell) and cell.protocol != UNKNOWN
     if spread is None:
         spread = printed_spread(cell)
     if spread is None and comparable:

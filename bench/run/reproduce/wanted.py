@@ -9,16 +9,19 @@ from pathlib import Path
 from bench.base.errors import BenchError
 from bench.compare.formatting import setting_words
 from bench.method import Method, Recipe
-from bench.references import RUNS, SCORES, FigureRuns, Part, Row, figure_runs, results, rows
+from bench.references import RUNS, SCORES, FigureRuns, Part, ReferenceResult, Row, figure_runs, results, rows
+from bench.references.checkpoints import Checkpoint, released_as, released_for, scored_from
 from bench.references.ours import SUITES, meaning
 from bench.run.plan import NOT_TRAINED, Request, learns
 from bench.run.plugins import Registry
 from bench.run.recipe_file import Entry, entries
-from bench.run.recipes import ON_REQUEST, check_overrides, choose, merge, one_value, series
+from bench.run.recipes import ON_REQUEST, check_overrides, merge, one_value, series, variants_of, whole_entry
 
 OWN, COPIED = "own", "copied"
 OPEN = ("not stated", "presumably", "inferred")
 """Words of a footnote that leaves something open which a run must settle."""
+SEVERAL = ("mean of", "best of")
+"""How ``runs`` of a printed number begins where it is of several trainings."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +39,8 @@ class WantedRun:
     on: WantedRun | None = None  # the run that it stands on: whose encoder is its backbone, or the value of a recipe key
     on_as: str = ""  # that key ("teacher"); "": its backbone
     instead_of: str = ""  # the tables' backbone, where another one stands in for it
+    checkpoint: Checkpoint | None = None  # the authors' own, which is scored and not trained
+    title: str = ""  # of what cannot be run and has no rows
     why_not: str = ""  # why it cannot be run; then the rest may be empty
     doubts: tuple[str, ...] = ()  # what the print leaves open
 
@@ -43,7 +48,7 @@ class WantedRun:
     def name(self) -> str:
         """ "promcse+eh, supervised, roberta-large"; of what cannot be run, its rows."""
         if not self.method:
-            return ", ".join(self.labels)
+            return ", ".join(self.labels) or self.title
         what = self.method + (f"+{self.variant}" if self.variant else "") + "".join(f" {k}={v}" for k, v in self.changes.items())
         where = self.backbone
         if self.on:
@@ -55,23 +60,39 @@ class WantedRun:
         return tuple(dict.fromkeys(row.first.label for row in self.rows))
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the plan should know: that a checkpoint is scored, and what the print leaves open."""
+        if self.checkpoint is None:
+            return self.doubts
+        tables = [first.paper + ":" + first.table for first in (row.first for row in self.rows) if scored_from(first)]
+        why = f"{', '.join(dict.fromkeys(tables))} took it from a checkpoint" if tables else "--released"
+        return (f"the authors' released checkpoint is scored and nothing is trained ({why})", *self.doubts)
+
+    @property
     def comparable(self) -> bool:
         """Whether its numbers are meant to be those of the print: no other backbone, no recipe value of the user's."""
         return not self.instead_of and not self.asked and (self.on is None or self.on.comparable)
+
+    def compares_with(self, cell: ReferenceResult) -> bool:
+        """Whether this printed number is meant to be that of the run: not where it is a mean, or the best, of several trainings and
+        the run scores the one checkpoint that was released."""
+        return self.comparable and (self.checkpoint is None or not cell.runs.startswith(SEVERAL))
 
     @property
     def identity(self) -> tuple[object, ...]:
         """Equal where two rows mean the same run."""
         below = self.on.identity if self.on else None
         changes = tuple(sorted({**self.changes, **self.asked}.items()))
-        return (self.method, self.variant, self.setting, self.backbone, changes, below) if self.method else self.rows
+        return (self.method, self.variant, self.setting, self.backbone, changes, below) if self.method else (self.rows or self.title,)
 
-    def request(self, seeds: tuple[int, ...], *, text: str, corpus: str | None, precision: str, below: str = "") -> Request:
+    def request(
+        self, seeds: tuple[int, ...], *, text: str, corpus: str | None, precision: str, below: str = "", allow_pickle: bool = False
+    ) -> Request:
         """What ``bench run`` would be asked; ``below``: the folder of the run that it stands on."""
         value = {self.on_as: below} if self.on_as and below else {}
         return Request(
             methods=(self.method,), backbones=(self.backbone if value else below or self.backbone,), setting=self.setting, variant=self.variant,
-            seeds=seeds, suites=self.suites, text=text, corpus=corpus, overrides={key: one_value(text) for key, text in {**self.changes, **value, **self.asked}.items()}, precision=precision,
+            seeds=seeds, suites=self.suites, text=text, corpus=corpus, overrides={key: one_value(text) for key, text in {**self.changes, **value, **self.asked}.items()}, precision=precision, allow_pickle=allow_pickle,
         )  # fmt: skip
 
 
@@ -82,8 +103,12 @@ def wanted_runs(
     *,
     words: Sequence[str] = (),
     backbones: Sequence[str] = (),
+    released: bool = False,
 ) -> tuple[WantedRun, ...]:
     """The runs of a table, in its order; rows that mean the same run are one. Those that cannot be run say why.
+
+    A row that the paper itself took from a checkpoint is that checkpoint; ``released``: so is every row of which one is known, and
+    what would be trained is left out.
 
     ``words`` choose rows: a setting, a method, "own" or "copied", or part of a row's label. ``backbones``: names (or folders of
     that name) that the table has choose rows; any other one stands in for all of them. Raises BenchError for a word that fits no row.
@@ -97,20 +122,22 @@ def wanted_runs(
             f"--backbone {','.join(backbones)}: the chosen rows of {paper}:{table} are of {have}",
             f"bench references {paper}:{table}",
         )
-    return together([[_meant(row, backbone, instead_of, registry) for row in chosen for backbone, instead_of in places(row)]])
+    meant = [_meant(row, backbone, instead_of, registry, released) for row in chosen for backbone, instead_of in places(row)]
+    return together([_untrained(meant, registry, f"{paper}:{table}") if released else meant])
 
 
-def figure(runs: FigureRuns, registry: Registry, *, backbones: Sequence[str] = ()) -> tuple[WantedRun, ...]:
-    """The runs that a figure is drawn from, in its order; a series of a recipe value is a run for each."""
-    printed = {drawn.backbone for drawn in figure_runs()}  # which choose figures, as they choose rows of a table
-    here = [name for name in backbones if Path(name).name == runs.backbone or Path(name).name not in printed]
-    if backbones and not here:
+def figure(runs: FigureRuns, registry: Registry, *, backbones: Sequence[str] = (), released: bool = False) -> tuple[WantedRun, ...]:
+    """The runs that a figure is drawn from, in its order; a series of a recipe value is a run for each. ``released`` as of a table."""
+    printed = {backbone for drawn in figure_runs() for backbone in drawn.backbones}  # these choose figures, as they choose rows of a table
+    places = [(name, "") for name in backbones if Path(name).name in runs.backbones]
+    places += [(name, backbone) for name in backbones if Path(name).name not in printed for backbone in runs.backbones]
+    if backbones and not places:
         raise BenchError(
-            f"--backbone {','.join(backbones)}: {runs.part.part} of {runs.part.paper} is of {runs.backbone}", runs.part.command
+            f"--backbone {','.join(backbones)}: {runs.part.part} of {runs.part.paper} is of {', '.join(runs.backbones)}", runs.part.command
         )
-    places = [(name, "" if Path(name).name == runs.backbone else runs.backbone) for name in here] or [(runs.backbone, "")]
+    places = places or [(backbone, "") for backbone in runs.backbones]
     meant: list[WantedRun] = []
-    for setting, method in runs.runs:
+    for setting, method, variant in runs.runs:
         if method not in registry.plugins:
             continue
         own = registry[method].cls.own_backbone
@@ -119,6 +146,7 @@ def figure(runs: FigureRuns, registry: Registry, *, backbones: Sequence[str] = (
                 run = WantedRun(
                     rows=(),
                     method=method,
+                    variant=variant,
                     setting=setting,
                     backbone=own or backbone,
                     suites=runs.suites,
@@ -126,8 +154,29 @@ def figure(runs: FigureRuns, registry: Registry, *, backbones: Sequence[str] = (
                     instead_of="" if own else instead_of,
                     doubts=(runs.open,) if runs.open else (),
                 )
-                meant.append(run)
-    return together([meant])
+                checkpoint = released_as(method, setting, backbone) if released and not run.variant and not changes else None
+                meant.append(run if checkpoint is None else _from_checkpoint(run, checkpoint))
+    return together([_untrained(meant, registry, runs.part.name) if released else meant])
+
+
+def _from_checkpoint(run: WantedRun, checkpoint: Checkpoint) -> WantedRun:
+    """The authors' checkpoint in the place of a training; its rows and suites stay."""
+    doubts = (*run.doubts, checkpoint.note) if checkpoint.note else run.doubts
+    return replace(run, method=checkpoint.ours, variant="", setting=NOT_TRAINED, backbone=checkpoint.hub, changes=checkpoint.set,
+                   checkpoint=checkpoint, doubts=doubts)  # fmt: skip
+
+
+def _untrained(runs: Sequence[WantedRun], registry: Registry, name: str) -> list[WantedRun]:
+    """With what would be trained left out. Raises BenchError where no released checkpoint remains."""
+    if not any(run.checkpoint for run in runs):
+        raise BenchError(f"--released: no released checkpoint is listed for these rows of {name}", "bench references checkpoints")
+    why = "--released trains nothing, and no released checkpoint of it is listed (bench references checkpoints)"
+    return [
+        WantedRun(rows=run.rows, title=run.name, why_not=why)
+        if run.method and (run.on is not None or learns(registry[run.method].cls, run.setting))
+        else run
+        for run in runs
+    ]
 
 
 def part(
@@ -136,15 +185,16 @@ def part(
     *,
     words: Sequence[str] = (),
     backbones: Sequence[str] = (),
+    released: bool = False,
 ) -> tuple[WantedRun, ...]:
     """The runs of a table or a figure. Raises BenchError for a part that has none."""
     if paper_part.how == SCORES:
-        return wanted_runs(paper_part.paper, paper_part.short, registry, words=words, backbones=backbones)
+        return wanted_runs(paper_part.paper, paper_part.short, registry, words=words, backbones=backbones, released=released)
     if paper_part.how != RUNS:
         raise BenchError(f"{paper_part.name} means no runs: it shows {paper_part.shows}", paper_part.command or paper_part.why)
     if words:
         raise BenchError(f"--rows {','.join(words)}: {paper_part.part} of {paper_part.paper} has no rows", "--rows belongs to tables")
-    return figure(next(drawn for drawn in figure_runs() if drawn.part == paper_part), registry, backbones=backbones)
+    return figure(next(drawn for drawn in figure_runs() if drawn.part == paper_part), registry, backbones=backbones, released=released)
 
 
 def together(parts: Sequence[Sequence[WantedRun]]) -> tuple[WantedRun, ...]:
@@ -174,10 +224,12 @@ def _choose(every: Sequence[Row], words: Sequence[str], name: str) -> list[Row]:
 
 def _fits(row: Row, word: str) -> bool:
     first, word = row.first, word.lower()
+    means = meaning(first.method, first.variant, first.setting, first.backbone)
     names = {
         first.setting,
         first.method,
-        meaning(first.method, first.variant, first.setting).method,
+        means.method,
+        means.name,
         OWN if first.own_result else COPIED,
     }
     return word in names or word in first.label.lower()
@@ -198,10 +250,14 @@ def _backbones(every: Sequence[Row], asked: Sequence[str]) -> Callable[[Row], li
     return places
 
 
-def _meant(row: Row, backbone: str, instead_of: str, registry: Registry) -> WantedRun:
+def _meant(row: Row, backbone: str, instead_of: str, registry: Registry, released: bool) -> WantedRun:
     first = row.first
-    means = meaning(first.method, first.variant, first.setting)
+    means = meaning(first.method, first.variant, first.setting, first.backbone)
     open_notes = [cell.note for cell in row.cells if cell.own_result and any(word in cell.note for word in OPEN)]
+    checkpoint = None if instead_of else released_for(first) if released else scored_from(first)
+    if checkpoint is not None and checkpoint.ours in registry.plugins:
+        doubts = tuple(dict.fromkeys(open_notes))
+        return _from_checkpoint(WantedRun(rows=(row,), suites=(SUITES[first.metric],), doubts=doubts), checkpoint)
     doubts = tuple(dict.fromkeys(text for text in (means.doubt, *open_notes) if text))
     if means.why_not:
         return WantedRun(rows=(row,), why_not=means.why_not)
@@ -211,7 +267,7 @@ def _meant(row: Row, backbone: str, instead_of: str, registry: Registry) -> Want
     setting = _setting(cls, means.setting or first.setting, means.on)
     if setting is None:
         return WantedRun(rows=(row,), why_not=f"{means.method} has no {first.setting} setting here, only {', '.join(cls.settings)}")
-    if means.variant and means.variant not in cls.variants:
+    if means.variant and means.variant not in variants_of(cls):
         return WantedRun(rows=(row,), why_not=f"{means.method} has no variant '{means.variant}' here")
     run = WantedRun(
         rows=(row,),
@@ -282,8 +338,9 @@ def with_asked(runs: Sequence[WantedRun], registry: Registry, asked: Mapping[str
 def recipe(run: WantedRun, registry: Registry) -> tuple[Recipe, Entry | None, str]:
     """The recipe of a run as ``bench run`` would have it, where it comes from, and a line where that is not its own backbone's."""
     plugin = registry[run.method]
-    entry, line = choose(entries(plugin.folder, plugin.name), run.setting, run.backbone, run.variant)
-    merged = merge(plugin.cls, entry, run.variant, {**run.changes, **run.asked}, trained=learns(plugin.cls, run.setting))
+    trained = learns(plugin.cls, run.setting)
+    entry, line = whole_entry(plugin.cls, entries(plugin.folder, plugin.name), run.setting, run.backbone, run.variant, trained=trained)
+    merged = merge(plugin.cls, entry, run.variant, {**run.changes, **run.asked}, trained=trained)
     return merged, entry, line or ""
 
 

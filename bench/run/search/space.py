@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 from bench.base.errors import BenchError, UnknownName
 from bench.method import Recipe, Value
 from bench.run.recipe_file import fits, read
-from bench.run.recipes import BACKBONES, MAY_BE_NONE, WHOLE, parse
+from bench.run.recipes import BACKBONES, WHOLE, parse, wrong_kind
 from bench.runs.searches import FAILED, FINISHED, PRUNED, RUNNING, Trial
 
 if TYPE_CHECKING:
@@ -180,6 +180,10 @@ def dimension(key: str, bounds: Any, recipe: Recipe, label: str) -> Dimension:
     def wrong(what: str) -> BenchError:
         return BenchError(f"{label}: {what}", EXAMPLE if label.startswith("--space") else in_a_file)
 
+    def check(value: Any) -> None:
+        if reason := wrong_kind(key, value, recipe[key]):
+            raise wrong(reason)
+
     if not isinstance(bounds, Mapping):
         raise wrong("expected a table")
     if unknown := bounds.keys() - {"values", "low", "high", "scale", "factor", "source"}:
@@ -193,7 +197,7 @@ def dimension(key: str, bounds: Any, recipe: Recipe, label: str) -> Dimension:
         if not isinstance(values, Sequence) or isinstance(values, str) or not values:
             raise wrong("its values are empty" if values == [] else "expected a list of values")
         for value in values:
-            _check_kind(key, value, like, wrong)
+            check(value)
         if len({str(value) for value in values}) < len(values):
             raise wrong("a value stands there twice")
         return Dimension(key=key, source=source, values=tuple(values))
@@ -214,7 +218,7 @@ def dimension(key: str, bounds: Any, recipe: Recipe, label: str) -> Dimension:
         if isinstance(end, bool) or not isinstance(end, int | float) or not math.isfinite(end):
             raise wrong(f"expected numbers for low and high, found {end!r}")
         if not whole or "factor" not in bounds:
-            _check_kind(key, int(end) if whole and end == int(end) else end, like, wrong)
+            check(int(end) if whole and end == int(end) else end)
     if whole:
         low, high = max(1, round(low)), round(high)
     if low >= high:
@@ -222,24 +226,6 @@ def dimension(key: str, bounds: Any, recipe: Recipe, label: str) -> Dimension:
     if scale not in (UNIFORM, LOG) or (scale == LOG and low <= 0):
         raise wrong(f"scale {scale!r}: {UNIFORM}, or {LOG} for bounds above 0")
     return Dimension(key=key, source=source, low=low, high=high, scale=scale, whole=whole)
-
-
-def _check_kind(key: str, value: Any, like: Any, wrong: Any) -> None:
-    """Is it of the recipe value's kind, and sensible? As ``--set`` would be asked, but for that no text stands for a number here."""
-    if (value is None and key in MAY_BE_NONE) or (like is None and key not in WHOLE):
-        return
-    if isinstance(like, bool):
-        fits_kind, kind = isinstance(value, bool), "true or false"
-    elif isinstance(like, str):
-        fits_kind, kind = isinstance(value, str), "a word"
-    else:
-        fits_kind, kind = isinstance(value, int | float) and not isinstance(value, bool), "a number"
-    if not fits_kind:
-        raise wrong(f"expected {kind}, found {value!r}")
-    try:
-        parse(key, str(value), like)
-    except BenchError as error:
-        raise wrong(error.message.partition(": ")[2]) from None
 
 
 def with_values(recipe: Recipe, values: Mapping[str, Any], source: str) -> Recipe:

@@ -14,6 +14,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -23,8 +24,8 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bench.base.contract import check_file, import_file
-from bench.base.errors import BenchError, RunFailed, UnknownName, one_line
+from bench.base.contract import check_files, import_file, located, place_of_code, plugin_code
+from bench.base.errors import BenchError, PluginFailed, RunFailed, UnknownName
 from bench.base.files import file_sha256, values_sha256
 from bench.runs.record import AVERAGE, REDUCED
 
@@ -49,6 +50,10 @@ _MODULES = {
 GROUP = "bench.suites"
 """The entry points under which installed packages register suites of their own: the name is the suite's, the object the suite."""
 ALL = "all"
+METRICS = ("spearman", "spearman-bootstrap", "accuracy", "clustering-accuracy", "alignment", "uniformity")
+"""Of this package's suites; a plugin's suite may have others."""
+ALIKE = 0.85
+"""From this likeness on, as difflib has it, a metric's name is a misspelt one of ``METRICS``."""
 RANKED = ("spearman", "spearman-bootstrap")
 """Metrics that ask of predictions only their order."""
 NOT_IN_ALL = ("check", "transfer-quick", "mteb")  # a small sample, a second look at the same sets, and to be named task by task
@@ -102,7 +107,7 @@ class Task:
     n: int = 0
     """Items that are scored; 0 where that is not known without the data."""
     data: tuple[str, ...] = ()
-    """The manifest's sets that ``read`` opens; none where it reads anything else."""
+    """The manifest's sets that ``read`` opens, of which one is enough; none where it reads anything else."""
     subsets: Mapping[str, int] = field(default_factory=dict, hash=False)
     """Scored items of every sub-dataset, in the data's order."""
     read: Callable[[Task, DataFolder, str], LoadedTask] = field(compare=False, repr=False)
@@ -130,8 +135,12 @@ class Task:
         return kept | {REDUCED: np.array(True)}
 
     def load(self, data: DataFolder, text: str = "tokenised") -> LoadedTask:
-        """The task with its data in a text form. Raises DataMissing, DataDamaged."""
-        return self.read(self, data, text)
+        """The task with its data in a text form. Raises DataMissing, DataDamaged; PluginFailed where a plugin's ``read`` does not work."""
+        with plugin_code(f"the suite {self.suite}, {self.name}"):
+            loaded = self.read(self, data, text)
+        if not isinstance(loaded, LoadedTask):
+            raise PluginFailed(f"{place_of_code(self.read)}: it returned {type(loaded).__name__}, and a LoadedTask is expected")
+        return loaded
 
 
 class LoadedData(Protocol):
@@ -266,27 +275,30 @@ def _installed(name: str) -> SuitePlugin:
     try:
         loaded = point.load()
     except (Exception, SystemExit) as error:  # a third party's code may raise anything
-        raise BenchError(f"the suite {name} of {package} does not import: {one_line(error)}", f"update {package}") from None
+        raise BenchError(f"the suite {name} of {package} does not import: {located(error)}", f"update {package}") from None
     _check_definition(loaded, f"the suite {name} of {package}")
     if loaded.name != name:
         raise BenchError(f"{package} registers the suite {loaded.name} under the name {name}", f"update {package}")
     return SuitePlugin(loaded, package, version, _source_sha256(sys.modules[point.module]))
 
 
-def use_files(files: Iterable[Path]) -> None:
+def use_files(files: Sequence[Path]) -> None:
     """The suites of these plugin files are known from now on, and of no others; a file without one is left alone.
 
-    Raises BenchError where a file is missing, does not import or defines a suite that cannot be.
+    Raises BenchError where a file is missing, is given twice, does not import, or defines a suite that cannot be or whose name another
+    file or an installed package has.
     """
     _from_files.clear()
+    check_files(files)
     for file in files:
-        check_file(file)
         if b"SUITE" not in file.read_bytes():
             continue
         module = import_file(file)
         if not hasattr(module, "SUITE"):
             continue
         _check_definition(module.SUITE, f"--plugin {file}")
+        if (taken := suite_plugin(module.SUITE.name)) is not None:
+            raise BenchError(f"{file} defines the suite '{module.SUITE.name}', and so does {taken.package}", f"another name in {file}")
         _from_files[module.SUITE.name] = SuitePlugin(module.SUITE, str(file), "", _source_sha256(module))
 
 
@@ -308,6 +320,9 @@ def _check_definition(defined: object, whose: str) -> None:
     for task in defined.tasks:
         if task.suite != defined.name:
             raise BenchError(f"{whose}: the task {task.name} says suite={task.suite!r}", f"suite={defined.name!r}")
+        if task.metric not in METRICS and (near := get_close_matches(task.metric.lower(), METRICS, 1, ALIKE)):
+            hint = f"metric={near[0]!r}; of a metric of your own, a name that is less like it"
+            raise BenchError(f"{whose}: the task {task.name} says metric={task.metric!r}, and bench has {near[0]!r}", hint)
         if task.name in taken:
             raise BenchError(f"{whose}: the suite {taken[task.name]} has a task {task.name}", "another name: predictions are kept under it")
         taken[task.name] = defined.name

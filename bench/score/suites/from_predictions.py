@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bench.base.errors import DataDamaged, RunFailed, one_line
+from bench.base.contract import located
+from bench.base.errors import DataDamaged, RunFailed
 from bench.runs.predictions import Key
 from bench.score.metrics.correlation import pearson, spearman
 from bench.score.suites import Arrays, Task, TaskScore, suite_names, suite_plugin
@@ -68,7 +69,7 @@ def _scored(suite: str, task: str, protocol: str, arrays: Arrays, metric: str) -
     except Exception as error:  # a third party's code may raise anything
         if suite_plugin(suite) is None:
             raise
-        raise DataDamaged(f"{task}: the scorer of the suite {suite} fails: {one_line(error)}") from None
+        raise DataDamaged(f"{task}: the scorer of the suite {suite} fails: {located(error)}") from None
     if not isinstance(score, TaskScore):
         raise DataDamaged(f"{task}: the scorer of the suite {suite} returns {type(score).__name__}, not a TaskScore")
     return score

@@ -5,8 +5,8 @@ On unit vectors, of every sentence occurrence of the test split (Wang and Isola 
     alignment    mean over pairs with gold > 4 of |x - y|^2
     uniformity   log of the mean over distinct pairs i < j of exp(-2 |x_i - x_j|^2)
 
-Lower is better for both. The detail holds what figures are drawn from: cosines by gold level (PromCSE Figure 3, ConPVP Figure 4),
-the correlation without the most frequent words (ConPVP Figure 5), anisotropy and effective rank.
+Lower is better for both. The detail holds what figures are drawn from: cosines by gold level (PromCSE Figure 3), the
+correlation without the most frequent words (like ConPVP Figure 5, which takes out tokens and averages seven sets), anisotropy and effective rank.
 """
 
 from __future__ import annotations

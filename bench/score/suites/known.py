@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import bench
-from bench.base.errors import DataDamaged
+from bench.base.errors import BenchError, DataDamaged
 from bench.base.files import CacheEntry, is_settled
 
 if TYPE_CHECKING:
@@ -43,8 +43,15 @@ class KnownTask:
 
 
 def survey(task: Task, data: DataFolder, text: str) -> KnownTask:
-    """The task with its data in that text form, from memory where no file changed. Raises DataMissing, DataDamaged."""
-    return replace(survey_files(task.name, task.data, data, text, lambda: task.load(data, text)), suite=task.suite)
+    """The task with its data in that text form, from memory where no file changed. Raises DataMissing, DataDamaged, and BenchError where the
+    task says another number of items than its data has."""
+    known_task = replace(survey_files(task.name, task.data, data, text, lambda: task.load(data, text)), suite=task.suite)
+    if task.n and known_task.n != task.n:
+        raise BenchError(
+            f"{task.name} of the suite {task.suite} says n={task.n}, its data has {known_task.n} items",
+            f"n={known_task.n} in the suite's Task, or data that is complete",
+        )
+    return known_task
 
 
 def survey_files(name: str, sets: Sequence[str], data: DataFolder, text: str, read: Callable[[], LoadedTask]) -> KnownTask:

@@ -129,7 +129,8 @@ def _printed(group: Group, curve: Swept) -> dict[str, list[tuple[float, float]]]
             if means.name == curve.method and set(means.set) == {curve.key} and cell.metric in ("spearman", "spearman-bootstrap"):
                 found.setdefault(panel, {})[float(means.set[curve.key])] = cell.value
         for drawn in figure_runs():
-            if drawn.backbone == backbone and (group.setting, curve.method) in drawn.runs and drawn.series and drawn.series[0] == curve.key:
+            of_it = backbone in drawn.backbones and (group.setting, curve.method, "") in drawn.runs
+            if of_it and drawn.series and drawn.series[0] == curve.key:
                 points = [point for point in printed_points(drawn.part) if (point.panel, point.key) == (task, curve.key)]
                 found.setdefault(panel, {}).update({point.x: point.y for point in points})
     return {panel: sorted(values.items()) for panel, values in found.items()}

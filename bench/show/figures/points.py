@@ -139,7 +139,7 @@ def shown_words(shown: Sized, all_of_them: Sized) -> str:
 def label(row: Row, table: Table) -> str:
     """What a row is called beside its point; it may be cut."""
     beside = variant_words(row, table)
-    text = f"{row.method}+{beside}" if row.variant else f"{row.method} {beside}".strip()
+    text = f"{row.label}+{beside}" if row.variant else f"{row.label} {beside}".strip()
     return visible(text, limit=LONGEST)
 
 

@@ -56,11 +56,17 @@ class Cosines:
 
 def cosines(record: RunRecord, folder: Path) -> Cosines | None:
     """Of STS-B, or else of another set of rated pairs whose predictions lie in ``folder``; None where there are none."""
+    rated = rated_pairs(record, folder)
+    return None if rated is None else _draw(*rated)
+
+
+def rated_pairs(record: RunRecord, folder: Path) -> tuple[np.ndarray, np.ndarray, str] | None:
+    """(cosines (N,), gold scores (N,), the set) of STS-B, or else of another set; None where no predictions are stored."""
     for suite, task in SOURCES:
         score = next((s for s in record.scores if (s.suite, s.task) == (suite, task) and s.text in (None, "tokenised")), None)
         pairs = None if score is None else _read(folder, score.key)
         if pairs is not None:
-            return _draw(*pairs, "STS-B" if task == "alignment" else task)
+            return *pairs, "STS-B" if task == "alignment" else task
     return None
 
 
@@ -121,7 +127,7 @@ def _draw(cosine: np.ndarray, gold: np.ndarray, task: str) -> Cosines | None:
         base=base,
         height=base + BOTTOM,
         method=f"Density of the cosines of the {len(shown):,} pairs at each level of human rating, all to one scale of height; "
-        "the line is the mean. As PromCSE Figure 3 and ConPVP Figure 4.",
+        "the line is the mean. As PromCSE Figure 3.",
         ticks=tuple((x(tick), minus(f"{tick:.1f}")) for tick in _ticks(low, high)),
     )
 

@@ -194,7 +194,7 @@ def _finished(board_table: BoardTable, board: Board, published: Published) -> tu
 
 def _width(table: Table, columns: Sequence[ScoreColumn], costs: Sequence[str]) -> float:
     """About the pixels that a table takes: names at 7.5 a letter, numbers with their signs at least 50, 14 between."""
-    names = max((len(f"{row.method} {variant_words(row, table)}") for row in table.rows), default=0)
+    names = max((len(f"{row.label} {variant_words(row, table)}") for row in table.rows), default=0)
     scores = sum(14 + max(50, 7.5 * len(column.name)) + 18 * (column.place == "apart") for column in columns)
     return 7.5 * names + 20 + scores + 50 * has_ranks(table) + 75 * len(costs) + 150
 
@@ -234,7 +234,7 @@ def score_table(
         rows=rows, finished=finished, selection=" ".join(filter(None, (board_table.selection, values_words(table)))), answer=answer([board_table]), legend=() if published else (*["an empty cell was not scored"] * gaps, *lines.legend(table, lines.SIGNS)), how=compared_words(table),
         spread_words=spread_words(table), rank_words=family_words(table, PAIRS), margin=f"{table.tested.margin:g}" if table.tested else "",
         seed_words=seeds_borrowed(table),
-        cost_note=board_table.cost_note if cost else "", notes=table.notes, footnotes=table.footnotes,
+        cost_note=" ".join([board_table.cost_note, *(f"{words[0].upper()}{words[1:]}." for words in lines.parts_trained(table))]).strip() if cost else "", notes=table.notes, footnotes=table.footnotes,
     )  # fmt: skip
 
 
@@ -253,7 +253,7 @@ def _row(board_table: BoardTable, i: int, published: Published | None) -> ScoreR
     head = row.cells[-1] if table.head is not None else None
     details = f"#{link(row.runs[0])}"
     return ScoreRow(
-        method=row.method,
+        method=row.label,
         beside=variant_words(row, table),
         page=link(method_page(row.method)) if published else details,
         run=link(run_page(row.runs[0])) if published else details,

@@ -46,7 +46,8 @@ def _row_facts(row: Row, table: Table) -> dict[str, Any]:
         "method": row.method, "variant": row.variant, "differs": " ".join(f"{key}={value}" for key, value in row.differs),
         "rank_low": row.rank and row.rank[0], "rank_high": row.rank and row.rank[1], "footnotes": "; ".join(table.footnotes[i] for i in row.footnotes), "runs": " ".join(row.runs), "values": row.values,
     }  # fmt: skip
-    return facts | (_facts(row.cost) if row.cost else {})
+    costs = _facts(row.cost) if row.cost else {}
+    return facts | {key: value for key, value in costs.items() if key in HEADING}  # parts of a method are no columns
 
 
 def _cell_facts(cell: Cell | None, *, exploratory: bool) -> dict[str, Any]:

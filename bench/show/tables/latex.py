@@ -67,7 +67,7 @@ def _line(cells: Iterable[str]) -> str:
 def _cells(row: Row, table: Table) -> list[str]:
     words = variant_words(row, table)
     marks = ",".join(str(number + 1) for number in row.footnotes)
-    name = latex(row.method) + (f" ({latex(words)})" if words else "") + (rf"\textsuperscript{{{marks}}}" if marks else "")
+    name = latex(row.label) + (f" ({latex(words)})" if words else "") + (rf"\textsuperscript{{{marks}}}" if marks else "")
     rank, costs = rank_words(row).replace("-", "--"), map(latex, cost_texts(row, table))
     return in_order(table, rank, name, str(len(row.runs)), map(_number, row.cells), costs)
 

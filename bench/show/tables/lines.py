@@ -9,6 +9,7 @@ from bench.compare.formatting import (
     duration,
     family_words,
     has_ranks,
+    list_names,
     score,
     seeds_borrowed,
     seeds_differ,
@@ -123,6 +124,21 @@ def cost_texts(row: Row, table: Table) -> list[str]:
     return [texts[name] for name in cost_columns(table)]
 
 
+def parts_trained(table: Table) -> list[str]:
+    """ "trained of promcse, dcpcse: 295k prompt, 591k head", a line for all rows that train the same numbers of the same parts."""
+    rows: dict[str, dict[str, None]] = {}
+    for row in table.rows:
+        if row.cost is not None and row.cost.trainable_parts:
+            parts = ", ".join(f"{short(count)} {part_name(part)}" for part, count in row.cost.trainable_parts.items())
+            rows.setdefault(parts, {})[row.name] = None
+    return [f"trained of {list_names(names)}: {parts}" for parts, names in rows.items()]
+
+
+def part_name(part: str) -> str:
+    """What a reader calls a part of a method."""
+    return "LM head" if part == "lm_head" else part.replace("_", " ")
+
+
 def short(count: float | None) -> str:
     """ "0", "12", "1.2k", "340M"; "" for None."""
     if count is None:
@@ -150,6 +166,7 @@ def legend(table: Table, signs: dict[str, str], *, plus_minus: str = "±") -> li
     if columns := cost_columns(table):
         encode = "; encode: sentences a second" if "encode" in columns else ""
         words.append(f"params: trained; train: time of training; memory: peak, bytes{encode}; means over seeds")
+        words += parts_trained(table)
         if any(row.cost is not None and row.cost.tuning_seconds is not None for row in table.rows):
             words.append("train +time/trials: what the search for the values took besides, once for all seeds")
     return words
@@ -215,7 +232,7 @@ def average_place(table: Table) -> int | None:
 
 def row_name(row: Row, table: Table) -> str:
     """ "promcse eh" """
-    return " ".join(filter(None, (row.method, variant_words(row, table))))
+    return " ".join(filter(None, (row.label, variant_words(row, table))))
 
 
 def answers(table: Table) -> list[str]:

@@ -35,7 +35,7 @@ def _line(cells: Sequence[str]) -> str:
 def _cells(row: Row, table: Table) -> list[str]:
     words = variant_words(row, table)
     marks = "".join(f"<sup>{number + 1}</sup>" for number in row.footnotes)
-    name = markdown(row.method) + (f" ({markdown(words)})" if words else "") + marks
+    name = markdown(row.label) + (f" ({markdown(words)})" if words else "") + marks
     return in_order(table, rank_words(row), name, str(len(row.runs)), map(number, row.cells), cost_texts(row, table))
 
 

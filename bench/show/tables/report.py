@@ -14,6 +14,7 @@ from bench.compare.formatting import score, setting_words, signed_number
 from bench.compare.statistics.table import DECIMALS
 from bench.runs.intact import read_curve, series
 from bench.runs.record import AVERAGE, RunRecord, Score, dev_words
+from bench.show.tables.lines import part_name
 
 BARS = "▁▂▃▄▅▆▇█"
 
@@ -31,6 +32,8 @@ class Section:
 
 def what(record: RunRecord) -> str:
     """ "promcse with eh, supervised, roberta-large, seed 42" """
+    if record.model_name:
+        return f"{record.model_name}, {setting_words(record.setting)}"
     method = f"{record.method} with {record.variant}" if record.variant else record.method
     return (
         f"{method}, {setting_words(record.setting)}, {record.backbone_name}, {'any seed' if record.seed is None else f'seed {record.seed}'}"
@@ -181,6 +184,7 @@ def sparkline(values: Sequence[float], width: int = 32) -> str:
     return "".join(BARS[min(len(BARS) - 1, int((value - low) / (high - low) * len(BARS)))] for value in values)
 
 
+PART = "trainable in "
 _BYTES = ("peak_memory_bytes", "host_memory_bytes", "checkpoint_bytes")
 
 
@@ -193,6 +197,9 @@ def cost(record: RunRecord) -> Section:
         if field == "encoding":
             speed = f"{value.sentences_per_second:,.0f} sentences/s, {size(value.memory_bytes)}"
             rows.append(("encoding, measured", f"{speed}; {value.condition}"))
+            continue
+        if field == "trainable_parts":
+            rows += [(PART + part_name(part), f"{count:,}") for part, count in value.items()]
             continue
         if field in _BYTES:
             name, shown = name.removesuffix(" bytes"), size(value)

@@ -184,7 +184,7 @@ def _headline(table: Table, look: Look) -> Text:
 def _label(row: Row, table: Table, look: Look) -> Text:
     words = variant_words(row, table)
     marks = look.sign("·", ",").join(look.mark(number + 1) for number in row.footnotes)
-    name = visible(row.method, look.encoding) + ("" if words else marks)
+    name = visible(row.label, look.encoding) + ("" if words else marks)
     return Text.assemble(name, (" " + visible(words, look.encoding) + marks if words else "", "dim"))
 
 
@@ -292,7 +292,8 @@ def _blocks(columns: Sequence[Column], room: int) -> list[list[Column]]:
 
 
 def _legend(table: Table, layout: Layout, look: Look) -> list[RenderableType]:
-    lines = [f"{look.mark(i)} {visible(note, look.encoding)}" for i, note in enumerate(table.footnotes, 1)]
+    # a footnote may hold a command that names many runs: shortened, it would not work
+    lines = [f"{look.mark(i)} {visible(note, look.encoding, limit=10_000)}" for i, note in enumerate(table.footnotes, 1)]
     lines += [visible(note, look.encoding) for note in table.notes]
     if look.signs_alone:
         words = short_legend(table, look.signs, look.sign("±", "~"), tasks=layout.tasks_signed)

@@ -1,0 +1,188 @@
+"""Golden files: what a rebuilt house must not change. ``python tools/golden.py [NAME ...]`` writes ``tests/golden/`` anew.
+
+tests/test_golden.py computes the same and compares. A change that is meant is a commit of its own, which says what moved and why.
+
+* ``compare.json``, ``compare.csv``: every table of leaderboards/v3, as the command line prints it.
+* ``plans.json``: each method, setting, variant and paper's backbone: the recipe, and the fingerprint where one is known without a network.
+* ``losses.json``: the loss of each of 20 steps of each trained method, on the built-in backbone.
+* ``scores.json``: the suite ``check`` for encoders that nobody trained.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import lzma
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+ROOT = Path(__file__).resolve().parents[1]
+FOLDER = ROOT / "tests" / "golden"
+BACKBONES = ("builtin", "bert-base-uncased", "bert-large-uncased", "roberta-base", "roberta-large")
+FINISHED = ("cls", "first-last-avg", "last-avg", "embedding-last-avg")
+STEPS = 20
+SHORT = {"max_steps": str(STEPS), "batch_size": "8", "max_seq_length": "16", "select_on": "last"}
+# what a method needs beside its recipe: a teacher or a generator that is here
+NEEDS = {"dclr": {"teacher": "builtin"}, "diffcse": {"generator": "builtin"}}
+NOT_HERE = {("consert", "supervised"), ("infersent", "supervised"), ("sbert", "supervised")}  # labelled NLI, or word vectors
+
+
+def compare(form: str) -> str:
+    from click.testing import CliRunner
+
+    from bench.cli import main
+
+    result = CliRunner().invoke(main, ["compare", "--runs", str(ROOT / "leaderboards" / "v3" / "runs"), "--format", form])
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def plans() -> dict[str, Any]:
+    """ "method+variant, setting, backbone" -> recipe, corpus, printed value and fingerprint, or the error that is its answer."""
+    from bench.run.plugins import discover
+
+    registry = discover()
+    made: dict[str, Any] = {}
+    for name in registry:
+        cls = registry[name].cls
+        for setting in (None, *cls.settings):
+            for variant in ("", *cls.variants):
+                for backbone in BACKBONES if cls.own_backbone is None else BACKBONES[:1]:
+                    key = f"{name}{'+' if variant else ''}{variant}, {setting or 'no setting'}, {backbone}"
+                    made[key] = _plan(registry, name, setting, variant, backbone)
+    return made
+
+
+def _plan(registry: Any, name: str, setting: str | None, variant: str, backbone: str) -> Any:
+    from functools import partial
+
+    from bench.base.errors import BenchError
+    from bench.cli.planning import prepare
+    from bench.cli.progress import downloads
+    from bench.run.plan import Request, make
+
+    suite = "check" if backbone == "builtin" else "sts"  # with what the package carries alone, fingerprints are known
+    request = Request(
+        methods=(name,), setting=setting, variant=variant, backbones=(backbone,), suites=(suite,), overrides=NEEDS.get(name, {})
+    )
+    try:
+        planned = prepare(partial(make, request, registry), None, downloads(), offline=False, only_look=True, allow_pickle=False)
+    except BenchError as error:
+        return str(error.message)
+    (run,) = planned.runs
+    return {
+        "setting": run.setting,
+        "corpus": run.corpus.name if run.corpus else None,
+        "printed": run.expect["value"] if run.expect else None,
+        "recipe": dict(sorted(run.recipe.items())),
+        **({} if run.provisional else {"fingerprint": run.fingerprint}),
+    }
+
+
+def losses(report: Callable[[str], None] = lambda line: None) -> dict[str, list[float]]:
+    from bench.training import trainer
+
+    trainer.LOG_EVERY = 1  # type: ignore[misc]
+    with tempfile.TemporaryDirectory() as folder:
+        return {key: value for key, value in _losses(Path(folder), report)}
+
+
+def trained() -> list[tuple[str, str, str]]:
+    """(method, setting, variant) of everything that is trained in steps on what is at hand."""
+    from bench.run.plugins import discover
+
+    registry = discover()
+    classes = [registry[name].cls for name in registry]
+    return [
+        (cls.name, setting, variant)
+        for cls in classes
+        for setting in cls.settings
+        for variant in ("", *cls.variants)
+        if setting != "none" and cls.fitted != "pass" and (cls.name, setting) not in NOT_HERE
+    ]
+
+
+def _losses(folder: Path, report: Callable[[str], None]) -> Iterator[tuple[str, list[float]]]:
+    from dataclasses import replace
+
+    from bench.base.errors import BenchError
+    from bench.data.sets import DataFolder
+    from bench.method import SilentReporter
+    from bench.run.executors.build import Options
+    from bench.run.executors.local import execute
+    from bench.run.plan import Request, make
+    from bench.run.plugins import discover
+    from bench.runs import RunsFolder
+
+    registry, triplets = discover(), _triplets(folder)
+    for name, setting, variant in trained():
+        key = f"{name}{'+' if variant else ''}{variant}, {setting}"
+        values = {**SHORT, **NEEDS.get(name, {})}
+        for corpus in ("builtin", str(triplets)):
+            request = Request(
+                methods=(name,), setting=setting, variant=variant, suites=("check",), corpus=corpus, overrides=values, seeds=(1,)
+            )
+            try:
+                (run,) = make(request, registry, DataFolder(None))
+            except BenchError:
+                continue  # the other corpus, or a variant that another setting has
+            record, _ = execute(replace(run, tasks=(), task_data=()), RunsFolder(folder), Options(), SilentReporter())
+            assert record.training is not None and record.training.steps == STEPS, (key, record.error)
+            lines = [json.loads(line) for line in (folder / record.run_id / "curve.jsonl").read_text().splitlines()]
+            report(key)
+            yield key, [float(f"{line['loss']:.6g}") for line in lines]
+            break
+
+
+def _triplets(folder: Path) -> Path:
+    """320 made triplets of the package's own sentences: each with its neighbour and with one that lies far away."""
+    sentences = lzma.decompress((ROOT / "bench" / "builtin" / "data" / "sentences.txt.xz").read_bytes()).decode().splitlines()[:322]
+    path = folder / "triplets.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows(
+            [("sent0", "sent1", "hard_neg"), *zip(sentences[:320], sentences[1:321], reversed(sentences[:320]), strict=True)]
+        )
+    return path
+
+
+def scores() -> dict[str, Any]:
+    from bench.data.sets import DataFolder
+    from bench.method import SilentReporter
+    from bench.run.executors.build import Options
+    from bench.run.executors.local import execute
+    from bench.run.plan import Request, make
+    from bench.run.plugins import discover
+    from bench.runs import RunsFolder
+
+    with tempfile.TemporaryDirectory() as folder:
+        runs = make(Request(methods=FINISHED, suites=("check",)), discover(), DataFolder(None))
+        records = [execute(run, RunsFolder(Path(folder)), Options(), SilentReporter())[0] for run in runs]
+    return {record.method: {score.task: round(score.value, 4) for score in record.scores} for record in records}
+
+
+def as_text(value: Any) -> str:
+    """A text as it is; a dictionary with one line an entry, so that a diff names what moved."""
+    if isinstance(value, str):
+        return value
+    return "{\n" + ",\n".join(f"{json.dumps(key)}: {json.dumps(entry)}" for key, entry in value.items()) + "\n}\n"
+
+
+FILES: dict[str, Callable[[], Any]] = {
+    "compare.json": lambda: compare("json"),
+    "compare.csv": lambda: compare("csv"),
+    "plans.json": plans,
+    "losses.json": losses,
+    "scores.json": scores,
+}
+
+if __name__ == "__main__":
+    FOLDER.mkdir(exist_ok=True)
+    for wanted in sys.argv[1:] or FILES:
+        (FOLDER / wanted).write_text(as_text(FILES[wanted]()), encoding="utf-8")
+        print(wanted, (FOLDER / wanted).stat().st_size)
