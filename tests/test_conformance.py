@@ -85,6 +85,7 @@ def test_glove_keeps_the_contract(tmp_path: Path) -> None:
     assert [f for f in check(discover()["glove-avg"], {"vectors": str(tmp_path / "v.txt")}, here) if not f.passed] == []
 
 
+@pytest.mark.slow
 def test_infersent_keeps_the_contract(tmp_path: Path) -> None:
     """A batch that is cut included: of methods with vectors of their own no other test looks at their gradients."""
     (tmp_path / "v.txt").write_text("a 1 2\nman 3 4\nis 1 0\n. 0.5 0.5\n")

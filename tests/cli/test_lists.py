@@ -156,6 +156,7 @@ def test_a_card_fits_the_terminal(name: str, monkeypatch: pytest.MonkeyPatch, ca
         assert [line for line in lines if len(line) > columns and line not in equations] == []
 
 
+@pytest.mark.slow
 def test_a_plugin_is_listed_shown_and_checked(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(PLUGIN)
@@ -170,6 +171,7 @@ def test_a_plugin_is_listed_shown_and_checked(tmp_path: Path) -> None:
     assert report["method"] == "mine" and all(finding["passed"] for finding in report["findings"])
 
 
+@pytest.mark.slow
 def test_a_plugin_that_breaks_the_contract_fails_its_check(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(PLUGIN.replace("[:, 0]", ".mean(1)"))

@@ -77,6 +77,7 @@ def told(done: Result) -> dict[str, Any]:
     return json.loads(done.stdout.splitlines()[-1])
 
 
+@pytest.mark.slow
 def test_a_known_best_rate_is_found_and_becomes_a_recipe_whose_run_says_so(ask: Any, tiny: str, tmp_path: Path) -> None:
     found = told(bench(*ask("--trials", "8", "--json")))
     own = trials(tmp_path)

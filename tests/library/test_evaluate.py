@@ -137,7 +137,7 @@ def test_it_can_be_verified_and_cannot_be_encoded_again(result: Any) -> None:
     assert done.exit_code == 0 and "1 score" in done.stdout and "nothing differs" in done.stdout
     assert "scored an object of a Python process: its predictions are kept, the model is not" in " ".join(done.stdout.split())
     for verb in (
-        ("encode", result.folder, "pyproject.toml", "--to", result.folder / "v.npy"),
+        ("encode", result.folder, __file__, "--to", result.folder / "v.npy"),
         ("export", result.folder, "--to", result.folder / "x"),
     ):
         assert "its predictions are kept, the model is not" in error_line(command(*verb))

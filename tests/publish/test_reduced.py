@@ -56,6 +56,7 @@ def test_the_order_of_44_045_pairs_fits_into_16_bits_and_equal_values_stay_equal
     assert few[:6].tolist() == [-2, -1, 0, -2, -1, 0]
 
 
+@pytest.mark.slow
 def test_a_reduced_run_verifies_and_what_is_altered_in_it_is_seen(tmp_path: Path) -> None:
     run = made_run(tmp_path / "runs", suites=ALL)
     here, to = tmp_path / "runs" / run.run_id, tmp_path / "out" / run.run_id
@@ -99,6 +100,7 @@ def test_a_file_that_calls_itself_reduced_is_not_taken_for_that_of_a_record_with
     assert any(one.kind == "predictions" and "another hash" in one.why for one in verify_run(store.folder(run.run_id)).differences)
 
 
+@pytest.mark.slow
 def test_intervals_and_verdicts_of_a_reduced_version_are_those_of_the_runs(tmp_path: Path) -> None:
     made_runs(tmp_path / "runs", {"simcse": 0.5, "promcse": 0.45}, suites=ALL)
     published = publish(PublishOptions(runs=tmp_path / "runs", out=tmp_path / "whole")).folder
