@@ -26,7 +26,7 @@ from bench.verify.suite_check import check
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "add-a-suite.md"
 ODD = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), flags=re.M | re.S)[1]
-ROWS = re.findall(r"^```tsv\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), flags=re.M | re.S)[0]
+ROWS = re.findall(r"^```tsv\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), flags=re.M | re.S)[1]
 
 
 @pytest.fixture(autouse=True)
