@@ -67,7 +67,6 @@ from bench.run.models import objects, server
 from bench.runs.arrays import read_arrays
 from bench.runs.intact import read_curve
 from bench.runs.record import older_files, read_record
-from bench.score.encoding import stream
 from bench.verify.attestation import attestation
 from bench.verify.identity import check_manifest
 from bench.verify.submit import unpack, unpacking
@@ -294,7 +293,6 @@ READERS = (
     Reader("receipts of downloads", "a.receipt.json", text({"schema": "bench.receipt/1", "source": "a", "url": "u", "revision": "r", "fetched": "f",
                                                             "downloads": {"a": "0" * 64}}), read_receipt),
     Reader("what older versions hold", "v2/MANIFEST.json", text(HASHES), lambda path: older_files(path.parent)),
-    Reader("states of bench encode", "a.json", text({"rows": 3, "sha256": "0" * 64}), stream._read),
     Reader("entries of the cache", "kind/entry.json", text({"about": 1, "value": [1], "sha256": "0" * 64}), cached),
     Reader("curves", "a/curve.jsonl", (b'{"step": 1, "loss": 0.5}\n{"step": 2, "loss": 0.25}\n',), lambda path: read_curve(path.parent)),
     Reader("submissions", "a.zip", (submission(),), unpacked),
@@ -417,7 +415,7 @@ CASES = {
     "CSV of the hub": (b'"', b'te\rxt,label\na,1\n', b"text,label\n" + b"a" * 200_000 + b",1\n"),
     "JSON lines of the hub": (b"[" * 6000,),
     "word vectors, zip": (zipped({"a.txt": b"the 0.5 1\n"}).replace(b"PK\x01\x02\x14", b"PK\x01\x02\xa9").replace(b"\x08\x00", b"\xfb\x00"),),
-    "receipts of downloads": (b"[" * 6000,), "states of bench encode": (b"[" * 6000,),
+    "receipts of downloads": (b"[" * 6000,),
     "answers of a server": (b"[" * 6000,), "what older versions hold": (b'{"older": {"v1": null}}', b'{"older": {"v1": 1}}'),
     "configs of models": (b"[" * 6000,), "lists of modules": (b"[" * 6000,), "files of methods": (b"[" * 6000,),
     "indices of safetensors": (b"[" * 6000, b'{"weight_map": ' + b"[" * 6000, b'{"weight_map": "x"}', b'{"weight_map": [1, 2]}'),

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import os
+import secrets
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from bench.base.errors import DataMissing
+from bench.base.errors import BenchError, DataMissing
 from bench.cli.options import backbone_offline_option, device_option, json_option, json_text, plain_option, plugin_option, runs_option
 
 if TYPE_CHECKING:
     import numpy as np
 
     from bench.method import Method
-    from bench.run.executors.scoring import EncodingReporter
     from bench.run.trained_run import TrainedRun
+
+FORMATS = (".npy", ".parquet")
 
 
 @click.command()
@@ -34,7 +39,7 @@ if TYPE_CHECKING:
     help="Of standard input (FILE is -).",
 )
 @device_option
-@click.option("--fresh", is_flag=True, help="Begin anew, and replace what is there.")
+@click.option("--fresh", is_flag=True, help="Replace a file that is there.")
 @backbone_offline_option
 @runs_option
 @plugin_option
@@ -46,8 +51,8 @@ def encode(
 ) -> None:  # fmt: skip
     """Vectors of your own sentences: row i of the file that is written belongs to row i of FILE.
 
-    RUN is an id, its beginning, or a path. FILE is text of any size: .txt (one sentence a line), .csv, .tsv or .jsonl, plain
-    or with .gz or .xz behind it; - is standard input. Stopped or killed, the same command goes on.
+    RUN is an id, its beginning, or a path. FILE is text: .txt (one sentence a line), .csv, .tsv or .jsonl, plain or with .gz or
+    .xz behind it; - is standard input. Sentences and vectors are held in memory.
 
     \b
     Example:  bench encode simcse-builtin-s42 sentences.txt --to vectors.npy
@@ -58,9 +63,9 @@ def encode(
     from bench.run.executors.scoring import EncodingReporter
     from bench.run.trained_run import find_run, load_run
     from bench.runs import RunsFolder
-    from bench.score.encoding.stream import check_target
+    from bench.show.tables.report import size
 
-    check_target(out)
+    check_target(out, fresh)
     if file != "-" and not Path(file).expanduser().exists():
         raise DataMissing(f"no file {file}", "FILE holds one sentence a line (.txt, .csv, .tsv, .jsonl); - is standard input")
     run = find_run(reference, RunsFolder(runs), plugins)
@@ -73,14 +78,57 @@ def encode(
         within = EncodingReporter(shown)
         method = load_run(run, device=device, offline=offline, reporter=within, should_stop=should_stop)
         with within.encoding(total):
-            facts, worked = _encode(run, method, sentences, out, fresh, within)
+            texts = list(sentences)
+            vectors = _vectors(method, texts, run.record.run_id)
+        facts = write_vectors(out, texts, vectors, _about(run))
         if isinstance(shown, PlainReporter):
             shown.label = ""
-        shown.done(f"{'done' if worked else 'was done already, nothing repeated'}: {in_words(facts)}")
+        shown.done(f"done: {facts['rows']:,} vectors of {facts['dim']} dimensions, {size(facts['bytes'])}")
     if as_json:
         click.echo(json_text({"to": str(out), **facts}))
     else:
         click.echo(out)
+
+
+def check_target(out: Path, fresh: bool) -> None:
+    """Raises BenchError for a file that vectors cannot be written to."""
+    if out.suffix.lower() not in FORMATS:
+        raise BenchError(f"--to {out}: unknown format '{out.suffix}'", f"a name that ends in {' or '.join(FORMATS)}")
+    if out.is_dir():
+        raise BenchError(f"--to {out} is a folder", f"a file: --to {out / 'vectors.npy'}")
+    if not out.parent.is_dir():
+        raise BenchError(f"--to {out}: there is no folder {out.parent}", f"mkdir -p {out.parent}")
+    if not os.access(out.parent, os.W_OK):
+        raise BenchError(f"--to {out}: no permission to write into {out.parent}")
+    if out.exists() and not fresh:
+        raise BenchError(f"--to {out} is there already", "--fresh replaces it; or give --to another name")
+
+
+def write_vectors(out: Path, texts: Sequence[str], vectors_ND: np.ndarray, about: dict[str, Any]) -> dict[str, Any]:
+    """Write ``out`` whole or not at all, as .npy or .parquet, and ``OUT.json`` beside it; returns what that holds. Raises BenchError."""
+    import numpy as np
+
+    aside = out.with_name(f".{out.name}.{secrets.token_hex(6)}.tmp")
+    try:
+        with aside.open("xb") as file:
+            if out.suffix.lower() == ".npy":
+                np.save(file, vectors_ND)
+            else:
+                import pyarrow as pa
+                import pyarrow.parquet as pq
+
+                column = pa.FixedSizeListArray.from_arrays(pa.array(vectors_ND.reshape(-1)), vectors_ND.shape[1])
+                table = pa.table([pa.array(texts, pa.string()), column], names=["sentence", "vector"])
+                pq.write_table(table.replace_schema_metadata({"bench": json.dumps(about)}), file, use_dictionary=False)
+        os.replace(aside, out)
+        facts = {**about, "rows": len(texts), "dim": int(vectors_ND.shape[1]), "dtype": "float32", "bytes": out.stat().st_size}
+        out.with_name(out.name + ".json").write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise BenchError(f"cannot write {out}: {error.strerror or error}", "free disk space, or another --to") from None
+    finally:
+        with contextlib.suppress(OSError):
+            aside.unlink(missing_ok=True)
+    return facts
 
 
 def _sentences(file: str, kind: str, column: str | None) -> tuple[Iterator[str], int | None]:
@@ -100,16 +148,12 @@ def _sentences(file: str, kind: str, column: str | None) -> tuple[Iterator[str],
     return (row[0] for row in corpus.unchanged_rows()), len(corpus)
 
 
-def _encode(
-    run: TrainedRun, method: Method, sentences: Iterator[str], out: Path, fresh: bool, reporter: EncodingReporter
-) -> tuple[dict[str, Any], bool]:
+def _about(run: TrainedRun) -> dict[str, Any]:
+    """What decides the vectors."""
     from bench.run.provenance import hash_of_folder
-    from bench.score.encoding.stream import encode_stream
-    from bench.score.suites import check_vectors
-    from bench.training.loop import explain_out_of_memory
 
     record = run.record
-    about = {
+    return {
         "run": record.run_id,
         "fingerprint": record.fingerprint,
         "checkpoint": hash_of_folder(run.checkpoint),
@@ -117,23 +161,17 @@ def _encode(
         "method": run.plugin.sha256,
     }
 
-    def progress(rows: int) -> None:
-        reporter.before = rows
-        reporter.advance(0)
 
-    def vectors(some: list[str]) -> np.ndarray:
-        try:
-            encoded = method.encode(some)
-        except (RuntimeError, MemoryError) as error:  # torch's OutOfMemoryError is a RuntimeError
-            explain_out_of_memory(error, "encoding", method.context.device)
-            raise
-        return check_vectors(encoded, some, record.run_id)
+def _vectors(method: Method, texts: list[str], run_id: str) -> np.ndarray:
+    """(n, dim), float32."""
+    import numpy as np
 
-    return encode_stream(sentences, vectors, out, about, fresh=fresh, should_stop=method.context.should_stop, progress=progress)
+    from bench.score.suites import check_vectors
+    from bench.training.loop import explain_out_of_memory
 
-
-def in_words(facts: dict[str, Any]) -> str:
-    """ "57,001 vectors of 256 dimensions, 58.4 MB" """
-    from bench.show.tables.report import size
-
-    return f"{facts['rows']:,} vectors of {facts['dim']} dimensions, {size(facts['bytes'])}"
+    try:
+        encoded = method.encode(texts)
+    except (RuntimeError, MemoryError) as error:  # torch's OutOfMemoryError is a RuntimeError
+        explain_out_of_memory(error, "encoding", method.context.device)
+        raise
+    return np.ascontiguousarray(check_vectors(encoded, texts, run_id), dtype="<f4")

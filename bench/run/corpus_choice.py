@@ -125,7 +125,7 @@ def is_text_of(corpus: Corpus, name: str) -> bool:
     if not rows:
         return corpus.name == file
     here = corpus.known_rows if isinstance(corpus, AbsentCorpus) else len(corpus)
-    return bool(here) and here % rows == 0  # with corpus_column "all", each of its columns is a row
+    return bool(here and here % rows == 0)  # with corpus_column "all", each of its columns is a row
 
 
 def check_asked(asked: str) -> None:

@@ -5,14 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import lzma
-import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -79,17 +73,12 @@ def test_to_parquet(run: Path, text: Path, expected: np.ndarray, tmp_path: Path)
     assert np.array_equal(np.array(table["vector"].to_pylist(), dtype=np.float32), expected)
 
 
-def test_the_same_command_again_repeats_nothing(run: Path, text: Path, tmp_path: Path) -> None:
+def test_a_file_that_is_there_is_replaced_on_request_only(run: Path, text: Path, tmp_path: Path) -> None:
     assert encode(run, text, tmp_path / "v.npy").exit_code == 0
     before = tree(tmp_path)
-    with mock.patch("methods.simcse.SimCSE.encode", side_effect=AssertionError("encoded again")):
-        done = encode(run, text, tmp_path / "v.npy")
-    assert done.exit_code == 0 and "was done already, nothing repeated: 32 vectors" in done.stderr
+    assert "is there already" in error_line(encode(run, text, tmp_path / "v.npy"))
     assert tree(tmp_path) == before
     text.write_text("another\n")
-    line = error_line(encode(run, text, tmp_path / "v.npy"))
-    assert "made of other sentences" in line
-    assert tree(tmp_path).keys() == before.keys()
     assert encode(run, text, tmp_path / "v.npy", "--fresh").exit_code == 0
     assert len(np.load(tmp_path / "v.npy")) == 1
 
@@ -122,7 +111,8 @@ def test_standard_input(run: Path, expected: np.ndarray, tmp_path: Path) -> None
     assert done.exit_code == 0, done.stderr
     assert np.array_equal(np.load(tmp_path / "v.npy"), expected)
     lines = "\n".join(json.dumps({"sentence": s}) for s in TEXT).encode()
-    assert "nothing repeated" in piped(run, lines, tmp_path / "v.npy", "--format", "jsonl").stderr
+    assert piped(run, lines, tmp_path / "w.npy", "--format", "jsonl").exit_code == 0
+    assert np.array_equal(np.load(tmp_path / "w.npy"), expected)
 
 
 @pytest.mark.parametrize(
@@ -164,7 +154,7 @@ def test_mistakes_leave_nothing(file: str, out: str, says: str, run: Path, text:
     (tmp_path / "empty.txt").write_bytes(b"")
     before = tree(tmp_path)
     assert says in error_line(encode(run, tmp_path / file, tmp_path / out))
-    assert tree(tmp_path) == before and not (tmp_path / f"{out}.part").exists()
+    assert tree(tmp_path) == before
 
 
 def test_no_such_run(tmp_path: Path, text: Path) -> None:
@@ -188,32 +178,3 @@ def test_code_that_changed_since_is_told(run: Path, text: Path, tmp_path: Path) 
     done = encode(tmp_path / run.name, text, tmp_path / "v.npy", "--json")
     assert done.exit_code == 0 and "warning: the code of simcse is not the one that made this run" in done.stderr
     assert json.loads(done.stdout)["to"] == str(tmp_path / "v.npy")
-
-
-@pytest.mark.slow
-def test_a_real_process_is_killed_and_gone_on_with(run: Path, tmp_path: Path) -> None:
-    """SIGKILL in the middle, then SIGINT, then to the end: the bytes are those of an undisturbed file."""
-    many = sentences(20_000, seed=5)
-    (tmp_path / "many.txt").write_text("\n".join(many))
-    command = [sys.executable, "-m", "bench", "encode", str(run), str(tmp_path / "many.txt"), "--to", str(tmp_path / "v.npy"), "--device", "cpu"]  # fmt: skip
-    for number, rows in ((signal.SIGKILL, 4096), (signal.SIGINT, 8192)):
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ})
-        until = time.monotonic() + 100
-        while rows_of(tmp_path / "v.npy.part" / "state.json") < rows:
-            assert process.poll() is None and time.monotonic() < until, process.communicate()
-            time.sleep(0.01)
-        process.send_signal(number)
-        _, err = process.communicate(timeout=60)
-        assert process.returncode == (-9 if number == signal.SIGKILL else 130), err
-    assert "vectors are kept" in err and "Traceback" not in err and not (tmp_path / "v.npy").exists()
-    assert encode(run, tmp_path / "many.txt", tmp_path / "v.npy").exit_code == 0
-    assert encode(run, tmp_path / "many.txt", tmp_path / "w.npy").exit_code == 0
-    assert (tmp_path / "v.npy").read_bytes() == (tmp_path / "w.npy").read_bytes()
-    assert len(np.load(tmp_path / "v.npy")) == 20_000
-
-
-def rows_of(state: Path) -> int:
-    try:
-        return json.loads(state.read_text())["rows"]
-    except (OSError, ValueError):
-        return 0

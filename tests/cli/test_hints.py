@@ -47,7 +47,7 @@ NO_VERBS = ("bench/builtin/", "tools/make_manifest.py")
 RAISED_BY = {
     "bench/cli/run_all.py": ("run", "reproduce", "demo"), "bench/run/executors": ("run",), "bench/training": ("run",), "bench/run/plan.py": ("run",),
     "bench/run/recipes.py": ("run",), "bench/method/budget.py": ("run",), "bench/data/corpora/__init__.py": ("run",), "bench/run/corpus_choice.py": ("run",),
-    "bench/score/suites": ("run",), "bench/score/encoding/stream.py": ("encode",), "bench/export": ("export", "push"), "bench/publish": ("publish",),
+    "bench/score/suites": ("run",), "bench/export": ("export", "push"), "bench/publish": ("publish",),
     "bench/verify/submit": ("submit", "publish"), "bench/compare": ("compare",), "bench/run/reproduce": ("reproduce",), "bench/references": ("references",),
     "bench/verify": ("verify",), "methods": ("run",),
 }  # fmt: skip
