@@ -2,7 +2,7 @@
 
 tests/test_golden.py computes the same and compares. A change that is meant is a commit of its own, which says what moved and why.
 
-* ``compare.json``, ``compare.csv``: every table of leaderboards/v3, as the command line prints it.
+* ``compare.json``, ``compare.csv``: every table of leaderboards/v3, as the command line prints it; ``differences.csv``: with simcse as baseline.
 * ``plans.json``: each method, setting, variant and paper's backbone: the recipe, and the fingerprint where one is known without a network.
 * ``losses.json``: the loss of each of 20 steps of each trained method, on the built-in backbone.
 * ``scores.json``: the suite ``check`` for encoders that nobody trained.
@@ -33,12 +33,12 @@ NEEDS = {"dclr": {"teacher": "builtin"}, "diffcse": {"generator": "builtin"}}
 NOT_HERE = {("consert", "supervised"), ("infersent", "supervised"), ("sbert", "supervised")}  # labelled NLI, or word vectors
 
 
-def compare(form: str) -> str:
+def compare(form: str, *options: str) -> str:
     from click.testing import CliRunner
 
     from bench.cli import main
 
-    result = CliRunner().invoke(main, ["compare", "--runs", str(ROOT / "leaderboards" / "v3" / "runs"), "--format", form])
+    result = CliRunner().invoke(main, ["compare", "--runs", str(ROOT / "leaderboards" / "v3" / "runs"), "--format", form, *options])
     assert result.exit_code == 0, result.output
     return result.stdout
 
@@ -176,6 +176,7 @@ def as_text(value: Any) -> str:
 FILES: dict[str, Callable[[], Any]] = {
     "compare.json": lambda: compare("json"),
     "compare.csv": lambda: compare("csv"),
+    "differences.csv": lambda: compare("csv", "--baseline", "simcse"),
     "plans.json": plans,
     "losses.json": losses,
     "scores.json": scores,

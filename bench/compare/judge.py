@@ -190,7 +190,7 @@ def _with_verdicts(table: Table, columns: Columns, options: StatisticsOptions) -
                     continue
                 needed = of.seeds_to_settle(place, rows.index(base), alpha, options.margin) if verdict == UNKNOWN else None
                 cells[i][j] = replace(cell, against=Against(
-                    difference=cell.against.difference, low=value - half, high=value + half, level=1 - alpha, p=p, p_adjusted=adjusted,
+                    difference=cell.against.difference, low=float(value - half), high=float(value + half), level=1 - alpha, p=float(p), p_adjusted=adjusted,
                     verdict=verdict, chance=_known(chance), detectable=_known(least), seeds_needed=needed))  # fmt: skip
         if size:
             families.append(Family(what=what, how=options.correction, size=size))
