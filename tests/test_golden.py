@@ -29,7 +29,7 @@ def alike(a: str, b: str) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in golden.FILES if name != "losses.json"])
 def test_what_must_not_move_has_not_moved(name: str) -> None:
-    assert moved((golden.FOLDER / name).read_text(encoding="utf-8"), golden.as_text(golden.FILES[name]())) == []
+    assert moved(golden.held(name), golden.as_text(golden.FILES[name]())) == []
 
 
 def test_a_move_is_noticed() -> None:
@@ -40,7 +40,7 @@ def test_a_move_is_noticed() -> None:
 @pytest.mark.slow(seconds=60)
 def test_no_loss_has_moved() -> None:
     """Another processor's last digits may differ, and they grow from step to step."""
-    held, now = json.loads((golden.FOLDER / "losses.json").read_text()), golden.losses()
+    held, now = json.loads(golden.held("losses.json")), golden.losses()
     assert held.keys() == now.keys()
     assert [
         key for key in held if not all(math.isclose(a, b, rel_tol=1e-3, abs_tol=1e-4) for a, b in zip(held[key], now[key], strict=True))

@@ -362,9 +362,9 @@ def test_a_value_without_a_source_says_so(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "expected"),
     [
-        ("batch_size", "64", "expected a number|expected a whole number"), ("batch_size", 0, "at least 1"), ("batch_size", 1.5, "expected a whole"),
-        ("batch_size", True, "expected a whole number"), ("batch_size", None, "expected a whole number"), ("learning_rate", -1, "at least 0"),
-        ("learning_rate", float("nan"), "expected a number"), ("learning_rate", "3e-5", "expected a number"), ("dropout", 1.5, "below 1"),
+        ("batch_size", "64", "expected a number|expected a whole number"), ("batch_size", 0, "must be at least 1"), ("batch_size", 1.5, "expected a whole"),
+        ("batch_size", True, "expected a whole number"), ("batch_size", None, "expected a whole number"), ("learning_rate", -1, "must be at least 0"),
+        ("learning_rate", float("nan"), "expected a number"), ("learning_rate", "3e-5", "expected a number"), ("dropout", 1.5, "must be less than 1"),
         ("max_steps", "all", "expected a whole number"), ("mask", 1, "expected true or false"), ("words", 3, "expected a word"),
         ("temperature", [0.1], "expected a number"), ("budget", 5, "expected a word"),
     ],

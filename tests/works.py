@@ -46,7 +46,7 @@ ROWS = (
     Row("promcse", "unsupervised", {"prompt": "layer-shared"}, "`layer-shared`"),
     Row("promcse", "unsupervised", {"prompt": "input-layer", "mlm": "false"}, "`input-layer`"),
     Row("dcpcse", "unsupervised"), Row("dcpcse", "unsupervised", {"mlm": "true"}, "`mlm`"),
-    Row("dcpcse", "unsupervised", {"shallow": "true"}, "`shallow`"),
+    Row("dcpcse", "unsupervised", {"shallow": "true", "mlm": "false"}, "`shallow`"),
     Row("conpvp", "unsupervised"), Row("conpvp", "unsupervised", {"debias": "none"}, "debias=none"),
     Row("focal-infonce", "unsupervised"),
     Row("promptbert", "unsupervised"), Row("promptbert", "unsupervised", NO_DEBIAS, "`no-debias`"),

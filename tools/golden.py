@@ -1,8 +1,8 @@
-"""Golden files: what a rebuilt house must not change. ``python tools/golden.py [NAME ...]`` writes ``tests/golden/`` anew.
+"""Golden files: what a rebuilt house must not change. ``python tools/golden.py [NAME ...]`` writes ``tests/golden/`` anew, compressed.
 
 tests/test_golden.py computes the same and compares. A change that is meant is a commit of its own, which says what moved and why.
 
-* ``compare.json``, ``compare.csv``: every table of leaderboards/v3, as the command line prints it; ``differences.csv``: with simcse as baseline.
+* ``compare.json``: every table of leaderboards/v3, as the command line prints it; ``differences.csv``: with simcse as baseline.
 * ``plans.json``: each method, setting, variant and paper's backbone: the recipe, and the fingerprint where one is known without a network.
 * ``losses.json``: the loss of each of 20 steps of each trained method, on the built-in backbone.
 * ``scores.json``: the suite ``check`` for encoders that nobody trained.
@@ -175,15 +175,20 @@ def as_text(value: Any) -> str:
 
 FILES: dict[str, Callable[[], Any]] = {
     "compare.json": lambda: compare("json"),
-    "compare.csv": lambda: compare("csv"),
     "differences.csv": lambda: compare("csv", "--baseline", "simcse"),
     "plans.json": plans,
     "losses.json": losses,
     "scores.json": scores,
 }
 
+
+def held(name: str) -> str:
+    """The text of a golden file."""
+    return lzma.decompress((FOLDER / f"{name}.xz").read_bytes()).decode()
+
+
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
     for wanted in sys.argv[1:] or FILES:
-        (FOLDER / wanted).write_text(as_text(FILES[wanted]()), encoding="utf-8")
-        print(wanted, (FOLDER / wanted).stat().st_size)
+        (FOLDER / f"{wanted}.xz").write_bytes(lzma.compress(as_text(FILES[wanted]()).encode(), preset=9))
+        print(wanted)

@@ -242,7 +242,7 @@ def wrong_kind(key: str, value: Any, like: Any) -> str:
     try:
         parse(key, str(value), like)
     except BenchError as error:
-        return f"{error.message.partition(': ')[2]}, found {value}"
+        return f"{error.message.partition(': ')[2].removeprefix(f'{key} ')}, found {value}"
     return ""
 
 
