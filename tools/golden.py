@@ -189,5 +189,5 @@ def held(name: str) -> str:
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
     for wanted in sys.argv[1:] or FILES:
-        (FOLDER / f"{wanted}.xz").write_bytes(lzma.compress(as_text(FILES[wanted]()).encode(), preset=9))
+        (FOLDER / f"{wanted}.xz").write_bytes(lzma.compress(as_text(FILES[wanted]()).encode(), preset=9 | lzma.PRESET_EXTREME))
         print(wanted)
