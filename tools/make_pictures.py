@@ -53,7 +53,7 @@ def board(to: Path) -> None:
         page.goto((ROOT / VERSION / "index.html").as_uri())
         page.screenshot(path=to)
         browser.close()
-    Image.open(to).convert("RGB").quantize(128).save(to, optimize=True)  # a third of the bytes; nobody sees the difference
+    Image.open(to).convert("RGB").quantize(64).save(to, optimize=True)  # a third of the bytes; nobody sees the difference
 
 
 def judged(runs: str) -> list[dict[str, Any]]:
