@@ -100,12 +100,18 @@ def child(do: str, arguments: Sequence[str], folder: str, environment: Mapping[s
 
 def shorten() -> None:
     """Sets keep few rows in this process: a kill is not to wait for thousands of sentences, classifiers and clusters."""
-    from bench.score.suites import check, clustering, fewshot, transfer
+    from bench.score.suites import check, clustering, fewshot, suite, transfer
 
+    for task in (task for name in SUITES if name != "check" for task in suite(name).tasks):
+        vars(task)["n"] = 0  # how many it has is not held
+    whole = check.TASK.n
     read_pairs, read_labelled, read_classes = check._read, transfer.read_transfer, clustering.read_clustering
 
     def pairs(*given: Any, **how: Any) -> Any:
+        vars(check.TASK)["n"] = whole
         loaded = read_pairs(*given, **how)
+        if loaded.n == whole:
+            vars(check.TASK)["n"] = len(range(0, whole, 9))
         rows, columns = range(0, loaded.n, 9), ("sentences1", "sentences2", "gold", "subset", "caption1", "caption2", "image")
         return replace(loaded, data=replace(loaded.data, **{name: _rows(getattr(loaded.data, name), rows) for name in columns}))
 

@@ -183,7 +183,7 @@ def test_a_signal_that_ends_a_rank_is_named(command: list[str], tmp_path: Path, 
     ended = done([*command, "--method", "fails", "--plugin", str(plugin)], tmp_path / "runs", *TWO)
     assert ended.returncode == 1
     assert ended.stderr.count(f"error: rank {rank} of 2 ended by SIGILL (Illegal instruction)") == 1
-    assert the_record(tmp_path / "runs").status == "interrupted"
+    assert the_record(tmp_path / "runs").status in ("interrupted", "failed")  # rank 0 may have lived to say that rank 1 is gone
 
 
 @pytest.mark.slow

@@ -350,7 +350,6 @@ def test_a_run_that_came_back_is_verified(harm: str, plan: tuple[str, ...], quie
         (["--cpus", "99"], None, "--cpus 99: no node"),
         (["--memory", "9000G"], None, "--memory 9000G: no node"),
         (["--memory", "much"], None, "--memory much: expected a number"),
-        (["--device", "cuda"], None, "--device cuda is about this machine"),
         (["--executor", "slurm", "--return"], None, "--return: only the driver of Ray stays"),
     ],
 )
