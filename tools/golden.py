@@ -62,6 +62,7 @@ def plans() -> dict[str, Any]:
 def _plan(registry: Any, name: str, setting: str | None, variant: str, backbone: str) -> Any:
     from functools import partial
 
+    import bench
     from bench.base.errors import BenchError
     from bench.cli.planning import prepare
     from bench.cli.progress import downloads
@@ -74,7 +75,7 @@ def _plan(registry: Any, name: str, setting: str | None, variant: str, backbone:
     try:
         planned = prepare(partial(make, request, registry), None, downloads(), offline=False, only_look=True, allow_pickle=False)
     except BenchError as error:
-        return str(error.message)
+        return str(error.message).replace(str(Path(bench.__file__).parent), "bench")
     (run,) = planned.runs
     return {
         "setting": run.setting,
