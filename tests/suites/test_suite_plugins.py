@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,8 @@ from bench.runs import Cost, Provenance, RunRecord, RunsFolder
 from bench.runs.predicted import Predicted
 from bench.score import suites
 from bench.score.metrics.correlation import spearman
+from bench.score.suites import Task
+from bench.score.suites.known import KnownTask, survey
 from bench.verify.suite_check import check
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "add-a-suite.md"
@@ -101,6 +104,19 @@ def test_a_suite_whose_number_of_items_is_wrong_is_not_scored(folder: Path) -> N
     line = error_line(done)
     assert "Odd" in line and "n=5" in line and "4 items" in line and done.exit_code == 2
     assert not (folder / "runs").exists()
+
+
+def test_a_built_in_suite_may_have_another_number_of_items_in_another_text_form() -> None:
+    """As the raw GoogleNews of clustering, which has an item more than the tokenised one."""
+
+    def survey_of(form: str | None, text: str, n: int) -> KnownTask:
+        loaded = SimpleNamespace(form=form, sha256="a" * 64, n=n)
+        return survey(Task(suite="s", name="T", protocol="s/1", metric="accuracy", n=4, read=lambda *_: loaded), DataFolder(None), text)  # type: ignore[arg-type,return-value]
+
+    assert survey_of("raw", "raw", 5).n == 5 and survey_of("tokenised", "tokenised", 4).n == 4
+    for form, text in (("tokenised", "tokenised"), (None, "tokenised"), (None, "raw")):
+        with pytest.raises(BenchError, match="n=4.* 5 items"):
+            survey_of(form, text, 5)
 
 
 def test_a_file_that_is_not_there_is_one_line(folder: Path) -> None:
