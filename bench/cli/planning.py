@@ -29,7 +29,7 @@ from bench.run.estimates import (
     speeds_of_earlier_runs,
 )
 from bench.run.plan import PlannedRun, learns
-from bench.run.printed import aim
+from bench.run.printed import aim, short_source
 from bench.run.recipes import merge
 from bench.runs import RunsFolder
 
@@ -323,7 +323,7 @@ def _show_recipes(rows: Sequence[PlanRow], everything: bool) -> None:
 
 def _source_text(run: PlannedRun) -> str:
     """Where the value of :func:`printed_text` stands: "printed: 78.49 (PromCSE table 1)"."""
-    return f"printed: {printed_text(run)} ({str(run.expect['source']).replace(' paper, ', ' ')})" if run.expect else ""
+    return f"printed: {printed_text(run)} ({short_source(run.expect)})" if run.expect else ""
 
 
 def changed_keys(run: PlannedRun) -> list[str]:
@@ -411,7 +411,7 @@ def as_dict(run: PlannedRun, guess: Estimate, finished: bool, pending: Sequence[
     return {
         "run_id": None if run.provisional else run.run_id, "fingerprint": None if run.provisional else run.fingerprint, "method": run.method, "variant": run.variant, "setting": run.setting,
         "backbone": run.backbone.name, "seed": run.seed, "corpus": run.corpus.name if run.corpus else None, "notes": list(run.notes),
-        "expect": None if run.expect is None else dict(run.expect), "remark": run.remark,
+        "remark": run.remark,
         "tasks": list(dict.fromkeys(task.name for task in run.tasks)), "text": run.text, "recipe": recipe, "estimate": asdict(guess),
         "to_fetch": [{key: getattr(item, key) for key in ("name", "kind", "bytes", "licence", "where")} for item in pending],
         "device": device, "precision": run.precision, "finished": finished, "printed": dict(run.expect) if run.expect else None,

@@ -37,13 +37,17 @@ def expected(cls: type[Method], entry: Entry | None, recipe: Recipe, corpus: Cor
     return None
 
 
+def short_source(printed: Mapping[str, Any]) -> str:
+    """Where a printed number stands: "PromCSE table 1"."""
+    return str(printed["source"]).replace(" paper, ", " ")
+
+
 def aim(run: PlannedRun) -> list[str]:
     """Lines for the head of a run's plan: the printed number that it aims at, or that none is known, and the recipe's own note."""
     lines = [run.remark] if run.remark else []
     if run.expect is not None:
         what = "average" if run.expect["task"] == AVERAGE else str(run.expect["task"])
-        source = str(run.expect["source"]).replace(" paper, table ", " table ")
-        lines.insert(0, f"printed: {run.expect['value']:.2f} {str(run.expect['suite']).upper()} {what} ({source})")
+        lines.insert(0, f"printed: {run.expect['value']:.2f} {str(run.expect['suite']).upper()} {what} ({short_source(run.expect)})")
     elif any(entry.expect for entry in entries(run.plugin.folder, run.plugin.name)):
         lines.insert(0, "printed: no STS average is known for this recipe")
     return lines
