@@ -45,7 +45,14 @@ def scores(folder: str, data: Path, prefix: str, runs: str) -> dict[str, dict[st
     found = {}
     for side, what in (("folder", folder), ("object", model)):
         result = bench.evaluate(
-            what, suites=["sts"], data=data, name=Path(folder).name, prefix=prefix, runs=runs, device="cpu", progress=False
+            what,
+            suites=["sts"],
+            data=data,
+            name=Path(folder).name,
+            prefix=prefix,
+            runs=runs,
+            device="cpu",
+            progress=False,
         )
         found[side] = {name: result[name].value for name in (*STS_TASKS, "Avg.")}
     here = DataFolder(data)
@@ -58,7 +65,9 @@ def scores(folder: str, data: Path, prefix: str, runs: str) -> dict[str, dict[st
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("folders", nargs="+")
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--prefix", default="")
@@ -70,8 +79,18 @@ def main() -> None:
             sides = scores(folder, args.data, args.prefix, args.runs or aside)
             print(f"\n{Path(folder).name:28}" + "".join(f"{name:>9}" for name in sides["folder"]))
             for side, found in sides.items():
-                print(f"{side:28}" + "".join(f"{found[name]:9.4f}" if name in found else " " * 9 for name in sides["folder"]))
-            apart = max(abs(found[name] - sides["folder"][name]) for found in sides.values() for name in found)
+                print(
+                    f"{side:28}"
+                    + "".join(
+                        f"{found[name]:9.4f}" if name in found else " " * 9
+                        for name in sides["folder"]
+                    )
+                )
+            apart = max(
+                abs(found[name] - sides["folder"][name])
+                for found in sides.values()
+                for name in found
+            )
             print(f"most apart: {apart:.5f}", flush=True)
 
 

@@ -23,7 +23,11 @@ LIMIT = 0.3  # seconds
 def console_script() -> list[str]:
     """The `bench` that stands beside this interpreter, as a user would start it; else the module."""
     script = Path(sys.executable).parent / "bench"
-    return [str(script)] if script.exists() else [sys.executable, "-c", "from bench.cli import main; main()"]
+    return (
+        [str(script)]
+        if script.exists()
+        else [sys.executable, "-c", "from bench.cli import main; main()"]
+    )
 
 
 def seconds_of(command: list[str]) -> float:
@@ -39,12 +43,16 @@ def imported(arguments: list[str]) -> list[str]:
         f"try: main({arguments!r}, standalone_mode=False)\nexcept SystemExit: pass\n"
         f"print('IMPORTED', *[name for name in {HEAVY!r} if name in sys.modules])"
     )
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    out = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
     return out[out.index("IMPORTED") :].split()[1:]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--repeat", type=int, default=10)
     args = parser.parse_args()
 
@@ -56,7 +64,9 @@ def main() -> None:
     median = statistics.median(taken)
     print(f"{os.uname().machine}, Python {sys.version.split()[0]}, {args.repeat} processes each")
     print(f"python -c pass      {statistics.median(bare):.3f} s")
-    print(f"bench --help        {median:.3f} s (median; {min(taken):.3f} to {max(taken):.3f}), target below {LIMIT} s")
+    print(
+        f"bench --help        {median:.3f} s (median; {min(taken):.3f} to {max(taken):.3f}), target below {LIMIT} s"
+    )
     print(f"imported: {', '.join(heavy) or 'none of ' + ', '.join(HEAVY)}")
     if median >= LIMIT or heavy:
         sys.exit("the target is missed")

@@ -43,7 +43,9 @@ def encoder(folder: str | None) -> Callable[[Sequence[str]], Any]:
         quiet()
         made = Pretrained()
         made.context = Context(folder=Path(tempfile.gettempdir()))
-        made.build(load(resolve(folder or minilm_folder())), merge(Pretrained, None, "", {}, trained=False))
+        made.build(
+            load(resolve(folder or minilm_folder())), merge(Pretrained, None, "", {}, trained=False)
+        )
         return made.requires_grad_(False).eval()
 
     return lambda texts: method().encode(texts)
@@ -57,7 +59,11 @@ def peer(x_ND: Any, gold: Any, classes: int, seeds: Sequence[int]) -> list[float
 
     found = []
     for seed in seeds:
-        labels = KMeans(n_clusters=classes, n_init=10, max_iter=300, tol=1e-4, random_state=seed).fit(x_ND).labels_
+        labels = (
+            KMeans(n_clusters=classes, n_init=10, max_iter=300, tol=1e-4, random_state=seed)
+            .fit(x_ND)
+            .labels_
+        )
         table = contingency_matrix(gold, labels)
         found.append(100 * float(table[linear_sum_assignment(-table)].sum() / table.sum()))
     return found
@@ -77,13 +83,18 @@ def clocked(side: Callable[..., list[float]], *given: Any) -> tuple[list[float],
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", required=True, help="folder with clustering/NAME.tsv")
     parser.add_argument("--vectors", type=Path, help="folder where the sets' vectors are kept")
     parser.add_argument("--sets", help="names, separated by commas  [default: all eight]")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--threads", type=int, default=2, help="of the matrix products, for both")
-    parser.add_argument("--model", help="a sentence-transformers folder  [default: all-MiniLM-L6-v2 from its PyPI package]")
+    parser.add_argument(
+        "--model",
+        help="a sentence-transformers folder  [default: all-MiniLM-L6-v2 from its PyPI package]",
+    )
     args = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = str(args.threads)  # before numpy is loaded
 
@@ -95,8 +106,12 @@ def main() -> None:
 
     print(describe_machine())
     encode, seeds = encoder(args.model), range(args.seeds)
-    print(f"{args.seeds} seeds of 10 starts, {args.threads} threads; seconds are wall-clock (processor)")
-    print(f"{'set':15}{'n x classes':>13}{'scikit-learn':>20}{'bench':>18}{'ratio':>14}   accuracy: scikit-learn, bench")
+    print(
+        f"{args.seeds} seeds of 10 starts, {args.threads} threads; seconds are wall-clock (processor)"
+    )
+    print(
+        f"{'set':15}{'n x classes':>13}{'scikit-learn':>20}{'bench':>18}{'ratio':>14}   accuracy: scikit-learn, bench"
+    )
     total = np.zeros(4)
     apart = []
     for name in args.sets.split(",") if args.sets else CLUSTERING_TASKS:

@@ -51,7 +51,9 @@ def seconds(arguments: list[str], folder: Path, repeat: int) -> list[float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("records", nargs="?", type=int, default=200)
     parser.add_argument("--repeat", type=int, default=5)
     options = parser.parse_args()
@@ -69,11 +71,15 @@ def main() -> None:
         ):
             taken = seconds(arguments, runs, options.repeat)
             shown = " ".join(arguments).replace(page, "page.html")
-            print(f"bench {shown:<46} {options.records} records  median {statistics.median(taken):.3f} s  worst {max(taken):.3f} s")
+            print(
+                f"bench {shown:<46} {options.records} records  median {statistics.median(taken):.3f} s  worst {max(taken):.3f} s"
+            )
             if arguments == ["compare"]:
                 worst = statistics.median(taken)
         size = Path(page).stat().st_size / 1e6
-    print(f"the page: {size:.1f} MB; target for compare: {TARGET:.1f} s with 200 records, reached {worst:.3f} s")
+    print(
+        f"the page: {size:.1f} MB; target for compare: {TARGET:.1f} s with 200 records, reached {worst:.3f} s"
+    )
     if options.records == 200 and worst > TARGET:
         raise SystemExit(1)
 

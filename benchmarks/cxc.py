@@ -15,7 +15,12 @@ import numpy as np
 from machine import describe_machine
 from scipy.stats import spearmanr
 
-from bench.score.metrics.correlation import SEED, draws_with_replacement, draws_without_replacement, sampled_spearman
+from bench.score.metrics.correlation import (
+    SEED,
+    draws_with_replacement,
+    draws_without_replacement,
+    sampled_spearman,
+)
 
 
 def peer(cosine: np.ndarray, gold: np.ndarray, query: np.ndarray, draws: int) -> list[float]:
@@ -31,13 +36,17 @@ def peer(cosine: np.ndarray, gold: np.ndarray, query: np.ndarray, draws: int) ->
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--draws", type=int, default=1000)
     draws = parser.parse_args().draws
     random = np.random.default_rng(0)
     image = np.repeat(np.arange(5000), 9)[:44045]
     image = np.unique(image, return_inverse=True)[1]
-    caption = random.permutation(np.concatenate([np.arange(25000), random.integers(0, 25000, 19045)]))
+    caption = random.permutation(
+        np.concatenate([np.arange(25000), random.integers(0, 25000, 19045)])
+    )
     gold, cosine = random.integers(0, 500, 44045) / 100, random.normal(size=44045)
     print(describe_machine())
     began = time.perf_counter()

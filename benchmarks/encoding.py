@@ -60,7 +60,10 @@ def peer(folder: str, tasks: Sequence[Any], batch_size: int) -> Callable[[], Sco
     }
 
     def run() -> Scores:
-        return {name: 100 * float(evaluator(model)["spearman_cosine"]) for name, evaluator in evaluators.items()}
+        return {
+            name: 100 * float(evaluator(model)["spearman_cosine"])
+            for name, evaluator in evaluators.items()
+        }
 
     return run
 
@@ -93,15 +96,27 @@ def timed(run: Callable[[], Scores]) -> tuple[float, Scores]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", required=True, help="folder with senteval-moses/ (or another form of the STS files)")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--data",
+        required=True,
+        help="folder with senteval-moses/ (or another form of the STS files)",
+    )
     parser.add_argument("--sets", default="STS12,STS13,STS14,STS15,STS16,STS-B,SICK-R")
     parser.add_argument("--repeat", type=int, default=3, help="how often each side runs")
     parser.add_argument("--threads", type=int, default=2, help="torch's threads, for both")
     parser.add_argument(
-        "--batch-size", type=int, action="append", help="the peer's; repeat it to try several  [default: 32, which is encode's]"
+        "--batch-size",
+        type=int,
+        action="append",
+        help="the peer's; repeat it to try several  [default: 32, which is encode's]",
     )
-    parser.add_argument("--model", help="a sentence-transformers folder  [default: all-MiniLM-L6-v2 from its PyPI package]")
+    parser.add_argument(
+        "--model",
+        help="a sentence-transformers folder  [default: all-MiniLM-L6-v2 from its PyPI package]",
+    )
     parser.add_argument("--json", help="also write what was measured to this file")
     args = parser.parse_args()
 
@@ -121,7 +136,10 @@ def main() -> None:
         f"{sum(task.n for task in tasks):,} pairs, {len(sentences):,} sentences, {len(set(sentences)):,} of them distinct; {args.threads} threads"
     )
 
-    sides = {f"sentence-transformers, batch {size}": peer(folder, tasks, size) for size in args.batch_size or [32]}
+    sides = {
+        f"sentence-transformers, batch {size}": peer(folder, tasks, size)
+        for size in args.batch_size or [32]
+    }
     sides["bench"] = ours(folder, tasks)
     seconds: dict[str, list[float]] = {name: [] for name in sides}
     scores: dict[str, Scores] = {}
@@ -135,9 +153,18 @@ def main() -> None:
 
     ratios = report(seconds, scores)
     if args.json:
-        content = {"machine": describe_machine(), "threads": args.threads, "seconds": seconds, "scores": scores, "ratios": ratios}
+        content = {
+            "machine": describe_machine(),
+            "threads": args.threads,
+            "seconds": seconds,
+            "scores": scores,
+            "ratios": ratios,
+        }
         Path(args.json).write_text(json.dumps(content, indent=1) + "\n")
-    if max(abs(scores["bench"][task] - one[task]) for one in scores.values() for task in one) > 0.01:
+    if (
+        max(abs(scores["bench"][task] - one[task]) for one in scores.values() for task in one)
+        > 0.01
+    ):
         sys.exit("the scores differ by more than 0.01: the two sides do not compute the same thing")
 
 

@@ -56,7 +56,9 @@ def _ours(model: object, data: Path) -> dict[str, float]:
     from bench.data.sets import STS_TASKS
 
     with tempfile.TemporaryDirectory() as runs:
-        result = bench.evaluate(model, suites=["sts"], data=data, runs=runs, device="cpu", progress=False)
+        result = bench.evaluate(
+            model, suites=["sts"], data=data, runs=runs, device="cpu", progress=False
+        )
         return {name: result[name].value for name in STS_TASKS}
 
 
@@ -68,7 +70,9 @@ SIDES: dict[str, Callable[[str, Path], dict[str, float]]] = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("folder")
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--repeats", type=int, default=1)
@@ -92,11 +96,15 @@ def main() -> None:
             print(f"{name:8} {wall[name][-1]:8.1f} s  {cpu[name][-1]:8.1f} CPU s", flush=True)
     for task in scores[names[0]]:
         print(f"{task:8}", *(f"{name} {scores[name][task]:.4f}" for name in names))
-    apart = max(abs(scores[a][task] - scores[b][task]) for a in names for b in names for task in scores[a])
+    apart = max(
+        abs(scores[a][task] - scores[b][task]) for a in names for b in names for task in scores[a]
+    )
     print(f"most apart: {apart:.5f}")
     if "st" in names:
         for name in names:
-            print(f"{name:8} CPU time of sentence-transformers' over ours: {min(cpu['st']) / min(cpu[name]):.2f}")
+            print(
+                f"{name:8} CPU time of sentence-transformers' over ours: {min(cpu['st']) / min(cpu[name]):.2f}"
+            )
 
 
 if __name__ == "__main__":

@@ -35,7 +35,10 @@ from pathlib import Path
 from typing import IO, Any
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent), str(HERE)]  # this very checkout, also where another one is installed
+sys.path[:0] = [
+    str(HERE.parent),
+    str(HERE),
+]  # this very checkout, also where another one is installed
 
 from gpu_models import Place, entry_points  # noqa: E402
 
@@ -43,7 +46,14 @@ from bench.base.files import write_whole  # noqa: E402
 
 GROUPS = {"right": "Right", "memory": "Memory", "fast": "Fast", "cost": "Several GPUs"}
 FAILED, MISSED, PASSED, MEASURED, NEEDS = "failed", "missed", "passed", "measured", "needs a GPU"
-FIRST = ("simcse", "promcse", "dcpcse", "conpvp", "promptbert", "focal-infonce")  # the methods of the five papers
+FIRST = (
+    "simcse",
+    "promcse",
+    "dcpcse",
+    "conpvp",
+    "promptbert",
+    "focal-infonce",
+)  # the methods of the five papers
 START = 15.0  # seconds until a process has torch and a GPU
 PATIENCE = {"cuda": 60.0, "cpu": 600.0}  # seconds that the shortest measurement may take
 
@@ -83,7 +93,9 @@ def items() -> list[Item]:
         Item("right.auto-batch", "`--auto-batch`", "gpu_right.auto_batch", seconds=20, alone=True),
         Item("right.classifiers", "classifiers of `transfer`", "gpu_right.classifiers", seconds=25),
         Item("right.scores", "k-means and CxC of the GPU's vectors", "gpu_right.scored", seconds=8),
-        *(_method(name) for name in entry_points() if name not in (*FIRST, "stored-prefix")),  # the latter needs a checkpoint with a prefix
+        *(
+            _method(name) for name in entry_points() if name not in (*FIRST, "stored-prefix")
+        ),  # the latter needs a checkpoint with a prefix
     ]
     found += [
         Item(
@@ -98,18 +110,56 @@ def items() -> list[Item]:
     ]
     found += [Item("fast.peak", "matrix product, bf16", "gpu_speed.peak", seconds=4, gpus=0)]
     found += [
-        Item(f"fast.{method}-{setting[:5].rstrip('er')}-{batch}", f"{method}, {setting}, batch {batch}", "gpu_speed.training",
-             f"{method} {setting} {batch}", seconds=20 if method == "simcse" else 8, gpus=0)
-        for method in ("simcse", "promcse") for setting in ("unsupervised", "supervised") for batch in (512, 64)
-    ]  # fmt: skip
+        Item(
+            f"fast.{method}-{setting[:5].rstrip('er')}-{batch}",
+            f"{method}, {setting}, batch {batch}",
+            "gpu_speed.training",
+            f"{method} {setting} {batch}",
+            seconds=20 if method == "simcse" else 8,
+            gpus=0,
+        )
+        for method in ("simcse", "promcse")
+        for setting in ("unsupervised", "supervised")
+        for batch in (512, 64)
+    ]
     found += [
-        Item("fast.evaluation", "125 steps and their evaluation", "gpu_speed.evaluated", seconds=30, gpus=0),
+        Item(
+            "fast.evaluation",
+            "125 steps and their evaluation",
+            "gpu_speed.evaluated",
+            seconds=30,
+            gpus=0,
+        ),
         Item("fast.encoding", "encoding, float32", "gpu_speed.encoding", seconds=25, gpus=0),
         Item("fast.prefetch", "prefetching", "gpu_speed.switched", "prefetch", seconds=15, gpus=0),
-        Item("fast.grouping", "grouping by length", "gpu_speed.switched", "grouping", seconds=15, gpus=0),
+        Item(
+            "fast.grouping",
+            "grouping by length",
+            "gpu_speed.switched",
+            "grouping",
+            seconds=15,
+            gpus=0,
+        ),
         Item("fast.compile", "torch.compile", "gpu_speed.switched", "compile", seconds=90),
-        *(Item(f"fast.row-{suite}", f"a row's {suite}", "gpu_speed.row", suite, seconds=seconds, gpus=0) for suite, seconds in ROW.items()),
-        Item("cost.two-ranks", "two ranks, NCCL", "gpu_speed.two_ranks", seconds=40, gpus=2, alone=True),
+        *(
+            Item(
+                f"fast.row-{suite}",
+                f"a row's {suite}",
+                "gpu_speed.row",
+                suite,
+                seconds=seconds,
+                gpus=0,
+            )
+            for suite, seconds in ROW.items()
+        ),
+        Item(
+            "cost.two-ranks",
+            "two ranks, NCCL",
+            "gpu_speed.two_ranks",
+            seconds=40,
+            gpus=2,
+            alone=True,
+        ),
     ]
     return found
 
@@ -119,7 +169,13 @@ ROW_GOAL = 60.0  # seconds of a whole row
 
 
 def _method(name: str) -> Item:
-    return Item(f"right.{name}", f"`{name}`", "gpu_right.method", name, seconds=25 if name in ("simcse", "promptbert") else 12)
+    return Item(
+        f"right.{name}",
+        f"`{name}`",
+        "gpu_right.method",
+        name,
+        seconds=25 if name in ("simcse", "promptbert") else 12,
+    )
 
 
 # the process that measures
@@ -130,13 +186,17 @@ def serve(device: str, tiny: bool, scratch: Path, answers: int) -> None:
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)
     place = Place(device, tiny, scratch)
-    if tiny and device == "cpu":  # several threads gain nothing on tiny shapes, and lose much on a busy machine
+    if (
+        tiny and device == "cpu"
+    ):  # several threads gain nothing on tiny shapes, and lose much on a busy machine
         import torch
 
         torch.set_num_threads(1)
 
     def answer(content: dict[str, Any]) -> None:
-        os.write(answers, (json.dumps(content, default=lambda number: number.item()) + "\n").encode())  # numpy's
+        os.write(
+            answers, (json.dumps(content, default=lambda number: number.item()) + "\n").encode()
+        )  # numpy's
 
     answer(facts(device))
     for line in sys.stdin:
@@ -159,7 +219,11 @@ def facts(device: str) -> dict[str, Any]:
         cuda = f", CUDA {torch.version.cuda}" if count else ""
     except Exception as error:
         return {"error": f"{type(error).__name__}: {error}"}
-    return {"device": name, "gpus": count, "machine": f"{describe_machine()}{cuda}, Python {sys.version.split()[0]}"}
+    return {
+        "device": name,
+        "gpus": count,
+        "machine": f"{describe_machine()}{cuda}, Python {sys.version.split()[0]}",
+    }
 
 
 def measured(place: Place, asked: dict[str, Any]) -> dict[str, Any]:
@@ -194,11 +258,23 @@ class Slow(Exception):
 class Worker:
     """The process that measures, from here: started when it is first asked, and ended by :meth:`end`."""
 
-    def __init__(self, options: argparse.Namespace, scratch: Path, log: Path, environment: dict[str, str]) -> None:
+    def __init__(
+        self, options: argparse.Namespace, scratch: Path, log: Path, environment: dict[str, str]
+    ) -> None:
         self.environment = environment
         reading, writing = os.pipe()
-        command = [sys.executable, str(HERE / "gpu.py"), "--device", options.device, "--serve", str(scratch), str(writing)]
-        paths = os.pathsep.join([str(HERE.parent), str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])])
+        command = [
+            sys.executable,
+            str(HERE / "gpu.py"),
+            "--device",
+            options.device,
+            "--serve",
+            str(scratch),
+            str(writing),
+        ]
+        paths = os.pathsep.join(
+            [str(HERE.parent), str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]
+        )
         own = {
             "PYTHONPATH": paths,
             "BENCH_CACHE": str(scratch / "cache"),
@@ -246,7 +322,11 @@ class Worker:
 
     def how(self) -> str:
         code = self.process.wait()
-        return f"its process was ended by {signal.Signals(-code).name}" if code < 0 else f"its process ended with exit code {code}"
+        return (
+            f"its process was ended by {signal.Signals(-code).name}"
+            if code < 0
+            else f"its process ended with exit code {code}"
+        )
 
     def end(self) -> None:
         with suppress(ProcessLookupError):
@@ -265,15 +345,25 @@ class Results:
     """The results in a folder. Every change is written at once, whole."""
 
     def __init__(self, folder: Path, tiny: bool) -> None:
-        self.folder, self.content = folder, {"schema": 1, "tiny": tiny, "machine": None, "results": {}}
+        self.folder, self.content = (
+            folder,
+            {"schema": 1, "tiny": tiny, "machine": None, "results": {}},
+        )
         with suppress(FileNotFoundError):
             try:
                 self.content = json.loads((folder / "results.json").read_text(encoding="utf-8"))
                 assert self.content["schema"] == 1 and isinstance(self.content["results"], dict)
             except (ValueError, KeyError, TypeError, AssertionError):
-                raise SystemExit(mistake(f"{folder / 'results.json'} is damaged", "remove it, or another --out")) from None
+                raise SystemExit(
+                    mistake(f"{folder / 'results.json'} is damaged", "remove it, or another --out")
+                ) from None
             if self.content["tiny"] != tiny:
-                raise SystemExit(mistake(f"{folder} holds results {'with' if not tiny else 'without'} --tiny", "another --out"))
+                raise SystemExit(
+                    mistake(
+                        f"{folder} holds results {'with' if not tiny else 'without'} --tiny",
+                        "another --out",
+                    )
+                )
 
     def __getitem__(self, name: str) -> dict[str, Any] | None:
         return self.content["results"].get(name)  # type: ignore[no-any-return]
@@ -282,7 +372,12 @@ class Results:
         """Raises SystemExit where what is here was found on another device."""
         before = self.content["machine"]
         if before is not None and before["device"] != machine["device"]:
-            raise SystemExit(mistake(f"{self.folder} holds results of {before['device']}, this is {machine['device']}", "another --out"))
+            raise SystemExit(
+                mistake(
+                    f"{self.folder} holds results of {before['device']}, this is {machine['device']}",
+                    "another --out",
+                )
+            )
         self.content["machine"] = machine
         self.write()
 
@@ -291,7 +386,9 @@ class Results:
         self.write()
 
     def write(self) -> None:
-        write_whole(self.folder / "results.json", (json.dumps(self.content, indent=1) + "\n").encode())
+        write_whole(
+            self.folder / "results.json", (json.dumps(self.content, indent=1) + "\n").encode()
+        )
         write_whole(self.folder / "results.md", markdown(self.content).encode())
 
 
@@ -310,17 +407,35 @@ def verdict(item: Item, answer: dict[str, Any], machine: dict[str, Any]) -> dict
 def markdown(content: dict[str, Any]) -> str:
     """The results as tables, for benchmarks/README.md."""
     machine, results = content["machine"] or {}, content["results"]
-    lines = [_machine(machine) + (" (--tiny: a rehearsal, no result)" if content["tiny"] else ""), ""]
+    lines = [
+        _machine(machine) + (" (--tiny: a rehearsal, no result)" if content["tiny"] else ""),
+        "",
+    ]
     known = {item.name: item for item in items()}
     for group, title in GROUPS.items():
-        rows = [(known[name], results[name]) for name in known if name in results and known[name].group == group]
+        rows = [
+            (known[name], results[name])
+            for name in known
+            if name in results and known[name].group == group
+        ]
         if not rows:
             continue
         lines += [f"### {title}", "", "| | found | asked | |", "|---|---|---|---|"]
-        lines += [f"| {item.what} | {_cell(one['value'])} | {_cell(one['goal'])} | {one['status']} |" for item, one in rows]
+        lines += [
+            f"| {item.what} | {_cell(one['value'])} | {_cell(one['goal'])} | {one['status']} |"
+            for item, one in rows
+        ]
         if group == "fast" and (total := whole_row(results)) is not None:
-            word = MEASURED if content["tiny"] or not machine.get("gpus") else PASSED if total <= ROW_GOAL else MISSED
-            lines.append(f"| a whole row of the board | {total:.1f} s after encoding | {ROW_GOAL:.0f} s | {word} |")
+            word = (
+                MEASURED
+                if content["tiny"] or not machine.get("gpus")
+                else PASSED
+                if total <= ROW_GOAL
+                else MISSED
+            )
+            lines.append(
+                f"| a whole row of the board | {total:.1f} s after encoding | {ROW_GOAL:.0f} s | {word} |"
+            )
         lines.append("")
     return "\n".join(lines + closing(content)) + "\n"
 
@@ -329,7 +444,11 @@ def _machine(machine: dict[str, Any]) -> str:
     """The device, unless it is the processor that stands in the line of the machine anyway."""
     if not machine:
         return "nothing ran yet"
-    names = [machine["machine"]] if machine["device"] in machine["machine"] else [machine["device"], machine["machine"]]
+    names = (
+        [machine["machine"]]
+        if machine["device"] in machine["machine"]
+        else [machine["device"], machine["machine"]]
+    )
     return "; ".join(names)
 
 
@@ -347,8 +466,16 @@ def closing(content: dict[str, Any]) -> list[str]:
     """What failed, what missed its goal, which promise is to be mended and what is missing: a line each."""
     results = content["results"]
     lines = []
-    for word, group, title in ((FAILED, "", "Failed"), (MISSED, "fast", "Goals missed"), (MISSED, "memory", "Promises to mend")):
-        those = [(name, one) for name, one in results.items() if one["status"] == word and name.startswith(group)]
+    for word, group, title in (
+        (FAILED, "", "Failed"),
+        (MISSED, "fast", "Goals missed"),
+        (MISSED, "memory", "Promises to mend"),
+    ):
+        those = [
+            (name, one)
+            for name, one in results.items()
+            if one["status"] == word and name.startswith(group)
+        ]
         lines += [f"{title}: {name}: {_cell(one['value'])}" for name, one in those]
     missing = [item.name for item in items() if item.name not in results]
     more = f" and {len(missing) - 5} more" if missing[5:] else ""
@@ -365,11 +492,20 @@ def wanted(only: str | None, every: Sequence[Item]) -> list[Item]:
         return list(every)
     chosen: list[Item] = []
     for name in filter(None, (part.strip() for part in only.split(","))):
-        found = [one for one in every if one.name == name or one.name.startswith((f"{name}.", f"{name}-"))]
+        found = [
+            one
+            for one in every
+            if one.name == name or one.name.startswith((f"{name}.", f"{name}-"))
+        ]
         if not found:
-            near = difflib.get_close_matches(name, [*GROUPS, *(one.name for one in every)], n=3, cutoff=0.4)
+            near = difflib.get_close_matches(
+                name, [*GROUPS, *(one.name for one in every)], n=3, cutoff=0.4
+            )
             raise SystemExit(
-                mistake(f"--only {name}: no such measurement", f"nearest: {', '.join(near) or ', '.join(GROUPS)}; --list shows all")
+                mistake(
+                    f"--only {name}: no such measurement",
+                    f"nearest: {', '.join(near) or ', '.join(GROUPS)}; --list shows all",
+                )
             )
         chosen += found
     if not chosen:
@@ -387,14 +523,31 @@ def to_do(chosen: Sequence[Item], results: Results, again: bool) -> list[Item]:
     if again:
         return list(chosen)
     missing = [one for one in chosen if results[one.name] is None]
-    return missing + [one for one in chosen if (known := results[one.name]) is not None and known["status"] == FAILED]
+    return missing + [
+        one
+        for one in chosen
+        if (known := results[one.name]) is not None and known["status"] == FAILED
+    ]
 
 
 class Run:
     """One call of this command."""
 
-    def __init__(self, options: argparse.Namespace, scratch: Path, chosen: Sequence[Item], results: Results, view: View) -> None:
-        self.options, self.scratch, self.chosen, self.results, self.view = options, scratch, chosen, results, view
+    def __init__(
+        self,
+        options: argparse.Namespace,
+        scratch: Path,
+        chosen: Sequence[Item],
+        results: Results,
+        view: View,
+    ) -> None:
+        self.options, self.scratch, self.chosen, self.results, self.view = (
+            options,
+            scratch,
+            chosen,
+            results,
+            view,
+        )
         self.began, self.worker, self.machine = time.monotonic(), None, {}
         self.pace = 1.0  # how long measurements take, compared with what was expected
         self.ended: list[str] = []  # names that found no time
@@ -416,7 +569,15 @@ class Run:
     def one(self, item: Item) -> None:
         assert self.machine
         if self.machine["gpus"] and self.machine["gpus"] < item.gpus:
-            return self.keep(item, {"status": NEEDS, "value": f"needs {item.gpus} GPUs, {self.machine['gpus']} here", "goal": ""}, 0.0)
+            return self.keep(
+                item,
+                {
+                    "status": NEEDS,
+                    "value": f"needs {item.gpus} GPUs, {self.machine['gpus']} here",
+                    "goal": "",
+                },
+                0.0,
+            )
         if item.alone or self.worker is None or self.worker.environment:
             self.start(item.environment)
         assert self.worker is not None
@@ -427,7 +588,10 @@ class Run:
         try:
             answer = self.worker.ask(item, limit, lambda: self.view.tick(time.monotonic() - began))
         except Died as how:
-            answer = {"error": f"{how}; the end of it is in {self.options.out / 'log.txt'}", "poisoned": True}
+            answer = {
+                "error": f"{how}; the end of it is in {self.options.out / 'log.txt'}",
+                "poisoned": True,
+            }
         except Slow:
             self.stop()
             if limit < patience:  # the minutes are over: the next call begins it again
@@ -453,7 +617,12 @@ class Run:
         try:
             machine = self.worker.hear(300, lambda: self.view.tick(0.0))
         except (Died, Slow) as how:
-            raise SystemExit(mistake(f"the process that measures did not start: {how}", f"see {self.options.out / 'log.txt'}")) from None
+            raise SystemExit(
+                mistake(
+                    f"the process that measures did not start: {how}",
+                    f"see {self.options.out / 'log.txt'}",
+                )
+            ) from None
         if "error" in machine or (self.options.device != "cpu" and not machine["gpus"]):
             raise SystemExit(
                 mistake(
@@ -476,7 +645,13 @@ def commit() -> str:
     """The commit of this checkout, with a + where files differ from it; "unknown" where git does not say."""
     try:
         said = [
-            subprocess.run(["git", "-C", str(HERE), *what], capture_output=True, text=True, timeout=5, check=True).stdout.strip()
+            subprocess.run(
+                ["git", "-C", str(HERE), *what],
+                capture_output=True,
+                text=True,
+                timeout=5,
+                check=True,
+            ).stdout.strip()
             for what in (("rev-parse", "--short=12", "HEAD"), ("status", "--porcelain", "-uno"))
         ]
     except (OSError, subprocess.SubprocessError):
@@ -498,7 +673,9 @@ class View:
             from rich.console import Console
             from rich.live import Live
 
-            self.live = Live(console=Console(file=out), refresh_per_second=4, get_renderable=self.table)
+            self.live = Live(
+                console=Console(file=out), refresh_per_second=4, get_renderable=self.table
+            )
             self.live.start()
 
     live: Any
@@ -513,9 +690,17 @@ class View:
             those = [self.results[one.name] for one in self.chosen if one.group == group]
             words = [one["status"] for one in those if one is not None]
             if those:
-                table.add_row(title, str(len(words)), str(words.count(FAILED)), str(words.count(MISSED)), str(those.count(None)))
+                table.add_row(
+                    title,
+                    str(len(words)),
+                    str(words.count(FAILED)),
+                    str(words.count(MISSED)),
+                    str(those.count(None)),
+                )
         if self.item is not None:
-            table.add_row(f"{self.item.name} …", f"{self.seconds:.0f} of about {self.item.seconds:.0f} s")
+            table.add_row(
+                f"{self.item.name} …", f"{self.seconds:.0f} of about {self.item.seconds:.0f} s"
+            )
         return table
 
     def say(self, text: str) -> None:
@@ -559,7 +744,10 @@ def main() -> int:
         serve(options.device, options.tiny, Path(options.serve[0]), int(options.serve[1]))
         return 0
     if options.list:
-        print("".join(f"{one.name:28} about {one.seconds:3.0f} s  {one.what}\n" for one in every), end="")
+        print(
+            "".join(f"{one.name:28} about {one.seconds:3.0f} s  {one.what}\n" for one in every),
+            end="",
+        )
         return 0
     chosen, results = wanted(options.only, every), Results(options.out, options.tiny)
     view = View(chosen, results, sys.stdout)
@@ -576,7 +764,9 @@ def main() -> int:
             run.stop()
             view.end()
     if run.ended:
-        print(f"no time was left for {len(run.ended)}: the same command goes on with {run.ended[0]}")
+        print(
+            f"no time was left for {len(run.ended)}: the same command goes on with {run.ended[0]}"
+        )
     for line in closing(results.content):
         print(line)
     print(f"{options.out / 'results.md'}, {options.out / 'results.json'}")
@@ -584,15 +774,24 @@ def main() -> int:
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     add = parser.add_argument
-    add("--minutes", type=_minutes, default=10.0, help="time to spend; what does not fit is left for the next call  [10]")
+    add(
+        "--minutes",
+        type=_minutes,
+        default=10.0,
+        help="time to spend; what does not fit is left for the next call  [10]",
+    )
     add(
         "--only",
         metavar="NAMES",
         help=f"groups or measurements, with commas: {', '.join(GROUPS)}, right.simcse, fast.row; --list shows all",
     )
-    add("--out", type=Path, default=Path("gpu-results"), help="folder of the results  [gpu-results]")
+    add(
+        "--out", type=Path, default=Path("gpu-results"), help="folder of the results  [gpu-results]"
+    )
     add("--device", default="cuda", choices=("cuda", "cpu"), help="[cuda]")
     add("--tiny", action="store_true", help="small shapes and few steps: a rehearsal")
     add("--again", action="store_true", help="measure again what is there already")

@@ -29,12 +29,32 @@ COLUMNS = {
     "labelled": ("sent0", "sent1", "label"),
 }
 SHAPES = {
-    "bert-base": {"family": "bert", "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12,
-                  "intermediate_size": 3072, "vocab_size": 30522, "max_position_embeddings": 512},
-    "roberta-large": {"family": "roberta", "hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16,
-                      "intermediate_size": 4096, "vocab_size": 50265, "max_position_embeddings": 514},
-}  # fmt: skip
-TINY = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 256, "vocab_size": 8192}
+    "bert-base": {
+        "family": "bert",
+        "hidden_size": 768,
+        "num_hidden_layers": 12,
+        "num_attention_heads": 12,
+        "intermediate_size": 3072,
+        "vocab_size": 30522,
+        "max_position_embeddings": 512,
+    },
+    "roberta-large": {
+        "family": "roberta",
+        "hidden_size": 1024,
+        "num_hidden_layers": 24,
+        "num_attention_heads": 16,
+        "intermediate_size": 4096,
+        "vocab_size": 50265,
+        "max_position_embeddings": 514,
+    },
+}
+TINY = {
+    "hidden_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 256,
+    "vocab_size": 8192,
+}
 
 
 @dataclass(frozen=True)
@@ -75,7 +95,11 @@ class Place:
         answer = self.scratch / "bf16.json"
         if not answer.is_file():
             code = "import torch; a = torch.ones(128, 64, dtype=torch.bfloat16, requires_grad=True); (a @ a.T).sum().backward()"
-            died = self.device == "cpu" and subprocess.run([sys.executable, "-c", code], capture_output=True).returncode != 0
+            died = (
+                self.device == "cpu"
+                and subprocess.run([sys.executable, "-c", code], capture_output=True).returncode
+                != 0
+            )
             answer.write_text(json.dumps(not died))
         return bool(json.loads(answer.read_text()))
 
@@ -126,7 +150,11 @@ def rows_for(method: Any, kind: str, count: int) -> Rows:
             cells.append([[row % 3] for row in range(count)])
             continue
         texts = sentences(count, skip=i * count)
-        cells.append(texts if method.trains_on == "text" else [np.array(ids, dtype=np.uint16) for ids in method.token_ids(texts)])
+        cells.append(
+            texts
+            if method.trains_on == "text"
+            else [np.array(ids, dtype=np.uint16) for ids in method.token_ids(texts)]
+        )
     return Rows(COLUMNS[kind], cells)
 
 
@@ -158,7 +186,10 @@ def random_encoder(name: str, place: Place) -> Any:
     if family == "bert":
         config, kind = BertConfig(**values), BertModel
     else:
-        config, kind = RobertaConfig(**values, pad_token_id=tokenizer().pad_token_id, type_vocab_size=1), RobertaModel
+        config, kind = (
+            RobertaConfig(**values, pad_token_id=tokenizer().pad_token_id, type_vocab_size=1),
+            RobertaModel,
+        )
     torch.manual_seed(0)
     with torch.device(place.device):
         return kind(config, add_pooling_layer=False).eval()
@@ -178,7 +209,12 @@ def config_folder(name: str, place: Place) -> Path:
     folder = place.scratch / f"config-{name}"
     folder.mkdir(exist_ok=True)
     values = shape(name, place.tiny)
-    config = {**values, "model_type": values["family"], "hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1}
+    config = {
+        **values,
+        "model_type": values["family"],
+        "hidden_dropout_prob": 0.1,
+        "attention_probs_dropout_prob": 0.1,
+    }
     (folder / "config.json").write_text(json.dumps(config))
     return folder
 
@@ -202,7 +238,9 @@ def tiny_folder(place: Place) -> str:
     if not (folder / "whole").exists():
         tiny_backbone(folder)
         config = json.loads((folder / "config.json").read_text())
-        (folder / "config.json").write_text(json.dumps({**config, "attention_probs_dropout_prob": 0.0}))
+        (folder / "config.json").write_text(
+            json.dumps({**config, "attention_probs_dropout_prob": 0.0})
+        )
         (folder / "whole").touch()
     return str(folder)
 
@@ -213,7 +251,12 @@ def word_vectors(place: Place) -> str:
     if not file.is_file():
         words = sorted({word for sentence in carried_text()[:500] for word in sentence.split()})
         numbers = np.random.default_rng(0).normal(size=(len(words), 16)).round(4)
-        file.write_text("".join(f"{word} {' '.join(map(str, row))}\n" for word, row in zip(words, numbers, strict=True)))
+        file.write_text(
+            "".join(
+                f"{word} {' '.join(map(str, row))}\n"
+                for word, row in zip(words, numbers, strict=True)
+            )
+        )
     return str(file)
 
 
@@ -231,7 +274,11 @@ def methods_of(entry: str) -> list[type[Any]]:
     from bench.method import Method
 
     module = EntryPoint(entry, entry_points()[entry], "bench.methods").load()
-    found = [one for one in vars(module).values() if isinstance(one, type) and issubclass(one, Method) and "name" in vars(one)]
+    found = [
+        one
+        for one in vars(module).values()
+        if isinstance(one, type) and issubclass(one, Method) and "name" in vars(one)
+    ]
     return [one for one in found if one.__module__ == module.__name__]
 
 
@@ -306,9 +353,14 @@ def built(case: Case, place: Place, backbone: Any = None, **values: Any) -> Any:
     folder = Path(sys.modules[cls.__module__].__file__ or "").parent
     entry, _ = choose(entries(folder, cls.name), case.setting, "bert-base-uncased", case.variant)
     recipe = merge(cls, entry, case.variant, {}, trained=case.trained)
-    values = {key: tiny for key in MODELS if key in cls.defaults} | VALUES.get(cls.name, {}) | values
+    values = (
+        {key: tiny for key in MODELS if key in cls.defaults} | VALUES.get(cls.name, {}) | values
+    )
     values |= {"vectors": word_vectors(place)} if "vectors" in cls.defaults else {}
-    recipe = Recipe(recipe.values_with_source() | {key: Value(value, "gpu.py") for key, value in values.items() if key in recipe})
+    recipe = Recipe(
+        recipe.values_with_source()
+        | {key: Value(value, "gpu.py") for key, value in values.items() if key in recipe}
+    )
     method = cls()
     method.context = Context(seed=1, folder=place.scratch / "run", save_seconds=1e9)
     if backbone is None and not cls.own_backbone:
@@ -337,11 +389,15 @@ def copied(method: Any, place: Place, device: str, precision: str = "fp32", **co
     shared = [one for one in (getattr(backbone, "tokenizer", None),) if one is not None]
     twin = copy.deepcopy(method, {id(one): one for one in shared})
     folder = Path(tempfile.mkdtemp(dir=place.scratch))
-    twin.context = Context(device=device, precision=precision, seed=1, folder=folder, save_seconds=1e9, **context)
+    twin.context = Context(
+        device=device, precision=precision, seed=1, folder=folder, save_seconds=1e9, **context
+    )
     return twin.to(device) if hasattr(twin, "to") else twin
 
 
-def feed_of(method: Any, corpus: Rows, *, ahead: int | None = None, alike: bool = False) -> Iterator[Any]:
+def feed_of(
+    method: Any, corpus: Rows, *, ahead: int | None = None, alike: bool = False
+) -> Iterator[Any]:
     """The batches of a training, as the loop makes them for the method's device. ``alike``: on a CPU with a GPU's padding, so that
     what is drawn for a batch has the same shapes on both."""
     import torch

@@ -18,7 +18,19 @@ from unittest import mock
 
 import numpy as np
 import torch
-from gpu_models import Case, Outcome, Place, Rows, built, carried_text, cases_of, copied, corpus_of, feed_of, sentences
+from gpu_models import (
+    Case,
+    Outcome,
+    Place,
+    Rows,
+    built,
+    carried_text,
+    cases_of,
+    copied,
+    corpus_of,
+    feed_of,
+    sentences,
+)
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
@@ -38,9 +50,17 @@ class DrawnOnCpu(TorchFunctionMode):
 
     DRAWS = {torch.rand, torch.randn, torch.randint, torch.randperm}
     LIKE = {torch.rand_like: torch.rand, torch.randn_like: torch.randn}
-    FILLS = {Tensor.normal_, Tensor.uniform_, Tensor.bernoulli_, Tensor.random_, Tensor.exponential_}
+    FILLS = {
+        Tensor.normal_,
+        Tensor.uniform_,
+        Tensor.bernoulli_,
+        Tensor.random_,
+        Tensor.exponential_,
+    }
 
-    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(
+        self, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         kwargs = dict(kwargs or {})
         if function is torch.nn.functional.dropout:
             return self._dropout(*args, **kwargs)
@@ -52,13 +72,17 @@ class DrawnOnCpu(TorchFunctionMode):
             return drawn.to(kwargs.get("device") or args[0].device)
         if function in self.FILLS and args[0].device.type != "cpu":
             with torch.no_grad():
-                return args[0].copy_(function(torch.empty(args[0].shape, dtype=args[0].dtype), *args[1:], **kwargs))
+                return args[0].copy_(
+                    function(torch.empty(args[0].shape, dtype=args[0].dtype), *args[1:], **kwargs)
+                )
         if function in (torch.bernoulli, torch.multinomial) and args[0].device.type != "cpu":
             return function(args[0].cpu(), *args[1:], **kwargs).to(args[0].device)
         return function(*args, **kwargs)
 
     @staticmethod
-    def _dropout(given: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    def _dropout(
+        given: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+    ) -> Tensor:
         if not training or p == 0:
             return given
         kept = (torch.rand(given.shape) >= p).to(given.device, given.dtype)
@@ -116,11 +140,18 @@ def _flat(p: Tensor) -> Tensor:
 
 def apart(one: Steps, other: Steps) -> tuple[float, float]:
     """(of losses, of gradients) the difference over all steps, as ``BOUNDS`` has it; infinity for what is no number."""
-    losses = float(np.abs(np.array(one.losses) - np.array(other.losses)).max() / np.abs(one.losses).max())
-    lengths = [(float((a - b).norm()), float(a.norm())) for a, b in zip(one.gradients, other.gradients, strict=True)]
+    losses = float(
+        np.abs(np.array(one.losses) - np.array(other.losses)).max() / np.abs(one.losses).max()
+    )
+    lengths = [
+        (float((a - b).norm()), float(a.norm()))
+        for a, b in zip(one.gradients, other.gradients, strict=True)
+    ]
     off, length = (float(np.square(side).sum()) ** 0.5 for side in zip(*lengths, strict=True))
     gradients = off / length if length else float("inf")
-    return losses if np.isfinite(losses) else float("inf"), gradients if np.isfinite(gradients) else float("inf")
+    return losses if np.isfinite(losses) else float("inf"), gradients if np.isfinite(
+        gradients
+    ) else float("inf")
 
 
 # the measurements
@@ -145,19 +176,33 @@ def method(place: Place, entry: str) -> Outcome:
             lines.append(f"{case}: vectors differ by {found['vectors']:.1e}, allowed {CLOSE:.0e}")
         for precision, two in found["steps"].items():
             worst[precision] = tuple(max(pair) for pair in zip(worst[precision], two, strict=True))  # type: ignore[assignment]
-            for what, seen, bound in zip(("losses", "gradients"), two, BOUNDS[precision], strict=True):
+            for what, seen, bound in zip(
+                ("losses", "gradients"), two, BOUNDS[precision], strict=True
+            ):
                 if not seen <= bound:
-                    lines.append(f"{case}: {what} in {precision} differ by {seen:.2g}, allowed {bound:g}")
-    shown = "; ".join(f"{p} {a:.1e}, {b:.1e}" for p, (a, b) in worst.items() if any(case.in_the_loop for case in cases))
+                    lines.append(
+                        f"{case}: {what} in {precision} differ by {seen:.2g}, allowed {bound:g}"
+                    )
+    shown = "; ".join(
+        f"{p} {a:.1e}, {b:.1e}"
+        for p, (a, b) in worst.items()
+        if any(case.in_the_loop for case in cases)
+    )
     value = f"{len(cases)} of its settings and variants{f': losses, gradients in {shown}' if shown else ''}; vectors {far:.1e}"
-    return Outcome("; ".join(lines) or value, not lines, "within the bounds of each precision", detail)
+    return Outcome(
+        "; ".join(lines) or value, not lines, "within the bounds of each precision", detail
+    )
 
 
 def one_case(place: Place, case: Case) -> dict[str, Any]:
     """How far the device is from the CPU: largest difference of vectors, and (losses, gradients) of each precision."""
     from bench.training.loop import train
 
-    ready = built(case, place, **({"batch_size": BATCH, "max_steps": STEPS, "max_grad_norm": 0.0} if case.trained else {}))
+    ready = built(
+        case,
+        place,
+        **({"batch_size": BATCH, "max_steps": STEPS, "max_grad_norm": 0.0} if case.trained else {}),
+    )
     texts = sentences(place.size(64, 8))
     here, there = copied(ready, place, "cpu"), copied(ready, place, place.device)
     if case.trained and not case.in_the_loop:  # fitted in one pass
@@ -165,14 +210,20 @@ def one_case(place: Place, case: Case) -> dict[str, Any]:
         for one in (here, there):
             train(one, corpus, one.context)
     vectors, seen = here.encode(texts), there.encode(texts)
-    found: dict[str, Any] = {"vectors": float(np.abs(vectors - seen).max() / np.abs(vectors).max()), "steps": {}}
+    found: dict[str, Any] = {
+        "vectors": float(np.abs(vectors - seen).max() / np.abs(vectors).max()),
+        "steps": {},
+    }
     if not case.in_the_loop:
         return found
     corpus, steps = corpus_of(case, ready, BATCH * 6), place.size(STEPS, 3)
     reference = trained(here, corpus, steps)
     for precision in place.precisions:
         for scale in SCALES if precision == "fp16" else SCALES[:1]:
-            two = apart(reference, trained(copied(ready, place, place.device, precision), corpus, steps, scale))
+            two = apart(
+                reference,
+                trained(copied(ready, place, place.device, precision), corpus, steps, scale),
+            )
             if np.isfinite(two).all():
                 break
         found["steps"][precision] = list(two)
@@ -187,13 +238,23 @@ def embeddings(place: Place) -> Outcome:
 
     untrained = {cls.name: cls for cls in methods_of("untrained")}["cls"]
     texts, found = sentences(place.size(1000, 40)), {}
-    backbones = {"built-in": load(resolve("builtin")), "BERT-base": random_backbone("bert-base", replace(place, device="cpu"))}
+    backbones = {
+        "built-in": load(resolve("builtin")),
+        "BERT-base": random_backbone("bert-base", replace(place, device="cpu")),
+    }
     for name, backbone in backbones.items():
         ready = built(Case(untrained, "none", ""), place, backbone)
-        here, there = (copied(ready, place, device).encode(texts) for device in ("cpu", place.device))
+        here, there = (
+            copied(ready, place, device).encode(texts) for device in ("cpu", place.device)
+        )
         found[name] = float(np.abs(here - there).max() / np.abs(here).max())
     value = ", ".join(f"{name} {one:.1e}" for name, one in found.items())
-    return Outcome(f"largest difference {value}", max(found.values()) <= CLOSE, f"{CLOSE:.0e} of the largest number", found)
+    return Outcome(
+        f"largest difference {value}",
+        max(found.values()) <= CLOSE,
+        f"{CLOSE:.0e} of the largest number",
+        found,
+    )
 
 
 def resumed(place: Place) -> Outcome:
@@ -207,7 +268,11 @@ def resumed(place: Place) -> Outcome:
     torch.use_deterministic_algorithms(True, warn_only=True)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        for entry, setting in (("simcse", "unsupervised"), ("esimcse", "unsupervised"), ("promcse", "supervised")):
+        for entry, setting in (
+            ("simcse", "unsupervised"),
+            ("esimcse", "unsupervised"),
+            ("promcse", "supervised"),
+        ):
             case = Case(methods_of(entry)[0], setting, "")
             ready = built(case, place, batch_size=BATCH, max_steps=steps, select_on="last")
             corpus = corpus_of(case, ready, BATCH * 6)
@@ -227,12 +292,21 @@ def resumed(place: Place) -> Outcome:
                 one, two = whole.training_state(), second.training_state()
                 different = [name for name in one if not torch.equal(one[name], two[name])]
                 if different:
-                    problems.append(f"{case} in {precision}: {len(different)} of {len(one)} tensors differ, {different[0]} first")
+                    problems.append(
+                        f"{case} in {precision}: {len(different)} of {len(one)} tensors differ, {different[0]} first"
+                    )
                 done.append(f"{case} {precision}")
     torch.use_deterministic_algorithms(False)
-    without = sorted({str(one.message).split(" ")[0] for one in said if "deterministic" in str(one.message)})
+    without = sorted(
+        {str(one.message).split(" ")[0] for one in said if "deterministic" in str(one.message)}
+    )
     note = f"; without a deterministic form: {', '.join(without)}" if without else ""
-    return Outcome(("; ".join(problems) or f"{len(done)} trainings, the same bytes") + note, not problems, "bit for bit", {"done": done})
+    return Outcome(
+        ("; ".join(problems) or f"{len(done)} trainings, the same bytes") + note,
+        not problems,
+        "bit for bit",
+        {"done": done},
+    )
 
 
 def chunked(place: Place) -> Outcome:
@@ -251,7 +325,10 @@ def chunked(place: Place) -> Outcome:
             ready = built(case, place, batch_size=BATCH)
             corpus = corpus_of(case, ready, 2 * BATCH)
             found = []
-            for patches in ([], [mock.patch.object(features, "checkpoint", lambda f, *x, use_reentrant: f(*x))]):
+            for patches in (
+                [],
+                [mock.patch.object(features, "checkpoint", lambda f, *x, use_reentrant: f(*x))],
+            ):
                 one = copied(ready, place, place.device).train()
                 batch = next(feed := feed_of(one, corpus))
                 feed.close()  # type: ignore[attr-defined]
@@ -260,13 +337,25 @@ def chunked(place: Place) -> Outcome:
                     for patch in patches:
                         stack.enter_context(patch)
                     loss = gradient.backward(one, batch, chunk=3)["loss"]
-                found.append((float(loss), torch.cat([_flat(p) for p in one.parameters() if p.requires_grad])))
+                found.append(
+                    (
+                        float(loss),
+                        torch.cat([_flat(p) for p in one.parameters() if p.requires_grad]),
+                    )
+                )
             (loss, slices), (wanted, kept) = found
             off = float((slices - kept).norm() / kept.norm())
             worst, count = max(worst, off), count + 1
             if not (abs(loss - wanted) <= 1e-4 * abs(wanted) and off <= BOUNDS["fp32"][1]):
-                problems.append(f"{case}: loss {loss:.6f} instead of {wanted:.6f}, gradient off by {off:.1e}")
-    return Outcome("; ".join(problems) or f"{count} methods, gradient {worst:.1e}", not problems, f"{BOUNDS['fp32'][1]:g}", {})
+                problems.append(
+                    f"{case}: loss {loss:.6f} instead of {wanted:.6f}, gradient off by {off:.1e}"
+                )
+    return Outcome(
+        "; ".join(problems) or f"{count} methods, gradient {worst:.1e}",
+        not problems,
+        f"{BOUNDS['fp32'][1]:g}",
+        {},
+    )
 
 
 def auto_batch(place: Place) -> Outcome:
@@ -278,7 +367,14 @@ def auto_batch(place: Place) -> Outcome:
 
     notes: list[str] = []
     case = Case(methods_of("simcse")[0], "unsupervised", "")
-    ready = built(case, place, load(resolve("builtin"), dropout=0.0), batch_size=place.size(4096, 32), max_steps=2, select_on="last")
+    ready = built(
+        case,
+        place,
+        load(resolve("builtin"), dropout=0.0),
+        batch_size=place.size(4096, 32),
+        max_steps=2,
+        select_on="last",
+    )
     corpus = corpus_of(case, ready, 2 * ready.recipe.batch_size)
     precision = "bf16" if place.on_gpu else "fp32"
     auto = copied(ready, place, place.device, precision, auto_batch=True)
@@ -288,10 +384,18 @@ def auto_batch(place: Place) -> Outcome:
     chunk = report.execution.get("chunk")
     plain = copied(ready, place, place.device, precision, chunk=chunk)
     train(plain, corpus, plain.context)
-    start, one, two = (torch.cat([p.detach().float().cpu().flatten() for p in method.parameters()]) for method in (ready, auto, plain))
+    start, one, two = (
+        torch.cat([p.detach().float().cpu().flatten() for p in method.parameters()])
+        for method in (ready, auto, plain)
+    )
     off = float((one - two).norm() / (two - start).norm())
     halved = [note for note in notes if "does not fit" in note]
-    good = bool(halved) and chunk is not None and chunk < ready.recipe.batch_size and off <= BOUNDS[precision][1]
+    good = (
+        bool(halved)
+        and chunk is not None
+        and chunk < ready.recipe.batch_size
+        and off <= BOUNDS[precision][1]
+    )
     value = f"{ready.recipe.batch_size} rows became {chunk} at a time after {len(halved)} tries; updates {off:.1e} from --chunk {chunk}"
     return Outcome(value, good, f"fits; updates to {BOUNDS[precision][1]:g}", {"notes": notes})
 
@@ -316,7 +420,9 @@ def little_memory(method: Any, place: Place) -> Iterator[None]:
     if place.on_gpu:
         whole = torch.cuda.get_device_properties(0).total_memory
         torch.cuda.empty_cache()
-        torch.cuda.set_per_process_memory_fraction(min(1.0, (torch.cuda.memory_allocated() + 2e9) / whole))
+        torch.cuda.set_per_process_memory_fraction(
+            min(1.0, (torch.cuda.memory_allocated() + 2e9) / whole)
+        )
         try:
             yield
         finally:
@@ -334,7 +440,9 @@ def little_memory(method: Any, place: Place) -> Iterator[None]:
         hook.remove()
 
 
-def labelled(count: int, classes: int, dim: int, apart: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+def labelled(
+    count: int, classes: int, dim: int, apart: float, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
     """(N, D) float32 vectors and their classes: round clouds whose centres are ``apart`` standard deviations from one another."""
     rng = np.random.default_rng(seed)
     labels = rng.integers(classes, size=count)
@@ -352,24 +460,53 @@ def classifiers(place: Place) -> Outcome:
     for classes in (2, 6):
         x_ND, labels = labelled(count, classes, dim, 3.0)
         fold = np.arange(count) % 5
-        jobs = [Job(np.flatnonzero(fold != k), np.flatnonzero(fold == k), SENTEVAL.penalties) for k in range(5)]
+        jobs = [
+            Job(np.flatnonzero(fold != k), np.flatnonzero(fold == k), SENTEVAL.penalties)
+            for k in range(5)
+        ]
         found = []
         for device in ("cpu", place.device):
             began = time.perf_counter()
-            found.append([fit for fits in fit_batched(x_ND, labels, classes, jobs, settings, device=device) for fit in fits])
+            found.append(
+                [
+                    fit
+                    for fits in fit_batched(x_ND, labels, classes, jobs, settings, device=device)
+                    for fit in fits
+                ]
+            )
             seconds[device] += time.perf_counter() - began
         for here, there in zip(*found, strict=True):
             off = abs(here.dev_accuracy - there.dev_accuracy)
             apart_most = max(apart_most, off)
             if off > 0.005:
-                problems.append(f"{classes} classes: dev accuracy {there.dev_accuracy:.4f} instead of {here.dev_accuracy:.4f}")
-        exact = [fit_batched(x_ND[:500].astype(np.float64), labels[:500], classes, [Job(np.arange(400), np.arange(400, len(x_ND[:500])), (1e-4,))],
-                             replace(settings, max_epochs=4), device=device)[0][0] for device in ("cpu", place.device)] if count >= 500 else []  # fmt: skip
+                problems.append(
+                    f"{classes} classes: dev accuracy {there.dev_accuracy:.4f} instead of {here.dev_accuracy:.4f}"
+                )
+        exact = (
+            [
+                fit_batched(
+                    x_ND[:500].astype(np.float64),
+                    labels[:500],
+                    classes,
+                    [Job(np.arange(400), np.arange(400, len(x_ND[:500])), (1e-4,))],
+                    replace(settings, max_epochs=4),
+                    device=device,
+                )[0][0]
+                for device in ("cpu", place.device)
+            ]
+            if count >= 500
+            else []
+        )
         if exact and np.abs(exact[0].weight_CD - exact[1].weight_CD).max() > 1e-9:
-            problems.append(f"{classes} classes: weights in float64 differ by {np.abs(exact[0].weight_CD - exact[1].weight_CD).max():.1e}")
+            problems.append(
+                f"{classes} classes: weights in float64 differ by {np.abs(exact[0].weight_CD - exact[1].weight_CD).max():.1e}"
+            )
     value = f"40 fits, dev accuracies at most {100 * apart_most:.2f} points apart; CPU {seconds['cpu']:.1f} s, device {seconds[place.device]:.1f} s"
     return Outcome(
-        "; ".join(problems[:3]) or value, not problems, "0.5 points in float32, weights to 1e-9 in float64", {"seconds": seconds}
+        "; ".join(problems[:3]) or value,
+        not problems,
+        "0.5 points in float32, weights to 1e-9 in float64",
+        {"seconds": seconds},
     )
 
 
@@ -379,7 +516,11 @@ def scored(place: Place) -> Outcome:
 
     from bench.backbones import load, resolve
     from bench.score.metrics.clustering import accuracy, kmeans
-    from bench.score.metrics.correlation import draws_with_replacement, paired_cosine, sampled_spearman
+    from bench.score.metrics.correlation import (
+        draws_with_replacement,
+        paired_cosine,
+        sampled_spearman,
+    )
 
     untrained = {cls.name: cls for cls in methods_of("untrained")}["first-last-avg"]
     count = min(place.size(2000, 120), len(carried_text()))
@@ -392,11 +533,19 @@ def scored(place: Place) -> Outcome:
     inertia = max(abs(a.inertia - b.inertia) / a.inertia for a, b in zip(*clusters, strict=True))
     gold = np.random.default_rng(0).random(count // 2)
     query = np.arange(count // 2) // 5
-    draws = [sampled_spearman(paired_cosine(side[::2], side[1::2]), gold, draws_with_replacement(query)).mean() for side in sides]
+    draws = [
+        sampled_spearman(
+            paired_cosine(side[::2], side[1::2]), gold, draws_with_replacement(query)
+        ).mean()
+        for side in sides
+    ]
     off = abs(draws[0] - draws[1])
     good = same >= 98 and inertia <= 1e-3 and off <= 0.01
     return Outcome(
-        f"k-means: {same:.1f} % of the labels, inertia to {inertia:.0e}; CxC {off:.1e} points apart", good, "98 %, 1e-3, 0.01 points", {}
+        f"k-means: {same:.1f} % of the labels, inertia to {inertia:.0e}; CxC {off:.1e} points apart",
+        good,
+        "98 %, 1e-3, 0.01 points",
+        {},
     )
 
 

@@ -19,8 +19,16 @@ from bench.data.sets import (
 from bench.data.sets.manifest import data_set
 from bench.data.sets.transfer import CLASSES
 
-CLUSTERS = {"AgNews": 4, "SearchSnippets": 8, "StackOverflow": 20, "Biomedical": 20, "Tweet": 89}  # GoogleNews: 152
-APART = 4.0  # standard deviations between two classes: a linear classifier is right nine times in ten
+CLUSTERS = {
+    "AgNews": 4,
+    "SearchSnippets": 8,
+    "StackOverflow": 20,
+    "Biomedical": 20,
+    "Tweet": 89,
+}  # GoogleNews: 152
+APART = (
+    4.0  # standard deviations between two classes: a linear classifier is right nine times in ten
+)
 Work = Iterator[tuple[str, Callable[[], object]]]
 
 
@@ -31,7 +39,9 @@ class Vectors:
         self.vectors_ND = vectors_ND
 
     def __call__(self, texts: Any) -> np.ndarray:
-        return self.vectors_ND[np.fromiter((int(text.split()[0]) for text in texts), dtype=np.int64, count=len(texts))]
+        return self.vectors_ND[
+            np.fromiter((int(text.split()[0]) for text in texts), dtype=np.int64, count=len(texts))
+        ]
 
 
 def clouds(labels: np.ndarray, dim: int) -> np.ndarray:
@@ -46,7 +56,9 @@ def named(count: int, first: int = 0) -> list[str]:
     return [f"{i} the a of word{i % 97}" for i in range(first, first + count)]
 
 
-def scoring_of(suite: str, dim: int, scale: float, device: str, note: Callable[[str], None]) -> Work:
+def scoring_of(
+    suite: str, dim: int, scale: float, device: str, note: Callable[[str], None]
+) -> Work:
     """(task, its scoring, data and vectors being there) of every task of a suite; sizes times ``scale``."""
     return {
         "sts": _sts,
@@ -147,7 +159,10 @@ def _clustering(dim: int, scale: float, device: str, note: Callable[[str], None]
     from bench.score.suites.clustering import SEEDS, STARTS, SUITE, LoadedTexts
 
     for name in CLUSTERING_TASKS:
-        count, clusters = _size(data_set(name).items["test"], scale, 100), min(CLUSTERS.get(name, 152), 152 if scale == 1 else 8)
+        count, clusters = (
+            _size(data_set(name).items["test"], scale, 100),
+            min(CLUSTERS.get(name, 152), 152 if scale == 1 else 8),
+        )
         labels = np.random.default_rng(3).integers(clusters, size=count)
         labels[:clusters] = np.arange(clusters)
         vectors = Vectors(clouds(labels, dim))
@@ -170,13 +185,24 @@ def _cxc(dim: int, scale: float, device: str, note: Callable[[str], None]) -> Wo
     captions = 5 * _size(5000, scale, 20)
     count = _size(data_set("CxC-STS").items["test"], scale, captions)
     rng = np.random.default_rng(4)
-    first = np.sort(np.concatenate([np.arange(captions), rng.integers(captions, size=max(0, count - captions))]))
+    first = np.sort(
+        np.concatenate([np.arange(captions), rng.integers(captions, size=max(0, count - captions))])
+    )
     second = rng.integers(captions, size=len(first))
     names = named(captions)
     data = RatedCaptions(
-        sentences1=[names[i] for i in first], sentences2=[names[i] for i in second], gold=rng.random(len(first)) * 5,
-        name="CxC-STS", subset=["c2c_isim"] * len(first), split="test", caption1=first, caption2=second, image=first // 5, form="tokenised", sha256="",
-    )  # fmt: skip
+        sentences1=[names[i] for i in first],
+        sentences2=[names[i] for i in second],
+        gold=rng.random(len(first)) * 5,
+        name="CxC-STS",
+        subset=["c2c_isim"] * len(first),
+        split="test",
+        caption1=first,
+        caption2=second,
+        image=first // 5,
+        form="tokenised",
+        sha256="",
+    )
     vectors = Vectors(rng.normal(size=(captions, dim)).astype(np.float32))
     for task in SUITE.tasks:
         yield task.protocol, lambda t=task: LoadedPairs(t, data).score(vectors)

@@ -42,7 +42,10 @@ from gpu_models import (
 WARM_UP, STEPS = 8, 30
 LENGTH = 32  # tokens at most, as the papers have it
 EVERY = 125  # steps between two evaluations in the papers
-SCRIPT_PAIRS, DEV_PAIRS = (5749, 1500, 1379, 4500, 500, 4927), 1500  # what SimCSE's script encodes; what is scored of it
+SCRIPT_PAIRS, DEV_PAIRS = (
+    (5749, 1500, 1379, 4500, 500, 4927),
+    1500,
+)  # what SimCSE's script encodes; what is scored of it
 OFF = 0.10  # how far a promise of --dry-run may be off
 ENTRIES = {"simcse": "simcse", "promcse": "promcse"}
 
@@ -51,9 +54,17 @@ def case_of(name: str, setting: str) -> Case:
     return Case(methods_of(ENTRIES[name])[0], setting, "")
 
 
-def ready_for(place: Place, name: str, setting: str, model: str, batch: int, precision: str, steps: int = 1000) -> Any:
+def ready_for(
+    place: Place, name: str, setting: str, model: str, batch: int, precision: str, steps: int = 1000
+) -> Any:
     """A method on a random model on the device, ready to train."""
-    values = {"batch_size": batch, "max_steps": steps, "max_seq_length": LENGTH, "select_on": "last", "eval_steps": 10**6}
+    values = {
+        "batch_size": batch,
+        "max_steps": steps,
+        "max_seq_length": LENGTH,
+        "select_on": "last",
+        "eval_steps": 10**6,
+    }
     method = built(case_of(name, setting), place, random_backbone(model, place), **values)
     method.context = replace(method.context, device=place.device, precision=precision)
     return method
@@ -127,7 +138,9 @@ def memory(place: Place, argument: str) -> Outcome:
             ratios.append(1.0 if promised > 0.9 * total else 0.0)
         else:
             ratios.append(used / promised)
-            lines.append(f"{key}: {used / 2**30:.2f} GiB, {promised / 2**30:.2f} promised, ratio {used / promised:.2f}")
+            lines.append(
+                f"{key}: {used / 2**30:.2f} GiB, {promised / 2**30:.2f} promised, ratio {used / promised:.2f}"
+            )
     good = all(abs(ratio - 1) <= OFF for ratio in ratios) if place.on_gpu else None
     return Outcome("; ".join(lines), good, "within 10 % of what --dry-run says", detail)
 
@@ -145,11 +158,23 @@ def foretold(place: Place, name: str, model: str, batch: int, precision: str) ->
     values = {"batch_size": str(batch), "max_seq_length": str(LENGTH), "max_steps": "1000"}
     recipe = merge(case.cls, None, "", values, trained=True)
     run = PlannedRun(
-        plugin=Plugin(name, case.cls, "checkout", "", ""), variant="", setting=case.setting,
-        backbone=Reference(model, "random", config_folder(model, place)), seed=1, recipe=recipe, corpus=open_corpus("builtin"),
-        tasks=(), task_data=(), dev=None, text="tokenised", precision=precision, fingerprint="",
-    )  # fmt: skip
-    with mock.patch("bench.run.estimates.seconds_on", lambda *_: None):  # it would clock products of matrices
+        plugin=Plugin(name, case.cls, "checkout", "", ""),
+        variant="",
+        setting=case.setting,
+        backbone=Reference(model, "random", config_folder(model, place)),
+        seed=1,
+        recipe=recipe,
+        corpus=open_corpus("builtin"),
+        tasks=(),
+        task_data=(),
+        dev=None,
+        text="tokenised",
+        precision=precision,
+        fingerprint="",
+    )
+    with mock.patch(
+        "bench.run.estimates.seconds_on", lambda *_: None
+    ):  # it would clock products of matrices
         guess = estimate(run, {}, place.device)
     assert guess.memory_bytes is not None
     return guess.memory_bytes
@@ -157,9 +182,19 @@ def foretold(place: Place, name: str, model: str, batch: int, precision: str) ->
 
 def full_rows(count: int) -> Rows:
     """Sentences of exactly as many tokens as fit: what a promise has to hold for."""
-    text = [i for ids in tokenizer()(sentences(2000), add_special_tokens=False)["input_ids"] for i in ids]
+    text = [
+        i
+        for ids in tokenizer()(sentences(2000), add_special_tokens=False)["input_ids"]
+        for i in ids
+    ]
     inner = LENGTH - 2
-    cells = [np.array((text * (count * inner // len(text) + 1))[row * inner : (row + 1) * inner], dtype=np.uint16) for row in range(count)]
+    cells = [
+        np.array(
+            (text * (count * inner // len(text) + 1))[row * inner : (row + 1) * inner],
+            dtype=np.uint16,
+        )
+        for row in range(count)
+    ]
     return Rows(("sentence",), [cells])
 
 
@@ -172,7 +207,9 @@ def most_used(place: Place, name: str, model: str, batch: int, precision: str) -
     reset_peak_memory(place.device)
     training = None
     try:
-        training = Training(ready_for(place, name, "unsupervised", model, batch, precision), full_rows(4 * batch))
+        training = Training(
+            ready_for(place, name, "unsupervised", model, batch, precision), full_rows(4 * batch)
+        )
         training.steps(4)
         place.wait()
         return peak_memory_bytes(place.device) - before
@@ -222,7 +259,11 @@ def weights_of_layers(model: str, tiny: bool) -> int:
 def training(place: Place, argument: str) -> Outcome:
     """Sentences a second of a method in a setting at a batch size, against the peer and against the peak."""
     name, setting, size = argument.split(" ")
-    batch, precision, steps = place.size(int(size), 8), default_precision(place), place.size(STEPS, 3)
+    batch, precision, steps = (
+        place.size(int(size), 8),
+        default_precision(place),
+        place.size(STEPS, 3),
+    )
     method = ready_for(place, name, setting, "bert-base", batch, precision)
     corpus = corpus_of(case_of(name, setting), method, min(batch * (steps + WARM_UP), 20_000))
     ours = Training(method, corpus)
@@ -231,7 +272,13 @@ def training(place: Place, argument: str) -> Outcome:
     # forward 2, backward 4 operations a weight and token; of a frozen encoder backward 2, for its weights have no gradient
     operations = 6 if name == "simcse" else 4
     tokens *= 2 if len(corpus.columns) == 1 else 1  # a sentence alone goes through twice
-    share = operations * weights_of_layers("bert-base", place.tiny) * tokens / seconds / peak_of(place.device, place.tiny)
+    share = (
+        operations
+        * weights_of_layers("bert-base", place.tiny)
+        * tokens
+        / seconds
+        / peak_of(place.device, place.tiny)
+    )
     detail: dict[str, Any] = {
         "sentences_per_second": batch / seconds,
         "share_of_peak": share,
@@ -248,7 +295,10 @@ def training(place: Place, argument: str) -> Outcome:
         detail |= {"peer": peer, "peer_sentences_per_second": batch / clock, "ratio": ratio}
         value += f"; {peer}: {batch / clock:,.0f}, ours {ratio:.2f} x"
         whole = int(size) == 512 and setting == "unsupervised"
-        good, goal = ratio >= 1.5 and (share >= 0.35 or not whole), "1.5 x the peer" + (", 35 % of the peak" if whole else "")
+        good, goal = (
+            ratio >= 1.5 and (share >= 0.35 or not whole),
+            "1.5 x the peer" + (", 35 % of the peak" if whole else ""),
+        )
     else:
         value += "; no peer has this method"
     free(place)
@@ -258,8 +308,16 @@ def training(place: Place, argument: str) -> Outcome:
 def peers() -> list[str]:
     """The peers that can run here, the one that the goals are of first; a plain loop always can."""
     has = {name for name in ("sentence_transformers", "datasets", "accelerate") if _there(name)}
-    found = ["sentence-transformers"] if has == {"sentence_transformers", "datasets", "accelerate"} else []
-    return [*found, *(["Trainer as SimCSE's script"] if "accelerate" in has else []), "a plain loop as SimCSE's script"]
+    found = (
+        ["sentence-transformers"]
+        if has == {"sentence_transformers", "datasets", "accelerate"}
+        else []
+    )
+    return [
+        *found,
+        *(["Trainer as SimCSE's script"] if "accelerate" in has else []),
+        "a plain loop as SimCSE's script",
+    ]
 
 
 def _there(name: str) -> bool:
@@ -269,13 +327,29 @@ def _there(name: str) -> bool:
         return False
 
 
-def peer_seconds(place: Place, setting: str, batch: int, precision: str, steps: int) -> tuple[str, float]:
+def peer_seconds(
+    place: Place, setting: str, batch: int, precision: str, steps: int
+) -> tuple[str, float]:
     """(its name, seconds a step) of the first peer that runs."""
     from training_sides import SIDES, Setup, plain_loop
 
     count = batch * steps
-    rows = list(zip(*(sentences(count, skip=i * count) for i in range(3)), strict=True)) if setting == "supervised" else []
-    setup = Setup(base_folder(place), sentences(count), steps, batch, LENGTH, batch, place.device, precision, rows=rows)
+    rows = (
+        list(zip(*(sentences(count, skip=i * count) for i in range(3)), strict=True))
+        if setting == "supervised"
+        else []
+    )
+    setup = Setup(
+        base_folder(place),
+        sentences(count),
+        steps,
+        batch,
+        LENGTH,
+        batch,
+        place.device,
+        precision,
+        rows=rows,
+    )
     problem = ""
     for name in peers():
         try:
@@ -301,13 +375,17 @@ def evaluated(place: Place) -> Outcome:
     batch, precision, steps = place.size(64, 8), default_precision(place), place.size(STEPS, 3)
     sizes = [place.size(size, max(2, size // 400)) for size in SCRIPT_PAIRS]
     gold = np.random.default_rng(0).random(sum(sizes)).tolist()
-    pairs = list(zip(sentences(sum(sizes)), sentences(sum(sizes), skip=sum(sizes)), gold, strict=True))
+    pairs = list(
+        zip(sentences(sum(sizes)), sentences(sum(sizes), skip=sum(sizes)), gold, strict=True)
+    )
     ends = np.cumsum([0, *sizes])
     everything = [pairs[a:b] for a, b in zip(ends[:-1], ends[1:], strict=True)]
     dev = pairs[: place.size(DEV_PAIRS, 8)]
 
     method = ready_for(place, "simcse", "unsupervised", "bert-base", batch, precision)
-    ours = Training(method, corpus_of(case_of("simcse", "unsupervised"), method, batch * (steps + WARM_UP)))
+    ours = Training(
+        method, corpus_of(case_of("simcse", "unsupervised"), method, batch * (steps + WARM_UP))
+    )
     step, _ = ours.seconds(place, steps)
     ours.close()
 
@@ -316,14 +394,29 @@ def evaluated(place: Place) -> Outcome:
         vectors = VectorStore()
         vectors.add([s for a, b, _ in dev for s in (a, b)], encode)
         a, b = (vectors([pair[i] for pair in dev]).astype(np.float64) for i in (0, 1))
-        spearmanr((a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1), [pair[2] for pair in dev])
+        spearmanr(
+            (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1),
+            [pair[2] for pair in dev],
+        )
         return time.perf_counter() - began
 
     evaluation = min(scored(method.encode) for _ in range(2))
     del ours, method
     free(place)
     peer, their_step = peer_seconds(place, "unsupervised", batch, precision, steps + WARM_UP)
-    script = _Script(Setup(base_folder(place), sentences(batch), 1, batch, LENGTH, batch, place.device, precision, everything=everything))
+    script = _Script(
+        Setup(
+            base_folder(place),
+            sentences(batch),
+            1,
+            batch,
+            LENGTH,
+            batch,
+            place.device,
+            precision,
+            everything=everything,
+        )
+    )
     script.model.to(place.device)
     script.evaluate()
     their_evaluation = script.clock.evaluation
@@ -336,7 +429,9 @@ def evaluated(place: Place) -> Outcome:
         "ratio": theirs / whole,
     }
     value = f"{whole:.2f} s (evaluation {evaluation:.2f}); {peer}, batches of {SENTEVAL_BATCH}: {theirs:.2f} s ({their_evaluation:.2f}); {theirs / whole:.2f} x"
-    return Outcome(value, theirs / whole >= 3 if place.on_gpu else None, "3 x SimCSE's script", detail)
+    return Outcome(
+        value, theirs / whole >= 3 if place.on_gpu else None, "3 x SimCSE's script", detail
+    )
 
 
 def encoding(place: Place) -> Outcome:
@@ -362,7 +457,12 @@ def encoding(place: Place) -> Outcome:
     off = float(np.abs(vectors["ours"] - vectors["peer"]).max() / np.abs(vectors["ours"]).max())
     value = f"{len(texts) / ours:,.0f} sentences/s; {peer}: {len(texts) / theirs:,.0f}; {theirs / ours:.2f} x; vectors {off:.0e} apart"
     good = theirs / ours >= 1.5 and off <= 1e-2
-    return Outcome(value, good if place.on_gpu else None, "1.5 x the peer", {"seconds": seconds, "peer": peer, "apart": off})
+    return Outcome(
+        value,
+        good if place.on_gpu else None,
+        "1.5 x the peer",
+        {"seconds": seconds, "peer": peer, "apart": off},
+    )
 
 
 def encoder_of_peer(place: Place, folder: str) -> tuple[str, Callable[[list[str]], np.ndarray]]:
@@ -371,7 +471,9 @@ def encoder_of_peer(place: Place, folder: str) -> tuple[str, Callable[[list[str]
             from sentence_transformers import SentenceTransformer
 
             model: Any = SentenceTransformer(folder, device=place.device, local_files_only=True)
-            return "sentence-transformers", lambda texts: model.encode(texts, show_progress_bar=False)
+            return "sentence-transformers", lambda texts: model.encode(
+                texts, show_progress_bar=False
+            )
         except Exception as error:
             print(f"peer sentence-transformers: {error!r}", file=sys.stderr)
     from transformers import AutoModel
@@ -383,9 +485,14 @@ def encoder_of_peer(place: Place, folder: str) -> tuple[str, Callable[[list[str]
         found = np.empty((len(texts), encoder.config.hidden_size), dtype=np.float32)
         for start in range(0, len(order), 32):
             rows = order[start : start + 32]
-            batch = tokenizer()([texts[i] for i in rows], padding=True, truncation=True, return_tensors="pt").to(place.device)
+            batch = tokenizer()(
+                [texts[i] for i in rows], padding=True, truncation=True, return_tensors="pt"
+            ).to(place.device)
             with torch.no_grad():
-                states, mask = encoder(**batch).last_hidden_state, batch["attention_mask"].unsqueeze(-1)
+                states, mask = (
+                    encoder(**batch).last_hidden_state,
+                    batch["attention_mask"].unsqueeze(-1),
+                )
             found[rows] = ((states * mask).sum(1) / mask.sum(1)).cpu().numpy()
         return found
 
@@ -429,22 +536,32 @@ def switched(place: Place, what: str) -> Outcome:
             method = ready_for(place, "simcse", "unsupervised", "bert-base", batch, precision)
             if what == "grouping":
                 method.hidden = grouped_hidden(method) if on else method.states
-            if what == "compile" and on:  # without a GPU the graph is traced and run as it is: there may be no C++ compiler
+            if (
+                what == "compile" and on
+            ):  # without a GPU the graph is traced and run as it is: there may be no C++ compiler
                 stand_in = partial(torch.compile, backend="inductor" if place.on_gpu else "eager")
                 with mock.patch("torch.compile", stand_in):
                     compile_encoder(method.encoder, print)
             training = Training(
                 method,
-                corpus_of(case_of("simcse", "unsupervised"), method, min(20_000, batch * (steps + 3 * WARM_UP))),
+                corpus_of(
+                    case_of("simcse", "unsupervised"),
+                    method,
+                    min(20_000, batch * (steps + 3 * WARM_UP)),
+                ),
                 ahead=(None if on else 0) if what == "prefetch" else None,
             )
-            taken[on], _ = training.seconds(place, steps, 3 * WARM_UP if what == "compile" else WARM_UP)
+            taken[on], _ = training.seconds(
+                place, steps, 3 * WARM_UP if what == "compile" else WARM_UP
+            )
             training.close()
             del training, method
             free(place)
         gain = 100 * (taken[False] / taken[True] - 1)
         detail[str(size)] = {"off": taken[False], "on": taken[True], "gain_percent": gain}
-        lines.append(f"at {size}: {gain:+.0f} % ({1000 * taken[False]:.1f} ms off, {1000 * taken[True]:.1f} on)")
+        lines.append(
+            f"at {size}: {gain:+.0f} % ({1000 * taken[False]:.1f} ms off, {1000 * taken[True]:.1f} on)"
+        )
     return Outcome("; ".join(lines), None, "pays, or is removed", detail)
 
 
@@ -457,7 +574,12 @@ def grouped_hidden(method: Any) -> Callable[[Any], Any]:
         groups = [rows.to(mask.device) for rows in by_length(mask.cpu())]
         if len(groups) < 2:
             return method.states(features)
-        parts = [widened(method.states(take(features, rows, int(mask[rows].sum(1).max()))), mask.shape[1]) for rows in groups]
+        parts = [
+            widened(
+                method.states(take(features, rows, int(mask[rows].sum(1).max()))), mask.shape[1]
+            )
+            for rows in groups
+        ]
         return torch.cat(parts)[torch.cat(groups).argsort()]
 
     return hidden
@@ -487,7 +609,9 @@ def two_ranks(place: Place) -> Outcome:
         str(int(place.tiny)),
         str(place.scratch),
     ]
-    tiny_ready = [ready_rank_case(place, *case) for case in RANK_CASES]  # also makes the folders that the ranks read
+    tiny_ready = [
+        ready_rank_case(place, *case) for case in RANK_CASES
+    ]  # also makes the folders that the ranks read
     processes = []
     for rank in range(2):
         environment = os.environ | {
@@ -505,14 +629,25 @@ def two_ranks(place: Place) -> Outcome:
     spread = json.loads(answer.read_text())
     worst = 0.0
     for one, two in zip(alone, spread, strict=True):
-        worst = max(worst, max(abs(a - b) for a, b in zip(one["losses"], two["losses"], strict=True)) / max(map(abs, one["losses"])))
+        worst = max(
+            worst,
+            max(abs(a - b) for a, b in zip(one["losses"], two["losses"], strict=True))
+            / max(map(abs, one["losses"])),
+        )
         worst = max(worst, abs(one["weights"] - two["weights"]) / one["weights"])
     steps = len(alone[0]["losses"])
-    return Outcome(f"{len(alone)} trainings of {steps} steps, {worst:.1e} apart from one process", worst <= 1e-3, "1e-3", {"worst": worst})
+    return Outcome(
+        f"{len(alone)} trainings of {steps} steps, {worst:.1e} apart from one process",
+        worst <= 1e-3,
+        "1e-3",
+        {"worst": worst},
+    )
 
 
 def ready_rank_case(place: Place, name: str, setting: str) -> Any:
-    method = built(case_of(name, setting), place, batch_size=8, max_steps=20, dropout=0.0, prefix_dropout=0.0)
+    method = built(
+        case_of(name, setting), place, batch_size=8, max_steps=20, dropout=0.0, prefix_dropout=0.0
+    )
     for module in method.modules():
         if isinstance(module, torch.nn.Dropout):
             module.p = 0.0
@@ -524,7 +659,11 @@ def rank_training(place: Place, method: Any, ranks: Any, device: str) -> dict[st
     from bench.training import trainer as module
     from bench.training.batches import batches, row_order
 
-    corpus = corpus_of(Case(type(method), "supervised" if method.recipe.head_at_test else "unsupervised", ""), method, 40)
+    corpus = corpus_of(
+        Case(type(method), "supervised" if method.recipe.head_at_test else "unsupervised", ""),
+        method,
+        40,
+    )
     one, losses = copied(method, place, device, ranks=ranks), []
     real = module.backward
 
@@ -541,7 +680,10 @@ def rank_training(place: Place, method: Any, ranks: Any, device: str) -> dict[st
         for _ in range(place.size(20, 3)):
             trainer.step(feed)
         feed.close()
-    return {"losses": losses, "weights": float(sum(p.detach().double().square().sum() for p in trainer.trained)) ** 0.5}
+    return {
+        "losses": losses,
+        "weights": float(sum(p.detach().double().square().sum() for p in trainer.trained)) ** 0.5,
+    }
 
 
 def one_rank(device: str, tiny: str, scratch: str) -> None:

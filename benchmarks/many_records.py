@@ -44,7 +44,13 @@ def fill(folder: Path, count: int) -> None:
     store = RunsFolder(folder)
     for i in range(count):
         method, backbone, seed = f"method-{i // 5 % 100}", f"backbone-{i // 500}", i % 5 + 1
-        made = record(method, seed, backbone=backbone, base=60 + i % 17, status="interrupted" if i % 100 == 7 else "finished")
+        made = record(
+            method,
+            seed,
+            backbone=backbone,
+            base=60 + i % 17,
+            status="interrupted" if i % 100 == 7 else "finished",
+        )
         path = store.write(made)
         if i % 20 == 3:
             path.write_bytes(DAMAGE[i // 20 % len(DAMAGE)](path.read_bytes()))
@@ -62,17 +68,28 @@ def measured(arguments: list[str], folder: Path) -> tuple[float, float, float]:
     }
     code = f"from bench.cli import main; main({arguments!r})"
     began = time.perf_counter()
-    process = subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [sys.executable, "-c", code],
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     _, status, used = os.wait4(process.pid, 0)
     taken = time.perf_counter() - began
     if status:
         raise SystemExit(f"bench {' '.join(arguments)} failed")
     process.returncode = 0
-    return taken, used.ru_utime + used.ru_stime, used.ru_maxrss / (1e6 if sys.platform == "darwin" else 1e3)
+    return (
+        taken,
+        used.ru_utime + used.ru_stime,
+        used.ru_maxrss / (1e6 if sys.platform == "darwin" else 1e3),
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("records", nargs="?", type=int, default=5000)
     parser.add_argument("--repeat", type=int, default=3)
     options = parser.parse_args()
@@ -83,12 +100,23 @@ def main() -> None:
         for arguments in (
             ["compare"],
             ["compare", "--baseline", "method-1", "--format", "json"],
-            ["compare", "--backbone", "backbone-0", "--method", "with-a,with-b,with-c", "--baseline", "with-a"],
+            [
+                "compare",
+                "--backbone",
+                "backbone-0",
+                "--method",
+                "with-a,with-b,with-c",
+                "--baseline",
+                "with-a",
+            ],
         ):
             found = [measured(arguments, folder) for _ in range(options.repeat)]
             taken, computed = (statistics.median(one[i] for one in found) for i in (0, 1))
             memory = max(one[2] for one in found)
-            print(f"bench {' '.join(arguments):<84} median {taken:.2f} s (processor {computed:.2f} s), {memory:.0f} MB", flush=True)
+            print(
+                f"bench {' '.join(arguments):<84} median {taken:.2f} s (processor {computed:.2f} s), {memory:.0f} MB",
+                flush=True,
+            )
             worst = max(worst[0], taken), max(worst[1], memory)
     reached = f"reached {worst[0]:.2f} s and {worst[1]:.0f} MB with {options.records}"
     print(f"target with 5,000 records: {SECONDS:.0f} s and {MEGABYTES} MB; {reached}")

@@ -55,7 +55,16 @@ def fill(folder: Path, methods: int, seeds: int, items: int, suites: list[str]) 
     there = len(list(folder.glob("*/run.json"))) if folder.is_dir() else 0
     for method, backbone, setting, seed in wanted if there != len(wanted) else ():
         noise = 0.3 + 0.5 * float(draw(method, backbone, setting).uniform())
-        made_run(folder, method, seed, noise=noise, backbone=backbone, setting=setting, suites=suites, n=items)
+        made_run(
+            folder,
+            method,
+            seed,
+            noise=noise,
+            backbone=backbone,
+            setting=setting,
+            suites=suites,
+            n=items,
+        )
     return len(wanted)
 
 
@@ -83,7 +92,9 @@ def sorting(page: Path) -> list[float] | None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--runs", type=Path)
     parser.add_argument("--methods", type=int, default=25)
     parser.add_argument("--seeds", type=int, default=5)
@@ -101,13 +112,19 @@ def main() -> None:
         version = outs[0] / "v1"
         page = (version / "index.html").stat().st_size
         everything = sum(path.stat().st_size for path in version.rglob("*") if path.is_file())
-        print(f"the main page: {page / 1e6:.2f} MB; all of v1: {everything / 1e6:.0f} MB", flush=True)
+        print(
+            f"the main page: {page / 1e6:.2f} MB; all of v1: {everything / 1e6:.0f} MB", flush=True
+        )
         sorts = sorting(version / "index.html")
     if sorts:
-        print(f"{len(sorts)} sorts: median {statistics.median(sorts):.0f} ms, worst {max(sorts):.0f} ms")
+        print(
+            f"{len(sorts)} sorts: median {statistics.median(sorts):.0f} ms, worst {max(sorts):.0f} ms"
+        )
     missed += ["seconds"] * (taken[0] > SECONDS) + ["bytes"] * (page > BYTES)
     missed += ["milliseconds"] * (sorts == [] or bool(sorts) and max(sorts or [0]) > MILLISECONDS)
-    print(f"targets: {SECONDS:.0f} s, {BYTES / 1e6:.1f} MB, {MILLISECONDS:.0f} ms; missed: {', '.join(missed) or 'none'}")
+    print(
+        f"targets: {SECONDS:.0f} s, {BYTES / 1e6:.1f} MB, {MILLISECONDS:.0f} ms; missed: {', '.join(missed) or 'none'}"
+    )
     raise SystemExit(1 if missed else 0)
 
 

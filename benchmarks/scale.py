@@ -23,7 +23,9 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "cluster")]
-os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
+os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(
+    os.pathsep
+)
 
 from slurm_cluster import SlurmCluster, why_not  # noqa: E402
 
@@ -43,14 +45,23 @@ def tell(what: str, value: float, unit: str, target: float, at_least: bool = Fal
         MISSED.append(what)
 
 
-def batch_of(folder: Path, engine: str, count: int, resources: Resources, python: str = sys.executable) -> Batch:
+def batch_of(
+    folder: Path, engine: str, count: int, resources: Resources, python: str = sys.executable
+) -> Batch:
     """Runs that are finished as soon as their command ends: all that a worker would do is ``python``."""
     from dataclasses import replace
 
     for i in range(count):
         (folder / f"run-{i}").mkdir(parents=True)
         (folder / f"run-{i}" / "run.json").write_text('{"status": "finished"}')
-    made = new_batch(Jobs(RunsFolder(folder)), engine, [Queued(f"run-{i}", "") for i in range(count)], [], resources, 0)
+    made = new_batch(
+        Jobs(RunsFolder(folder)),
+        engine,
+        [Queued(f"run-{i}", "") for i in range(count)],
+        [],
+        resources,
+        0,
+    )
     return replace(made, python=python)
 
 
@@ -88,14 +99,21 @@ def slots(folder: Path, arguments: argparse.Namespace) -> None:
         batch = batch_of(folder / "runs", "slurm", arguments.runs, Resources(cpus=1))
         batch.write()
         about = batch.folder / "batch.json"
-        about.write_text(about.read_text().replace(f'"python": "{sys.executable}"', f'"python": "{sleep}"'))
+        about.write_text(
+            about.read_text().replace(f'"python": "{sys.executable}"', f'"python": "{sleep}"')
+        )
         began = time.perf_counter()
         engine.submit(batch)
         while engine.places([batch]):
             time.sleep(1)
         taken, ideal = time.perf_counter() - began, arguments.runs * arguments.seconds / 4
         over = 100 * (taken / ideal - 1)
-        tell(f"{arguments.runs} runs of {arguments.seconds} s in 4 slots, above a quarter of their sum", over, "%", 5)
+        tell(
+            f"{arguments.runs} runs of {arguments.seconds} s in 4 slots, above a quarter of their sum",
+            over,
+            "%",
+            5,
+        )
     finally:
         cluster.stop()
 
@@ -106,7 +124,9 @@ def ray(folder: Path, arguments: argparse.Namespace) -> None:
 
     from bench.run.executors import ray as engine
 
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
+    cluster = Cluster(
+        initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False}
+    )
     for _ in range(2):
         cluster.add_node(num_cpus=1)
     cluster.wait_for_nodes()
@@ -127,7 +147,9 @@ def ray(folder: Path, arguments: argparse.Namespace) -> None:
             batch.write()
             (batch.folder / "cancel").mkdir()
             began = time.perf_counter()
-            ended: dict[str, Any] = engine.follow(batch, lambda line: None, lambda: False, lambda run_id, archive: None)
+            ended: dict[str, Any] = engine.follow(
+                batch, lambda line: None, lambda: False, lambda run_id, archive: None
+            )
             taken = time.perf_counter() - began
             assert {state["outcome"] for state in ended.values()} == {"done"}
         tell("no-op commands through bench's task of Ray", 500 / taken, "/s", 100, at_least=True)
@@ -139,10 +161,15 @@ def ray(folder: Path, arguments: argparse.Namespace) -> None:
 def bench(*arguments: Any) -> tuple[float, float]:
     """Seconds, and seconds of the processor, of ``bench`` as a process."""
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    done = subprocess.run([sys.executable, "-P", "-m", "bench", *map(str, arguments)], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "bench", *map(str, arguments)], capture_output=True, text=True
+    )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert done.returncode == 0, done.stderr
-    return time.perf_counter() - began, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return (
+        time.perf_counter() - began,
+        after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
+    )
 
 
 def tell_both(what: str, taken: tuple[float, float], target: float) -> None:
@@ -175,10 +202,23 @@ def small_plan(folder: Path) -> list[str]:
 
 
 def worker(folder: Path, arguments: argparse.Namespace) -> None:
-    plan = [*small_plan(folder), "--runs", str(folder / "runs"), "--device", "cpu", "--precision", "fp32"]
+    plan = [
+        *small_plan(folder),
+        "--runs",
+        str(folder / "runs"),
+        "--device",
+        "cpu",
+        "--precision",
+        "fp32",
+    ]
     bench(*plan)
     run_id = next(path.name for path in (folder / "runs").iterdir())
-    tell("a worker whose run is done: processor time", min(bench(*plan, "--only", run_id)[1] for _ in range(3)), "s", 5)
+    tell(
+        "a worker whose run is done: processor time",
+        min(bench(*plan, "--only", run_id)[1] for _ in range(3)),
+        "s",
+        5,
+    )
 
 
 def plan(folder: Path, arguments: argparse.Namespace) -> None:
@@ -187,15 +227,28 @@ def plan(folder: Path, arguments: argparse.Namespace) -> None:
     asked, runs = small_plan(folder), folder / "runs"
     store = RunsFolder(runs)
     for i in range(10_000):
-        store.write(record(f"method-{i // 5 % 100}", i % 5 + 1, backbone=f"backbone-{i // 500}", base=60 + i % 17))
+        store.write(
+            record(
+                f"method-{i // 5 % 100}",
+                i % 5 + 1,
+                backbone=f"backbone-{i // 500}",
+                base=60 + i % 17,
+            )
+        )
     bench(*asked, "--runs", runs, "--commands")  # what only a first look costs
     many = [*asked, "--seeds", "1-1000", "--runs", runs]
-    tell_both("1,000 runs, 10,000 records: --dry-run", bench(*many, "--device", "cpu", "--dry-run"), 15)
+    tell_both(
+        "1,000 runs, 10,000 records: --dry-run", bench(*many, "--device", "cpu", "--dry-run"), 15
+    )
     cluster = SlurmCluster()
     try:
         cluster.start()
         os.environ.update(cluster.environment)
-        tell_both("1,000 runs, 10,000 records: submission", bench(*many, "--executor", "slurm", "--slurm", "hold="), 15)
+        tell_both(
+            "1,000 runs, 10,000 records: submission",
+            bench(*many, "--executor", "slurm", "--slurm", "hold="),
+            15,
+        )
         tell_both("1,000 runs, 10,000 records: bench status", bench("status", "--runs", runs), 15)
         cluster.call("scancel", "--user=root")
     finally:
@@ -204,7 +257,9 @@ def plan(folder: Path, arguments: argparse.Namespace) -> None:
 
 def main() -> None:
     parts = {"slurm": slurm, "slots": slots, "ray": ray, "worker": worker, "plan": plan}
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--only", default=",".join(parts))
     parser.add_argument("--runs", type=int, default=16, help="of the part slots")
     parser.add_argument("--seconds", type=int, default=20, help="of each of them")

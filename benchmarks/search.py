@@ -20,16 +20,41 @@ from pathlib import Path
 from machine import describe_machine
 
 LIMIT = 1.0  # per cent
-SAID = re.compile(r"(\d+) trials here in ([\d,.]+) s; the search itself took ([\d.]+) s, ([\d.]+) % of the time")
+SAID = re.compile(
+    r"(\d+) trials here in ([\d,.]+) s; the search itself took ([\d.]+) s, ([\d.]+) % of the time"
+)
 
 
 def measured(sampler: str, trials: int, steps: int) -> tuple[float, float, float]:
     """(seconds in trials, of the search itself, of the whole process)"""
     with tempfile.TemporaryDirectory() as runs:
-        command = [sys.executable, "-c", "from bench.cli import main; main()", "search", "--method", "simcse", "--suite", "check", "--corpus", "builtin",
-                   "--trials", str(trials), "--budget", f"{steps}steps", "--set", "batch_size=16", "--set", "eval_steps=30", "--sampler", sampler, "--plain"]  # fmt: skip
+        command = [
+            sys.executable,
+            "-c",
+            "from bench.cli import main; main()",
+            "search",
+            "--method",
+            "simcse",
+            "--suite",
+            "check",
+            "--corpus",
+            "builtin",
+            "--trials",
+            str(trials),
+            "--budget",
+            f"{steps}steps",
+            "--set",
+            "batch_size=16",
+            "--set",
+            "eval_steps=30",
+            "--sampler",
+            sampler,
+            "--plain",
+        ]
         began = time.perf_counter()
-        done = subprocess.run([*command, "--runs", runs], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [*command, "--runs", runs], capture_output=True, text=True, check=False
+        )
         whole = time.perf_counter() - began
         found = SAID.search(done.stderr)
         if done.returncode or found is None:
@@ -39,7 +64,9 @@ def measured(sampler: str, trials: int, steps: int) -> tuple[float, float, float
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--trials", type=int, default=12)
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--sampler", default="random,tpe")

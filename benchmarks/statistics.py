@@ -20,11 +20,15 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
-if __name__ == "statistics":  # a script of this folder looks here first, also for Python's own module of this name: hand that over
+if (
+    __name__ == "statistics"
+):  # a script of this folder looks here first, also for Python's own module of this name: hand that over
     import importlib.util
     import sysconfig
 
-    _own = importlib.util.spec_from_file_location(__name__, Path(sysconfig.get_path("stdlib")) / "statistics.py")
+    _own = importlib.util.spec_from_file_location(
+        __name__, Path(sysconfig.get_path("stdlib")) / "statistics.py"
+    )
     assert _own is not None and _own.loader is not None
     sys.modules[__name__] = importlib.util.module_from_spec(_own)
     _own.loader.exec_module(sys.modules[__name__])
@@ -60,7 +64,10 @@ def stored(folders: list[Path]) -> dict[str, tuple[Any, Any, Any]]:
 
     found = {}
     for task in SIZES:
-        with np.load(folders[0] / "predictions" / f"{task}.npz") as a, np.load(folders[1] / "predictions" / f"{task}.npz") as b:
+        with (
+            np.load(folders[0] / "predictions" / f"{task}.npz") as a,
+            np.load(folders[1] / "predictions" / f"{task}.npz") as b,
+        ):
             if not np.array_equal(a["gold"], b["gold"]):
                 sys.exit(f"{task}: the two runs have different gold values")
             found[task] = (a["prediction"], b["prediction"], a["gold"])
@@ -76,7 +83,13 @@ def peer(a: Any, b: Any, gold: Any, draws: int) -> float:
         return scipy.stats.spearmanr(x, z).statistic - scipy.stats.spearmanr(y, z).statistic
 
     found = scipy.stats.bootstrap(
-        (a, b, gold), difference, paired=True, vectorized=False, n_resamples=draws, method="percentile", rng=np.random.default_rng(0)
+        (a, b, gold),
+        difference,
+        paired=True,
+        vectorized=False,
+        n_resamples=draws,
+        method="percentile",
+        rng=np.random.default_rng(0),
     )
     return 100 * float(found.standard_error)
 
@@ -88,11 +101,17 @@ def ours(task: str, a: Any, b: Any, gold: Any) -> float:
 
     cells = [Predicted(task, "spearman", (None,), side[None], gold) for side in (a, b)]
     answers = [[(p, influence(p))] for p in cells]
-    return float(column(answers, [one[0][1].value_SR[0].tolist() for one in answers], [False, False]).less(1).error_P[0])
+    return float(
+        column(answers, [one[0][1].value_SR[0].tolist() for one in answers], [False, False])
+        .less(1)
+        .error_P[0]
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--runs", nargs=2, type=Path, metavar="RUN")
     parser.add_argument("--draws", type=int, default=10_000)
     parser.add_argument("--peer-draws", type=int, default=100)
@@ -104,29 +123,42 @@ def main() -> None:
     import bench.compare.statistics.column  # noqa: F401
 
     print(describe_machine())
-    print(f"difference of two Spearman correlations, as by {args.draws:,} paired draws; seconds are wall-clock (processor)")
-    print(f"{'set':8}{'items':>7}{'scipy':>22}{'bench':>18}{'ratio':>16}   standard error: scipy, bench")
+    print(
+        f"difference of two Spearman correlations, as by {args.draws:,} paired draws; seconds are wall-clock (processor)"
+    )
+    print(
+        f"{'set':8}{'items':>7}{'scipy':>22}{'bench':>18}{'ratio':>16}   standard error: scipy, bench"
+    )
     total, apart = [0.0] * 4, []
     for task, (a, b, gold) in (stored(args.runs) if args.runs else made_up()).items():
         scale = args.draws / args.peer_draws
         wall, cpu = time.perf_counter(), time.process_time()
         theirs = peer(a, b, gold, args.peer_draws)
-        peer_wall, peer_cpu = (time.perf_counter() - wall) * scale, (time.process_time() - cpu) * scale
+        peer_wall, peer_cpu = (
+            (time.perf_counter() - wall) * scale,
+            (time.process_time() - cpu) * scale,
+        )
         wall, cpu = time.perf_counter(), time.process_time()
         error = ours(task, a, b, gold)
         seconds = [peer_wall, peer_cpu, time.perf_counter() - wall, time.process_time() - cpu]
         total = [sum(pair) for pair in zip(total, seconds, strict=True)]
-        if abs(theirs / error - 1) > 4 / (2 * args.peer_draws) ** 0.5:  # four standard errors of scipy's
+        if (
+            abs(theirs / error - 1) > 4 / (2 * args.peer_draws) ** 0.5
+        ):  # four standard errors of scipy's
             apart.append(task)
         print(_line(task, len(gold), *seconds), f"  {theirs:.3f}, {error:.3f}", flush=True)
     print(_line("all", "", *total))
     if apart:
         sys.exit(f"standard errors disagree: {', '.join(apart)}")
     if total[1] < TARGET * total[3] or total[2] > SECONDS:
-        sys.exit(f"{total[1] / total[3]:.1f} times as fast, {total[2]:.1f} s; at least {TARGET} and at most {SECONDS} s are the targets")
+        sys.exit(
+            f"{total[1] / total[3]:.1f} times as fast, {total[2]:.1f} s; at least {TARGET} and at most {SECONDS} s are the targets"
+        )
 
 
-def _line(name: str, items: int | str, wall: float, cpu: float, our_wall: float, our_cpu: float) -> str:
+def _line(
+    name: str, items: int | str, wall: float, cpu: float, our_wall: float, our_cpu: float
+) -> str:
     sides = f"{f'{wall:.1f} ({cpu:.1f})':>22}{f'{our_wall:.2f} ({our_cpu:.2f})':>18}"
     return f"{name:8}{items:>7}{sides}{f'{wall / our_wall:.1f} ({cpu / our_cpu:.1f})':>16}"
 

@@ -40,11 +40,15 @@ def senteval(checkout: Path, data: Path, text: str, name: str, vectors: Lookup) 
     downstream = data / {"tokenised": "senteval-moses", "raw": "senteval"}[text] / "downstream"
     places = {"STS-B": "STS/STSBenchmark", "SICK-R": "SICK"}
     classes = {"STS-B": "STSBenchmarkEval", "SICK-R": "SICKRelatednessEval"}
-    task = getattr(sts, classes.get(name, f"{name}Eval"))(str(downstream / places.get(name, f"STS/{name}-en-test")))
+    task = getattr(sts, classes.get(name, f"{name}Eval"))(
+        str(downstream / places.get(name, f"STS/{name}-en-test"))
+    )
     params = dotdict({"batch_size": ROWS})
     task.do_prepare(params, lambda *_: None)
     found = task.run(params, lambda _, batch: vectors([" ".join(words) for words in batch]))
-    return 100 * float(found["test"]["spearman"].statistic if "test" in found else found["all"]["spearman"]["all"])
+    return 100 * float(
+        found["test"]["spearman"].statistic if "test" in found else found["all"]["spearman"]["all"]
+    )
 
 
 class Stored:
@@ -65,7 +69,11 @@ def sentence_transformers(task: Any, vectors: Lookup) -> float:
 
     pairs = task.data
     evaluator = EmbeddingSimilarityEvaluator(
-        pairs.sentences1, pairs.sentences2, pairs.gold.tolist(), main_similarity="cosine", write_csv=False
+        pairs.sentences1,
+        pairs.sentences2,
+        pairs.gold.tolist(),
+        main_similarity="cosine",
+        write_csv=False,
     )
     evaluator.store_metrics_in_model_card_data = lambda *_, **__: None
     return 100 * float(evaluator(Stored(vectors))["spearman_cosine"])
@@ -82,7 +90,9 @@ def mteb(name: str, data: Any, vectors: Lookup) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("run", type=Path, help="a run's folder whose vectors are still there")
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--senteval", type=Path)
@@ -120,7 +130,9 @@ def main() -> None:
         task = suite("sts").task(name).load(data, args.text)
         sides: dict[str, Callable[[], float]] = {
             "bench": lambda task=task: ours(task, vectors),
-            "SentEval": lambda name=name: senteval(args.senteval, args.data, args.text, name, vectors),
+            "SentEval": lambda name=name: senteval(
+                args.senteval, args.data, args.text, name, vectors
+            ),
             "sentence-transformers": lambda task=task: sentence_transformers(task, vectors),
         }
         if (args.text == "raw") == (name in MTEB):
@@ -135,8 +147,13 @@ def main() -> None:
         if name == "SICK-R" and "mteb" in scores:
             same = task.score(vectors).detail["all_splits"]["spearman"]
         for side in scores:
-            worst[side] = max(worst[side], abs(scores[side] - (same if side == "mteb" else scores["bench"])))
-        print(name.ljust(16), *(f"{scores[side]:22.5f}" if side in scores else " " * 22 for side in names))
+            worst[side] = max(
+                worst[side], abs(scores[side] - (same if side == "mteb" else scores["bench"]))
+            )
+        print(
+            name.ljust(16),
+            *(f"{scores[side]:22.5f}" if side in scores else " " * 22 for side in names),
+        )
     print("most apart".ljust(16), *(f"{worst[side]:22.5f}" for side in names))
     print("seconds".ljust(16), *(f"{spent[side]:22.2f}" for side in names))
 

@@ -26,29 +26,48 @@ def timed(tokenise: Callable[[list[str]], Ids], sentences: Sequence[str]) -> tup
 
     began = time.process_time()
     ids = [
-        row for start in range(0, len(sentences), TOKENISE_AT_ONCE) for row in tokenise(list(sentences[start : start + TOKENISE_AT_ONCE]))
+        row
+        for start in range(0, len(sentences), TOKENISE_AT_ONCE)
+        for row in tokenise(list(sentences[start : start + TOKENISE_AT_ONCE]))
     ]
     return time.process_time() - began, ids
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", required=True, help="folder with senteval-moses/ (or another form of the STS files)")
-    parser.add_argument("--backbone", action="append", help="a folder or builtin; may be repeated  [default: all-MiniLM-L6-v2, builtin]")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--data",
+        required=True,
+        help="folder with senteval-moses/ (or another form of the STS files)",
+    )
+    parser.add_argument(
+        "--backbone",
+        action="append",
+        help="a folder or builtin; may be repeated  [default: all-MiniLM-L6-v2, builtin]",
+    )
     parser.add_argument("--repeat", type=int, default=5, help="how often each side runs")
     args = parser.parse_args()
 
     from bench.backbones import load, quiet, resolve
 
     quiet()
-    sentences = list(dict.fromkeys(s for task in load_tasks(args.data, SETS) for s in task.sentences))
+    sentences = list(
+        dict.fromkeys(s for task in load_tasks(args.data, SETS) for s in task.sentences)
+    )
     print(describe_machine())
     print(f"{len(sentences):,} distinct sentences")
-    named = {name: name for name in args.backbone or []} or {"all-MiniLM-L6-v2": minilm_folder(), "builtin": "builtin"}
+    named = {name: name for name in args.backbone or []} or {
+        "all-MiniLM-L6-v2": minilm_folder(),
+        "builtin": "builtin",
+    }
     for name, place in named.items():
         backbone = load(resolve(place))
 
-        def peer(texts: list[str], tokenizer: Callable[..., dict[str, Ids]] = backbone.tokenizer) -> Ids:
+        def peer(
+            texts: list[str], tokenizer: Callable[..., dict[str, Ids]] = backbone.tokenizer
+        ) -> Ids:
             return tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
 
         taken: list[tuple[float, float]] = []

@@ -40,17 +40,29 @@ def read_sentences(corpus: str, rows: int) -> list[str]:
     """The first distinct ``rows`` sentences of a corpus: equal ones would make pairs that are no negatives."""
     from bench.data.corpora import open_corpus
 
-    sentences = list(islice(dict.fromkeys(row[0] for row in islice(open_corpus(corpus).rows(), 2 * rows)), rows))
+    sentences = list(
+        islice(dict.fromkeys(row[0] for row in islice(open_corpus(corpus).rows(), 2 * rows)), rows)
+    )
     if len(sentences) < rows:
-        raise SystemExit(f"{corpus} has only {len(sentences)} distinct sentences; {rows} are needed: fewer --steps, or a larger --corpus")
+        raise SystemExit(
+            f"{corpus} has only {len(sentences)} distinct sentences; {rows} are needed: fewer --steps, or a larger --corpus"
+        )
     return sentences
 
 
 def read_pairs(data: Path, share: float) -> tuple[list[Pair], list[list[Pair]]]:
     """STS-B dev, and all splits of STS-B and SICK-R, in SentEval's layout; of each file every (1 / share)-th pair."""
-    stsb = [data / SIMILARITY / f"STS/STSBenchmark/sts-{split}.csv" for split in ("dev", "train", "test")]
-    sick = [data / SIMILARITY / f"SICK/SICK_{split}.txt" for split in ("train", "trial", "test_annotated")]
-    files = [_columns(path, 5, 6, 4, 0) for path in stsb] + [_columns(path, 1, 2, 3, 1) for path in sick]
+    stsb = [
+        data / SIMILARITY / f"STS/STSBenchmark/sts-{split}.csv"
+        for split in ("dev", "train", "test")
+    ]
+    sick = [
+        data / SIMILARITY / f"SICK/SICK_{split}.txt"
+        for split in ("train", "trial", "test_annotated")
+    ]
+    files = [_columns(path, 5, 6, 4, 0) for path in stsb] + [
+        _columns(path, 1, 2, 3, 1) for path in sick
+    ]
     some = [pairs[:: max(1, round(1 / share))] for pairs in files]
     return some[0], some
 
@@ -86,9 +98,24 @@ def weights_of_layers(folder: str) -> int:
 def peak_memory(args: argparse.Namespace, side: str) -> dict[str, int]:
     """Bytes that a process of its own needs for a few steps of one side."""
     options = [
-        f"--{key}={getattr(args, key)}" for key in ("corpus", "backbone", "threads", "batch", "chunk", "length", "device", "precision")
+        f"--{key}={getattr(args, key)}"
+        for key in (
+            "corpus",
+            "backbone",
+            "threads",
+            "batch",
+            "chunk",
+            "length",
+            "device",
+            "precision",
+        )
     ]
-    done = subprocess.run([sys.executable, __file__, "--one", side, "--steps=4", *options], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, __file__, "--one", side, "--steps=4", *options],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
@@ -97,15 +124,34 @@ def main() -> None:
     import torch
 
     from bench.backbones import builtin_folder, quiet
-    from bench.base.devices import choose_precision, host_memory_bytes, keep_freed_memory, peak_memory_bytes, reset_peak_memory
+    from bench.base.devices import (
+        choose_precision,
+        host_memory_bytes,
+        keep_freed_memory,
+        peak_memory_bytes,
+        reset_peak_memory,
+    )
 
     quiet()
     torch.set_num_threads(args.threads)
     choose_precision(args.precision, args.device)  # bf16 on a processor that traps on it is refused
-    folder = {"builtin": lambda: str(builtin_folder()), "random-base": random_base}.get(args.backbone, lambda: args.backbone)()
+    folder = {"builtin": lambda: str(builtin_folder()), "random-base": random_base}.get(
+        args.backbone, lambda: args.backbone
+    )()
     dev, everything = read_pairs(Path(args.data), args.share) if args.data else ([], [])
-    setup = Setup(folder, read_sentences(args.corpus, args.steps * args.batch), args.steps, args.batch, args.length,
-                  args.chunk, args.device, args.precision, dev, everything, now=time.process_time if args.processor else time.perf_counter)  # fmt: skip
+    setup = Setup(
+        folder,
+        read_sentences(args.corpus, args.steps * args.batch),
+        args.steps,
+        args.batch,
+        args.length,
+        args.chunk,
+        args.device,
+        args.precision,
+        dev,
+        everything,
+        now=time.process_time if args.processor else time.perf_counter,
+    )
     if args.one:
         reset_peak_memory(args.device)
         SIDES[args.one](setup)
@@ -127,17 +173,36 @@ def main() -> None:
             tokens = clock.tokens or tokens
             if clock.evaluation is not None:
                 evaluations[name].append(clock.evaluation / args.share)
-            print(f"  round {i + 1}: {args.batch / steps[name][-1]:7.1f} sentences/s  {name}", flush=True)
+            print(
+                f"  round {i + 1}: {args.batch / steps[name][-1]:7.1f} sentences/s  {name}",
+                flush=True,
+            )
     show("steps alone", steps, args.batch)
     if args.peak:
-        reached = 6 * weights_of_layers(folder) * 2 * tokens / args.steps / statistics.median(steps["bench"])
-        print(f"  bench reaches {reached / 1e12:.1f} TFLOPS, {100 * reached / args.peak:.0f} % of the peak")
+        reached = (
+            6
+            * weights_of_layers(folder)
+            * 2
+            * tokens
+            / args.steps
+            / statistics.median(steps["bench"])
+        )
+        print(
+            f"  bench reaches {reached / 1e12:.1f} TFLOPS, {100 * reached / args.peak:.0f} % of the peak"
+        )
     if args.data:
-        whole = {name: [EVERY * s + e for s, e in zip(steps[name], evaluations[name], strict=True)] for name in names if evaluations[name]}
+        whole = {
+            name: [EVERY * s + e for s, e in zip(steps[name], evaluations[name], strict=True)]
+            for name in names
+            if evaluations[name]
+        }
         show(f"{EVERY} steps and their evaluation", whole, EVERY * args.batch)
     memory = {name: peak_memory(args, name) for name in names} if args.memory else {}
     for name, peak in memory.items():
-        print(f"  {peak['device'] / 1e9:7.2f} GB  {name}" + (f" (host {peak['host'] / 1e9:.2f} GB)" if args.device != "cpu" else ""))
+        print(
+            f"  {peak['device'] / 1e9:7.2f} GB  {name}"
+            + (f" (host {peak['host'] / 1e9:.2f} GB)" if args.device != "cpu" else "")
+        )
     if args.json:
         content = {
             "machine": describe_machine(),
@@ -156,22 +221,48 @@ def show(title: str, seconds: dict[str, list[float]], sentences: int) -> None:
         us = "bench, cached" if "cached" in name else "bench"
         by_round = [theirs / our for theirs, our in zip(taken, seconds[us], strict=True)]
         ratio = (
-            "" if name == us else f"   bench is {statistics.median(by_round):.2f} x as fast ({min(by_round):.2f} to {max(by_round):.2f})"
+            ""
+            if name == us
+            else f"   bench is {statistics.median(by_round):.2f} x as fast ({min(by_round):.2f} to {max(by_round):.2f})"
         )
         median = statistics.median(taken)
         print(f"  {sentences / median:7.1f} sentences/s {median:8.2f} s  {name:30}{ratio}")
 
 
 def arguments() -> Any:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     add = parser.add_argument
     add("--data", help="evaluation data with senteval-moses/ in it: for the times with evaluation")
-    add("--share", type=float, default=1.0, help="of the evaluation's pairs: every tenth for 0.1; times are scaled up")
+    add(
+        "--share",
+        type=float,
+        default=1.0,
+        help="of the evaluation's pairs: every tenth for 0.1; times are scaled up",
+    )
     add("--corpus", default="builtin", help="sentences: a file, or builtin")
-    add("--backbone", default="builtin", help="builtin, random-base (BERT-base's shape, random weights), or a folder")
-    add("--peak", type=float, help="operations a second that the chip can do at best, such as 989e12")
-    add("--processor", action="store_true", help="clock the process's own processor time: for one thread on a busy machine")
-    add("--steps", type=int, default=25, help=f"of each side in each round, the first {WARM_UP} not clocked")
+    add(
+        "--backbone",
+        default="builtin",
+        help="builtin, random-base (BERT-base's shape, random weights), or a folder",
+    )
+    add(
+        "--peak",
+        type=float,
+        help="operations a second that the chip can do at best, such as 989e12",
+    )
+    add(
+        "--processor",
+        action="store_true",
+        help="clock the process's own processor time: for one thread on a busy machine",
+    )
+    add(
+        "--steps",
+        type=int,
+        default=25,
+        help=f"of each side in each round, the first {WARM_UP} not clocked",
+    )
     add("--repeat", type=int, default=3)
     add("--threads", type=int, default=2)
     add("--batch", type=int, default=64)

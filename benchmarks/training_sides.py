@@ -29,10 +29,14 @@ class Setup:
     device: str
     precision: str  # fp32 or bf16
     dev: Sequence[Pair] = ()  # STS-B dev: what selects the checkpoint
-    everything: Sequence[Sequence[Pair]] = ()  # the splits of STS-B and SICK-R: what the authors' script encodes
+    everything: Sequence[
+        Sequence[Pair]
+    ] = ()  # the splits of STS-B and SICK-R: what the authors' script encodes
     rate: float = 1e-4
     now: Callable[[], float] = time.perf_counter
-    rows: Sequence[tuple[str, ...]] = ()  # supervised: anchor, positive, hard negative; else a sentence twice
+    rows: Sequence[
+        tuple[str, ...]
+    ] = ()  # supervised: anchor, positive, hard negative; else a sentence twice
 
 
 @dataclass
@@ -70,14 +74,23 @@ class Clock:
 def sentence_transformers(setup: Setup, cached: bool = False) -> Clock:
     """`SentenceTransformerTrainer` on pairs (s, s), the recipe of its own SimCSE example; its evaluator on STS-B dev."""
     from datasets import Dataset
-    from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
+    from sentence_transformers import (
+        SentenceTransformer,
+        SentenceTransformerTrainer,
+        SentenceTransformerTrainingArguments,
+    )
     from sentence_transformers.sentence_transformer.evaluation import EmbeddingSimilarityEvaluator
-    from sentence_transformers.sentence_transformer.losses import CachedMultipleNegativesRankingLoss, MultipleNegativesRankingLoss
+    from sentence_transformers.sentence_transformer.losses import (
+        CachedMultipleNegativesRankingLoss,
+        MultipleNegativesRankingLoss,
+    )
     from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 
     clock = Clock(setup.now, setup.device)
     encoder = Transformer(setup.folder, max_seq_length=setup.length)
-    model = SentenceTransformer(modules=[encoder, Pooling(encoder.get_embedding_dimension(), "cls")], device=setup.device)
+    model = SentenceTransformer(
+        modules=[encoder, Pooling(encoder.get_embedding_dimension(), "cls")], device=setup.device
+    )
     loss = (
         CachedMultipleNegativesRankingLoss(model, scale=20.0, mini_batch_size=setup.chunk)
         if cached
@@ -90,12 +103,19 @@ def sentence_transformers(setup: Setup, cached: bool = False) -> Clock:
             args=arguments,
             loss=loss,
             callbacks=[_ticking(clock)],
-            train_dataset=Dataset.from_list([dict(zip(("anchor", "positive", "negative"), row, strict=False)) for row in _texts(setup)]),
+            train_dataset=Dataset.from_list(
+                [
+                    dict(zip(("anchor", "positive", "negative"), row, strict=False))
+                    for row in _texts(setup)
+                ]
+            ),
         )
         trainer.train()
     if setup.dev and not cached:
         first, second, gold = zip(*setup.dev, strict=True)
-        evaluator = EmbeddingSimilarityEvaluator(list(first), list(second), list(gold), batch_size=128, write_csv=False)
+        evaluator = EmbeddingSimilarityEvaluator(
+            list(first), list(second), list(gold), batch_size=128, write_csv=False
+        )
         began = setup.now()
         evaluator(model)
         clock.evaluation = setup.now() - began
@@ -130,12 +150,18 @@ def plain_loop(setup: Setup) -> Clock:
     optimizer = torch.optim.AdamW(model.parameters(), lr=setup.rate, weight_decay=0.0, fused=True)
     scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 - step / setup.steps)
     loader = torch.utils.data.DataLoader(
-        script.rows, batch_size=setup.batch, shuffle=True, collate_fn=script.collate, pin_memory=device != "cpu"
+        script.rows,
+        batch_size=setup.batch,
+        shuffle=True,
+        collate_fn=script.collate,
+        pin_memory=device != "cpu",
     )
     for batch in loader:
         script.clock.tick()
         inputs = {key: value.to(device, non_blocking=True) for key, value in batch.items()}
-        with torch.autocast(torch.device(device).type, torch.bfloat16, enabled=setup.precision == "bf16"):
+        with torch.autocast(
+            torch.device(device).type, torch.bfloat16, enabled=setup.precision == "bf16"
+        ):
             loss = model(**inputs)["loss"]
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -161,7 +187,10 @@ class _Script:
         began = setup.now()
         columns = list(zip(*texts, strict=True))
         distinct = columns[:1] if columns[0] == columns[1] else columns
-        ids = [self.tokenizer(list(column), max_length=setup.length, truncation=True)["input_ids"] for column in distinct]
+        ids = [
+            self.tokenizer(list(column), max_length=setup.length, truncation=True)["input_ids"]
+            for column in distinct
+        ]
         self.rows = list(zip(*(ids if len(ids) > 1 else ids * 2), strict=True))
         self.clock.before = setup.now() - began
 
@@ -173,18 +202,30 @@ class _Script:
                 self.head = torch.nn.Sequential(torch.nn.Linear(width, width), torch.nn.Tanh())
 
             def forward(self, input_ids: Any, attention_mask: Any) -> Any:
-                flat = {"input_ids": input_ids.flatten(0, 1), "attention_mask": attention_mask.flatten(0, 1)}  # (2n, T)
+                flat = {
+                    "input_ids": input_ids.flatten(0, 1),
+                    "attention_mask": attention_mask.flatten(0, 1),
+                }  # (2n, T)
                 cls = self.head(self.encoder(**flat).last_hidden_state[:, 0])
                 z1, *others = cls.view(len(input_ids), input_ids.shape[1], -1).unbind(1)
-                logits = torch.cosine_similarity(z1[:, None], torch.cat(others)[None], dim=-1) / 0.05
-                return {"loss": torch.nn.functional.cross_entropy(logits, torch.arange(len(z1), device=logits.device))}
+                logits = (
+                    torch.cosine_similarity(z1[:, None], torch.cat(others)[None], dim=-1) / 0.05
+                )
+                return {
+                    "loss": torch.nn.functional.cross_entropy(
+                        logits, torch.arange(len(z1), device=logits.device)
+                    )
+                }
 
         self.model = Model()
 
     def collate(self, rows: list[tuple[Any, ...]]) -> dict[str, Any]:
         flat = [{"input_ids": ids} for row in rows for ids in row]
         padded = self.tokenizer.pad(flat, padding=True, return_tensors="pt")
-        return {key: padded[key].view(len(rows), self.views, -1) for key in ("input_ids", "attention_mask")}
+        return {
+            key: padded[key].view(len(rows), self.views, -1)
+            for key in ("input_ids", "attention_mask")
+        }
 
     def evaluate(self) -> None:
         import torch
@@ -194,9 +235,15 @@ class _Script:
             return
 
         def batcher(sentences: Sequence[str]) -> Any:
-            batch = self.tokenizer(list(sentences), return_tensors="pt", padding=True).to(setup.device)
+            batch = self.tokenizer(list(sentences), return_tensors="pt", padding=True).to(
+                setup.device
+            )
             with torch.no_grad():
-                hidden = model.encoder(batch["input_ids"], attention_mask=batch["attention_mask"], output_hidden_states=True)
+                hidden = model.encoder(
+                    batch["input_ids"],
+                    attention_mask=batch["attention_mask"],
+                    output_hidden_states=True,
+                )
                 return hidden.last_hidden_state[:, 0].cpu().numpy()
 
         model.eval()
@@ -209,7 +256,9 @@ def _texts(setup: Setup) -> list[tuple[str, ...]]:
     return list(setup.rows) or [(sentence, sentence) for sentence in setup.sentences]
 
 
-def senteval(splits: Sequence[Sequence[Pair]], batcher: Callable[[Sequence[str]], Any]) -> list[float]:
+def senteval(
+    splits: Sequence[Sequence[Pair]], batcher: Callable[[Sequence[str]], Any]
+) -> list[float]:
     """As SentEval scores STS-B and SICK-R: in the files' order, batches of one side and of the other, one cosine at a time."""
     from scipy.stats import spearmanr
 
@@ -219,7 +268,9 @@ def senteval(splits: Sequence[Sequence[Pair]], batcher: Callable[[Sequence[str]]
         for start in range(0, len(pairs), SENTEVAL_BATCH):
             first, second, _ = zip(*pairs[start : start + SENTEVAL_BATCH], strict=True)
             for a, b in zip(batcher(first), batcher(second), strict=True):
-                scores.append(float(np.nan_to_num(np.dot(a, b) / (np.linalg.norm(a) * np.linalg.norm(b)))))
+                scores.append(
+                    float(np.nan_to_num(np.dot(a, b) / (np.linalg.norm(a) * np.linalg.norm(b))))
+                )
         correlations.append(float(spearmanr(scores, [gold for _, _, gold in pairs])[0]))
     return correlations
 
@@ -275,12 +326,20 @@ def ours(setup: Setup, cut: bool = False) -> Clock:
             "eval_steps": setup.steps,
         }
         torch.manual_seed(seed_for(42, "init"))
-        recipe = merge(SimCSE, None, "", {key: str(value) for key, value in values.items()}, trained=True)
+        recipe = merge(
+            SimCSE, None, "", {key: str(value) for key, value in values.items()}, trained=True
+        )
         method.build(load(resolve(setup.folder)), recipe)
         text = Path(scratch) / "corpus.txt"
         text.write_text("".join(f"{sentence}\n" for sentence in setup.sentences), encoding="utf-8")
         began = setup.now()
-        corpus = tokenise(open_corpus(text, Path(scratch)), method.token_ids, "benchmark", len(method.backbone.tokenizer), Path(scratch))
+        corpus = tokenise(
+            open_corpus(text, Path(scratch)),
+            method.token_ids,
+            "benchmark",
+            len(method.backbone.tokenizer),
+            Path(scratch),
+        )
         clock.before = setup.now() - began
         clock.tokens = train(method, corpus, method.context).tokens
     return clock
@@ -299,11 +358,24 @@ def _ticking(clock: Clock) -> Any:
 def _arguments(setup: Setup, scratch: str) -> dict[str, Any]:
     """Of either Trainer: the recipe of the harness's loop, and nothing that costs time besides."""
     return dict(
-        output_dir=scratch, per_device_train_batch_size=setup.batch, max_steps=setup.steps, learning_rate=setup.rate,
-        lr_scheduler_type="linear", weight_decay=0.0, max_grad_norm=1.0, use_cpu=setup.device == "cpu",
-        bf16=setup.precision == "bf16", fp16=False, save_strategy="no", eval_strategy="no", logging_strategy="no",
-        report_to="none", disable_tqdm=True, seed=42, dataloader_pin_memory=setup.device != "cpu",
-    )  # fmt: skip
+        output_dir=scratch,
+        per_device_train_batch_size=setup.batch,
+        max_steps=setup.steps,
+        learning_rate=setup.rate,
+        lr_scheduler_type="linear",
+        weight_decay=0.0,
+        max_grad_norm=1.0,
+        use_cpu=setup.device == "cpu",
+        bf16=setup.precision == "bf16",
+        fp16=False,
+        save_strategy="no",
+        eval_strategy="no",
+        logging_strategy="no",
+        report_to="none",
+        disable_tqdm=True,
+        seed=42,
+        dataloader_pin_memory=setup.device != "cpu",
+    )
 
 
 SIDES: dict[str, Callable[[Setup], Clock]] = {

@@ -31,7 +31,13 @@ from unittest import mock
 import numpy as np
 from machine import describe_machine
 
-FULL = {"nhid": 0, "optim": "adam", "batch_size": 64, "tenacity": 5, "epoch_size": 4}  # SimCSE's --mode test
+FULL = {
+    "nhid": 0,
+    "optim": "adam",
+    "batch_size": 64,
+    "tenacity": 5,
+    "epoch_size": 4,
+}  # SimCSE's --mode test
 OUTER = 10
 
 
@@ -58,7 +64,9 @@ def made(sentences: list[str], how: str) -> np.ndarray:
     if how == "minilm":
         return minilm(sentences)
     width = int(how.partition(":")[2])
-    words = {word: i for i, word in enumerate(sorted({word for s in sentences for word in s.split()}))}
+    words = {
+        word: i for i, word in enumerate(sorted({word for s in sentences for word in s.split()}))
+    }
     table = np.random.default_rng(0).normal(size=(len(words) + 1, width)).astype(np.float32)
     return np.stack([table[[words[w] for w in s.split()] or [-1]].mean(axis=0) for s in sentences])
 
@@ -69,7 +77,9 @@ def vectors_of(sentences: list[str], how: str, keep: str | None) -> Any:
     if keep and Path(keep).exists():
         table = np.load(keep)
         if len(table) != len(distinct):
-            raise SystemExit(f"{keep}: {len(table)} vectors, {len(distinct)} sentences: of other data? delete it")
+            raise SystemExit(
+                f"{keep}: {len(table)} vectors, {len(distinct)} sentences: of other data? delete it"
+            )
     else:
         table = made(distinct, how).astype(np.float32)
         if keep:
@@ -93,7 +103,9 @@ def senteval(checkout: str, outer: int) -> Iterator[Any]:
 
     with contextlib.ExitStack() as stack:
         if not hasattr(inspect, "getargspec"):
-            stack.enter_context(mock.patch.object(inspect, "getargspec", inspect.getfullargspec, create=True))
+            stack.enter_context(
+                mock.patch.object(inspect, "getargspec", inspect.getfullargspec, create=True)
+            )
         stack.enter_context(mock.patch.object(torch.Tensor, "cuda", lambda self, *_, **__: self))
         stack.enter_context(mock.patch.object(torch.nn.Module, "cuda", lambda self, *_, **__: self))
         stack.enter_context(mock.patch.object(sys, "path", [checkout, *sys.path]))
@@ -115,10 +127,18 @@ def senteval(checkout: str, outer: int) -> Iterator[Any]:
         yield validation
 
 
-def peer(validation: Any, texts: Any, x: np.ndarray) -> tuple[float, float, list[float], list[float]]:
+def peer(
+    validation: Any, texts: Any, x: np.ndarray
+) -> tuple[float, float, list[float], list[float]]:
     """(dev, test, dev per outer fold, test per outer fold) by SentEval's own class for the task."""
     y = texts.labels
-    config = {"nclasses": len(texts.classes), "seed": 1111, "usepytorch": True, "classifier": FULL, "kfold": OUTER}
+    config = {
+        "nclasses": len(texts.classes),
+        "seed": 1111,
+        "usepytorch": True,
+        "classifier": FULL,
+        "kfold": OUTER,
+    }
     part = {name: texts.rows(name) for name in ("train", "dev", "test")}
     xs, ys = {k: x[rows] for k, rows in part.items()}, {k: y[rows] for k, rows in part.items()}
     if not len(part["train"]):
@@ -154,7 +174,13 @@ def compare(name: str, texts: Any, x: np.ndarray, args: argparse.Namespace) -> d
         predicted, fold, detail = classify(texts, x, "cpu")
     gold = texts.labels[texts.split == "test"]
     value = score_predictions({"prediction": predicted, "gold": gold, "fold": fold}, name).value
-    row = {"task": name, "bench": value, "bench_dev": detail["dev"], "bench_wall": ours["wall"], "bench_cpu": ours["cpu"]}
+    row = {
+        "task": name,
+        "bench": value,
+        "bench_dev": detail["dev"],
+        "bench_wall": ours["wall"],
+        "bench_cpu": ours["cpu"],
+    }
     print(
         f"{name:6} bench     dev {detail['dev']:6.2f}  test {value:6.2f}   {ours['wall']:8.1f} s wall {ours['cpu']:8.1f} s CPU",
         flush=True,
@@ -168,32 +194,68 @@ def compare(name: str, texts: Any, x: np.ndarray, args: argparse.Namespace) -> d
         dev, test, devs, tests = peer(validation, texts, x)
     scale = OUTER / outer
     wall, cpu = (theirs[k] * scale for k in ("wall", "cpu"))
-    said = f" ({theirs['wall']:.1f} s for {outer} of {OUTER} outer folds, times {scale:g})" if scale > 1 else ""
-    print(f"{name:6} SentEval  dev {dev:6.2f}  test {test:6.2f}   {wall:8.1f} s wall {cpu:8.1f} s CPU{said}")
+    said = (
+        f" ({theirs['wall']:.1f} s for {outer} of {OUTER} outer folds, times {scale:g})"
+        if scale > 1
+        else ""
+    )
+    print(
+        f"{name:6} SentEval  dev {dev:6.2f}  test {test:6.2f}   {wall:8.1f} s wall {cpu:8.1f} s CPU{said}"
+    )
     own = [(one["dev"], one["test"]) for one in detail["folds"][: len(tests)]]
     apart = max(max(abs(a - c), abs(b - d)) for (a, b), c, d in zip(own, devs, tests, strict=True))
-    same = sum(pair == other for pair, other in zip(own, zip(devs, tests, strict=True), strict=True))
+    same = sum(
+        pair == other for pair, other in zip(own, zip(devs, tests, strict=True), strict=True)
+    )
     ratio = {k: t / ours[k] for k, t in (("wall", wall), ("cpu", cpu))}
     print(
         f"{'':6} bench is {ratio['wall']:.1f} x as fast by wall-clock, {ratio['cpu']:.1f} x by CPU seconds; folds compared: "
         f"{len(tests)}, equal in dev and test: {same}, largest difference {apart:.2f}",
         flush=True,
     )
-    return {**row, "senteval": test, "senteval_dev": dev, "senteval_wall": wall, "senteval_cpu": cpu,
-            "outer": outer, "compared": len(tests), "equal": same, "apart": apart, "ratio": ratio}  # fmt: skip
+    return {
+        **row,
+        "senteval": test,
+        "senteval_dev": dev,
+        "senteval_wall": wall,
+        "senteval_cpu": cpu,
+        "outer": outer,
+        "compared": len(tests),
+        "equal": same,
+        "apart": apart,
+        "ratio": ratio,
+    }
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--senteval", help="a checkout of facebookresearch/SentEval; without it only ours runs")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--senteval", help="a checkout of facebookresearch/SentEval; without it only ours runs"
+    )
     parser.add_argument("--data", required=True, help="folder with senteval-moses/")
     parser.add_argument("--tasks", default="MR,CR,SUBJ,MPQA,SST-2,TREC,MRPC")
-    parser.add_argument("--outer", type=int, default=OUTER, help="outer folds that SentEval gets of MR, CR, SUBJ and MPQA")
-    parser.add_argument("--rows", type=int, help="only so many rows of each split, drawn at random: to try the script")
+    parser.add_argument(
+        "--outer",
+        type=int,
+        default=OUTER,
+        help="outer folds that SentEval gets of MR, CR, SUBJ and MPQA",
+    )
+    parser.add_argument(
+        "--rows",
+        type=int,
+        help="only so many rows of each split, drawn at random: to try the script",
+    )
     parser.add_argument("--vectors", default="minilm", help="minilm, or random:WIDTH")
-    parser.add_argument("--keep", help=".npy file for the vectors of all seven sets: read where it exists, else written")
+    parser.add_argument(
+        "--keep",
+        help=".npy file for the vectors of all seven sets: read where it exists, else written",
+    )
     parser.add_argument("--threads", type=int, default=2, help="torch's threads, for both")
-    parser.add_argument("--peer-threads", type=int, help="another number for SentEval, where that suits it better")
+    parser.add_argument(
+        "--peer-threads", type=int, help="another number for SentEval, where that suits it better"
+    )
     parser.add_argument("--json", help="also write what was measured to this file")
     args = parser.parse_args()
 
@@ -211,17 +273,35 @@ def main() -> None:
     loaded = {name: fewer(read_transfer(DataFolder(args.data), name), args.rows) for name in names}
     sentences = [s for texts in loaded.values() for side in texts.texts for s in side]
     # what is kept serves every choice of tasks
-    kept = [s for name in TRANSFER_TASKS for side in read_transfer(DataFolder(args.data), name).texts for s in side] if args.keep else []
+    kept = (
+        [
+            s
+            for name in TRANSFER_TASKS
+            for side in read_transfer(DataFolder(args.data), name).texts
+            for s in side
+        ]
+        if args.keep
+        else []
+    )
     vectors = vectors_of(kept or sentences, args.vectors, args.keep)
     width = vectors(sentences[:1]).shape[1]
     print(
         f"{len(sentences):,} sentences, {len(set(sentences)):,} of them distinct; vectors: {args.vectors}, {width} wide; {args.threads} threads"
     )
-    rows = [compare(name, texts, features(texts, vectors, name), args) for name, texts in loaded.items()]
+    rows = [
+        compare(name, texts, features(texts, vectors, name), args) for name, texts in loaded.items()
+    ]
     summary(rows)
-    print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GiB, vectors and libraries included")
+    print(
+        f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GiB, vectors and libraries included"
+    )
     if args.json:
-        Path(args.json).write_text(json.dumps({"machine": describe_machine(), "arguments": vars(args), "rows": rows}, indent=1) + "\n")
+        Path(args.json).write_text(
+            json.dumps(
+                {"machine": describe_machine(), "arguments": vars(args), "rows": rows}, indent=1
+            )
+            + "\n"
+        )
 
 
 def fewer(texts: Any, rows: int | None) -> Any:
@@ -247,7 +327,10 @@ def summary(rows: list[dict[str, Any]]) -> None:
     print(f"bench, {len(rows)} tasks: mean {mean:.2f}, {wall:.1f} s wall, {cpu:.1f} s CPU")
     both = [row for row in rows if "senteval" in row]
     if both:
-        ratios = [sum(r[f"senteval_{k}"] for r in both) / sum(r[f"bench_{k}"] for r in both) for k in ("wall", "cpu")]
+        ratios = [
+            sum(r[f"senteval_{k}"] for r in both) / sum(r[f"bench_{k}"] for r in both)
+            for k in ("wall", "cpu")
+        ]
         least = min(both, key=lambda row: row["ratio"]["wall"])
         print(
             f"SentEval, {len(both)} tasks: {sum(r['senteval_wall'] for r in both):.1f} s wall; bench is {ratios[0]:.1f} x as fast in all "

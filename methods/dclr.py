@@ -47,7 +47,8 @@ class DCLR(TorchMethod):
     variants = {"infonce": {"loss": "infonce"}, "focal": {"loss": "focal", "temperature": 0.07}}
     defaults = {
         "teacher": Value(
-            None, "to be given: a run of simcse, or the folder or hub name of a SimCSE model",
+            None,
+            "to be given: a run of simcse, or the folder or hub name of a SimCSE model",
             RUN + ": unsup-simcse-bert-base-uncased, for large models too; by its CLS after its own head; here by CLS",
         ),
         "loss": Value("code", CODE, "the paper's form: variant infonce"),
@@ -62,12 +63,13 @@ class DCLR(TorchMethod):
         "epochs": Value(3, RUN),
         "select_on": Value("STS-B dev", "as SimCSE", RUN + ": avg_sts, the mean of STS-B dev and SICK-R dev"),
         "faithful": Value(
-            False, "the attention mask is used, the head stands on CLS, the teacher judges by CLS",
+            False,
+            "the attention mask is used, the head stands on CLS, the teacher judges by CLS",
             "true: as the authors' code, which passes no mask while it trains, to neither model, so that padding is attended to; the "
             "checkpoint's own pooling layer stands below the head, and alone in large models; the teacher judges by the head that "
             "its checkpoint keeps; and their gather",
         ),
-    }  # fmt: skip
+    }
 
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
@@ -100,8 +102,10 @@ class DCLR(TorchMethod):
         self.pooling = Head.kept_by(backbone) or Head(backbone.hidden_size)
         judge = Head.kept_by(teacher)
         if judge is None:
-            raise BenchError(f"faithful=true: the teacher {teacher.name} keeps no head, by which the authors' code has it judge",
-                             "take a run of simcse or a published SimCSE model, or faithful=false")  # fmt: skip
+            raise BenchError(
+                f"faithful=true: the teacher {teacher.name} keeps no head, by which the authors' code has it judge",
+                "take a run of simcse or a published SimCSE model, or faithful=false",
+            )
         self.judge = FrozenCopy(judge)
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:

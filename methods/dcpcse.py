@@ -95,7 +95,8 @@ class DCPCSE(TorchMethod):
         "prefix_dropout": Value(None, "PromCSE promcse/models.py", "None: the backbone's hidden dropout, 0.1"),
         "temperature": Value(0.05, "DCPCSE appendix A; PromCSE run_unsup_example.sh"),
         "head_at_test": Value(
-            False, "unsupervised: PromCSE README (pooler_type); recipes of the supervised setting say true",
+            False,
+            "unsupervised: PromCSE README (pooler_type); recipes of the supervised setting say true",
             "the paper names no head; the authors' code has one while training in both settings",
         ),
         "hard_negative_weight": Value(0.0, "PromCSE train.py default", "added to the logit of the anchor's own contradiction"),
@@ -105,18 +106,21 @@ class DCPCSE(TorchMethod):
         "mlm_decay_steps": Value(100, "DCPCSE section 2.2; PromCSE promcse/trainers.py", "updates; no staircase"),
         "mlm_probability": Value(0.15, "DCPCSE section 2.2; PromCSE train.py"),
         "freeze_lm_head": Value(
-            False, "PromCSE promcse/models.py: made after the freeze, tied to nothing",
+            False,
+            "PromCSE promcse/models.py: made after the freeze, tied to nothing",
             "the paper (section 2.1): only prompts are optimised; true keeps the LM head as it was pretrained",
         ),
         "shallow": Value(
-            False, "DCPCSE section 3.3 and appendix A; its code was not published",
+            False,
+            "DCPCSE section 3.3 and appendix A; its code was not published",
             "open in the paper: the head (here: while training), the full stop (here: fixed), 32 tokens (here: the template on top)",
         ),
         "faithful": Value(
-            False, "exact gradient over several processes",
+            False,
+            "exact gradient over several processes",
             "true: the authors' gather, whose gradient is divided by the number of processes",
         ),
-    }  # fmt: skip
+    }
 
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:

@@ -66,13 +66,15 @@ class DiffCSE(TorchMethod):
         "temperature": Value(0.05, RUN, "0.07 with focal on BERT: Focal-InfoNCE table 2"),
         "detection_weight": Value(0.005, RUN, "the paper's lambda"),
         "masking": Value(0.30, RUN, "share of the tokens; of these 80 % masked, 10 % random, 10 % kept"),
-        "generator": Value(None, "the backbone's own masked language model", RUN + ": distilbert-base-uncased; distilroberta-base for RoBERTa"),
+        "generator": Value(
+            None, "the backbone's own masked language model", RUN + ": distilbert-base-uncased; distilroberta-base for RoBERTa"
+        ),
         "focal": Value(False, "DiffCSE", "true: Focal-InfoNCE table 3, for which no code exists"),
         "hardness_m": Value(0.3, "Focal-InfoNCE section 4", "read only with focal"),
         "faithful": Value(
             False, "an exact gradient over several processes", "true: the authors' gather, gradient divided by their number"
         ),
-    }  # fmt: skip
+    }
 
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
@@ -174,8 +176,13 @@ def detection_loss(logits_nT2: Tensor, replaced_nT: Tensor) -> Tensor:
 
 def batch_norm_head(hidden: int) -> nn.Sequential:
     """H -> 2H -> H, each with batch normalisation, the last without a scale of its own; weights N(0, 0.02)."""
-    layers = (nn.Linear(hidden, 2 * hidden, bias=False), nn.BatchNorm1d(2 * hidden), nn.ReLU(),
-              nn.Linear(2 * hidden, hidden, bias=False), nn.BatchNorm1d(hidden, affine=False))  # fmt: skip
+    layers = (
+        nn.Linear(hidden, 2 * hidden, bias=False),
+        nn.BatchNorm1d(2 * hidden),
+        nn.ReLU(),
+        nn.Linear(2 * hidden, hidden, bias=False),
+        nn.BatchNorm1d(hidden, affine=False),
+    )
     for layer in layers:
         if isinstance(layer, nn.Linear):
             nn.init.normal_(layer.weight, std=0.02)

@@ -41,13 +41,14 @@ class ESimCSE(TorchMethod):
     defaults = {
         "temperature": Value(0.05, "ESimCSE run.sh"),
         "repetition": Value(
-            0.32, "ESimCSE run.sh, bert-base-uncased",
+            0.32,
+            "ESimCSE run.sh, bert-base-uncased",
             "how many are doubled is uniform in {0 .. min(10, int(rate x length)) - 1} (train.py); "
             "the paper bounds it by max(2, int(rate x length))",
         ),
         "momentum": Value(0.995, "ESimCSE run.sh", "the paper's gamma"),
         "queue_size": Value(160, "ESimCSE run.sh, bert-base-uncased", "the paper: 2.5 times the batch size"),
-    }  # fmt: skip
+    }
     # the rows of the paper's ablation: each of the two changes alone
     variants = {"no-repetition": {"repetition": 0.0}, "no-queue": {"queue_size": 0}}
 

@@ -55,12 +55,17 @@ class Flow(TorchMethod):
     )
     trains = "the flow alone (additive Glow, 3 levels x 3 steps, width 32); the encoder is frozen"
     defaults = {
-        "pooling": Value("avg_first_last", RUN + ": avg-last-2", "the paper says the last two layers; the code's index takes the first and the last"),
+        "pooling": Value(
+            "avg_first_last",
+            RUN + ": avg-last-2",
+            "the paper says the last two layers; the code's index takes the first and the last",
+        ),
         "levels": Value(3, CONFIG),
         "depth": Value(3, CONFIG, "steps of a level"),
         "width": Value(32, CONFIG, "of the coupling's hidden layers"),
         "permutation": Value(
-            "reversed", "BERT-flow flow/glow_ops_1x1.py: the fixed matrix turns the order of the channels round",
+            "reversed",
+            "BERT-flow flow/glow_ops_1x1.py: the fixed matrix turns the order of the channels round",
             "random: Glow's fixed permutation, drawn from the seed",
         ),
         "batch_size": Value(32, RUN + ": train_batch_size", "of pairs, whose two losses are added; here of sentences"),
@@ -73,7 +78,7 @@ class Flow(TorchMethod):
         "dropout": Value(None, RUN + ": the frozen encoder reads training text with its dropout on; dropout=0 switches it off"),
         "select_on": Value("last", RUN + ": no dev selection"),
         "corpus_column": Value("all", "SimCSE appendix C: NLI text", "target text (--corpus target) is the paper's other option"),
-    }  # fmt: skip
+    }
 
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:

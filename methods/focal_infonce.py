@@ -33,20 +33,24 @@ class FocalInfoNCE(TorchMethod):
     trains = "the whole encoder and the head"
     defaults = {
         "temperature": Value(
-            0.07, "Focal-InfoNCE tables 2 and 4 together: 0.07 for BERT, 0.05 for RoBERTa",
+            0.07,
+            "Focal-InfoNCE tables 2 and 4 together: 0.07 for BERT, 0.05 for RoBERTa",
             "the text says 0.7 and 0.5, which is a slip: neither stands in the ablation, and the scores of 0.07 and 0.05 are "
             "those of the main table",
         ),
-        "hardness_m": Value(0.3, "Focal-InfoNCE section 4; train.py default", "table 5: 0.2 is 0.06 better on STS-B for BERT-base"),
+        "hardness_m": Value(
+            0.3, "Focal-InfoNCE section 4; train.py default", "table 5: 0.2 is 0.06 better on STS-B for BERT-base"
+        ),
         "head_at_test": Value(
-            False, "as SimCSE unsupervised",
+            False,
+            "as SimCSE unsupervised",
             "the README evaluates with --pooler cls; its converter stores the head under a name that is not read back, so that "
             "cls means a random layer there",
         ),
         "faithful": Value(
             False, "an exact gradient over several processes", "true: the authors' gather, gradient divided by their number"
         ),
-    }  # fmt: skip
+    }
 
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:

@@ -34,9 +34,15 @@ SIMILARITIES: dict[str, Similarity] = {"cosine": cosine_matrix, "dot": dot_matri
 
 
 def info_nce(
-    anchors_BD: Tensor, positives_CD: Tensor, negatives_CD: Tensor | None = None, *,
-    temperature: float, hard_negative_weight: float = 0.0, offset: int = 0, similarity: Similarity = cosine_matrix,
-) -> Tensor:  # fmt: skip
+    anchors_BD: Tensor,
+    positives_CD: Tensor,
+    negatives_CD: Tensor | None = None,
+    *,
+    temperature: float,
+    hard_negative_weight: float = 0.0,
+    offset: int = 0,
+    similarity: Similarity = cosine_matrix,
+) -> Tensor:
     """Surprise of each anchor's own positive among all positives and all hard negatives: mean over the anchors, in nats.
 
     ``hard_negative_weight`` w is added to the logit of the anchor's OWN hard negative, so that its term is multiplied by

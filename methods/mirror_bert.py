@@ -59,12 +59,14 @@ class MirrorBert(TorchMethod):
         "span": Value(5, "mirror-bert mirror_scripts", "characters; a span is redrawn at each visit of a line"),
         "shortest": Value(30, "mirror-bert src/data_loader.py", "a shorter text, in characters, is not masked"),
         "pooling": Value(
-            None, "mirror-bert mirror_scripts: mean-padded on BERT, cls on RoBERTa",
+            None,
+            "mirror-bert mirror_scripts: mean-padded on BERT, cls on RoBERTa",
             "mean-padded counts the padding up to max_seq_length, mean does not (their mean_std)",
         ),
         "drophead": Value(0.0, "mirror-bert mirror_scripts", "share of attention heads dropped while training"),
         "faithful": Value(
-            False, "any span of the text is masked",
+            False,
+            "any span of the text is masked",
             "true: as src/data_loader.py, where the first occurrence of the drawn characters is masked, and the last span never",
         ),
         "batch_size": Value(200, "mirror-bert mirror_scripts"),
@@ -77,7 +79,7 @@ class MirrorBert(TorchMethod):
         "max_grad_norm": Value(None, "mirror-bert train.py: not clipped"),
         "drop_last": Value(True, "mirror-bert train.py"),
         "select_on": Value("last", "mirror-bert train.py: no dev set", "the printed scores are means of 3 runs"),
-    }  # fmt: skip
+    }
     variants = {
         "masked-mean": {"pooling": "mean"},
         "drophead": {

@@ -28,7 +28,7 @@ from bench.method import (
     Value,
     check_choice,
     prompted,
-)  # fmt: skip
+)
 from methods.pooling import POOLERS, masked_mean, portable_of
 
 POOLINGS = {"cls", "last", "mlp", "mean", *POOLERS}
@@ -147,10 +147,14 @@ class Pretrained(TorchMethod):
             mode = getattr(part, "pooling_mode", None) or part.get_pooling_mode_str()
             pooling = mode if isinstance(mode, str) else "+".join(mode)
         return {
-            "pooling": pooling, "modules": parts, "dtype": self.recipe.get("dtype", "fp32"), "max_tokens": self.longest,
-            "prompt": self.text_prompt or "", "prompts": json.loads(self.recipe.get("prompts") or "{}"),
+            "pooling": pooling,
+            "modules": parts,
+            "dtype": self.recipe.get("dtype", "fp32"),
+            "max_tokens": self.longest,
+            "prompt": self.text_prompt or "",
+            "prompts": json.loads(self.recipe.get("prompts") or "{}"),
             "padding": self.recipe.get("padding", "right"),
-        }  # fmt: skip
+        }
 
     def portable(self) -> Portable:
         if "prompt" in self.recipe or "prompts" in self.recipe or self.pooling == "last":

@@ -40,8 +40,11 @@ class PromCSE(TorchMethod):
     name = "promcse"
     settings = ("unsupervised", "supervised")
     variants = {
-        "eh": {"eh": True}, "mlm": {"mlm": True}, "layer-shared": {"prompt": "layer-shared"}, "input-layer": {"prompt": "input-layer"},
-    }  # fmt: skip
+        "eh": {"eh": True},
+        "mlm": {"mlm": True},
+        "layer-shared": {"prompt": "layer-shared"},
+        "input-layer": {"prompt": "input-layer"},
+    }
     by_dropout = ("unsupervised",)
     summary = "contrastive learning of a deep prompt for a frozen encoder; variant eh adds an energy-based hinge loss"
     paper = (
@@ -53,19 +56,22 @@ class PromCSE(TorchMethod):
     prompt: Any  # DeepPrefix or InputPrompt
     defaults = {
         "prompt": Value(
-            "deep", "PromCSE promcse/models.py",
+            "deep",
+            "PromCSE promcse/models.py",
             "the paper's eq. 1 puts trainable vectors in the place of hidden states, which the layer projects; the authors' "
             "code, and this, makes keys and values themselves the parameters",
         ),
         "prompt_length": Value(
-            16, "PromCSE run_unsup_example.sh, table 6",
+            16,
+            "PromCSE run_unsup_example.sh, table 6",
             "the sentence starts at position P, as in the authors' code (the paper does not say); with 512 positions 512 - P "
             "tokens are left to it",
         ),
         "prefix_dropout": Value(None, "PromCSE promcse/models.py", "None: the backbone's hidden dropout, 0.1"),
         "temperature": Value(0.05, "PromCSE run_unsup_example.sh; paper appendix A"),
         "head_at_test": Value(
-            False, "unsupervised: PromCSE README (pooler_type); recipes of the supervised setting say true",
+            False,
+            "unsupervised: PromCSE README (pooler_type); recipes of the supervised setting say true",
             "the state of CLS; the averaging poolers of the authors' code fail on the prompt's mask",
         ),
         "hard_negative_weight": Value(0.0, "PromCSE train.py default", "added to the anchor's own contradiction; not part of eh"),
@@ -79,18 +85,21 @@ class PromCSE(TorchMethod):
         "mlm_probability": Value(0.15, "PromCSE train.py; DCPCSE section 2.2"),
         "freeze_lm_head": Value(False, "PromCSE promcse/models.py: made after the freeze", "true keeps it as it was pretrained"),
         "faithful": Value(
-            False, "exact gradient over several processes",
+            False,
+            "exact gradient over several processes",
             "true: the authors' gather, whose gradient is divided by the number of processes",
         ),
-    }  # fmt: skip
+    }
 
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
         check_prompt(recipe.prompt, recipe.prompt_length, recipe.prefix_dropout, backbone)
         check_guessing(recipe, backbone)
         if recipe.mlm and recipe.prompt == "input-layer":
-            raise BenchError("mlm reads masked copies behind keys and values, which the input-layer prompt has none of",
-                             "--set mlm=false, or a deep or layer-shared prompt")  # fmt: skip
+            raise BenchError(
+                "mlm reads masked copies behind keys and values, which the input-layer prompt has none of",
+                "--set mlm=false, or a deep or layer-shared prompt",
+            )
 
     @classmethod
     def needs(cls, setting: str, recipe: Recipe) -> tuple[str, ...]:

@@ -77,9 +77,12 @@ class PromptBERT(TorchMethod):
         "one-template": {"template_2": None},
         "no-debias": {"debias_train": False, "debias_at_dev": False, "debias_at_test": False},
         "one-template-no-debias": {
-            "template_2": None, "debias_train": False, "debias_at_dev": False, "debias_at_test": False,
+            "template_2": None,
+            "debias_train": False,
+            "debias_at_dev": False,
+            "debias_at_test": False,
         },
-    }  # fmt: skip
+    }
 
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:

@@ -54,7 +54,8 @@ class SGOpt(TorchMethod):
         "head_width": Value(4096, "SG-BERT loss.py"),
         "distance_weight": Value(0.1, "SG-BERT training.py (--lamb)", "of the squared distance from the start"),
         "faithful": Value(
-            False, "ours: the frozen copy without dropout",
+            False,
+            "ours: the frozen copy without dropout",
             "true as the authors' code runs: its train() switches dropout on in the frozen copy too",
         ),
         "beta2": Value(0.9, "SG-BERT training.py: betas (0.9, 0.9)"),
@@ -65,10 +66,11 @@ class SGOpt(TorchMethod):
         "warmup_ratio": Value(0.1, "SG-BERT training.py"),
         "eval_steps": Value(50, "SG-BERT training.py"),
         "patience": Value(
-            10, "SG-BERT training.py (--es)",
+            10,
+            "SG-BERT training.py (--es)",
             "there: after ten scores in all that are lower than the one before; here: ten in a row without a new best",
         ),
-    }  # fmt: skip
+    }
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)

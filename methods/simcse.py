@@ -159,9 +159,11 @@ class SimCSE(TorchMethod):
         vectors, guesses = (views[:-2], views[-2:]) if self.recipe.mlm else (views, ())
         z, recipe = across_ranks(vectors, self.recipe.faithful), self.recipe
         contrast = info_nce(
-            *z, temperature=recipe.temperature, hard_negative_weight=recipe.hard_negative_weight,
+            *z,
+            temperature=recipe.temperature,
+            hard_negative_weight=recipe.hard_negative_weight,
             similarity=SIMILARITIES[recipe.similarity],
-        )  # fmt: skip
+        )
         loss = with_hinge(contrast, z, recipe) if recipe.eh else Loss(contrast)
         return with_mlm(loss, guesses, recipe.mlm_weight) if recipe.mlm else loss
 

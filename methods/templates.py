@@ -149,10 +149,19 @@ def empty(template: Template, lengths_K: Tensor, first_position: int) -> Feature
 
 
 def portable_template(
-    method: TorchMethod, template: Template, *, vectors: Tensor | None = None, vectors_at: Sequence[int] = (), blank: str = "",
-    stop: str = "", endings: str = "", trimmed: bool = False, transform: Any = None, bias: Tensor | None = None,
+    method: TorchMethod,
+    template: Template,
+    *,
+    vectors: Tensor | None = None,
+    vectors_at: Sequence[int] = (),
+    blank: str = "",
+    stop: str = "",
+    endings: str = "",
+    trimmed: bool = False,
+    transform: Any = None,
+    bias: Tensor | None = None,
     head: Head | None = None,
-) -> Portable:  # fmt: skip
+) -> Portable:
     """A method that scores its template's mask, in the parts of an export.
 
     ``vectors`` (k, H) stand in the place of the tokens ``vectors_at``, counted in before + after. ``blank`` and ``stop`` are put
@@ -169,10 +178,17 @@ def portable_template(
         own |= {"transform.norm.weight": norm.weight, "transform.norm.bias": norm.bias}
         how = {"activation": getattr(config, "hidden_act", None) or config.activation, "eps": norm.eps}
     settings = {
-        "before": template.before, "after": template.after, "mask": template.mask, "first_position": backbone.first_position,
-        "blank": blank, "stop": stop, "endings": endings, "trimmed": trimmed, "vectors_at": list(vectors_at),
+        "before": template.before,
+        "after": template.after,
+        "mask": template.mask,
+        "first_position": backbone.first_position,
+        "blank": blank,
+        "stop": stop,
+        "endings": endings,
+        "trimmed": trimmed,
+        "vectors_at": list(vectors_at),
         "transform": how,
-    }  # fmt: skip
+    }
     tensors = {name: tensor for name, tensor in own.items() if tensor is not None}
     reader = ModuleFile(FOLDER / "templated.py", "Templated", settings, tensors)
     layers = () if head is None else (head.portable(),)

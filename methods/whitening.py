@@ -53,15 +53,18 @@ class Whitening(TorchMethod):
     trains = "nothing by gradient; the mean (H) and the kernel (H, components) are computed, the encoder is frozen"
     defaults = {
         "pooling": Value(
-            "avg_first_last", "BERT-whitening eng/utils.py: outputs of layer 1 and the last",
+            "avg_first_last",
+            "BERT-whitening eng/utils.py: outputs of layer 1 and the last",
             "SimCSE's own whitening script (66.28) is unpublished; its first-last was avg_emb_last at that time",
         ),
         "components": Value(None, "all of them: SimCSE's tables", "BERT-whitening also prints 256 (base) and 384 (large)"),
-        "max_seq_length": Value(64, "BERT-whitening eng/utils.py: of the sentences that it is fitted on and of those that are scored"),
+        "max_seq_length": Value(
+            64, "BERT-whitening eng/utils.py: of the sentences that it is fitted on and of those that are scored"
+        ),
         "corpus_column": Value(
             "all", "SimCSE appendix C: both columns of SNLI and MNLI", "target text (--corpus target) is the paper's other option"
         ),
-    }  # fmt: skip
+    }
 
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:

@@ -19,9 +19,19 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-CHROMIUM = next((found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None)
+CHROMIUM = next(
+    (
+        found
+        for name in ("chromium", "chromium-browser", "google-chrome")
+        if (found := shutil.which(name))
+    ),
+    None,
+)
 WIDE, PHONE = (1280, 900), (360, 740)
-NOTHING_OUTSIDE = ("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--disable-background-networking")
+NOTHING_OUTSIDE = (
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+    "--disable-background-networking",
+)
 PATIENCE = 120_000  # milliseconds that an action may take; all of ours take a few, but not on a machine with much else to do
 
 
@@ -37,7 +47,9 @@ def chromium() -> Iterator[Browser]:
 @contextmanager
 def launched(playwright: Any) -> Iterator[Browser]:
     # --no-sandbox: containers in which tests run as root have no user namespaces for it; the pages are our own
-    browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", *NOTHING_OUTSIDE])
+    browser = playwright.chromium.launch(
+        executable_path=CHROMIUM, args=["--no-sandbox", *NOTHING_OUTSIDE]
+    )
     yield browser
     browser.close()
 
@@ -57,7 +69,13 @@ class Visit:
 
 @contextmanager
 def visit(
-    chromium: Browser, address: str, size: tuple[int, int] = WIDE, *, dark: bool = False, script: bool = True, **more: Any
+    chromium: Browser,
+    address: str,
+    size: tuple[int, int] = WIDE,
+    *,
+    dark: bool = False,
+    script: bool = True,
+    **more: Any,
 ) -> Iterator[Visit]:
     """``address`` opened in a context of its own, nothing remembered from another."""
     context = chromium.new_context(
@@ -73,10 +91,25 @@ def visit(
     seen = Visit(page)
     page.on("request", lambda request: seen.requests.append(request.url))
     page.on("requestfailed", lambda request: seen.troubles.append(f"not loaded: {request.url}"))
-    page.on("response", lambda answer: seen.troubles.append(f"{answer.status}: {answer.url}") if answer.status >= 400 else None)
-    page.on("console", lambda said: seen.troubles.append(f"{said.type}: {said.text}") if said.type in ("error", "warning") else None)
+    page.on(
+        "response",
+        lambda answer: (
+            seen.troubles.append(f"{answer.status}: {answer.url}") if answer.status >= 400 else None
+        ),
+    )
+    page.on(
+        "console",
+        lambda said: (
+            seen.troubles.append(f"{said.type}: {said.text}")
+            if said.type in ("error", "warning")
+            else None
+        ),
+    )
     page.on("pageerror", lambda error: seen.troubles.append(str(error)))
-    page.on("dialog", lambda dialog: (seen.troubles.append(f"a dialog: {dialog.message}"), dialog.dismiss()))
+    page.on(
+        "dialog",
+        lambda dialog: (seen.troubles.append(f"a dialog: {dialog.message}"), dialog.dismiss()),
+    )
     try:
         page.goto(address, wait_until="load")
         yield seen

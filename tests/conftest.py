@@ -15,20 +15,59 @@ import pytest
 from hub import hub, no_network  # noqa: F401 - fixtures
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # no test opens a connection
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # as tox has it: a run of one thread and one of two differ in the last digits
+os.environ.setdefault(
+    "OMP_NUM_THREADS", "1"
+)  # as tox has it: a run of one thread and one of two differ in the last digits
 
 
 NIGHTLY = (
-    "backbones/test_families.py", "benchmarks/", "cli/test_bad_machine.py", "cli/test_data_overlap.py", "cli/test_encode.py",
-    "cli/test_hostile_records.py", "cli/test_many_at_once.py", "cli/test_processes.py", "cli/test_push.py", "cli/test_rank_processes.py",
-    "cli/test_repair.py", "cli/test_search.py", "cli/test_signals.py", "cli/test_speed.py", "cli/test_submit.py", "cluster/", "corpora/",
-    "docs/test_security_page.py", "docs/test_site.py", "export/", "figures/", "library/test_one_model_six_ways.py",
-    "methods/test_learning.py", "overlap/", "publish/test_board_in_browser.py", "publish/test_grades.py", "publish/test_history.py",
-    "publish/test_many_runs.py", "publish/test_pages_in_browser.py", "publish/test_panel_in_browser.py", "publish/test_repeat.py",
-    "publish/test_site_is_sound.py", "publish/test_submitted_rows.py", "publish/test_valid_html.py", "publish/test_versions_hostile.py",
-    "publish/test_versions_older.py", "submit/", "suites/test_mteb.py", "suites/test_mteb_tasks.py", "test_golden.py::test_no_loss_has_moved",
-    "test_kills.py", "test_readers_fuzzed.py", "test_release.py", "test_soak.py", "test_workflows.py", "training/test_spread.py",
-)  # fmt: skip
+    "backbones/test_families.py",
+    "benchmarks/",
+    "cli/test_bad_machine.py",
+    "cli/test_data_overlap.py",
+    "cli/test_encode.py",
+    "cli/test_hostile_records.py",
+    "cli/test_many_at_once.py",
+    "cli/test_processes.py",
+    "cli/test_push.py",
+    "cli/test_rank_processes.py",
+    "cli/test_repair.py",
+    "cli/test_search.py",
+    "cli/test_signals.py",
+    "cli/test_speed.py",
+    "cli/test_submit.py",
+    "cluster/",
+    "corpora/",
+    "docs/test_security_page.py",
+    "docs/test_site.py",
+    "export/",
+    "figures/",
+    "library/test_one_model_six_ways.py",
+    "methods/test_learning.py",
+    "overlap/",
+    "publish/test_board_in_browser.py",
+    "publish/test_grades.py",
+    "publish/test_history.py",
+    "publish/test_many_runs.py",
+    "publish/test_pages_in_browser.py",
+    "publish/test_panel_in_browser.py",
+    "publish/test_repeat.py",
+    "publish/test_site_is_sound.py",
+    "publish/test_submitted_rows.py",
+    "publish/test_valid_html.py",
+    "publish/test_versions_hostile.py",
+    "publish/test_versions_older.py",
+    "submit/",
+    "suites/test_mteb.py",
+    "suites/test_mteb_tasks.py",
+    "test_golden.py::test_no_loss_has_moved",
+    "test_kills.py",
+    "test_readers_fuzzed.py",
+    "test_release.py",
+    "test_soak.py",
+    "test_workflows.py",
+    "training/test_spread.py",
+)
 """Where what is marked slow is left to ``tox -e nightly``: matrices, browsers, engines, kills, fuzzing, the site, the release."""
 
 
@@ -40,10 +79,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     def place(item: pytest.Item) -> tuple[bool, bool, float]:
         slow = item.get_closest_marker("slow")
-        return item.get_closest_marker("engine") is None, slow is not None, -slow.kwargs.get("seconds", 0.0) if slow else 0.0
+        return (
+            item.get_closest_marker("engine") is None,
+            slow is not None,
+            -slow.kwargs.get("seconds", 0.0) if slow else 0.0,
+        )
 
     for item in items:
-        if item.get_closest_marker("slow") and item.nodeid.removeprefix("tests/").startswith(NIGHTLY):
+        if item.get_closest_marker("slow") and item.nodeid.removeprefix("tests/").startswith(
+            NIGHTLY
+        ):
             item.add_marker("nightly")
     items.sort(key=place)
 
@@ -146,7 +191,11 @@ def short_check(tmp_path: Path) -> Iterator[None]:
     first, second = pairs.data.caption1.tolist(), pairs.data.caption2.tolist()
     image = dict(zip(first, pairs.data.image.tolist(), strict=True))
     head, *rows = lzma.decompress((folder / file).read_bytes()).decode().splitlines()
-    kept = [row for row, a, b in zip(rows, first, second, strict=True) if image[a] % 5 == image[b] % 5 == 0]
+    kept = [
+        row
+        for row, a, b in zip(rows, first, second, strict=True)
+        if image[a] % 5 == image[b] % 5 == 0
+    ]
     (folder / file).write_bytes(lzma.compress("\n".join([head, *kept, ""]).encode()))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(check, "DATA", folder)

@@ -9,21 +9,40 @@ from msgspec.structs import replace
 
 from bench.runs import Cost, Provenance, RecipeValue, RunRecord, Score, Training
 
-STS = {"STS12": 3108, "STS13": 1500, "STS14": 3750, "STS15": 3000, "STS16": 1186, "STS-B": 1379, "SICK-R": 4927}
+STS = {
+    "STS12": 3108,
+    "STS13": 1500,
+    "STS14": 3750,
+    "STS15": 3000,
+    "STS16": 1186,
+    "STS-B": 1379,
+    "SICK-R": 4927,
+}
 SUBSETS = {
     "STS12": ("MSRpar", "MSRvid", "SMTeuroparl", "surprise.OnWN", "surprise.SMTnews"),
     "STS13": ("FNWN", "headlines", "OnWN"),
 }
 
 
-def sts_scores(base: float = 70.0, *, text: str = "tokenised", noise: int = 0, tasks: tuple[str, ...] = tuple(STS)) -> tuple[Score, ...]:
+def sts_scores(
+    base: float = 70.0,
+    *,
+    text: str = "tokenised",
+    noise: int = 0,
+    tasks: tuple[str, ...] = tuple(STS),
+) -> tuple[Score, ...]:
     """Seven STS scores around ``base`` and, when all are there, their average as the papers take it."""
     drawn = random.Random(f"{base} {noise}")
     scores = []
     for task in tasks:
         value = round(base + drawn.uniform(-4, 4) + 0.1 * noise, 6)
         subsets = {
-            name: {"spearman": round(value + drawn.uniform(-3, 3), 4), "pearson": value - 1, "n": 750} for name in SUBSETS.get(task, ())
+            name: {
+                "spearman": round(value + drawn.uniform(-3, 3), 4),
+                "pearson": value - 1,
+                "n": 750,
+            }
+            for name in SUBSETS.get(task, ())
         }
         detail: dict[str, Any] = {
             "mean": value - 1,
@@ -32,42 +51,99 @@ def sts_scores(base: float = 70.0, *, text: str = "tokenised", noise: int = 0, t
             "pearson": {"all": value - 2, "mean": value - 3, "wmean": value - 2.5},
         }
         scores.append(
-            Score(suite="sts", task=task, protocol="senteval-all/1", metric="spearman", value=value, n=STS[task], text=text, detail=detail)
+            Score(
+                suite="sts",
+                task=task,
+                protocol="senteval-all/1",
+                metric="spearman",
+                value=value,
+                n=STS[task],
+                text=text,
+                detail=detail,
+            )
         )
     if set(STS) <= set(tasks):
         mean = round(sum(round(s.value, 2) for s in scores) / len(scores), 2)
-        scores.append(Score(suite="sts", task="Avg.", protocol="senteval-all/1", metric="spearman", value=mean, n=sum(STS.values()), text=text,
-                            detail={"tasks": list(STS)}))  # fmt: skip
+        scores.append(
+            Score(
+                suite="sts",
+                task="Avg.",
+                protocol="senteval-all/1",
+                metric="spearman",
+                value=mean,
+                n=sum(STS.values()),
+                text=text,
+                detail={"tasks": list(STS)},
+            )
+        )
     return tuple(scores)
 
 
 def record(
-    method: str = "simcse", seed: int | None = 42, *, base: float = 70.0, variant: str = "", setting: str = "unsupervised",
-    backbone: str = "builtin", scores: tuple[Score, ...] | None = None, recipe: dict[str, Any] | None = None, **changes: Any,
-) -> RunRecord:  # fmt: skip
+    method: str = "simcse",
+    seed: int | None = 42,
+    *,
+    base: float = 70.0,
+    variant: str = "",
+    setting: str = "unsupervised",
+    backbone: str = "builtin",
+    scores: tuple[Score, ...] | None = None,
+    recipe: dict[str, Any] | None = None,
+    **changes: Any,
+) -> RunRecord:
     """A finished run; ``changes`` are fields of RunRecord."""
     name = "".join(
-        c if (c.isascii() and c.isalnum()) or c in "-." else "_" for c in f"{method}{'+' + variant if variant else ''}-{backbone}"
+        c if (c.isascii() and c.isalnum()) or c in "-." else "_"
+        for c in f"{method}{'+' + variant if variant else ''}-{backbone}"
     )
-    values = {"batch_size": 64, "learning_rate": 3e-5, "temperature": 0.05, "epochs": 1} | (recipe or {})
+    values = {"batch_size": 64, "learning_rate": 3e-5, "temperature": 0.05, "epochs": 1} | (
+        recipe or {}
+    )
     trained = setting != "none"
     made = RunRecord(
         run_id=f"{name}-s{seed}-{abs(hash_of(method, variant, setting, backbone, seed, sorted(values.items()))):08x}",
-        fingerprint="f" * 64, status="finished", method=method, variant=variant, setting=setting, backbone=backbone, seed=seed,
-        recipe={key: RecipeValue(value=value, source="SimCSE README") for key, value in values.items()} if trained else {},
+        fingerprint="f" * 64,
+        status="finished",
+        method=method,
+        variant=variant,
+        setting=setting,
+        backbone=backbone,
+        seed=seed,
+        recipe={
+            key: RecipeValue(value=value, source="SimCSE README") for key, value in values.items()
+        }
+        if trained
+        else {},
         scores=sts_scores(base, noise=seed or 0) if scores is None else scores,
-        cost=Cost(trainable_parameters=5_300_000, total_parameters=5_300_000, train_seconds=812.5, train_sentences_per_second=1230.8,
-                  encode_sentences_per_second=2100.0, eval_seconds=14.2, peak_memory_bytes=1_400_000_000, checkpoint_bytes=10_600_000,
-                  device="cpu"),
-        training=Training(steps=1000, best_step=875, dev_task="STS-B dev", dev_score=base + 2, sentences=64_000) if trained else None,
-        provenance=Provenance(
-            created=f"2026-01-{1 + (seed or 0) % 28:02d}T12:00:00+00:00", bench_version="0.1.0",
-            command=f"bench run --method {method} --backbone {backbone} --seeds {seed}", git={"commit": "0" * 40, "dirty": False},
-            plugin={"package": "sentence-bench", "version": "0.1.0", "sha256": "a" * 64}, packages={"torch": "2.13.0"},
-            platform={"python": "3.12", "cpu": "a CPU"}, data={task: "d" * 64 for task in STS},
-            corpus={"name": "wiki.txt", "sha256": "c" * 64} if trained else None, backbone={"name": backbone, "revision": "e" * 40},
+        cost=Cost(
+            trainable_parameters=5_300_000,
+            total_parameters=5_300_000,
+            train_seconds=812.5,
+            train_sentences_per_second=1230.8,
+            encode_sentences_per_second=2100.0,
+            eval_seconds=14.2,
+            peak_memory_bytes=1_400_000_000,
+            checkpoint_bytes=10_600_000,
+            device="cpu",
         ),
-    )  # fmt: skip
+        training=Training(
+            steps=1000, best_step=875, dev_task="STS-B dev", dev_score=base + 2, sentences=64_000
+        )
+        if trained
+        else None,
+        provenance=Provenance(
+            created=f"2026-01-{1 + (seed or 0) % 28:02d}T12:00:00+00:00",
+            bench_version="0.1.0",
+            command=f"bench run --method {method} --backbone {backbone} --seeds {seed}",
+            git={"commit": "0" * 40, "dirty": False},
+            plugin={"package": "sentence-bench", "version": "0.1.0", "sha256": "a" * 64},
+            packages={"torch": "2.13.0"},
+            platform={"python": "3.12", "cpu": "a CPU"},
+            data={task: "d" * 64 for task in STS},
+            corpus={"name": "wiki.txt", "sha256": "c" * 64} if trained else None,
+            backbone={"name": backbone, "revision": "e" * 40},
+        ),
+    )
     return replace(made, **changes)
 
 
@@ -77,7 +153,10 @@ def hash_of(*parts: object) -> int:
 
 def family(seeds: range = range(42, 45)) -> list[RunRecord]:
     """Five rows as a researcher would have them: two untrained, three trained, several seeds."""
-    made = [record("cls", None, base=31, setting="none"), record("first-last-avg", None, base=56, setting="none")]
+    made = [
+        record("cls", None, base=31, setting="none"),
+        record("first-last-avg", None, base=56, setting="none"),
+    ]
     for seed in seeds:
         made += [
             record("simcse", seed, base=70),

@@ -22,8 +22,21 @@ class FailingDisk:
     disk (where what was buffered is written), and what a library writes without asking Python.
     """
 
-    def __init__(self, patch: pytest.MonkeyPatch, below: Path, at: float = float("inf"), *, once: bool = False) -> None:
-        self.below, self.at, self.once, self.writes, self.failed = below.resolve(), at, once, list[str](), 0
+    def __init__(
+        self,
+        patch: pytest.MonkeyPatch,
+        below: Path,
+        at: float = float("inf"),
+        *,
+        once: bool = False,
+    ) -> None:
+        self.below, self.at, self.once, self.writes, self.failed = (
+            below.resolve(),
+            at,
+            once,
+            list[str](),
+            0,
+        )
         for module, name, path_of in (
             (io, "open", self._to_open),
             (builtins, "open", self._to_open),
@@ -36,12 +49,20 @@ class FailingDisk:
             patch.setattr(module, name, self._around(getattr(module, name), name, path_of))
         import safetensors.torch
 
-        patch.setattr(safetensors.torch, "save_file", self._around(safetensors.torch.save_file, "save_file", self._second))
+        patch.setattr(
+            safetensors.torch,
+            "save_file",
+            self._around(safetensors.torch.save_file, "save_file", self._second),
+        )
 
-    def _around(self, real: Callable[..., Any], name: str, path_of: Callable[..., Any]) -> Callable[..., Any]:
+    def _around(
+        self, real: Callable[..., Any], name: str, path_of: Callable[..., Any]
+    ) -> Callable[..., Any]:
         def write(*given: Any, **named: Any) -> Any:
             path = path_of(*given, **named)
-            if isinstance(path, str | os.PathLike) and Path(os.path.abspath(path)).is_relative_to(self.below):
+            if isinstance(path, str | os.PathLike) and Path(os.path.abspath(path)).is_relative_to(
+                self.below
+            ):
                 number = len(self.writes)
                 self.writes.append(f"{name} {Path(os.path.abspath(path)).relative_to(self.below)}")
                 if number == self.at or (number > self.at and not self.once):
@@ -55,7 +76,11 @@ class FailingDisk:
     @staticmethod
     def _to_open(path: Any, mode: Any = "r", *_: Any, **named: Any) -> Any:
         mode = named.get("flags", mode)
-        writes = mode & (os.O_WRONLY | os.O_RDWR | os.O_CREAT) if isinstance(mode, int) else set(mode) & set(CHANGES)
+        writes = (
+            mode & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
+            if isinstance(mode, int)
+            else set(mode) & set(CHANGES)
+        )
         return path if writes else None
 
     @staticmethod
@@ -69,4 +94,6 @@ class FailingDisk:
     @staticmethod
     def _of_handle(handle: Any) -> Any:
         path = Path(f"/proc/self/fd/{handle}")
-        return os.readlink(path) if path.is_symlink() and not path.is_dir() else None  # what a folder says of it is a courtesy
+        return (
+            os.readlink(path) if path.is_symlink() and not path.is_dir() else None
+        )  # what a folder says of it is a courtesy

@@ -16,7 +16,13 @@ from models import TEXT, sentences, tiny_roberta
 from torch import nn
 
 VOCABULARY = 600
-SIZES = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64, max_position_embeddings=128)
+SIZES = dict(
+    hidden_size=32,
+    num_hidden_layers=2,
+    num_attention_heads=2,
+    intermediate_size=64,
+    max_position_embeddings=128,
+)
 
 
 def _text() -> list[str]:
@@ -27,7 +33,9 @@ def _word_pieces(specials: list[str]) -> dict[str, int]:
     from tokenizers import BertWordPieceTokenizer
 
     trained = BertWordPieceTokenizer()
-    trained.train_from_iterator(_text(), vocab_size=VOCABULARY, min_frequency=1, special_tokens=specials)
+    trained.train_from_iterator(
+        _text(), vocab_size=VOCABULARY, min_frequency=1, special_tokens=specials
+    )
     return dict(trained.get_vocab())
 
 
@@ -46,7 +54,10 @@ def _unigrams(specials: list[str]) -> list[tuple[str, float]]:
 
     trained = SentencePieceUnigramTokenizer()
     trained.train_from_iterator(
-        _text(), vocab_size=VOCABULARY, special_tokens=specials, unk_token="<unk>" if "<unk>" in specials else "[UNK]"
+        _text(),
+        vocab_size=VOCABULARY,
+        special_tokens=specials,
+        unk_token="<unk>" if "<unk>" in specials else "[UNK]",
     )
     return [(piece, score) for piece, score in json.loads(trained.to_str())["model"]["vocab"]]
 
@@ -66,7 +77,13 @@ def distilbert() -> tuple[Any, Any]:
 
     tokenizer = DistilBertTokenizerFast(vocab=_word_pieces(BERT_SPECIALS))
     config = DistilBertConfig(
-        vocab_size=len(tokenizer), dim=32, n_layers=2, n_heads=2, hidden_dim=64, max_position_embeddings=128, pad_token_id=0
+        vocab_size=len(tokenizer),
+        dim=32,
+        n_layers=2,
+        n_heads=2,
+        hidden_dim=64,
+        max_position_embeddings=128,
+        pad_token_id=0,
     )
     return tokenizer, DistilBertForMaskedLM(config)
 
@@ -74,9 +91,17 @@ def distilbert() -> tuple[Any, Any]:
 def mpnet() -> tuple[Any, Any]:
     from transformers import MPNetConfig, MPNetForMaskedLM, MPNetTokenizerFast
 
-    pieces = ["<s>", "<pad>", "</s>", "[UNK]", "<mask>"]  # the order of microsoft/mpnet-base, whose mask is the last of all
+    pieces = [
+        "<s>",
+        "<pad>",
+        "</s>",
+        "[UNK]",
+        "<mask>",
+    ]  # the order of microsoft/mpnet-base, whose mask is the last of all
     tokenizer = MPNetTokenizerFast(vocab=_word_pieces(pieces))
-    config = MPNetConfig(vocab_size=len(tokenizer), **SIZES | {"max_position_embeddings": 130}, pad_token_id=1)
+    config = MPNetConfig(
+        vocab_size=len(tokenizer), **SIZES | {"max_position_embeddings": 130}, pad_token_id=1
+    )
     return tokenizer, MPNetForMaskedLM(config)
 
 
@@ -84,24 +109,43 @@ def electra() -> tuple[Any, Any]:
     from transformers import ElectraConfig, ElectraForPreTraining, ElectraTokenizerFast
 
     tokenizer = ElectraTokenizerFast(vocab=_word_pieces(BERT_SPECIALS))
-    return tokenizer, ElectraForPreTraining(ElectraConfig(vocab_size=len(tokenizer), embedding_size=16, **SIZES))
+    return tokenizer, ElectraForPreTraining(
+        ElectraConfig(vocab_size=len(tokenizer), embedding_size=16, **SIZES)
+    )
 
 
 def electra_generator() -> tuple[Any, Any]:
     from transformers import ElectraConfig, ElectraForMaskedLM, ElectraTokenizerFast
 
     tokenizer = ElectraTokenizerFast(vocab=_word_pieces(BERT_SPECIALS))
-    return tokenizer, ElectraForMaskedLM(ElectraConfig(vocab_size=len(tokenizer), embedding_size=16, **SIZES))
+    return tokenizer, ElectraForMaskedLM(
+        ElectraConfig(vocab_size=len(tokenizer), embedding_size=16, **SIZES)
+    )
 
 
 def deberta() -> tuple[Any, Any]:
-    from transformers import DebertaV2Config, DebertaV2ForTokenClassification, DebertaV2TokenizerFast
+    from transformers import (
+        DebertaV2Config,
+        DebertaV2ForTokenClassification,
+        DebertaV2TokenizerFast,
+    )
 
-    tokenizer = DebertaV2TokenizerFast(vocab=_unigrams(["[PAD]", "[CLS]", "[SEP]", "[UNK]", "[MASK]"]))
+    tokenizer = DebertaV2TokenizerFast(
+        vocab=_unigrams(["[PAD]", "[CLS]", "[SEP]", "[UNK]", "[MASK]"])
+    )
     config = DebertaV2Config(  # as microsoft/deberta-v3-base, whose checkpoint is a discriminator
-        vocab_size=len(tokenizer), **SIZES, relative_attention=True, position_buckets=16, norm_rel_ebd="layer_norm", share_att_key=True,
-        pos_att_type=["p2c", "c2p"], position_biased_input=False, max_relative_positions=-1, type_vocab_size=0, layer_norm_eps=1e-7,
-    )  # fmt: skip
+        vocab_size=len(tokenizer),
+        **SIZES,
+        relative_attention=True,
+        position_buckets=16,
+        norm_rel_ebd="layer_norm",
+        share_att_key=True,
+        pos_att_type=["p2c", "c2p"],
+        position_biased_input=False,
+        max_relative_positions=-1,
+        type_vocab_size=0,
+        layer_norm_eps=1e-7,
+    )
     return tokenizer, DebertaV2ForTokenClassification(config)
 
 
@@ -112,7 +156,9 @@ def modernbert() -> tuple[Any, Any]:
     inner = _byte_pairs([*BERT_SPECIALS])
     ids = {token: inner.token_to_id(token) for token in BERT_SPECIALS}
     inner._tokenizer.post_processor = TemplateProcessing(
-        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B [SEP]", special_tokens=[(t, ids[t]) for t in ("[CLS]", "[SEP]")]
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B [SEP]",
+        special_tokens=[(t, ids[t]) for t in ("[CLS]", "[SEP]")],
     )
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=inner._tokenizer,

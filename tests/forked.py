@@ -28,10 +28,14 @@ def server() -> ForkServerContext:
     return context
 
 
-def bench_process(arguments: list[str], folder: Path, environment: Mapping[str, str], before: str = "") -> subprocess.CompletedProcess[str]:
+def bench_process(
+    arguments: list[str], folder: Path, environment: Mapping[str, str], before: str = ""
+) -> subprocess.CompletedProcess[str]:
     """``bench`` with these arguments, in that folder, with these variables, after the code ``before``; it is killed after five minutes."""
     with tempfile.TemporaryDirectory() as place:
-        process = server().Process(target=work, args=(arguments, str(folder), dict(environment), place, before))
+        process = server().Process(
+            target=work, args=(arguments, str(folder), dict(environment), place, before)
+        )
         process.start()
         process.join(300)
         if process.exitcode is None:
@@ -42,7 +46,9 @@ def bench_process(arguments: list[str], folder: Path, environment: Mapping[str, 
         return subprocess.CompletedProcess(["bench", *arguments], process.exitcode, out, err)
 
 
-def work(arguments: list[str], folder: str, environment: dict[str, str], place: str, before: str) -> None:
+def work(
+    arguments: list[str], folder: str, environment: dict[str, str], place: str, before: str
+) -> None:
     from bench.cli import main
 
     for number, name in ((1, "out"), (2, "err")):

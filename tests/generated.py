@@ -75,7 +75,18 @@ TIMES = _concepts(
     "recently, a short time ago, lately; in autumn, in the fall; during the war, in wartime; on holiday, during the vacation;"
     "at dusk, at sunset, in the twilight; soon after, a little later; again, once more; all the time, constantly"
 )
-MANNERS = ("quietly", "quickly", "carefully", "happily", "secretly", "calmly", "proudly", "suddenly", "slowly", "angrily")
+MANNERS = (
+    "quietly",
+    "quickly",
+    "carefully",
+    "happily",
+    "secretly",
+    "calmly",
+    "proudly",
+    "suddenly",
+    "slowly",
+    "angrily",
+)
 
 # V: past, P: participle, A: agent, O: object, L: place, T: time; manner and missing parts are handled by `say`
 FORMS = (
@@ -141,13 +152,17 @@ def new_event(draw: Draw, meeting: bool) -> dict[str, str]:
 def changed(draw: Draw, event: Event, slots: Sequence[str]) -> dict[str, str]:
     """The event with another concept in each of these slots."""
     result = dict(event)
-    if "action" in slots and "object" in slots and draw.chance(0.5):  # then the other kind of action is possible too
+    if (
+        "action" in slots and "object" in slots and draw.chance(0.5)
+    ):  # then the other kind of action is possible too
         fresh = new_event(draw, meeting=event["action"] not in MEETINGS)
         result["action"], result["object"] = fresh["action"], fresh["object"]
         slots = [slot for slot in slots if slot not in ("action", "object")]
     for slot in slots:  # never a concept of either event's people, which would be half a swap
         people = (event["agent"], event["object"], result["agent"], result["object"])
-        result[slot] = draw.other(list(choices(slot, event if slot == "agent" else result)), [event[slot], *people])
+        result[slot] = draw.other(
+            list(choices(slot, event if slot == "agent" else result)), [event[slot], *people]
+        )
     return result
 
 
@@ -165,7 +180,9 @@ def say(draw: Draw, words: Mapping[str, str], form: int) -> str:
     """One sentence: this form, with an article for agent and object and, one time in three, an adverb, both at random."""
     past, _, participle = words["action"].partition("/")
     adverb = draw.one(MANNERS) + " " if draw.chance(1 / 3) else ""
-    agent, thing = (f"{draw.one(('the', 'the', 'a'))} {words[slot]}" for slot in ("agent", "object"))
+    agent, thing = (
+        f"{draw.one(('the', 'the', 'a'))} {words[slot]}" for slot in ("agent", "object")
+    )
     parts = {
         "A": agent,
         "O": thing,
@@ -238,8 +255,16 @@ class GeneratedPairs:
             "subset": np.array(self.kind, dtype=str),
         }
         score = score_predictions(predictions, "CHECK")
-        return TaskResult(suite="check", task="CHECK", protocol=GENERATED, metric="spearman", value=score.value, n=score.n,
-                          detail=score.detail, predictions=predictions)  # fmt: skip
+        return TaskResult(
+            suite="check",
+            task="CHECK",
+            protocol=GENERATED,
+            metric="spearman",
+            value=score.value,
+            n=score.n,
+            detail=score.detail,
+            predictions=predictions,
+        )
 
 
 @functools.cache
@@ -249,4 +274,6 @@ def generated(split: str = "test") -> GeneratedPairs:
     rows = ["sentence1\tsentence2\tgold\tkind"] + ["\t".join(map(str, row)) for row in made]
     first, second, values, kind = zip(*made, strict=True)
     content = ("\n".join(rows) + "\n").encode()
-    return GeneratedPairs(first, second, np.array(values, dtype=np.float64), kind, hashlib.sha256(content).hexdigest())
+    return GeneratedPairs(
+        first, second, np.array(values, dtype=np.float64), kind, hashlib.sha256(content).hexdigest()
+    )

@@ -45,9 +45,13 @@ class StandInHub:
         self._lock = threading.Lock()
 
     def __enter__(self) -> StandInHub:
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("Answers", (Handler,), {"hub": self}))
+        self._server = ThreadingHTTPServer(
+            ("127.0.0.1", 0), type("Answers", (Handler,), {"hub": self})
+        )
         self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
+        )
         self._thread.start()
         return self
 
@@ -66,14 +70,26 @@ class StandInHub:
         return f"http://localhost:{self._server.server_address[1]}"
 
     def add(
-        self, kind: str, name: str, files: Mapping[str, bytes], *, gated: bool = False, private: bool = False, revision: str | None = None
+        self,
+        kind: str,
+        name: str,
+        files: Mapping[str, bytes],
+        *,
+        gated: bool = False,
+        private: bool = False,
+        revision: str | None = None,
     ) -> str:
         """A repository, or a new revision of it that replaces all files. ``kind``: "model" or "dataset". Gives the revision."""
         assert kind in ("model", "dataset")
         repo = self.repos.setdefault((kind, name), Repo(kind, name))
         repo.gated, repo.private = gated, private
         content = {path: bytes(data) for path, data in files.items()}
-        listing = json.dumps([len(repo.revisions), *sorted((p, hashlib.sha256(d).hexdigest()) for p, d in content.items())])
+        listing = json.dumps(
+            [
+                len(repo.revisions),
+                *sorted((p, hashlib.sha256(d).hexdigest()) for p, d in content.items()),
+            ]
+        )
         revision = revision or hashlib.sha1(f"{kind} {name} {listing}".encode()).hexdigest()
         repo.revisions.pop(revision, None)
         repo.revisions[revision] = content
@@ -92,22 +108,38 @@ class StandInHub:
 
     def asked(self, end: str = "", method: str | None = None) -> list[Asked]:
         """The requests for paths with this end, oldest first."""
-        return [one for one in list(self.requests) if one.path.endswith(end) and method in (None, one.method)]
+        return [
+            one
+            for one in list(self.requests)
+            if one.path.endswith(end) and method in (None, one.method)
+        ]
 
     def environment(self, home: Path) -> dict[str, str]:
         """What sends the client libraries of a child process here. Merge it into os.environ."""
         return {
-            "HF_ENDPOINT": self.url, "HF_HOME": str(home), "HF_HUB_CACHE": str(home / "hub"), "HF_HUB_OFFLINE": "0",
-            "HF_DATASETS_CACHE": str(home / "datasets"), "HF_HUB_DISABLE_XET": "1", "HF_HUB_DISABLE_TELEMETRY": "1",
-            "HF_HUB_DISABLE_PROGRESS_BARS": "1", "HF_TOKEN": "", "NO_PROXY": "127.0.0.1,localhost", "no_proxy": "127.0.0.1,localhost",
+            "HF_ENDPOINT": self.url,
+            "HF_HOME": str(home),
+            "HF_HUB_CACHE": str(home / "hub"),
+            "HF_HUB_OFFLINE": "0",
+            "HF_DATASETS_CACHE": str(home / "datasets"),
+            "HF_HUB_DISABLE_XET": "1",
+            "HF_HUB_DISABLE_TELEMETRY": "1",
+            "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+            "HF_TOKEN": "",
+            "NO_PROXY": "127.0.0.1,localhost",
+            "no_proxy": "127.0.0.1,localhost",
             "BENCH_MIRROR": self.url,
-        }  # fmt: skip
+        }
 
     def _spoilt(self, method: str, path: str) -> Fault | None:
         redirect = "/resolve/" in path and is_lfs(path)  # has no body that could be spoilt
         with self._lock:
             for fault in self.faults:
-                fits = path.endswith(fault.path) and method in fault.methods and (fault.status or not redirect)
+                fits = (
+                    path.endswith(fault.path)
+                    and method in fault.methods
+                    and (fault.status or not redirect)
+                )
                 if fits and fault.times != 0:
                     if fault.times is not None:
                         fault.times -= 1
@@ -117,12 +149,20 @@ class StandInHub:
 
 def _constants(hub: StandInHub, home: Path) -> dict[str, Any]:
     return {
-        "ENDPOINT": hub.url, "HUGGINGFACE_CO_URL_TEMPLATE": hub.url + "/{repo_id}/resolve/{revision}/{filename}",
-        "HF_URL_HOSTS": frozenset({"127.0.0.1"}), "HF_HUB_OFFLINE": False, "HF_HOME": str(home), "HF_HUB_CACHE": str(home / "hub"),
-        "HUGGINGFACE_HUB_CACHE": str(home / "hub"), "HF_ASSETS_CACHE": str(home / "assets"), "HF_XET_CACHE": str(home / "xet"),
-        "HF_TOKEN_PATH": str(home / "token"), "HF_STORED_TOKENS_PATH": str(home / "stored_tokens"), "HF_HUB_DISABLE_XET": True,
+        "ENDPOINT": hub.url,
+        "HUGGINGFACE_CO_URL_TEMPLATE": hub.url + "/{repo_id}/resolve/{revision}/{filename}",
+        "HF_URL_HOSTS": frozenset({"127.0.0.1"}),
+        "HF_HUB_OFFLINE": False,
+        "HF_HOME": str(home),
+        "HF_HUB_CACHE": str(home / "hub"),
+        "HUGGINGFACE_HUB_CACHE": str(home / "hub"),
+        "HF_ASSETS_CACHE": str(home / "assets"),
+        "HF_XET_CACHE": str(home / "xet"),
+        "HF_TOKEN_PATH": str(home / "token"),
+        "HF_STORED_TOKENS_PATH": str(home / "stored_tokens"),
+        "HF_HUB_DISABLE_XET": True,
         "HF_HUB_DISABLE_TELEMETRY": True,
-    }  # fmt: skip
+    }
 
 
 @pytest.fixture
@@ -136,7 +176,11 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[StandInHub]
         for name, value in running.environment(home).items():
             monkeypatch.setenv(name, value)
         monkeypatch.delenv("HF_TOKEN")
-        values = {n: v for n, v in _constants(running, home).items() if hasattr(huggingface_hub.constants, n)}
+        values = {
+            n: v
+            for n, v in _constants(running, home).items()
+            if hasattr(huggingface_hub.constants, n)
+        }
         for name, module in list(sys.modules.items()):
             if module is not None and name.partition(".")[0] == "huggingface_hub":
                 for constant, value in values.items():
@@ -163,7 +207,11 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     connect, look_up = socket.socket.connect, socket.getaddrinfo
 
     def only_here(self: socket.socket, address: Any) -> None:
-        if self.family != socket.AF_UNIX and str(address[0]) not in ("127.0.0.1", "::1", "localhost"):
+        if self.family != socket.AF_UNIX and str(address[0]) not in (
+            "127.0.0.1",
+            "::1",
+            "localhost",
+        ):
             tried.append(address)
             raise AssertionError(f"a connection to {address} was tried")
         connect(self, address)

@@ -62,7 +62,13 @@ class Repo:
         return list(self.revisions)[-1]
 
     def at(self, revision: str) -> str | None:
-        return self.head if revision in ("main", "") else revision if revision in self.revisions else None
+        return (
+            self.head
+            if revision in ("main", "")
+            else revision
+            if revision in self.revisions
+            else None
+        )
 
 
 def git_oid(data: bytes) -> str:
@@ -76,7 +82,11 @@ def is_lfs(path: str) -> bool:
 def _entry(path: str, data: bytes) -> dict[str, Any]:
     entry: dict[str, Any] = {"type": "file", "path": path, "size": len(data), "oid": git_oid(data)}
     if is_lfs(path):
-        entry["lfs"] = {"oid": hashlib.sha256(data).hexdigest(), "size": len(data), "pointerSize": 130}
+        entry["lfs"] = {
+            "oid": hashlib.sha256(data).hexdigest(),
+            "size": len(data),
+            "pointerSize": 130,
+        }
     return entry
 
 
@@ -114,9 +124,23 @@ class Handler(BaseHTTPRequestHandler):
 
     # answers
 
-    def _answer(self, status: int, body: bytes = b"", headers: Mapping[str, str] | None = None, fault: Fault | None = None) -> None:
+    def _answer(
+        self,
+        status: int,
+        body: bytes = b"",
+        headers: Mapping[str, str] | None = None,
+        fault: Fault | None = None,
+    ) -> None:
         fault = fault or Fault("")
-        self.hub.requests.append(Asked(self.command, self.where, self.query, {k.lower(): v for k, v in self.headers.items()}, status))
+        self.hub.requests.append(
+            Asked(
+                self.command,
+                self.where,
+                self.query,
+                {k.lower(): v for k, v in self.headers.items()},
+                status,
+            )
+        )
         self.send_response(status)
         for name, value in (headers or {}).items():
             self.send_header(name, value)
@@ -135,8 +159,14 @@ class Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             self.connection.shutdown(socket.SHUT_RDWR)
 
-    def _json(self, value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> None:
-        self._answer(status, json.dumps(value).encode(), {"Content-Type": "application/json", **(headers or {})})
+    def _json(
+        self, value: Any, status: int = 200, headers: Mapping[str, str] | None = None
+    ) -> None:
+        self._answer(
+            status,
+            json.dumps(value).encode(),
+            {"Content-Type": "application/json", **(headers or {})},
+        )
 
     def _error(self, status: int, code: str, message: str) -> None:
         self._json({"error": message}, status, {"X-Error-Code": code, "X-Error-Message": message})
@@ -154,7 +184,12 @@ class Handler(BaseHTTPRequestHandler):
             return self._answer(200, data, {"Accept-Ranges": "bytes", **headers}, fault)
         if start >= len(data):
             return self._answer(416, b"", {"Content-Range": f"bytes */{len(data)}", **headers})
-        self._answer(206, data[start:stop], {**headers, "Content-Range": f"bytes {start}-{stop - 1}/{len(data)}"}, fault)
+        self._answer(
+            206,
+            data[start:stop],
+            {**headers, "Content-Range": f"bytes {start}-{stop - 1}/{len(data)}"},
+            fault,
+        )
 
     # routes
 
@@ -187,7 +222,11 @@ class Handler(BaseHTTPRequestHandler):
         repo, token = self.hub.repos.get((kind, name)), self._token()
         allowed = token in self.hub.tokens
         if repo is None or (repo.private and not allowed):
-            self._error(404 if token else 401, "RepoNotFound", "Repository not found" if token else "Invalid username or password.")
+            self._error(
+                404 if token else 401,
+                "RepoNotFound",
+                "Repository not found" if token else "Invalid username or password.",
+            )
             return None
         if content and repo.gated and not allowed:
             message = f"Access to {kind} {name} is restricted. You must have access to it and be authenticated to access it."
@@ -206,7 +245,11 @@ class Handler(BaseHTTPRequestHandler):
             return self._json(
                 {"error": "Entry not found"},
                 404,
-                {"X-Error-Code": "EntryNotFound", "X-Error-Message": "Entry not found", "X-Repo-Commit": revision},
+                {
+                    "X-Error-Code": "EntryNotFound",
+                    "X-Error-Message": "Entry not found",
+                    "X-Repo-Commit": revision,
+                },
             )
         data = repo.revisions[revision][path]
         headers = {"X-Repo-Commit": revision, "Content-Type": "application/octet-stream"}
@@ -214,13 +257,25 @@ class Handler(BaseHTTPRequestHandler):
             return self._file(data, {**headers, "ETag": f'"{git_oid(data)}"'}, fault)
         digest = hashlib.sha256(data).hexdigest()
         self.hub.blobs[digest] = data
-        linked = {"X-Linked-Etag": f'"{digest}"', "X-Linked-Size": str(len(data)), "Accept-Ranges": "bytes"}
-        self._answer(302, b"", {**headers, **linked, "Location": f"{self.hub.other_host}/cdn/{digest}/{path}"})
+        linked = {
+            "X-Linked-Etag": f'"{digest}"',
+            "X-Linked-Size": str(len(data)),
+            "Accept-Ranges": "bytes",
+        }
+        self._answer(
+            302,
+            b"",
+            {**headers, **linked, "Location": f"{self.hub.other_host}/cdn/{digest}/{path}"},
+        )
 
     def _api(self, parts: list[str], fault: Fault) -> None:
         if parts == ["whoami-v2"]:
             known = self._token() in self.hub.tokens
-            return self._json({"type": "user", "name": "tester", "orgs": []}) if known else self._error(401, "", "Invalid token")
+            return (
+                self._json({"type": "user", "name": "tester", "orgs": []})
+                if known
+                else self._error(401, "", "Invalid token")
+            )
         if parts == ["repos", "create"]:
             return self._create()
         if parts == ["validate-yaml"]:
@@ -236,41 +291,87 @@ class Handler(BaseHTTPRequestHandler):
             return self._error(404, "RevisionNotFound", f"Invalid rev id: {rest[1]}")
         files = repo.revisions.get(revision, {})
         routes: dict[str, Callable[[], None]] = {
-            "revision": lambda: self._json(_info(repo, revision, files, blobs="blobs" in parse_qs(self.query))),
+            "revision": lambda: self._json(
+                _info(repo, revision, files, blobs="blobs" in parse_qs(self.query))
+            ),
             "tree": lambda: self._tree("/".join(rest[2:]), files),
             "paths-info": lambda: self._paths_info(files),
-            "preupload": lambda: self._json({"files": [
-                {"path": one["path"], "uploadMode": "lfs" if is_lfs(one["path"]) else "regular", "shouldIgnore": False, "oid": None}
-                for one in json.loads(self.sent_body)["files"]]}),
+            "preupload": lambda: self._json(
+                {
+                    "files": [
+                        {
+                            "path": one["path"],
+                            "uploadMode": "lfs" if is_lfs(one["path"]) else "regular",
+                            "shouldIgnore": False,
+                            "oid": None,
+                        }
+                        for one in json.loads(self.sent_body)["files"]
+                    ]
+                }
+            ),
             "commit": lambda: self._commit(repo),
-            "refs": lambda: self._json({"branches": [{"name": "main", "ref": "refs/heads/main", "targetCommit": revision}],
-                                        "converts": [], "tags": [], "pullRequests": []}),
-        }  # fmt: skip
+            "refs": lambda: self._json(
+                {
+                    "branches": [
+                        {"name": "main", "ref": "refs/heads/main", "targetCommit": revision}
+                    ],
+                    "converts": [],
+                    "tags": [],
+                    "pullRequests": [],
+                }
+            ),
+        }
         routes.get(verb, lambda: self._answer(404, b"nothing here"))()
 
     def _tree(self, under: str, files: Mapping[str, bytes]) -> None:
-        inside = {path: data for path, data in files.items() if not under or path == under or path.startswith(under + "/")}
+        inside = {
+            path: data
+            for path, data in files.items()
+            if not under or path == under or path.startswith(under + "/")
+        }
         if under and not inside:
             return self._error(404, "EntryNotFound", f"{under} does not exist")
         depth = under.count("/") + 1 if under else 0
         listed = [_entry(path, data) for path, data in inside.items()]
-        folders = {"/".join(path.split("/")[:n]) for path in inside for n in range(depth + 1, path.count("/") + 1)}
+        folders = {
+            "/".join(path.split("/")[:n])
+            for path in inside
+            for n in range(depth + 1, path.count("/") + 1)
+        }
         if parse_qs(self.query).get("recursive", ["false"])[0].lower() not in ("true", "1"):
             listed = [one for one in listed if one["path"].count("/") == depth]
             folders = {folder for folder in folders if folder.count("/") == depth}
         self._json(
-            listed + [{"type": "directory", "path": f, "oid": hashlib.sha1(f.encode()).hexdigest(), "size": 0} for f in sorted(folders)]
+            listed
+            + [
+                {
+                    "type": "directory",
+                    "path": f,
+                    "oid": hashlib.sha1(f.encode()).hexdigest(),
+                    "size": 0,
+                }
+                for f in sorted(folders)
+            ]
         )
 
     def _paths_info(self, files: Mapping[str, bytes]) -> None:
         body = self.sent_body.decode()
-        wanted = json.loads(body)["paths"] if body.startswith("{") else parse_qs(body).get("paths", [])
+        wanted = (
+            json.loads(body)["paths"] if body.startswith("{") else parse_qs(body).get("paths", [])
+        )
         found: list[dict[str, Any]] = []
         for path in [wanted] if isinstance(wanted, str) else wanted:
             if path in files:
                 found.append(_entry(path, files[path]))
             elif any(one.startswith(path + "/") for one in files):
-                found.append({"type": "directory", "path": path, "oid": hashlib.sha1(path.encode()).hexdigest(), "size": 0})
+                found.append(
+                    {
+                        "type": "directory",
+                        "path": path,
+                        "oid": hashlib.sha1(path.encode()).hexdigest(),
+                        "size": 0,
+                    }
+                )
         self._json(found)
 
     # uploads
@@ -285,25 +386,36 @@ class Handler(BaseHTTPRequestHandler):
         if not self._may_write():
             return
         asked = json.loads(self.sent_body)
-        kind, name = asked.get("type") or "model", f"{asked.get('organization') or 'tester'}/{asked['name']}"
+        kind, name = (
+            asked.get("type") or "model",
+            f"{asked.get('organization') or 'tester'}/{asked['name']}",
+        )
         url = f"{self.hub.url}/{'datasets/' if kind == 'dataset' else ''}{name}"
         if (kind, name) in self.hub.repos:
             return self._json({"error": "You already created this repo", "url": url}, 409)
-        self.hub.repos[kind, name] = Repo(kind, name, {"0" * 40: {}}, private=asked.get("visibility") == "private")
+        self.hub.repos[kind, name] = Repo(
+            kind, name, {"0" * 40: {}}, private=asked.get("visibility") == "private"
+        )
         self._json({"url": url, "name": name, "id": name})
 
     def _lfs_batch(self) -> None:
         if not self._may_write():
             return
         objects = [
-            {**one, "actions": {"upload": {"href": f"{self.hub.url}/upload/{one['oid']}"}}} for one in json.loads(self.sent_body)["objects"]
+            {**one, "actions": {"upload": {"href": f"{self.hub.url}/upload/{one['oid']}"}}}
+            for one in json.loads(self.sent_body)["objects"]
         ]
         self._json({"transfer": "basic", "objects": objects})
 
     def _commit(self, repo: Repo) -> None:
         if not self._may_write():
             return
-        files, summary, sent, deleted = dict(repo.revisions[repo.head]) if repo.revisions else {}, "", {}, []
+        files, summary, sent, deleted = (
+            dict(repo.revisions[repo.head]) if repo.revisions else {},
+            "",
+            {},
+            [],
+        )
         for line in self.sent_body.decode().splitlines():
             item = json.loads(line)
             value = item["value"]
@@ -316,7 +428,9 @@ class Handler(BaseHTTPRequestHandler):
             elif item["key"] == "deletedFile":
                 deleted.append(value["path"])
                 files.pop(value["path"], None)
-        revision = self.hub.add(repo.kind, repo.name, {**files, **sent}, gated=repo.gated, private=repo.private)
+        revision = self.hub.add(
+            repo.kind, repo.name, {**files, **sent}, gated=repo.gated, private=repo.private
+        )
         upload = {
             "kind": repo.kind,
             "name": repo.name,
@@ -326,7 +440,15 @@ class Handler(BaseHTTPRequestHandler):
             "deleted": deleted,
         }
         self.hub.uploads.append(upload)
-        self._json({"success": True, "commitOid": revision, "commitUrl": f"{self.hub.url}/{repo.name}/commit/{revision}", "hookOutput": "", "pullRequestUrl": None})  # fmt: skip
+        self._json(
+            {
+                "success": True,
+                "commitOid": revision,
+                "commitUrl": f"{self.hub.url}/{repo.name}/commit/{revision}",
+                "hookOutput": "",
+                "pullRequestUrl": None,
+            }
+        )
 
 
 def _info(repo: Repo, revision: str, files: Mapping[str, bytes], *, blobs: bool) -> dict[str, Any]:
@@ -338,7 +460,18 @@ def _info(repo: Repo, revision: str, files: Mapping[str, bytes], *, blobs: bool)
                 {"lfs": {**entry["lfs"], "sha256": entry["lfs"]["oid"]}} if "lfs" in entry else {}
             )
     return {
-        "_id": "0" * 24, "id": repo.name, "modelId": repo.name, "author": repo.name.split("/")[0], "sha": revision, "private": repo.private,
-        "gated": "manual" if repo.gated else False, "disabled": False, "downloads": 0, "likes": 0, "tags": [], "siblings": siblings,
-        "lastModified": "2026-01-01T00:00:00.000Z", "createdAt": "2026-01-01T00:00:00.000Z",
-    }  # fmt: skip
+        "_id": "0" * 24,
+        "id": repo.name,
+        "modelId": repo.name,
+        "author": repo.name.split("/")[0],
+        "sha": revision,
+        "private": repo.private,
+        "gated": "manual" if repo.gated else False,
+        "disabled": False,
+        "downloads": 0,
+        "likes": 0,
+        "tags": [],
+        "siblings": siblings,
+        "lastModified": "2026-01-01T00:00:00.000Z",
+        "createdAt": "2026-01-01T00:00:00.000Z",
+    }

@@ -72,7 +72,10 @@ def classes(method: str, seed: int | None, noise: float, task: str, n: int) -> A
     """Predicted classes, wrong for a share of the items that grows with the noise."""
     count, folds = (6 if task.startswith("TREC") else 2), FOLDS.get(task, 1)
     gold = draw(task).integers(0, count, n)
-    wrong = draw(method, task, "item").uniform(size=n) + 0.1 * draw(method, task, seed).normal(size=n) < 0.4 * noise
+    wrong = (
+        draw(method, task, "item").uniform(size=n) + 0.1 * draw(method, task, seed).normal(size=n)
+        < 0.4 * noise
+    )
     return {
         "prediction": np.where(wrong, (gold + 1) % count, gold),
         "gold": gold,
@@ -81,9 +84,14 @@ def classes(method: str, seed: int | None, noise: float, task: str, n: int) -> A
     }
 
 
-def repeated(method: str, seed: int | None, noise: float, task: str, n: int, times: int = 10) -> Arrays:
+def repeated(
+    method: str, seed: int | None, noise: float, task: str, n: int, times: int = 10
+) -> Arrays:
     """As ``classes``, several times: draws of few-shot, or starts of k-means."""
-    each = [classes(method, (seed, i), noise + 0.1 * (i % 3), task, n)["prediction"] for i in range(times)]  # type: ignore[arg-type]
+    each = [
+        classes(method, (seed, i), noise + 0.1 * (i % 3), task, n)["prediction"]
+        for i in range(times)
+    ]  # type: ignore[arg-type]
     first = classes(method, seed, noise, task, n)
     return {
         "prediction": np.stack(each, axis=1),
@@ -94,9 +102,14 @@ def repeated(method: str, seed: int | None, noise: float, task: str, n: int, tim
 
 
 def clusters(method: str, seed: int | None, noise: float, task: str, n: int) -> Arrays:
-    made = repeated(method, seed, noise, task, n, times=3)  # ten in the protocol; agreement of clusters takes its time
+    made = repeated(
+        method, seed, noise, task, n, times=3
+    )  # ten in the protocol; agreement of clusters takes its time
     del made["drawn"]
-    return made | {"prediction": made["prediction"].astype(np.int16), "inertia": np.linspace(90, 100, 3)}
+    return made | {
+        "prediction": made["prediction"].astype(np.int16),
+        "inertia": np.linspace(90, 100, 3),
+    }
 
 
 def lie(method: str, seed: int | None, noise: float, task: str, n: int) -> Arrays:
@@ -110,7 +123,10 @@ def lie(method: str, seed: int | None, noise: float, task: str, n: int) -> Array
             "mean_cosine": cosine / 4,
             "singular_values": np.linspace(9, 1, 16) ** (1 + noise),
         }
-    fewer = {f"without_{k}_cosine": cosine + 0.002 * k * draw(k).normal(size=n) for k in (4, 8, 16, 32, 64)}
+    fewer = {
+        f"without_{k}_cosine": cosine + 0.002 * k * draw(k).normal(size=n)
+        for k in (4, 8, 16, 32, 64)
+    }
     return pairs | {"prediction": 2 - 2 * cosine, "cosine": cosine} | fewer
 
 
@@ -125,7 +141,9 @@ MAKERS: dict[str, Callable[[str, int | None, float, str, int], Arrays]] = {
 FORMS = {"sts": "tokenised", "cxc": "tokenised", "geometry": "tokenised", "clustering": "sccl"}
 
 
-def scored(name: str, method: str, seed: int | None, noise: float, n: int, text: str | None) -> list[tuple[Score, Arrays]]:
+def scored(
+    name: str, method: str, seed: int | None, noise: float, n: int, text: str | None
+) -> list[tuple[Score, Arrays]]:
     """Every task of a suite: its score, and the arrays from which it follows."""
     if name == "check":
         return [_check(method, seed)]
@@ -136,27 +154,53 @@ def scored(name: str, method: str, seed: int | None, noise: float, n: int, text:
         again = rescore((name, task.name, task.protocol, form), arrays)
         assert again is not None
         reduced = task.reduced(arrays)
-        score = Score(suite=name, task=task.name, protocol=task.protocol, metric=task.metric, value=again.value, n=again.n, std=again.std,
-                      text=form, detail=dict(again.detail), predictions_sha256=values_sha256(arrays),
-                      reduced_sha256=None if reduced is None else values_sha256(reduced))  # fmt: skip
+        score = Score(
+            suite=name,
+            task=task.name,
+            protocol=task.protocol,
+            metric=task.metric,
+            value=again.value,
+            n=again.n,
+            std=again.std,
+            text=form,
+            detail=dict(again.detail),
+            predictions_sha256=values_sha256(arrays),
+            reduced_sha256=None if reduced is None else values_sha256(reduced),
+        )
         found.append((score, arrays))
     return found
 
 
 def _check(method: str, seed: int | None) -> tuple[Score, Arrays]:
     """The generated pairs of an earlier bench, whose gold values this one knows."""
-    result = generated().score(lambda sentences: np.stack([draw(method, seed, one).normal(size=8).astype(np.float32) for one in sentences]))
-    return Score(**{name: getattr(result, name) for name in Score.__struct_fields__}), result.predictions
+    result = generated().score(
+        lambda sentences: np.stack(
+            [draw(method, seed, one).normal(size=8).astype(np.float32) for one in sentences]
+        )
+    )
+    return Score(
+        **{name: getattr(result, name) for name in Score.__struct_fields__}
+    ), result.predictions
 
 
 # --- records ---
 
 
 def made_run(
-    runs: Path, method: str = "simcse", seed: int | None = 1, *, noise: float = 0.5, suites: Sequence[str] = ("sts",), n: int = ITEMS,
-    text: str | None = None, created: str | None = None, device: str = "cpu: made", provenance: Mapping[str, Any] | None = None,
-    keep_predictions: bool = True, **changes: Any,
-) -> RunRecord:  # fmt: skip
+    runs: Path,
+    method: str = "simcse",
+    seed: int | None = 1,
+    *,
+    noise: float = 0.5,
+    suites: Sequence[str] = ("sts",),
+    n: int = ITEMS,
+    text: str | None = None,
+    created: str | None = None,
+    device: str = "cpu: made",
+    provenance: Mapping[str, Any] | None = None,
+    keep_predictions: bool = True,
+    **changes: Any,
+) -> RunRecord:
     """A finished run, written with its predictions and its curve. ``changes``: variant, setting, backbone, recipe (some keys and their
     values), status, error, cost, training ... of the record; ``provenance``: some fields of it.
     """
@@ -166,20 +210,39 @@ def made_run(
         seed,
         setting=setting,
         scores=(),
-        **{part: changes.pop(part) for part in ("variant", "backbone", "recipe") if part in changes},
+        **{
+            part: changes.pop(part) for part in ("variant", "backbone", "recipe") if part in changes
+        },
     )
-    said = [one for name in suites for one in scored(name, f"{method} {basis.variant}", seed, noise, n, text)]
+    said = [
+        one
+        for name in suites
+        for one in scored(name, f"{method} {basis.variant}", seed, noise, n, text)
+    ]
     scores = [score for score, _ in said]
-    scores += [mean for name in suites if (mean := average([one for one in scores if one.suite == name])) is not None]
+    scores += [
+        mean
+        for name in suites
+        if (mean := average([one for one in scores if one.suite == name])) is not None
+    ]
     basis = replace(basis, scores=tuple(scores), cost=cost(basis, device))
-    backbone = {"name": basis.backbone, "revision": hashlib.sha256(basis.backbone.encode("utf-8", "surrogatepass")).hexdigest()}
-    command = f"bench run --method {method} --backbone {basis.backbone}" + (f" --seeds {seed}" if seed is not None else "")
+    backbone = {
+        "name": basis.backbone,
+        "revision": hashlib.sha256(basis.backbone.encode("utf-8", "surrogatepass")).hexdigest(),
+    }
+    command = f"bench run --method {method} --backbone {basis.backbone}" + (
+        f" --seeds {seed}" if seed is not None else ""
+    )
     origin = replace(
         basis.provenance,
         determines=DETERMINES,
         backbone=backbone,
         data={key(one): data_sha256(one) for one in scores if one.task != "Avg."},
-        **{"command": command, "created": created or basis.provenance.created, **(provenance or {})},
+        **{
+            "command": command,
+            "created": created or basis.provenance.created,
+            **(provenance or {}),
+        },
     )
     made = named(replace(basis, provenance=origin))
     made = replace(made, **changes)
@@ -189,13 +252,21 @@ def made_run(
             store.write_predictions(made.run_id, score.task, score.text, arrays, score.suite)
     store.write(made)
     if made.training is not None:
-        (store.folder(made.run_id) / "curve.jsonl").write_text(curve(method, seed, noise), encoding="utf-8")
+        (store.folder(made.run_id) / "curve.jsonl").write_text(
+            curve(method, seed, noise), encoding="utf-8"
+        )
     return made
 
 
 def cost(basis: RunRecord, device: str) -> Cost:
     if basis.setting == "none":
-        return replace(basis.cost, device=device, trainable_parameters=0, train_seconds=None, train_sentences_per_second=None)
+        return replace(
+            basis.cost,
+            device=device,
+            trainable_parameters=0,
+            train_seconds=None,
+            train_sentences_per_second=None,
+        )
     seconds = {"simcse": 800, "promcse": 700}.get(basis.method, 900)
     return replace(basis.cost, device=device, train_seconds=seconds + 10.0 * (basis.seed or 0))
 
@@ -205,7 +276,11 @@ def named(made: RunRecord) -> RunRecord:
     of = provenance.record_fingerprint(made)
     assert of is not None
     stem = made.run_id.rsplit("-s", 1)[0].lstrip("_")[:100]
-    return replace(made, fingerprint=of, run_id=f"{stem}-{'any' if made.seed is None else f's{made.seed}'}-{of[:8]}")
+    return replace(
+        made,
+        fingerprint=of,
+        run_id=f"{stem}-{'any' if made.seed is None else f's{made.seed}'}-{of[:8]}",
+    )
 
 
 def key(score: Score) -> str:
@@ -218,7 +293,9 @@ def data_sha256(score: Score) -> str:
     return forms.get(score.text or "any", f"{zlib.crc32(score.task.encode()):08x}" * 8)
 
 
-def curve(method: str, seed: int | None, noise: float, steps: Sequence[int] = range(25, 1001, 25)) -> str:
+def curve(
+    method: str, seed: int | None, noise: float, steps: Sequence[int] = range(25, 1001, 25)
+) -> str:
     stray = draw(method, seed, "curve")
     lines = []
     for step in steps:
@@ -246,39 +323,86 @@ def made_runs(
 ) -> list[RunRecord]:
     """A run of each method with each seed; ``changes`` are those of ``made_run``."""
     wanted = METHODS if methods is None else methods
-    return [made_run(runs, method, seed, noise=noise, suites=suites, **changes) for method, noise in wanted.items() for seed in seeds]
+    return [
+        made_run(runs, method, seed, noise=noise, suites=suites, **changes)
+        for method, noise in wanted.items()
+        for seed in seeds
+    ]
 
 
 def whole_folder(runs: Path, seeds: Sequence[int] = (1, 2, 3)) -> list[RunRecord]:
     """What a board has to be able to show: two settings, two backbones, all suites, an ablation, another machine, a run that failed."""
     every = ("sts", "transfer", "fewshot", "clustering", "geometry")
-    made = [made_run(runs, "cls", None, noise=1.6, suites=every), made_run(runs, "first-last-avg", None, noise=1.1)]
+    made = [
+        made_run(runs, "cls", None, noise=1.6, suites=every),
+        made_run(runs, "first-last-avg", None, noise=1.1),
+    ]
     made += made_runs(runs, seeds=seeds, suites=every)
     made += made_runs(runs, {"simcse": 0.6, "promcse": 0.35}, seeds=seeds, setting="supervised")
-    made += made_runs(runs, {"simcse": 0.7, "promcse": 0.41}, seeds=seeds, backbone="bert-base-uncased", device="cuda: made")
-    made += [made_run(runs, "promcse", 1, noise=0.45 + abs(t - 0.05), recipe={"temperature": t}) for t in (0.02, 0.1, 0.2)]
+    made += made_runs(
+        runs,
+        {"simcse": 0.7, "promcse": 0.41},
+        seeds=seeds,
+        backbone="bert-base-uncased",
+        device="cuda: made",
+    )
+    made += [
+        made_run(runs, "promcse", 1, noise=0.45 + abs(t - 0.05), recipe={"temperature": t})
+        for t in (0.02, 0.1, 0.2)
+    ]
     made.append(made_run(runs, "promptbert", 4, noise=0.46, text="raw"))
     made.append(failed_run(runs))
     return made
 
 
-def failed_run(runs: Path, method: str = "consert", seed: int = 1, status: str = "failed") -> RunRecord:
+def failed_run(
+    runs: Path, method: str = "consert", seed: int = 1, status: str = "failed"
+) -> RunRecord:
     """A run that has no scores, and says why."""
     error = "the loss is not finite at step 12" if status == "failed" else None
-    return made_run(runs, method, seed, suites=(), status=status, error=error, training=None, cost=Cost(device="cpu: made"))
+    return made_run(
+        runs,
+        method,
+        seed,
+        suites=(),
+        status=status,
+        error=error,
+        training=None,
+        cost=Cost(device="cpu: made"),
+    )
 
 
 def hostile_run(runs: Path, method: str = HOSTILE, seed: int = 1, **changes: Any) -> RunRecord:
     """A finished run whose every free text holds markup, script, and characters that turn the direction of writing."""
     bad = HOSTILE
-    made = made_run(runs, method, seed, variant=bad, backbone=f"javascript:alert(1)//{bad}", device=bad,
-                    recipe={bad: bad, "temperature": bad}, keep_predictions=True,
-                    provenance={"command": f"bench run {bad}", "bench_version": bad, "git": {"commit": bad, "dirty": bad},
-                                "plugin": {"package": bad, "version": bad, "sha256": bad}, "packages": {bad: bad, "torch": bad},
-                                "platform": {bad: bad, "cpu": bad}, "corpus": {"name": bad, "sha256": bad, "url": "javascript:alert(1)"}},
-                    **changes)  # fmt: skip
+    made = made_run(
+        runs,
+        method,
+        seed,
+        variant=bad,
+        backbone=f"javascript:alert(1)//{bad}",
+        device=bad,
+        recipe={bad: bad, "temperature": bad},
+        keep_predictions=True,
+        provenance={
+            "command": f"bench run {bad}",
+            "bench_version": bad,
+            "git": {"commit": bad, "dirty": bad},
+            "plugin": {"package": bad, "version": bad, "sha256": bad},
+            "packages": {bad: bad, "torch": bad},
+            "platform": {bad: bad, "cpu": bad},
+            "corpus": {"name": bad, "sha256": bad, "url": "javascript:alert(1)"},
+        },
+        **changes,
+    )
     recipe = {name: replace(one, source=bad, note=bad) for name, one in made.recipe.items()}
-    worse = named(replace(made, recipe=recipe, training=None if made.training is None else replace(made.training, dev_task=bad)))
+    worse = named(
+        replace(
+            made,
+            recipe=recipe,
+            training=None if made.training is None else replace(made.training, dev_task=bad),
+        )
+    )
     assert worse.run_id == made.run_id  # sources are no part of what determines a run
     RunsFolder(runs).write(worse)
     return worse
@@ -306,7 +430,9 @@ def damaged_run(runs: Path, name: str = "broken-builtin-s1-00000000") -> Path:
     """A folder whose record cannot be read."""
     folder = RunsFolder(runs).folder(name)
     folder.mkdir(parents=True)
-    (folder / "run.json").write_text('{"schema": "bench.run/2", "run_id": "' + HOSTILE[:8], encoding="utf-8")
+    (folder / "run.json").write_text(
+        '{"schema": "bench.run/2", "run_id": "' + HOSTILE[:8], encoding="utf-8"
+    )
     return folder
 
 

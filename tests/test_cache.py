@@ -20,7 +20,10 @@ def entry(root: Path, **changes: object) -> CacheEntry:
 def test_a_value_comes_back_to_who_asks_about_the_same(tmp_path: Path) -> None:
     assert entry(tmp_path).read() is None
     assert entry(tmp_path).write(VALUE) and entry(tmp_path).read() == VALUE
-    assert entry(tmp_path, about=[1, "b", 2]).read() is None and entry(tmp_path, name="another").read() is None
+    assert (
+        entry(tmp_path, about=[1, "b", 2]).read() is None
+        and entry(tmp_path, name="another").read() is None
+    )
 
 
 @pytest.mark.parametrize("value", [{**VALUE, "exact": 4}, {"exact": 3}, [], "text", None])
@@ -32,7 +35,9 @@ def test_a_value_that_was_altered_is_none(tmp_path: Path, value: object) -> None
     assert entry(tmp_path).read() is None
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[1]", b"\xff", b'{"about": [1, "b", 2.5], "value": 1}'])
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[1]", b"\xff", b'{"about": [1, "b", 2.5], "value": 1}']
+)
 def test_a_file_that_is_none_of_ours_is_none(tmp_path: Path, content: bytes) -> None:
     entry(tmp_path).write(VALUE)
     entry(tmp_path).file.write_bytes(content)

@@ -73,16 +73,24 @@ def test_the_packages_own_methods_keep_the_contract(name: str, overrides: dict[s
     plugin = discover()[name]
     findings = check(plugin, overrides, here)
     assert [f for f in findings if not f.passed] == []
-    per_setting = {s: len(ENCODING) + (0 if s == "none" else len(TRAINING)) for s in plugin.cls.settings}
+    per_setting = {
+        s: len(ENCODING) + (0 if s == "none" else len(TRAINING)) for s in plugin.cls.settings
+    }
     assert {s: sum(f.about == s for f in findings) for s in per_setting} == per_setting
-    of_variants = {f"{s}+{variant}" for s in plugin.cls.settings for variant in variants_of(plugin.cls)}
+    of_variants = {
+        f"{s}+{variant}" for s in plugin.cls.settings for variant in variants_of(plugin.cls)
+    }
     assert {f.about for f in findings} == {*plugin.cls.settings, *of_variants}
     assert all(f.seen for f in findings)
 
 
 def test_glove_keeps_the_contract(tmp_path: Path) -> None:
     (tmp_path / "v.txt").write_text("a 1 2\nman 3 4\nis 1 0\n. 0.5 0.5\n")
-    assert [f for f in check(discover()["glove-avg"], {"vectors": str(tmp_path / "v.txt")}, here) if not f.passed] == []
+    assert [
+        f
+        for f in check(discover()["glove-avg"], {"vectors": str(tmp_path / "v.txt")}, here)
+        if not f.passed
+    ] == []
 
 
 @pytest.mark.slow
@@ -156,7 +164,11 @@ def test_what_is_deprecated_of_the_contract_is_a_failure_and_other_warnings_are_
     def warned(text: str) -> CheckResult:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return result_of("none", "a check", lambda: str(warnings.warn(text, DeprecationWarning, stacklevel=1)))
+            return result_of(
+                "none",
+                "a check",
+                lambda: str(warnings.warn(text, DeprecationWarning, stacklevel=1)),
+            )
 
     found = warned("bench.method.old ends with 2.0: call new")
     assert not found.passed and "call new" in found.seen
@@ -169,17 +181,31 @@ def test_what_is_deprecated_of_the_contract_is_a_failure_and_other_warnings_are_
     [
         (Base, set(), ""),
         (DropoutLeftOn, {"encode is repeatable"}, "a second call differs by"),
-        (PaddingLeaks, {"encode ignores batch size and padding"}, "one sentence at a time differs by"),
-        (LooksAtTheBatch, {"encode ignores batch size and padding"}, "one sentence at a time differs by"),
+        (
+            PaddingLeaks,
+            {"encode ignores batch size and padding"},
+            "one sentence at a time differs by",
+        ),
+        (
+            LooksAtTheBatch,
+            {"encode ignores batch size and padding"},
+            "one sentence at a time differs by",
+        ),
         (OrderShows, {"encode ignores order"}, "the reversed order differs by"),
-        (DoublePrecision, {"encode gives (n, dim) float32"}, "expected finite float32, found float64"),
+        (
+            DoublePrecision,
+            {"encode gives (n, dim) float32"},
+            "expected finite float32, found float64",
+        ),
         (OneRowTooFew, {"encode gives (n, dim) float32"}, "expected (8, dim), found (7, 32)"),
         (NotANumber, {"encode gives (n, dim) float32"}, "with NaN or infinity"),
         (Pickled, {"the checkpoint is safetensors and JSON"}, "found model.pkl"),
         (Raises, {"encode gives (n, dim) float32"}, "RuntimeError: shapes do not fit"),
     ],
 )
-def test_a_broken_encoder_is_caught_by_the_right_check(cls: type[Method], caught: set[str], seen: str) -> None:
+def test_a_broken_encoder_is_caught_by_the_right_check(
+    cls: type[Method], caught: set[str], seen: str
+) -> None:
     found = failures(cls)
     assert caught <= set(found)
     allowed = {
@@ -213,7 +239,11 @@ class NotSaved(Trained):
 
 class ForgetsParameters(Trained):
     def trained_state(self) -> dict[str, Tensor]:
-        return {name: tensor for name, tensor in super().trained_state().items() if "layer.1" not in name}
+        return {
+            name: tensor
+            for name, tensor in super().trained_state().items()
+            if "layer.1" not in name
+        }
 
 
 class FrozenMoves(Trained):
@@ -322,7 +352,11 @@ class RaisesLater(Trained):
 
 
 class BrokenVariant(Trained):
-    variants = {"hot": {"temperature": 0.0}, "warm": {"temperature": 0.1}, "wide": {"temperature": 0.2}}
+    variants = {
+        "hot": {"temperature": 0.0},
+        "warm": {"temperature": 0.1},
+        "wide": {"temperature": 0.2},
+    }
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
         return Loss(super().loss(views, batch).total / (self.recipe.temperature != 0.2))
@@ -345,22 +379,36 @@ class TrainedByItself(Method):
         (Trained, set(), ""),
         (NotSaved, {"save and load are exact"}, "the loaded checkpoint differs by"),
         (ForgetsParameters, {"nothing frozen moves"}, "to resume from: encoder.encoder.layer.1"),
-        (FrozenMoves, {"nothing frozen moves"}, "to resume from: encoder.embeddings.word_embeddings.weight"),
+        (
+            FrozenMoves,
+            {"nothing frozen moves"},
+            "to resume from: encoder.embeddings.word_embeddings.weight",
+        ),
         (InfiniteLoss, {"the loss is finite"}, "expected one finite number, found inf"),
         (LossOfEachRow, {"the loss is finite"}, "expected one finite number"),
         (Unreached, {"its gradient reaches what trains"}, "unused.weight"),
         (NoGradient, {"its gradient reaches what trains"}, "every gradient is zero"),
         (RowsMeet, {"a batch can be cut"}, "a row of view 1 depends on other rows"),
         (Normalised, {"a batch can be cut"}, "a row of view 1 depends on other rows"),
-        (ForgetsItsQueue, {"a stopped training goes on"}, "what is kept in a plain attribute is lost"),
+        (
+            ForgetsItsQueue,
+            {"a stopped training goes on"},
+            "what is kept in a plain attribute is lost",
+        ),
         (KeepsItsQueue, set(), ""),
         (FailsAtTheThirdStep, {"a stopped training goes on"}, "step 3: the loss is inf"),
         (RaisesLater, {"a stopped training goes on"}, "in loss: IndexError: the queue is full"),
         (Stacked, {"a batch can be cut"}, "view 1 has 16 rows, the batch 8"),
-        (TrainedByItself, {*TRAINING} - {"what bench search may change is a space"}, "a trained method that is no TorchMethod"),
+        (
+            TrainedByItself,
+            {*TRAINING} - {"what bench search may change is a space"},
+            "a trained method that is no TorchMethod",
+        ),
     ],
 )
-def test_a_broken_training_is_caught_by_the_right_check(cls: type[Method], caught: set[str], seen: str) -> None:
+def test_a_broken_training_is_caught_by_the_right_check(
+    cls: type[Method], caught: set[str], seen: str
+) -> None:
     found = failures(cls)
     assert caught <= set(found)
     if not caught:
@@ -379,7 +427,11 @@ def test_a_key_that_the_method_does_not_know_is_refused() -> None:
 def test_a_variant_that_is_broken_is_named() -> None:
     findings = check(Plugin("trained", BrokenVariant, "here", "", "0" * 64), {}, here)
     assert {f.about for f in findings if not f.passed} == {"+hot", "unsupervised+wide"}
-    assert {f.about for f in findings} == {"unsupervised", "+hot", *(f"unsupervised+{name}" for name in ("hot", "warm", "wide"))}
+    assert {f.about for f in findings} == {
+        "unsupervised",
+        "+hot",
+        *(f"unsupervised+{name}" for name in ("hot", "warm", "wide")),
+    }
 
 
 HASHED = """
@@ -396,8 +448,12 @@ class Hashed(Method):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("source", "passes"), [("hash", False), ("len", True)])
-def test_vectors_that_differ_between_processes_are_caught(tmp_path: Path, source: str, passes: bool) -> None:
+def test_vectors_that_differ_between_processes_are_caught(
+    tmp_path: Path, source: str, passes: bool
+) -> None:
     (tmp_path / "hashed.py").write_text(HASHED.replace("SOURCE", source), encoding="utf-8")
     (plugin,) = from_file(tmp_path / "hashed.py")
-    (found,) = [one for one in check(plugin) if one.check == "encode is the same in another process"]
+    (found,) = [
+        one for one in check(plugin) if one.check == "encode is the same in another process"
+    ]
     assert found.passed == passes and ("another process differs" in found.seen) != passes, found

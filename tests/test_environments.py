@@ -13,24 +13,36 @@ ROOT = Path(__file__).resolve().parents[1]
 
 def pins(name: str) -> dict[str, str]:
     lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
-    return {key.lower().replace("_", "-"): version for key, _, version in (line.partition("==") for line in lines if "==" in line)}
+    return {
+        key.lower().replace("_", "-"): version
+        for key, _, version in (line.partition("==") for line in lines if "==" in line)
+    }
 
 
 def dependencies(extra: str | None = None) -> dict[str, str]:
     """Package -> what pyproject.toml says of its versions."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     listed = project["optional-dependencies"][extra] if extra else project["dependencies"]
-    return {match[1].lower(): match[2] for line in listed if (match := re.fullmatch(r"([A-Za-z0-9-]+)(.*)", line))}
+    return {
+        match[1].lower(): match[2]
+        for line in listed
+        if (match := re.fullmatch(r"([A-Za-z0-9-]+)(.*)", line))
+    }
 
 
 def test_the_lowest_versions_are_those_that_are_allowed() -> None:
-    floors = {name: re.findall(r">=([\d.]+)", said)[0] for name, said in {**dependencies(), **dependencies("publish")}.items()}
+    floors = {
+        name: re.findall(r">=([\d.]+)", said)[0]
+        for name, said in {**dependencies(), **dependencies("publish")}.items()
+    }
     lowest = pins("constraints-lowest.txt")
     assert set(lowest) == set(floors)
     for name, version in lowest.items():
         parts = [int(part) for part in version.split(".")]
         floor = [int(part) for part in floors[name].split(".")]
-        assert parts == floor + [0] * (len(parts) - len(floor)), f"{name}: {version} is tried, {floors[name]} is allowed"
+        assert parts == floor + [0] * (len(parts) - len(floor)), (
+            f"{name}: {version} is tried, {floors[name]} is allowed"
+        )
 
 
 def test_every_dependency_is_pinned() -> None:
@@ -39,8 +51,14 @@ def test_every_dependency_is_pinned() -> None:
 
 
 def test_the_extras_are_told_and_tests_have_them_all() -> None:
-    told = set(re.findall(r"^\| `(\w+)` \|", (ROOT / "docs/install.md").read_text(encoding="utf-8"), flags=re.M))
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    told = set(
+        re.findall(
+            r"^\| `(\w+)` \|", (ROOT / "docs/install.md").read_text(encoding="utf-8"), flags=re.M
+        )
+    )
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+        "optional-dependencies"
+    ]
     assert told == set(extras) == {*EXTRAS, "docs", "dev"}
     for extra in extras:
         assert dependencies(extra).items() <= dependencies("dev").items()
@@ -50,7 +68,12 @@ def test_the_extras_are_told_and_tests_have_them_all() -> None:
 def test_the_hooks_before_a_commit_are_the_lint_of_tox() -> None:
     hooks = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
     assert set(re.findall(r"ruff==([\d.]+)", hooks)) == {pins("constraints.txt")["ruff"]}
-    lint = (ROOT / "tox.ini").read_text(encoding="utf-8").split("[testenv:lint]")[1].split("[testenv")[0]
+    lint = (
+        (ROOT / "tox.ini")
+        .read_text(encoding="utf-8")
+        .split("[testenv:lint]")[1]
+        .split("[testenv")[0]
+    )
     run = [line.strip() for line in lint.splitlines() if line.strip().startswith("ruff ")]
     assert [line.removesuffix(" .") for line in run] == [
         entry.removesuffix(" --force-exclude") for entry in re.findall(r"entry: (.*)", hooks)

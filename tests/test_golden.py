@@ -23,7 +23,10 @@ def alike(a: str, b: str) -> bool:
     first, second = NUMBER.split(a), NUMBER.split(b)
     if first[::2] != second[::2]:
         return False
-    return all(math.isclose(float(x), float(y), rel_tol=1e-6, abs_tol=1e-9) for x, y in zip(first[1::2], second[1::2], strict=True))
+    return all(
+        math.isclose(float(x), float(y), rel_tol=1e-6, abs_tol=1e-9)
+        for x, y in zip(first[1::2], second[1::2], strict=True)
+    )
 
 
 @pytest.mark.slow
@@ -34,7 +37,11 @@ def test_what_must_not_move_has_not_moved(name: str) -> None:
 
 def test_a_move_is_noticed() -> None:
     assert moved("a,1.0000000001\n", "a,1.0000000002\n") == []
-    assert moved("a,1.0\nb\n", "a,1.01\nb\n") and moved("a,1.0\n", "b,1.0\n") and moved("a\n", "a\nb\n")
+    assert (
+        moved("a,1.0\nb\n", "a,1.01\nb\n")
+        and moved("a,1.0\n", "b,1.0\n")
+        and moved("a\n", "a\nb\n")
+    )
 
 
 @pytest.mark.slow(seconds=60)
@@ -43,5 +50,10 @@ def test_no_loss_has_moved() -> None:
     held, now = json.loads(golden.held("losses.json")), golden.losses()
     assert held.keys() == now.keys()
     assert [
-        key for key in held if not all(math.isclose(a, b, rel_tol=1e-3, abs_tol=1e-4) for a, b in zip(held[key], now[key], strict=True))
+        key
+        for key in held
+        if not all(
+            math.isclose(a, b, rel_tol=1e-3, abs_tol=1e-4)
+            for a, b in zip(held[key], now[key], strict=True)
+        )
     ] == []

@@ -9,17 +9,27 @@ import pytest
 from hub import StandInHub
 from huggingface_hub.errors import EntryNotFoundError, GatedRepoError, RepositoryNotFoundError
 
-FILES = {"config.json": b'{"a": 1}', "model.safetensors": bytes(range(256)) * 40, "sub/merges.txt": b"a b\n"}
+FILES = {
+    "config.json": b'{"a": 1}',
+    "model.safetensors": bytes(range(256)) * 40,
+    "sub/merges.txt": b"a b\n",
+}
 
 
 @pytest.mark.parametrize("kind", ["model", "dataset"])
-def test_a_snapshot_arrives_whole_at_its_revision(hub: StandInHub, no_network: list[object], kind: str, tmp_path: Path) -> None:
+def test_a_snapshot_arrives_whole_at_its_revision(
+    hub: StandInHub, no_network: list[object], kind: str, tmp_path: Path
+) -> None:
     old = hub.add(kind, "owner/name", {"config.json": b"{}"})
     new = hub.add(kind, "owner/name", FILES)
     folder = Path(huggingface_hub.snapshot_download("owner/name", repo_type=kind))
     assert folder.name == new and tmp_path in folder.parents
-    assert {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()} == FILES
-    older = Path(huggingface_hub.hf_hub_download("owner/name", "config.json", repo_type=kind, revision=old))
+    assert {
+        str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()
+    } == FILES
+    older = Path(
+        huggingface_hub.hf_hub_download("owner/name", "config.json", repo_type=kind, revision=old)
+    )
     assert older.read_bytes() == b"{}" and not no_network
 
 
@@ -29,7 +39,9 @@ def test_lfs_content_comes_from_another_host_without_the_token(hub: StandInHub) 
         huggingface_hub.hf_hub_download("owner/name", "model.safetensors")
     path = huggingface_hub.hf_hub_download("owner/name", "model.safetensors", token="hf_good")
     assert Path(path).read_bytes() == FILES["model.safetensors"]
-    (content,) = [one for one in hub.requests if one.path.startswith("/cdn/") and one.method == "GET"]
+    (content,) = [
+        one for one in hub.requests if one.path.startswith("/cdn/") and one.method == "GET"
+    ]
     assert content.headers["host"].startswith("localhost")
 
 

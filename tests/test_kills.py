@@ -12,14 +12,29 @@ from pathlib import Path
 import kills
 import pytest
 
-FEW = {"train-simcse": 4, "score-check": 2, "record": 6, "data-fetch": 4, "data-overlap": 2, "submit": 2, "publish": 3}
+FEW = {
+    "train-simcse": 4,
+    "score-check": 2,
+    "record": 6,
+    "data-fetch": 4,
+    "data-overlap": 2,
+    "submit": 2,
+    "publish": 3,
+}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FEW)
-def test_what_is_killed_goes_on_and_ends_as_undisturbed(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_killed_goes_on_and_ends_as_undisturbed(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("BENCH_CACHE", str(tmp_path / "cache"))  # the works' own is set in it
     (work,) = kills.works(tmp_path / "inputs", None, [name])
-    told = kills.killed(work, tmp_path / "place", int(os.environ.get("BENCH_TEST_KILLS", FEW[name])), random.Random(f"1 {name}"))
+    told = kills.killed(
+        work,
+        tmp_path / "place",
+        int(os.environ.get("BENCH_TEST_KILLS", FEW[name])),
+        random.Random(f"1 {name}"),
+    )
     print(f"\n{told.line()}")
     assert told.wrong == [] and told.ends >= 1

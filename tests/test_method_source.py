@@ -22,7 +22,10 @@ def test_every_installed_method_says_the_same_read_as_imported() -> None:
         read = {key: getattr(said, key) for key in ("name", "summary", "paper", "trains", "about")}
         assert read == {key: facts[key] for key in read}
         assert list(said.settings) == facts["settings"]
-        assert {k: {a: list(b) if isinstance(b, tuple) else b for a, b in v.items()} for k, v in said.variants.items()} == facts["variants"]
+        assert {
+            k: {a: list(b) if isinstance(b, tuple) else b for a, b in v.items()}
+            for k, v in said.variants.items()
+        } == facts["variants"]
         assert [(e.setting, e.backbone, e.variant) for e in said.file.recipes] == [
             (r["setting"], r["backbone"], r["variant"]) for r in facts["recipes"]
         ]
@@ -76,12 +79,16 @@ class Theirs(Base):
         "Somebody: Something",
         "everything",
     )
-    assert said.summary == ""  # what is computed is not known, and the base's words are not this method's
+    assert (
+        said.summary == ""
+    )  # what is computed is not known, and the base's words are not this method's
     assert said.variants == {} and said.about == "About the module." and said.package == ""
 
 
 def test_a_variant_that_is_computed_is_shown_as_it_is_written(plugin) -> None:
-    plugin('class T:\n    name = "theirs"\n    variants = {"hot": {"temperature": Value(-1.5, "us"), "made": make(1)}}')
+    plugin(
+        'class T:\n    name = "theirs"\n    variants = {"hot": {"temperature": Value(-1.5, "us"), "made": make(1)}}'
+    )
     said = method_description("theirs")
     assert said is not None and said.variants == {"hot": {"temperature": -1.5, "made": "make(1)"}}
 
@@ -95,13 +102,24 @@ def test_an_entry_point_may_name_the_class(plugin) -> None:
     assert said is not None and said.summary == "B"
 
 
-@pytest.mark.parametrize("source", ["def broken(:", "name = 1", "\0", "class T:\n    name = name()", "x = " + "(" * 5000 + ")" * 5000])
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def broken(:",
+        "name = 1",
+        "\0",
+        "class T:\n    name = name()",
+        "x = " + "(" * 5000 + ")" * 5000,
+    ],
+)
 def test_a_source_that_says_nothing_is_no_error(source: str, plugin) -> None:
     plugin(source)
     assert method_description("theirs") is None
 
 
-@pytest.mark.parametrize("value", ["nowhere.theirs", "their_package.missing", "their_package.theirs.deeper"])
+@pytest.mark.parametrize(
+    "value", ["nowhere.theirs", "their_package.missing", "their_package.theirs.deeper"]
+)
 def test_a_module_that_is_not_there_is_no_error(value: str, plugin) -> None:
     plugin('class T:\n    name = "theirs"', value)
     assert method_description("theirs") is None
@@ -132,7 +150,10 @@ def test_a_plain_source_tells_all_of_its_methods(source: str, plugin) -> None:
     plugin(source)
     found = method_descriptions()
     assert found.whole and "theirs" in found.methods
-    assert all(one.whole and set(one.defaults) == {"depth"} and one.settings == ("none",) for one in found.methods.values())
+    assert all(
+        one.whole and set(one.defaults) == {"depth"} and one.settings == ("none",)
+        for one in found.methods.values()
+    )
 
 
 @pytest.mark.parametrize(
@@ -165,7 +186,9 @@ def test_where_only_running_a_source_would_tell_its_methods_it_says_so(source: s
         METHOD.replace("{", "{**MORE, "),
         METHOD.replace('{"depth": Value(3, "us")}', "make()"),
         METHOD + "    fitted = how()\n",
-        METHOD.replace("from bench.method import Method, Value", "from elsewhere import Method, Value"),
+        METHOD.replace(
+            "from bench.method import Method, Value", "from elsewhere import Method, Value"
+        ),
     ],
 )
 def test_what_a_method_has_from_elsewhere_is_not_known(source: str, plugin) -> None:
@@ -178,12 +201,19 @@ def test_every_installed_method_is_known_whole() -> None:
     assert found.whole and set(found.methods) == set(registry)
     for name, one in found.methods.items():
         cls = registry[name].cls
-        assert one.whole and set(one.defaults) == set(cls.defaults) and one.fitted == cls.fitted, name
+        assert one.whole and set(one.defaults) == set(cls.defaults) and one.fitted == cls.fitted, (
+            name
+        )
 
 
-def test_a_file_with_a_name_that_is_taken_and_one_that_cannot_be_read_leave_it_open(tmp_path: Path) -> None:
+def test_a_file_with_a_name_that_is_taken_and_one_that_cannot_be_read_leave_it_open(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "mine.py").write_text(METHOD.replace('"theirs"', '"simcse"'))
     found = method_descriptions([tmp_path / "mine.py"])
     assert not found.whole and "simcse" not in found.methods and "promcse" in found.methods
     (tmp_path / "mine.py").write_text("x = 1")
-    assert not method_descriptions([tmp_path / "mine.py"]).whole and not method_descriptions([tmp_path / "none.py"]).whole
+    assert (
+        not method_descriptions([tmp_path / "mine.py"]).whole
+        and not method_descriptions([tmp_path / "none.py"]).whole
+    )

@@ -42,21 +42,37 @@ def triplets(tmp_path: Path) -> str:
     return str(path)
 
 
-def planned(registry: Registry, method: str = "simcse", data: DataFolder = NO_DATA, **values: Any) -> list[PlannedRun]:
+def planned(
+    registry: Registry, method: str = "simcse", data: DataFolder = NO_DATA, **values: Any
+) -> list[PlannedRun]:
     return make(Request(**{"methods": (method,), "suites": ("check",)} | values), registry, data)
 
 
-def test_a_run_is_named_by_method_backbone_seed_and_fingerprint(registry: Registry, corpus: str, tiny: str) -> None:
+def test_a_run_is_named_by_method_backbone_seed_and_fingerprint(
+    registry: Registry, corpus: str, tiny: str
+) -> None:
     runs = planned(registry, seeds=(1, 2), backbones=("builtin", tiny), corpus=corpus)
-    assert [(r.method, r.backbone.short, r.seed) for r in runs] == [("simcse", b, s) for b in ("builtin", "tiny") for s in (1, 2)]
+    assert [(r.method, r.backbone.short, r.seed) for r in runs] == [
+        ("simcse", b, s) for b in ("builtin", "tiny") for s in (1, 2)
+    ]
     for run in runs:
         assert re.fullmatch(f"simcse-{run.backbone.short}-s{run.seed}-[0-9a-f]{{8}}", run.run_id)
-        assert run.run_id.endswith(run.fingerprint[:8]) and re.fullmatch("[0-9a-f]{64}", run.fingerprint)
+        assert run.run_id.endswith(run.fingerprint[:8]) and re.fullmatch(
+            "[0-9a-f]{64}", run.fingerprint
+        )
     assert len({run.run_id for run in runs}) == 4
-    assert [run.run_id for run in planned(registry, seeds=(1, 2), backbones=("builtin", tiny), corpus=corpus)] == [r.run_id for r in runs]
+    assert [
+        run.run_id
+        for run in planned(registry, seeds=(1, 2), backbones=("builtin", tiny), corpus=corpus)
+    ] == [r.run_id for r in runs]
     assert runs[0].setting == "unsupervised"
-    assert any("--setting supervised" in note for note in runs[0].notes), "the other setting with a recipe is named"
-    assert any(line.startswith(f"no recipe for {tiny}: the one for bert-base-uncased") for line in runs[2].notes)
+    assert any("--setting supervised" in note for note in runs[0].notes), (
+        "the other setting with a recipe is named"
+    )
+    assert any(
+        line.startswith(f"no recipe for {tiny}: the one for bert-base-uncased")
+        for line in runs[2].notes
+    )
     assert not any("no recipe" in line for line in runs[0].notes)
 
 
@@ -70,22 +86,38 @@ def with_plugin(cls: type[Method], sha256: str = "0" * 64) -> Registry:
     return Registry({cls.name: Plugin(cls.name, cls, "here", "", sha256)}, ())
 
 
-def test_a_changed_recipe_value_makes_the_run_that_asking_for_it_makes(registry: Registry, corpus: str) -> None:
+def test_a_changed_recipe_value_makes_the_run_that_asking_for_it_makes(
+    registry: Registry, corpus: str
+) -> None:
     (run,) = planned(registry, corpus=corpus)
     (asked,) = planned(registry, corpus=corpus, overrides={"batch_size": "7"})
     made = with_value(run, "batch_size", Value(7, "--auto-batch"))
-    assert (made.run_id, made.fingerprint) == (asked.run_id, asked.fingerprint) != (run.run_id, run.fingerprint)
+    assert (
+        (made.run_id, made.fingerprint)
+        == (asked.run_id, asked.fingerprint)
+        != (run.run_id, run.fingerprint)
+    )
     assert made.recipe.values_with_source()["batch_size"] == Value(7, "--auto-batch")
-    assert with_value(made, "batch_size", run.recipe.values_with_source()["batch_size"]).fingerprint == run.fingerprint
+    assert (
+        with_value(made, "batch_size", run.recipe.values_with_source()["batch_size"]).fingerprint
+        == run.fingerprint
+    )
 
 
-def test_a_changed_run_of_a_method_with_places_keeps_their_content(corpus: str, triplets: str) -> None:
+def test_a_changed_run_of_a_method_with_places_keeps_their_content(
+    corpus: str, triplets: str
+) -> None:
     class Placed(Varied):
         name, places = "placed", ("words", "more")
         defaults = {"temperature": 1.0, "words": None, "more": None}
 
     (run,) = planned(with_plugin(Placed), "placed", corpus=corpus, overrides={"words": triplets})
-    (asked,) = planned(with_plugin(Placed), "placed", corpus=corpus, overrides={"words": triplets, "temperature": "3"})
+    (asked,) = planned(
+        with_plugin(Placed),
+        "placed",
+        corpus=corpus,
+        overrides={"words": triplets, "temperature": "3"},
+    )
     assert with_value(run, "temperature", Value(3.0, "a test")).fingerprint == asked.fingerprint
 
 
@@ -96,7 +128,11 @@ def test_a_variant_stands_in_the_id(corpus: str) -> None:
 
 def test_a_method_may_be_named_with_its_variant(registry: Registry, corpus: str) -> None:
     """Each method of a list has its own; it is the run that --variant makes."""
-    runs = make(Request(methods=("simcse+mlm", "simcse", "dcpcse"), suites=("check",), corpus=corpus), registry, NO_DATA)
+    runs = make(
+        Request(methods=("simcse+mlm", "simcse", "dcpcse"), suites=("check",), corpus=corpus),
+        registry,
+        NO_DATA,
+    )
     assert [(run.method, run.variant, run.recipe.mlm) for run in runs] == [
         ("simcse", "mlm", True),
         ("simcse", "", False),
@@ -105,9 +141,15 @@ def test_a_method_may_be_named_with_its_variant(registry: Registry, corpus: str)
     assert runs[0].fingerprint == planned(registry, variant="mlm", corpus=corpus)[0].fingerprint
 
 
-def test_the_fingerprint_changes_with_each_thing_that_determines_the_result(corpus: str, triplets: str, tiny: str, tmp_path: Path) -> None:
+def test_the_fingerprint_changes_with_each_thing_that_determines_the_result(
+    corpus: str, triplets: str, tiny: str, tmp_path: Path
+) -> None:
     def fingerprint(sha256: str = "0" * 64, **values: Any) -> str:
-        (run,) = planned(with_plugin(Varied, sha256), "varied", **{"backbones": (tiny,), "corpus": corpus} | values)
+        (run,) = planned(
+            with_plugin(Varied, sha256),
+            "varied",
+            **{"backbones": (tiny,), "corpus": corpus} | values,
+        )
         return run.fingerprint
 
     other_text = tmp_path / "other.txt"
@@ -117,20 +159,37 @@ def test_the_fingerprint_changes_with_each_thing_that_determines_the_result(corp
         file.write("\n")
     weights_hash.cache_clear()
     changes: dict[str, dict[str, Any]] = {
-        "nothing": {}, "seed": {"seeds": (43,)}, "plugin's code": {"sha256": "1" * 64}, "corpus": {"corpus": str(other_text)},
-        "backbone": {"backbones": (str(other_model),)}, "a recipe value": {"overrides": {"batch_size": "65"}},
-        "the method's value": {"overrides": {"temperature": "3"}}, "variant": {"variant": "hot"}, "variant that changes no value": {"variant": "same"},
-        "setting": {"setting": "supervised", "corpus": triplets}, "precision": {"precision": "bf16"}, "selection": {"overrides": {"select_on": "last"}},
-    }  # fmt: skip
+        "nothing": {},
+        "seed": {"seeds": (43,)},
+        "plugin's code": {"sha256": "1" * 64},
+        "corpus": {"corpus": str(other_text)},
+        "backbone": {"backbones": (str(other_model),)},
+        "a recipe value": {"overrides": {"batch_size": "65"}},
+        "the method's value": {"overrides": {"temperature": "3"}},
+        "variant": {"variant": "hot"},
+        "variant that changes no value": {"variant": "same"},
+        "setting": {"setting": "supervised", "corpus": triplets},
+        "precision": {"precision": "bf16"},
+        "selection": {"overrides": {"select_on": "last"}},
+    }
     found = {name: fingerprint(**change) for name, change in changes.items()}
     assert len(set(found.values())) == len(found)
     renamed = Registry({"other": replace(with_plugin(Varied)["varied"], name="other")}, ())
-    assert planned(renamed, "other", backbones=(tiny,), corpus=corpus)[0].fingerprint not in found.values()
+    assert (
+        planned(renamed, "other", backbones=(tiny,), corpus=corpus)[0].fingerprint
+        not in found.values()
+    )
 
 
-def test_the_fingerprint_changes_with_nothing_else(registry: Registry, corpus: str, tiny: str, tmp_path: Path, shared: Path) -> None:
+def test_the_fingerprint_changes_with_nothing_else(
+    registry: Registry, corpus: str, tiny: str, tmp_path: Path, shared: Path
+) -> None:
     def fingerprint(data: DataFolder = NO_DATA, **values: Any) -> str:
-        (run,) = planned(registry, data=data, **{"backbones": (tiny,), "corpus": corpus, "overrides": {"select_on": "last"}} | values)
+        (run,) = planned(
+            registry,
+            data=data,
+            **{"backbones": (tiny,), "corpus": corpus, "overrides": {"select_on": "last"}} | values,
+        )
         return run.fingerprint
 
     packed, moved = tmp_path / "packed.txt.gz", tmp_path / "elsewhere" / "model"
@@ -142,29 +201,48 @@ def test_the_fingerprint_changes_with_nothing_else(registry: Registry, corpus: s
         "file name and packing of the corpus": {"corpus": str(packed)},
         "setting that was the default": {"setting": "unsupervised"},
         "place of the backbone": {"backbones": (str(moved),)},
-        "suite and text form": {"suites": ("sts", "check"), "text": "raw", "data": DataFolder(shared / "data")},
+        "suite and text form": {
+            "suites": ("sts", "check"),
+            "text": "raw",
+            "data": DataFolder(shared / "data"),
+        },
         "a value that was the default": {"overrides": {"select_on": "last", "batch_size": "64"}},
     }.items():
         assert fingerprint(**change) == first, name
-    both = planned(registry, backbones=(tiny,), corpus=corpus, overrides={"select_on": "last"}, seeds=(41, 42))
+    both = planned(
+        registry, backbones=(tiny,), corpus=corpus, overrides={"select_on": "last"}, seeds=(41, 42)
+    )
     assert [run.fingerprint for run in both][1] == first
 
 
 def test_precision_does_not_change_what_is_not_trained(registry: Registry, tiny: str) -> None:
-    one, other = (planned(registry, "cls", backbones=(tiny,), precision=p)[0].fingerprint for p in ("fp32", "bf16"))
+    one, other = (
+        planned(registry, "cls", backbones=(tiny,), precision=p)[0].fingerprint
+        for p in ("fp32", "bf16")
+    )
     assert one == other
 
 
-def test_the_dev_set_is_part_of_the_fingerprint(registry: Registry, corpus: str, tiny: str, shared: Path) -> None:
+def test_the_dev_set_is_part_of_the_fingerprint(
+    registry: Registry, corpus: str, tiny: str, shared: Path
+) -> None:
     data = DataFolder(shared / "data")
     fingerprints = {
-        select_on: planned(registry, data=data, backbones=(tiny,), corpus=corpus, overrides={"select_on": select_on})[0].fingerprint
+        select_on: planned(
+            registry,
+            data=data,
+            backbones=(tiny,),
+            corpus=corpus,
+            overrides={"select_on": select_on},
+        )[0].fingerprint
         for select_on in ("STS-B dev", "captions dev", "last")
     }
     assert len(set(fingerprints.values())) == 3
 
 
-def test_one_run_stands_for_all_seeds_of_a_method_without_anything_random(registry: Registry, tiny: str) -> None:
+def test_one_run_stands_for_all_seeds_of_a_method_without_anything_random(
+    registry: Registry, tiny: str
+) -> None:
     (run,) = planned(registry, "cls", backbones=(tiny,), seeds=(3, 4, 5))
     assert run.seed is None and run.run_id.startswith("cls-tiny-any-")
     assert "cls has nothing random: one run stands for all seeds" in run.notes
@@ -172,30 +250,52 @@ def test_one_run_stands_for_all_seeds_of_a_method_without_anything_random(regist
     assert not planned(registry, "cls", backbones=(tiny,))[0].notes
 
 
-def test_a_method_with_vectors_of_its_own_ignores_the_backbone(registry: Registry, tiny: str, tmp_path: Path) -> None:
+def test_a_method_with_vectors_of_its_own_ignores_the_backbone(
+    registry: Registry, tiny: str, tmp_path: Path
+) -> None:
     vectors = tmp_path / "v.txt"
     vectors.write_text("a 1 2\n")
     overrides = {"vectors": str(vectors)}
-    (run,) = planned(registry, "glove-avg", backbones=("builtin", tiny, "nonsense/of that name"), overrides=overrides)
+    (run,) = planned(
+        registry,
+        "glove-avg",
+        backbones=("builtin", tiny, "nonsense/of that name"),
+        overrides=overrides,
+    )
     assert run.run_id.startswith("glove-avg-glove-any-")
     assert run.backbone.name == "glove" and re.fullmatch("[0-9a-f]{64}", run.backbone.revision)
     assert "glove-avg brings its own vectors and ignores --backbone" in run.notes
     vectors.write_text("a 1 3\n")
     assert planned(registry, "glove-avg", overrides=overrides)[0].fingerprint != run.fingerprint
-    for bad, named in (({}, "glove-840b"), ({"vectors": ""}, "vectors"), ({"vectors": str(tmp_path / "missing")}, "vectors")):
+    for bad, named in (
+        ({}, "glove-840b"),
+        ({"vectors": ""}, "vectors"),
+        ({"vectors": str(tmp_path / "missing")}, "vectors"),
+    ):
         with pytest.raises(BenchError, match=named):
             planned(registry, "glove-avg", overrides=bad)
 
 
-def test_a_finished_encoder_that_does_not_say_how_to_pool_is_refused_here(registry: Registry, tiny: str) -> None:
+def test_a_finished_encoder_that_does_not_say_how_to_pool_is_refused_here(
+    registry: Registry, tiny: str
+) -> None:
     with pytest.raises(BenchError, match="does not say how to pool"):
         planned(registry, "pretrained", backbones=(tiny,))
-    (run,) = planned(registry, "pretrained", backbones=(tiny,), overrides={"pooling": "cls", "max_length": "20"})
+    (run,) = planned(
+        registry, "pretrained", backbones=(tiny,), overrides={"pooling": "cls", "max_length": "20"}
+    )
     assert (run.recipe.pooling, run.recipe.max_length) == ("cls", 20)
 
 
 def test_the_same_run_asked_twice_is_one(registry: Registry, tiny: str) -> None:
-    assert len(make(Request(("cls", "cls"), (tiny, tiny), suites=("check", "check")), registry, NO_DATA)) == 1
+    assert (
+        len(
+            make(
+                Request(("cls", "cls"), (tiny, tiny), suites=("check", "check")), registry, NO_DATA
+            )
+        )
+        == 1
+    )
 
 
 def test_a_suite_that_is_asked_twice_is_scored_once(registry: Registry, tiny: str) -> None:
@@ -203,36 +303,64 @@ def test_a_suite_that_is_asked_twice_is_scored_once(registry: Registry, tiny: st
     assert [task.name for task in run.tasks] == ["captions"]
 
 
-def test_the_setting_is_the_one_with_a_recipe_unsupervised_first(registry: Registry, corpus: str, triplets: str) -> None:
-    assert planned(registry, backbones=("bert-base-uncased",), corpus=corpus)[0].setting == "unsupervised"
+def test_the_setting_is_the_one_with_a_recipe_unsupervised_first(
+    registry: Registry, corpus: str, triplets: str
+) -> None:
+    assert (
+        planned(registry, backbones=("bert-base-uncased",), corpus=corpus)[0].setting
+        == "unsupervised"
+    )
     assert planned(registry, setting="supervised", corpus=triplets)[0].recipe.head_at_test is True
-    with pytest.raises(UnknownName, match="unknown setting 'none' of simcse; known: supervised, unsupervised"):
+    with pytest.raises(
+        UnknownName, match="unknown setting 'none' of simcse; known: supervised, unsupervised"
+    ):
         planned(registry, setting="none", corpus=corpus)
 
 
-def test_only_the_check_suite_selects_on_the_check_suites_own_dev_set(registry: Registry, corpus: str) -> None:
+def test_only_the_check_suite_selects_on_the_check_suites_own_dev_set(
+    registry: Registry, corpus: str
+) -> None:
     (run,) = planned(registry, corpus=corpus)
     value = run.recipe.values_with_source()["select_on"]
     assert (value.value, value.source) == ("captions dev", "only the suite check is scored")
 
 
 @pytest.mark.parametrize("setting", ["unsupervised", "supervised"])
-def test_a_corpus_that_does_not_fit_the_setting(registry: Registry, corpus: str, triplets: str, setting: str) -> None:
+def test_a_corpus_that_does_not_fit_the_setting(
+    registry: Registry, corpus: str, triplets: str, setting: str
+) -> None:
     wrong = triplets if setting == "unsupervised" else corpus
-    with pytest.raises(BenchError, match=f"simcse in the {setting} setting needs .*column.*; {Path(wrong).name} has sent"):
+    with pytest.raises(
+        BenchError,
+        match=f"simcse in the {setting} setting needs .*column.*; {Path(wrong).name} has sent",
+    ):
         planned(registry, setting=setting, corpus=wrong)
 
 
 def test_without_a_corpus_the_recipes_own_is_taken(registry: Registry, tmp_path: Path) -> None:
     assert planned(registry)[0].corpus.name == "builtin"
-    with pytest.raises(DataMissing, match=r"wiki1m_for_simcse.txt is not on this machine \(no --data was given\)") as caught:
+    with pytest.raises(
+        DataMissing, match=r"wiki1m_for_simcse.txt is not on this machine \(no --data was given\)"
+    ) as caught:
         planned(registry, backbones=("bert-base-uncased",))
     assert "--corpus" in str(caught.value.hint)
-    with pytest.raises(DataMissing, match=re.escape(f"(looked for {tmp_path / 'train' / 'nli_for_simcse.csv'})")):
-        planned(registry, backbones=("bert-base-uncased",), setting="supervised", data=DataFolder(tmp_path))
+    with pytest.raises(
+        DataMissing, match=re.escape(f"(looked for {tmp_path / 'train' / 'nli_for_simcse.csv'})")
+    ):
+        planned(
+            registry,
+            backbones=("bert-base-uncased",),
+            setting="supervised",
+            data=DataFolder(tmp_path),
+        )
     (tmp_path / "train").mkdir()
     (tmp_path / "train" / "wiki1m_for_simcse.txt").write_text("a line\n")
-    assert planned(registry, backbones=("bert-base-uncased",), data=DataFolder(tmp_path))[0].corpus.name == "wiki1m_for_simcse.txt"
+    assert (
+        planned(registry, backbones=("bert-base-uncased",), data=DataFolder(tmp_path))[
+            0
+        ].corpus.name
+        == "wiki1m_for_simcse.txt"
+    )
 
 
 @pytest.mark.parametrize(
@@ -245,9 +373,21 @@ def test_without_a_corpus_the_recipes_own_is_taken(registry: Registry, tmp_path:
         ({"methods": ("simsce+eh",)}, UnknownName, "unknown method 'simsce'; nearest: simcse"),
         ({"methods": ("simcse+eh",), "variant": "mlm"}, BenchError, r"simcse\+eh --variant mlm"),
         ({"methods": ("simcse+",)}, BenchError, r"simcse\+: no variant"),
-        ({"overrides": {"temprature": "1"}}, UnknownName, "unknown recipe key 'temprature' of simcse; nearest: temperature"),
-        ({"overrides": {"select_on": "STSB dev"}}, UnknownName, "unknown selection set 'STSB dev'.*nearest: STS-B dev"),
-        ({"overrides": {"batch_size": "x"}}, BenchError, "--set batch_size=x: expected a whole number"),
+        (
+            {"overrides": {"temprature": "1"}},
+            UnknownName,
+            "unknown recipe key 'temprature' of simcse; nearest: temperature",
+        ),
+        (
+            {"overrides": {"select_on": "STSB dev"}},
+            UnknownName,
+            "unknown selection set 'STSB dev'.*nearest: STS-B dev",
+        ),
+        (
+            {"overrides": {"batch_size": "x"}},
+            BenchError,
+            "--set batch_size=x: expected a whole number",
+        ),
         ({"backbones": ("/nothing",)}, NotAModel, "--backbone /nothing: no such folder"),
         ({"backbones": ("a b",)}, UnknownName, "unknown backbone 'a b'"),
         ({"corpus": "/nothing.txt"}, DataMissing, "/nothing.txt"),
@@ -257,21 +397,29 @@ def test_without_a_corpus_the_recipes_own_is_taken(registry: Registry, tmp_path:
         ({"backbones": ()}, BenchError, "no backbone"),
     ],
 )
-def test_what_cannot_be_is_refused_with_one_line(registry: Registry, change: dict[str, Any], kind: type[BenchError], said: str) -> None:
+def test_what_cannot_be_is_refused_with_one_line(
+    registry: Registry, change: dict[str, Any], kind: type[BenchError], said: str
+) -> None:
     with pytest.raises(kind, match=said) as caught:
         planned(registry, **{"corpus": "builtin"} | change)
     assert "\n" not in caught.value.message and caught.value.exit_code == 2
 
 
-@pytest.mark.parametrize(("content", "said"), [(b"", "empty"), (b"caf\xe9\n", "UTF-8"), (b"\n\n", "no row has any text")])
-def test_a_corpus_that_cannot_be_read_is_refused_before_training(registry: Registry, tmp_path: Path, content: bytes, said: str) -> None:
+@pytest.mark.parametrize(
+    ("content", "said"), [(b"", "empty"), (b"caf\xe9\n", "UTF-8"), (b"\n\n", "no row has any text")]
+)
+def test_a_corpus_that_cannot_be_read_is_refused_before_training(
+    registry: Registry, tmp_path: Path, content: bytes, said: str
+) -> None:
     path = tmp_path / "bad.txt"
     path.write_bytes(content)
     with pytest.raises(CorpusError, match=said):
         planned(registry, corpus=str(path))
 
 
-def test_the_backbone_is_made_ready_before_its_fingerprint_is_taken(registry: Registry, tiny: str) -> None:
+def test_the_backbone_is_made_ready_before_its_fingerprint_is_taken(
+    registry: Registry, tiny: str
+) -> None:
     """A model that had to be fetched must have the same run as one that was here already."""
     asked: list[str] = []
 
@@ -280,7 +428,9 @@ def test_the_backbone_is_made_ready_before_its_fingerprint_is_taken(registry: Re
         return replace(resolve(tiny), name=reference.name)
 
     def make_it() -> list[PlannedRun]:
-        return make(Request(("cls",), ("someone/model",), suites=("check",)), registry, NO_DATA, ready)
+        return make(
+            Request(("cls",), ("someone/model",), suites=("check",)), registry, NO_DATA, ready
+        )
 
     (run,) = make_it()
     assert asked == ["someone/model"] and run.run_id.startswith("cls-model-any-")
@@ -288,15 +438,26 @@ def test_the_backbone_is_made_ready_before_its_fingerprint_is_taken(registry: Re
 
 
 def test_a_wider_corpus_can_be_told_to_be_sentences(registry: Registry, triplets: str) -> None:
-    with pytest.raises(BenchError, match="needs one column of sentences; nli.csv has sent0, sent1, hard_neg") as caught:
+    with pytest.raises(
+        BenchError, match="needs one column of sentences; nli.csv has sent0, sent1, hard_neg"
+    ) as caught:
         planned(registry, setting="unsupervised", corpus=triplets)
     assert "corpus_column=sent0" in caught.value.hint
-    (run,) = planned(registry, setting="unsupervised", corpus=triplets, overrides={"corpus_column": "all"})
+    (run,) = planned(
+        registry, setting="unsupervised", corpus=triplets, overrides={"corpus_column": "all"}
+    )
     assert run.corpus is not None and (run.corpus.kind, len(run.corpus)) == ("sentences", 6)
-    (first,) = planned(registry, setting="unsupervised", corpus=triplets, overrides={"corpus_column": "sent0"})
+    (first,) = planned(
+        registry, setting="unsupervised", corpus=triplets, overrides={"corpus_column": "sent0"}
+    )
     assert first.fingerprint != run.fingerprint
     with pytest.raises(CorpusError, match="no column 'premise'"):
-        planned(registry, setting="unsupervised", corpus=triplets, overrides={"corpus_column": "premise"})
+        planned(
+            registry,
+            setting="unsupervised",
+            corpus=triplets,
+            overrides={"corpus_column": "premise"},
+        )
 
 
 def test_the_target_corpus_is_the_text_that_is_scored(registry: Registry) -> None:
@@ -314,20 +475,30 @@ class Fitted(Method):
     deterministic = ("none",)
 
 
-def test_a_fitted_method_gets_a_corpus_and_a_place_is_named_by_its_content(corpus: str, tmp_path: Path) -> None:
+def test_a_fitted_method_gets_a_corpus_and_a_place_is_named_by_its_content(
+    corpus: str, tmp_path: Path
+) -> None:
     plugin = Plugin("fitted", Fitted, "test", "", "0" * 64)
     own = Registry({"fitted": plugin}, ())
     (run,) = planned(own, "fitted", corpus=corpus)
     assert (run.setting, run.seed, run.dev) == ("none", None, None) and run.corpus is not None
     one, other = tmp_path / "one.bin", tmp_path / "other.bin"
     one.write_bytes(b"same"), other.write_bytes(b"same")
-    named = [planned(own, "fitted", corpus=corpus, overrides={"place": str(p)})[0].fingerprint for p in (one, other)]
+    named = [
+        planned(own, "fitted", corpus=corpus, overrides={"place": str(p)})[0].fingerprint
+        for p in (one, other)
+    ]
     assert named[0] == named[1] != run.fingerprint
     other.write_bytes(b"different")
-    assert planned(own, "fitted", corpus=corpus, overrides={"place": str(other)})[0].fingerprint != named[0]
+    assert (
+        planned(own, "fitted", corpus=corpus, overrides={"place": str(other)})[0].fingerprint
+        != named[0]
+    )
 
 
-def test_two_text_forms_are_one_run_and_what_has_one_form_is_scored_once(registry: Registry, tiny: str, shared: Path) -> None:
+def test_two_text_forms_are_one_run_and_what_has_one_form_is_scored_once(
+    registry: Registry, tiny: str, shared: Path
+) -> None:
     data = DataFolder(shared / "data")
 
     def run(text: str, *suites: str) -> PlannedRun:
@@ -350,10 +521,14 @@ def test_all_is_every_suite_that_papers_report() -> None:
     found = expand_suites(["check", "all", "sts"])
     assert found[0] == "check" and len(found) == len(set(found))
     assert {"sts", "transfer", "fewshot", "geometry"} <= set(found)
-    assert not {"all", "mteb", "transfer-quick"} & set(found) and "check" not in expand_suites(["all"])
+    assert not {"all", "mteb", "transfer-quick"} & set(found) and "check" not in expand_suites(
+        ["all"]
+    )
 
 
-def test_the_target_corpus_holds_no_sentence_that_a_task_made(registry: Registry, tiny: str, shared: Path) -> None:
+def test_the_target_corpus_holds_no_sentence_that_a_task_made(
+    registry: Registry, tiny: str, shared: Path
+) -> None:
     (run,) = planned(
         registry,
         data=DataFolder(shared / "data"),
@@ -367,13 +542,21 @@ def test_the_target_corpus_holds_no_sentence_that_a_task_made(registry: Registry
 
 
 def test_a_series_of_recipe_values_is_a_run_for_each(registry: Registry, corpus: str) -> None:
-    runs = planned(registry, methods=("simcse", "cls"), corpus=corpus, overrides={"temperature": "0.05,0.1,0.1"}, seeds=(1, 2))
+    runs = planned(
+        registry,
+        methods=("simcse", "cls"),
+        corpus=corpus,
+        overrides={"temperature": "0.05,0.1,0.1"},
+        seeds=(1, 2),
+    )
     assert [(r.method, r.recipe.get("temperature"), r.seed) for r in runs] == [
         *(("simcse", t, s) for t in (0.05, 0.1) for s in (1, 2)),
         ("cls", None, None),
     ]
     alone = planned(registry, corpus=corpus, overrides={"temperature": "0.1"}, seeds=(1, 2))
-    assert [r.run_id for r in alone] == [r.run_id for r in runs[2:4]]  # each is the run that its value alone is
+    assert [r.run_id for r in alone] == [
+        r.run_id for r in runs[2:4]
+    ]  # each is the run that its value alone is
     with pytest.raises(BenchError, match="expected a number"):
         planned(registry, corpus=corpus, overrides={"temperature": "0.05,warm"})
 
@@ -393,13 +576,23 @@ def test_a_recipe_that_ends_before_its_budget_says_so_and_how_to_use_it_up(
 ) -> None:
     """mirror-bert's recipe ends after 50 steps. What is advised uses the budget up."""
     values = {"budget": budget, "batch_size": "64", **typed}
-    (run,) = planned(registry, "mirror-bert", backbones=("bert-base-uncased",), corpus=corpus, overrides=values)
+    (run,) = planned(
+        registry, "mirror-bert", backbones=("bert-base-uncased",), corpus=corpus, overrides=values
+    )
     said = [note for note in run.notes if "before the budget" in note]
     if needed is None:
         assert said == []
         return
-    assert len(said) == 1 and said[0].startswith("the recipe ends after 50 steps, before the budget of ")
+    assert len(said) == 1 and said[0].startswith(
+        "the recipe ends after 50 steps, before the budget of "
+    )
     assert said[0].endswith(f"--max-steps {needed}")
-    (again,) = planned(registry, "mirror-bert", backbones=("bert-base-uncased",), corpus=corpus, overrides=values | {"max_steps": needed})
+    (again,) = planned(
+        registry,
+        "mirror-bert",
+        backbones=("bert-base-uncased",),
+        corpus=corpus,
+        overrides=values | {"max_steps": needed},
+    )
     assert not [note for note in again.notes if "before the budget" in note]
     assert total_steps(again.recipe, 10_000) == int(needed)

@@ -37,7 +37,15 @@ def plugin(folder: Path, text: str = GOOD, name: str = "zero", file: str = "mine
 def test_the_packages_own_methods_are_found_as_any_others_would_be() -> None:
     registry = discover()
     assert registry.warnings == ()
-    assert {"simcse", "cls", "last-avg", "first-last-avg", "embedding-last-avg", "glove-avg", "pretrained"} <= set(registry)
+    assert {
+        "simcse",
+        "cls",
+        "last-avg",
+        "first-last-avg",
+        "embedding-last-avg",
+        "glove-avg",
+        "pretrained",
+    } <= set(registry)
     assert list(registry) == sorted(registry)
     found = registry["simcse"]
     assert found.package == "sentence-bench" and found.version and len(found.sha256) == 64
@@ -96,7 +104,11 @@ def test_a_file_that_is_no_plugin_is_one_line(tmp_path: Path, text: str, said: s
     with pytest.raises(BenchError, match=said) as caught:
         from_file(path)
     assert str(path) in caught.value.message and "\n" not in caught.value.message
-    assert not [name for name in set(sys.modules) - before if name.startswith("bench_plugin_") and "does not import" in said]
+    assert not [
+        name
+        for name in set(sys.modules) - before
+        if name.startswith("bench_plugin_") and "does not import" in said
+    ]
 
 
 def test_a_file_that_is_not_there_or_not_python(tmp_path: Path) -> None:
@@ -130,19 +142,32 @@ class Point:
 
 def with_points(monkeypatch: pytest.MonkeyPatch, *points: Point) -> None:
     installed = list(importlib.metadata.entry_points(group="bench.methods"))
-    monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: [*points, *installed] if group == "bench.methods" else [])
+    monkeypatch.setattr(
+        importlib.metadata,
+        "entry_points",
+        lambda group: [*points, *installed] if group == "bench.methods" else [],
+    )
 
 
-@pytest.mark.parametrize("error", [ImportError("no\nlibfoo"), RuntimeError("boom"), SystemExit(1), 42, object])
-def test_a_broken_package_is_named_and_takes_nothing_else_down(monkeypatch: pytest.MonkeyPatch, error: Any) -> None:
+@pytest.mark.parametrize(
+    "error", [ImportError("no\nlibfoo"), RuntimeError("boom"), SystemExit(1), 42, object]
+)
+def test_a_broken_package_is_named_and_takes_nothing_else_down(
+    monkeypatch: pytest.MonkeyPatch, error: Any
+) -> None:
     with_points(monkeypatch, Point("theirs", error))
     registry = discover()
     assert {"simcse", "cls"} <= set(registry)
     (warning,) = registry.warnings
-    assert warning.startswith("plugin 'theirs' of their-package was left out: ") and "\n" not in warning
+    assert (
+        warning.startswith("plugin 'theirs' of their-package was left out: ")
+        and "\n" not in warning
+    )
 
 
-def test_a_third_partys_package_is_an_equal_citizen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_third_partys_package_is_an_equal_citizen(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     (found,) = from_file(plugin(tmp_path))
     module = ModuleType("their_module")
     theirs = type("Theirs", (Method,), {"name": "theirs", "__module__": "their_module"})
@@ -157,13 +182,22 @@ def test_a_third_partys_package_is_an_equal_citizen(monkeypatch: pytest.MonkeyPa
     assert "imported" not in set(registry), "a module's methods are those that it defines itself"
 
 
-def test_a_package_cannot_take_the_name_of_a_built_in_method(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_package_cannot_take_the_name_of_a_built_in_method(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """Whichever of them importlib lists first; two other packages: one of them, always the same."""
     built_in = discover()["simcse"]
-    (theirs,), (zero,) = (from_file(plugin(tmp_path, name=name, file=f"{name}.py")) for name in ("simcse", "zero"))
+    (theirs,), (zero,) = (
+        from_file(plugin(tmp_path, name=name, file=f"{name}.py")) for name in ("simcse", "zero")
+    )
     later = Point("zero", zero.cls)
     later.dist = SimpleNamespace(name="zz-package", version="1")
-    with_points(monkeypatch, later, Point("theirs", theirs.cls), Point("zero", type("Zero", (zero.cls,), {"name": "zero"})))
+    with_points(
+        monkeypatch,
+        later,
+        Point("theirs", theirs.cls),
+        Point("zero", type("Zero", (zero.cls,), {"name": "zero"})),
+    )
     registry = discover()
     assert registry["simcse"] == built_in and registry["zero"].package == "their-package"
     first, second = registry.warnings
@@ -171,7 +205,9 @@ def test_a_package_cannot_take_the_name_of_a_built_in_method(monkeypatch: pytest
     assert "'zero'" in second and "their-package" in second and "zz-package" in second
 
 
-def test_the_hash_changes_with_the_code_and_with_the_parts_it_shares(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_hash_changes_with_the_code_and_with_the_parts_it_shares(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     package = tmp_path / "hashed_package"
     package.mkdir()
     (package / "__init__.py").write_text("")

@@ -14,7 +14,8 @@ import pytest
 from fuzz import CASES, MEMORY, READERS, Reader, fuzz, in_memory, peak, prepared, read
 
 SECONDS, CHANGES, START = (
-    int(os.environ.get(f"BENCH_FUZZ_{name}", n)) for name, n in (("SECONDS", 30), ("CHANGES", 100_000), ("START", 0))
+    int(os.environ.get(f"BENCH_FUZZ_{name}", n))
+    for name, n in (("SECONDS", 30), ("CHANGES", 100_000), ("START", 0))
 )
 
 
@@ -37,8 +38,12 @@ def test_what_was_found_once_is_one_line(name: str, tmp_path: Path) -> None:
 def test_no_change_gets_through_a_reader(tmp_path: Path) -> None:
     before = peak()
     with in_memory(tmp_path) as folder:
-        counts, found = fuzz(READERS, folder, CHANGES // len(READERS), SECONDS / len(READERS), START)
-    print(f"\n{sum(counts.values()):,} changes: {', '.join(f'{name} {n:,}' for name, n in counts.items())}; {peak() - before:.0f} MB more")
+        counts, found = fuzz(
+            READERS, folder, CHANGES // len(READERS), SECONDS / len(READERS), START
+        )
+    print(
+        f"\n{sum(counts.values()):,} changes: {', '.join(f'{name} {n:,}' for name, n in counts.items())}; {peak() - before:.0f} MB more"
+    )
     assert found == [], "\n".join(found)
     assert len(counts) == len(READERS) and min(counts.values()) > 10
     assert peak() - before < MEMORY

@@ -36,15 +36,39 @@ class Made(Method):
     name = "made"
     settings = ("unsupervised", "supervised")
     variants = {"warm": {"temperature": 0.5, "batch_size": Value(32, "table 9")}, "plain": {}}
-    defaults = {"temperature": Value(0.05, "eq. 1"), "layers": 3, "mask": True, "words": "all", "file": None}
+    defaults = {
+        "temperature": Value(0.05, "eq. 1"),
+        "layers": 3,
+        "mask": True,
+        "words": "all",
+        "file": None,
+    }
 
 
-def entry(setting: str = "unsupervised", backbone: str = "bert-base-uncased", variant: str = "", **values: Any) -> Entry:
-    return Entry(setting, backbone, variant, {key: Value(value, "the recipe") for key, value in values.items()}, None, None)
+def entry(
+    setting: str = "unsupervised",
+    backbone: str = "bert-base-uncased",
+    variant: str = "",
+    **values: Any,
+) -> Entry:
+    return Entry(
+        setting,
+        backbone,
+        variant,
+        {key: Value(value, "the recipe") for key, value in values.items()},
+        None,
+        None,
+    )
 
 
 def test_each_layer_wins_over_the_one_before_and_names_itself() -> None:
-    recipe = merge(Made, entry(batch_size=16, temperature=0.1, epochs=3), "warm", {"epochs": "2", "words": "few"}, trained=True)
+    recipe = merge(
+        Made,
+        entry(batch_size=16, temperature=0.1, epochs=3),
+        "warm",
+        {"epochs": "2", "words": "few"},
+        trained=True,
+    )
     values = recipe.values_with_source()
     assert {key: (v.value, v.source) for key, v in values.items() if key not in TRAINING} == {
         "temperature": (0.5, "variant warm"),
@@ -73,20 +97,27 @@ def test_what_is_not_trained_has_no_training_keys() -> None:
 
 def test_the_plan_stands_between_the_variant_and_the_command_line() -> None:
     plan = {"select_on": Value("captions dev", "implied")}
-    assert merge(Made, entry(select_on="last"), "", {}, trained=True, plan=plan).select_on == "captions dev"
+    assert (
+        merge(Made, entry(select_on="last"), "", {}, trained=True, plan=plan).select_on
+        == "captions dev"
+    )
     assert merge(Made, None, "", {"select_on": "last"}, trained=True, plan=plan).select_on == "last"
 
 
 @pytest.mark.parametrize("values", [{"temprature": 1}, {"pooling": "cls"}])
 def test_a_recipe_with_a_key_that_nobody_declared_is_refused(values: dict[str, Any]) -> None:
-    with pytest.raises(UnknownName, match=f"unknown recipe key '{next(iter(values))}' in a recipe of made"):
+    with pytest.raises(
+        UnknownName, match=f"unknown recipe key '{next(iter(values))}' in a recipe of made"
+    ):
         merge(Made, entry(**values), "", {}, trained=True)
 
 
 def test_an_unknown_variant_and_key_come_with_the_nearest_names() -> None:
     with pytest.raises(UnknownName, match="unknown variant 'wram' of made; nearest: warm"):
         merge(Made, None, "wram", {}, trained=True)
-    with pytest.raises(UnknownName, match="unknown recipe key 'bach_size' of made; nearest: batch_size") as caught:
+    with pytest.raises(
+        UnknownName, match="unknown recipe key 'bach_size' of made; nearest: batch_size"
+    ) as caught:
         check_overrides({"bach_size": "1"}, [Made], True)
     assert caught.value.hint == "bench methods made"
     with pytest.raises(UnknownName, match="unknown recipe key 'batch_size'"):
@@ -105,14 +136,29 @@ def test_a_key_of_one_method_is_passed_over_by_the_others() -> None:
 @pytest.mark.parametrize(
     ("key", "text", "like", "value"),
     [
-        ("batch_size", "128", 64, 128), ("learning_rate", "1e-4", 3e-5, 1e-4), ("learning_rate", "1", 3e-5, 1.0), ("epochs", "0.5", 1, 0.5),
-        ("max_steps", "10", None, 10), ("max_steps", "none", 10, None), ("dropout", "0", None, 0.0), ("max_length", "64", None, 64),
-        ("select_on", "last", "STS-B dev", "last"), ("layers", "5", 3, 5), ("layers", "-5", 3, -5), ("temperature", "0.1", 0.05, 0.1),
-        ("mask", "false", True, False), ("mask", "Yes", True, True), ("mask", "0", True, False), ("words", "7", "all", "7"),
-        ("file", "a=b.txt", None, "a=b.txt"), ("words", "", "all", None),
+        ("batch_size", "128", 64, 128),
+        ("learning_rate", "1e-4", 3e-5, 1e-4),
+        ("learning_rate", "1", 3e-5, 1.0),
+        ("epochs", "0.5", 1, 0.5),
+        ("max_steps", "10", None, 10),
+        ("max_steps", "none", 10, None),
+        ("dropout", "0", None, 0.0),
+        ("max_length", "64", None, 64),
+        ("select_on", "last", "STS-B dev", "last"),
+        ("layers", "5", 3, 5),
+        ("layers", "-5", 3, -5),
+        ("temperature", "0.1", 0.05, 0.1),
+        ("mask", "false", True, False),
+        ("mask", "Yes", True, True),
+        ("mask", "0", True, False),
+        ("words", "7", "all", "7"),
+        ("file", "a=b.txt", None, "a=b.txt"),
+        ("words", "", "all", None),
     ],
-)  # fmt: skip
-def test_a_value_becomes_of_the_kind_that_it_replaces(key: str, text: str, like: Any, value: Any) -> None:
+)
+def test_a_value_becomes_of_the_kind_that_it_replaces(
+    key: str, text: str, like: Any, value: Any
+) -> None:
     found = parse(key, text, like)
     assert found == value and type(found) is type(value)
 
@@ -120,16 +166,26 @@ def test_a_value_becomes_of_the_kind_that_it_replaces(key: str, text: str, like:
 @pytest.mark.parametrize(
     ("key", "text", "like", "expected"),
     [
-        ("batch_size", "many", 64, "expected a whole number"), ("batch_size", "1.5", 64, "expected a whole number"),
-        ("batch_size", "0", 64, "KEY must be at least 1"), ("batch_size", "none", 64, "expected a whole number"), ("learning_rate", "-1", 3e-5, "KEY must be at least 0"),
-        ("learning_rate", "nan", 3e-5, "expected a number"), ("learning_rate", "inf", 3e-5, "expected a number"),
-        ("max_seq_length", "2", 32, "KEY must be at least 3"), ("max_length", "all", None, "expected a whole number"), ("layers", "few", 3, "expected a"),
-        ("mask", "maybe", True, "expected true or false"), ("temperature", "hot", 0.05, "expected a number"),
-        ("temperature", "none", 0.05, "expected a number"), ("temperature", "", 0.05, "expected a number"),
+        ("batch_size", "many", 64, "expected a whole number"),
+        ("batch_size", "1.5", 64, "expected a whole number"),
+        ("batch_size", "0", 64, "KEY must be at least 1"),
+        ("batch_size", "none", 64, "expected a whole number"),
+        ("learning_rate", "-1", 3e-5, "KEY must be at least 0"),
+        ("learning_rate", "nan", 3e-5, "expected a number"),
+        ("learning_rate", "inf", 3e-5, "expected a number"),
+        ("max_seq_length", "2", 32, "KEY must be at least 3"),
+        ("max_length", "all", None, "expected a whole number"),
+        ("layers", "few", 3, "expected a"),
+        ("mask", "maybe", True, "expected true or false"),
+        ("temperature", "hot", 0.05, "expected a number"),
+        ("temperature", "none", 0.05, "expected a number"),
+        ("temperature", "", 0.05, "expected a number"),
     ],
-)  # fmt: skip
+)
 def test_a_value_of_another_kind_is_one_line(key: str, text: str, like: Any, expected: str) -> None:
-    with pytest.raises(BenchError, match=f"--set {key}={text}: {expected.replace('KEY', key)}") as caught:
+    with pytest.raises(
+        BenchError, match=f"--set {key}={text}: {expected.replace('KEY', key)}"
+    ) as caught:
         parse(key, text, like)
     assert "\n" not in caught.value.message
 
@@ -154,7 +210,9 @@ FOUND = (
         ("tiny", "bert-base-uncased"),
     ],
 )
-def test_the_nearest_recipe_is_of_the_same_family_then_size_and_is_named(backbone: str, nearest: str) -> None:
+def test_the_nearest_recipe_is_of_the_same_family_then_size_and_is_named(
+    backbone: str, nearest: str
+) -> None:
     found, line = choose(FOUND, "unsupervised", backbone, "")
     assert found is not None and found.backbone == nearest
     assert line == f"no recipe for {backbone}: the one for {nearest} is taken"
@@ -164,10 +222,16 @@ def test_an_exact_recipe_says_nothing() -> None:
     found, line = choose(FOUND, "unsupervised", "builtin", "")
     assert found is FOUND[0] and line is None
     found, line = choose(FOUND, "supervised", "builtin", "")
-    assert found is FOUND[5] and line == "no recipe for builtin: the one for bert-base-uncased is taken"
+    assert (
+        found is FOUND[5]
+        and line == "no recipe for builtin: the one for bert-base-uncased is taken"
+    )
     assert choose((), "unsupervised", "builtin", "") == (None, None)
     assert choose(FOUND, "none", "builtin", "") == (None, None)
-    assert choose((entry("none"),), "none", "other", "") == (None, None)  # nothing in it that could be taken
+    assert choose((entry("none"),), "none", "other", "") == (
+        None,
+        None,
+    )  # nothing in it that could be taken
     assert choose((entry("none", length=64),), "none", "other", "")[1] is not None
 
 
@@ -193,28 +257,49 @@ def test_settings_with_a_recipe() -> None:
 
 
 def printed(setting: str, variant: str = "") -> Entry:
-    return Entry(setting, "bert-base-uncased", variant, {}, None, {"suite": "sts", "task": "Avg.", "value": 80.0, "source": "table 1"})
+    return Entry(
+        setting,
+        "bert-base-uncased",
+        variant,
+        {},
+        None,
+        {"suite": "sts", "task": "Avg.", "value": 80.0, "source": "table 1"},
+    )
 
 
 def test_a_setting_with_a_printed_number_comes_first() -> None:
     plain, both = entry("unsupervised"), (printed("unsupervised"), printed("supervised"))
-    assert settings_with_recipe((plain, printed("supervised")), "bert-base-uncased", "") == ["supervised", "unsupervised"]
-    assert settings_with_recipe(both, "bert-base-uncased", "") == ["unsupervised", "supervised"], "the main setting, where both are printed"
-    assert settings_with_recipe((plain, entry("supervised"), printed("supervised", "eh")), "bert-base-uncased", "") == [
+    assert settings_with_recipe((plain, printed("supervised")), "bert-base-uncased", "") == [
+        "supervised",
+        "unsupervised",
+    ]
+    assert settings_with_recipe(both, "bert-base-uncased", "") == ["unsupervised", "supervised"], (
+        "the main setting, where both are printed"
+    )
+    assert settings_with_recipe(
+        (plain, entry("supervised"), printed("supervised", "eh")), "bert-base-uncased", ""
+    ) == [
         "unsupervised",
         "supervised",
     ], "a number of a variant is none of the method"
-    assert settings_with_recipe((plain, printed("supervised")), "bert-base-uncased", "mlm") == ["unsupervised", "supervised"]
+    assert settings_with_recipe((plain, printed("supervised")), "bert-base-uncased", "mlm") == [
+        "unsupervised",
+        "supervised",
+    ]
 
 
 def test_a_variants_recipe_gives_the_method_itself_no_setting() -> None:
-    assert settings_with_recipe((printed("unsupervised", "mlm"), printed("supervised")), "bert-base-uncased", "") == ["supervised"]
+    assert settings_with_recipe(
+        (printed("unsupervised", "mlm"), printed("supervised")), "bert-base-uncased", ""
+    ) == ["supervised"]
 
 
 def test_a_variant_with_recipes_of_its_own_decides_the_setting() -> None:
     own = Entry("supervised", "bert-base-uncased", "margin", {}, None, None)
     assert settings_with_recipe((*FOUND, own), "bert-base-uncased", "margin") == ["supervised"]
-    assert settings_with_recipe((*FOUND, own), "builtin", "margin") == ["supervised"]  # it has one nowhere else
+    assert settings_with_recipe((*FOUND, own), "builtin", "margin") == [
+        "supervised"
+    ]  # it has one nowhere else
     assert settings_with_recipe((*FOUND, own), "builtin", "") == ["unsupervised"]
 
 
@@ -226,9 +311,14 @@ def test_recipes_are_read_from_the_file_beside_the_method(tmp_path: Path) -> Non
     )
     (found,) = entries(tmp_path, "made")
     assert found == Entry(
-        "unsupervised", "b", "", {"epochs": Value(2, "s", "n"), "max_steps": Value(None, "open")}, "nli", {"task": "Avg.", "value": 1.5},
+        "unsupervised",
+        "b",
+        "",
+        {"epochs": Value(2, "s", "n"), "max_steps": Value(None, "open")},
+        "nli",
+        {"task": "Avg.", "value": 1.5},
         file=str(tmp_path / "recipes" / "made.toml"),
-    )  # fmt: skip
+    )
     assert entries(tmp_path, "other") == ()
 
 
@@ -288,8 +378,15 @@ def test_recipes_share_what_stands_in_common_tables(tmp_path: Path) -> None:
     file = read(tmp_path, "made")
     first, own, other = file.recipes
     shared = {"eval_steps": Value(125, "for all")}
-    assert first.values == {"epochs": Value(2, "for a and b"), **shared, "batch_size": Value(8, "a")}
-    assert own.values == {"epochs": Value(3, "b"), **shared} and other.values == {"epochs": Value(1, "for all"), **shared}
+    assert first.values == {
+        "epochs": Value(2, "for a and b"),
+        **shared,
+        "batch_size": Value(8, "a"),
+    }
+    assert own.values == {"epochs": Value(3, "b"), **shared} and other.values == {
+        "epochs": Value(1, "for all"),
+        **shared,
+    }
     assert [(e.corpus, e.note, e.variant) for e in file.recipes] == [
         ("wiki1m", "its own", ""),
         ("nli", "of all", "own"),
@@ -301,7 +398,9 @@ def test_recipes_share_what_stands_in_common_tables(tmp_path: Path) -> None:
     assert entries(tmp_path, "made") == file.recipes
 
 
-def test_a_recipe_file_may_declare_a_variant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_recipe_file_may_declare_a_variant(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "recipes").mkdir()
     file = tmp_path / "recipes" / "filed.toml"
     file.write_text('[variants.cool]\ntemperature = { value = 0.01, source = "table 2" }\n')
@@ -313,8 +412,12 @@ def test_a_recipe_file_may_declare_a_variant(tmp_path: Path, monkeypatch: pytest
     (registered,) = from_file(plugin)
     described = method_descriptions([plugin]).methods["filed"]
     assert set(variants_of(registered.cls)) == {"hot", "cool"} == set(described.variants)
-    value = merge(registered.cls, None, "cool", {}, trained=True).values_with_source()["temperature"]
-    assert (value.value, value.source) == (0.01, "table 2") and described.variants["cool"] == {"temperature": 0.01}
+    value = merge(registered.cls, None, "cool", {}, trained=True).values_with_source()[
+        "temperature"
+    ]
+    assert (value.value, value.source) == (0.01, "table 2") and described.variants["cool"] == {
+        "temperature": 0.01
+    }
     assert merge(registered.cls, None, "hot", {}, trained=True).temperature == 0.5
     with pytest.raises(UnknownName, match="unknown variant 'col' of filed; nearest: cool"):
         check_variant(described, "col")
@@ -324,10 +427,23 @@ def test_a_recipe_file_may_declare_a_variant(tmp_path: Path, monkeypatch: pytest
         variants_of(registered.cls)
 
 
-@pytest.mark.parametrize("text", ["[[recipe]]\n", "not toml", "[[recipes]]\nsetting = 's'\n", "[[disagreement]]\ntopic = 't'\n", "[printed]\nname = 'n'\n",
-                                  "[[common]]\nseting = 's'\n", "[[recipe]]\nsetting = 's'\nbackbone = 'b'\nvalue = 1\n", 'recipe = "x"', '[[recipe]]\nsetting="none"\n', '[[recipe]]\nsetting="none"\nbackbone="b"\n[recipe.values]\nepochs = { vlaue = 2 }\n',
-                                  '[[recipe]]\nsetting="none"\nbackbone="b"\n[recipe.values]\nepochs = { value = 2, source = 3 }\n',
-                                  '[[recipe]]\nsetting="none"\nbackbone="b"\nvalues = 3\n'])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[[recipe]]\n",
+        "not toml",
+        "[[recipes]]\nsetting = 's'\n",
+        "[[disagreement]]\ntopic = 't'\n",
+        "[printed]\nname = 'n'\n",
+        "[[common]]\nseting = 's'\n",
+        "[[recipe]]\nsetting = 's'\nbackbone = 'b'\nvalue = 1\n",
+        'recipe = "x"',
+        '[[recipe]]\nsetting="none"\n',
+        '[[recipe]]\nsetting="none"\nbackbone="b"\n[recipe.values]\nepochs = { vlaue = 2 }\n',
+        '[[recipe]]\nsetting="none"\nbackbone="b"\n[recipe.values]\nepochs = { value = 2, source = 3 }\n',
+        '[[recipe]]\nsetting="none"\nbackbone="b"\nvalues = 3\n',
+    ],
+)
 def test_a_malformed_recipe_file_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "recipes").mkdir()
     file = tmp_path / "recipes" / "made.toml"
@@ -362,13 +478,22 @@ def test_a_value_without_a_source_says_so(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "expected"),
     [
-        ("batch_size", "64", "expected a number|expected a whole number"), ("batch_size", 0, "must be at least 1"), ("batch_size", 1.5, "expected a whole"),
-        ("batch_size", True, "expected a whole number"), ("batch_size", None, "expected a whole number"), ("learning_rate", -1, "must be at least 0"),
-        ("learning_rate", float("nan"), "expected a number"), ("learning_rate", "3e-5", "expected a number"), ("dropout", 1.5, "must be less than 1"),
-        ("max_steps", "all", "expected a whole number"), ("mask", 1, "expected true or false"), ("words", 3, "expected a word"),
-        ("temperature", [0.1], "expected a number"), ("budget", 5, "expected a word"),
+        ("batch_size", "64", "expected a number|expected a whole number"),
+        ("batch_size", 0, "must be at least 1"),
+        ("batch_size", 1.5, "expected a whole"),
+        ("batch_size", True, "expected a whole number"),
+        ("batch_size", None, "expected a whole number"),
+        ("learning_rate", -1, "must be at least 0"),
+        ("learning_rate", float("nan"), "expected a number"),
+        ("learning_rate", "3e-5", "expected a number"),
+        ("dropout", 1.5, "must be less than 1"),
+        ("max_steps", "all", "expected a whole number"),
+        ("mask", 1, "expected true or false"),
+        ("words", 3, "expected a word"),
+        ("temperature", [0.1], "expected a number"),
+        ("budget", 5, "expected a word"),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_value_of_a_file_is_one_line(key: str, value: Any, expected: str) -> None:
     with pytest.raises(BenchError, match=f"^FILE: {key}: ({expected})") as caught:
         check_values(Made, {key: Value(value, "s")}, "FILE")
@@ -418,16 +543,27 @@ def test_a_recipe_with_one_value_leaves_the_backbones_own_values_beneath() -> No
     found, line = whole_entry(Own, recipes, "unsupervised", "builtin", "small", trained=True)
     recipe = merge(Own, found, "small", {"temperature": "0.2"}, trained=True)
     assert line is None and found is not None and found.backbone == "builtin"
-    assert (recipe.warmup_steps, recipe.learning_rate, recipe.max_seq_length, recipe.max_steps) == (0, 1e-4, 64, 7)
+    assert (recipe.warmup_steps, recipe.learning_rate, recipe.max_seq_length, recipe.max_steps) == (
+        0,
+        1e-4,
+        64,
+        7,
+    )
     assert (recipe.batch_size, recipe.temperature) == (4, 0.2)
-    assert whole_entry(Own, recipes, "unsupervised", "builtin", "", trained=False)[0] is recipes[0], "what is not trained has none of them"
+    assert (
+        whole_entry(Own, recipes, "unsupervised", "builtin", "", trained=False)[0] is recipes[0]
+    ), "what is not trained has none of them"
 
 
 def test_a_method_without_a_recipe_trains_as_its_backbone_is_trained() -> None:
     """So that a difference from another method is not one of learning rates."""
     found, line = of_backbone(Made, "unsupervised", "builtin")
     recipe = merge(Made, found, "", {}, trained=True)
-    simcse = next(e for e in entries(METHODS, "simcse") if (e.setting, e.backbone) == ("unsupervised", "builtin"))
+    simcse = next(
+        e
+        for e in entries(METHODS, "simcse")
+        if (e.setting, e.backbone) == ("unsupervised", "builtin")
+    )
     for key in ("learning_rate", "batch_size", "max_steps"):
         assert recipe[key] == simcse.values[key].value
         assert "builtin's own value" in recipe.values_with_source()[key].source
@@ -453,7 +589,9 @@ def test_an_unknown_backbone_takes_the_values_of_the_nearest_and_says_so() -> No
     class Passing(Made):
         name, fitted = "passing", "pass"
 
-    assert of_backbone(Passing, "unsupervised", "bert-large-uncased") == (None, None), "what is fitted in one pass has no rate"
+    assert of_backbone(Passing, "unsupervised", "bert-large-uncased") == (None, None), (
+        "what is fitted in one pass has no rate"
+    )
 
 
 @pytest.mark.parametrize(
@@ -461,22 +599,36 @@ def test_an_unknown_backbone_takes_the_values_of_the_nearest_and_says_so() -> No
     [
         ({}, [{}]),
         ({"temperature": "0.05"}, [{"temperature": "0.05"}]),
-        ({"temperature": "0.05, 0.1", "epochs": "1,2"}, [{"temperature": t, "epochs": e} for t in ("0.05", "0.1") for e in ("1", "2")]),
-        ({"template_1": r'"{s}"\, {m}', "dropout": ""}, [{"template_1": '"{s}", {m}', "dropout": ""}]),
+        (
+            {"temperature": "0.05, 0.1", "epochs": "1,2"},
+            [{"temperature": t, "epochs": e} for t in ("0.05", "0.1") for e in ("1", "2")],
+        ),
+        (
+            {"template_1": r'"{s}"\, {m}', "dropout": ""},
+            [{"template_1": '"{s}", {m}', "dropout": ""}],
+        ),
     ],
 )
-def test_values_with_commas_between_them_are_a_series(asked: dict[str, str], meant: list[dict[str, str]]) -> None:
+def test_values_with_commas_between_them_are_a_series(
+    asked: dict[str, str], meant: list[dict[str, str]]
+) -> None:
     assert series(asked) == meant
 
 
 def test_a_comma_of_a_value_is_no_series(tmp_path: Path) -> None:
     file = tmp_path / "a,b.txt"
     file.write_text("")
-    assert series({"vectors": str(file)}) == [{"vectors": str(file)}] == series({"vectors": one_value(str(file))})
+    assert (
+        series({"vectors": str(file)})
+        == [{"vectors": str(file)}]
+        == series({"vectors": one_value(str(file))})
+    )
     with pytest.raises(BenchError, match="a value is missing between two commas"):
         series({"epochs": "1,,2"})
 
 
 def test_what_is_too_long_for_a_file_name_is_a_value_and_no_error() -> None:
     assert series({"prompt": "x" * 5000}) == [{"prompt": "x" * 5000}]
-    assert series({"prompt": one_value("Given a claim, retrieve: ")}) == [{"prompt": "Given a claim, retrieve: "}]
+    assert series({"prompt": one_value("Given a claim, retrieve: ")}) == [
+        {"prompt": "Given a claim, retrieve: "}
+    ]

@@ -20,8 +20,18 @@ RELEASE = ROOT / ".ci" / "release"
 
 def release(*words: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    given = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
-    return subprocess.run([RELEASE, *words], env=given | {"PATH": path, **environment}, capture_output=True, text=True, timeout=300)
+    given = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("PYTHONPATH", "VIRTUAL_ENV")
+    }
+    return subprocess.run(
+        [RELEASE, *words],
+        env=given | {"PATH": path, **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -43,11 +53,18 @@ def test_the_wheel_and_the_sdist_hold_what_is_needed_and_nothing_else(built: Pat
         assert f'__version__ = "{version}"' in archive.read("bench/_version.py").decode()
         times = {info.date_time for info in archive.infolist()}
     assert len(times) == 1, "one time, that of the commit"
-    tracked = subprocess.run(["git", "ls-files", "bench", "methods"], cwd=ROOT, capture_output=True, text=True)
+    tracked = subprocess.run(
+        ["git", "ls-files", "bench", "methods"], cwd=ROOT, capture_output=True, text=True
+    )
     if tracked.returncode == 0:  # a copy without git has no list
         about = {name for name in names if ".dist-info/" in name}
         assert names - about == {*tracked.stdout.split(), "bench/_version.py"}
-    assert {"bench/py.typed", "methods/py.typed", "bench/builtin/README.md", "methods/recipes/simcse.toml"} <= names
+    assert {
+        "bench/py.typed",
+        "methods/py.typed",
+        "bench/builtin/README.md",
+        "methods/recipes/simcse.toml",
+    } <= names
     with tarfile.open(sdist) as archive:
         held = {name.partition("/")[2] for name in archive.getnames()}
     assert names - {name for name in names if ".dist-info/" in name} <= held
@@ -68,13 +85,20 @@ def test_the_wheel_works_in_an_empty_environment(built: Path) -> None:
 
 def test_a_tag_without_its_changes_is_refused() -> None:
     done = release("check", "v99.0.0")
-    assert done.returncode == 2 and done.stderr == 'error: CHANGES.md has no heading "## 99.0.0 (date)"\n'
+    assert (
+        done.returncode == 2
+        and done.stderr == 'error: CHANGES.md has no heading "## 99.0.0 (date)"\n'
+    )
     assert release("publish").returncode == 2
 
 
 def test_changes_are_by_version_newest_first() -> None:
-    headings = re.findall(r"^## (.*)$", (ROOT / "CHANGES.md").read_text(encoding="utf-8"), flags=re.M)
-    assert all(re.fullmatch(r"\d+\.\d+\.\d+ \((unreleased|\d{4}-\d\d-\d\d)\)", one) for one in headings), headings
+    headings = re.findall(
+        r"^## (.*)$", (ROOT / "CHANGES.md").read_text(encoding="utf-8"), flags=re.M
+    )
+    assert all(
+        re.fullmatch(r"\d+\.\d+\.\d+ \((unreleased|\d{4}-\d\d-\d\d)\)", one) for one in headings
+    ), headings
     numbers = [tuple(map(int, one.split()[0].split("."))) for one in headings]
     assert numbers and numbers == sorted(numbers, reverse=True)
     assert [one for one in headings[1:] if "unreleased" in one] == []
@@ -85,6 +109,8 @@ def test_the_version_costs_nothing_and_is_a_version() -> None:
 
     assert Version(bench.__version__)
     code = "import sys; before = set(sys.modules); import bench; bench.__version__; print(*sorted(set(sys.modules) - before))"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
     assert {name.partition(".")[0] for name in loaded} <= {"bench", *sys.stdlib_module_names}
     assert not {"importlib.metadata", "subprocess", "click"} & set(loaded)

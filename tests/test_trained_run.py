@@ -25,16 +25,37 @@ TEXT = sentences(12, seed=1)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "options"),
-    [("promcse", ("--set", "prompt_length=3")), ("cls", ()), ("whitening", ("--set", "components=16"))],
+    [
+        ("promcse", ("--set", "prompt_length=3")),
+        ("cls", ()),
+        ("whitening", ("--set", "components=16")),
+    ],
     ids=["a prefix on a frozen encoder", "nothing trained", "fitted"],
 )
-def test_the_vectors_are_those_that_were_scored(method: str, options: tuple, tiny: str, tmp_path: Path) -> None:
+def test_the_vectors_are_those_that_were_scored(
+    method: str, options: tuple, tiny: str, tmp_path: Path
+) -> None:
     """As the run's own vector store has them, in a process that built the method from the record alone."""
     corpus = tmp_path / "text.txt"
     corpus.write_text("\n".join(sentences(60, seed=8)) + "\n")
     small = SMALL if method == "promcse" else ()
     learns = ("--corpus", corpus) if method != "cls" else ()
-    done = bench("run", "--method", method, "--backbone", tiny, "--suite", "check", "--device", "cpu", "--runs", tmp_path / "runs", *learns, *small, *options)  # fmt: skip
+    done = bench(
+        "run",
+        "--method",
+        method,
+        "--backbone",
+        tiny,
+        "--suite",
+        "check",
+        "--device",
+        "cpu",
+        "--runs",
+        tmp_path / "runs",
+        *learns,
+        *small,
+        *options,
+    )
     assert done.exit_code == 0, done.stderr
     folder = the_run(tmp_path / "runs")
     from bench.data.sets import DataFolder
@@ -42,7 +63,9 @@ def test_the_vectors_are_those_that_were_scored(method: str, options: tuple, tin
     from bench.score.suites.check import SUITE
 
     texts = list(dict.fromkeys(SUITE.tasks[0].load(DataFolder(None, offline=True)).sentences))[:20]
-    stored = VectorStore(folder / "vectors", json.loads((folder / "run.json").read_text())["fingerprint"][:16])(texts)
+    stored = VectorStore(
+        folder / "vectors", json.loads((folder / "run.json").read_text())["fingerprint"][:16]
+    )(texts)
     run = find_run(method, RunsFolder(tmp_path / "runs"))
     assert run.notes == () and run.folder == folder
     assert np.allclose(load_run(run, offline=True).encode(texts), stored, atol=1e-5)
@@ -54,8 +77,22 @@ def test_killed_after_the_last_score_it_still_says_what_the_corpus_shares_with_t
     tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "text.txt").write_text("\n".join(sentences(12, seed=8)) + "\n")
-    command = ("run", "--method", "simcse", "--backbone", tiny, "--suite", "check", "--device", "cpu", "--precision", "fp32",
-               "--corpus", tmp_path / "text.txt", *SMALL)  # fmt: skip
+    command = (
+        "run",
+        "--method",
+        "simcse",
+        "--backbone",
+        tiny,
+        "--suite",
+        "check",
+        "--device",
+        "cpu",
+        "--precision",
+        "fp32",
+        "--corpus",
+        tmp_path / "text.txt",
+        *SMALL,
+    )
 
     def about(runs: Path) -> dict:
         return json.loads((the_run(runs) / "run.json").read_text())["provenance"]
@@ -79,12 +116,18 @@ def test_killed_after_the_last_score_it_still_says_what_the_corpus_shares_with_t
     assert about(tmp_path / "a")["corpus"] == about(tmp_path / "b")["corpus"]
     store, run_id = RunsFolder(tmp_path / "a"), the_run(tmp_path / "a").name
     finished = store.read(run_id)
-    lacking = {key: value for key, value in (finished.provenance.corpus or {}).items() if key != "overlap"}
-    store.write(replace(finished, scores=(), provenance=replace(finished.provenance, corpus=lacking)))  # as before another suite
+    lacking = {
+        key: value for key, value in (finished.provenance.corpus or {}).items() if key != "overlap"
+    }
+    store.write(
+        replace(finished, scores=(), provenance=replace(finished.provenance, corpus=lacking))
+    )  # as before another suite
     kill()
     assert bench(*command, "--runs", tmp_path / "a").exit_code == 0
     assert about(tmp_path / "a")["corpus"] == about(tmp_path / "b")["corpus"]
-    assert [one["task"] for one in about(tmp_path / "a")["corpus"]["overlap"]["tasks"]] == ["captions"]
+    assert [one["task"] for one in about(tmp_path / "a")["corpus"]["overlap"]["tasks"]] == [
+        "captions"
+    ]
 
 
 def test_a_folder_that_has_changed_since_is_refused(tiny: str) -> None:
@@ -97,7 +140,10 @@ def test_a_folder_that_has_changed_since_is_refused(tiny: str) -> None:
 
 def test_of_the_hub_the_very_commit_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     made = record("simcse", 42)
-    made = replace(made, provenance=replace(made.provenance, backbone={"name": "owner/model", "revision": "a" * 40}))
+    made = replace(
+        made,
+        provenance=replace(made.provenance, backbone={"name": "owner/model", "revision": "a" * 40}),
+    )
     here = {
         "owner/model": Reference("owner/model", "b" * 40, Path("x"), hub=True),
         f"owner/model@{'a' * 40}": Reference("owner/model@a", "a" * 40, Path("y"), hub=True),
@@ -109,7 +155,11 @@ def test_of_the_hub_the_very_commit_is_taken(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_recipe_of_an_older_version_is_one_line(tmp_path: Path, tiny: str) -> None:
     made = record("promcse", 42, backbone=tiny)
     known = {"name": tiny, "revision": trained_run.resolve(tiny).revision}
-    made = replace(made, provenance=replace(made.provenance, backbone=known), cost=replace(made.cost, checkpoint_bytes=0))
+    made = replace(
+        made,
+        provenance=replace(made.provenance, backbone=known),
+        cost=replace(made.cost, checkpoint_bytes=0),
+    )
     store = RunsFolder(tmp_path)
     (store.write(made).parent / "checkpoint").mkdir()
     with pytest.raises(BenchError, match="its recipe has no") as caught:

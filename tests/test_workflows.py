@@ -23,11 +23,26 @@ ROOT = Path(__file__).resolve().parents[1]
 GITHUB, CI = ROOT / ".github", ROOT / ".ci"
 WORKFLOWS = sorted((GITHUB / "workflows").glob("*.yml"))
 PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-ME = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-c", "init.defaultBranch=main", "-c", "commit.gpgsign=false")
+ME = (
+    "-c",
+    "user.name=Ada",
+    "-c",
+    "user.email=ada@example.org",
+    "-c",
+    "init.defaultBranch=main",
+    "-c",
+    "commit.gpgsign=false",
+)
 
 
 def tool(module: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([Path(sys.executable).parent / module, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    return subprocess.run(
+        [Path(sys.executable).parent / module, *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
 
 
 def jobs(file: Path) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
@@ -42,7 +57,10 @@ def jobs(file: Path) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
         ("vendor.github-workflows", WORKFLOWS),
         (
             "vendor.github-issue-forms",
-            sorted({*(GITHUB / "ISSUE_TEMPLATE").glob("*.yml")} - {GITHUB / "ISSUE_TEMPLATE/config.yml"}),
+            sorted(
+                {*(GITHUB / "ISSUE_TEMPLATE").glob("*.yml")}
+                - {GITHUB / "ISSUE_TEMPLATE/config.yml"}
+            ),
         ),
         ("vendor.github-issue-config", [GITHUB / "ISSUE_TEMPLATE/config.yml"]),
         ("vendor.citation-file-format", [ROOT / "CITATION.cff"]),
@@ -62,9 +80,18 @@ def test_zizmor_finds_nothing() -> None:
 
 
 def test_actions_are_pinned_rights_are_said_and_steps_are_scripts() -> None:
-    used = [line for file in WORKFLOWS for line in file.read_text().splitlines() if re.match(r"\s*(- )?uses: ", line)]
+    used = [
+        line
+        for file in WORKFLOWS
+        for line in file.read_text().splitlines()
+        if re.match(r"\s*(- )?uses: ", line)
+    ]
     loose = [
-        line for line in used if not re.search(r"uses: (actions/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+|\./\.github/workflows/\S+)", line)
+        line
+        for line in used
+        if not re.search(
+            r"uses: (actions/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+|\./\.github/workflows/\S+)", line
+        )
     ]
     assert used and loose == []
     assert len({tuple(re.findall(r"(actions/\S+)@\S+ # (\S+)", line)) for line in used}) == len(
@@ -75,7 +102,11 @@ def test_actions_are_pinned_rights_are_said_and_steps_are_scripts() -> None:
         assert "timeout-minutes" in job or "uses" in job
         for step in job.get("steps", ()):
             said = step.get("run", "")
-            assert not said or re.match(r"(base/)?\.ci/[\w-]+|python -m (pip install|twine upload) ", said) and "\n" not in said, said
+            assert (
+                not said
+                or re.match(r"(base/)?\.ci/[\w-]+|python -m (pip install|twine upload) ", said)
+                and "\n" not in said
+            ), said
             for script in re.findall(r"\.ci/([\w-]+)", said):
                 assert os.access(CI / script, os.X_OK), script
 
@@ -87,11 +118,16 @@ def test_strangers_get_no_secret_and_no_right() -> None:
         for workflow, job in jobs(file):
             if "pull_request" in workflow[True]:  # `on` is a truth value in YAML 1.1
                 rights = job.get("permissions", {"contents": "read"})
-                assert rights == {"contents": "read"} or job["if"] == "github.event_name != 'pull_request'"
+                assert (
+                    rights == {"contents": "read"}
+                    or job["if"] == "github.event_name != 'pull_request'"
+                )
 
 
 def git(folder: Path, *words: str) -> str:
-    return subprocess.run(["git", *ME, *words], cwd=folder, check=True, capture_output=True, text=True).stdout
+    return subprocess.run(
+        ["git", *ME, *words], cwd=folder, check=True, capture_output=True, text=True
+    ).stdout
 
 
 @pytest.fixture
@@ -101,7 +137,9 @@ def board(tmp_path: Path) -> Path:
         pytest.skip("no git here: apt-get install git")
     base = tmp_path / "base"
     finished_run(RunsFolder(tmp_path / "own"), seed=1)
-    assert bench("publish", "--runs", tmp_path / "own", "--out", base / "leaderboards").exit_code == 0
+    assert (
+        bench("publish", "--runs", tmp_path / "own", "--out", base / "leaderboards").exit_code == 0
+    )
     git(base, "init", "--quiet")
     git(base, "add", ".")
     git(base, "commit", "--quiet", "-m", "a board")
@@ -116,7 +154,12 @@ def fork(board: Path, tmp_path: Path) -> Path:
     run = finished_run(RunsFolder(tmp_path / "theirs"), seed=2)
     (fork / "submissions").mkdir()
     to = fork / "submissions" / "ada.zip"
-    assert bench("submit", run.run_id, "--runs", tmp_path / "theirs", "--to", to, "--by", "Ada").exit_code == 0
+    assert (
+        bench(
+            "submit", run.run_id, "--runs", tmp_path / "theirs", "--to", to, "--by", "Ada"
+        ).exit_code
+        == 0
+    )
     return fork
 
 
@@ -127,17 +170,34 @@ def commit(folder: Path) -> None:
 
 def script(name: str, *arguments: str | Path, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
     environment = os.environ | {"PATH": PATH, "COLUMNS": "200"}
-    return subprocess.run([CI / name, *arguments], cwd=cwd, env=environment, capture_output=True, text=True, timeout=300)
+    return subprocess.run(
+        [CI / name, *arguments],
+        cwd=cwd,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
 
 
 @pytest.mark.slow
-def test_a_submission_is_checked_shown_merged_and_published(board: Path, fork: Path, tmp_path: Path) -> None:
+def test_a_submission_is_checked_shown_merged_and_published(
+    board: Path, fork: Path, tmp_path: Path
+) -> None:
     commit(fork)
-    before = {path: path.read_bytes() for path in (board / "leaderboards" / "v1").rglob("*") if path.is_file()}
+    before = {
+        path: path.read_bytes()
+        for path in (board / "leaderboards" / "v1").rglob("*")
+        if path.is_file()
+    }
     done = script("submission", board, fork, tmp_path / "out")
     assert done.returncode == 0, done.stdout + done.stderr
     report = (tmp_path / "out" / "report.md").read_text()
-    assert "bench verify submissions/ada.zip" in report and "sent in by Ada" in report and str(tmp_path) not in report
+    assert (
+        "bench verify submissions/ada.zip" in report
+        and "sent in by Ada" in report
+        and str(tmp_path) not in report
+    )
     page = (tmp_path / "out" / "board" / "preview" / "index.html").read_text()
     assert "simcse-builtin-s2" in page and not (board / "leaderboards" / "preview").exists()
 
@@ -152,12 +212,23 @@ def test_a_submission_is_checked_shown_merged_and_published(board: Path, fork: P
     git(board, "remote", "add", "origin", str(tmp_path / "host.git"))
     git(board, "push", "--quiet", "--set-upstream", "origin", "main")
     for said in ("", "no new version\n"):
-        pushed = subprocess.run([board / ".ci" / "push-version"], capture_output=True, text=True, timeout=60)
+        pushed = subprocess.run(
+            [board / ".ci" / "push-version"], capture_output=True, text=True, timeout=60
+        )
         assert (pushed.returncode, pushed.stdout) == (0, said), pushed.stderr
-    assert git(tmp_path / "host.git", "log", "-1", "--format=%s", "main") == "v2: the runs that were sent in\n"
-    assert "leaderboards/v2/index.html" in git(tmp_path / "host.git", "ls-tree", "-r", "--name-only", "main")
+    assert (
+        git(tmp_path / "host.git", "log", "-1", "--format=%s", "main")
+        == "v2: the runs that were sent in\n"
+    )
+    assert "leaderboards/v2/index.html" in git(
+        tmp_path / "host.git", "ls-tree", "-r", "--name-only", "main"
+    )
     again = script("next-version", board)
-    assert again.returncode == 0 and "nothing is new" in again.stdout and not (board / "leaderboards" / "v3").exists()
+    assert (
+        again.returncode == 0
+        and "nothing is new" in again.stdout
+        and not (board / "leaderboards" / "v3").exists()
+    )
 
 
 @pytest.mark.slow
@@ -173,7 +244,9 @@ def test_a_submission_that_is_wrong_is_refused(board: Path, fork: Path, tmp_path
     assert done.returncode == 1 and "ada.zip is refused" in done.stdout
 
 
-def test_a_pull_request_with_anything_else_is_refused(board: Path, fork: Path, tmp_path: Path) -> None:
+def test_a_pull_request_with_anything_else_is_refused(
+    board: Path, fork: Path, tmp_path: Path
+) -> None:
     def refused() -> str:
         commit(fork)
         done = script("submission", board, fork, tmp_path / "out")
@@ -198,10 +271,20 @@ def test_published_versions_are_guarded(board: Path) -> None:
 
     def guard() -> subprocess.CompletedProcess[str]:
         environment = os.environ | {"PATH": PATH}
-        return subprocess.run([board / ".ci" / "guard", first], env=environment, capture_output=True, text=True, timeout=120)
+        return subprocess.run(
+            [board / ".ci" / "guard", first],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
 
     assert guard().returncode == 0, guard().stderr
     with (board / "leaderboards" / "v1" / "README.md").open("a") as file:
         file.write("better\n")
     done = guard()
-    assert done.returncode == 1 and "leaderboards/v1 was published and has been changed" in done.stderr and "README.md" in done.stderr
+    assert (
+        done.returncode == 1
+        and "leaderboards/v1 was published and has been changed" in done.stderr
+        and "README.md" in done.stderr
+    )

@@ -39,24 +39,46 @@ class Row:
 
 
 ROWS = (
-    Row("cls", "none"), Row("last-avg", "none"), Row("first-last-avg", "none"), Row("embedding-last-avg", "none"),
+    Row("cls", "none"),
+    Row("last-avg", "none"),
+    Row("first-last-avg", "none"),
+    Row("embedding-last-avg", "none"),
     Row("pretrained", "none", {"pooling": "cls"}),
-    Row("simcse", "unsupervised"), Row("simcse", "supervised", what="supervised"), Row("simcse", "unsupervised", {"mlm": "true"}, "`mlm`"),
-    Row("promcse", "unsupervised"), Row("promcse", "supervised", {"eh": "true"}, "supervised, `eh`"),
+    Row("simcse", "unsupervised"),
+    Row("simcse", "supervised", what="supervised"),
+    Row("simcse", "unsupervised", {"mlm": "true"}, "`mlm`"),
+    Row("promcse", "unsupervised"),
+    Row("promcse", "supervised", {"eh": "true"}, "supervised, `eh`"),
     Row("promcse", "unsupervised", {"prompt": "layer-shared"}, "`layer-shared`"),
     Row("promcse", "unsupervised", {"prompt": "input-layer", "mlm": "false"}, "`input-layer`"),
-    Row("dcpcse", "unsupervised"), Row("dcpcse", "unsupervised", {"mlm": "true"}, "`mlm`"),
+    Row("dcpcse", "unsupervised"),
+    Row("dcpcse", "unsupervised", {"mlm": "true"}, "`mlm`"),
     Row("dcpcse", "unsupervised", {"shallow": "true", "mlm": "false"}, "`shallow`"),
-    Row("conpvp", "unsupervised"), Row("conpvp", "unsupervised", {"debias": "none"}, "debias=none"),
+    Row("conpvp", "unsupervised"),
+    Row("conpvp", "unsupervised", {"debias": "none"}, "debias=none"),
     Row("focal-infonce", "unsupervised"),
-    Row("promptbert", "unsupervised"), Row("promptbert", "unsupervised", NO_DEBIAS, "`no-debias`"),
-    Row("promptbert", "supervised", NO_DEBIAS | {"head": "mlm-transform"}, "supervised, BERT's recipe, `no-debias`"),
-    Row("esimcse", "unsupervised"), Row("diffcse", "unsupervised", OWN_GENERATOR, "its own generator"),
-    Row("consert", "unsupervised"), Row("consert", "unsupervised", {"view2": "token-cutoff"}, "view2=token-cutoff"),
-    Row("ct", "unsupervised"), Row("mirror-bert", "unsupervised"), Row("sg-opt", "unsupervised"), Row("is-bert", "unsupervised"),
-    Row("dclr", "unsupervised", TEACHER), Row("sncse", "unsupervised"), Row("sbert", "supervised"),
-    Row("whitening", "none"), Row("flow", "none"),
-)  # fmt: skip
+    Row("promptbert", "unsupervised"),
+    Row("promptbert", "unsupervised", NO_DEBIAS, "`no-debias`"),
+    Row(
+        "promptbert",
+        "supervised",
+        NO_DEBIAS | {"head": "mlm-transform"},
+        "supervised, BERT's recipe, `no-debias`",
+    ),
+    Row("esimcse", "unsupervised"),
+    Row("diffcse", "unsupervised", OWN_GENERATOR, "its own generator"),
+    Row("consert", "unsupervised"),
+    Row("consert", "unsupervised", {"view2": "token-cutoff"}, "view2=token-cutoff"),
+    Row("ct", "unsupervised"),
+    Row("mirror-bert", "unsupervised"),
+    Row("sg-opt", "unsupervised"),
+    Row("is-bert", "unsupervised"),
+    Row("dclr", "unsupervised", TEACHER),
+    Row("sncse", "unsupervised"),
+    Row("sbert", "supervised"),
+    Row("whitening", "none"),
+    Row("flow", "none"),
+)
 
 
 plugins = cache(discover)
@@ -75,7 +97,9 @@ def refusal(row: Row, backbone: str, folder: Path) -> BenchError | None:
 
     one = case(row, backbone, folder)
     entry, _ = choose(entries(one.plugin.folder, row.method), row.setting, backbone, "")
-    recipe = merge(one.plugin.cls, entry, "", one.overrides, trained=learns(one.plugin.cls, row.setting))
+    recipe = merge(
+        one.plugin.cls, entry, "", one.overrides, trained=learns(one.plugin.cls, row.setting)
+    )
     try:
         one.plugin.cls.check(recipe, Path(backbone))
     except BenchError as error:
@@ -92,7 +116,9 @@ def try_it(row: Row, backbone: str, folder: Path) -> None:
         total = method(one.batch(method)).total
         total.backward()
         assert torch.isfinite(total) and not total.ndim
-        untouched = [name for name, p in method.named_parameters() if p.requires_grad and p.grad is None]
+        untouched = [
+            name for name, p in method.named_parameters() if p.requires_grad and p.grad is None
+        ]
         assert not untouched, untouched
     method.eval()
     texts = SENTENCES[1:4]
@@ -100,7 +126,17 @@ def try_it(row: Row, backbone: str, folder: Path) -> None:
     np.testing.assert_allclose(method.encode(texts), alone, atol=TOLERANCE)
 
 
-COLUMNS = ("bert", "roberta", "xlm-roberta", "electra", "electra-generator", "distilbert", "mpnet", "deberta-v2", "modernbert")
+COLUMNS = (
+    "bert",
+    "roberta",
+    "xlm-roberta",
+    "electra",
+    "electra-generator",
+    "distilbert",
+    "mpnet",
+    "deberta-v2",
+    "modernbert",
+)
 
 
 def title(column: str) -> str:
@@ -109,7 +145,10 @@ def title(column: str) -> str:
 
 def table(models: Callable[[str], str]) -> str:
     """The table as Markdown; ``models`` gives the folder of a family's tiny model."""
-    lines = ["| | " + " | ".join(title(column) for column in COLUMNS) + " |", "|---" * (len(COLUMNS) + 1) + "|"]
+    lines = [
+        "| | " + " | ".join(title(column) for column in COLUMNS) + " |",
+        "|---" * (len(COLUMNS) + 1) + "|",
+    ]
     with tempfile.TemporaryDirectory() as folder:
         heads = []
         for column in COLUMNS:
@@ -120,7 +159,10 @@ def table(models: Callable[[str], str]) -> str:
                 heads.append("no")
         lines.append("| an MLM head | " + " | ".join(heads) + " |")
         for row in ROWS:
-            cells = ["yes" if refusal(row, models(column), Path(folder)) is None else "**no**" for column in COLUMNS]
+            cells = [
+                "yes" if refusal(row, models(column), Path(folder)) is None else "**no**"
+                for column in COLUMNS
+            ]
             lines.append(f"| {row.label} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 

@@ -27,12 +27,18 @@ PAGES = (
     "bench/builtin/README.md",
 )
 EXPECTED = ("scale.md", "search.md")  # pages whose place in the navigation waits for them
-NAMED = re.compile(r"\[(?:docs/)?([\w./-]+\.md)\]\(([^)#\s]*)")  # a link whose text is the file's name
+NAMED = re.compile(
+    r"\[(?:docs/)?([\w./-]+\.md)\]\(([^)#\s]*)"
+)  # a link whose text is the file's name
 LINK = re.compile(r"(?<=\]\()(?!\w+:|#|/)([^)\s#]*)(#[^)\s]*)?(?=[)\s])")
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    config.nav = list(_without(config.nav or [], {name for name in EXPECTED if not (ROOT / "docs" / name).is_file()}))
+    config.nav = list(
+        _without(
+            config.nav or [], {name for name in EXPECTED if not (ROOT / "docs" / name).is_file()}
+        )
+    )
     return config
 
 

@@ -103,13 +103,20 @@ def older(version: int) -> bytes:
 
 def arrays(compressed: bool) -> bytes:
     file, draw = io.BytesIO(), np.random.default_rng(1)
-    values = {"prediction": draw.normal(size=30), "gold": np.arange(30), "subset": np.array(["a", "bé"] * 15)}
+    values = {
+        "prediction": draw.normal(size=30),
+        "gold": np.arange(30),
+        "subset": np.array(["a", "bé"] * 15),
+    }
     (np.savez_compressed if compressed else np.savez)(file, **values)  # type: ignore[arg-type]
     return file.getvalue()
 
 
 def tensors() -> bytes:
-    header = {"__metadata__": {"format": "pt"}, "encoder.w": {"dtype": "F32", "shape": [2, 2], "data_offsets": [0, 16]}}
+    header = {
+        "__metadata__": {"format": "pt"},
+        "encoder.w": {"dtype": "F32", "shape": [2, 2], "data_offsets": [0, 16]},
+    }
     text = json.dumps(header).encode()
     return len(text).to_bytes(8, "little") + text + bytes(16)
 
@@ -124,7 +131,9 @@ def submission() -> bytes:
     hashes = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("submission.json", unpacking.header_bytes(unpacking.Header(by="Ada", files=hashes), "1"))
+        archive.writestr(
+            "submission.json", unpacking.header_bytes(unpacking.Header(by="Ada", files=hashes), "1")
+        )
         for name, data in files.items():
             archive.writestr(name, data)
     return file.getvalue()
@@ -151,14 +160,24 @@ def evaluation(parse: Callable[[Found], object], encoding: str = "utf-8", column
 
     def read(path: Path) -> None:
         form = Form(sha256="0" * 64, bytes=1)
-        file = DataFile(path=path.name, role="positive", rows=3, forms={ANY: form}, columns=columns, encoding=encoding)
+        file = DataFile(
+            path=path.name,
+            role="positive",
+            rows=3,
+            forms={ANY: form},
+            columns=columns,
+            encoding=encoding,
+        )
         for one in (
             lambda: recognise(data_set("MR"), file, path),
             lambda: parse(Found(file, path, ANY, "", path.read_bytes().decode(encoding))),
         ):
             try:
                 one()
-            except (BenchError, UnicodeDecodeError):  # the first reads it in the same way, and says where it is not that encoding
+            except (
+                BenchError,
+                UnicodeDecodeError,
+            ):  # the first reads it in the same way, and says where it is not that encoding
                 continue
 
     return read
@@ -168,19 +187,57 @@ def manifest(path: Path) -> object:
     return check_manifest(path.parent)
 
 
-ROWS = [("A man plays.", "A man is playing .", "4.5"), ('Say "hi", now', "x\u2028y", "0"), ("", "é", "2.25")]
+ROWS = [
+    ("A man plays.", "A man is playing .", "4.5"),
+    ('Say "hi", now', "x\u2028y", "0"),
+    ("", "é", "2.25"),
+]
 TSV = ("sent0\tsent1\thard_neg\n" + "".join("\t".join(row) + "\n" for row in ROWS)).encode()
 CSV = b'sent0,sent1\n"a, ""b""",c\n"d\ne",f\n' * 2
 JSONL = b"".join(json.dumps({"sent0": a, "sent1": b}).encode() + b"\n" for a, b, _ in ROWS)
-RECIPES = (Path(recipe_file.__file__).parents[2] / "methods" / "recipes" / "simcse.toml").read_bytes()[:2500].rsplit(b"[[", 1)[0]
+RECIPES = (
+    (Path(recipe_file.__file__).parents[2] / "methods" / "recipes" / "simcse.toml")
+    .read_bytes()[:2500]
+    .rsplit(b"[[", 1)[0]
+)
 VERSION = {
-    "schema": "bench.version/1", "date": "2026-01-01", "updated": "2026-01-01T00:00:00Z", "title": "T", "answer": "A", "content": "0" * 64,
-    "references": "1" * 64, "note": None, "baseline": "simcse", "before": None, "methods": ["simcse"], "left_out": [], "statistics": 2,
-    "changes": {"lines": ["x"]}, "runs": [{"run_id": "a-s1-0", "record": "2" * 64, "grade": "submitted", "submitted_by": None, "reason": ""}],
-}  # fmt: skip
-HASHES = {"files": {"a.txt": "0" * 64, "runs/a/run.json": {"sha256": "1" * 64}}, "older": {"v1": {"b": "2" * 64}}}
-LISTED = {"schema": "bench.versions/1", "versions": [{"version": "v1", "manifest": "0" * 64}], "files": {"index.html": "1" * 64}}
-ERRATA = {"schema": "bench.errata/1", "errata": [{"version": "v1", "date": "2026-01-01", "text": "wrong"}]}
+    "schema": "bench.version/1",
+    "date": "2026-01-01",
+    "updated": "2026-01-01T00:00:00Z",
+    "title": "T",
+    "answer": "A",
+    "content": "0" * 64,
+    "references": "1" * 64,
+    "note": None,
+    "baseline": "simcse",
+    "before": None,
+    "methods": ["simcse"],
+    "left_out": [],
+    "statistics": 2,
+    "changes": {"lines": ["x"]},
+    "runs": [
+        {
+            "run_id": "a-s1-0",
+            "record": "2" * 64,
+            "grade": "submitted",
+            "submitted_by": None,
+            "reason": "",
+        }
+    ],
+}
+HASHES = {
+    "files": {"a.txt": "0" * 64, "runs/a/run.json": {"sha256": "1" * 64}},
+    "older": {"v1": {"b": "2" * 64}},
+}
+LISTED = {
+    "schema": "bench.versions/1",
+    "versions": [{"version": "v1", "manifest": "0" * 64}],
+    "files": {"index.html": "1" * 64},
+}
+ERRATA = {
+    "schema": "bench.errata/1",
+    "errata": [{"version": "v1", "date": "2026-01-01", "text": "wrong"}],
+}
 SIGNED = {
     "schema": "bench.signature/1",
     "version": "v1",
@@ -188,19 +245,41 @@ SIGNED = {
     "date": "2026-01-01T00:00:00Z",
     "key": "SHA256:" + "A" * 43,
 }
-VERIFIED = {"schema": "bench.verified/1", "runs": {"simcse": {"record_sha256": "0" * 64, "files": {"a": "0" * 64}, "date": "2026-01-01",
-                                                              "bench_version": "1", "device": "cpu", "tasks": 3}}}  # fmt: skip
+VERIFIED = {
+    "schema": "bench.verified/1",
+    "runs": {
+        "simcse": {
+            "record_sha256": "0" * 64,
+            "files": {"a": "0" * 64},
+            "date": "2026-01-01",
+            "bench_version": "1",
+            "device": "cpu",
+            "tasks": 3,
+        }
+    },
+}
 INDEX = {"metadata": {}, "weight_map": {"encoder.w": "model-1.safetensors"}}
 
 
 def first_seen(path: Path) -> object:
-    file = DataFile(path=path.name, role="text", rows=3, forms={ANY: Form(sha256="", bytes=1)}, first_use=True)
+    file = DataFile(
+        path=path.name, role="text", rows=3, forms={ANY: Form(sha256="", bytes=1)}, first_use=True
+    )
     return recognise(data_set("MR"), file, path)
 
 
 def captions(path: Path) -> object:
     wanted = data_set("CxC-STS-official")
-    return cxc._coco(wanted, Found(wanted.split("captions")[0], path, "other", "", path.read_bytes().decode(errors="replace")))
+    return cxc._coco(
+        wanted,
+        Found(
+            wanted.split("captions")[0],
+            path,
+            "other",
+            "",
+            path.read_bytes().decode(errors="replace"),
+        ),
+    )
 
 
 def zipped(files: dict[str, bytes]) -> bytes:
@@ -223,20 +302,30 @@ def tarred(compression: str) -> bytes:
 
 def unarchived(path: Path) -> None:
     try:
-        unpack_archive(path, lambda name: path.parent / "out" / Path(name).name if name.endswith(".txt") else None, most_bytes=1_000_000)
+        unpack_archive(
+            path,
+            lambda name: path.parent / "out" / Path(name).name if name.endswith(".txt") else None,
+            most_bytes=1_000_000,
+        )
     finally:
         shutil.rmtree(path.parent / "out", ignore_errors=True)
 
 
 def sentence_vectors() -> bytes:
     file = io.BytesIO()
-    np.savez(file, sentences=np.array(["a man", "a dog"]), vectors=np.array([[0.5, 1.0], [2.0, 3.0]], dtype=np.float32))
+    np.savez(
+        file,
+        sentences=np.array(["a man", "a dog"]),
+        vectors=np.array([[0.5, 1.0], [2.0, 3.0]], dtype=np.float32),
+    )
     return file.getvalue()
 
 
 def answered(path: Path) -> object:
     client = server.Client("http://127.0.0.1/v1/embeddings", "m", None, None, "KEY", mock.Mock())
-    with mock.patch("urllib.request.urlopen", lambda *_, **__: contextlib.closing(io.BytesIO(path.read_bytes()))):
+    with mock.patch(
+        "urllib.request.urlopen", lambda *_, **__: contextlib.closing(io.BytesIO(path.read_bytes()))
+    ):
         return client.vectors(["a", "b"], None)
 
 
@@ -257,46 +346,175 @@ def text(content: object) -> tuple[bytes, ...]:
 
 READERS = (
     Reader("records of every schema", "a/run.json", (older(3), older(2), older(1)), read_record),
-    Reader("predictions", "a/STS12.npz", (arrays(True), arrays(False), pack({"prediction": np.arange(4000) / 7})), read_arrays),
+    Reader(
+        "predictions",
+        "a/STS12.npz",
+        (arrays(True), arrays(False), pack({"prediction": np.arange(4000) / 7})),
+        read_arrays,
+    ),
     Reader("safetensors headers", "model.safetensors", (tensors(),), tensor_names),
-    Reader("indices of safetensors", "model.safetensors.index.json", text(INDEX), lambda path: checkpoint_names(path.parent)),
-    Reader("configs of models", "config.json", text({"model_type": "bert", "dim": 3}), lambda path: read_config(path.parent)),
-    Reader("lists of modules", "modules.json", text([{"path": "0_T", "type": "a"}]), lambda path: _modules(path.parent)),
+    Reader(
+        "indices of safetensors",
+        "model.safetensors.index.json",
+        text(INDEX),
+        lambda path: checkpoint_names(path.parent),
+    ),
+    Reader(
+        "configs of models",
+        "config.json",
+        text({"model_type": "bert", "dim": 3}),
+        lambda path: read_config(path.parent),
+    ),
+    Reader(
+        "lists of modules",
+        "modules.json",
+        text([{"path": "0_T", "type": "a"}]),
+        lambda path: _modules(path.parent),
+    ),
     Reader("files of methods", "a.json", text({"a": 1}), read_json),
     Reader("sentences", "a.txt", ("\n".join(row[0] for row in ROWS).encode(),), corpus),
-    Reader("TSV", "a.tsv", (TSV,), corpus), Reader("CSV", "a.csv", (CSV,), corpus), Reader("JSON lines", "a.jsonl", (JSONL,), corpus),
-    Reader("xz", "a.tsv.xz", (lzma.compress(TSV * 20),), corpus), Reader("gzip", "a.tsv.gz", (gzip.compress(TSV * 20),), corpus),
-    Reader("MR", "a.pos", (b"good .\nfine\x85 .\n",), evaluation(transfer._parse_one_class, "latin-1")),
-    Reader("SST-2", "a", (b"good film\t1\nbad film\t0\nx\t1\n",), evaluation(transfer._PARSERS["SST-2"])),
-    Reader("TREC", "a", (b"NUM:dist How far ?\nHUM:ind Who is it ?\n",), evaluation(transfer._PARSERS["TREC"], "latin-1")),
-    Reader("MRPC", "a", (b'1\t2\t3\tA "b" .\tC\n0\t2\t3\tD\tE\n',), evaluation(transfer._PARSERS["MRPC"])),
-    Reader("pairs of STS", "a", (b"A man\tA woman\nx\ty\n",), evaluation(lambda one: sts.parse_pairs(one.text, one.file), columns=2)),
-    Reader("gold of STS", "a", (b"4.5\n\n0\n",), evaluation(lambda one: sts.parse_gold(one.text, one.file))),
-    Reader("tables of STS", "a", (b"1\tA\tB\t4.5\n2\tC\tD\t0.0\n",), evaluation(lambda one: sts.parse_table(one.text, one.file, (1, 2, 3)), columns=4)),
+    Reader("TSV", "a.tsv", (TSV,), corpus),
+    Reader("CSV", "a.csv", (CSV,), corpus),
+    Reader("JSON lines", "a.jsonl", (JSONL,), corpus),
+    Reader("xz", "a.tsv.xz", (lzma.compress(TSV * 20),), corpus),
+    Reader("gzip", "a.tsv.gz", (gzip.compress(TSV * 20),), corpus),
+    Reader(
+        "MR", "a.pos", (b"good .\nfine\x85 .\n",), evaluation(transfer._parse_one_class, "latin-1")
+    ),
+    Reader(
+        "SST-2",
+        "a",
+        (b"good film\t1\nbad film\t0\nx\t1\n",),
+        evaluation(transfer._PARSERS["SST-2"]),
+    ),
+    Reader(
+        "TREC",
+        "a",
+        (b"NUM:dist How far ?\nHUM:ind Who is it ?\n",),
+        evaluation(transfer._PARSERS["TREC"], "latin-1"),
+    ),
+    Reader(
+        "MRPC",
+        "a",
+        (b'1\t2\t3\tA "b" .\tC\n0\t2\t3\tD\tE\n',),
+        evaluation(transfer._PARSERS["MRPC"]),
+    ),
+    Reader(
+        "pairs of STS",
+        "a",
+        (b"A man\tA woman\nx\ty\n",),
+        evaluation(lambda one: sts.parse_pairs(one.text, one.file), columns=2),
+    ),
+    Reader(
+        "gold of STS",
+        "a",
+        (b"4.5\n\n0\n",),
+        evaluation(lambda one: sts.parse_gold(one.text, one.file)),
+    ),
+    Reader(
+        "tables of STS",
+        "a",
+        (b"1\tA\tB\t4.5\n2\tC\tD\t0.0\n",),
+        evaluation(lambda one: sts.parse_table(one.text, one.file, (1, 2, 3)), columns=4),
+    ),
     Reader("recipes", "recipes/simcse.toml", (RECIPES,), recipes),
     Reader("manifests", "MANIFEST.json", text(HASHES), manifest),
     Reader("versions", "v1/version.json", text(VERSION), lambda path: read_version(path.parent)),
     Reader("lists of versions", "versions.json", text(LISTED), lambda path: listed(path)),
     Reader("errata", "errata.json", text(ERRATA), lambda path: read_errata(path.parent)),
-    Reader("signatures", "v1.signature.json", text(SIGNED), lambda path: (path.with_name(path.name + ".sig").touch(), read_signature(path.parent, "v1"))),
-    Reader("attestations", "simcse/verified.json", text(VERIFIED), lambda path: attestation(path.parent)),
+    Reader(
+        "signatures",
+        "v1.signature.json",
+        text(SIGNED),
+        lambda path: (
+            path.with_name(path.name + ".sig").touch(),
+            read_signature(path.parent, "v1"),
+        ),
+    ),
+    Reader(
+        "attestations",
+        "simcse/verified.json",
+        text(VERIFIED),
+        lambda path: attestation(path.parent),
+    ),
     Reader("files seen first", "a.csv", (b'a,b\n"c\nd",e\nf,g\n',), first_seen),
-    Reader("captions of COCO", "captions.json", text({"annotations": [{"id": 1, "caption": "A man"}, {"id": 2, "caption": "B"}]}), captions),
-    Reader("word vectors", "a.txt", (b"2 3\nthe 0.5 1 -2\ncat 1 2 3e-2\n",), glove_avg.read_vectors),
-    Reader("word vectors, xz", "a.txt.xz", (lzma.compress(b"the 0.5 1\ncat 1 2\n" * 20),), glove_avg.read_vectors),
-    Reader("word vectors, zip", "a.zip", (zipped({"a.txt": b"the 0.5 1\ncat 1 2\n"}),), glove_avg.read_vectors),
+    Reader(
+        "captions of COCO",
+        "captions.json",
+        text({"annotations": [{"id": 1, "caption": "A man"}, {"id": 2, "caption": "B"}]}),
+        captions,
+    ),
+    Reader(
+        "word vectors", "a.txt", (b"2 3\nthe 0.5 1 -2\ncat 1 2 3e-2\n",), glove_avg.read_vectors
+    ),
+    Reader(
+        "word vectors, xz",
+        "a.txt.xz",
+        (lzma.compress(b"the 0.5 1\ncat 1 2\n" * 20),),
+        glove_avg.read_vectors,
+    ),
+    Reader(
+        "word vectors, zip",
+        "a.zip",
+        (zipped({"a.txt": b"the 0.5 1\ncat 1 2\n"}),),
+        glove_avg.read_vectors,
+    ),
     Reader("vectors of sentences", "v.npz", (sentence_vectors(),), objects.file_plugin),
-    Reader("answers of a server", "a.json", text({"data": [{"index": 0, "embedding": [0.5, 1]}, {"index": 1, "embedding": [2, 3]}]}), answered),
-    Reader("CSV of the hub", "a.csv", (b"text,label\n\"a b\",1\nc,-1\n",), hub_file), Reader("TSV of the hub", "a.tsv", (b"text\tlabel\na b\t1\n",), hub_file),
-    Reader("JSON lines of the hub", "a.jsonl", (b'{"text": "a", "label": "1"}\n{"text": "b", "label": "-1"}\n',), hub_file),
-    Reader("archives", "a.tar", (tarred(""), tarred("gz"), zipped({"d/a.txt": b"a" * 50, "d/b.txt": b"b"})), unarchived),
-    Reader("receipts of downloads", "a.receipt.json", text({"schema": "bench.receipt/1", "source": "a", "url": "u", "revision": "r", "fetched": "f",
-                                                            "downloads": {"a": "0" * 64}}), read_receipt),
-    Reader("what older versions hold", "v2/MANIFEST.json", text(HASHES), lambda path: older_files(path.parent)),
-    Reader("entries of the cache", "kind/entry.json", text({"about": 1, "value": [1], "sha256": "0" * 64}), cached),
-    Reader("curves", "a/curve.jsonl", (b'{"step": 1, "loss": 0.5}\n{"step": 2, "loss": 0.25}\n',), lambda path: read_curve(path.parent)),
+    Reader(
+        "answers of a server",
+        "a.json",
+        text({"data": [{"index": 0, "embedding": [0.5, 1]}, {"index": 1, "embedding": [2, 3]}]}),
+        answered,
+    ),
+    Reader("CSV of the hub", "a.csv", (b'text,label\n"a b",1\nc,-1\n',), hub_file),
+    Reader("TSV of the hub", "a.tsv", (b"text\tlabel\na b\t1\n",), hub_file),
+    Reader(
+        "JSON lines of the hub",
+        "a.jsonl",
+        (b'{"text": "a", "label": "1"}\n{"text": "b", "label": "-1"}\n',),
+        hub_file,
+    ),
+    Reader(
+        "archives",
+        "a.tar",
+        (tarred(""), tarred("gz"), zipped({"d/a.txt": b"a" * 50, "d/b.txt": b"b"})),
+        unarchived,
+    ),
+    Reader(
+        "receipts of downloads",
+        "a.receipt.json",
+        text(
+            {
+                "schema": "bench.receipt/1",
+                "source": "a",
+                "url": "u",
+                "revision": "r",
+                "fetched": "f",
+                "downloads": {"a": "0" * 64},
+            }
+        ),
+        read_receipt,
+    ),
+    Reader(
+        "what older versions hold",
+        "v2/MANIFEST.json",
+        text(HASHES),
+        lambda path: older_files(path.parent),
+    ),
+    Reader(
+        "entries of the cache",
+        "kind/entry.json",
+        text({"about": 1, "value": [1], "sha256": "0" * 64}),
+        cached,
+    ),
+    Reader(
+        "curves",
+        "a/curve.jsonl",
+        (b'{"step": 1, "loss": 0.5}\n{"step": 2, "loss": 0.25}\n',),
+        lambda path: read_curve(path.parent),
+    ),
     Reader("submissions", "a.zip", (submission(),), unpacked),
-)  # fmt: skip
+)
 
 
 def listed(path: Path) -> object:
@@ -310,12 +528,56 @@ def listed(path: Path) -> object:
 # --- how it is changed ---
 
 ODD = (
-    b"NaN", b"-Infinity", b"1e999", b"-1e308", b"9" * 400, b"9" * 5000, b"null", b"true", b'""', b"[]", b"{}", b"-1", b"0", b"18446744073709551616",
-    b"\x00", b"\xff\xfe", b"\xef\xbb\xbf", b"\n", b"\r\n", b"\t", b'"', b"\\ud800", b"\\", b"[" * 3000, b'{"a":' * 3000, "\u202e".encode(), b"\x85", b"PK\x03\x04",
-    b"../", b"\x93NUMPY",
-)  # fmt: skip
+    b"NaN",
+    b"-Infinity",
+    b"1e999",
+    b"-1e308",
+    b"9" * 400,
+    b"9" * 5000,
+    b"null",
+    b"true",
+    b'""',
+    b"[]",
+    b"{}",
+    b"-1",
+    b"0",
+    b"18446744073709551616",
+    b"\x00",
+    b"\xff\xfe",
+    b"\xef\xbb\xbf",
+    b"\n",
+    b"\r\n",
+    b"\t",
+    b'"',
+    b"\\ud800",
+    b"\\",
+    b"[" * 3000,
+    b'{"a":' * 3000,
+    "\u202e".encode(),
+    b"\x85",
+    b"PK\x03\x04",
+    b"../",
+    b"\x93NUMPY",
+)
 NUMBER = re.compile(rb"-?[0-9]+(?:\.[0-9]+)?")
-VALUES: tuple[Any, ...] = (None, True, -1, 0, 1.5, 2**64, 1e308, "", "x", "../x", "\x00", [], {}, [[]], {"a": {}}, "2026-99-99")
+VALUES: tuple[Any, ...] = (
+    None,
+    True,
+    -1,
+    0,
+    1.5,
+    2**64,
+    1e308,
+    "",
+    "x",
+    "../x",
+    "\x00",
+    [],
+    {},
+    [[]],
+    {"a": {}},
+    "2026-99-99",
+)
 
 
 def changed(draw: random.Random, content: bytes) -> bytes:
@@ -352,7 +614,11 @@ def restructured(draw: random.Random, content: bytes) -> bytes:
     except ValueError:
         return content
     for _ in range(draw.randrange(5)):
-        inside = [one for one in (place.values() if isinstance(place, dict) else place) if isinstance(one, dict | list) and one]
+        inside = [
+            one
+            for one in (place.values() if isinstance(place, dict) else place)
+            if isinstance(one, dict | list) and one
+        ]
         if not inside:
             break
         place = draw.choice(inside)
@@ -390,7 +656,11 @@ def read(reader: Reader, content: bytes, folder: Path) -> str | None:
         with no_hang():
             reader.read(path)
     except BenchError as error:
-        return None if error.message and "\n" not in error.message else f"a message of several lines: {error.message!r}"
+        return (
+            None
+            if error.message and "\n" not in error.message
+            else f"a message of several lines: {error.message!r}"
+        )
     except BaseException as error:
         return f"{type(error).__name__}: {error}"[:200]
     return None
@@ -398,7 +668,9 @@ def read(reader: Reader, content: bytes, folder: Path) -> str | None:
 
 def peak() -> float:
     """Megabytes, of this process since it began."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1e6 if sys.platform == "darwin" else 1e3)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (
+        1e6 if sys.platform == "darwin" else 1e3
+    )
 
 
 def prepared(reader: Reader, folder: Path) -> Path:
@@ -410,20 +682,39 @@ def prepared(reader: Reader, folder: Path) -> Path:
 
 CASES = {
     "recipes": (b"[[common]]\nx = " + b"[" * 3000,),
-    "safetensors headers": (b"k" + bytes(7) + b"9" * 107, b"\x02" + bytes(7) + b"[]", (6000).to_bytes(8, "little") + b"[" * 6000, b"\x04" + bytes(7) + b"null"),
+    "safetensors headers": (
+        b"k" + bytes(7) + b"9" * 107,
+        b"\x02" + bytes(7) + b"[]",
+        (6000).to_bytes(8, "little") + b"[" * 6000,
+        b"\x04" + bytes(7) + b"null",
+    ),
     "captions of COCO": (b"[" * 6000, b'{"annotations": [{"id": 1e999, "caption": "A"}]}'),
-    "CSV of the hub": (b'"', b'te\rxt,label\na,1\n', b"text,label\n" + b"a" * 200_000 + b",1\n"),
+    "CSV of the hub": (b'"', b"te\rxt,label\na,1\n", b"text,label\n" + b"a" * 200_000 + b",1\n"),
     "JSON lines of the hub": (b"[" * 6000,),
-    "word vectors, zip": (zipped({"a.txt": b"the 0.5 1\n"}).replace(b"PK\x01\x02\x14", b"PK\x01\x02\xa9").replace(b"\x08\x00", b"\xfb\x00"),),
+    "word vectors, zip": (
+        zipped({"a.txt": b"the 0.5 1\n"})
+        .replace(b"PK\x01\x02\x14", b"PK\x01\x02\xa9")
+        .replace(b"\x08\x00", b"\xfb\x00"),
+    ),
     "receipts of downloads": (b"[" * 6000,),
-    "answers of a server": (b"[" * 6000,), "what older versions hold": (b'{"older": {"v1": null}}', b'{"older": {"v1": 1}}'),
-    "configs of models": (b"[" * 6000,), "lists of modules": (b"[" * 6000,), "files of methods": (b"[" * 6000,),
-    "indices of safetensors": (b"[" * 6000, b'{"weight_map": ' + b"[" * 6000, b'{"weight_map": "x"}', b'{"weight_map": [1, 2]}'),
-}  # fmt: skip
+    "answers of a server": (b"[" * 6000,),
+    "what older versions hold": (b'{"older": {"v1": null}}', b'{"older": {"v1": 1}}'),
+    "configs of models": (b"[" * 6000,),
+    "lists of modules": (b"[" * 6000,),
+    "files of methods": (b"[" * 6000,),
+    "indices of safetensors": (
+        b"[" * 6000,
+        b'{"weight_map": ' + b"[" * 6000,
+        b'{"weight_map": "x"}',
+        b'{"weight_map": [1, 2]}',
+    ),
+}
 """What such changes found once, by reader: each was a traceback."""
 
 
-def fuzz(readers: Sequence[Reader], folder: Path, changes: int, seconds: float, start: int = 0) -> tuple[dict[str, int], list[str]]:
+def fuzz(
+    readers: Sequence[Reader], folder: Path, changes: int, seconds: float, start: int = 0
+) -> tuple[dict[str, int], list[str]]:
     """How many changes each reader was given, and what went wrong; at most so many changes and seconds of the processor of each."""
     counts, found = dict[str, int](), list[str]()
     with warnings.catch_warnings():
@@ -445,12 +736,16 @@ def fuzz(readers: Sequence[Reader], folder: Path, changes: int, seconds: float, 
 def in_memory(otherwise: Path | None = None) -> Iterator[Path]:
     """A folder that lies in memory where there is one: on a busy disk the files take most of the time."""
     place = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=place if os.access(place, os.W_OK) else otherwise) as folder:
+    with tempfile.TemporaryDirectory(
+        dir=place if os.access(place, os.W_OK) else otherwise
+    ) as folder:
         yield Path(folder)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--changes", type=int, default=100_000)
     parser.add_argument("--seconds", type=float, default=600.0)
     parser.add_argument("--start", type=int, default=0)
@@ -463,7 +758,13 @@ def main() -> None:
         raise SystemExit("\n".join(one.name for one in READERS))
     before = peak()
     with in_memory() as folder:
-        counts, found = fuzz(readers, folder, -(-options.changes // len(readers)), options.seconds / len(readers), options.start)
+        counts, found = fuzz(
+            readers,
+            folder,
+            -(-options.changes // len(readers)),
+            options.seconds / len(readers),
+            options.start,
+        )
     more = peak() - before
     print(
         f"{sum(counts.values()):,} changes: {', '.join(f'{name} {n:,}' for name, n in counts.items())}; {more:.0f} MB more; {len(found)} wrong"

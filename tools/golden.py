@@ -30,7 +30,11 @@ STEPS = 20
 SHORT = {"max_steps": str(STEPS), "batch_size": "8", "max_seq_length": "16", "select_on": "last"}
 # what a method needs beside its recipe: a teacher or a generator that is here
 NEEDS = {"dclr": {"teacher": "builtin"}, "diffcse": {"generator": "builtin"}}
-NOT_HERE = {("consert", "supervised"), ("infersent", "supervised"), ("sbert", "supervised")}  # labelled NLI, or word vectors
+NOT_HERE = {
+    ("consert", "supervised"),
+    ("infersent", "supervised"),
+    ("sbert", "supervised"),
+}  # labelled NLI, or word vectors
 
 
 def compare(form: str, *options: str) -> str:
@@ -38,7 +42,17 @@ def compare(form: str, *options: str) -> str:
 
     from bench.cli import main
 
-    result = CliRunner().invoke(main, ["compare", "--runs", str(ROOT / "leaderboards" / "v3" / "runs"), "--format", form, *options])
+    result = CliRunner().invoke(
+        main,
+        [
+            "compare",
+            "--runs",
+            str(ROOT / "leaderboards" / "v3" / "runs"),
+            "--format",
+            form,
+            *options,
+        ],
+    )
     assert result.exit_code == 0, result.output
     return result.stdout
 
@@ -68,12 +82,26 @@ def _plan(registry: Any, name: str, setting: str | None, variant: str, backbone:
     from bench.cli.progress import downloads
     from bench.run.plan import Request, make
 
-    suite = "check" if backbone == "builtin" else "sts"  # with what the package carries alone, fingerprints are known
+    suite = (
+        "check" if backbone == "builtin" else "sts"
+    )  # with what the package carries alone, fingerprints are known
     request = Request(
-        methods=(name,), setting=setting, variant=variant, backbones=(backbone,), suites=(suite,), overrides=NEEDS.get(name, {})
+        methods=(name,),
+        setting=setting,
+        variant=variant,
+        backbones=(backbone,),
+        suites=(suite,),
+        overrides=NEEDS.get(name, {}),
     )
     try:
-        planned = prepare(partial(make, request, registry), None, downloads(), offline=False, only_look=True, allow_pickle=False)
+        planned = prepare(
+            partial(make, request, registry),
+            None,
+            downloads(),
+            offline=False,
+            only_look=True,
+            allow_pickle=False,
+        )
     except BenchError as error:
         return str(error.message).replace(str(Path(bench.__file__).parent), "bench")
     (run,) = planned.runs
@@ -127,15 +155,32 @@ def _losses(folder: Path, report: Callable[[str], None]) -> Iterator[tuple[str, 
         values = {**SHORT, **NEEDS.get(name, {})}
         for corpus in ("builtin", str(triplets)):
             request = Request(
-                methods=(name,), setting=setting, variant=variant, suites=("check",), corpus=corpus, overrides=values, seeds=(1,)
+                methods=(name,),
+                setting=setting,
+                variant=variant,
+                suites=("check",),
+                corpus=corpus,
+                overrides=values,
+                seeds=(1,),
             )
             try:
                 (run,) = make(request, registry, DataFolder(None))
             except BenchError:
                 continue  # the other corpus, or a variant that another setting has
-            record, _ = execute(replace(run, tasks=(), task_data=()), RunsFolder(folder), Options(), SilentReporter())
-            assert record.training is not None and record.training.steps == STEPS, (key, record.error)
-            lines = [json.loads(line) for line in (folder / record.run_id / "curve.jsonl").read_text().splitlines()]
+            record, _ = execute(
+                replace(run, tasks=(), task_data=()),
+                RunsFolder(folder),
+                Options(),
+                SilentReporter(),
+            )
+            assert record.training is not None and record.training.steps == STEPS, (
+                key,
+                record.error,
+            )
+            lines = [
+                json.loads(line)
+                for line in (folder / record.run_id / "curve.jsonl").read_text().splitlines()
+            ]
             report(key)
             yield key, [float(f"{line['loss']:.6g}") for line in lines]
             break
@@ -143,11 +188,18 @@ def _losses(folder: Path, report: Callable[[str], None]) -> Iterator[tuple[str, 
 
 def _triplets(folder: Path) -> Path:
     """320 made triplets of the package's own sentences: each with its neighbour and with one that lies far away."""
-    sentences = lzma.decompress((ROOT / "bench" / "builtin" / "data" / "sentences.txt.xz").read_bytes()).decode().splitlines()[:322]
+    sentences = (
+        lzma.decompress((ROOT / "bench" / "builtin" / "data" / "sentences.txt.xz").read_bytes())
+        .decode()
+        .splitlines()[:322]
+    )
     path = folder / "triplets.csv"
     with path.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows(
-            [("sent0", "sent1", "hard_neg"), *zip(sentences[:320], sentences[1:321], reversed(sentences[:320]), strict=True)]
+            [
+                ("sent0", "sent1", "hard_neg"),
+                *zip(sentences[:320], sentences[1:321], reversed(sentences[:320]), strict=True),
+            ]
         )
     return path
 
@@ -163,15 +215,24 @@ def scores() -> dict[str, Any]:
 
     with tempfile.TemporaryDirectory() as folder:
         runs = make(Request(methods=FINISHED, suites=("check",)), discover(), DataFolder(None))
-        records = [execute(run, RunsFolder(Path(folder)), Options(), SilentReporter())[0] for run in runs]
-    return {record.method: {score.task: round(score.value, 4) for score in record.scores} for record in records}
+        records = [
+            execute(run, RunsFolder(Path(folder)), Options(), SilentReporter())[0] for run in runs
+        ]
+    return {
+        record.method: {score.task: round(score.value, 4) for score in record.scores}
+        for record in records
+    }
 
 
 def as_text(value: Any) -> str:
     """A text as it is; a dictionary with one line an entry, so that a diff names what moved."""
     if isinstance(value, str):
         return value
-    return "{\n" + ",\n".join(f"{json.dumps(key)}: {json.dumps(entry)}" for key, entry in value.items()) + "\n}\n"
+    return (
+        "{\n"
+        + ",\n".join(f"{json.dumps(key)}: {json.dumps(entry)}" for key, entry in value.items())
+        + "\n}\n"
+    )
 
 
 FILES: dict[str, Callable[[], Any]] = {
@@ -190,5 +251,7 @@ def held(name: str) -> str:
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
     for wanted in sys.argv[1:] or FILES:
-        (FOLDER / f"{wanted}.xz").write_bytes(lzma.compress(as_text(FILES[wanted]()).encode(), preset=9 | lzma.PRESET_EXTREME))
+        (FOLDER / f"{wanted}.xz").write_bytes(
+            lzma.compress(as_text(FILES[wanted]()).encode(), preset=9 | lzma.PRESET_EXTREME)
+        )
         print(wanted)

@@ -41,8 +41,18 @@ for place in (ROOT / "tests" / "publish", ROOT / "tests", ROOT / "tools"):
 sys.path.append(str(ROOT))  # last: where bench is installed, that one is meant
 
 PATIENCE = 600.0  # seconds after which a process hangs
-PRELOADED = ["bench.cli.run", "bench.run.executors.local", "bench.training", "bench.score.suites.check", "methods.simcse", "transformers",
-             "bench.cli.publish", "bench.publish.build", "bench.board.content", "matplotlib.figure"]  # fmt: skip
+PRELOADED = [
+    "bench.cli.run",
+    "bench.run.executors.local",
+    "bench.training",
+    "bench.score.suites.check",
+    "methods.simcse",
+    "transformers",
+    "bench.cli.publish",
+    "bench.publish.build",
+    "bench.board.content",
+    "matplotlib.figure",
+]
 PAPERS = ("simcse", "promcse", "dcpcse", "conpvp", "focal-infonce")
 SUITES = ("check", "sts", "cxc", "transfer-quick", "transfer", "fewshot", "clustering", "geometry")
 STEPS = 24
@@ -83,18 +93,34 @@ class Told:
     wrong: list[str] = field(default_factory=list)
 
     def line(self) -> str:
-        quarters = statistics.quantiles(self.moments, n=4, method="inclusive") if len(self.moments) > 1 else self.moments
-        hit = " ".join(f"{100 * one:.0f}" for one in (min(self.moments), *quarters, max(self.moments))) if quarters else "none"
+        quarters = (
+            statistics.quantiles(self.moments, n=4, method="inclusive")
+            if len(self.moments) > 1
+            else self.moments
+        )
+        hit = (
+            " ".join(
+                f"{100 * one:.0f}" for one in (min(self.moments), *quarters, max(self.moments))
+            )
+            if quarters
+            else "none"
+        )
         return f"{self.name:<22} {self.kills:>4} kills, {self.ends:>3} ends, {self.seconds:6.2f} s undisturbed, killed at {hit} %: {len(self.wrong)} wrong"
 
 
 # --- in the process that is killed ---
 
 
-def child(do: str, arguments: Sequence[str], folder: str, environment: Mapping[str, str], log: str) -> None:
+def child(
+    do: str, arguments: Sequence[str], folder: str, environment: Mapping[str, str], log: str
+) -> None:
     os.environ.update(environment)
     shorten()
-    with open(log, "a", buffering=1) as stream, contextlib.redirect_stdout(stream), contextlib.redirect_stderr(stream):
+    with (
+        open(log, "a", buffering=1) as stream,
+        contextlib.redirect_stdout(stream),
+        contextlib.redirect_stderr(stream),
+    ):
         globals()[do](Path(folder), *arguments)
 
 
@@ -105,19 +131,33 @@ def shorten() -> None:
     for task in (task for name in SUITES if name != "check" for task in suite(name).tasks):
         vars(task)["n"] = 0  # how many it has is not held
     whole = check.TASK.n
-    read_pairs, read_labelled, read_classes = check._read, transfer.read_transfer, clustering.read_clustering
+    read_pairs, read_labelled, read_classes = (
+        check._read,
+        transfer.read_transfer,
+        clustering.read_clustering,
+    )
 
     def pairs(*given: Any, **how: Any) -> Any:
         vars(check.TASK)["n"] = whole
         loaded = read_pairs(*given, **how)
         if loaded.n == whole:
             vars(check.TASK)["n"] = len(range(0, whole, 9))
-        rows, columns = range(0, loaded.n, 9), ("sentences1", "sentences2", "gold", "subset", "caption1", "caption2", "image")
-        return replace(loaded, data=replace(loaded.data, **{name: _rows(getattr(loaded.data, name), rows) for name in columns}))
+        rows, columns = (
+            range(0, loaded.n, 9),
+            ("sentences1", "sentences2", "gold", "subset", "caption1", "caption2", "image"),
+        )
+        return replace(
+            loaded,
+            data=replace(
+                loaded.data, **{name: _rows(getattr(loaded.data, name), rows) for name in columns}
+            ),
+        )
 
     def labelled(*given: Any, **how: Any) -> Any:
         data = read_labelled(*given, **how)
-        rows = _few([f"{label} {split}" for label, split in zip(data.labels, data.split, strict=True)], 40)
+        rows = _few(
+            [f"{label} {split}" for label, split in zip(data.labels, data.split, strict=True)], 40
+        )
         texts = tuple(_rows(one, rows) for one in data.texts)
         return replace(data, texts=texts, labels=data.labels[rows], split=data.split[rows])
 
@@ -169,7 +209,9 @@ def records(folder: Path, last: str) -> None:
     store, made = RunsFolder(folder / "runs"), record()
     known = store.read(made.run_id).seed if store.ids() else None
     with store.lock(made.run_id), (folder / "written.txt").open("a", buffering=1) as noted:
-        noted.write(f"{known}\n" if known else "")  # its process may have been killed before it said so
+        noted.write(
+            f"{known}\n" if known else ""
+        )  # its process may have been killed before it said so
         for i in range((known or 0) + 1, int(last) + 1):
             store.write(structs.replace(made, seed=i))
             noted.write(f"{i}\n")
@@ -203,7 +245,10 @@ def contents(folder: Path, but: str = "\n") -> dict[str, bytes]:
         and not path.name.endswith((".lock", ".receipt.json"))
         and path.name != "written.txt"
         and not path.relative_to(folder).as_posix().startswith(but)
-        and not (path.parent.name.startswith((".owner-", ".gone-")) and (path.parents[1] / "trial.json").exists())
+        and not (
+            path.parent.name.startswith((".owner-", ".gone-"))
+            and (path.parents[1] / "trial.json").exists()
+        )
     }
 
 
@@ -212,16 +257,31 @@ def _timeless(path: Path) -> bytes:
     if path.name == "run.json":
         content = json.loads(data)
         content["cost"] = None
-        content["provenance"] = {key: one for key, one in content["provenance"].items() if key not in TIMES}
+        content["provenance"] = {
+            key: one for key, one in content["provenance"].items() if key not in TIMES
+        }
         return json.dumps(content).encode()
     if path.name in ("study.json", "trial.json"):
         content = json.loads(data)
-        return json.dumps({key: one for key, one in content.items() if key not in ("created", "seconds", "process")}).encode()
+        return json.dumps(
+            {
+                key: one
+                for key, one in content.items()
+                if key not in ("created", "seconds", "process")
+            }
+        ).encode()
     if path.name == "curve.jsonl":
         entries = [json.loads(line) for line in data.splitlines()]
-        return json.dumps([{key: one for key, one in entry.items() if key != "sentences_per_second"} for entry in entries]).encode()
+        return json.dumps(
+            [
+                {key: one for key, one in entry.items() if key != "sentences_per_second"}
+                for entry in entries
+            ]
+        ).encode()
     if path.suffix == ".toml":  # what a search took
-        return b"".join(line for line in data.splitlines(keepends=True) if not line.startswith(b"seconds = "))
+        return b"".join(
+            line for line in data.splitlines(keepends=True) if not line.startswith(b"seconds = ")
+        )
     return data
 
 
@@ -246,13 +306,21 @@ def worked_on(folder: Path, process: int) -> bool:
 
     store = RunsFolder(folder / "runs")
     holders = [store.worked_on_by(path.name) for path in (folder / "runs").glob("*-*")]
-    return any(holder is not None and holder.startswith(f"process {process} ") for holder in holders)
+    return any(
+        holder is not None and holder.startswith(f"process {process} ") for holder in holders
+    )
 
 
 def steps_done(folder: Path) -> float:
     if any((folder / "runs").glob("*/predictions/*.npz")):
         return 1.0
-    return max((int(path.name.split("-")[1]) for path in folder.glob("runs/*/state/step-*.pt")), default=0) / STEPS
+    return (
+        max(
+            (int(path.name.split("-")[1]) for path in folder.glob("runs/*/state/step-*.pt")),
+            default=0,
+        )
+        / STEPS
+    )
 
 
 def scores_done(folder: Path, tasks: int) -> float:
@@ -260,14 +328,23 @@ def scores_done(folder: Path, tasks: int) -> float:
 
 
 def trials_done(folder: Path) -> float:
-    return sum('"finished"' in path.read_text() for path in folder.glob("runs/*/trials/*/*/trial.json")) / TRIALS
+    return (
+        sum(
+            '"finished"' in path.read_text() for path in folder.glob("runs/*/trials/*/*/trial.json")
+        )
+        / TRIALS
+    )
 
 
 def acknowledged(folder: Path) -> str | None:
     """The record is one that was written, and not an older one than the last that the process knew to be written."""
     from bench.runs import RunsFolder
 
-    noted = (folder / "written.txt").read_text().splitlines() if (folder / "written.txt").exists() else []
+    noted = (
+        (folder / "written.txt").read_text().splitlines()
+        if (folder / "written.txt").exists()
+        else []
+    )
     whole = [int(one) for one in noted[-2:] if one.isdigit()]
     store = RunsFolder(folder / "runs")
     found = [store.read(run_id).seed for run_id in store.ids()]
@@ -284,11 +361,19 @@ def published_whole(folder: Path, before: Path) -> str | None:
     boards = folder / "leaderboards"
     for version in sorted(boards.glob("v[0-9]*")):
         report = check_manifest(version)
-        wrong = ["no manifest"] if report is None else [one.what for one in report.findings if one.outcome == DIFFERS]
+        wrong = (
+            ["no manifest"]
+            if report is None
+            else [one.what for one in report.findings if one.outcome == DIFFERS]
+        )
         if wrong:
             return f"{version.name}: {wrong[0]}"
     left = contents(boards, but=".publishing-")  # what is half made there is no part of a version
-    return None if (boards / "v2").is_dir() or left == contents(before) else "v2 is not there, and what was there is another"
+    return (
+        None
+        if (boards / "v2").is_dir() or left == contents(before)
+        else "v2 is not there, and what was there is another"
+    )
 
 
 # --- kinds of work ---
@@ -307,11 +392,34 @@ def works(inputs: Path, data: Path | None, wanted: Sequence[str] = ()) -> list[W
 
     def train(method: str) -> Work:
         return Work(
-            f"train-{method}", lambda folder: None,
-            ("run", "--method", method, "--setting", "unsupervised", "--corpus", str(corpus), "--suite", "check", "--seeds", "1",
-             "--set", "batch_size=4", "--set", "eval_steps=5", "--set", "learning_rate=1e-3", *common),
-            life=0.25, begun=worked_on, progress=steps_done, problem=sound, environment={"BENCH_SAVE_SECONDS": "0"},
-        )  # fmt: skip
+            f"train-{method}",
+            lambda folder: None,
+            (
+                "run",
+                "--method",
+                method,
+                "--setting",
+                "unsupervised",
+                "--corpus",
+                str(corpus),
+                "--suite",
+                "check",
+                "--seeds",
+                "1",
+                "--set",
+                "batch_size=4",
+                "--set",
+                "eval_steps=5",
+                "--set",
+                "learning_rate=1e-3",
+                *common,
+            ),
+            life=0.25,
+            begun=worked_on,
+            progress=steps_done,
+            problem=sound,
+            environment={"BENCH_SAVE_SECONDS": "0"},
+        )
 
     def score(suite: str) -> Work:
         place = () if suite == "check" else ("--data", str(data))
@@ -326,21 +434,62 @@ def works(inputs: Path, data: Path | None, wanted: Sequence[str] = ()) -> list[W
             problem=sound,
         )
 
-    every = [*(train(one) for one in PAPERS), *(score(one) for one in SUITES if one == "check" or data is not None)]
+    every = [
+        *(train(one) for one in PAPERS),
+        *(score(one) for one in SUITES if one == "check" or data is not None),
+    ]
     every += [
         Work(
-            "search", lambda folder: None,
-            ("search", "--method", "simcse", "--corpus", str(corpus), "--suite", "check", "--budget", "8steps", "--trials", str(TRIALS), "--name", "one",
-             "--space", "learning_rate=log:1e-5..1e-2", "--set", "batch_size=4", "--set", "eval_steps=4", "--plain", *common),
-            life=0.25, begun=worked_on, progress=trials_done, environment={"BENCH_SAVE_SECONDS": "0"},
+            "search",
+            lambda folder: None,
+            (
+                "search",
+                "--method",
+                "simcse",
+                "--corpus",
+                str(corpus),
+                "--suite",
+                "check",
+                "--budget",
+                "8steps",
+                "--trials",
+                str(TRIALS),
+                "--name",
+                "one",
+                "--space",
+                "learning_rate=log:1e-5..1e-2",
+                "--set",
+                "batch_size=4",
+                "--set",
+                "eval_steps=4",
+                "--plain",
+                *common,
+            ),
+            life=0.25,
+            begun=worked_on,
+            progress=trials_done,
+            environment={"BENCH_SAVE_SECONDS": "0"},
         ),
         Work("record", lambda folder: None, ("300",), do="records", life=0.2, problem=acknowledged),
         Work("data-fetch", lambda folder: None, (), do="fetch"),
-        Work("data-overlap", _overlap_corpus, ("data", "overlap", "corpus.tsv.gz", "--suite", "check", "--matches", "matches.jsonl")),
-        Work("submit", _one_run, ("simcse", "--runs", "runs", "--to", "sent.zip", "--by", "Ada"), do="submit"),
-        Work("publish", lambda folder: _to_publish(folder, inputs),
-             ("publish", "--runs", "runs", "--out", "leaderboards", "--statistics", "no"), problem=lambda folder: published_whole(folder, inputs / "published" / "leaderboards")),
-    ]  # fmt: skip
+        Work(
+            "data-overlap",
+            _overlap_corpus,
+            ("data", "overlap", "corpus.tsv.gz", "--suite", "check", "--matches", "matches.jsonl"),
+        ),
+        Work(
+            "submit",
+            _one_run,
+            ("simcse", "--runs", "runs", "--to", "sent.zip", "--by", "Ada"),
+            do="submit",
+        ),
+        Work(
+            "publish",
+            lambda folder: _to_publish(folder, inputs),
+            ("publish", "--runs", "runs", "--out", "leaderboards", "--statistics", "no"),
+            problem=lambda folder: published_whole(folder, inputs / "published" / "leaderboards"),
+        ),
+    ]
     names = [one.name for one in every]
     if strange := [name for name in wanted if name not in names]:
         raise SystemExit(f"no work {', '.join(strange)}: {', '.join(names)}")
@@ -401,7 +550,11 @@ def _to_publish(folder: Path, inputs: Path) -> None:
     if not kept.is_dir():
         made_runs(kept / "runs", {"simcse": 0.8, "promcse": 0.45}, seeds=(1, 2), suites=("check",))
         process = _start(
-            "command", ("publish", "--runs", "runs", "--out", "leaderboards", "--statistics", "no"), kept, {}, inputs / "log.txt"
+            "command",
+            ("publish", "--runs", "runs", "--out", "leaderboards", "--statistics", "no"),
+            kept,
+            {},
+            inputs / "log.txt",
         )
         process.join(PATIENCE)
         made_run(kept / "runs", "promptbert", 1, suites=("check",))
@@ -429,20 +582,53 @@ def data_world() -> Iterator[list[Any]]:
     split = [row.split("\t") for row in rows]
     given = {
         "labelled lines": [plain.replace(b"\n", b" \r\n")],
-        "JSON lines": [b"".join(json.dumps({"text": f" {text} ", "cluster": label}).encode() + b"\n" for label, text in split)],
-        "text and labels": [b"".join(f" {text}\n".encode() for _, text in split), b"".join(f"{label}\n".encode() for label, _ in split)],
+        "JSON lines": [
+            b"".join(
+                json.dumps({"text": f" {text} ", "cluster": label}).encode() + b"\n"
+                for label, text in split
+            )
+        ],
+        "text and labels": [
+            b"".join(f" {text}\n".encode() for _, text in split),
+            b"".join(f"{label}\n".encode() for label, _ in split),
+        ],
         "first 2 columns": [b"".join(f"{row}\tmore\n".encode() for row in rows)],
     }
     form = {ANY: Form(sha256=hashlib.sha256(plain).hexdigest(), bytes=len(plain))}
 
     def data_set(name: str, files: Sequence[str]) -> DataSet:
         return DataSet(
-            name=name, kind="evaluation", title=name, suites=("clustering",), unit="texts", items={"test": len(rows)}, licence="none",
-            terms="none", source="us", cite="us", get="ask us", homes={ANY: name}, also=(), accept=True,
-            files=tuple(DataFile(path=file, role="table", rows=len(rows), columns=2, content=content_hash(split), forms=form) for file in files),
-        )  # fmt: skip
+            name=name,
+            kind="evaluation",
+            title=name,
+            suites=("clustering",),
+            unit="texts",
+            items={"test": len(rows)},
+            licence="none",
+            terms="none",
+            source="us",
+            cite="us",
+            get="ask us",
+            homes={ANY: name},
+            also=(),
+            accept=True,
+            files=tuple(
+                DataFile(
+                    path=file,
+                    role="table",
+                    rows=len(rows),
+                    columns=2,
+                    content=content_hash(split),
+                    forms=form,
+                )
+                for file in files
+            ),
+        )
 
-    packed, converted = data_set("PACKED", ["a.txt", "b.txt"]), data_set("CONVERTED", [f"{i}.txt" for i in range(len(given))])
+    packed, converted = (
+        data_set("PACKED", ["a.txt", "b.txt"]),
+        data_set("CONVERTED", [f"{i}.txt" for i in range(len(given))]),
+    )
     archive = io.BytesIO()
     with tarfile.open(fileobj=archive, mode="w:gz") as tar:
         for file in packed.files:
@@ -463,11 +649,29 @@ def data_world() -> Iterator[list[Any]]:
             )
         hub.serve("raw.githubusercontent.com/owner/packed/c0ffee/all.tar", archive.getvalue())
         of = {
-            "PACKED": Source(name="packed", title="", site="github", repo="owner/packed", revision="c0ffee", archive="all.tar", into="PACKED",
-                             form=ANY, sets=("PACKED",)),
-            "CONVERTED": Source(name="converted", title="", site="github", repo="owner/converted", revision="c0ffee", into="CONVERTED", form=ANY,
-                                sets=("CONVERTED",), files=parts),
-        }  # fmt: skip
+            "PACKED": Source(
+                name="packed",
+                title="",
+                site="github",
+                repo="owner/packed",
+                revision="c0ffee",
+                archive="all.tar",
+                into="PACKED",
+                form=ANY,
+                sets=("PACKED",),
+            ),
+            "CONVERTED": Source(
+                name="converted",
+                title="",
+                site="github",
+                repo="owner/converted",
+                revision="c0ffee",
+                into="CONVERTED",
+                form=ANY,
+                sets=("CONVERTED",),
+                files=parts,
+            ),
+        }
         sets = {one.name: one for one in (packed, converted)}
         environment = {
             "BENCH_MIRROR": hub.url,
@@ -479,7 +683,11 @@ def data_world() -> Iterator[list[Any]]:
             stack.enter_context(mock.patch.dict(os.environ, environment))
             for module in (fetching, folders, known):
                 if hasattr(module, "sources_of"):
-                    stack.enter_context(mock.patch.object(module, "sources_of", lambda one, text=ANY: [of[one.name]]))
+                    stack.enter_context(
+                        mock.patch.object(
+                            module, "sources_of", lambda one, text=ANY: [of[one.name]]
+                        )
+                    )
             stack.enter_context(mock.patch.object(fetching, "data_set", sets.__getitem__))
             yield list(sets.values())
 
@@ -490,11 +698,15 @@ def data_world() -> Iterator[list[Any]]:
 def _start(
     do: str, arguments: Sequence[str], folder: Path, environment: Mapping[str, str], log: Path
 ) -> multiprocessing.process.BaseProcess:
-    context = multiprocessing.get_context("forkserver")  # its processes have imported what takes long: a kill hits the work
+    context = multiprocessing.get_context(
+        "forkserver"
+    )  # its processes have imported what takes long: a kill hits the work
     context.set_forkserver_preload(PRELOADED)
     import kills  # by this name, whoever was started
 
-    process = context.Process(target=kills.child, args=(do, tuple(arguments), str(folder), dict(environment), str(log)))
+    process = context.Process(
+        target=kills.child, args=(do, tuple(arguments), str(folder), dict(environment), str(log))
+    )
     process.start()
     return process
 
@@ -536,7 +748,9 @@ def killed(work: Work, place: Path, count: int, draw: random.Random) -> Told:
         process.join(PATIENCE)
         told.seconds = time.monotonic() - began
         if process.exitcode != 0:
-            told.wrong.append(f"undisturbed it ended with {process.exitcode}: {log.read_text()[-2000:]}")
+            told.wrong.append(
+                f"undisturbed it ended with {process.exitcode}: {log.read_text()[-2000:]}"
+            )
             return told
     whole = contents(folder)
     fresh()
@@ -553,13 +767,19 @@ def killed(work: Work, place: Path, count: int, draw: random.Random) -> Told:
             else:
                 wait_until(process, has_begun(process))
                 wait_until(process, moves)
-                process.join(draw.uniform(0, work.life * (told.seconds - (moving if work.begun is not None else 0.0))))
+                process.join(
+                    draw.uniform(
+                        0, work.life * (told.seconds - (moving if work.begun is not None else 0.0))
+                    )
+                )
             process.kill()
         process.join(PATIENCE)
         lived = time.monotonic() - began
         if process.exitcode == -signal.SIGKILL:
             told.kills += 1
-            told.moments.append(min(1.0, lived / told.seconds if work.progress is None else work.progress(folder)))
+            told.moments.append(
+                min(1.0, lived / told.seconds if work.progress is None else work.progress(folder))
+            )
             if (problem := work.problem(folder)) is not None:
                 told.wrong.append(f"kill {told.kills}: {problem}")
             continue
@@ -569,20 +789,35 @@ def killed(work: Work, place: Path, count: int, draw: random.Random) -> Told:
             process.join()
             told.wrong.append(f"after {told.kills} kills it hangs")
         elif process.exitcode != 0:
-            told.wrong.append(f"after {told.kills} kills it ended with {process.exitcode}: {log.read_text()[-600:]}")
+            told.wrong.append(
+                f"after {told.kills} kills it ended with {process.exitcode}: {log.read_text()[-600:]}"
+            )
         elif (found := contents(folder)) != whole:
-            names = [name for name in sorted({*found, *whole}) if found.get(name) != whole.get(name)]
-            words = [f"{name} ({'more' if name not in whole else 'missing' if name not in found else 'other'})" for name in names]
-            told.wrong.append(f"after {told.kills} kills the end is another: {', '.join(words[:6])}")
+            names = [
+                name for name in sorted({*found, *whole}) if found.get(name) != whole.get(name)
+            ]
+            words = [
+                f"{name} ({'more' if name not in whole else 'missing' if name not in found else 'other'})"
+                for name in names
+            ]
+            told.wrong.append(
+                f"after {told.kills} kills the end is another: {', '.join(words[:6])}"
+            )
         if told.kills >= count:
             said = log.read_text()
-            told.wrong += [f"it said: {words}" for words in ("Traceback", "cannot be used", "cut short") if words in said]
+            told.wrong += [
+                f"it said: {words}"
+                for words in ("Traceback", "cannot be used", "cut short")
+                if words in said
+            ]
             return told
         fresh()
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--kills", type=int, default=100, help="of each kind of work")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", help="kinds of work, comma-separated")
@@ -592,12 +827,19 @@ def main() -> None:
     wrong = 0
     with tempfile.TemporaryDirectory() as temporary:
         for work in works(
-            Path(temporary) / "inputs", options.data and options.data.absolute(), [one for one in options.only.split(",") if one]
+            Path(temporary) / "inputs",
+            options.data and options.data.absolute(),
+            [one for one in options.only.split(",") if one],
         ):
             if options.list:
                 print(work.name)
                 continue
-            told = killed(work, Path(temporary) / work.name, options.kills, random.Random(f"{options.seed} {work.name}"))
+            told = killed(
+                work,
+                Path(temporary) / work.name,
+                options.kills,
+                random.Random(f"{options.seed} {work.name}"),
+            )
             print("\n".join([told.line(), *(f"  {one}" for one in told.wrong[:5])]), flush=True)
             wrong += len(told.wrong)
     raise SystemExit(1 if wrong else 0)

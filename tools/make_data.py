@@ -33,10 +33,34 @@ LARGEST = 20
 SENTENCES = 10_000
 WORDS = (6, 20)
 """Least and most white-space separated words of a training sentence: SimCSE reads 32 word pieces."""
-COMMON = frozenset((
-    "the", "of", "and", "in", "to", "a", "is", "was", "for", "on", "as", "with", "by", "at", "from", "that", "his", "her", "it",
-    "were", "are", "an", "which", "be",
-))  # fmt: skip
+COMMON = frozenset(
+    (
+        "the",
+        "of",
+        "and",
+        "in",
+        "to",
+        "a",
+        "is",
+        "was",
+        "for",
+        "on",
+        "as",
+        "with",
+        "by",
+        "at",
+        "from",
+        "that",
+        "his",
+        "her",
+        "it",
+        "were",
+        "are",
+        "an",
+        "which",
+        "be",
+    )
+)
 ODD = re.compile(r"https?:|www\.|\(\s*[),;]|[\[\]{}|<>*]|\s{2}")
 """What is left where a template or a link was taken out."""
 
@@ -55,7 +79,10 @@ def parts(pairs: Sequence[Pair]) -> dict[str, list[Pair]]:
     image = dict(zip(captions, images(captions, rings).tolist(), strict=True))
     text = {caption: letters([pair[4 + i]]) for pair in pairs for i, caption in enumerate(pair[:2])}
     group = _groups(
-        [*((image[a], image[b]) for a, b, *_ in pairs), *((image[caption], text[caption]) for caption in captions)],
+        [
+            *((image[a], image[b]) for a, b, *_ in pairs),
+            *((image[caption], text[caption]) for caption in captions),
+        ],
     )
     members: dict[object, set[int]] = {}
     smallest: dict[object, int] = {}
@@ -97,7 +124,10 @@ def chosen(lines: Iterable[str], taken: Iterable[str]) -> list[str]:
     """The training sentences: of the lines that are whole English sentences of ordinary length, those with the smallest sha256,
     in that order. Of lines that are alike but for punctuation and case the first is taken, and none that is one of ``taken``.
     """
-    fitting = sorted((line for line in lines if fits(line)), key=lambda line: hashlib.sha256(line.encode()).digest())
+    fitting = sorted(
+        (line for line in lines if fits(line)),
+        key=lambda line: hashlib.sha256(line.encode()).digest(),
+    )
     seen = {letters([one]) for one in taken}
     found: list[str] = []
     for line in fitting:
@@ -131,10 +161,14 @@ def make(pairs_file: Path, sentences_file: Path) -> dict[str, bytes]:
     pairs = [line.split("\t") for line in lines]
     files = {}
     for name, rows in parts(pairs).items():
-        told = [(*row[4:6], row[2], row[3], str(number(row[0])), str(number(row[1]))) for row in rows]
+        told = [
+            (*row[4:6], row[2], row[3], str(number(row[0])), str(number(row[1]))) for row in rows
+        ]
         files[f"check-{name}.tsv"] = [HEADER, *("\t".join(row) for row in told)]
     captions = (pair[i] for pair in pairs for i in (4, 5))
-    files["sentences.txt"] = chosen(_checked(sentences_file, SOURCES["wiki_sentences.txt.xz"]), captions)
+    files["sentences.txt"] = chosen(
+        _checked(sentences_file, SOURCES["wiki_sentences.txt.xz"]), captions
+    )
     return {name: ("\n".join(rows) + "\n").encode() for name, rows in files.items()}
 
 
@@ -142,7 +176,9 @@ def _checked(path: Path, sha256: str) -> list[str]:
     digest = hashlib.sha256()
     lines = list(read_lines(path, digest.update))
     if digest.hexdigest() != sha256:
-        raise BenchError(f"{path}: its content has the sha256 {digest.hexdigest()}; the data was made of {sha256}")
+        raise BenchError(
+            f"{path}: its content has the sha256 {digest.hexdigest()}; the data was made of {sha256}"
+        )
     return lines
 
 
@@ -152,10 +188,14 @@ def compress(content: bytes) -> bytes:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python tools/make_data.py", description=(__doc__ or "").splitlines()[0])
+    parser = argparse.ArgumentParser(
+        prog="python tools/make_data.py", description=(__doc__ or "").splitlines()[0]
+    )
     parser.add_argument("pairs", type=Path, help="sts_val.tsv")
     parser.add_argument("sentences", type=Path, help="wiki_sentences.txt.xz")
-    parser.add_argument("--out", type=Path, default=DATA, help="folder to write to (default: the package's own)")
+    parser.add_argument(
+        "--out", type=Path, default=DATA, help="folder to write to (default: the package's own)"
+    )
     asked = parser.parse_args(argv)
     for name, content in make(asked.pairs, asked.sentences).items():
         stored = compress(content)

@@ -43,7 +43,9 @@ def given_hashes(loaded: LoadedTask) -> dict[str, str]:
                 made[one] = draw.normal(size=DIMENSIONS).astype(np.float32)
         return np.stack([made[one] for one in sentences])
 
-    with mock.patch.multiple("bench.score.suites.clustering", SEEDS=(0,), STARTS=1, ITERATIONS=1):  # the clusters are thrown away
+    with mock.patch.multiple(
+        "bench.score.suites.clustering", SEEDS=(0,), STARTS=1, ITERATIONS=1
+    ):  # the clusters are thrown away
         arrays = loaded.score(vectors).predictions
     return {name: values_sha256({name: arrays[name]}) for name in GIVEN if name in arrays}
 
@@ -78,15 +80,26 @@ def measure(data: DataFolder) -> dict[str, object]:
 
 def measure_dev(data: DataFolder) -> dict[str, dict[str, Any]]:
     """What is known of the sets that checkpoints are selected on."""
-    dev = {DEV: check_dev_task().sha256} | {f"{STSB_DEV}, {form}": dev_task(data, form).sha256 for form in FORMS}
+    dev = {DEV: check_dev_task().sha256} | {
+        f"{STSB_DEV}, {form}": dev_task(data, form).sha256 for form in FORMS
+    }
     dev |= {f"{CLEAN_DEV}, {form}": clean_dev_task(data, form).sha256 for form in FORMS}
     counts = Counter(" ".join(sets) for sets in find_test_sets(dev_task(data, FORMS[0]).data, data))
-    return {"dev": dev, "dev_pairs": {STSB_DEV: dict(sorted(counts.items())), CLEAN_DEV: {"": clean_dev_task(data, FORMS[0]).n}}}
+    return {
+        "dev": dev,
+        "dev_pairs": {
+            STSB_DEV: dict(sorted(counts.items())),
+            CLEAN_DEV: {"": clean_dev_task(data, FORMS[0]).n},
+        },
+    }
 
 
 def main(folder: str) -> None:
     content = measure(DataFolder(folder, offline=True))
-    write_whole(Path(__file__).parents[1] / "bench" / "verify" / "given.json", json.dumps(content, indent=1).encode() + b"\n")
+    write_whole(
+        Path(__file__).parents[1] / "bench" / "verify" / "given.json",
+        json.dumps(content, indent=1).encode() + b"\n",
+    )
 
 
 if __name__ == "__main__":

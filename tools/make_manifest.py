@@ -20,7 +20,13 @@ from bench.data.sets.manifest import ANY, DataFile, cells, content_hash, lf, par
 
 def measure(places: dict[str, Path], file: dict[str, Any]) -> dict[str, Any]:
     """``file`` with its numbers, from the folder of each form. Raises ValueError where the forms are not the same text."""
-    known = DataFile(**{"rows": 0, "forms": {}, **{key: file[key] for key in file if key not in ("rows", "forms")}})
+    known = DataFile(
+        **{
+            "rows": 0,
+            "forms": {},
+            **{key: file[key] for key in file if key not in ("rows", "forms")},
+        }
+    )
     forms: dict[str, dict[str, Any]] = {}
     rows, filled, contents = 0, 0, {}
     for form, place in places.items():
@@ -44,7 +50,11 @@ def measure(places: dict[str, Path], file: dict[str, Any]) -> dict[str, Any]:
         raise ValueError(f"{known.path}: the forms {', '.join(contents)} are not the same text")
     if len({form["sha256"] for form in forms.values()}) == 1:
         forms = {ANY: next(iter(forms.values()))}
-    measured = {key: value for key, value in file.items() if key not in ("rows", "filled", "content", "forms")}
+    measured = {
+        key: value
+        for key, value in file.items()
+        if key not in ("rows", "filled", "content", "forms")
+    }
     measured["rows"] = rows
     if filled and filled != rows:
         measured["filled"] = filled
@@ -60,7 +70,9 @@ def update(manifest: dict[str, Any], root: Path, package: Path, where: str) -> l
         merged = {**manifest.get("common", {}), **raw}
         base = package if merged["kind"] == "built-in" else root
         places = {form: base / home for form, home in merged["homes"].items()}
-        if not all((place / file["path"]).is_file() for place in places.values() for file in raw["files"]):
+        if not all(
+            (place / file["path"]).is_file() for place in places.values() for file in raw["files"]
+        ):
             absent.append(raw["name"])
             continue
         raw["files"] = [measure(places, file) for file in raw["files"]]

@@ -34,34 +34,81 @@ COMPARISONS = range(1, 29)
 
 def terminal() -> str:
     """SVG of the command and what it prints."""
-    environment = os.environ | {"COLUMNS": str(COLUMNS), "PYTHONPATH": str(ROOT), "FORCE_COLOR": "1"}
-    done = subprocess.run([sys.executable, "-m", "bench", *COMMAND], cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+    environment = os.environ | {
+        "COLUMNS": str(COLUMNS),
+        "PYTHONPATH": str(ROOT),
+        "FORCE_COLOR": "1",
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", "bench", *COMMAND],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     console = Console(width=COLUMNS, record=True, file=io.StringIO(), force_terminal=True)
     console.print(Text(f"$ bench {' '.join(COMMAND)}", style="bold"))
     console.print(Text.from_ansi(done.stdout.partition("\nother tables")[0].rstrip()))
-    return "\n".join(line.rstrip() for line in console.export_svg(title="bench compare", unique_id="bench").splitlines()) + "\n"
+    return (
+        "\n".join(
+            line.rstrip()
+            for line in console.export_svg(title="bench compare", unique_id="bench").splitlines()
+        )
+        + "\n"
+    )
 
 
 def board(to: Path) -> None:
     from PIL import Image
     from playwright.sync_api import sync_playwright
 
-    chromium = next((path for path in ("/usr/bin/chromium", "/usr/bin/chromium-browser") if Path(path).is_file()), None)
+    chromium = next(
+        (
+            path
+            for path in ("/usr/bin/chromium", "/usr/bin/chromium-browser")
+            if Path(path).is_file()
+        ),
+        None,
+    )
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1280, "height": 800}, color_scheme="light")
         page.goto((ROOT / VERSION / "index.html").as_uri())
         page.screenshot(path=to)
         browser.close()
-    Image.open(to).convert("RGB").quantize(64).save(to, optimize=True)  # a third of the bytes; nobody sees the difference
+    Image.open(to).convert("RGB").quantize(64).save(
+        to, optimize=True
+    )  # a third of the bytes; nobody sees the difference
 
 
 def judged(runs: str) -> list[dict[str, Any]]:
     """Rows of the unsupervised STS table of those runs on the built-in backbone, as ``--format json`` has them."""
-    words = ("compare", "--runs", runs, "--suite", "sts", "--baseline", "simcse", "--format", "json")
+    words = (
+        "compare",
+        "--runs",
+        runs,
+        "--suite",
+        "sts",
+        "--baseline",
+        "simcse",
+        "--format",
+        "json",
+    )
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "-m", "bench", *words], cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
-    (table,) = [one for one in json.loads(done.stdout)["tables"] if (one["setting"], one["backbone"]) == ("unsupervised", "builtin")]
+    done = subprocess.run(
+        [sys.executable, "-m", "bench", *words],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    (table,) = [
+        one
+        for one in json.loads(done.stdout)["tables"]
+        if (one["setting"], one["backbone"]) == ("unsupervised", "builtin")
+    ]
     return list(table["rows"])
 
 
@@ -78,16 +125,31 @@ def seeds() -> dict[str, dict[int, float]]:
 
 
 def draw_differences(axes: Axes) -> None:
-    rows = [one for one in judged(EXAMPLE) if "against" in one["cells"]["Avg."] and one["cells"]["Avg."]["against"]]
+    rows = [
+        one
+        for one in judged(EXAMPLE)
+        if "against" in one["cells"]["Avg."] and one["cells"]["Avg."]["against"]
+    ]
     axes.axvspan(-MARGIN, MARGIN, color="#2b5c8a", alpha=0.12, linewidth=0)
     axes.axvline(0, color="#222222", linewidth=0.8)
     for y, row in enumerate(reversed(rows)):
         of = row["cells"]["Avg."]["against"]
         colour = COLOURS[of["verdict"]]
-        axes.plot([of["low"], of["high"]], [y, y], color=colour, linewidth=2, gid=f"interval {row['method']}")
+        axes.plot(
+            [of["low"], of["high"]],
+            [y, y],
+            color=colour,
+            linewidth=2,
+            gid=f"interval {row['method']}",
+        )
         axes.plot([of["difference"]], [y], "o", color=colour, markersize=6)
-        axes.text(1.02, y, of["verdict"], color=colour, va="center", transform=axes.get_yaxis_transform())
-    axes.set_yticks(range(len(rows)), [f"{row['method']} {row.get('variant') or ''}".strip() for row in reversed(rows)])
+        axes.text(
+            1.02, y, of["verdict"], color=colour, va="center", transform=axes.get_yaxis_transform()
+        )
+    axes.set_yticks(
+        range(len(rows)),
+        [f"{row['method']} {row.get('variant') or ''}".strip() for row in reversed(rows)],
+    )
     axes.set_xlabel("STS average less that of simcse, points (tinted: equivalent)")
 
 
@@ -96,7 +158,15 @@ def draw_seeds(axes: Axes) -> None:
     for y, (method, values) in enumerate(found):
         mean = sum(values.values()) / len(values)
         for seed, value in values.items():
-            axes.plot([value - mean], [y], "o", color="#2b5c8a", alpha=0.75, markersize=7, gid=f"seed {method} {seed}")
+            axes.plot(
+                [value - mean],
+                [y],
+                "o",
+                color="#2b5c8a",
+                alpha=0.75,
+                markersize=7,
+                gid=f"seed {method} {seed}",
+            )
     axes.axvline(0, color="#222222", linewidth=0.8)
     axes.set_yticks(range(len(found)), [method for method, _ in found])
     axes.set_xlabel("STS average of each seed less the mean of its method, points")
@@ -104,7 +174,13 @@ def draw_seeds(axes: Axes) -> None:
 
 def draw_families(axes: Axes) -> None:
     chance = [100 * (1 - 0.95**k) for k in COMPARISONS]
-    axes.plot(list(COMPARISONS), chance, color=COLOURS["worse"], label="each judged at 5 %", gid="curve single")
+    axes.plot(
+        list(COMPARISONS),
+        chance,
+        color=COLOURS["worse"],
+        label="each judged at 5 %",
+        gid="curve single",
+    )
     axes.axhline(5, color=COLOURS["better"], label="together at 5 % (Holm): at most")
     for k, what, aside, side in (
         (7, "7: all against the baseline", (8, -12), "left"),
@@ -145,7 +221,10 @@ def draw(name: str, to: Path) -> None:
         function(axes)
         figure.savefig(to, format="svg", metadata={"Date": None})
         plt.close(figure)
-    to.write_text("\n".join(line.rstrip() for line in to.read_text(encoding="utf-8").splitlines()) + "\n", encoding="utf-8")
+    to.write_text(
+        "\n".join(line.rstrip() for line in to.read_text(encoding="utf-8").splitlines()) + "\n",
+        encoding="utf-8",
+    )
 
 
 if __name__ == "__main__":

@@ -43,10 +43,16 @@ def commands() -> Iterator[tuple[str, click.Command, click.Context]]:
     """Every command with its full name, in the order of ``bench --help``."""
     from bench.cli import main
 
-    def below(command: click.Command, context: click.Context) -> Iterator[tuple[str, click.Command, click.Context]]:
+    def below(
+        command: click.Command, context: click.Context
+    ) -> Iterator[tuple[str, click.Command, click.Context]]:
         yield context.command_path, command, context
-        for name in () if isinstance(command, click.Group) else getattr(command, "commands", ()):  # a word where an argument may be
-            one = command.make_context(context.command_path, [name], context.parent, resilient_parsing=True)
+        for name in (
+            () if isinstance(command, click.Group) else getattr(command, "commands", ())
+        ):  # a word where an argument may be
+            one = command.make_context(
+                context.command_path, [name], context.parent, resilient_parsing=True
+            )
             yield f"{context.command_path} {name}", one.command, one
         if isinstance(command, click.Group):
             for name in command.list_commands(context):
@@ -60,21 +66,37 @@ def commands() -> Iterator[tuple[str, click.Command, click.Context]]:
 def command_line() -> str:
     parts = [f"# Command line\n\n{MADE}"]
     for name, command, context in commands():
-        parts.append(f"## {name}\n\n```\n{' '.join([name, *command.collect_usage_pieces(context)])}\n```\n")
+        parts.append(
+            f"## {name}\n\n```\n{' '.join([name, *command.collect_usage_pieces(context)])}\n```\n"
+        )
         for block in inspect.cleandoc(command.help or "").split("\n\n"):
             if block.startswith("\b"):
-                parts.append(f"```\n{textwrap.dedent(block.removeprefix(chr(8)).strip(chr(10)))}\n```\n")
+                parts.append(
+                    f"```\n{textwrap.dedent(block.removeprefix(chr(8)).strip(chr(10)))}\n```\n"
+                )
             else:
                 parts.append(cell(block).replace("\\|", "|") + "\n")
         records = [
-            record for option in command.get_params(context) if (record := option.get_help_record(context)) and "--help" not in record[0]
+            record
+            for option in command.get_params(context)
+            if (record := option.get_help_record(context)) and "--help" not in record[0]
         ]
         if isinstance(command, click.Group):
-            rows = [(f"[{name} {one}](#{f'{name} {one}'.replace(' ', '-')})", said) for one, said in _listed(command, context)]
-            parts.append("| command | |\n|---|---|\n" + "".join(f"| {one} | {cell(said)} |\n" for one, said in rows))
+            rows = [
+                (f"[{name} {one}](#{f'{name} {one}'.replace(' ', '-')})", said)
+                for one, said in _listed(command, context)
+            ]
+            parts.append(
+                "| command | |\n|---|---|\n"
+                + "".join(f"| {one} | {cell(said)} |\n" for one, said in rows)
+            )
         if records:
             parts.append(
-                "| option | |\n|---|---|\n" + "".join(f"| `{cell(one).replace('&lt;', '<')}` | {cell(said)} |\n" for one, said in records)
+                "| option | |\n|---|---|\n"
+                + "".join(
+                    f"| `{cell(one).replace('&lt;', '<')}` | {cell(said)} |\n"
+                    for one, said in records
+                )
             )
     return "\n".join(parts)
 
@@ -90,15 +112,23 @@ def prose(text: str) -> str:
     """A docstring as Markdown: its roles and double backquotes are code, what is indented is a block of code."""
     text = re.sub(r":\w+:`~?([^`]*)`", r"`\1`", text)
     text = re.sub(r"(?<!`)``(?!`)", "`", text)
-    return re.sub(r"(?m)(?:^ {4}.*\n?)+", lambda block: f"```python\n{textwrap.dedent(block[0]).rstrip()}\n```\n", text)
+    return re.sub(
+        r"(?m)(?:^ {4}.*\n?)+",
+        lambda block: f"```python\n{textwrap.dedent(block[0]).rstrip()}\n```\n",
+        text,
+    )
 
 
 def signature(name: str, found: Any) -> str:
     said = re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(found)))
     said = re.sub(r" at 0x[0-9a-f]+", "", said)
     if len(name + said) > 100:
-        said = re.sub(r", (?=\*{0,2}\w+(: |,|\))|\*,|/,)", ",\n    ", said.replace("(", "(\n    ", 1))
-        said = re.sub(r"\)(?= ->|$)", ",\n)", said, count=1) if ") ->" in said else said[:-1] + ",\n)"
+        said = re.sub(
+            r", (?=\*{0,2}\w+(: |,|\))|\*,|/,)", ",\n    ", said.replace("(", "(\n    ", 1)
+        )
+        said = (
+            re.sub(r"\)(?= ->|$)", ",\n)", said, count=1) if ") ->" in said else said[:-1] + ",\n)"
+        )
     return f"{name}{said}"
 
 
@@ -112,10 +142,18 @@ def fields(cls: type) -> Iterator[tuple[str, str, str]]:
     rows = text.splitlines()
     (node,) = [one for one in ast.parse(text).body if isinstance(one, ast.ClassDef)]
     for this, after in zip(node.body, [*node.body[1:], None], strict=True):
-        if not isinstance(this, ast.AnnAssign) or not isinstance(this.target, ast.Name) or this.target.id.startswith("_"):
+        if (
+            not isinstance(this, ast.AnnAssign)
+            or not isinstance(this.target, ast.Name)
+            or this.target.id.startswith("_")
+        ):
             continue
         said = ""
-        if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) and isinstance(after.value.value, str):
+        if (
+            isinstance(after, ast.Expr)
+            and isinstance(after.value, ast.Constant)
+            and isinstance(after.value.value, str)
+        ):
             said = after.value.value
         elif "  # " in rows[(this.end_lineno or 0) - 1]:
             said = rows[(this.end_lineno or 0) - 1].split("  # ", 1)[1]
@@ -123,7 +161,9 @@ def fields(cls: type) -> Iterator[tuple[str, str, str]]:
 
 
 def public_names() -> str:
-    parts = [f"# Python\n\n{MADE}\nWhat may change when: [releasing.md](../releasing.md#what-may-change-when).\n"]
+    parts = [
+        f"# Python\n\n{MADE}\nWhat may change when: [releasing.md](../releasing.md#what-may-change-when).\n"
+    ]
     for place, names in MODULES.items():
         module = importlib.import_module(place)
         parts.append(f"## {place}\n\n{prose(inspect.getdoc(module) or '')}\n")
@@ -132,7 +172,9 @@ def public_names() -> str:
                 documented(
                     place,
                     name,
-                    getattr(importlib.import_module("bench.library"), name) if place == "bench" else getattr(module, name),
+                    getattr(importlib.import_module("bench.library"), name)
+                    if place == "bench"
+                    else getattr(module, name),
                 )
             )
     return "\n".join(parts)
@@ -145,18 +187,30 @@ def documented(place: str, name: str, found: Any) -> str:
         rows = list(fields(found))
         if rows:
             shown.append(
-                "| attribute | type | |\n|---|---|---|\n" + "".join(f"| `{a}` | `{cell(b)}` | {cell(prose(c))} |\n" for a, b, c in rows)
+                "| attribute | type | |\n|---|---|---|\n"
+                + "".join(f"| `{a}` | `{cell(b)}` | {cell(prose(c))} |\n" for a, b, c in rows)
             )
         for other, one in vars(found).items():
             function = one.fget if isinstance(one, property) else getattr(one, "__func__", one)
-            if other.startswith("_") or not inspect.isfunction(function) or not inspect.getdoc(function):
+            if (
+                other.startswith("_")
+                or not inspect.isfunction(function)
+                or not inspect.getdoc(function)
+            ):
                 continue
-            heading = other if isinstance(one, property) else re.sub(r"\((self|cls)(, )?", "(", signature(other, function))
+            heading = (
+                other
+                if isinstance(one, property)
+                else re.sub(r"\((self|cls)(, )?", "(", signature(other, function))
+            )
             shown.append(f"```python\n{heading}\n```\n\n{prose(inspect.getdoc(function) or '')}\n")
         return title + "\n".join(shown)
     if callable(found) and not isinstance(found, type):
         try:
-            return title + f"```python\n{signature(name, found)}\n```\n\n{prose(inspect.getdoc(found) or '')}\n"
+            return (
+                title
+                + f"```python\n{signature(name, found)}\n```\n\n{prose(inspect.getdoc(found) or '')}\n"
+            )
         except ValueError:
             pass
     return title + f"`{found!r}`\n"
@@ -180,7 +234,9 @@ def schemas() -> str:
         schema = json.loads((ROOT / path).read_text(encoding="utf-8"))
         link = f"../../{path}"
         name = schema.get("$id") or schema.get("properties", {}).get("schema", {}).get("const", "")
-        parts.append(f"## {title}\n\n[`{name}`]({link}). {prose(schema.get('description') or schema.get('$comment') or '')}\n")
+        parts.append(
+            f"## {title}\n\n[`{name}`]({link}). {prose(schema.get('description') or schema.get('$comment') or '')}\n"
+        )
         parts.append(properties(schema))
         for one, found in schema.get("$defs", {}).items():
             if "properties" in found:
@@ -193,7 +249,9 @@ def properties(schema: dict[str, Any]) -> str:
     rows = []
     for name, one in schema["properties"].items():
         said = one.get("description") or one.get("$comment") or ""
-        rows.append(f"| `{name}` | {cell(kind(one))} | {'' if name in required else 'may be absent. '}{cell(said)} |\n")
+        rows.append(
+            f"| `{name}` | {cell(kind(one))} | {'' if name in required else 'may be absent. '}{cell(said)} |\n"
+        )
     return "| field | is | |\n|---|---|---|\n" + "".join(rows)
 
 

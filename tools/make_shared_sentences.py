@@ -26,7 +26,9 @@ def number_sentences(folder: DataFolder, text: str = "any") -> dict[str, tuple[s
     for task in STS_TASKS:
         pairs = read_sts(folder, task, text=text)
         both = zip(pairs.sentences1, pairs.sentences2, strict=True)
-        numbers_N2 = np.array([[known.setdefault(_letters(one), len(known)) for one in pair] for pair in both])
+        numbers_N2 = np.array(
+            [[known.setdefault(_letters(one), len(known)) for one in pair] for pair in both]
+        )
         found[task] = gold_hash(pairs.gold), numbers_N2
     return found
 

@@ -45,7 +45,17 @@ POSITIONS = 256
 HELD_OUT = 5000
 MASKED = 0.20
 PAD, UNK, CLS, SEP, MASK = range(5)
-SETTINGS = ("batch_size", "learning_rate", "decay", "cls_from", "cls_weight", "layers", "hidden", "seed", "precision")
+SETTINGS = (
+    "batch_size",
+    "learning_rate",
+    "decay",
+    "cls_from",
+    "cls_weight",
+    "layers",
+    "hidden",
+    "seed",
+    "precision",
+)
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 
@@ -61,12 +71,26 @@ def train_tokenizer(lines: list[str], folder: Path) -> None:
 
     tokenizer = BertWordPieceTokenizer(lowercase=True)
     tokenizer.train_from_iterator(
-        lines, vocab_size=VOCABULARY, min_frequency=2, limit_alphabet=400, special_tokens=SPECIAL, show_progress=False
+        lines,
+        vocab_size=VOCABULARY,
+        min_frequency=2,
+        limit_alphabet=400,
+        special_tokens=SPECIAL,
+        show_progress=False,
     )
     vocabulary = sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])
-    (folder / "vocab.txt").write_text("".join(piece + "\n" for piece, _ in vocabulary), encoding="utf-8")
+    (folder / "vocab.txt").write_text(
+        "".join(piece + "\n" for piece, _ in vocabulary), encoding="utf-8"
+    )
     (folder / "tokenizer_config.json").write_text(
-        json.dumps({"tokenizer_class": "BertTokenizer", "do_lower_case": True, "model_max_length": POSITIONS}, indent=1)
+        json.dumps(
+            {
+                "tokenizer_class": "BertTokenizer",
+                "do_lower_case": True,
+                "model_max_length": POSITIONS,
+            },
+            indent=1,
+        )
     )
     tokenizer.save(str(folder / "tokenizer.json"))
 
@@ -111,7 +135,9 @@ def batches(offsets: np.ndarray, n: int, batch_size: int, seed: int) -> Iterator
         for start in range(0, n - batch_size + 1, chunk):
             rows = order[start : start + chunk]
             rows = rows[np.argsort(lengths[rows], kind="stable")]
-            groups = [rows[i : i + batch_size] for i in range(0, len(rows) - batch_size + 1, batch_size)]
+            groups = [
+                rows[i : i + batch_size] for i in range(0, len(rows) - batch_size + 1, batch_size)
+            ]
             for i in rng.permutation(len(groups)):
                 yield groups[i]
         epoch += 1
@@ -139,14 +165,20 @@ def new_model(layers: int, hidden: int) -> BertForMaskedLM:
         hidden_dropout_prob=0.0,
         attention_probs_dropout_prob=0.0,
     )
-    config._attn_implementation = "eager"  # at 30 tokens a line its backward is 1.5 x as fast on a CPU as the fused kernel's
+    config._attn_implementation = (
+        "eager"  # at 30 tokens a line its backward is 1.5 x as fast on a CPU as the fused kernel's
+    )
     return BertForMaskedLM(config)
 
 
-def states(model: BertForMaskedLM, masked_BT: Tensor, attention_BT: Tensor, first: int = 0) -> Tensor:
+def states(
+    model: BertForMaskedLM, masked_BT: Tensor, attention_BT: Tensor, first: int = 0
+) -> Tensor:
     """(B, T, H) last hidden states; positions count from ``first``."""
     positions = torch.arange(first, first + masked_BT.shape[1], device=masked_BT.device)[None]
-    return model.bert(input_ids=masked_BT, attention_mask=attention_BT, position_ids=positions).last_hidden_state
+    return model.bert(
+        input_ids=masked_BT, attention_mask=attention_BT, position_ids=positions
+    ).last_hidden_state
 
 
 def cls_loss(model: BertForMaskedLM, cls_BH: Tensor, ids_BT: Tensor) -> Tensor:
@@ -161,7 +193,9 @@ def learning_rate(step: int, *, peak: float, warmup: int, steps: int, decay: int
 
 
 @torch.no_grad()
-def held_out_score(model: BertForMaskedLM, ids: np.ndarray, offsets: np.ndarray, device: str, precision: str) -> dict[str, float]:
+def held_out_score(
+    model: BertForMaskedLM, ids: np.ndarray, offsets: np.ndarray, device: str, precision: str
+) -> dict[str, float]:
     """Loss (nats per chosen token) and accuracy of the masked positions of the held-out lines, under one fixed masking."""
     model.eval()
     generator = torch.Generator().manual_seed(0)
@@ -188,25 +222,47 @@ def save_weights(model: BertForMaskedLM, folder: Path) -> str:
     from safetensors.torch import save_file
 
     tied = "cls.predictions.decoder."
-    state = {k: v.half().cpu().contiguous() for k, v in model.state_dict().items() if not k.startswith(tied)}
+    state = {
+        k: v.half().cpu().contiguous()
+        for k, v in model.state_dict().items()
+        if not k.startswith(tied)
+    }
     save_file(state, str(folder / "model.safetensors"), metadata={"format": "pt"})
     config = json.loads(model.config.to_json_string())
-    config.update(hidden_dropout_prob=0.1, attention_probs_dropout_prob=0.1, architectures=["BertForMaskedLM"], dtype="float32")
+    config.update(
+        hidden_dropout_prob=0.1,
+        attention_probs_dropout_prob=0.1,
+        architectures=["BertForMaskedLM"],
+        dtype="float32",
+    )
     (folder / "config.json").write_text(json.dumps(config, indent=1, sort_keys=True) + "\n")
     return hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
 
 
 def main(argv: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python tools/pretrain.py", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--corpus", type=Path, required=True, help="one sentence a line, plain or .xz")
-    parser.add_argument("--out", type=Path, required=True, help="folder for tokenizer, weights, log and state")
+    parser = argparse.ArgumentParser(
+        prog="python tools/pretrain.py", description=(__doc__ or "").splitlines()[0]
+    )
+    parser.add_argument(
+        "--corpus", type=Path, required=True, help="one sentence a line, plain or .xz"
+    )
+    parser.add_argument(
+        "--out", type=Path, required=True, help="folder for tokenizer, weights, log and state"
+    )
     parser.add_argument("--steps", type=int, default=5500)
-    parser.add_argument("--decay", type=int, default=1800, help="last steps, in which the rate falls to 0")
+    parser.add_argument(
+        "--decay", type=int, default=1800, help="last steps, in which the rate falls to 0"
+    )
     parser.add_argument("--batch-size", type=int, default=256)
     parser.add_argument("--learning-rate", type=float, default=1e-3)
     parser.add_argument("--layers", type=int, default=4)
     parser.add_argument("--hidden", type=int, default=256)
-    parser.add_argument("--cls-from", type=int, default=3250, help="step from which [CLS] predicts its sentence's pieces")
+    parser.add_argument(
+        "--cls-from",
+        type=int,
+        default=3250,
+        help="step from which [CLS] predicts its sentence's pieces",
+    )
     parser.add_argument("--cls-weight", type=float, default=0.5)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--save-every", type=int, default=250)
@@ -227,7 +283,14 @@ def main(argv: list[str] | None = None) -> None:
     del lines
 
     model = new_model(a.layers, a.hidden).to(a.device).train()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=a.learning_rate, betas=(0.9, 0.98), eps=1e-6, weight_decay=0.01, fused=True)
+    optimizer = torch.optim.AdamW(
+        model.parameters(),
+        lr=a.learning_rate,
+        betas=(0.9, 0.98),
+        eps=1e-6,
+        weight_decay=0.01,
+        fused=True,
+    )
     generator = torch.Generator().manual_seed(a.seed)
     start, seconds, tokens = 0, 0.0, 0
     state_file = a.out / "state.pt"
@@ -246,16 +309,26 @@ def main(argv: list[str] | None = None) -> None:
         batch = pad(ids, offsets, next(stream))
         masked, chosen = mask_tokens(batch, generator)
         lucky = torch.rand((), generator=generator).item() < 0.1
-        first = int(torch.randint(0, POSITIONS - batch.shape[1] + 1, (), generator=generator)) if lucky else 0
+        first = (
+            int(torch.randint(0, POSITIONS - batch.shape[1] + 1, (), generator=generator))
+            if lucky
+            else 0
+        )
         with torch.autocast(a.device, torch.bfloat16, enabled=a.precision == "bf16"):
             hidden = states(model, masked.to(a.device), (batch != PAD).to(a.device), first)
             logits = model.cls(hidden[chosen.to(a.device)])
             mlm = torch.nn.functional.cross_entropy(logits.float(), batch[chosen].to(a.device))
-            loss = mlm + a.cls_weight * cls_loss(model, hidden[:, 0], batch.to(a.device)) if step >= a.cls_from else mlm
+            loss = (
+                mlm + a.cls_weight * cls_loss(model, hidden[:, 0], batch.to(a.device))
+                if step >= a.cls_from
+                else mlm
+            )
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         for group in optimizer.param_groups:
-            group["lr"] = learning_rate(step, peak=a.learning_rate, warmup=500, steps=a.steps, decay=a.decay)
+            group["lr"] = learning_rate(
+                step, peak=a.learning_rate, warmup=500, steps=a.steps, decay=a.decay
+            )
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
         running += mlm.item()
@@ -263,7 +336,10 @@ def main(argv: list[str] | None = None) -> None:
         if (step + 1) % 50 == 0:
             speed = 50 * a.batch_size / (time.perf_counter() - began)
             seconds += time.perf_counter() - began
-            print(f"step {step + 1}/{a.steps} loss {running / 50:.3f} {speed:.0f} sentences/s", flush=True)
+            print(
+                f"step {step + 1}/{a.steps} loss {running / 50:.3f} {speed:.0f} sentences/s",
+                flush=True,
+            )
             began, running = time.perf_counter(), 0.0
         if (step + 1) % a.save_every == 0 or step + 1 == a.steps:
             state = {
@@ -280,15 +356,25 @@ def main(argv: list[str] | None = None) -> None:
         if (step + 1) % 1000 == 0 or step + 1 == a.steps:
             score = held_out_score(model, ids, offsets, a.device, a.precision)
             if not math.isfinite(score["loss"]):
-                raise SystemExit(f"error: the held-out loss is {score['loss']} at step {step + 1}: lower --learning-rate")
+                raise SystemExit(
+                    f"error: the held-out loss is {score['loss']} at step {step + 1}: lower --learning-rate"
+                )
             sha = save_weights(model, a.out)
             card = {
                 "steps": step + 1,
                 "planned_steps": a.steps,
                 "sentences_seen": (step + 1) * a.batch_size,
                 "tokens_seen": tokens,
-                "held_out": {"sentences": len(offsets) - 1 - n_train, "masked_fraction": MASKED, **score},
-                "corpus": {"file": a.corpus.name, "sha256": corpus_sha, "sentences": len(offsets) - 1},
+                "held_out": {
+                    "sentences": len(offsets) - 1 - n_train,
+                    "masked_fraction": MASKED,
+                    **score,
+                },
+                "corpus": {
+                    "file": a.corpus.name,
+                    "sha256": corpus_sha,
+                    "sentences": len(offsets) - 1,
+                },
                 "settings": {k: getattr(a, k) for k in SETTINGS},
                 "weights_sha256": sha,
                 "parameters": sum(p.numel() for p in model.parameters()),
@@ -298,7 +384,9 @@ def main(argv: list[str] | None = None) -> None:
                 "date": time.strftime("%Y-%m-%d"),
             }
             (a.out / "card.json").write_text(json.dumps(card, indent=1) + "\n")
-            print(f"held out: loss {score['loss']:.4f} accuracy {score['accuracy']:.4f}", flush=True)
+            print(
+                f"held out: loss {score['loss']:.4f} accuracy {score['accuracy']:.4f}", flush=True
+            )
             began = time.perf_counter()
 
 

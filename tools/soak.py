@@ -39,23 +39,37 @@ def sample(process: int, done: int) -> Sample | None:
     place = Path("/proc") / str(process)
     try:
         status = dict(line.split(":", 1) for line in (place / "status").read_text().splitlines())
-        return Sample(done, int(status["VmRSS"].split()[0]) / 1e3, len(os.listdir(place / "fd")), int(status["Threads"]))
+        return Sample(
+            done,
+            int(status["VmRSS"].split()[0]) / 1e3,
+            len(os.listdir(place / "fd")),
+            int(status["Threads"]),
+        )
     except (OSError, KeyError):
         return None
 
 
 def told(one: Sample) -> str:
-    return f"after {one.done:>4}: {one.memory:7.1f} MB, {one.files:>3} files, {one.threads:>2} threads"
+    return (
+        f"after {one.done:>4}: {one.memory:7.1f} MB, {one.files:>3} files, {one.threads:>2} threads"
+    )
 
 
-def watched(command: list[str], done: Path, environment: dict[str, str], *, say: bool) -> list[Sample]:
+def watched(
+    command: list[str], done: Path, environment: dict[str, str], *, say: bool
+) -> list[Sample]:
     """Samples of one process, one for every line that it added to the file ``done``. ``say``: print some of them."""
     with tempfile.TemporaryFile() as log:
-        process = subprocess.Popen([sys.executable, "-c", *command], env=environment, stdout=log, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(
+            [sys.executable, "-c", *command], env=environment, stdout=log, stderr=subprocess.STDOUT
+        )
         found: list[Sample] = []
         while process.poll() is None:
             count = done.read_bytes().count(b"\n") if done.exists() else 0
-            if count > (found[-1].done if found else 0) and (one := sample(process.pid, count)) is not None:
+            if (
+                count > (found[-1].done if found else 0)
+                and (one := sample(process.pid, count)) is not None
+            ):
                 found.append(one)
                 if say and len(found) % 25 == 1:
                     print(told(one), flush=True)
@@ -103,40 +117,84 @@ def grown(found: list[Sample]) -> list[str]:
     if (more := max(one.memory for one in after) - max(one.memory for one in before)) > MEGABYTES:
         wrong.append(f"{more:.1f} MB more memory")
     for what in ("files", "threads"):
-        if (many := min(getattr(one, what) for one in after) - min(getattr(one, what) for one in before)) > 0:
+        if (
+            many := min(getattr(one, what) for one in after)
+            - min(getattr(one, what) for one in before)
+        ) > 0:
             wrong.append(f"{many} more {what}")
     return wrong
 
 
-def soak(folder: Path, count: int, method: str = "simcse", *, publish: bool = False, say: bool = False) -> list[Sample]:
+def soak(
+    folder: Path, count: int, method: str = "simcse", *, publish: bool = False, say: bool = False
+) -> list[Sample]:
     from made_runs import made_runs
     from models import sentences
 
     from bench.run.conformance import tiny_backbone
 
-    done, environment = folder / "done.txt", os.environ | {"BENCH_CACHE": str(folder / "cache"), "PYTHONPATH": str(ROOT)}
+    done, environment = (
+        folder / "done.txt",
+        os.environ | {"BENCH_CACHE": str(folder / "cache"), "PYTHONPATH": str(ROOT)},
+    )
     if publish:
-        made_runs(folder / "runs", {"simcse": 0.8, "promcse": 0.45}, seeds=(1, 2), suites=("check",))
-        return watched([PUBLISH, str(done), str(count), str(folder / "runs"), str(folder / "boards")], done, environment, say=say)
+        made_runs(
+            folder / "runs", {"simcse": 0.8, "promcse": 0.45}, seeds=(1, 2), suites=("check",)
+        )
+        return watched(
+            [PUBLISH, str(done), str(count), str(folder / "runs"), str(folder / "boards")],
+            done,
+            environment,
+            say=say,
+        )
     corpus, tiny = folder / "text.txt", tiny_backbone(folder / "tiny")
     corpus.write_text("\n".join(sentences(80, seed=6)) + "\n")
     seeds = ",".join(str(seed) for seed in range(1, count + 1))
-    command = ["run", "--method", method, "--setting", "unsupervised", "--backbone", tiny, "--suite", "check", "--corpus", str(corpus), "--device", "cpu",
-               "--precision", "fp32", "--seeds", seeds, "--set", "batch_size=8", "--set", "eval_steps=5", "--runs", str(folder / "runs")]  # fmt: skip
+    command = [
+        "run",
+        "--method",
+        method,
+        "--setting",
+        "unsupervised",
+        "--backbone",
+        tiny,
+        "--suite",
+        "check",
+        "--corpus",
+        str(corpus),
+        "--device",
+        "cpu",
+        "--precision",
+        "fp32",
+        "--seeds",
+        seeds,
+        "--set",
+        "batch_size=8",
+        "--set",
+        "eval_steps=5",
+        "--runs",
+        str(folder / "runs"),
+    ]
     return watched([RUN, str(done), *command], done, environment, say=say)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("runs", nargs="?", type=int, default=300)
     parser.add_argument("--method", default="simcse")
     parser.add_argument("--publish", action="store_true")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         began = time.monotonic()
-        found = soak(Path(temporary), options.runs, options.method, publish=options.publish, say=True)
+        found = soak(
+            Path(temporary), options.runs, options.method, publish=options.publish, say=True
+        )
         wrong = grown(found)
-        print(f"{told(found[-1])}\n{options.runs} in {time.monotonic() - began:.0f} s; grown: {', '.join(wrong) or 'nothing'}")
+        print(
+            f"{told(found[-1])}\n{options.runs} in {time.monotonic() - began:.0f} s; grown: {', '.join(wrong) or 'nothing'}"
+        )
     raise SystemExit(1 if wrong else 0)
 
 

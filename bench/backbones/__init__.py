@@ -46,7 +46,19 @@ KNOWN = {
     "roberta-large": "RoBERTa large, 355 M parameters (Liu et al. 2019)",
 }
 SHAPES: Mapping[str, Mapping[str, int]] = {
-    name: dict(zip(("num_hidden_layers", "hidden_size", "intermediate_size", "vocab_size", "max_position_embeddings"), sizes, strict=True))
+    name: dict(
+        zip(
+            (
+                "num_hidden_layers",
+                "hidden_size",
+                "intermediate_size",
+                "vocab_size",
+                "max_position_embeddings",
+            ),
+            sizes,
+            strict=True,
+        )
+    )
     for name, sizes in {
         "bert-base-uncased": (12, 768, 3072, 30522, 512),
         "bert-large-uncased": (24, 1024, 4096, 30522, 512),
@@ -65,9 +77,15 @@ class Reference:
     revision: str  # a hub commit, or the sha256 of the weights of a folder; "unknown" where not on this machine
     path: Path | None
     hub: bool = False
-    trained: Path | None = None  # the checkpoint of a run that fine-tuned it: its encoder weights replace the pretrained ones
-    title: str = ""  # what tables call it, where that is not its name: as its model card says, or --name
-    source: str | None = None  # what to ask the hub for, where it is not ``name``: the base of a run, the revision of a record
+    trained: Path | None = (
+        None  # the checkpoint of a run that fine-tuned it: its encoder weights replace the pretrained ones
+    )
+    title: str = (
+        ""  # what tables call it, where that is not its name: as its model card says, or --name
+    )
+    source: str | None = (
+        None  # what to ask the hub for, where it is not ``name``: the base of a run, the revision of a record
+    )
 
     @property
     def model(self) -> str:
@@ -110,9 +128,16 @@ def resolve(name: str, *, allow_pickle: bool = False) -> Reference:
         return Reference(name, weights_hash(folder), folder, title=card_title(path))
     if path.is_file() or name.startswith((".", "/", "~")) or name.partition("@")[0].count("/") > 1:
         raise NotAModel(
-            f"--backbone {name}: no such folder", "give a folder with config.json and model.safetensors, a hub name, or builtin"
+            f"--backbone {name}: no such folder",
+            "give a folder with config.json and model.safetensors, a hub name, or builtin",
         )
-    if not name or not all(c.isalnum() or c in "._-/@" for c in name) or name.count("@") > 1 or name[0] == "@" or name[-1] == "@":
+    if (
+        not name
+        or not all(c.isalnum() or c in "._-/@" for c in name)
+        or name.count("@") > 1
+        or name[0] == "@"
+        or name[-1] == "@"
+    ):
         raise UnknownName("backbone", name, KNOWN)
     cached = models_of_hub.in_cache(name)
     if cached is not None:
@@ -134,7 +159,11 @@ def resolve_recorded(name: str, revision: str | None) -> Reference:
 def _as_safetensors(path: Path, allow_pickle: bool) -> Path:
     """The folder, or its converted twin where its weights are a pickle and that is allowed or was done already."""
     inner = transformer_folder(path)
-    if not (inner / "config.json").exists() or any((inner / name).exists() for name in WEIGHTS) or not has_pickle(inner):
+    if (
+        not (inner / "config.json").exists()
+        or any((inner / name).exists() for name in WEIGHTS)
+        or not has_pickle(inner)
+    ):
         return path
     return convert_pickles(inner, make=allow_pickle) or path
 
@@ -149,18 +178,27 @@ def run_folder(path: Path) -> Reference:
     """The encoder that a run fine-tuned, as a backbone. Raises NotAModel where the run trained none, or is not finished."""
     try:
         record = json.loads((path / "run.json").read_text(encoding="utf-8"))
-        backbone, status, training = record["provenance"]["backbone"], record["status"], record.get("training", "not said")
+        backbone, status, training = (
+            record["provenance"]["backbone"],
+            record["status"],
+            record.get("training", "not said"),
+        )
         revision = backbone["revision"]
         base = resolve_recorded(backbone["name"], revision)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise NotAModel(f"{path} is no run: run.json is damaged ({error})") from None
     trained = path / "checkpoint" / "trained.safetensors"
     if status == "finished" and not trained.is_file() and training is None:
-        raise NotAModel(f"{path} is a run that trained nothing: it has no encoder of its own", f"--backbone {base.name}")
+        raise NotAModel(
+            f"{path} is a run that trained nothing: it has no encoder of its own",
+            f"--backbone {base.name}",
+        )
     if status != "finished" or not trained.is_file():
         raise NotAModel(
             f"{path} is a run without a finished checkpoint (status {status})",
-            "its command trains it again, with --fresh" if status == "finished" else "its command goes on where it stopped",
+            "its command trains it again, with --fresh"
+            if status == "finished"
+            else "its command goes on where it stopped",
         )
     if not any(name.startswith("encoder.") for name in tensor_names(trained)):
         raise NotAModel(
@@ -176,7 +214,13 @@ def run_folder(path: Path) -> Reference:
     return Reference(str(path), digest, base.path, base.hub, trained, base.source or base.name)
 
 
-def fetch(reference: Reference, *, offline: bool, allow_pickle: bool = False, say: Callable[[str], None] = lambda line: None) -> Reference:
+def fetch(
+    reference: Reference,
+    *,
+    offline: bool,
+    allow_pickle: bool = False,
+    say: Callable[[str], None] = lambda line: None,
+) -> Reference:
     """The reference with its files on this machine; ``say`` is told, in one line, what is fetched.
 
     Raises NotAModel where they cannot be had.
@@ -187,12 +231,20 @@ def fetch(reference: Reference, *, offline: bool, allow_pickle: bool = False, sa
     near = _nearest(models_of_hub.split(name)[0])
     if offline or offline_now():
         what = "--offline" if offline else "HF_HUB_OFFLINE"
-        raise NotAModel(f"backbone '{name}' is not on this machine and {what} forbids fetching it", near + models_of_hub.bring_over(name))
+        raise NotAModel(
+            f"backbone '{name}' is not on this machine and {what} forbids fetching it",
+            near + models_of_hub.bring_over(name),
+        )
     hint = near + "check the name and the network, or give a folder"
     snapshot = models_of_hub.download(name, allow_pickle=allow_pickle, hint=hint, say=say)
     path = _as_safetensors(snapshot, allow_pickle)
     check_folder(path)
-    return replace(reference, revision=reference.revision if reference.trained else snapshot.name, path=path, hub=True)
+    return replace(
+        reference,
+        revision=reference.revision if reference.trained else snapshot.name,
+        path=path,
+        hub=True,
+    )
 
 
 def _nearest(name: str) -> str:
@@ -201,7 +253,12 @@ def _nearest(name: str) -> str:
 
 
 def load(
-    reference: Reference, *, dropout: float | None = None, offline: bool = False, dtype: str = "fp32", reads: tuple[str, ...] = ()
+    reference: Reference,
+    *,
+    dropout: float | None = None,
+    offline: bool = False,
+    dtype: str = "fp32",
+    reads: tuple[str, ...] = (),
 ) -> Backbone:
     """Encoder and tokenizer on the CPU. ``dropout`` replaces the config's hidden and attention dropout; ``dtype``: fp32, bf16 or fp16;
     ``reads``: how the names of tensors begin that are no part of the encoder, and that the caller reads.
@@ -223,7 +280,9 @@ def load(
             for key in families.DROPOUTS:
                 if hasattr(config, key):
                     setattr(config, key, dropout)
-        if not any((folder / name).exists() for name in VOCABULARIES):  # transformers would make up an empty one
+        if not any(
+            (folder / name).exists() for name in VOCABULARIES
+        ):  # transformers would make up an empty one
             raise NotAModel(
                 f"{reference.name} has no tokenizer: none of {', '.join(VOCABULARIES)} is there",
                 "save the tokenizer into the folder",
@@ -233,7 +292,9 @@ def load(
     except BenchError:
         raise
     except Exception as error:  # transformers raises many kinds for a damaged folder
-        raise NotAModel(f"{reference.name} cannot be loaded as an encoder: {one_line(error)}") from None
+        raise NotAModel(
+            f"{reference.name} cannot be loaded as an encoder: {one_line(error)}"
+        ) from None
     if len(tokenizer) > getattr(config, "vocab_size", len(tokenizer)):
         raise NotAModel(
             f"{reference.name}: its tokenizer knows {len(tokenizer)} tokens, its encoder {config.vocab_size}",
@@ -270,13 +331,18 @@ def _check_unused(name: str, folder: Path, model_type: str, strange: list[str]) 
     """Raises NotAModel for tensors that a checkpoint holds and nothing reads."""
     if not strange:
         return
-    shown = ", ".join(strange[:MOST_NAMES]) + (f" and {len(strange) - MOST_NAMES} more" if len(strange) > MOST_NAMES else "")
+    shown = ", ".join(strange[:MOST_NAMES]) + (
+        f" and {len(strange) - MOST_NAMES} more" if len(strange) > MOST_NAMES else ""
+    )
     file = next(folder / weights for weights in WEIGHTS if (folder / weights).exists())
     if any(tensor.startswith(PREFIX) for tensor in strange):
         hint = f"a PromCSE or DCPCSE checkpoint: bench run --method stored-prefix --backbone {name}"
     else:
         hint = "take the config.json that belongs to these weights, or save the file without these tensors if no score needs them"
-    raise NotAModel(f"{file} holds tensors that a {families.title(model_type)} encoder does not read: {shown}", hint)
+    raise NotAModel(
+        f"{file} holds tensors that a {families.title(model_type)} encoder does not read: {shown}",
+        hint,
+    )
 
 
 def check_stored_prefix(reference: Reference, reads: tuple[str, ...]) -> None:
@@ -309,7 +375,9 @@ def _encoder(folder: Path, config: Any, dtype: str) -> tuple[Any, list[str], tup
     number = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}[dtype]
     options: dict[str, Any] = {"config": config, "dtype": number, "output_loading_info": True}
     try:
-        encoder, info = transformers.AutoModel.from_pretrained(folder, add_pooling_layer=False, **options)
+        encoder, info = transformers.AutoModel.from_pretrained(
+            folder, add_pooling_layer=False, **options
+        )
     except TypeError:  # families without a pooling layer do not know the argument
         encoder, info = transformers.AutoModel.from_pretrained(folder, **options)
     return encoder.eval(), sorted(info["missing_keys"]), tuple(sorted(info["unexpected_keys"]))

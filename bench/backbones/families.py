@@ -36,25 +36,46 @@ class Family:
 
 FAMILIES: Mapping[str, Family] = {
     "bert": Family("BERT", "bert-base-uncased", prefix=True, head=("cls.predictions.transform.",)),
-    "roberta": Family("RoBERTa", "roberta-large", prefix=True, head=("lm_head.dense.",), offset=True),
-    "xlm-roberta": Family("XLM-R", "FacebookAI/xlm-roberta-base", prefix=True, head=("lm_head.dense.",), offset=True),
-    "camembert": Family("CamemBERT", "almanach/camembert-base", prefix=True, head=("lm_head.dense.",), offset=True),
+    "roberta": Family(
+        "RoBERTa", "roberta-large", prefix=True, head=("lm_head.dense.",), offset=True
+    ),
+    "xlm-roberta": Family(
+        "XLM-R", "FacebookAI/xlm-roberta-base", prefix=True, head=("lm_head.dense.",), offset=True
+    ),
+    "camembert": Family(
+        "CamemBERT", "almanach/camembert-base", prefix=True, head=("lm_head.dense.",), offset=True
+    ),
     "electra": Family(
-        "ELECTRA", "google/electra-base-discriminator", prefix=True, head=("generator_predictions.dense.",),
+        "ELECTRA",
+        "google/electra-base-discriminator",
+        prefix=True,
+        head=("generator_predictions.dense.",),
         note="the discriminator has no MLM head; the generator has one",
     ),
-    "distilbert": Family("DistilBERT", "distilbert/distilbert-base-uncased", head=("vocab_transform.",)),
-    "mpnet": Family("MPNet", "microsoft/mpnet-base", placed=False, head=("lm_head.dense.",), offset=True),
+    "distilbert": Family(
+        "DistilBERT", "distilbert/distilbert-base-uncased", head=("vocab_transform.",)
+    ),
+    "mpnet": Family(
+        "MPNet", "microsoft/mpnet-base", placed=False, head=("lm_head.dense.",), offset=True
+    ),
     "deberta-v2": Family(
-        "DeBERTa-v3", "microsoft/deberta-v3-base", placed=False, head=("cls.predictions.transform.",),
+        "DeBERTa-v3",
+        "microsoft/deberta-v3-base",
+        placed=False,
+        head=("cls.predictions.transform.",),
         note="version 3 was trained as a discriminator: it has no MLM head",
     ),
     "modernbert": Family(
-        "ModernBERT", "answerdotai/ModernBERT-base", head=("decoder.",),
+        "ModernBERT",
+        "answerdotai/ModernBERT-base",
+        head=("decoder.",),
         note="its own dropout is 0; every second or third layer sees 64 tokens to each side only",
     ),
-}  # fmt: skip
-ANY_HEAD = tuple({prefix for family in FAMILIES.values() for prefix in family.head} | {"cls.predictions.", "lm_head."})
+}
+ANY_HEAD = tuple(
+    {prefix for family in FAMILIES.values() for prefix in family.head}
+    | {"cls.predictions.", "lm_head."}
+)
 DROPOUTS = (
     "hidden_dropout_prob",
     "attention_probs_dropout_prob",
@@ -65,9 +86,27 @@ DROPOUTS = (
 )
 """Where the configs of the families keep the dropout of the encoder itself."""
 
-HEADS = ("cls.", "lm_head.", "classifier.", "pooler.", "vocab_", "generator_", "discriminator_", "mask_predictions.", "lm_predictions.",
-         "head.", "decoder.", "qa_outputs.", "pre_classifier.", "score.", "mlp.",
-         "aux_bert.", "generator.", "discriminator.", "electra_head.")  # fmt: skip
+HEADS = (
+    "cls.",
+    "lm_head.",
+    "classifier.",
+    "pooler.",
+    "vocab_",
+    "generator_",
+    "discriminator_",
+    "mask_predictions.",
+    "lm_predictions.",
+    "head.",
+    "decoder.",
+    "qa_outputs.",
+    "pre_classifier.",
+    "score.",
+    "mlp.",
+    "aux_bert.",
+    "generator.",
+    "discriminator.",
+    "electra_head.",
+)
 """How the tensors of heads are called that stand on an encoder and are no part of it; the last four are the networks that DiffCSE
 trains beside it."""
 BUFFERS = ("position_ids", "token_type_ids", "inv_freq")
@@ -82,8 +121,13 @@ def is_head(tensor: str) -> bool:
 def not_read(tensors: Iterable[str], reads: tuple[str, ...] = ()) -> list[str]:
     """Of the tensors that an encoder has no place for: those whose loss would change its vectors. Heads and buffers are harmless,
     and what begins with one of ``reads`` is read by the method."""
-    return [name for name in tensors
-            if not is_head(name) and name.split(".")[-1] not in BUFFERS and not without_base(name).startswith(reads)]  # fmt: skip
+    return [
+        name
+        for name in tensors
+        if not is_head(name)
+        and name.split(".")[-1] not in BUFFERS
+        and not without_base(name).startswith(reads)
+    ]
 
 
 def head_name(tensor: str) -> str:
@@ -126,7 +170,11 @@ def type_of(folder: Path) -> str:
 
 def family_of(folder: Path | None) -> Family | None:
     """The family of the model in a folder; None where it is not listed, or not here yet."""
-    return FAMILIES.get(type_of(folder)) if folder is not None and (folder / "config.json").is_file() else None
+    return (
+        FAMILIES.get(type_of(folder))
+        if folder is not None and (folder / "config.json").is_file()
+        else None
+    )
 
 
 def title(model_type: str) -> str:
@@ -137,7 +185,9 @@ def check_prefix(folder: Path | None) -> None:
     """Raises BenchError where the layers of this backbone take no keys and values from outside. None: it is not here yet."""
     family = family_of(folder)
     if family is not None and not family.prefix:
-        able = ", ".join(known_family.title for known_family in FAMILIES.values() if known_family.prefix)
+        able = ", ".join(
+            known_family.title for known_family in FAMILIES.values() if known_family.prefix
+        )
         raise BenchError(
             f"a deep prompt does not work on {family.title}: its layers take no keys and values from outside",
             f"take a backbone of one of these families: {able}",
@@ -162,7 +212,8 @@ def check_mlm_head(folder: Path) -> None:
     if not any(name.startswith(wanted) for name in checkpoint_names(folder)):
         why = f" ({family.note})" if family and "MLM head" in family.note else ""
         raise NotAModel(
-            f"{folder} carries no MLM head, which this needs{why}", "take a backbone as it was pretrained, with its MLM head, or builtin"
+            f"{folder} carries no MLM head, which this needs{why}",
+            "take a backbone as it was pretrained, with its MLM head, or builtin",
         )
 
 
@@ -176,4 +227,7 @@ def shape(config: Mapping[str, Any]) -> tuple[str, int] | None:
 
 def own_dropout(config: Mapping[str, Any]) -> float | None:
     """The largest dropout that a config sets between and in the layers; None where it says nothing."""
-    return max((float(config[key]) for key in DROPOUTS if isinstance(config.get(key), int | float)), default=None)
+    return max(
+        (float(config[key]) for key in DROPOUTS if isinstance(config.get(key), int | float)),
+        default=None,
+    )

@@ -30,7 +30,12 @@ VOCABULARIES = (
 GENERATED = "SentenceTransformer"
 """How a model card begins the name of a model that nobody named."""
 LONGEST_TITLE = 80  # characters
-DETERMINES = {".json", ".txt", ".model", ".safetensors"}  # files of a model folder that decide what it computes ...
+DETERMINES = {
+    ".json",
+    ".txt",
+    ".model",
+    ".safetensors",
+}  # files of a model folder that decide what it computes ...
 ABOUT = {
     "card.json",
     "trainer_state.json",
@@ -52,7 +57,9 @@ def card_title(path: Path) -> str:
         title = (metadata_load(card) or {})["model-index"][0]["name"]
     except Exception:  # no metadata, damaged metadata, another form: a card is free text
         return ""
-    usable = isinstance(title, str) and title.isprintable() and 0 < len(title.strip()) <= LONGEST_TITLE
+    usable = (
+        isinstance(title, str) and title.isprintable() and 0 < len(title.strip()) <= LONGEST_TITLE
+    )
     return title.strip() if usable and not title.startswith(GENERATED) else ""
 
 
@@ -63,7 +70,10 @@ def has_pickle(folder: Path) -> bool:
 def check_folder(path: Path) -> None:
     folder = transformer_folder(path)
     if not (folder / "config.json").exists():
-        raise NotAModel(f"{path} is no model folder: it has no config.json", "give a folder that save_pretrained wrote")
+        raise NotAModel(
+            f"{path} is no model folder: it has no config.json",
+            "give a folder that save_pretrained wrote",
+        )
     if not any((folder / name).exists() for name in WEIGHTS):
         if has_pickle(folder):
             raise NotAModel(
@@ -84,7 +94,11 @@ def _modules(path: Path) -> list[Path]:
     if not file.exists():
         return []
     try:
-        if not (modules := [path / module["path"] for module in json.loads(file.read_text(encoding="utf-8"))]):
+        if not (
+            modules := [
+                path / module["path"] for module in json.loads(file.read_text(encoding="utf-8"))
+            ]
+        ):
             raise ValueError("it names no module")
         return modules
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
@@ -97,8 +111,16 @@ def weights_hash(path: Path) -> str:
 
     Of a sentence-transformers folder also what its modules say about pooling, normalisation and length.
     """
-    files = [file for folder in {path, *_modules(path)} if folder.is_dir() for file in folder.iterdir() if file.is_file()]
-    return files_sha256((file for file in files if file.suffix in DETERMINES and file.name not in ABOUT), path)
+    files = [
+        file
+        for folder in {path, *_modules(path)}
+        if folder.is_dir()
+        for file in folder.iterdir()
+        if file.is_file()
+    ]
+    return files_sha256(
+        (file for file in files if file.suffix in DETERMINES and file.name not in ABOUT), path
+    )
 
 
 def is_whole(folder: Path, weights: Sequence[str] = WEIGHTS) -> bool:
@@ -106,7 +128,9 @@ def is_whole(folder: Path, weights: Sequence[str] = WEIGHTS) -> bool:
     inner = folder
     with contextlib.suppress(NotAModel):
         inner = transformer_folder(folder)
-    if not (inner / "config.json").exists() or not any((at / file).exists() for at in (inner, folder) for file in VOCABULARIES):
+    if not (inner / "config.json").exists() or not any(
+        (at / file).exists() for at in (inner, folder) for file in VOCABULARIES
+    ):
         return False
     single, index = (inner / file for file in weights)
     if index.exists():
@@ -118,7 +142,12 @@ def is_whole(folder: Path, weights: Sequence[str] = WEIGHTS) -> bool:
 def _weight_map(index: Path) -> dict[str, str]:
     """The name of every tensor -> the file that holds it, as the index of weights in several files says. Raises NotAModel."""
     try:
-        return {name: str(part) for name, part in dict(json.loads(index.read_text(encoding="utf-8"))["weight_map"]).items()}
+        return {
+            name: str(part)
+            for name, part in dict(
+                json.loads(index.read_text(encoding="utf-8"))["weight_map"]
+            ).items()
+        }
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise NotAModel(f"{index} is damaged: {error}") from None
 
@@ -133,7 +162,9 @@ def tensor_names(file: Path) -> list[str]:
             length = int.from_bytes(stream.read(8), "little")
             if not 2 <= length <= 1 << 27:
                 raise ValueError(f"a header of {length} bytes")
-            return [name for name in dict(json.loads(stream.read(length))) if name != "__metadata__"]
+            return [
+                name for name in dict(json.loads(stream.read(length))) if name != "__metadata__"
+            ]
     except (OSError, ValueError, TypeError, RecursionError) as error:
         raise NotAModel(f"{file} is no safetensors file: {error}") from None
 
@@ -155,7 +186,9 @@ def pooling_layer(folder: Path, trained: Path | None = None) -> tuple[Any, Any] 
         with safe_open(file, "pt") as tensors:
             for key in tensors.keys():  # noqa: SIM118 (it is no mapping)
                 if f".{key}".endswith(f".{name}"):
-                    return tensors.get_tensor(key).float(), tensors.get_tensor(key.removesuffix("weight") + "bias").float()
+                    return tensors.get_tensor(key).float(), tensors.get_tensor(
+                        key.removesuffix("weight") + "bias"
+                    ).float()
     return None
 
 
@@ -182,7 +215,11 @@ def take_trained(encoder: Any, file: Path) -> None:
     from safetensors.torch import load_file
 
     try:
-        state = {name.removeprefix("encoder."): t for name, t in load_file(file).items() if name.startswith("encoder.")}
+        state = {
+            name.removeprefix("encoder."): t
+            for name, t in load_file(file).items()
+            if name.startswith("encoder.")
+        }
     except (OSError, SafetensorError) as error:
         raise NotAModel(f"{file} cannot be read: {error}") from None
     lacking = sorted(dict(encoder.named_parameters()).keys() - state.keys())
@@ -224,7 +261,10 @@ def convert_pickles(folder: Path, *, make: bool) -> Path | None:
 def _content(folder: Path) -> str:
     """sha256 over everything that the twin is made from."""
     pickles = _twins(folder)
-    return files_sha256((f for f in folder.iterdir() if f.is_file() and (f.suffix in KEPT or f.name in pickles)), folder)
+    return files_sha256(
+        (f for f in folder.iterdir() if f.is_file() and (f.suffix in KEPT or f.name in pickles)),
+        folder,
+    )
 
 
 def _twins(folder: Path) -> dict[str, str]:
@@ -233,7 +273,10 @@ def _twins(folder: Path) -> dict[str, str]:
     if not index.is_file():
         return {single.name: WEIGHTS[0]}
     parts = set(_weight_map(index).values())
-    return {part: Path(part).with_suffix(".safetensors").name.replace("pytorch_model", "model") for part in parts}
+    return {
+        part: Path(part).with_suffix(".safetensors").name.replace("pytorch_model", "model")
+        for part in parts
+    }
 
 
 def _convert(folder: Path, to: Path) -> None:
@@ -245,7 +288,11 @@ def _convert(folder: Path, to: Path) -> None:
     twins = _twins(folder)
     for part, twin in twins.items():
         tensors = _tensors(folder / part)
-        save_file({name: tensor.clone().contiguous() for name, tensor in tensors.items()}, to / twin, metadata={"format": "pt"})
+        save_file(
+            {name: tensor.clone().contiguous() for name, tensor in tensors.items()},
+            to / twin,
+            metadata={"format": "pt"},
+        )
     if PICKLES[0] not in twins:
         index = json.loads((folder / PICKLES[1]).read_text(encoding="utf-8"))
         index["weight_map"] = {name: twins[part] for name, part in index["weight_map"].items()}
@@ -259,7 +306,9 @@ def _tensors(file: Path) -> dict[str, Any]:
         state = torch.load(file, weights_only=True, map_location="cpu")
         if isinstance(state, dict) and isinstance(state.get("state_dict"), dict):
             state = state["state_dict"]
-        tensors = {str(name): value for name, value in state.items() if isinstance(value, torch.Tensor)}
+        tensors = {
+            str(name): value for name, value in state.items() if isinstance(value, torch.Tensor)
+        }
     except Exception as error:  # whatever the bytes of a damaged or hostile file lead to
         reason = " ".join(str(error).split())[:120]
         raise NotAModel(

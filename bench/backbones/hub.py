@@ -33,7 +33,16 @@ PINNED = {
 }
 """The commits that a name without a revision means: those that other people's published work names for these models."""
 FILES = ("*.json", "*.txt", "*.model", "merges.txt", "vocab.*")  # beside the weights
-NOT = ("onnx/*", "openvino/*", "coreml/*", "*.ot", "flax_model*", "tf_model*", "training_args.bin", "optimizer*")
+NOT = (
+    "onnx/*",
+    "openvino/*",
+    "coreml/*",
+    "*.ot",
+    "flax_model*",
+    "tf_model*",
+    "training_args.bin",
+    "optimizer*",
+)
 SPARE = 100_000_000  # bytes that a download leaves free on the disk
 LOGIN = "hf auth login"
 
@@ -88,7 +97,9 @@ def download(name: str, *, allow_pickle: bool, hint: str, say: Callable[[str], N
         total = sum(wanted.values())
         _check_space(name, total)
         licence = (info.card_data or {}).get("license") or "not stated"
-        say(f"fetching backbone {name}: {repo} at {str(info.sha)[:12]}, {total / 1e6:,.0f} MB, licence {licence}")
+        say(
+            f"fetching backbone {name}: {repo} at {str(info.sha)[:12]}, {total / 1e6:,.0f} MB, licence {licence}"
+        )
         if not sys.stderr.isatty():
             disable_progress_bars()
         return Path(snapshot_download(repo, revision=revision, allow_patterns=sorted(wanted)))
@@ -106,7 +117,9 @@ def _info(repo: str, revision: str | None, say: Callable[[str], None]) -> tuple[
     except RevisionNotFoundError:
         if revision is not None or wanted == "main":
             raise
-    say(f"the hub has no revision {wanted[:12]} of {repo} any more: its newest is taken, and recorded")
+    say(
+        f"the hub has no revision {wanted[:12]} of {repo} any more: its newest is taken, and recorded"
+    )
     return HfApi().model_info(repo, revision="main", files_metadata=True), "main"
 
 
@@ -134,7 +147,11 @@ def _wanted(name: str, repo: str, sizes: dict[str, int], allow_pickle: bool) -> 
     def is_wanted(file: str) -> bool:
         if any(fnmatch(file, pattern) for pattern in NOT):
             return False
-        return Path(file).name.startswith(stem) if fnmatch(file, weights) else any(fnmatch(file, pattern) for pattern in FILES)
+        return (
+            Path(file).name.startswith(stem)
+            if fnmatch(file, weights)
+            else any(fnmatch(file, pattern) for pattern in FILES)
+        )
 
     return {file: size for file, size in sizes.items() if is_wanted(file)}
 
@@ -155,7 +172,11 @@ def _check_space(name: str, needed: int) -> None:
 @contextlib.contextmanager
 def _in_plain_words(name: str, repo: str, hint: str) -> Iterator[None]:
     """What the hub's client raises -> one line that says what is wrong and what to do."""
-    from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError, RevisionNotFoundError
+    from huggingface_hub.errors import (
+        GatedRepoError,
+        RepositoryNotFoundError,
+        RevisionNotFoundError,
+    )
 
     try:
         yield
@@ -167,15 +188,21 @@ def _in_plain_words(name: str, repo: str, hint: str) -> Iterator[None]:
             f"accept them on its page of the hub, then: {LOGIN}",
         ) from None
     except RevisionNotFoundError:
-        raise NotAModel(f"the hub has {repo}, but no revision '{split(name)[1]}' of it", "leave @... out for the newest") from None
+        raise NotAModel(
+            f"the hub has {repo}, but no revision '{split(name)[1]}' of it",
+            "leave @... out for the newest",
+        ) from None
     except Exception as error:  # the hub client raises many kinds
         status = getattr(getattr(error, "response", None), "status_code", None)
         if isinstance(error, RepositoryNotFoundError) or status in (401, 404):
             raise NotAModel(
-                f"the hub has no model '{repo}', or it is private and you are not logged in", f"{hint}; for a private one: {LOGIN}"
+                f"the hub has no model '{repo}', or it is private and you are not logged in",
+                f"{hint}; for a private one: {LOGIN}",
             ) from None
         reason = " ".join(str(error).split())[:160] or type(error).__name__
-        raise NotAModel(f"backbone '{name}' could not be fetched from the hub: {reason}", hint) from None
+        raise NotAModel(
+            f"backbone '{name}' could not be fetched from the hub: {reason}", hint
+        ) from None
 
 
 LICENCES = {"google-bert": "Apache-2.0", "FacebookAI": "MIT"}
@@ -199,7 +226,11 @@ def describe_pending(name: str, sizes: Mapping[str, Any]) -> Pending:
 
 def parameters(sizes: Mapping[str, Any]) -> int:
     """Of BERT or RoBERTa with its MLM head's dense layer: what their checkpoints hold, each number four bytes."""
-    hidden, inner, vocabulary = sizes["hidden_size"], sizes["intermediate_size"], sizes["vocab_size"]
+    hidden, inner, vocabulary = (
+        sizes["hidden_size"],
+        sizes["intermediate_size"],
+        sizes["vocab_size"],
+    )
     embeddings = (vocabulary + sizes["max_position_embeddings"] + 2 + 2) * hidden
     layer = 4 * (hidden * hidden + hidden) + 2 * hidden * inner + inner + hidden + 4 * hidden
     head = hidden * hidden + 3 * hidden + vocabulary

@@ -31,7 +31,9 @@ class Backbone:
     encoder: Any  # transformers.PreTrainedModel without a pooling layer, float32
     tokenizer: Any  # transformers.PreTrainedTokenizerBase, fast
     path: Path
-    weights: Path | None = None  # where transformers finds the checkpoint, if it is not ``path`` itself
+    weights: Path | None = (
+        None  # where transformers finds the checkpoint, if it is not ``path`` itself
+    )
     trained: Path | None = None  # the checkpoint of the run that fine-tuned it
     unused: tuple[str, ...] = ()  # tensors of the checkpoint that are not read: heads
 
@@ -63,13 +65,20 @@ class Backbone:
         """One line: which weights were loaded, and which tensors of the checkpoint the encoder has no place for."""
         count = sum(p.numel() for p in self.encoder.parameters())
         line = f"{self.name} at {self.revision[:12]}: {title(self.family)}, {count:,} weights of the encoder, none missing"
-        return f"{line}; not used: {', '.join(sorted({head_name(name) for name in self.unused}))}" if self.unused else line
+        return (
+            f"{line}; not used: {', '.join(sorted({head_name(name) for name in self.unused}))}"
+            if self.unused
+            else line
+        )
 
     @property
     def mask_id(self) -> int:
         """The id of the mask token. Raises BenchError where the tokenizer has none."""
         if self.tokenizer.mask_token_id is None:
-            raise BenchError(f"the tokenizer of '{self.name}' has no mask token", "take a backbone that was trained with one")
+            raise BenchError(
+                f"the tokenizer of '{self.name}' has no mask token",
+                "take a backbone that was trained with one",
+            )
         return int(self.tokenizer.mask_token_id)
 
     def special_tokens(self) -> tuple[list[int], list[int]]:
@@ -79,7 +88,9 @@ class Backbone:
         for start in range(len(whole) - len(inner) + 1):
             if whole[start : start + len(inner)] == inner:
                 return whole[:start], whole[start + len(inner) :]
-        raise BenchError(f"the tokenizer of '{self.name}' does not wrap a sentence in special tokens")
+        raise BenchError(
+            f"the tokenizer of '{self.name}' does not wrap a sentence in special tokens"
+        )
 
     def ids(self, sentences: Sequence[str]) -> list[list[int]]:
         """Each sentence's ids, without special tokens and not cut."""
@@ -87,7 +98,11 @@ class Backbone:
         return self._backend_ids(texts) if self._plain else self._tokenizer_ids(texts)
 
     def _tokenizer_ids(self, texts: list[str]) -> list[list[int]]:
-        return self.tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"] if texts else []  # type: ignore[no-any-return]
+        return (
+            self.tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
+            if texts
+            else []
+        )  # type: ignore[no-any-return]
 
     def _backend_ids(self, texts: list[str]) -> list[list[int]]:
         """More than twice as fast (benchmarks/tokenising.py): transformers wraps every sentence's ids, offsets and masks before it hands the ids on."""
@@ -118,8 +133,13 @@ class Backbone:
         """
         head: Any = head_of(self._masked_lm(), self.family)
         if head is None:
-            raise BenchError(f"the MLM head of the family '{self.family}' is not known", "take a BERT or RoBERTa backbone")
-        head.decoder.weight = nn.Parameter(self.encoder.get_input_embeddings().weight.detach().clone().float())
+            raise BenchError(
+                f"the MLM head of the family '{self.family}' is not known",
+                "take a BERT or RoBERTa backbone",
+            )
+        head.decoder.weight = nn.Parameter(
+            self.encoder.get_input_embeddings().weight.detach().clone().float()
+        )
         return head.train()  # type: ignore[no-any-return]
 
     def masked_lm(self, other: Backbone | None = None) -> MaskedLM:
@@ -128,7 +148,9 @@ class Backbone:
         Raises BenchError where there is none, or where the other one has another vocabulary than this.
         """
         other = other or self
-        if len(other.tokenizer) != len(self.tokenizer) or other.ids(["A word, or two."]) != self.ids(["A word, or two."]):
+        if len(other.tokenizer) != len(self.tokenizer) or other.ids(
+            ["A word, or two."]
+        ) != self.ids(["A word, or two."]):
             raise BenchError(
                 f"{other.name} and {self.name} have different vocabularies",
                 "take one whose tokenizer is the same, or none: its own",
@@ -142,12 +164,19 @@ class Backbone:
         folder = self.weights or self.path
         check_mlm_head(folder)
         try:
-            model, info = AutoModelForMaskedLM.from_pretrained(folder, dtype=torch.float32, output_loading_info=True)
+            model, info = AutoModelForMaskedLM.from_pretrained(
+                folder, dtype=torch.float32, output_loading_info=True
+            )
         except Exception as error:  # transformers raises many kinds
-            raise NotAModel(f"{self.name} cannot be loaded as a masked language model: {error}") from None
+            raise NotAModel(
+                f"{self.name} cannot be loaded as a masked language model: {error}"
+            ) from None
         missing = sorted(key for key in info["missing_keys"] if "decoder" not in key)
         if missing:
-            raise NotAModel(f"{self.name} carries no MLM head ({missing[0]} is missing)", "take a pretrained BERT or RoBERTa, or builtin")
+            raise NotAModel(
+                f"{self.name} carries no MLM head ({missing[0]} is missing)",
+                "take a pretrained BERT or RoBERTa, or builtin",
+            )
         return model
 
 

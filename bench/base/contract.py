@@ -56,7 +56,9 @@ def result_of(about: str, check: str, function: Callable[[], str]) -> CheckResul
     except Failed as error:
         return CheckResult(about, check, False, str(error))
     except RunFailed as error:  # what a run of it would say
-        return CheckResult(about, check, False, f"{error.message}; {error.hint}" if error.hint else error.message)
+        return CheckResult(
+            about, check, False, f"{error.message}; {error.hint}" if error.hint else error.message
+        )
     except BenchError:
         raise
     except (Exception, SystemExit) as error:  # a plugin's own code
@@ -69,7 +71,9 @@ def once_each(results: Sequence[CheckResult]) -> list[CheckResult]:
     named = []
     for result in results:
         before = result if result.passed else first.setdefault(result.seen, result)
-        named.append(result if before is result else replace(result, repeats=before.check, seen="as above"))
+        named.append(
+            result if before is result else replace(result, repeats=before.check, seen="as above")
+        )
     return named
 
 
@@ -93,7 +97,9 @@ def place_of(error: BaseException) -> str:
     for frame, line in traceback.walk_tb(error.__traceback__):
         code = frame.f_code
         if _is_plugin(code.co_filename, str(frame.f_globals.get("__name__"))):
-            function = function if code.co_name.startswith("<") else f", in {code.co_name}"  # not "in <listcomp>"
+            function = (
+                function if code.co_name.startswith("<") else f", in {code.co_name}"
+            )  # not "in <listcomp>"
             place = f"{_short(code.co_filename)}:{line}{function}"
     return place
 
@@ -112,9 +118,14 @@ def _is_plugin(file: str, module: str) -> bool:
     package = module.partition(".")[0]
     if package == "bench" or file.startswith("<"):
         return False
-    library = file.startswith(STANDARD_LIBRARY) or not {"site-packages", "dist-packages"}.isdisjoint(Path(file).parts)
+    library = file.startswith(STANDARD_LIBRARY) or not {
+        "site-packages",
+        "dist-packages",
+    }.isdisjoint(Path(file).parts)
     return not library or package in {
-        point.module.partition(".")[0] for group in GROUPS for point in importlib.metadata.entry_points(group=group)
+        point.module.partition(".")[0]
+        for group in GROUPS
+        for point in importlib.metadata.entry_points(group=group)
     }
 
 
@@ -165,7 +176,9 @@ def import_file(file: Path) -> ModuleType:
     name = f"bench_plugin_{hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:12]}"
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
-        raise BenchError(f"--plugin {file}: not a Python file", "give a file whose name ends in .py")
+        raise BenchError(
+            f"--plugin {file}: not a Python file", "give a file whose name ends in .py"
+        )
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:

@@ -30,15 +30,26 @@ PACKAGES = (
 
 def choose_device(asked: str) -> str:
     """``auto`` is cuda, else mps, else cpu. Raises BenchError for a device that is not here."""
-    if not re.fullmatch(r"auto|cpu|(cuda|mps)(:[0-9]+)?", asked):  # before torch is loaded, which takes seconds
-        raise BenchError(f"--device {asked} is not available here", "--device auto, cpu, cuda, cuda:1 or mps")
+    if not re.fullmatch(
+        r"auto|cpu|(cuda|mps)(:[0-9]+)?", asked
+    ):  # before torch is loaded, which takes seconds
+        raise BenchError(
+            f"--device {asked} is not available here", "--device auto, cpu, cuda, cuda:1 or mps"
+        )
     import torch
 
-    here = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    here = {
+        "cpu": True,
+        "cuda": torch.cuda.is_available(),
+        "mps": torch.backends.mps.is_available(),
+    }
     if asked == "auto":
         return next(name for name in ("cuda", "mps", "cpu") if here[name])
     if not here.get(asked.partition(":")[0], False):
-        raise BenchError(f"--device {asked} is not available here", f"--device {' or '.join(d for d, ok in here.items() if ok)}")
+        raise BenchError(
+            f"--device {asked} is not available here",
+            f"--device {' or '.join(d for d, ok in here.items() if ok)}",
+        )
     return asked
 
 
@@ -58,7 +69,11 @@ def choose_precision(asked: str, device: str) -> str:
         return "fp32"
     import torch
 
-    return "bf16" if device.startswith("cuda") and torch.cuda.is_bf16_supported(including_emulation=False) else "fp32"
+    return (
+        "bf16"
+        if device.startswith("cuda") and torch.cuda.is_bf16_supported(including_emulation=False)
+        else "fp32"
+    )
 
 
 def cpu_info() -> str:
@@ -82,8 +97,17 @@ def device_name(device: str) -> str:
         import torch
 
         return torch.cuda.get_device_name(device)
-    model = next((line.split(":", 1)[1].strip() for line in cpu_info().splitlines() if line.startswith("model name")), "")
-    return f"{device}: {model or platform.processor() or platform.machine()}, {os.cpu_count()} cores"
+    model = next(
+        (
+            line.split(":", 1)[1].strip()
+            for line in cpu_info().splitlines()
+            if line.startswith("model name")
+        ),
+        "",
+    )
+    return (
+        f"{device}: {model or platform.processor() or platform.machine()}, {os.cpu_count()} cores"
+    )
 
 
 def reset_peak_memory(device: str) -> None:

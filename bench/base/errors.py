@@ -40,7 +40,13 @@ def one_line(error: BaseException, most: int = 200) -> str:
 
 def printable(text: str, keep: str = "") -> str:
     """Foreign text with what moves a cursor or cannot be seen as visible escapes, but for the characters in ``keep``."""
-    return text if text.isprintable() else "".join(c if c.isprintable() or c in keep else c.encode("unicode_escape").decode() for c in text)
+    return (
+        text
+        if text.isprintable()
+        else "".join(
+            c if c.isprintable() or c in keep else c.encode("unicode_escape").decode() for c in text
+        )
+    )
 
 
 class UnknownName(BenchError):
@@ -50,10 +56,21 @@ class UnknownName(BenchError):
     """
 
     def __init__(
-        self, kind: str, name: str, known: Iterable[str], where: str = "", hint: str | None = None, *, begins: bool = False
+        self,
+        kind: str,
+        name: str,
+        known: Iterable[str],
+        where: str = "",
+        hint: str | None = None,
+        *,
+        begins: bool = False,
     ) -> None:
         names = sorted(known)
-        near = _nearest_beginnings(name, names) if begins else difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+        near = (
+            _nearest_beginnings(name, names)
+            if begins
+            else difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+        )
         if near:
             others = f"nearest: {', '.join(near)}"
         elif not names:
@@ -70,7 +87,10 @@ def _nearest_beginnings(name: str, names: Sequence[str]) -> list[str]:
     """At most three of ``names``, those first whose beginning is most like ``name``."""
     heads = {known: known[: len(name)] for known in names}
     near = difflib.get_close_matches(name, set(heads.values()), n=3, cutoff=0.6)
-    return sorted((known for known in names if heads[known] in near), key=lambda known: near.index(heads[known]))[:3]
+    return sorted(
+        (known for known in names if heads[known] in near),
+        key=lambda known: near.index(heads[known]),
+    )[:3]
 
 
 class DataMissing(BenchError):

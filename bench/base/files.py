@@ -42,12 +42,16 @@ def write_whole(path: Path, data: bytes, folder: Path | None = None) -> None:
         with contextlib.suppress(OSError):
             os.unlink(aside)
         if isinstance(error, FileNotFoundError):
-            lease.check_owned(path)  # else another process that has taken the folder over would be no reason
+            lease.check_owned(
+                path
+            )  # else another process that has taken the folder over would be no reason
         raise
     _sync_folder(path.parent)
 
 
-def write_or_fail(path: Path, data: bytes, hint: str | None = ELSEWHERE, folder: Path | None = None) -> None:
+def write_or_fail(
+    path: Path, data: bytes, hint: str | None = ELSEWHERE, folder: Path | None = None
+) -> None:
     """As :func:`write_whole`. Raises BenchError where it cannot be."""
     with writing(path, hint):
         write_whole(path, data, folder)
@@ -71,7 +75,9 @@ def _sweep(path: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    with contextlib.suppress(OSError):  # some file systems have no such thing; the rename itself stands
+    with contextlib.suppress(
+        OSError
+    ):  # some file systems have no such thing; the rename itself stands
         handle = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(handle)
@@ -101,7 +107,9 @@ def values_sha256(arrays: Mapping[str, np.ndarray]) -> str:
         elif kind == "U":
             what, data = "text", json.dumps(values.ravel().tolist()).encode()
         else:
-            raise ValueError(f"the array '{name}' holds neither numbers nor text, but {values.dtype}")
+            raise ValueError(
+                f"the array '{name}' holds neither numbers nor text, but {values.dtype}"
+            )
         digest.update(json.dumps([name, what, list(values.shape)]).encode() + b"\n")
         digest.update(data)
     return digest.hexdigest()
@@ -137,11 +145,15 @@ def folder_sha256(folder: Path) -> dict[str, str]:
 
 try:
     import fcntl
-except ImportError:  # Windows: without a lock two builders do the work twice, and the last one's result stays
+except (
+    ImportError
+):  # Windows: without a lock two builders do the work twice, and the last one's result stays
     fcntl = None  # type: ignore[assignment]
 
 HAS_LOCKS = fcntl is not None
-SETTLED_SECONDS = 2.0  # a file that was written later than this may change again within one tick of its clock
+SETTLED_SECONDS = (
+    2.0  # a file that was written later than this may change again within one tick of its clock
+)
 
 
 def default_cache() -> Path:
@@ -171,7 +183,9 @@ def build_folder(place: Path, build: Callable[[Path], None], is_whole: Callable[
     with lock(place.with_name(f"{place.name}.lock")) as alone:
         if is_whole():
             return
-        if alone:  # nobody else builds this one: what lies here is left from a process that was killed
+        if (
+            alone
+        ):  # nobody else builds this one: what lies here is left from a process that was killed
             for left in place.parent.glob(f"{place.name}.*.part"):
                 shutil.rmtree(left, ignore_errors=True)
         aside = place.with_name(f"{place.name}.{os.getpid()}.part")
@@ -219,13 +233,20 @@ class CacheEntry:
         """The value; None where there is none, it is damaged, or it is about something else."""
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
             content = json.loads(self.file.read_bytes())
-            if content["about"] == self.about and content["sha256"] == self._sha256(content["value"]):
+            if content["about"] == self.about and content["sha256"] == self._sha256(
+                content["value"]
+            ):
                 return content["value"]
         return None
 
     def write(self, value: Any) -> bool:
         """Keep a value. False where the cache cannot be written, which costs time and nothing else."""
-        content = json.dumps({"about": self.about, "value": value, "sha256": self._sha256(value)}, indent=1).encode() + b"\n"
+        content = (
+            json.dumps(
+                {"about": self.about, "value": value, "sha256": self._sha256(value)}, indent=1
+            ).encode()
+            + b"\n"
+        )
         with contextlib.suppress(OSError):
             write_whole(self.file, content)
             return True

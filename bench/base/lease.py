@@ -30,7 +30,11 @@ from bench.base.errors import BenchError, OwnershipLost
 TAKEN_AFTER = 120.0  # seconds that a lease stands unchanged, as who wants it watched
 RENEWED_EVERY = 10.0
 LOOK_EVERY = 1.0
-GONE = (errno.ENOENT, errno.ESTALE, errno.ENOTDIR)  # what a file system answers where a lease was moved away
+GONE = (
+    errno.ENOENT,
+    errno.ESTALE,
+    errno.ENOTDIR,
+)  # what a file system answers where a lease was moved away
 _NAME = re.compile(r"\.owner-([0-9]+)")
 _held: dict[Path, Lease] = {}
 
@@ -55,11 +59,16 @@ class Lease:
         """Raises OwnershipLost where another process has taken the folder over."""
         if not self.lost:
             try:
-                os.close(os.open(self.file, os.O_RDONLY))  # opened, not looked at: so NFS asks its server
+                os.close(
+                    os.open(self.file, os.O_RDONLY)
+                )  # opened, not looked at: so NFS asks its server
                 return
             except OSError as error:
                 if error.errno not in GONE:
-                    raise BenchError(f"{self.place} cannot be read: {error.strerror}", "the same command goes on later") from None
+                    raise BenchError(
+                        f"{self.place} cannot be read: {error.strerror}",
+                        "the same command goes on later",
+                    ) from None
         self.lost = True
         raise OwnershipLost(
             f"{self.folder.name} was taken over by another process while this one stood still or was cut off",
@@ -100,7 +109,9 @@ def lease_of(path: Path) -> Lease | None:
     if not _held:
         return None
     path = Path(os.path.abspath(path))
-    return next((lease for above in (path, *path.parents) if (lease := _held.get(above)) is not None), None)
+    return next(
+        (lease for above in (path, *path.parents) if (lease := _held.get(above)) is not None), None
+    )
 
 
 def check_owned(path: Path) -> None:
@@ -117,7 +128,13 @@ def aside(path: Path) -> Path:
     return lease.place
 
 
-def take(folder: Path, *, alone: bool, wait_seconds: float = 0.0, say: Callable[[str], None] = lambda line: None) -> Lease:
+def take(
+    folder: Path,
+    *,
+    alone: bool,
+    wait_seconds: float = 0.0,
+    say: Callable[[str], None] = lambda line: None,
+) -> Lease:
     """Own ``folder``. Raises Busy where another process does and goes on doing so, OSError where nothing can be written.
 
     ``alone``: a lock says that nobody else on this machine works on it. A lease of another machine is watched, for as long as it does not
@@ -151,7 +168,9 @@ def take(folder: Path, *, alone: bool, wait_seconds: float = 0.0, say: Callable[
         if now >= until and (here or changed):
             raise Busy(owner_words(holder))
         if not here and not told and now - since > RENEWED_EVERY / 2:
-            say(f"owned by {owner_words(holder)}, of which nothing is heard: taken over if that stays so for {TAKEN_AFTER:.0f} s")
+            say(
+                f"owned by {owner_words(holder)}, of which nothing is heard: taken over if that stays so for {TAKEN_AFTER:.0f} s"
+            )
             told = True
         time.sleep(min(LOOK_EVERY, TAKEN_AFTER / 10) if not here else 0.1)
 
@@ -168,7 +187,11 @@ def owner_of(folder: Path) -> str | None:
 
 
 def owner_words(holder: dict[str, Any]) -> str:
-    return f"process {holder.get('process', '?')} on {holder.get('host', 'another machine')}" if holder else "another process"
+    return (
+        f"process {holder.get('process', '?')} on {holder.get('host', 'another machine')}"
+        if holder
+        else "another process"
+    )
 
 
 def _make(folder: Path, number: int) -> Lease | None:
@@ -180,7 +203,9 @@ def _make(folder: Path, number: int) -> Lease | None:
         return None
     try:
         (path / token).write_bytes(_content(_about(), 0))
-        if os.listdir(path) != [token]:  # taken and let go meanwhile, and its number came again: whoever wrote first owns it
+        if os.listdir(path) != [
+            token
+        ]:  # taken and let go meanwhile, and its number came again: whoever wrote first owns it
             (path / token).unlink(missing_ok=True)
             return None
     except FileNotFoundError:  # it stood empty for so long that another process took it
@@ -205,7 +230,9 @@ def _move_away(path: Path) -> None:
 
 def _numbers(folder: Path) -> list[int]:
     try:
-        return sorted(int(match[1]) for name in os.listdir(folder) if (match := _NAME.fullmatch(name)))
+        return sorted(
+            int(match[1]) for name in os.listdir(folder) if (match := _NAME.fullmatch(name))
+        )
     except FileNotFoundError:
         return []
 
@@ -225,7 +252,12 @@ def _look(lease: Path) -> tuple[tuple[tuple[str, bytes], ...] | None, dict[str, 
 
 def _about() -> dict[str, Any]:
     """What an owner says of itself."""
-    return {"host": socket.gethostname(), "process": os.getpid(), "began": _began(os.getpid()), "place": place()}
+    return {
+        "host": socket.gethostname(),
+        "process": os.getpid(),
+        "began": _began(os.getpid()),
+        "place": place(),
+    }
 
 
 def _content(about: dict[str, Any], count: int) -> bytes:
@@ -297,7 +329,9 @@ def _refuses(folder: Path) -> str | None:
     """Why a lock cannot be had in ``folder``; None where it can."""
     import fcntl
 
-    existing = next((parent for parent in (folder, *folder.absolute().parents) if parent.is_dir()), None)
+    existing = next(
+        (parent for parent in (folder, *folder.absolute().parents) if parent.is_dir()), None
+    )
     if existing is None:
         return None
     name = existing / f".probe-{secrets.token_hex(6)}"

@@ -34,7 +34,9 @@ def stop_signals(insistent: bool = True) -> Iterator[Callable[[], bool]]:
             signal.signal(of_number, old)
 
     with contextlib.suppress(ValueError):  # not the main thread: whoever owns it handles signals
-        before = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
+        before = {
+            number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)
+        }
     try:
         yield lambda: bool(asked)
     except BaseException:

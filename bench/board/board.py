@@ -91,15 +91,21 @@ class BoardTable:
     chosen: same rows in the same order, with the same cells but for ``against`` and ``difference``.
     """
 
-    anchor: str  # "unsupervised-builtin-sts-senteval-all-1-tokenised"; stays from version to version
+    anchor: (
+        str  # "unsupervised-builtin-sts-senteval-all-1-tokenised"; stays from version to version
+    )
     table: Table
-    baselines: Mapping[str, Table]  # at most MOST_BASELINES, in the table's order; the table's own is not among them
+    baselines: Mapping[
+        str, Table
+    ]  # at most MOST_BASELINES, in the table's order; the table's own is not among them
     selection: str  # how checkpoints were chosen: "best on STS-B dev, scored every 125 steps"
     costs_comparable: bool  # every time and memory of ``table`` that was recorded is shown; False: those of ``cost_of`` alone
     cost_note: str  # what times and memory are of, one sentence; "" where there are none
     cost_of: CostOf | None = None  # None: nothing recorded
     beside: tuple[Beside, ...] = ()
-    checked: bool = True  # False: runs that were sent in and that nobody here made again; nothing is ranked
+    checked: bool = (
+        True  # False: runs that were sent in and that nobody here made again; nothing is ranked
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,7 +143,9 @@ class Board:
     methods: tuple[str, ...] = ()  # of the runs, by name
     older: Mapping[str, str] = field(default_factory=dict)
     """Path below the version, of a file that is none of a run -> the older version in which it lies."""
-    plan: bytes | None = None  # what was to be found out and how, in Markdown, as it lay beside the versions
+    plan: bytes | None = (
+        None  # what was to be found out and how, in Markdown, as it lay beside the versions
+    )
     searches: tuple[Search, ...] = ()  # that found recipe values of own runs
 
     def finished(self, board_table: BoardTable) -> tuple[tuple[BoardTable, int], ...]:
@@ -168,14 +176,18 @@ class Board:
         own = {run.record.run_id: run.record.run_id for run in self.runs}
         if len(own) <= PAGES:
             return own
-        rows = [row.runs for table in reversed(self.tables) for row in table.table.rows]  # of several rows the first one's
+        rows = [
+            row.runs for table in reversed(self.tables) for row in table.table.rows
+        ]  # of several rows the first one's
         told = {run: runs[0] for runs in rows for run in runs}
         return own | told | {runs[0]: runs[0] for runs in rows}
 
     @cached_property
     def paged(self) -> tuple[PublishedRun, ...]:
         """The runs that have a page, and a file of their scores beside it."""
-        return tuple(run for run in self.runs if self.page_of[run.record.run_id] == run.record.run_id)
+        return tuple(
+            run for run in self.runs if self.page_of[run.record.run_id] == run.record.run_id
+        )
 
     @cached_property
     def by_run(self) -> Mapping[str, Sequence[TableRow]]:
@@ -213,7 +225,15 @@ class Board:
 
 
 def key(cell: ReferenceResult) -> Key:
-    return (cell.paper, cell.table, cell.label, cell.setting, cell.backbone, cell.variant, cell.task)
+    return (
+        cell.paper,
+        cell.table,
+        cell.label,
+        cell.setting,
+        cell.backbone,
+        cell.variant,
+        cell.task,
+    )
 
 
 def _reproduced(board: Board) -> Mapping[Key, Reproduced]:
@@ -231,7 +251,12 @@ def _reproduced(board: Board) -> Mapping[Key, Reproduced]:
         for row in rows([result for result in results(paper=paper) if result.table == table]):
             ours = dict.fromkeys(run for cell in row.cells for run in having.get(key(cell), ()))
             if ours:
-                listed.append((WantedRun(rows=(row,), method=row.first.method), [(runs[run].record, runs[run].folder) for run in ours]))
+                listed.append(
+                    (
+                        WantedRun(rows=(row,), method=row.first.method),
+                        [(runs[run].record, runs[run].folder) for run in ours],
+                    )
+                )
         for cells in judge_cells(listed, "tokenised") if listed else ():
             verdicts.update({key(cell.printed): cell for cell in cells if cell.mean is not None})
     return verdicts
@@ -244,14 +269,27 @@ def _having(board: Board, runs: Mapping[str, PublishedRun]) -> dict[Key, tuple[s
         for row in table.table.rows if table.checked else ():
             record = runs[row.runs[0]].record
             recipe = {name: entry.value for name, entry in record.recipe.items()}
-            by_hand = {name for name, entry in record.recipe.items() if entry.source.startswith(SET)}
+            by_hand = {
+                name for name, entry in record.recipe.items() if entry.source.startswith(SET)
+            }
             for task in table.table.columns:
-                for cell in find_printed(row.method, task, suite=table.table.suite, setting=row.setting, backbone=record.backbone, variant=row.variant,
-                                         protocol=table.table.protocol, recipe=recipe):  # fmt: skip
-                    fits = not cell.text or table.table.text is None or table.table.text == cell.text
+                for cell in find_printed(
+                    row.method,
+                    task,
+                    suite=table.table.suite,
+                    setting=row.setting,
+                    backbone=record.backbone,
+                    variant=row.variant,
+                    protocol=table.table.protocol,
+                    recipe=recipe,
+                ):
+                    fits = (
+                        not cell.text or table.table.text is None or table.table.text == cell.text
+                    )
                     if (
                         fits
-                        and by_hand <= set(meaning(cell.method, cell.variant, cell.setting, cell.backbone).set)
+                        and by_hand
+                        <= set(meaning(cell.method, cell.variant, cell.setting, cell.backbone).set)
                         and len(row.runs) > len(having.get(key(cell), ()))
                     ):
                         having[key(cell)] = row.runs

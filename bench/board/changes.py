@@ -16,7 +16,9 @@ from bench.runs.store import FOREIGN, data_key
 
 MOST = 3  # recipe values that are named
 UNSET = "null"  # of a value of the recipe that was left out, or that its record did not have
-MOST_LINES = 20  # rows, names or other changes that are named in words; ``Changes`` itself has them all
+MOST_LINES = (
+    20  # rows, names or other changes that are named in words; ``Changes`` itself has them all
+)
 Key = tuple[tuple[str, str, str, str], str]
 """Of a row: (method, variant, setting, backbone), and everything else but the seed that decides the result."""
 CellKey = tuple[str, str, str, str | None]
@@ -42,7 +44,9 @@ class ChangedScore(RowTask):
 
     before: float
     after: float
-    why: tuple[str, ...]  # "3 seeds, 5 now", "code", "data", ...: whatever the records differ in; never empty
+    why: tuple[
+        str, ...
+    ]  # "3 seeds, 5 now", "code", "data", ...: whatever the records differ in; never empty
 
     @property
     def is_seen(self) -> bool:
@@ -63,8 +67,12 @@ class Changes:
     verdicts: tuple[ChangedVerdict, ...] = ()
     same_verdicts: int = 0  # cells of both versions whose verdict is the same
     errata: tuple[str, ...] = ()  # what was found out about the version before, with the day
-    others: tuple[str, ...] = ()  # whatever else is new, a sentence each: grades, the title, the note, printed numbers
-    lines: tuple[str, ...] = ()  # all of it in a few short sentences, for a page: plain text, to be escaped
+    others: tuple[
+        str, ...
+    ] = ()  # whatever else is new, a sentence each: grades, the title, the note, printed numbers
+    lines: tuple[
+        str, ...
+    ] = ()  # all of it in a few short sentences, for a page: plain text, to be escaped
 
     @property
     def cells(self) -> tuple[ChangedVerdict | ChangedScore, ...]:
@@ -88,7 +96,11 @@ def changes_since(
     """
     rows_before, rows_now = _rows(old), _rows(new)
     replaced = _replaced(rows_before, rows_now)
-    pairs = [(earlier, runs) for key, runs in rows_now.items() if (earlier := rows_before.get(replaced.get(key, key))) is not None]
+    pairs = [
+        (earlier, runs)
+        for key, runs in rows_now.items()
+        if (earlier := rows_before.get(replaced.get(key, key))) is not None
+    ]
     verdicts, same = changed_verdicts(*judged, statistics)
     ids_before, ids_now = ({record.run_id for record in records} for records in (old, new))
     names_before, names_now = ({record.method_name for record in records} for records in (old, new))
@@ -104,7 +116,9 @@ def changes_since(
         others=(*others, *_other_suites(pairs)),
         errata=tuple(errata),
     )
-    return replace(made, lines=tuple(_lines(made, {record.run_id: record for record in (*old, *new)})))
+    return replace(
+        made, lines=tuple(_lines(made, {record.run_id: record for record in (*old, *new)}))
+    )
 
 
 # --- rows of two versions, side by side ---
@@ -125,7 +139,9 @@ def _replaced(before: Mapping[Key, object], now: Mapping[Key, object]) -> dict[K
     gone, come = before.keys() - now.keys(), now.keys() - before.keys()
     pairs = {}
     for key in come:
-        same_gone, same_come = ([other for other in keys if other[0] == key[0]] for keys in (gone, come))
+        same_gone, same_come = (
+            [other for other in keys if other[0] == key[0]] for keys in (gone, come)
+        )
         if len(same_gone) == len(same_come) == 1:
             pairs[key] = same_gone[0]
     return pairs
@@ -147,17 +163,34 @@ def _changed(before: Sequence[RunRecord], now: Sequence[RunRecord]) -> Iterable[
             continue
         was, is_now = (sum(cell.value for cell in side.values()) / len(side) for side in (old, new))
         if abs(was - is_now) > NOISE:
-            why = (*_seeds(old, new), *_reasons(_moved(before, old, new), _moved(now, old, new), key))
+            why = (
+                *_seeds(old, new),
+                *_reasons(_moved(before, old, new), _moved(now, old, new), key),
+            )
             yield ChangedScore(
-                method=first.method_name, setting=first.setting, backbone=first.backbone, suite=key[0], task=key[1], protocol=key[2],
-                text=key[3], before=was, after=is_now, why=why or ("nothing that the records keep",),
-            )  # fmt: skip
+                method=first.method_name,
+                setting=first.setting,
+                backbone=first.backbone,
+                suite=key[0],
+                task=key[1],
+                protocol=key[2],
+                text=key[3],
+                before=was,
+                after=is_now,
+                why=why or ("nothing that the records keep",),
+            )
 
 
-def _moved(runs: Iterable[RunRecord], old: Mapping[int | None, Score], new: Mapping[int | None, Score]) -> list[RunRecord]:
+def _moved(
+    runs: Iterable[RunRecord], old: Mapping[int | None, Score], new: Mapping[int | None, Score]
+) -> list[RunRecord]:
     """The runs whose seeds both have, with other values; all, where the two have no seed in common."""
     both = old.keys() & new.keys()
-    return [run for run in runs if not both or (run.seed in both and abs(old[run.seed].value - new[run.seed].value) > NOISE)]
+    return [
+        run
+        for run in runs
+        if not both or (run.seed in both and abs(old[run.seed].value - new[run.seed].value) > NOISE)
+    ]
 
 
 def _seeds(old: Mapping[int | None, Score], new: Mapping[int | None, Score]) -> Iterable[str]:
@@ -181,7 +214,12 @@ def _reasons(before: Sequence[RunRecord], now: Sequence[RunRecord], key: CellKey
             yield cause
     yield from _versions("bench", before, now, lambda run: run.provenance.bench_version)
     for package in (*LIBRARIES, *((key[0],) if key[0] in FOREIGN else ())):
-        yield from _versions(f"library: {package}", before, now, lambda run, name=package: run.provenance.packages.get(name))
+        yield from _versions(
+            f"library: {package}",
+            before,
+            now,
+            lambda run, name=package: run.provenance.packages.get(name),
+        )
     yield from _versions("hardware:", before, now, lambda run: run.cost.device)
 
 
@@ -189,16 +227,23 @@ def _set(runs: Iterable[RunRecord], of: Callable[[RunRecord], object]) -> set[st
     return {str(of(run)) for run in runs}
 
 
-def _versions(what: str, before: Sequence[RunRecord], now: Sequence[RunRecord], of: Callable[..., object]) -> Iterable[str]:
+def _versions(
+    what: str, before: Sequence[RunRecord], now: Sequence[RunRecord], of: Callable[..., object]
+) -> Iterable[str]:
     old, new = _set(before, of) - {"None"}, _set(now, of) - {"None"}
     if old and new and old != new:
         yield f"{what} {' and '.join(sorted(old))} before, {' and '.join(sorted(new))} now"
 
 
 def _recipe(before: Mapping[str, str], now: Mapping[str, str]) -> Iterable[str]:
-    changed = sorted(key for key in {*before, *now} if before.get(key, UNSET) != now.get(key, UNSET))
+    changed = sorted(
+        key for key in {*before, *now} if before.get(key, UNSET) != now.get(key, UNSET)
+    )
     for key in changed[:MOST]:
-        was, is_now = ("not set" if value == UNSET else value for value in (before.get(key, UNSET), now.get(key, UNSET)))
+        was, is_now = (
+            "not set" if value == UNSET else value
+            for value in (before.get(key, UNSET), now.get(key, UNSET))
+        )
         yield f"recipe: {key} {was} before, {is_now} now"
     if len(changed) > MOST:
         yield f"recipe: {len(changed) - MOST} more values"
@@ -210,12 +255,17 @@ def _data(run: RunRecord, key: CellKey) -> str:
     tasks = [task]
     if task == AVERAGE:
         tasks = [
-            cell.task for cell in run.scores if (cell.suite, cell.protocol, cell.text) == (suite, protocol, text) and cell.task != AVERAGE
+            cell.task
+            for cell in run.scores
+            if (cell.suite, cell.protocol, cell.text) == (suite, protocol, text)
+            and cell.task != AVERAGE
         ]
     return json.dumps([str(run.provenance.data.get(data_key(name, text, suite))) for name in tasks])
 
 
-def _other_suites(pairs: Iterable[tuple[Sequence[RunRecord], Sequence[RunRecord]]]) -> Iterable[str]:
+def _other_suites(
+    pairs: Iterable[tuple[Sequence[RunRecord], Sequence[RunRecord]]],
+) -> Iterable[str]:
     """Suites that rows have now and had not, then the other way round; rows with the same suites in one sentence."""
     more: dict[str, list[str]] = {}
     fewer: dict[str, list[str]] = {}
@@ -223,7 +273,9 @@ def _other_suites(pairs: Iterable[tuple[Sequence[RunRecord], Sequence[RunRecord]
         old, new = ({key[0] for key in _cells(runs)} for runs in (before, now))
         for rows, suites in ((more, new - old), (fewer, old - new)):
             if suites:
-                rows.setdefault(", ".join(sorted(suites)), []).append(_row_words(now[0].method_name, now[0].setting, now[0].backbone))
+                rows.setdefault(", ".join(sorted(suites)), []).append(
+                    _row_words(now[0].method_name, now[0].setting, now[0].backbone)
+                )
     yield from (f"Scored on {suites} as well: {_list(rows)}." for suites, rows in more.items())
     yield from (f"No scores on {suites} any more: {_list(rows)}." for suites, rows in fewer.items())
 
@@ -237,7 +289,8 @@ def _lines(changes: Changes, records: Mapping[str, RunRecord]) -> Iterable[str]:
         n, of = len(changes.verdicts), len(changes.verdicts) + changes.same_verdicts
         by = Counter(verdict.why for verdict in changes.verdicts)
         reasons = "; ".join(
-            f"{count} because of {' and '.join(why)}" for why, count in sorted(by.items(), key=lambda item: (-item[1], item[0]))
+            f"{count} because of {' and '.join(why)}"
+            for why, count in sorted(by.items(), key=lambda item: (-item[1], item[0]))
         )
         yield f"{n:,} of {of:,} verdicts changed ({reasons}): tables/changes.csv has each."
     if changes.new_runs:
@@ -257,23 +310,39 @@ def _lines(changes: Changes, records: Mapping[str, RunRecord]) -> Iterable[str]:
 def _score_lines(scores: Sequence[ChangedScore]) -> Iterable[str]:
     """A sentence a row and suite with the reasons of its own, after one with those that all have. What moved by less than is printed
     is counted."""
-    seen, unseen = ([change for change in scores if change.is_seen is is_seen] for is_seen in (True, False))
+    seen, unseen = (
+        [change for change in scores if change.is_seen is is_seen] for is_seen in (True, False)
+    )
     rows: dict[tuple[str, str, tuple[str, ...]], list[ChangedScore]] = {}
     for change in seen:
-        rows.setdefault((_row_words(change.method, change.setting, change.backbone), change.suite, change.why), []).append(change)
-    every = [why for why in scores[0].why if all(why in change.why for change in scores)] if len(rows) > 1 else []
+        rows.setdefault(
+            (_row_words(change.method, change.setting, change.backbone), change.suite, change.why),
+            [],
+        ).append(change)
+    every = (
+        [why for why in scores[0].why if all(why in change.why for change in scores)]
+        if len(rows) > 1
+        else []
+    )
     if every:
         yield f"Every row whose scores changed differs in: {'; '.join(every)}."
     for i, ((row, suite, why), those) in enumerate(rows.items()):
         if i == MOST_LINES:
             yield f"Scores of {_count(len(rows) - i, 'more row')} changed."
             break
-        head = next((change for change in those if change.task == AVERAGE), max(those, key=lambda one: abs(one.after - one.before)))
+        head = next(
+            (change for change in those if change.task == AVERAGE),
+            max(those, key=lambda one: abs(one.after - one.before)),
+        )
         more = f" (and {len(those) - 1} more)" if len(those) > 1 else ""
         own = "; ".join(["", *(reason for reason in why if reason not in every)])
         yield f"{row}: {suite} {head.task}{more} {score(head.before)} before, {score(head.after)} now{own}."
     if unseen:
-        names = list(dict.fromkeys(_row_words(change.method, change.setting, change.backbone) for change in unseen))
+        names = list(
+            dict.fromkeys(
+                _row_words(change.method, change.setting, change.backbone) for change in unseen
+            )
+        )
         yield f"{_count(len(unseen), 'score')} moved by less than 0.01: {_list(names)}."
 
 
@@ -329,15 +398,26 @@ def judgements(tables: Iterable[Mapping[str, Any]]) -> dict[tuple[str | None, ..
     found: dict[tuple[str | None, ...], Judgement] = {}
     for entry in tables:
         table = entry["table"]
-        where = tuple(table[key] for key in ("setting", "backbone", "suite", "protocol", "text", "baseline"))
-        base = next((tuple(row["runs"]) for row in table["rows"] if _row_name(row) == table["baseline"]), ())
+        where = tuple(
+            table[key] for key in ("setting", "backbone", "suite", "protocol", "text", "baseline")
+        )
+        base = next(
+            (tuple(row["runs"]) for row in table["rows"] if _row_name(row) == table["baseline"]), ()
+        )
         for row in table["rows"]:
             for task, cell in row["cells"].items():
                 against = (cell or {}).get("against")
                 if cell is not None and against is not None:
-                    called = " ".join([_row_name(row), *(f"{key}={value}" for key, value in row["differs"].items())])
+                    called = " ".join(
+                        [
+                            _row_name(row),
+                            *(f"{key}={value}" for key, value in row["differs"].items()),
+                        ]
+                    )
                     runs = (*sorted(row["runs"]), *sorted(base))
-                    found[*where, called, task] = Judgement(cell["mean"], against.get("verdict"), runs)
+                    found[*where, called, task] = Judgement(
+                        cell["mean"], against.get("verdict"), runs
+                    )
     return found
 
 
@@ -345,7 +425,9 @@ def _row_name(row: Mapping[str, Any]) -> str:
     return f"{row['method']}+{row['variant']}" if row["variant"] else str(row["method"])
 
 
-def changed_verdicts(before: Judgements, now: Judgements, statistics: tuple[int, int]) -> tuple[list[ChangedVerdict], int]:
+def changed_verdicts(
+    before: Judgements, now: Judgements, statistics: tuple[int, int]
+) -> tuple[list[ChangedVerdict], int]:
     """The cells whose verdict is another one, and how many have the same."""
     changed, same = [], 0
     for key, new in now.items():
@@ -355,13 +437,27 @@ def changed_verdicts(before: Judgements, now: Judgements, statistics: tuple[int,
         if old.verdict == new.verdict:
             same += 1
             continue
-        why = [f"statistics: version {statistics[0]} before, {statistics[1]} now"] if statistics[0] != statistics[1] else []
+        why = (
+            [f"statistics: version {statistics[0]} before, {statistics[1]} now"]
+            if statistics[0] != statistics[1]
+            else []
+        )
         if abs(old.mean - new.mean) > NOISE or old.runs != new.runs:
             why.append("scores: of other runs" if old.runs != new.runs else "scores")
         setting, backbone, suite, protocol, text, baseline, method, task = key
-        changed.append(ChangedVerdict(
-            method=str(method), setting=setting or "several", backbone=backbone or "several", suite=str(suite), task=str(task),
-            protocol=str(protocol), text=text, baseline=str(baseline), before=old.verdict or "not tested", after=new.verdict or "not tested",
-            why=tuple(why) or ("other rows of the table, with which it was adjusted",),
-        ))  # fmt: skip
+        changed.append(
+            ChangedVerdict(
+                method=str(method),
+                setting=setting or "several",
+                backbone=backbone or "several",
+                suite=str(suite),
+                task=str(task),
+                protocol=str(protocol),
+                text=text,
+                baseline=str(baseline),
+                before=old.verdict or "not tested",
+                after=new.verdict or "not tested",
+                why=tuple(why) or ("other rows of the table, with which it was adjusted",),
+            )
+        )
     return changed, same

@@ -11,9 +11,26 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bench.base.errors import BenchError
-from bench.board.board import GRADES, YOURS, Beside, Board, BoardTable, CostOf, Fact, PublishedRun, dating_runs
+from bench.board.board import (
+    GRADES,
+    YOURS,
+    Beside,
+    Board,
+    BoardTable,
+    CostOf,
+    Fact,
+    PublishedRun,
+    dating_runs,
+)
 from bench.board.grades import WORDS, separate_record
-from bench.board.judged_tables import SAMPLE, Judged, answer, checkpoint_rule, checkpoint_words, judged_tables
+from bench.board.judged_tables import (
+    SAMPLE,
+    Judged,
+    answer,
+    checkpoint_rule,
+    checkpoint_words,
+    judged_tables,
+)
 from bench.board.names import search_file, slug, unused_name
 from bench.board.reference_tables import reference_tables
 from bench.board.repeat import seed_words
@@ -28,36 +45,72 @@ if TYPE_CHECKING:
 
 
 def board(
-    runs: Sequence[PublishedRun], *, version: str, title: str, note: str | None = None, left_out: Sequence[str] = (),
-    baseline: str | None = None, statistics: str = "auto", report: Report | None = None,
-) -> Board:  # fmt: skip
+    runs: Sequence[PublishedRun],
+    *,
+    version: str,
+    title: str,
+    note: str | None = None,
+    left_out: Sequence[str] = (),
+    baseline: str | None = None,
+    statistics: str = "auto",
+    report: Report | None = None,
+) -> Board:
     """The board of these runs, whatever their order. ``statistics`` and ``report`` are those of ``judged_tables.judged_tables``.
 
     A run that no table has is none of the board's: one line of ``left_out`` says why. Raises BenchError where none of the runs is finished
     and has a score, UnknownName for a baseline that no table has.
     """
-    kept = tuple(sorted((run for run in runs if run.record.status == "finished"), key=lambda run: run.record.run_id))
+    kept = tuple(
+        sorted(
+            (run for run in runs if run.record.status == "finished"),
+            key=lambda run: run.record.run_id,
+        )
+    )
     if not any(run.record.scores for run in kept):
-        raise BenchError("none of these runs is finished and has a score", "bench run ... --suite sts, then bench publish")
+        raise BenchError(
+            "none of these runs is finished and has a score",
+            "bench run ... --suite sts, then bench publish",
+        )
     records = {run.record.run_id: run.record for run in kept}
-    checked, unchecked = ([(separate_record(run), run.folder) for run in kept if run.checked is is_checked] for is_checked in (True, False))
-    judged = judged_tables(checked, unchecked, baseline=baseline, statistics=statistics, report=report)
+    checked, unchecked = (
+        [(separate_record(run), run.folder) for run in kept if run.checked is is_checked]
+        for is_checked in (True, False)
+    )
+    judged = judged_tables(
+        checked, unchecked, baseline=baseline, statistics=statistics, report=report
+    )
     tables = board_tables(judged, records)
     kept, replaced = _in_tables(kept, tables)
     made = Board(
-        version=version, date=max(run.record.provenance.created for run in dating_runs(kept))[:10], title=title, note=note or None,
-        answer=answer(tables), runs=kept, left_out=(*left_out, *replaced), tables=tables, references=reference_tables(),
+        version=version,
+        date=max(run.record.provenance.created for run in dating_runs(kept))[:10],
+        title=title,
+        note=note or None,
+        answer=answer(tables),
+        runs=kept,
+        left_out=(*left_out, *replaced),
+        tables=tables,
+        references=reference_tables(),
         methods=tuple(sorted({run.record.method for run in kept})),
-    )  # fmt: skip
+    )
     return replace(made, made=facts(made))
 
 
-def _in_tables(runs: Sequence[PublishedRun], tables: Sequence[BoardTable]) -> tuple[tuple[PublishedRun, ...], list[str]]:
+def _in_tables(
+    runs: Sequence[PublishedRun], tables: Sequence[BoardTable]
+) -> tuple[tuple[PublishedRun, ...], list[str]]:
     """The runs that have a row, and a line for each of the others: their rows are of newer runs."""
     shown = {run for table in tables for row in table.table.rows for run in row.runs}
     codes = {_seed_and_code(run) for run in runs if run.record.run_id in shown}
-    reasons = {True: "a newer run of the same seed is in its row", False: "its row has newer code of the method"}
-    lines = [f"{run.record.run_id}: replaced: {reasons[_seed_and_code(run) in codes]}" for run in runs if run.record.run_id not in shown]
+    reasons = {
+        True: "a newer run of the same seed is in its row",
+        False: "its row has newer code of the method",
+    }
+    lines = [
+        f"{run.record.run_id}: replaced: {reasons[_seed_and_code(run) in codes]}"
+        for run in runs
+        if run.record.run_id not in shown
+    ]
     return tuple(run for run in runs if run.record.run_id in shown), lines
 
 
@@ -65,7 +118,14 @@ def _seed_and_code(run: PublishedRun) -> tuple[object, ...]:
     """What the runs share of which a row has the newest one only."""
     record = separate_record(run)
     code = (record.provenance.plugin or {}).get("sha256")
-    return record.method_name, record.setting, record.backbone_name, tuple(configuration(record).items()), record.seed, code
+    return (
+        record.method_name,
+        record.setting,
+        record.backbone_name,
+        tuple(configuration(record).items()),
+        record.seed,
+        code,
+    )
 
 
 def with_plan(board: Board, plan: bytes | None) -> Board:
@@ -98,19 +158,36 @@ def _searched(search: Search) -> str:
 
 def yours(tables: Sequence[BoardTable]) -> tuple[Fact, ...]:
     """How a reader sets a run of their own among the rows of the first table: run it, look at it there, hand it in."""
-    first = next((table.table for table in tables if table.checked), tables[0].table if tables else None)
+    first = next(
+        (table.table for table in tables if table.checked), tables[0].table if tables else None
+    )
     if first is None:
         return ()
     seeds = sorted({seed for row in first.rows for seed in row.seeds if seed is not None})
-    backbone, suite = _plain(public_name(first.backbone or ""), "BACKBONE"), _plain(first.suite, "SUITE")
+    backbone, suite = (
+        _plain(public_name(first.backbone or ""), "BACKBONE"),
+        _plain(first.suite, "SUITE"),
+    )
     command = f"bench run --method NAME --backbone {backbone} --suite {suite}"
     return (
-        Fact(topic=YOURS, text="Run it as these rows were. NAME is one of bench methods, or your own with --plugin FILE; the command that a number opens "
-             "has the corpus and the budget of its row.", command=command + (f" --seeds {seed_words(seeds)}" if seeds else "")),
-        Fact(topic=YOURS, text="See it among these rows, judged with them, before anybody else does: leaderboards/preview/index.html. Type it where this "
-             "board's folder leaderboards lies.", command="bench publish --preview --keep"),
-        Fact(topic=YOURS, text="Pack it into one file for the publisher, who checks every score before it stands here.", command='bench submit RUN --by "your name"'),
-    )  # fmt: skip
+        Fact(
+            topic=YOURS,
+            text="Run it as these rows were. NAME is one of bench methods, or your own with --plugin FILE; the command that a number opens "
+            "has the corpus and the budget of its row.",
+            command=command + (f" --seeds {seed_words(seeds)}" if seeds else ""),
+        ),
+        Fact(
+            topic=YOURS,
+            text="See it among these rows, judged with them, before anybody else does: leaderboards/preview/index.html. Type it where this "
+            "board's folder leaderboards lies.",
+            command="bench publish --preview --keep",
+        ),
+        Fact(
+            topic=YOURS,
+            text="Pack it into one file for the publisher, who checks every score before it stands here.",
+            command='bench submit RUN --by "your name"',
+        ),
+    )
 
 
 def _plain(name: str, instead: str) -> str:
@@ -130,25 +207,44 @@ def facts(board: Board) -> tuple[Fact, ...]:
     records = [run.record for run in dating_runs(runs)]
     own = [table for table in tables if table.checked] or list(tables)
     told = [
-        Fact(topic="Protocols", text=_protocols(tables)), Fact(topic="Selection", text=_selection(records)),
-        Fact(topic="Seeds", text=_seeds(records)), Fact(topic="Training", text=_training(own, records)),
-        Fact(topic="Intervals and tests", text=_statistics(own)), Fact(topic="Missing and failed", text=_missing(board.left_out)),
-        Fact(topic="Hardware", text=_hardware(records)), Fact(topic="Not comparable", text=_not_comparable(tables)),
-        Fact(topic="What papers printed", text="Stands in its own section as it was printed, and is never ranked among runs. Beside a "
-             "run stands only a number of the same method, backbone, setting and protocol."),
-        Fact(topic="Trust", text=_grades(runs)), Fact(topic="Sent in", text=_sent(runs)),
-        Fact(topic="Repeat", text=f"Every number opens to the one command that makes its row again, with its seeds; so does {_pages(board)}. "
-             "Each says what it needs that bench cannot fetch." + _another_processor(tables)),
-        Fact(topic="Check", text="Recomputes every score from the stored predictions.", command=f"bench verify leaderboards/{board.version}"),
+        Fact(topic="Protocols", text=_protocols(tables)),
+        Fact(topic="Selection", text=_selection(records)),
+        Fact(topic="Seeds", text=_seeds(records)),
+        Fact(topic="Training", text=_training(own, records)),
+        Fact(topic="Intervals and tests", text=_statistics(own)),
+        Fact(topic="Missing and failed", text=_missing(board.left_out)),
+        Fact(topic="Hardware", text=_hardware(records)),
+        Fact(topic="Not comparable", text=_not_comparable(tables)),
+        Fact(
+            topic="What papers printed",
+            text="Stands in its own section as it was printed, and is never ranked among runs. Beside a "
+            "run stands only a number of the same method, backbone, setting and protocol.",
+        ),
+        Fact(topic="Trust", text=_grades(runs)),
+        Fact(topic="Sent in", text=_sent(runs)),
+        Fact(
+            topic="Repeat",
+            text=f"Every number opens to the one command that makes its row again, with its seeds; so does {_pages(board)}. "
+            "Each says what it needs that bench cannot fetch." + _another_processor(tables),
+        ),
+        Fact(
+            topic="Check",
+            text="Recomputes every score from the stored predictions.",
+            command=f"bench verify leaderboards/{board.version}",
+        ),
         *yours(tables),
-    ]  # fmt: skip
+    ]
     return tuple(fact for fact in told if fact.text)
 
 
 def _pages(board: Board) -> str:
     """Which runs have a page."""
     each = all(run == told for run, told in board.page_of.items())
-    return "the page of every run" if each else "the page of each row's first run, which stands for the others"
+    return (
+        "the page of every run"
+        if each
+        else "the page of each row's first run, which stands for the others"
+    )
 
 
 def _another_processor(tables: Sequence[BoardTable]) -> str:
@@ -156,20 +252,27 @@ def _another_processor(tables: Sequence[BoardTable]) -> str:
     clusterings differed, in the second decimal."""
     if not any(table.table.suite == "clustering" for table in tables):
         return ""
-    return (
-        " On another kind of processor a clustering may differ in the second decimal: k-means works in float32, and small differences grow."
-    )
+    return " On another kind of processor a clustering may differ in the second decimal: k-means works in float32, and small differences grow."
 
 
 def _protocols(tables: Sequence[BoardTable]) -> str:
     forms: dict[tuple[str, str, str], dict[str, None]] = {}
     for table in tables:
-        forms.setdefault((table.table.suite, table.table.protocol, table.table.metric), {})[table.table.text or ""] = None
+        forms.setdefault((table.table.suite, table.table.protocol, table.table.metric), {})[
+            table.table.text or ""
+        ] = None
     told = []
     for (suite, protocol, metric), named in forms.items():
         texts = sorted(filter(None, named))
-        told.append(f"{suite}: {protocol}, {metric_words(metric)}" + (f", {' and '.join(texts)} text" if texts else ""))
-    return "; ".join(told) + ". Numbers of different protocols or text forms never share a column." if told else ""
+        told.append(
+            f"{suite}: {protocol}, {metric_words(metric)}"
+            + (f", {' and '.join(texts)} text" if texts else "")
+        )
+    return (
+        "; ".join(told) + ". Numbers of different protocols or text forms never share a column."
+        if told
+        else ""
+    )
 
 
 def _selection(records: Sequence[RunRecord]) -> str:
@@ -178,7 +281,10 @@ def _selection(records: Sequence[RunRecord]) -> str:
         return "Nothing was trained, so no checkpoint was chosen."
     if len(rules) == 1:
         return f"Checkpoint of every trained run: {next(iter(rules))}."
-    told = [f"{rule} ({count} run{'s' * (count != 1)})" for rule, count in sorted(rules.items(), key=lambda item: (-item[1], item[0]))]
+    told = [
+        f"{rule} ({count} run{'s' * (count != 1)})"
+        for rule, count in sorted(rules.items(), key=lambda item: (-item[1], item[0]))
+    ]
     return f"Checkpoints of trained runs: {'; '.join(told)}."
 
 
@@ -192,7 +298,12 @@ def _seeds(records: Sequence[RunRecord]) -> str:
 
 def _training(tables: Sequence[BoardTable], records: Sequence[RunRecord]) -> str:
     by_id = {record.run_id: record for record in records}
-    rows = {row.runs: row for table in tables for row in table.table.rows if by_id.keys() >= set(row.runs)}
+    rows = {
+        row.runs: row
+        for table in tables
+        for row in table.table.rows
+        if by_id.keys() >= set(row.runs)
+    }
     seen: list[int] = []
     corpora: set[str] = set()
     for row in rows.values():
@@ -207,14 +318,26 @@ def _training(tables: Sequence[BoardTable], records: Sequence[RunRecord]) -> str
     rows_seen = f"{least:,}" if least == most else f"{least:,} to {most:,}"
     equal = all(abs(count - seen[0]) <= 0.01 * seen[0] for count in seen)
     same = ", the same for every trained row" if equal and len(corpora) == 1 else ""
-    return f"Each trained run saw {rows_seen} rows of {_few(sorted(corpora), 'training texts')}{same}."
+    return (
+        f"Each trained run saw {rows_seen} rows of {_few(sorted(corpora), 'training texts')}{same}."
+    )
 
 
 def _statistics(tables: Sequence[BoardTable]) -> str:
     tested = next((table.table.tested for table in tables if table.table.tested), None)
-    covers = {cell.spread.covers for table in tables for row in table.table.rows for cell in row.cells if cell is not None and cell.spread}
+    covers = {
+        cell.spread.covers
+        for table in tables
+        for row in table.table.rows
+        for cell in row.cells
+        if cell is not None and cell.spread
+    }
     if tested is None or not tested.families:
-        return "± is half of a 95 % interval over seeds; differences were not tested." if covers else "Differences were not tested."
+        return (
+            "± is half of a 95 % interval over seeds; differences were not tested."
+            if covers
+            else "Differences were not tested."
+        )
     return (
         "± is half of a 95 % interval over items (and seeds, where a row has several); pairs that share a sentence count together, and the "
         f"spread over seeds is borrowed across rows. p-values are adjusted (Holm, alpha {tested.alpha:g}) within each table in three families: "
@@ -232,7 +355,13 @@ def _missing(left_out: Sequence[str]) -> str:
 def _hardware(records: Sequence[RunRecord]) -> str:
     devices = sorted({made_in(record).device for record in records})
     versions = sorted({made_in(record).bench_version for record in records})
-    torch = sorted({str(record.provenance.packages["torch"]) for record in records if record.provenance.packages.get("torch")})
+    torch = sorted(
+        {
+            str(record.provenance.packages["torch"])
+            for record in records
+            if record.provenance.packages.get("torch")
+        }
+    )
     libraries = f", torch {_few(torch, 'versions')}" if torch else ""
     return (
         f"{_few(devices, 'kinds of hardware')}; bench {_few(versions, 'versions')}{libraries}. Times and memory of different "
@@ -243,7 +372,11 @@ def _hardware(records: Sequence[RunRecord]) -> str:
 def _not_comparable(tables: Sequence[BoardTable]) -> str:
     places = {(table.table.setting, table.table.backbone) for table in tables}
     noted = sum(bool(table.table.footnotes) for table in tables)
-    said = ["Rows of different tables: another setting, backbone, protocol or text form."] if len(places) > 1 or len(tables) > 1 else []
+    said = (
+        ["Rows of different tables: another setting, backbone, protocol or text form."]
+        if len(places) > 1 or len(tables) > 1
+        else []
+    )
     if noted:
         said.append(
             f"{noted} table{' has rows that differ' if noted == 1 else 's have rows that differ'} in data, libraries or code: see the footnotes."
@@ -262,7 +395,10 @@ def _sent(runs: Sequence[PublishedRun]) -> str:
     sent = [run for run in runs if run.submitted_by is not None]
     if not sent:
         return ""
-    senders, checked = sorted({str(run.submitted_by) for run in sent}), sum(run.checked for run in sent)
+    senders, checked = (
+        sorted({str(run.submitted_by) for run in sent}),
+        sum(run.checked for run in sent),
+    )
     return (
         f"{len(sent):,} run{' was' if len(sent) == 1 else 's were'} sent in by {_few(senders, 'senders')}; the predictions of "
         f"{checked or 'none'} of them were made again here. Recipe, training, date, hardware and cost of a run that was sent in "
@@ -282,13 +418,17 @@ BESIDE = {"sts": (("cxc", "cxc-promcse/1"),)}
 """Suites of one column that are shown beside another's average, as the papers set domain shift beside STS."""
 
 
-def board_tables(judged: Sequence[Judged], records: Mapping[str, RunRecord]) -> tuple[BoardTable, ...]:
+def board_tables(
+    judged: Sequence[Judged], records: Mapping[str, RunRecord]
+) -> tuple[BoardTable, ...]:
     """Blocks of one setting and backbone, the largest first within a setting; in a block the suites in the papers' order. The built-in
     sample comes after all other suites."""
     rows: dict[tuple[str | None, str | None], int] = {}
     for judged_table in judged:
         place = (judged_table.table.setting, judged_table.table.backbone)
-        rows[place] = max(rows.get(place, 0), len(judged_table.table.rows) if _leads(judged_table) else 0)
+        rows[place] = max(
+            rows.get(place, 0), len(judged_table.table.rows) if _leads(judged_table) else 0
+        )
     made: list[BoardTable] = []
     for judged_table in sorted(judged, key=lambda one: _place(one, rows)):
         made.append(_board_table(judged_table, records, {table.anchor for table in made}))
@@ -300,16 +440,38 @@ def _leads(judged_table: Judged) -> bool:
     return judged_table.checked and judged_table.table.suite != SAMPLE
 
 
-def _place(judged_table: Judged, rows: Mapping[tuple[str | None, str | None], int]) -> tuple[object, ...]:
+def _place(
+    judged_table: Judged, rows: Mapping[tuple[str | None, str | None], int]
+) -> tuple[object, ...]:
     table = judged_table.table
     suite = SUITES.index(table.suite) if table.suite in SUITES else len(SUITES)
-    return (not judged_table.checked, table.suite == SAMPLE, bool(judged_table.chosen_on), SETTINGS.index(table.setting), -rows[table.setting, table.backbone], table.backbone or "", suite,
-            table.suite, table.protocol, table.text != "tokenised", table.text or "", judged_table.chosen_on)  # fmt: skip
+    return (
+        not judged_table.checked,
+        table.suite == SAMPLE,
+        bool(judged_table.chosen_on),
+        SETTINGS.index(table.setting),
+        -rows[table.setting, table.backbone],
+        table.backbone or "",
+        suite,
+        table.suite,
+        table.protocol,
+        table.text != "tokenised",
+        table.text or "",
+        judged_table.chosen_on,
+    )
 
 
-def _board_table(judged_table: Judged, records: Mapping[str, RunRecord], taken: set[str]) -> BoardTable:
+def _board_table(
+    judged_table: Judged, records: Mapping[str, RunRecord], taken: set[str]
+) -> BoardTable:
     table, cost_of, elsewhere = comparable_costs(judged_table.table, records)
-    address = ["untrained" if table.setting == "none" else table.setting, table.backbone, table.suite, table.protocol, table.text]
+    address = [
+        "untrained" if table.setting == "none" else table.setting,
+        table.backbone,
+        table.suite,
+        table.protocol,
+        table.text,
+    ]
     said = checkpoint_words(table, records)
     if judged_table.chosen_on:
         address.append(f"on {judged_table.chosen_on}")
@@ -331,7 +493,10 @@ def _board_table(judged_table: Judged, records: Mapping[str, RunRecord], taken: 
 
 def _costs_of(table: Table, other: Table) -> Table:
     """``other`` with the costs of the same rows of ``table``."""
-    return replace(other, rows=tuple(replace(b, cost=a.cost) for a, b in zip(table.rows, other.rows, strict=True)))
+    return replace(
+        other,
+        rows=tuple(replace(b, cost=a.cost) for a, b in zip(table.rows, other.rows, strict=True)),
+    )
 
 
 def _beside(board_table: BoardTable, every: Sequence[BoardTable]) -> tuple[Beside, ...]:
@@ -340,12 +505,26 @@ def _beside(board_table: BoardTable, every: Sequence[BoardTable]) -> tuple[Besid
         wanted = (suite, protocol, own.setting, own.backbone, own.text, board_table.checked)
         for other in every:
             table = other.table
-            if (table.suite, table.protocol, table.setting, table.backbone, table.text, other.checked) != wanted or len(table.columns) > 1:
+            if (
+                table.suite,
+                table.protocol,
+                table.setting,
+                table.backbone,
+                table.text,
+                other.checked,
+            ) != wanted or len(table.columns) > 1:
                 continue
             cells = tuple(_cell_of(row, table) for row in own.rows)
             if any(cells):
                 columns.append(
-                    Beside(name=table.columns[0], suite=suite, protocol=protocol, metric=table.metric, anchor=other.anchor, cells=cells)
+                    Beside(
+                        name=table.columns[0],
+                        suite=suite,
+                        protocol=protocol,
+                        metric=table.metric,
+                        anchor=other.anchor,
+                        cells=cells,
+                    )
                 )
     return tuple(columns)
 
@@ -360,15 +539,25 @@ def _cell_of(row: Row, table: Table) -> Cell | None:
 UNKNOWN = "not recorded"
 
 
-def comparable_costs(table: Table, records: Mapping[str, RunRecord]) -> tuple[Table, CostOf | None, list[str]]:
+def comparable_costs(
+    table: Table, records: Mapping[str, RunRecord]
+) -> tuple[Table, CostOf | None, list[str]]:
     """(``table`` with the times and memory of those rows alone that ran where most of them did, that place, names of the other rows).
 
     Trained parameters depend on no machine and stay. Costs of a row whose runs were made in different places are left out. The place is
     None where no row recorded one.
     """
     places = [_one_place([records[run] for run in row.runs]) for row in table.rows]
-    timed = [row.cost is not None and (row.cost.train_seconds, row.cost.peak_memory_bytes) != (None, None) for row in table.rows]
-    counts = Counter(place for place, is_timed in zip(places, timed, strict=True) if place is not None and is_timed)
+    timed = [
+        row.cost is not None
+        and (row.cost.train_seconds, row.cost.peak_memory_bytes) != (None, None)
+        for row in table.rows
+    ]
+    counts = Counter(
+        place
+        for place, is_timed in zip(places, timed, strict=True)
+        if place is not None and is_timed
+    )
     usual = min(counts, key=lambda place: (-counts[place], place), default=None)
     rows, elsewhere = [], []
     for row, place, is_timed in zip(table.rows, places, timed, strict=True):
@@ -382,7 +571,9 @@ def comparable_costs(table: Table, records: Mapping[str, RunRecord]) -> tuple[Ta
 def made_in(record: RunRecord) -> CostOf:
     """Where a run was made, as far as it was recorded."""
     device = record.cost.device or record.provenance.platform.get("device")
-    return CostOf(device=str(device or UNKNOWN), bench_version=record.provenance.bench_version or UNKNOWN)
+    return CostOf(
+        device=str(device or UNKNOWN), bench_version=record.provenance.bench_version or UNKNOWN
+    )
 
 
 def _one_place(runs: Sequence[RunRecord]) -> CostOf | None:
@@ -393,10 +584,16 @@ def _one_place(runs: Sequence[RunRecord]) -> CostOf | None:
 
 def _cost_note(place: CostOf | None, elsewhere: Sequence[str]) -> str:
     if place is None:
-        words = "Time and memory are not shown: no record says on what hardware and with which version"
+        words = (
+            "Time and memory are not shown: no record says on what hardware and with which version"
+        )
         return f"{words} ({list_names(elsewhere)})." if elsewhere else ""
     said = f"Time and memory are those of {place.device}, bench {place.bench_version}."
-    return said + (f" Not shown, because made elsewhere or with another version: {list_names(elsewhere)}." if elsewhere else "")
+    return said + (
+        f" Not shown, because made elsewhere or with another version: {list_names(elsewhere)}."
+        if elsewhere
+        else ""
+    )
 
 
 # --- one row per method over all suites: its rank in each, and how far each task lies from the baseline. No total: suites have no common scale ---
@@ -420,7 +617,9 @@ class SuiteRow:
     """One row in one suite."""
 
     row: Row
-    steps: tuple[Step, ...]  # the tasks that both have, in the suite's order; empty for the baseline, and where nothing was compared
+    steps: tuple[
+        Step, ...
+    ]  # the tasks that both have, in the suite's order; empty for the baseline, and where nothing was compared
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -437,7 +636,9 @@ class Overview:
     @property
     def baselines(self) -> tuple[str, ...]:
         """What the tasks are compared with: mostly one method for all suites."""
-        return tuple(dict.fromkeys(suite.table.baseline for suite in self.suites if suite.table.baseline))
+        return tuple(
+            dict.fromkeys(suite.table.baseline for suite in self.suites if suite.table.baseline)
+        )
 
 
 def overviews(tables: Sequence[BoardTable]) -> tuple[Overview, ...]:
@@ -447,9 +648,16 @@ def overviews(tables: Sequence[BoardTable]) -> tuple[Overview, ...]:
     shown = {other.anchor for board_table in tables for other in board_table.beside}
     for board_table in tables:
         table = board_table.table
-        if board_table.checked and table.head is not None and table.metric not in LOWER_IS_BETTER and len(table.rows) > 1:
+        if (
+            board_table.checked
+            and table.head is not None
+            and table.metric not in LOWER_IS_BETTER
+            and len(table.rows) > 1
+        ):
             suites = places.setdefault((table.setting, table.backbone), {})
-            if table.suite not in suites or (board_table.anchor in shown and suites[table.suite].anchor not in shown):
+            if table.suite not in suites or (
+                board_table.anchor in shown and suites[table.suite].anchor not in shown
+            ):
                 suites[table.suite] = board_table
     return tuple(
         _overview(setting, backbone, tuple(suites.values()))
@@ -458,7 +666,9 @@ def overviews(tables: Sequence[BoardTable]) -> tuple[Overview, ...]:
     )
 
 
-def _overview(setting: str | None, backbone: str | None, suites: tuple[BoardTable, ...]) -> Overview:
+def _overview(
+    setting: str | None, backbone: str | None, suites: tuple[BoardTable, ...]
+) -> Overview:
     """Rows are those of the same runs; in the order of the first suite that has them."""
     rows: list[tuple[tuple[str, str], dict[int, SuiteRow]]] = []
     by_run: dict[str, int] = {}
@@ -478,7 +688,9 @@ def _overview(setting: str | None, backbone: str | None, suites: tuple[BoardTabl
         suites=suites,
         names=tuple(name for name, _ in shown),
         left_out=len(rows) - len(shown),
-        standings=tuple(tuple(standings.get(j) for j in range(len(suites))) for _, standings in shown),
+        standings=tuple(
+            tuple(standings.get(j) for j in range(len(suites))) for _, standings in shown
+        ),
     )
 
 
@@ -487,7 +699,11 @@ def _steps(row: Row, base: Row | None, table: Table) -> tuple[Step, ...]:
         return ()
     alone = len(table.columns) == 1
     return tuple(
-        Step(task=task, difference=cell.mean - other.mean, told=cell.against is not None and cell.against.verdict in ("better", "worse"))
+        Step(
+            task=task,
+            difference=cell.mean - other.mean,
+            told=cell.against is not None and cell.against.verdict in ("better", "worse"),
+        )
         for task, cell, other in zip(table.columns, row.cells, base.cells, strict=True)
         if cell is not None and other is not None and (alone or task != table.head)
     )

@@ -37,7 +37,9 @@ WORDS: Mapping[str, str] = {
 """Every grade from the weakest to the strongest, as pages explain it: first of all whose word it is. Runs have those of ``GRADES``."""
 
 
-def grade_runs(own: Sequence[Run], submissions: Submissions | None = None) -> tuple[PublishedRun, ...]:
+def grade_runs(
+    own: Sequence[Run], submissions: Submissions | None = None
+) -> tuple[PublishedRun, ...]:
     """The runs of a board with their grades: first the own ones in their order, then those that were submitted.
 
     Nothing is encoded or trained here: a checkpoint counts where ``bench verify --retrain-free`` left its word, and a retraining
@@ -50,7 +52,10 @@ def grade_runs(own: Sequence[Run], submissions: Submissions | None = None) -> tu
     lent = seed_variances(list(group.values()) for group in trained.values())
     mine = [_own(run, trained.get(same_recipe(run[0]), {}), lent) for run in own]
     sent = submissions.runs if submissions is not None else ()
-    return (*mine, *(_submitted(run, trained.get(same_recipe(run.record), {}), lent) for run in sent))
+    return (
+        *mine,
+        *(_submitted(run, trained.get(same_recipe(run.record), {}), lent) for run in sent),
+    )
 
 
 def separate_record(run: PublishedRun) -> RunRecord:
@@ -73,15 +78,26 @@ def weakest(grades: Iterable[str]) -> str:
 
 def _own(run: Run, alike: Mapping[str, Training], lent: Lent) -> PublishedRun:
     record, folder = run
-    again = trained_again(training(record), [other for run_id, other in alike.items() if run_id != record.run_id], lent)
-    grade, why = _grade(OWN, attestation(folder), again, f"it was run by whoever publishes this board{_unknown_model(record)}")
+    again = trained_again(
+        training(record),
+        [other for run_id, other in alike.items() if run_id != record.run_id],
+        lent,
+    )
+    grade, why = _grade(
+        OWN,
+        attestation(folder),
+        again,
+        f"it was run by whoever publishes this board{_unknown_model(record)}",
+    )
     return PublishedRun(record=record, folder=folder, grade=grade, reason=why)
 
 
 def _submitted(run: SubmittedRun, alike: Mapping[str, Training], lent: Lent) -> PublishedRun:
     again = trained_again(training(run.record), list(alike.values()), lent)
     grade, why = _grade("submitted", run.attested, again, run.words() + _unknown_model(run.record))
-    return PublishedRun(record=run.record, folder=run.folder, grade=grade, submitted_by=run.sender, reason=why)
+    return PublishedRun(
+        record=run.record, folder=run.folder, grade=grade, submitted_by=run.sender, reason=why
+    )
 
 
 def _unknown_model(record: RunRecord) -> str:
@@ -89,18 +105,28 @@ def _unknown_model(record: RunRecord) -> str:
     about = (record.provenance.backbone or {}).get("model")
     if not isinstance(about, dict) or about.get("known", True):
         return ""
-    what = {"vectors": "vectors that were given", "server": "a server"}.get(str(about.get("kind")), "an object of its maker's process")
+    what = {"vectors": "vectors that were given", "server": "a server"}.get(
+        str(about.get("kind")), "an object of its maker's process"
+    )
     return f"; nothing is known of the model, {what}, beyond its predictions"
 
 
-def _grade(least: str, attested: Attestation | None, again: Repeated | None, otherwise: str) -> tuple[str, str]:
+def _grade(
+    least: str, attested: Attestation | None, again: Repeated | None, otherwise: str
+) -> tuple[str, str]:
     """The strongest grade that holds, and why; a retraining that raised no grade is told, too.
 
     A run that was sent in is *retrained* only where it is *checkpoint*: whoever knows our trainings can make up scores that lie
     between them, at the upper end.
     """
     within = again is not None and again.within
-    told = [] if again is None else [f"trained again here with {again.seeds}{':' if within else ', but'} this run's {again.words()}"]
+    told = (
+        []
+        if again is None
+        else [
+            f"trained again here with {again.seeds}{':' if within else ', but'} this run's {again.words()}"
+        ]
+    )
     encoded = [] if attested is None else [attested.words()]
     if within and (encoded or least == OWN):
         return "retrained", "; ".join(told + encoded)
@@ -114,10 +140,18 @@ def _grade(least: str, attested: Attestation | None, again: Repeated | None, oth
 # 100, the single tasks 1 in 100, by Bonferroni.
 
 MANY = 6  # seeds that are named one by one
-HEADS, SINGLE = 0.04, 0.01  # how often an honest repetition may fail by an average; by a single task
-MOST = 3.0  # points: where half of every average's interval is wider, nothing is said of a repetition
+HEADS, SINGLE = (
+    0.04,
+    0.01,
+)  # how often an honest repetition may fail by an average; by a single task
+MOST = (
+    3.0  # points: where half of every average's interval is wider, nothing is said of a repetition
+)
 LEAST = 5  # units of the last printed place by which a value may always differ: other hardware rounds otherwise
-CONTINUOUS = ("spearman", "spearman-bootstrap")  # of cosines, which two trainings never have in common to the last digit
+CONTINUOUS = (
+    "spearman",
+    "spearman-bootstrap",
+)  # of cosines, which two trainings never have in common to the last digit
 Key = tuple[object, ...]
 
 
@@ -134,7 +168,9 @@ class Within:
 
     @property
     def holds(self) -> bool:
-        return self.low is not None and self.high is not None and self.low <= self.value <= self.high
+        return (
+            self.low is not None and self.high is not None and self.low <= self.value <= self.high
+        )
 
     def words(self) -> str:
         d = self.decimals
@@ -161,9 +197,17 @@ class Repeated:
         if self.unknown:
             return self.unknown
         outside = [score for score in self.found if not score.holds]
-        shown = outside[:MANY] or [score for score in self.found if score.task == AVERAGE] or self.found[:1]
+        shown = (
+            outside[:MANY]
+            or [score for score in self.found if score.task == AVERAGE]
+            or self.found[:1]
+        )
         more = f" and {len(outside) - MANY} more" if len(outside) > MANY else ""
-        rest = f"; all {len(self.found)} scores do" if not outside and len(self.found) > len(shown) else ""
+        rest = (
+            f"; all {len(self.found)} scores do"
+            if not outside and len(self.found) > len(shown)
+            else ""
+        )
         return ", ".join(score.words() for score in shown) + more + rest
 
 
@@ -177,8 +221,18 @@ def same_recipe(record: RunRecord) -> str:
     places = determines.get("places")
     contents = places if isinstance(places, dict) else {}
     recipe = {key: value.value for key, value in record.recipe.items() if key not in contents}
-    parts = (record.method, record.variant, record.setting, record.backbone, backbone.get("revision"), corpus.get("sha256"), recipe,
-             contents, determines.get("precision"), determines.get("ranks"))  # fmt: skip
+    parts = (
+        record.method,
+        record.variant,
+        record.setting,
+        record.backbone,
+        backbone.get("revision"),
+        corpus.get("sha256"),
+        recipe,
+        contents,
+        determines.get("precision"),
+        determines.get("ranks"),
+    )
     return json.dumps(parts, sort_keys=True, default=str)
 
 
@@ -194,9 +248,15 @@ class Training:
 
         Equal scores count like equal predictions: a forger leaves out the hashes, or stretches the cosines.
         """
-        both = [key for key, score in self.scores.items() if key in other.scores and score.task != AVERAGE]
+        both = [
+            key
+            for key, score in self.scores.items()
+            if key in other.scores and score.task != AVERAGE
+        ]
         same = [key for key in both if _same(self.scores[key], other.scores[key])]
-        return any(self.scores[key].metric in CONTINUOUS for key in same) or (bool(both) and len(same) == len(both))
+        return any(self.scores[key].metric in CONTINUOUS for key in same) or (
+            bool(both) and len(same) == len(both)
+        )
 
 
 def _same(score: Score, other: Score) -> bool:
@@ -213,7 +273,9 @@ Lent = Mapping[Key, Lender]
 
 def seed_variances(groups: Iterable[Sequence[Training]]) -> Lent:
     """What the recipes of a board say together of the variance over seeds. ``groups``: the trainings of each recipe."""
-    spreads: dict[object, dict[Key, list[tuple[float, int]]]] = {}  # suite -> score -> (variance, degrees of freedom) of each recipe
+    spreads: dict[
+        object, dict[Key, list[tuple[float, int]]]
+    ] = {}  # suite -> score -> (variance, degrees of freedom) of each recipe
     for group in groups:
         values: dict[Key, list[float]] = {}
         for run in group:
@@ -221,9 +283,13 @@ def seed_variances(groups: Iterable[Sequence[Training]]) -> Lent:
                 values.setdefault(key, []).append(score.value)
         for key, of_seeds in values.items():
             if len(of_seeds) > 1:
-                spreads.setdefault(key[0], {}).setdefault(key, []).append((variance(of_seeds), len(of_seeds) - 1))
+                spreads.setdefault(key[0], {}).setdefault(key, []).append(
+                    (variance(of_seeds), len(of_seeds) - 1)
+                )
     lent: dict[Key, Lender] = {}
-    for of_suite in spreads.values():  # how alike recipes are is another thing for correlations than for clusters
+    for of_suite in (
+        spreads.values()
+    ):  # how alike recipes are is another thing for correlations than for clusters
         lent |= lenders(of_suite)
     return lent
 
@@ -234,10 +300,18 @@ def trained_again(run: Training, others: Sequence[Training], lent: Lent) -> Repe
     ``others`` do not hold the run itself. A score that no other has speaks against a repetition: nobody made it again.
     """
     others = [other for other in others if not run.is_copy_of(other)]
-    if not others or not run.scores or not any(key in other.scores for other in others for key in run.scores):
+    if (
+        not others
+        or not run.scores
+        or not any(key in other.scores for other in others for key in run.scores)
+    ):
         return None
     averaged = {score.suite for score in run.scores.values() if score.task == AVERAGE}
-    heads = {key for key, score in run.scores.items() if score.task == AVERAGE or score.suite not in averaged}
+    heads = {
+        key
+        for key, score in run.scores.items()
+        if score.task == AVERAGE or score.suite not in averaged
+    }
     found, narrowest = [], math.inf
     for key, score in sorted(run.scores.items(), key=lambda item: item[0] not in heads):
         alpha = HEADS / len(heads) if key in heads else SINGLE / (len(run.scores) - len(heads))
@@ -250,8 +324,21 @@ def trained_again(run: Training, others: Sequence[Training], lent: Lent) -> Repe
         if values:
             mean, room = math.fsum(values) / len(values), (half or 0.0) + LEAST * 10.0**-decimals
             low, high = mean - room, mean + room
-        found.append(Within(suite=score.suite, task=score.task, value=score.value, low=low, high=high, decimals=decimals))
-    return Repeated(seeds=_seeds([other.seed for other in others]), found=tuple(found), unknown=_unknown(narrowest))
+        found.append(
+            Within(
+                suite=score.suite,
+                task=score.task,
+                value=score.value,
+                low=low,
+                high=high,
+                decimals=decimals,
+            )
+        )
+    return Repeated(
+        seeds=_seeds([other.seed for other in others]),
+        found=tuple(found),
+        unknown=_unknown(narrowest),
+    )
 
 
 def _unknown(narrowest: float) -> str:

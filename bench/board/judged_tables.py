@@ -62,7 +62,9 @@ class Judged:
     table: Table
     chosen_on: str
     baselines: Mapping[str, Table]
-    checked: bool = True  # False: its runs were sent in, and nobody here made their predictions again
+    checked: bool = (
+        True  # False: its runs were sent in, and nobody here made their predictions again
+    )
 
 
 def judged_tables(
@@ -89,12 +91,23 @@ def judged_tables(
     if not extras:
         how_much = replace(how_much, baselines=0)
     if baseline is not None and not any(against(table, baseline).baseline for table in tables):
-        raise UnknownName("baseline", baseline, {row.name for table in tables for row in table.rows}, "among these runs")
+        raise UnknownName(
+            "baseline",
+            baseline,
+            {row.name for table in tables for row in table.rows},
+            "among these runs",
+        )
     chosen = baseline or _default(tables)
-    made = [_judged(table, on, chosen, by_id, how_much, report, extras) for table, (_, on) in zip(tables, summarised, strict=True)]
+    made = [
+        _judged(table, on, chosen, by_id, how_much, report, extras)
+        for table, (_, on) in zip(tables, summarised, strict=True)
+    ]
     known = [judged_table.table for judged_table in made]
     made += _unjudged([record for record, _ in unchecked])
-    return tuple(replace(judged_table, table=_noted(judged_table.table, leaps(judged_table.table, known))) for judged_table in made)
+    return tuple(
+        replace(judged_table, table=_noted(judged_table.table, leaps(judged_table.table, known)))
+        for judged_table in made
+    )
 
 
 UNRANKED = "sent in, and not checked here: nothing is marked, tested or ranked"
@@ -104,8 +117,18 @@ def _unjudged(records: Sequence[RunRecord]) -> list[Judged]:
     """Costs are left out, too: nothing here can compute them again."""
     made = []
     for table, selected_on in _summarised(records):
-        rows = tuple(replace(row, cells=tuple(cell and replace(cell, mark="") for cell in row.cells)) for row in table.rows)
-        made.append(Judged(table=_noted(replace(table, rows=rows), UNRANKED), chosen_on=selected_on, baselines={}, checked=False))
+        rows = tuple(
+            replace(row, cells=tuple(cell and replace(cell, mark="") for cell in row.cells))
+            for row in table.rows
+        )
+        made.append(
+            Judged(
+                table=_noted(replace(table, rows=rows), UNRANKED),
+                chosen_on=selected_on,
+                baselines={},
+                checked=False,
+            )
+        )
     return made
 
 
@@ -119,7 +142,9 @@ def leaps(table: Table, known: Sequence[Table]) -> str:
     Known are the rows of the same suite and protocol that the board made itself, of any backbone and setting, and what papers printed of
     the task. Where nothing is known of a task, nothing is said.
     """
-    submitted = [(row, sender) for row in table.rows if (sender := dict(row.differs).get(SENDER)) is not None]
+    submitted = [
+        (row, sender) for row in table.rows if (sender := dict(row.differs).get(SENDER)) is not None
+    ]
     if not submitted:
         return ""
     values: dict[str, list[float]] = {}
@@ -131,7 +156,10 @@ def leaps(table: Table, known: Sequence[Table]) -> str:
                         values.setdefault(column, []).append(cell.mean)
     for column in table.columns:
         for result in results(task=column):
-            if SUITES.get(result.metric) == table.suite and result.protocol in (table.protocol, UNKNOWN):
+            if SUITES.get(result.metric) == table.suite and result.protocol in (
+                table.protocol,
+                UNKNOWN,
+            ):
                 values.setdefault(column, []).append(result.value)
     sign = -1 if set(table.metric.split(", ")) <= set(LOWER_IS_BETTER) else 1
     told = []
@@ -142,26 +170,41 @@ def leaps(table: Table, known: Sequence[Table]) -> str:
                 continue
             best = max(values[column], key=lambda value: sign * value)
             if sign * (cell.mean - best) > LEAP * 10.0 ** (2 - cell.decimals):
-                far.append(f"{column} {cell.mean:.{cell.decimals}f} (the best known is {best:.{cell.decimals}f})")
+                far.append(
+                    f"{column} {cell.mean:.{cell.decimals}f} (the best known is {best:.{cell.decimals}f})"
+                )
         if far:
             told.append(f"{row.name}, submitted by {sender}: {list_names(far, MOST_LEAPS)}")
     return f"far from every known row: {'; '.join(told)}" if told else ""
 
 
 def _judged(
-    table: Table, selected_on: str, baseline: str | None, runs: Mapping[str, Run], how_much: Plan, report: Report | None, extras: bool
+    table: Table,
+    selected_on: str,
+    baseline: str | None,
+    runs: Mapping[str, Run],
+    how_much: Plan,
+    report: Report | None,
+    extras: bool,
 ) -> Judged:
     """Each table is a family of tests by itself: what is told of it does not change when another suite or backbone is added."""
     own = against(table, baseline).baseline
     offered = [name for name in choices(table) if name != own][: how_much.baselines]
     options = StatisticsOptions(predictions=not how_much.note)
-    first, *others = (judged for (judged,) in judge([table], runs, options, report, [baseline, *offered]))
+    first, *others = (
+        judged for (judged,) in judge([table], runs, options, report, [baseline, *offered])
+    )
     records = {run: runs[run][0] for row in table.rows for run in row.runs}
     first = _noted(first, how_much.note)
     if extras:
         (first,) = with_papers([first], records)
     (first,) = costs.with_costs([first], records)
-    first = replace(first, rows=tuple(replace(row, cost=None) if SENDER in dict(row.differs) else row for row in first.rows))
+    first = replace(
+        first,
+        rows=tuple(
+            replace(row, cost=None) if SENDER in dict(row.differs) else row for row in first.rows
+        ),
+    )
     baselines = {name: _overlaid(first, other) for name, other in zip(offered, others, strict=True)}
     return Judged(table=first, chosen_on=selected_on, baselines=baselines)
 
@@ -202,8 +245,14 @@ def _summarised(records: Sequence[RunRecord]) -> list[tuple[Table, str]]:
     for record in records:
         groups.setdefault(chosen_on(record), []).append(record)
     made = [(table, name) for name in sorted(groups) for table in summarise(groups[name])]
-    elsewhere = {run for table, _ in made if table.suite != SAMPLE for row in table.rows for run in row.runs}
-    return [(table, name) for table, name in made if table.suite != SAMPLE or any(not elsewhere.issuperset(row.runs) for row in table.rows)]
+    elsewhere = {
+        run for table, _ in made if table.suite != SAMPLE for row in table.rows for run in row.runs
+    }
+    return [
+        (table, name)
+        for table, name in made
+        if table.suite != SAMPLE or any(not elsewhere.issuperset(row.runs) for row in table.rows)
+    ]
 
 
 def _noted(table: Table, note: str) -> Table:
@@ -218,7 +267,8 @@ def _overlaid(table: Table, other: Table) -> Table:
             difference=theirs.difference,
             is_baseline=theirs.is_baseline,
             cells=tuple(
-                a if a is None or b is None else replace(a, against=b.against) for a, b in zip(row.cells, theirs.cells, strict=True)
+                a if a is None or b is None else replace(a, against=b.against)
+                for a, b in zip(row.cells, theirs.cells, strict=True)
             ),
         )
         for row, theirs in zip(table.rows, other.rows, strict=True)
@@ -267,7 +317,11 @@ def checkpoint_rule(record: RunRecord) -> str | None:
     if done.dev_score is None:
         return LAST
     every = record.recipe.get("eval_steps")
-    often = f", scored every {every.value:,} steps" if every is not None and isinstance(every.value, int) and every.value else ""
+    often = (
+        f", scored every {every.value:,} steps"
+        if every is not None and isinstance(every.value, int) and every.value
+        else ""
+    )
     return f"best on {(done.dev_task or '').strip() or UNNAMED}{often}"
 
 
@@ -296,14 +350,21 @@ def values_words(table: Table) -> str:
 def _told(rows: Mapping[str, Sequence[str]]) -> str:
     """The most common first; behind each of the others the names of its rows."""
     first, *others = sorted(rows, key=lambda words: (-len(rows[words]), words))
-    return "; ".join([first, *(f"{words} ({list_names(dict.fromkeys(rows[words]))})" for words in others)])
+    return "; ".join(
+        [first, *(f"{words} ({list_names(dict.fromkeys(rows[words]))})" for words in others)]
+    )
 
 
 # --- the sentence that a reader came for: which row is best, by how much, how surely, and what it cost ---
 
 
 NAMED = 4  # rows that the sentence names
-VERDICTS = ("better", "worse", "equivalent", "unknown")  # in the order in which the sentence counts them
+VERDICTS = (
+    "better",
+    "worse",
+    "equivalent",
+    "unknown",
+)  # in the order in which the sentence counts them
 NAMES = {"sts": "STS", "cxc": "CxC", "mteb": "MTEB"}
 Ranked = tuple[Row, Cell]
 """A row, and its cell in the column that ranks."""
@@ -314,7 +375,11 @@ def answer(tables: Sequence[BoardTable]) -> str:
     checked = [board_table.table for board_table in tables if board_table.checked]
     if tables and not checked:
         return "Every row was sent in, and none was checked here yet: none is ranked."
-    ranking = [(table, rows) for table in checked if table.head is not None and (rows := _best_first(table))]
+    ranking = [
+        (table, rows)
+        for table in checked
+        if table.head is not None and (rows := _best_first(table))
+    ]
     if not ranking:
         return "No method has a score on every task yet."
     table, rows = next((ranked for ranked in ranking if len(ranked[1]) > 1), ranking[0])
@@ -325,7 +390,9 @@ def answer(tables: Sequence[BoardTable]) -> str:
         return f"{where}: {best} reaches {value} on {what}{cost}."
     second, decimals = below[0][1], below[0][1].decimals
     ahead = (
-        signed_number(round(cell.mean, decimals) - round(second.mean, decimals), decimals).lstrip("+")
+        signed_number(round(cell.mean, decimals) - round(second.mean, decimals), decimals).lstrip(
+            "+"
+        )
         + f" above {row_name(below[0][0], table)}"
     )
     if any(row.rank is None for row, _ in rows):
@@ -337,7 +404,11 @@ def answer(tables: Sequence[BoardTable]) -> str:
         by = with_interval(against.difference, against.low, against.high)
         others, base = f"{row_name(level[0], table)}, the baseline ({by})", _verdicts(table)
     else:
-        others = "any other row" if len(level) == len(below) > 1 else _listed([row_name(other, table) for other in level])
+        others = (
+            "any other row"
+            if len(level) == len(below) > 1
+            else _listed([row_name(other, table) for other in level])
+        )
         base = _against_baseline(rows[0], table)
     return f"{where}: {best} is highest on {what}, {value}, but cannot be told from {others}{base}{cost}."
 
@@ -350,13 +421,21 @@ def place_words(table: Table) -> str:
     if not counts:
         return where
     few, many = min(counts), max(counts)
-    return f"{where}, {many} seed{'s' * (many != 1)}" if few == many else f"{where}, {few} to {many} seeds"
+    return (
+        f"{where}, {many} seed{'s' * (many != 1)}"
+        if few == many
+        else f"{where}, {few} to {many} seeds"
+    )
 
 
 def head_words(table: Table) -> str:
     """ "the STS average", "CxC-STS" """
     form = "" if table.text in (None, "tokenised") else f" ({table.text})"
-    return f"the {NAMES.get(table.suite, table.suite)} average{form}" if table.head == AVERAGE else f"{table.head}{form}"
+    return (
+        f"the {NAMES.get(table.suite, table.suite)} average{form}"
+        if table.head == AVERAGE
+        else f"{table.head}{form}"
+    )
 
 
 def row_name(row: Row, table: Table) -> str:
@@ -395,13 +474,19 @@ def _against_baseline(best: Ranked, table: Table) -> str:
         said = f"the difference to the baseline {name} is"
     else:
         said = f"it cannot be told from the baseline {name}:"
-    return f"; {said} {with_interval(against.difference, against.low, against.high)}{_verdicts(table)}"
+    return (
+        f"; {said} {with_interval(against.difference, against.low, against.high)}{_verdicts(table)}"
+    )
 
 
 def _verdicts(table: Table) -> str:
     """How many of the rows that were tested against the baseline, which was just named, are better, worse, equivalent, unknown: the best
     may be none of what the others are. Empty where nothing is known of any, or of one alone."""
-    compared = [cell.against for row in table.rows if (cell := row.cells[-1]) is not None and cell.against is not None]
+    compared = [
+        cell.against
+        for row in table.rows
+        if (cell := row.cells[-1]) is not None and cell.against is not None
+    ]
     counts = Counter(against.verdict for against in compared if against.verdict is not None)
     first, *others = [verdict for verdict in VERDICTS if counts[verdict]] or ["unknown"]
     if counts.total() < 2 or first == "unknown":

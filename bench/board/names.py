@@ -13,7 +13,12 @@ LONGEST = 100  # characters of an address
 
 def slug(*parts: str | None) -> str:
     """Lower-case letters, digits and hyphens: "senteval-all/1" -> "senteval-all-1"; what has none of them is left out."""
-    text = unicodedata.normalize("NFKD", " ".join(part for part in parts if part)).encode("ascii", "ignore").decode().lower()
+    text = (
+        unicodedata.normalize("NFKD", " ".join(part for part in parts if part))
+        .encode("ascii", "ignore")
+        .decode()
+        .lower()
+    )
     return re.sub(r"[^a-z0-9]+", "-", text).strip("-")[:LONGEST].strip("-") or "table"
 
 
@@ -27,7 +32,9 @@ def unused_name(name: str, taken: Container[str]) -> str:
 
 # --- where things lie below a version's folder. These addresses stay the same from version to version ---
 
-_PLAIN = re.compile(r"[a-z0-9][a-z0-9-]{0,99}")  # what a method's name has to be; a record may hold anything
+_PLAIN = re.compile(
+    r"[a-z0-9][a-z0-9-]{0,99}"
+)  # what a method's name has to be; a record may hold anything
 
 
 def run_page(run_id: str) -> str:

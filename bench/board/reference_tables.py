@@ -90,20 +90,38 @@ def _table(paper: str, table: str) -> ReferenceTable:
 def _row(row: Row, tasks: tuple[str, ...]) -> ReferenceRow:
     first = row.first
     cells = {cell.task: _cell(cell) for cell in row.cells}
-    whole = dict.fromkeys(remark for cell in row.cells for remark in remarks(cell) if not remark.task)
+    whole = dict.fromkeys(
+        remark for cell in row.cells for remark in remarks(cell) if not remark.task
+    )
     return ReferenceRow(
-        label=first.label, method=first.method, variant=first.variant, setting=first.setting, backbone=first.backbone,
-        metric=_joined(cell.metric for cell in row.cells), protocol=_joined(cell.protocol for cell in row.cells),
-        own=all(cell.own_result for cell in row.cells), source=_joined(cell.source for cell in row.cells),
-        runs=_joined(cell.runs for cell in row.cells), corpus=_joined(cell.corpus for cell in row.cells),
-        note=_joined((cell.note for cell in row.cells), "; "), ours=_ours(first), cells=tuple(cells.get(task) for task in tasks),
+        label=first.label,
+        method=first.method,
+        variant=first.variant,
+        setting=first.setting,
+        backbone=first.backbone,
+        metric=_joined(cell.metric for cell in row.cells),
+        protocol=_joined(cell.protocol for cell in row.cells),
+        own=all(cell.own_result for cell in row.cells),
+        source=_joined(cell.source for cell in row.cells),
+        runs=_joined(cell.runs for cell in row.cells),
+        corpus=_joined(cell.corpus for cell in row.cells),
+        note=_joined((cell.note for cell in row.cells), "; "),
+        ours=_ours(first),
+        cells=tuple(cells.get(task) for task in tasks),
         remarks=tuple(_remark(remark) for remark in whole),
-    )  # fmt: skip
+    )
 
 
 def _cell(cell: ReferenceResult) -> ReferenceCell:
     found = tuple(_remark(remark) for remark in remarks(cell) if remark.task)
-    return ReferenceCell(task=cell.task, metric=cell.metric, value=cell.value, std=cell.std, text=cell.printed, remarks=found)
+    return ReferenceCell(
+        task=cell.task,
+        metric=cell.metric,
+        value=cell.value,
+        std=cell.std,
+        text=cell.printed,
+        remarks=found,
+    )
 
 
 def _remark(remark: Remark) -> ReferenceRemark:

@@ -33,9 +33,20 @@ def repeat(records: Sequence[RunRecord], suites: Sequence[str] = ()) -> Repeat:
     first = records[0]
     if first.model_name:
         return _of_given(first, suites)
-    scores = [score for record in records for score in record.scores if not suites or score.suite in suites]
+    scores = [
+        score
+        for record in records
+        for score in record.scores
+        if not suites or score.suite in suites
+    ]
     suites = suites or list(dict.fromkeys(score.suite for score in scores))
-    words = ["bench", "run", "--method", first.method, *(["--variant", first.variant] if first.variant else [])]
+    words = [
+        "bench",
+        "run",
+        "--method",
+        first.method,
+        *(["--variant", first.variant] if first.variant else []),
+    ]
     words += ["--setting", first.setting, "--backbone", _backbone(first)]
     if seeds := sorted({record.seed for record in records if record.seed is not None}):
         words += ["--seeds", seed_words(seeds)]
@@ -49,8 +60,14 @@ def repeat(records: Sequence[RunRecord], suites: Sequence[str] = ()) -> Repeat:
                 "found by its sha256, whatever its name"
             )
     of_file = (first.provenance.execution or {}).get("recipe_file") or ()
-    by_hand = {key: given.value for key, given in first.recipe.items() if given.source.startswith(SET) or key in of_file}
-    if list(suites) == ["check"] and "select_on" in first.recipe:  # which has a default of its own where nothing else is scored
+    by_hand = {
+        key: given.value
+        for key, given in first.recipe.items()
+        if given.source.startswith(SET) or key in of_file
+    }
+    if (
+        list(suites) == ["check"] and "select_on" in first.recipe
+    ):  # which has a default of its own where nothing else is scored
         by_hand.setdefault("select_on", first.recipe["select_on"].value)
     for key, content in (determines.get("places") or {}).items():
         if content is not None and by_hand.get(key) is not None:
@@ -60,38 +77,71 @@ def repeat(records: Sequence[RunRecord], suites: Sequence[str] = ()) -> Repeat:
         words += ["--set", f"{key}={_value(value)}"]
     if (ranks := determines.get("ranks")) is not None:
         words += ["--executor", "torchrun", "--gpus", str(ranks)]
-    tasks = ",".join(dict.fromkeys(score.task for score in scores if score.suite == "mteb" and score.task != AVERAGE))
-    words += ["--suite", ",".join(f"mteb:{tasks}" if suite == "mteb" and tasks else suite for suite in suites)]
-    forms = dict.fromkeys(score.text for score in scores if score.text in ("tokenised", "raw") or (score.text or "").startswith("other-"))
+    tasks = ",".join(
+        dict.fromkeys(
+            score.task for score in scores if score.suite == "mteb" and score.task != AVERAGE
+        )
+    )
+    words += [
+        "--suite",
+        ",".join(f"mteb:{tasks}" if suite == "mteb" and tasks else suite for suite in suites),
+    ]
+    forms = dict.fromkeys(
+        score.text
+        for score in scores
+        if score.text in ("tokenised", "raw") or (score.text or "").startswith("other-")
+    )
     if forms and list(forms) != ["tokenised"]:
         words += ["--text", ",".join(form for form in forms if form)]
     files, of_others = _plugins(first, suites)
     words += [word for file in files for word in ("--plugin", file)]
-    if first.backbone != "builtin" and len(revision := _revision(first)) == 64:  # a commit of the hub has 40 digits
-        needs.append(f"the model folder {public_name(first.backbone)} (sha256 of its weights {revision[:12]}...)")
+    if (
+        first.backbone != "builtin" and len(revision := _revision(first)) == 64
+    ):  # a commit of the hub has 40 digits
+        needs.append(
+            f"the model folder {public_name(first.backbone)} (sha256 of its weights {revision[:12]}...)"
+        )
     needs += of_others
-    return Repeat(command=shlex.join(words), needs=f"Needs {'; and '.join(needs)}." if needs else "")
+    return Repeat(
+        command=shlex.join(words), needs=f"Needs {'; and '.join(needs)}." if needs else ""
+    )
 
 
 def _of_given(record: RunRecord, suites: Sequence[str]) -> Repeat:
     """Of a model that was given itself: what a server is asked again; what else its owner alone can give again."""
-    names = list(dict.fromkeys(score.suite for score in record.scores if not suites or score.suite in suites))
+    names = list(
+        dict.fromkeys(score.suite for score in record.scores if not suites or score.suite in suites)
+    )
     values = {key: value.value for key, value in record.recipe.items()}
     about = (record.provenance.backbone or {}).get("model")
     kind = about.get("kind") if isinstance(about, Mapping) else record.method
     revision = _revision(record)[:12]
     if kind in ("object", "function"):
         prompts = json.loads(str(values.get("prompts") or "{}"))
-        around = (f", prefix={values['prompt']!r}" if values.get("prompt") else "") + (f", prompts={prompts}" if prompts else "")
-        call = f"bench.evaluate(model, suites={names}, name={public_name(record.backbone)!r}{around})"
-        return Repeat(command=call, needs=f"Needs the {kind} itself, in Python; its identity is {revision}...")
-    words = ["bench", "evaluate", str(values.get("address")) if kind == "server" else "vectors:FILE"]
+        around = (f", prefix={values['prompt']!r}" if values.get("prompt") else "") + (
+            f", prompts={prompts}" if prompts else ""
+        )
+        call = (
+            f"bench.evaluate(model, suites={names}, name={public_name(record.backbone)!r}{around})"
+        )
+        return Repeat(
+            command=call, needs=f"Needs the {kind} itself, in Python; its identity is {revision}..."
+        )
+    words = [
+        "bench",
+        "evaluate",
+        str(values.get("address")) if kind == "server" else "vectors:FILE",
+    ]
     words += ["--model", str(values["model"])] if kind == "server" and "model" in values else []
     words += ["--dimensions", str(values["dimensions"])] if values.get("dimensions") else []
     words += ["--prefix", str(values["prompt"])] if values.get("prompt") else []
     for task, text in json.loads(str(values.get("prompts") or "{}")).items():
         words += ["--prompt", task, str(text)]
-    needs = "the server, with the same model" if kind == "server" else f"the vectors, as FILE; their identity is {revision}..."
+    needs = (
+        "the server, with the same model"
+        if kind == "server"
+        else f"the vectors, as FILE; their identity is {revision}..."
+    )
     return Repeat(command=shlex.join([*words, "--suite", ",".join(names)]), needs=f"Needs {needs}.")
 
 
@@ -133,7 +183,10 @@ def corpus_word(corpus: Mapping[str, object]) -> str:
         return name
     files = [data_set.files[0] for data_set in data_sets().values() if data_set.kind == "corpus"]
     hashes = {(file.name, form.sha256) for file in files for form in file.forms.values()}
-    return next((word for word, file in RECIPE_CORPORA.items() if (file, sha256) in hashes), f"{BY_HASH}{sha256}")
+    return next(
+        (word for word, file in RECIPE_CORPORA.items() if (file, sha256) in hashes),
+        f"{BY_HASH}{sha256}",
+    )
 
 
 def seed_words(seeds: Sequence[int]) -> str:
@@ -167,7 +220,9 @@ def _plugins(record: RunRecord, suites: Sequence[str]) -> tuple[list[str], list[
             needs.append(f"{what} of {package}")
         elif (name := Path(str(package)).name) not in files:
             files.append(name)
-            needs.append(f"the file {name} (sha256 of its source {str(source.get('sha256'))[:12]}...)")
+            needs.append(
+                f"the file {name} (sha256 of its source {str(source.get('sha256'))[:12]}...)"
+            )
     return files, needs
 
 

@@ -66,12 +66,18 @@ class HelpfulGroup(click.Group):
         """What is said where no command is named."""
         return ctx.get_help()
 
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
         name, command, rest = super().resolve_command(ctx, args)
         options = rest[: rest.index("--")] if "--" in rest else rest
         if {"-h", "--help"}.isdisjoint(options):
             return name, command, rest
-        return name, command, [*(word for word in rest[:1] if word in getattr(command, "commands", ())), "--help"]
+        return (
+            name,
+            command,
+            [*(word for word in rest[:1] if word in getattr(command, "commands", ())), "--help"],
+        )
 
 
 class Verbs(HelpfulGroup):
@@ -82,7 +88,11 @@ class Verbs(HelpfulGroup):
         from bench.runs import default_runs
 
         steps = FIRST_STEPS if next(default_runs().glob("*/run.json"), None) is None else WITH_RUNS
-        lines = ["Sentence embeddings: train, score as the papers do, keep the record, compare.", "", "next"]
+        lines = [
+            "Sentence embeddings: train, score as the papers do, keep the record, compare.",
+            "",
+            "next",
+        ]
         wide = max(map(len, steps))
         lines += [f"  {command:<{wide}}  {what}" for command, what in steps.items()]
         return "\n".join([*lines, "", "all commands: bench --help"])
@@ -93,10 +103,14 @@ class Verbs(HelpfulGroup):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in VERBS:
             return None
-        command: click.Command = getattr(importlib.import_module(f"bench.cli.{ELSEWHERE.get(name, name)}"), name)
+        command: click.Command = getattr(
+            importlib.import_module(f"bench.cli.{ELSEWHERE.get(name, name)}"), name
+        )
         return command
 
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in VERBS and not args[0].startswith("-"):
             raise UnknownName("command", args[0], VERBS, hint="bench --help")
         return super().resolve_command(ctx, args)
@@ -127,7 +141,10 @@ class Verbs(HelpfulGroup):
         except BrokenPipeError:  # `bench ... | head`
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             ctx.exit(0)
-        except (Exception, SystemExit) as error:  # a plugin's own code, where nobody expected it to fail
+        except (
+            Exception,
+            SystemExit,
+        ) as error:  # a plugin's own code, where nobody expected it to fail
             from bench.base.contract import located, place_of
 
             if not place_of(error):
@@ -140,7 +157,9 @@ def usage_error(error: click.UsageError) -> BenchError:
     """click's own error; of an option that is a recipe value, as --lr, with what sets it."""
     message, context = error.format_message(), error.ctx
     hint = f"{context.command_path if context else 'bench'} --help"
-    options = {option for param in context.command.params for option in param.opts} if context else set()
+    options = (
+        {option for param in context.command.params for option in param.opts} if context else set()
+    )
     if isinstance(error, click.NoSuchOption) and "--set" in options:
         from bench.run.recipes import meant_by_option
 
@@ -157,7 +176,9 @@ def show_error(error: BenchError, label: str = "error") -> None:
             click.echo(f"{name}: {printable(' '.join(text.split()))}", err=True)
 
 
-@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
 @click.version_option(__version__, prog_name="bench")
 def main() -> None:
     """Sentence embeddings: train a method, score it as the papers do, keep the record, compare.

@@ -18,10 +18,21 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("name", required=False)
 @click.option("--fetch", "fetching", is_flag=True, help="Fetch it from the hub, if it is not here.")
-@click.option("--check", "checking", is_flag=True, help="Load it: which weights are missing or unused, what methods can do with it.")
-@click.option("--allow-pickle", is_flag=True, help="Take weights that are a pickle: its tensors are read, nothing else.")
+@click.option(
+    "--check",
+    "checking",
+    is_flag=True,
+    help="Load it: which weights are missing or unused, what methods can do with it.",
+)
+@click.option(
+    "--allow-pickle",
+    is_flag=True,
+    help="Take weights that are a pickle: its tensors are read, nothing else.",
+)
 @json_option
-def backbones(name: str | None, fetching: bool, checking: bool, allow_pickle: bool, as_json: bool) -> None:
+def backbones(
+    name: str | None, fetching: bool, checking: bool, allow_pickle: bool, as_json: bool
+) -> None:
     """List the known backbones, or show one: a name of the list, a folder, or any hub name (owner/name, owner/name@revision).
 
     \b
@@ -30,12 +41,17 @@ def backbones(name: str | None, fetching: bool, checking: bool, allow_pickle: bo
     from bench.backbones import KNOWN, fetch, resolve
 
     if name is None:
-        rows = [(known, "here" if resolve(known).path else "fetched when needed", about) for known, about in KNOWN.items()]
+        rows = [
+            (known, "here" if resolve(known).path else "fetched when needed", about)
+            for known, about in KNOWN.items()
+        ]
         if as_json:
             click.echo(json_text([{"name": n, "state": s, "about": a} for n, s, a in rows]))
             return
         print_columns(rows, headings=("backbone", "files", "what it is"))
-        title("A folder with config.json and model.safetensors, and any encoder of the hub, is a backbone too.")
+        title(
+            "A folder with config.json and model.safetensors, and any encoder of the hub, is a backbone too."
+        )
         return
     reference = resolve(name, allow_pickle=allow_pickle)
     if fetching or checking:
@@ -64,8 +80,15 @@ def abilities(reference: Reference) -> dict[str, object]:
     if family is not None:
         prompt = "yes" if family.prefix else "no"
     before, after = backbone.special_tokens()
-    tokens = backbone.tokenizer.convert_ids_to_tokens([*before, *backbone.ids(["A sentence."])[0], *after])
-    return {"weights": backbone.report(), "a sentence in its tokens": " ".join(tokens), "MLM head": head, "deep prompt": prompt}
+    tokens = backbone.tokenizer.convert_ids_to_tokens(
+        [*before, *backbone.ids(["A sentence."])[0], *after]
+    )
+    return {
+        "weights": backbone.report(),
+        "a sentence in its tokens": " ".join(tokens),
+        "MLM head": head,
+        "deep prompt": prompt,
+    }
 
 
 def describe(name: str) -> dict[str, object]:
@@ -75,7 +98,11 @@ def describe(name: str) -> dict[str, object]:
     from bench.method import read_json
 
     reference = resolve(name)
-    facts: dict[str, object] = {"name": name, "about": KNOWN.get(name, ""), "revision": reference.revision}
+    facts: dict[str, object] = {
+        "name": name,
+        "about": KNOWN.get(name, ""),
+        "revision": reference.revision,
+    }
     if reference.path is None:
         return {**facts, "files": "not on this machine; fetched when a run needs it"}
     folder = transformer_folder(reference.path)

@@ -38,7 +38,11 @@ def say(text: str, indent: int = 0, hang: int = 0) -> None:
     click.echo(
         "\n".join(
             textwrap.wrap(
-                line, max(width(), 40), initial_indent=" " * indent, subsequent_indent=" " * (indent + hang), break_on_hyphens=False
+                line,
+                max(width(), 40),
+                initial_indent=" " * indent,
+                subsequent_indent=" " * (indent + hang),
+                break_on_hyphens=False,
             )
         )
     )
@@ -65,7 +69,9 @@ def print_command(command: str, label: str = "") -> None:
     click.echo(" \\\n".join(lines))
 
 
-def print_columns(rows: Iterable[Sequence[str]], *, headings: Sequence[str] = (), indent: int = 0) -> None:
+def print_columns(
+    rows: Iterable[Sequence[str]], *, headings: Sequence[str] = (), indent: int = 0
+) -> None:
     """Print rows of equally many cells; every column but the last is as wide as its longest cell, and the last wraps between words.
 
     Where that would leave it less than a column of words, or a word of a row does not fit into it, it stands below the others,
@@ -77,17 +83,34 @@ def print_columns(rows: Iterable[Sequence[str]], *, headings: Sequence[str] = ()
     listed = [[visible_indent(cell, encoding) for cell in row] for row in rows]
     if not listed:
         return
-    shown = [[visible_indent(heading, encoding) for heading in headings], *listed] if headings else listed
+    shown = (
+        [[visible_indent(heading, encoding) for heading in headings], *listed]
+        if headings
+        else listed
+    )
     widths = [max(cell_len(row[i]) for row in shown) + 2 for i in range(len(shown[0]) - 1)]
     room = width() - indent - sum(widths)
     always = bool(widths) and room < min(max(cell_len(row[-1]) for row in shown), NARROWEST)
     for row in shown:
-        ahead = "".join(cell + " " * (wide - cell_len(cell)) for cell, wide in zip(row[:-1], widths, strict=True))
+        ahead = "".join(
+            cell + " " * (wide - cell_len(cell))
+            for cell, wide in zip(row[:-1], widths, strict=True)
+        )
         if always or (widths and any(cell_len(word) > room for word in row[-1].split())):
-            first = wrap(" ".join(row[:-1]), width() - indent) if cell_len(ahead.rstrip()) > width() - indent else [ahead]
-            lines = [*first, *("    " + line for line in wrap(row[-1], width() - indent - 4) if row[-1])]
+            first = (
+                wrap(" ".join(row[:-1]), width() - indent)
+                if cell_len(ahead.rstrip()) > width() - indent
+                else [ahead]
+            )
+            lines = [
+                *first,
+                *("    " + line for line in wrap(row[-1], width() - indent - 4) if row[-1]),
+            ]
         else:
-            lines = [(ahead if not i else " " * sum(widths)) + line for i, line in enumerate(wrap(row[-1], room))]
+            lines = [
+                (ahead if not i else " " * sum(widths)) + line
+                for i, line in enumerate(wrap(row[-1], room))
+            ]
         click.echo("\n".join((" " * indent + line).rstrip() for line in lines))
 
 
@@ -130,7 +153,15 @@ def show_results(name: str, results: Sequence[CheckResult]) -> None:
     """The same, a line each."""
     click.echo(name)
     print_columns(
-        [("ok" if result.passed else "FAILED" if result.failed else "-", result.about, result.check, result.seen) for result in results],
+        [
+            (
+                "ok" if result.passed else "FAILED" if result.failed else "-",
+                result.about,
+                result.check,
+                result.seen,
+            )
+            for result in results
+        ],
         indent=2,
     )
 

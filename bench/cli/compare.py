@@ -14,7 +14,15 @@ from msgspec import structs
 
 from bench.base.errors import BenchError, RecordDamaged, UnknownName
 from bench.cli.columns import print_columns, say
-from bench.cli.options import comma_list, data_option, json_text, no_collection, runs_option, suite_file_option, warn
+from bench.cli.options import (
+    comma_list,
+    data_option,
+    json_text,
+    no_collection,
+    runs_option,
+    suite_file_option,
+    warn,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -42,29 +50,92 @@ HELP = {
 @click.option("--variant", help="Only these variants; none = the method as its paper has it.")
 @click.option("--suite", help="Only these suites.")
 @click.option("--text", help="Only this text form: tokenised, raw.")
-@click.option("--baseline", help="A method; every cell is printed less its own, and tested against it.")
+@click.option(
+    "--baseline", help="A method; every cell is printed less its own, and tested against it."
+)
 @click.option("--with-paper", is_flag=True, help=HELP["with_paper"])
 @click.option("--cost", is_flag=True, help="Trained parameters, training time, peak memory.")
-@click.option("--equal-budget", is_flag=True, help="Refuse rows that were not trained alike: rows seen, corpus, seeds.")
-@click.option("--strict", is_flag=True, help="Refuse runs of other protocols, text forms, data or library versions.")
+@click.option(
+    "--equal-budget",
+    is_flag=True,
+    help="Refuse rows that were not trained alike: rows seen, corpus, seeds.",
+)
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Refuse runs of other protocols, text forms, data or library versions.",
+)
 @click.option("--together", is_flag=True, help="All backbones and settings in one table.")
-@click.option("--all", "everything", is_flag=True, help="Every table whole; without it the first, and a line for each other.")
-@click.option("--statistics", type=click.Choice(["auto", "yes", "no"]), default="auto", show_default=True, help=HELP["statistics"])
-@click.option("--correction", type=click.Choice(["holm", "bh", "none"]), default="holm", show_default=True, help=HELP["correction"])
-@click.option("--margin", type=click.FloatRange(0, 100, min_open=True), default=0.5, show_default=True, help=HELP["margin"])
+@click.option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help="Every table whole; without it the first, and a line for each other.",
+)
+@click.option(
+    "--statistics",
+    type=click.Choice(["auto", "yes", "no"]),
+    default="auto",
+    show_default=True,
+    help=HELP["statistics"],
+)
+@click.option(
+    "--correction",
+    type=click.Choice(["holm", "bh", "none"]),
+    default="holm",
+    show_default=True,
+    help=HELP["correction"],
+)
+@click.option(
+    "--margin",
+    type=click.FloatRange(0, 100, min_open=True),
+    default=0.5,
+    show_default=True,
+    help=HELP["margin"],
+)
 @click.option("--items", "items", is_flag=True, help=HELP["items"])
 @click.option("--task", help="With --items: only these tasks.")
-@click.option("--top", type=click.IntRange(1), default=10, show_default=True, help="With --items: how many of each task.")
+@click.option(
+    "--top",
+    type=click.IntRange(1),
+    default=10,
+    show_default=True,
+    help="With --items: how many of each task.",
+)
 @data_option
 @suite_file_option
 @click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
-@click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="Also write one self-contained page.")
+@click.option(
+    "--html",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Also write one self-contained page.",
+)
 def compare(
-    references: tuple[str, ...], runs: Path | None, method: str | None, backbone: str | None, setting: str | None, variant: str | None,
-    suite: str | None, text: str | None, baseline: str | None, with_paper: bool, cost: bool, equal_budget: bool, strict: bool, together: bool,
-    everything: bool, statistics: str, correction: str, margin: float, items: bool, task: str | None, top: int, data: Path | None, form: str,
+    references: tuple[str, ...],
+    runs: Path | None,
+    method: str | None,
+    backbone: str | None,
+    setting: str | None,
+    variant: str | None,
+    suite: str | None,
+    text: str | None,
+    baseline: str | None,
+    with_paper: bool,
+    cost: bool,
+    equal_budget: bool,
+    strict: bool,
+    together: bool,
+    everything: bool,
+    statistics: str,
+    correction: str,
+    margin: float,
+    items: bool,
+    task: str | None,
+    top: int,
+    data: Path | None,
+    form: str,
     html: Path | None,
-) -> None:  # fmt: skip
+) -> None:
     """Put runs side by side: methods by tasks, mean over seeds, interval, rank, and what is better than the baseline.
 
     RUN is an id, the beginning of ids, or a path; without any, all runs in the runs folder. What is best, and against which
@@ -79,17 +150,36 @@ def compare(
 
     filters = {"method": method, "backbone": backbone, "setting": setting, "variant": variant}
     with no_collection():
-        kept = choose(references, runs, {key: comma_list(names) for key, names in filters.items() if names is not None})
+        kept = choose(
+            references,
+            runs,
+            {key: comma_list(names) for key, names in filters.items() if names is not None},
+        )
     kept = with_scores(kept, comma_list(suite), comma_list(text))
     if items:
         if form not in ("table", "json"):
             raise BenchError(f"--items has no --format {form}", "--format table or json")
         _show_items(kept, task, top, data, form)
         return
-    options = TableOptions(baseline=baseline, together=together, statistics=statistics, correction=correction, margin=margin,
-                    with_paper=with_paper, cost=cost, equal_budget=equal_budget, strict=strict)  # fmt: skip
-    if form == "table" and not everything and options == TableOptions(statistics=statistics, equal_budget=equal_budget, strict=strict):
-        show_answer(kept, statistics, strict=strict, equal_budget=equal_budget, html=html)  # nothing else was asked of the tables
+    options = TableOptions(
+        baseline=baseline,
+        together=together,
+        statistics=statistics,
+        correction=correction,
+        margin=margin,
+        with_paper=with_paper,
+        cost=cost,
+        equal_budget=equal_budget,
+        strict=strict,
+    )
+    if (
+        form == "table"
+        and not everything
+        and options == TableOptions(statistics=statistics, equal_budget=equal_budget, strict=strict)
+    ):
+        show_answer(
+            kept, statistics, strict=strict, equal_budget=equal_budget, html=html
+        )  # nothing else was asked of the tables
         return
     with no_collection():
         with _progress() as report:
@@ -97,7 +187,9 @@ def compare(
         _show(kept, tables, form, html)
 
 
-def choose(references: Sequence[str], runs: Path | None, wanted: dict[str, Sequence[str]]) -> list[Run]:
+def choose(
+    references: Sequence[str], runs: Path | None, wanted: dict[str, Sequence[str]]
+) -> list[Run]:
     """The finished runs that are named (all, if none is) and fit. What is left out is said on standard error."""
     from bench.compare.formatting import list_names
     from bench.runs import RunsFolder
@@ -112,7 +204,10 @@ def choose(references: Sequence[str], runs: Path | None, wanted: dict[str, Seque
         warn(f"left out, not finished: {list_names(unfinished, 5)}")
     if not finished:
         where = f"in {store.path}" if not references else "among those named"
-        raise BenchError(f"no finished run {where}", "bench run ..., or another folder: --runs DIR" if not fitting else "bench runs")
+        raise BenchError(
+            f"no finished run {where}",
+            "bench run ..., or another folder: --runs DIR" if not fitting else "bench runs",
+        )
     return finished
 
 
@@ -138,7 +233,10 @@ def _named(store: RunsFolder, references: Sequence[str]) -> list[Run]:
 
 def _fitting(runs: list[Run], wanted: dict[str, Sequence[str]]) -> list[Run]:
     for key, names in wanted.items():
-        fields = {"backbone": ("backbone", "backbone_name"), "method": ("method", "method_name", "label")}.get(key, (key,))
+        fields = {
+            "backbone": ("backbone", "backbone_name"),
+            "method": ("method", "method_name", "label"),
+        }.get(key, (key,))
         having = [(run, {getattr(run[0], name) or "none" for name in fields}) for run in runs]
         have = {value for _, values in having for value in values}
         for name in names:
@@ -154,17 +252,31 @@ def with_scores(kept: list[Run], suites: Sequence[str], texts: Sequence[str]) ->
         have = {getattr(score, kind) or "none" for record, _ in kept for score in record.scores}
         for name in names:
             if name not in have:
-                raise UnknownName("text form" if kind == "text" else kind, name, have, "among the scores of these runs", "bench runs")
+                raise UnknownName(
+                    "text form" if kind == "text" else kind,
+                    name,
+                    have,
+                    "among the scores of these runs",
+                    "bench runs",
+                )
         if names:
             kept = [
                 (structs.replace(record, scores=scores), folder)
                 for record, folder in kept
-                if (scores := tuple(score for score in record.scores if (getattr(score, kind) or "none") in names))
+                if (
+                    scores := tuple(
+                        score
+                        for score in record.scores
+                        if (getattr(score, kind) or "none") in names
+                    )
+                )
             ]
     return kept
 
 
-def show_answer(kept: Sequence[Run], statistics: str, *, strict: bool, equal_budget: bool, html: Path | None) -> None:
+def show_answer(
+    kept: Sequence[Run], statistics: str, *, strict: bool, equal_budget: bool, html: Path | None
+) -> None:
     """What the published page says first, of these runs: its sentence and its first table; then a line for each other table."""
     from bench.board.content import board_tables
     from bench.board.judged_tables import answer, judged_tables
@@ -188,7 +300,9 @@ def show_answer(kept: Sequence[Run], statistics: str, *, strict: bool, equal_bud
     first = next((table for table in shown if table.head and len(table.rows) > 1), shown[0])
     say(answer(tables))
     others = [table for table in shown if table is not first]
-    first = replace(first, rows=tuple(replace(row, cost=None) for row in first.rows))  # --cost has its columns
+    first = replace(
+        first, rows=tuple(replace(row, cost=None) for row in first.rows)
+    )  # --cost has its columns
     click.echo()
     print_tables([first], signs_alone=True)
     if others:
@@ -200,7 +314,9 @@ def show_answer(kept: Sequence[Run], statistics: str, *, strict: bool, equal_bud
         click.echo()
         say("all of them: bench compare --all; one: --suite, --backbone, --setting")
     if first.baseline:
-        say(f"every difference with its interval: bench compare --baseline {shlex.quote(first.baseline)}")
+        say(
+            f"every difference with its interval: bench compare --baseline {shlex.quote(first.baseline)}"
+        )
     if html is not None:
         click.echo(f"page: {html}")
 
@@ -210,9 +326,16 @@ def _line(table: Table, first: Table) -> tuple[str, str]:
     from bench.board.judged_tables import row_name
     from bench.compare.formatting import SEVERAL, is_top, score
 
-    place = "" if (table.setting, table.backbone) == (first.setting, first.backbone) else f", {table.backbone or SEVERAL}"
+    place = (
+        ""
+        if (table.setting, table.backbone) == (first.setting, first.backbone)
+        else f", {table.backbone or SEVERAL}"
+    )
     what = f"{table.protocol}{f' ({table.text})' if table.text not in (None, 'tokenised') else ''}{place}"
-    ranked = sorted(((cell.mean, row) for row in table.rows if (cell := row.cells[-1]) is not None), key=lambda pair: -pair[0])
+    ranked = sorted(
+        ((cell.mean, row) for row in table.rows if (cell := row.cells[-1]) is not None),
+        key=lambda pair: -pair[0],
+    )
     if table.head is None or not ranked:
         return what, f"not ranked ({len(table.rows)} row{'s' * (len(table.rows) != 1)})"
     (value, best), *others = ranked
@@ -224,7 +347,11 @@ def _page(kept: Sequence[Run], tables: Sequence[Table]) -> str:
     """The comparison as one HTML file."""
     from bench.show.pages.comparison import render_page
 
-    return render_page([record for record, _ in kept], folders={record.run_id: folder for record, folder in kept}, tables=tables)
+    return render_page(
+        [record for record, _ in kept],
+        folders={record.run_id: folder for record, folder in kept},
+        tables=tables,
+    )
 
 
 def _write_page(page: str, file: Path) -> None:
@@ -266,12 +393,16 @@ def _progress() -> Iterator[Callable[[str, int, int], None] | None]:
         click.echo("\r\x1b[K", nl=False, err=True)
 
 
-def _show_items(kept: Sequence[Run], task: str | None, top: int, data: Path | None, form: str) -> None:
+def _show_items(
+    kept: Sequence[Run], task: str | None, top: int, data: Path | None, form: str
+) -> None:
     from bench.compare.items import TextsOf, disagreements
     from bench.show.tables.items import as_data, print_items
 
     if len(kept) != 2:
-        raise BenchError(f"--items needs two runs, and these are {len(kept)}", "bench compare RUN RUN --items")
+        raise BenchError(
+            f"--items needs two runs, and these are {len(kept)}", "bench compare RUN RUN --items"
+        )
     first, second = kept
     names, texts = (first[0].run_id, second[0].run_id), TextsOf(data)
     items = disagreements(first, second, texts=texts, tasks=comma_list(task), top=top)

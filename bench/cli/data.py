@@ -113,14 +113,25 @@ def fetch(names: tuple[str, ...], text: str, data: Path | None, plain: bool, as_
 
     chosen = _wanted(names)
     if offline_now():
-        raise BenchError("HF_HUB_OFFLINE is set: nothing is fetched", "unset HF_HUB_OFFLINE, or fetch on another machine and copy DIR")
+        raise BenchError(
+            "HF_HUB_OFFLINE is set: nothing is fetched",
+            "unset HF_HUB_OFFLINE, or fetch on another machine and copy DIR",
+        )
     store = data.expanduser() if data is not None else fetched_folder()
     folder = DataFolder(data)
     report = downloads(plain)
     fetcher = Fetcher(store, report)
     failed: list[str] = []
-    missing = [data_set for data_set in chosen if not any(copy.form in (text, "any") for copy in folder.copies(data_set)[0])]
-    if pending := [pending_set(data_set, text if data_set.forms else "any") for data_set in missing if sources_of(data_set, text)]:
+    missing = [
+        data_set
+        for data_set in chosen
+        if not any(copy.form in (text, "any") for copy in folder.copies(data_set)[0])
+    ]
+    if pending := [
+        pending_set(data_set, text if data_set.forms else "any")
+        for data_set in missing
+        if sources_of(data_set, text)
+    ]:
         announce(pending, report, store)
     for data_set in chosen:
         try:
@@ -133,9 +144,14 @@ def fetch(names: tuple[str, ...], text: str, data: Path | None, plain: bool, as_
         if as_json:
             click.echo(json_text(_as_dict(data_set, state)))
         else:
-            click.echo(f"{data_set.name}: {state.status}{', in ' + ', '.join(state.places) if state.places else ''}")
+            click.echo(
+                f"{data_set.name}: {state.status}{', in ' + ', '.join(state.places) if state.places else ''}"
+            )
     if failed:
-        raise BenchError(f"not fetched: {', '.join(failed)}", "run the command again when the reason above is gone; the others are there")
+        raise BenchError(
+            f"not fetched: {', '.join(failed)}",
+            "run the command again when the reason above is gone; the others are there",
+        )
 
 
 def _wanted(names: tuple[str, ...]) -> list[DataSet]:
@@ -154,14 +170,23 @@ def _wanted(names: tuple[str, ...]) -> list[DataSet]:
             )
         fitting = [data_set for data_set in known_sets if data_set.name.lower() == name.lower()]
         if not fitting and name == "all" or name in suite_names():
-            fitting = [data_set for data_set in known_sets if (name == "all" or name in data_set.suites) and sources_of(data_set)]
+            fitting = [
+                data_set
+                for data_set in known_sets
+                if (name == "all" or name in data_set.suites) and sources_of(data_set)
+            ]
         if not fitting:
             known = [
                 *(data_set.name for data_set in known_sets),
                 *sorted({suite for data_set in known_sets for suite in data_set.suites}),
                 "all",
             ]
-            raise UnknownName("data set or suite", name, known, hint="bench data list shows all of them; of mteb: bench run fetches")
+            raise UnknownName(
+                "data set or suite",
+                name,
+                known,
+                hint="bench data list shows all of them; of mteb: bench run fetches",
+            )
         chosen |= {data_set.name: data_set for data_set in fitting}
     return list(chosen.values())
 
@@ -200,10 +225,20 @@ def _table(states: list[tuple[DataSet, State]], *, wide: bool) -> Table:
     for heading in ("set", "for", "items", "MB", "here", "licence"):
         if heading != "licence" or wide:
             wraps = heading in ("for", "here", "licence")
-            table.add_column(heading, justify="right" if heading in ("items", "MB") else "left", no_wrap=not wraps)
+            table.add_column(
+                heading,
+                justify="right" if heading in ("items", "MB") else "left",
+                no_wrap=not wraps,
+            )
     for data_set, state in states:
         items = data_set.items.get("test", sum(data_set.items.values()))
-        row = [data_set.name, _needed_by(data_set), f"{items:,}", f"{data_set.bytes / 1e6:.1f}", _mark(state, short=True)]
+        row = [
+            data_set.name,
+            _needed_by(data_set),
+            f"{items:,}",
+            f"{data_set.bytes / 1e6:.1f}",
+            _mark(state, short=True),
+        ]
         table.add_row(*row, *([escape(data_set.licence)] if wide else []))
     return table
 
@@ -219,13 +254,20 @@ def _details(data_set: DataSet, state: State) -> Table:
         (data_set.name, data_set.title),
         ("needed by", _needed_by(data_set)),
         (data_set.unit, ", ".join(f"{split} {n:,}" for split, n in data_set.items.items())),
-        ("size", f"{data_set.bytes / 1e6:.1f} MB in {len(data_set.files)} file{'s' if len(data_set.files) > 1 else ''}"),
+        (
+            "size",
+            f"{data_set.bytes / 1e6:.1f} MB in {len(data_set.files)} file{'s' if len(data_set.files) > 1 else ''}",
+        ),
         ("licence", data_set.licence),
         ("terms", data_set.terms),
         ("source", data_set.source),
         ("cite", data_set.cite),
         ("to get it", data_set.get),
-        ("fetched from", "; ".join(source.where for source in _sources(data_set)) or "nowhere: it has to be brought"),
+        (
+            "fetched from",
+            "; ".join(source.where for source in _sources(data_set))
+            or "nowhere: it has to be brought",
+        ),
         ("forms", ", ".join(data_set.forms) or "one"),
     ]
     for key, value in rows:
@@ -253,11 +295,29 @@ def _mark(state: State, short: bool = False) -> str:
 
 
 def _needed_by(data_set: DataSet) -> str:
-    return ", ".join(data_set.suites) or {"corpus": "training", "vectors": "word vectors", "built-in": "demo"}.get(data_set.kind, "")
+    return ", ".join(data_set.suites) or {
+        "corpus": "training",
+        "vectors": "word vectors",
+        "built-in": "demo",
+    }.get(data_set.kind, "")
 
 
 def _as_dict(data_set: DataSet, state: State) -> dict[str, Any]:
-    about = ("name", "kind", "title", "suites", "unit", "items", "bytes", "licence", "terms", "source", "cite", "get", "forms")
+    about = (
+        "name",
+        "kind",
+        "title",
+        "suites",
+        "unit",
+        "items",
+        "bytes",
+        "licence",
+        "terms",
+        "source",
+        "cite",
+        "get",
+        "forms",
+    )
     known = {key: getattr(data_set, key) for key in about}
     return {
         **known,
@@ -265,7 +325,10 @@ def _as_dict(data_set: DataSet, state: State) -> dict[str, Any]:
         "found_forms": list(state.forms),
         "places": list(state.places),
         "problems": list(state.problems),
-        "sources": [{"where": source.where, "form": source.form, "note": source.note} for source in _sources(data_set)],
+        "sources": [
+            {"where": source.where, "form": source.form, "note": source.note}
+            for source in _sources(data_set)
+        ],
         "files": [
             {
                 "path": file.path,
@@ -285,13 +348,39 @@ SUITES = "sts,cxc,transfer,clustering"  # of the suites that papers report, thos
 
 @data.command()
 @click.argument("corpus")
-@click.option("--suite", "suites", default=SUITES, show_default=True, help="Suites whose sentences are looked for; or all.")
-@click.option("--text", default="tokenised", show_default=True, help="Text form of the sets that have several.")
-@click.option("--column", help="Only this column of the corpus: sent0, sent1, hard_neg.  [default: every cell]")
-@click.option("--matches", type=click.Path(path_type=Path), help="Write every match into this file: .jsonl, one object a line.")
+@click.option(
+    "--suite",
+    "suites",
+    default=SUITES,
+    show_default=True,
+    help="Suites whose sentences are looked for; or all.",
+)
+@click.option(
+    "--text",
+    default="tokenised",
+    show_default=True,
+    help="Text form of the sets that have several.",
+)
+@click.option(
+    "--column",
+    help="Only this column of the corpus: sent0, sent1, hard_neg.  [default: every cell]",
+)
+@click.option(
+    "--matches",
+    type=click.Path(path_type=Path),
+    help="Write every match into this file: .jsonl, one object a line.",
+)
 @data_option
 @json_option
-def overlap(corpus: str, suites: str, text: str, column: str | None, matches: Path | None, data: Path | None, as_json: bool) -> None:
+def overlap(
+    corpus: str,
+    suites: str,
+    text: str,
+    column: str | None,
+    matches: Path | None,
+    data: Path | None,
+    as_json: bool,
+) -> None:
     """Sentences of the evaluation sets that stand in CORPUS (a file, or builtin): the same, and nearly the same.
 
     The same: equal letters and digits, whatever the case, punctuation and white space. Nearly: both have at least 4 of 5
@@ -318,7 +407,16 @@ def overlap(corpus: str, suites: str, text: str, column: str | None, matches: Pa
         overlaps = _listed(opened, wanted, matches, reporter.advance)
     if as_json:
         tasks = [asdict(shared) for shared in overlaps]
-        click.echo(json_text({"corpus": opened.name, "sha256": opened.sha256, "rows": len(opened), "tasks": tasks}))
+        click.echo(
+            json_text(
+                {
+                    "corpus": opened.name,
+                    "sha256": opened.sha256,
+                    "rows": len(opened),
+                    "tasks": tasks,
+                }
+            )
+        )
         return
     plain_console().print(f"{opened.name}: {len(opened):,} rows of {', '.join(opened.columns)}")
     print_section(section(merge_overlaps(overlaps)))
@@ -351,20 +449,28 @@ def _wanted_tasks(data: DataFolder, suites: Sequence[str], text: str) -> list[Sc
     return list(wanted.values())
 
 
-def _listed(corpus: Corpus, wanted: Sequence[ScoredSentences], file: Path, progress: Callable[[int], None]) -> list[Overlap]:
+def _listed(
+    corpus: Corpus, wanted: Sequence[ScoredSentences], file: Path, progress: Callable[[int], None]
+) -> list[Overlap]:
     """As ``count_overlaps``, with every match written to ``file``, whole or not at all."""
     from bench.base.files import writing
     from bench.data.overlap import count_overlaps
 
     if file.suffix != ".jsonl":
-        raise BenchError(f"--matches {file}: unknown format '{file.suffix}'", f"--matches {file.with_suffix('.jsonl')}")
+        raise BenchError(
+            f"--matches {file}: unknown format '{file.suffix}'",
+            f"--matches {file.with_suffix('.jsonl')}",
+        )
     aside = file.with_name(file.name + ".part")
     try:
         with writing(file, None):
             with aside.open("w", encoding="utf-8") as stream:
 
                 def write(match: Match) -> None:
-                    line = json.dumps({**asdict(match), "similarity": round(match.similarity, 4)}, ensure_ascii=False)
+                    line = json.dumps(
+                        {**asdict(match), "similarity": round(match.similarity, 4)},
+                        ensure_ascii=False,
+                    )
                     stream.write(line + "\n")
 
                 overlaps = count_overlaps(corpus, wanted, progress=progress, found=write)

@@ -40,8 +40,16 @@ POOLED = "What is trained is the mean of the first and the last layer (pooler=av
     show_default=True,
     help="Methods, separated by commas; the others are compared with the first.",
 )
-@click.option("--seeds", default="42-44", show_default=True, help="Of the methods that are trained.")
-@click.option("--steps", type=click.IntRange(min=1), default=30, show_default=True, help="Training steps of each seed.")
+@click.option(
+    "--seeds", default="42-44", show_default=True, help="Of the methods that are trained."
+)
+@click.option(
+    "--steps",
+    type=click.IntRange(min=1),
+    default=30,
+    show_default=True,
+    help="Training steps of each seed.",
+)
 @click.option("--open", "browse", is_flag=True, help="Open the page in the browser.")
 @plain_option
 def demo(out: Path, methods: str, seeds: str, steps: int, browse: bool, plain: bool) -> None:
@@ -68,13 +76,16 @@ def demo(out: Path, methods: str, seeds: str, steps: int, browse: bool, plain: b
         seeds=parse_seeds(seeds),
         suites=("check",),
         corpus="builtin",
-        overrides=recipe(steps) | (POOLER if any(POOLER.keys() <= cls.defaults.keys() for cls in classes) else {}),
+        overrides=recipe(steps)
+        | (POOLER if any(POOLER.keys() <= cls.defaults.keys() for cls in classes) else {}),
         precision=devices.choose_precision("auto", device),
     )
     store = RunsFolder(out / "runs")
     planned = plan.make(request, registry, DataFolder(None))
     with reporting(plain) as reporter:
-        records, code = run_all(planned, store, Options(device=device, offline=True), reporter, False)
+        records, code = run_all(
+            planned, store, Options(device=device, offline=True), reporter, False
+        )
     if records:
         show(records, store, out, browse)
     raise click.exceptions.Exit(code)
@@ -84,7 +95,10 @@ def recipe(steps: int) -> dict[str, str]:
     """Recipe values for so many steps: as many passes over the corpus as they need."""
     from bench.data.corpora import open_corpus
 
-    return RECIPE | {"max_steps": str(steps), "epochs": str(-(-steps * BATCH // len(open_corpus("builtin"))))}
+    return RECIPE | {
+        "max_steps": str(steps),
+        "epochs": str(-(-steps * BATCH // len(open_corpus("builtin")))),
+    }
 
 
 def show(records: Sequence[RunRecord], store: RunsFolder, out: Path, browse: bool) -> None:
@@ -99,20 +113,42 @@ def show(records: Sequence[RunRecord], store: RunsFolder, out: Path, browse: boo
     from bench.show.tables import print_tables
 
     page, title, baseline = None, "bench demo", records[0].method
-    pooled = any(value.value == POOLER["pooler"] for record in records if (value := record.recipe.get("pooler")))
+    pooled = any(
+        value.value == POOLER["pooler"]
+        for record in records
+        if (value := record.recipe.get("pooler"))
+    )
     note = f"{NOTE} {POOLED}" if pooled else NOTE
     lacks = missing_library(title)
     click.echo("comparing ..." if lacks else "comparing, and making the page ...", err=True)
     with no_collection():
         if lacks:
-            runs_here = [PublishedRun(record=record, folder=store.folder(record.run_id)) for record in store.records()[0]]
+            runs_here = [
+                PublishedRun(record=record, folder=store.folder(record.run_id))
+                for record in store.records()[0]
+            ]
             compared = board(runs_here, version=PREVIEW, title=title, baseline=baseline)
         else:
-            made = publish(PublishOptions(runs=store.path, out=out, preview=True, title=title, note=note, baseline=baseline))
+            made = publish(
+                PublishOptions(
+                    runs=store.path,
+                    out=out,
+                    preview=True,
+                    title=title,
+                    note=note,
+                    baseline=baseline,
+                )
+            )
             assert made.folder is not None
             compared, page = made.board, (made.folder / "index.html").resolve()
     ours = {record.run_id for record in records}
-    print_tables([shown.table for shown in compared.tables if any(ours.intersection(row.runs) for row in shown.table.rows)])
+    print_tables(
+        [
+            shown.table
+            for shown in compared.tables
+            if any(ours.intersection(row.runs) for row in shown.table.rows)
+        ]
+    )
     say(compared.answer)
     say(note)
     last, runs = records[-1].run_id, f"--runs {shlex.quote(str(store.path))}"
@@ -125,4 +161,6 @@ def show(records: Sequence[RunRecord], store: RunsFolder, out: Path, browse: boo
         import webbrowser
 
         if not webbrowser.open(page.as_uri()):
-            click.echo("no browser could be started; the page is a file that any browser opens", err=True)
+            click.echo(
+                "no browser could be started; the page is a file that any browser opens", err=True
+            )

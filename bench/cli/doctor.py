@@ -42,9 +42,15 @@ def doctor(data: Path | None, runs: Path | None, as_json: bool) -> None:
     if facts["data"]["none"]:
         print_columns([("data", facts["data"]["none"])])
     else:
-        rows = [(suite["suite"], suite["tokenised"], suite["raw"], ", ".join(suite["missing"])) for suite in facts["data"]["suites"]]
+        rows = [
+            (suite["suite"], suite["tokenised"], suite["raw"], ", ".join(suite["missing"]))
+            for suite in facts["data"]["suites"]
+        ]
         shown = 4 if any(row[3] for row in rows) else 3
-        print_columns([row[:shown] for row in rows], headings=("data", "tokenised", "raw", "missing or damaged")[:shown])
+        print_columns(
+            [row[:shown] for row in rows],
+            headings=("data", "tokenised", "raw", "missing or damaged")[:shown],
+        )
     click.echo()
     print_command(facts["next"], "next: ")
 
@@ -60,7 +66,10 @@ def diagnose(data: Path | None, runs: Path | None) -> dict[str, Any]:
     from bench.runs import RunsFolder
 
     if data is not None and not data.expanduser().is_dir():
-        raise BenchError(f"--data {data}: no such folder", "without --data: what was fetched; bench data fetch sts --data DIR makes one")
+        raise BenchError(
+            f"--data {data}: no such folder",
+            "without --data: what was fetched; bench data fetch sts --data DIR makes one",
+        )
     registry = discover()
     device = devices.choose_device("auto")
     store = RunsFolder(runs)
@@ -70,7 +79,10 @@ def diagnose(data: Path | None, runs: Path | None) -> dict[str, Any]:
         "bench": bench.__version__,
         "python": platform.python_version(),
         "packages": devices.packages(),
-        "extras": {extra: all(importlib.util.find_spec(name) for name in names) for extra, names in EXTRAS.items()},
+        "extras": {
+            extra: all(importlib.util.find_spec(name) for name in names)
+            for extra, names in EXTRAS.items()
+        },
         "device": devices.device_name(device),
         "precision": devices.choose_precision("auto", device),
         "methods": list(registry),
@@ -82,22 +94,37 @@ def diagnose(data: Path | None, runs: Path | None) -> dict[str, Any]:
         "cache": str(default_cache()),
         "disk free": f"{disk.free / 2**30:.1f} GiB",
     }
-    return facts | {"next": next_command(facts, folder, "" if runs is None else f" --runs {shlex.quote(str(runs))}")}
+    return facts | {
+        "next": next_command(
+            facts, folder, "" if runs is None else f" --runs {shlex.quote(str(runs))}"
+        )
+    }
 
 
 def data_state(folder: DataFolder) -> dict[str, Any]:
     """One entry a suite, see :func:`suite_state`; ``none`` says why there is nothing to list."""
     from bench.score.suites import suite_names
 
-    suites = [suite_state(name, folder) for name in suite_names() if name not in NOT_BY_NAME and _loads(name)]
-    if any(suite["here"] or "(damaged)" in " ".join(suite["missing"]) for suite in suites if not suite["carried"]):
+    suites = [
+        suite_state(name, folder)
+        for name in suite_names()
+        if name not in NOT_BY_NAME and _loads(name)
+    ]
+    if any(
+        suite["here"] or "(damaged)" in " ".join(suite["missing"])
+        for suite in suites
+        if not suite["carried"]
+    ):
         return {"none": None, "suites": suites}
     if folder.roots:
         none = f"none of the sets is in {', '.join(map(str, folder.roots))}"
     else:
         none = "no folder was given (--data DIR, or BENCH_DATA) and nothing was fetched yet"
     carried = ", ".join(suite["suite"] for suite in suites if suite["carried"])
-    return {"none": f"{none}; only {carried} can be scored, which the package carries", "suites": suites}
+    return {
+        "none": f"{none}; only {carried} can be scored, which the package carries",
+        "suites": suites,
+    }
 
 
 def _loads(name: str) -> bool:
@@ -135,21 +162,33 @@ def suite_state(name: str, folder: DataFolder) -> dict[str, Any]:
                 if isinstance(error, DataDamaged):
                     damaged.add(task.name)
         state[text] = {0: "missing", len(tasks): "found"}.get(count, f"{count} of {len(tasks)}")
-    names = dict.fromkeys(task.name for task in tasks if task.name not in here or task.name in damaged)
-    missing = [f"{task_name} (damaged)" if task_name in damaged else task_name for task_name in names]
+    names = dict.fromkeys(
+        task.name for task in tasks if task.name not in here or task.name in damaged
+    )
+    missing = [
+        f"{task_name} (damaged)" if task_name in damaged else task_name for task_name in names
+    ]
     return state | {"here": sorted(here), "missing": missing, "problems": problems}
 
 
 def machine_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
     methods = facts["methods"]
-    here, lacking = (", ".join(extra for extra, whole in facts["extras"].items() if whole is wanted) for wanted in (True, False))
+    here, lacking = (
+        ", ".join(extra for extra, whole in facts["extras"].items() if whole is wanted)
+        for wanted in (True, False)
+    )
     return [
         ("bench", f"{facts['bench']}, Python {facts['python']}"),
         ("packages", ", ".join(f"{name} {version}" for name, version in facts["packages"].items())),
         ("extras", (here or "none") + (f"; not installed: {lacking}" if lacking else "")),
         ("device", facts["device"]),
         ("precision", f"{facts['precision']} while training, fp32 for scores"),
-        ("methods", ", ".join(methods) if len(methods) <= FEW else f"{len(methods)}; bench methods lists them"),
+        (
+            "methods",
+            ", ".join(methods)
+            if len(methods) <= FEW
+            else f"{len(methods)}; bench methods lists them",
+        ),
         *(("left out", warning) for warning in facts["left out"]),
         ("backbone", f"builtin, {facts['builtin']}"),
         ("runs", f"{facts['records']} in {facts['runs']}"),
@@ -162,8 +201,16 @@ def next_command(facts: dict[str, Any], folder: DataFolder, runs: str) -> str:
     """The one command that helps most from here. ``runs``: the option that names the runs folder, where it was given."""
     given = f" --data {shlex.quote(str(folder.root))}" if folder.root is not None else ""
     if facts["data"]["none"]:
-        return f"bench data fetch sts{given or ' --data DIR'}" if facts["records"] else "bench demo   (no data and no network needed)"
-    whole = [suite["suite"] for suite in facts["data"]["suites"] if suite["tokenised"] == "found" and not suite["carried"]]
+        return (
+            f"bench data fetch sts{given or ' --data DIR'}"
+            if facts["records"]
+            else "bench demo   (no data and no network needed)"
+        )
+    whole = [
+        suite["suite"]
+        for suite in facts["data"]["suites"]
+        if suite["tokenised"] == "found" and not suite["carried"]
+    ]
     if not whole:
         return f"bench data list{given}   (what is missing or damaged, and how to get it)"
     if facts["records"]:

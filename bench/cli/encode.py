@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench.base.errors import BenchError, DataMissing
-from bench.cli.options import backbone_offline_option, device_option, json_option, json_text, plain_option, plugin_option, runs_option
+from bench.cli.options import (
+    backbone_offline_option,
+    device_option,
+    json_option,
+    json_text,
+    plain_option,
+    plugin_option,
+    runs_option,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,8 +36,17 @@ FORMATS = (".npy", ".parquet")
 @click.command()
 @click.argument("reference", metavar="RUN")
 @click.argument("file", metavar="FILE")
-@click.option("--to", "out", required=True, type=click.Path(path_type=Path), help="What to write: NAME.npy or NAME.parquet.")
-@click.option("--column", help="Of a file with several: sent0, sent1, hard_neg, or all (every cell, row by row).")
+@click.option(
+    "--to",
+    "out",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="What to write: NAME.npy or NAME.parquet.",
+)
+@click.option(
+    "--column",
+    help="Of a file with several: sent0, sent1, hard_neg, or all (every cell, row by row).",
+)
 @click.option(
     "--format",
     "kind",
@@ -46,9 +63,19 @@ FORMATS = (".npy", ".parquet")
 @json_option
 @plain_option
 def encode(
-    reference: str, file: str, out: Path, column: str | None, kind: str, device: str, fresh: bool, offline: bool,
-    runs: Path | None, plugins: tuple[Path, ...], as_json: bool, plain: bool,
-) -> None:  # fmt: skip
+    reference: str,
+    file: str,
+    out: Path,
+    column: str | None,
+    kind: str,
+    device: str,
+    fresh: bool,
+    offline: bool,
+    runs: Path | None,
+    plugins: tuple[Path, ...],
+    as_json: bool,
+    plain: bool,
+) -> None:
     """Vectors of your own sentences: row i of the file that is written belongs to row i of FILE.
 
     RUN is an id, its beginning, or a path. FILE is text: .txt (one sentence a line), .csv, .tsv or .jsonl, plain or with .gz or
@@ -67,7 +94,10 @@ def encode(
 
     check_target(out, fresh)
     if file != "-" and not Path(file).expanduser().exists():
-        raise DataMissing(f"no file {file}", "FILE holds one sentence a line (.txt, .csv, .tsv, .jsonl); - is standard input")
+        raise DataMissing(
+            f"no file {file}",
+            "FILE holds one sentence a line (.txt, .csv, .tsv, .jsonl); - is standard input",
+        )
     run = find_run(reference, RunsFolder(runs), plugins)
     sentences, total = _sentences(file, kind, column)
     for note in run.notes:
@@ -76,14 +106,18 @@ def encode(
     with reporting(plain or as_json or total is None) as shown, stop_signals() as should_stop:
         shown.start(f"{run.record.run_id}: {file} to {out}")
         within = EncodingReporter(shown)
-        method = load_run(run, device=device, offline=offline, reporter=within, should_stop=should_stop)
+        method = load_run(
+            run, device=device, offline=offline, reporter=within, should_stop=should_stop
+        )
         with within.encoding(total):
             texts = list(sentences)
             vectors = _vectors(method, texts, run.record.run_id)
         facts = write_vectors(out, texts, vectors, _about(run))
         if isinstance(shown, PlainReporter):
             shown.label = ""
-        shown.done(f"done: {facts['rows']:,} vectors of {facts['dim']} dimensions, {size(facts['bytes'])}")
+        shown.done(
+            f"done: {facts['rows']:,} vectors of {facts['dim']} dimensions, {size(facts['bytes'])}"
+        )
     if as_json:
         click.echo(json_text({"to": str(out), **facts}))
     else:
@@ -93,7 +127,10 @@ def encode(
 def check_target(out: Path, fresh: bool) -> None:
     """Raises BenchError for a file that vectors cannot be written to."""
     if out.suffix.lower() not in FORMATS:
-        raise BenchError(f"--to {out}: unknown format '{out.suffix}'", f"a name that ends in {' or '.join(FORMATS)}")
+        raise BenchError(
+            f"--to {out}: unknown format '{out.suffix}'",
+            f"a name that ends in {' or '.join(FORMATS)}",
+        )
     if out.is_dir():
         raise BenchError(f"--to {out} is a folder", f"a file: --to {out / 'vectors.npy'}")
     if not out.parent.is_dir():
@@ -101,10 +138,14 @@ def check_target(out: Path, fresh: bool) -> None:
     if not os.access(out.parent, os.W_OK):
         raise BenchError(f"--to {out}: no permission to write into {out.parent}")
     if out.exists() and not fresh:
-        raise BenchError(f"--to {out} is there already", "--fresh replaces it; or give --to another name")
+        raise BenchError(
+            f"--to {out} is there already", "--fresh replaces it; or give --to another name"
+        )
 
 
-def write_vectors(out: Path, texts: Sequence[str], vectors_ND: np.ndarray, about: dict[str, Any]) -> dict[str, Any]:
+def write_vectors(
+    out: Path, texts: Sequence[str], vectors_ND: np.ndarray, about: dict[str, Any]
+) -> dict[str, Any]:
     """Write ``out`` whole or not at all, as .npy or .parquet, and ``OUT.json`` beside it; returns what that holds. Raises BenchError."""
     import numpy as np
 
@@ -117,14 +158,32 @@ def write_vectors(out: Path, texts: Sequence[str], vectors_ND: np.ndarray, about
                 import pyarrow as pa
                 import pyarrow.parquet as pq
 
-                column = pa.FixedSizeListArray.from_arrays(pa.array(vectors_ND.reshape(-1)), vectors_ND.shape[1])
-                table = pa.table([pa.array(texts, pa.string()), column], names=["sentence", "vector"])
-                pq.write_table(table.replace_schema_metadata({"bench": json.dumps(about)}), file, use_dictionary=False)
+                column = pa.FixedSizeListArray.from_arrays(
+                    pa.array(vectors_ND.reshape(-1)), vectors_ND.shape[1]
+                )
+                table = pa.table(
+                    [pa.array(texts, pa.string()), column], names=["sentence", "vector"]
+                )
+                pq.write_table(
+                    table.replace_schema_metadata({"bench": json.dumps(about)}),
+                    file,
+                    use_dictionary=False,
+                )
         os.replace(aside, out)
-        facts = {**about, "rows": len(texts), "dim": int(vectors_ND.shape[1]), "dtype": "float32", "bytes": out.stat().st_size}
-        out.with_name(out.name + ".json").write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        facts = {
+            **about,
+            "rows": len(texts),
+            "dim": int(vectors_ND.shape[1]),
+            "dtype": "float32",
+            "bytes": out.stat().st_size,
+        }
+        out.with_name(out.name + ".json").write_text(
+            json.dumps(facts, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+        )
     except OSError as error:
-        raise BenchError(f"cannot write {out}: {error.strerror or error}", "free disk space, or another --to") from None
+        raise BenchError(
+            f"cannot write {out}: {error.strerror or error}", "free disk space, or another --to"
+        ) from None
     finally:
         with contextlib.suppress(OSError):
             aside.unlink(missing_ok=True)

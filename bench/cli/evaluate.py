@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING
 import click
 
 from bench.base.errors import BenchError, NotAModel, UnknownName
-from bench.cli.options import comma_list, data_option, device_option, json_option, offline_option, plain_option, plugin_option, runs_option
+from bench.cli.options import (
+    comma_list,
+    data_option,
+    device_option,
+    json_option,
+    offline_option,
+    plain_option,
+    plugin_option,
+    runs_option,
+)
 from bench.cli.run import parse_overrides
 from bench.cli.run_all import run_all, show_result, tell_missing
 
@@ -28,10 +37,31 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("models", metavar="[MODEL]...", nargs=-1)
-@click.option("--suite", "suites", default="sts", show_default=True, help="Suites, separated by commas, or all (see bench suites).")
-@click.option("--name", "names", help="What tables call the models, separated by commas.  [default: as card, folder or file say]")
-@click.option("--prefix", default="", help='Before every sentence ("query: "), or a template with the sentence at [X].')
-@click.option("--prompt", "prompts", nargs=2, multiple=True, metavar="TASK TEXT", help="The same for one task or suite; may be repeated.")
+@click.option(
+    "--suite",
+    "suites",
+    default="sts",
+    show_default=True,
+    help="Suites, separated by commas, or all (see bench suites).",
+)
+@click.option(
+    "--name",
+    "names",
+    help="What tables call the models, separated by commas.  [default: as card, folder or file say]",
+)
+@click.option(
+    "--prefix",
+    default="",
+    help='Before every sentence ("query: "), or a template with the sentence at [X].',
+)
+@click.option(
+    "--prompt",
+    "prompts",
+    nargs=2,
+    multiple=True,
+    metavar="TASK TEXT",
+    help="The same for one task or suite; may be repeated.",
+)
 @click.option(
     "--set",
     "pairs",
@@ -40,15 +70,37 @@ if TYPE_CHECKING:
     help="How a folder or hub model is built: pooling=mean|cls|last, max_length=N, padding=left, dtype=bf16.",
 )
 @click.option("--model", "server_model", help="Of a server: the model, as the server calls it.")
-@click.option("--batch", type=click.IntRange(min=1), default=128, show_default=True, help="Of a server: sentences in one request.")
-@click.option("--dimensions", type=click.IntRange(min=1), help="Of a server: how many dimensions to ask for.")
-@click.option("--key-env", help="Of a server: the environment variable with the key.  [default: BENCH_API_KEY]")
-@click.option("--text", default="tokenised", show_default=True, help="Text form: tokenised, raw, tokenised,raw, any.")
+@click.option(
+    "--batch",
+    type=click.IntRange(min=1),
+    default=128,
+    show_default=True,
+    help="Of a server: sentences in one request.",
+)
+@click.option(
+    "--dimensions", type=click.IntRange(min=1), help="Of a server: how many dimensions to ask for."
+)
+@click.option(
+    "--key-env",
+    help="Of a server: the environment variable with the key.  [default: BENCH_API_KEY]",
+)
+@click.option(
+    "--text",
+    default="tokenised",
+    show_default=True,
+    help="Text form: tokenised, raw, tokenised,raw, any.",
+)
 @device_option
 @click.option("--fresh", is_flag=True, help="Do it again, even what is done.")
 @offline_option
-@click.option("--allow-pickle", is_flag=True, help="Take models whose weights are a pickle: its tensors are read, nothing else.")
-@click.option("--dry-run", is_flag=True, help="Show what would be done, and what a server would be asked.")
+@click.option(
+    "--allow-pickle",
+    is_flag=True,
+    help="Take models whose weights are a pickle: its tensors are read, nothing else.",
+)
+@click.option(
+    "--dry-run", is_flag=True, help="Show what would be done, and what a server would be asked."
+)
 @click.option(
     "--list-sentences",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -60,11 +112,29 @@ if TYPE_CHECKING:
 @json_option
 @plain_option
 def evaluate(
-    models: tuple[str, ...], suites: str, names: str | None, prefix: str, prompts: tuple[tuple[str, str], ...], pairs: tuple[str, ...],
-    server_model: str | None, batch: int, dimensions: int | None, key_env: str | None, text: str, device: str, fresh: bool, offline: bool,
-    allow_pickle: bool, dry_run: bool, list_sentences: Path | None, data: Path | None, runs: Path | None,
-    plugins: tuple[Path, ...], as_json: bool, plain: bool,
-) -> None:  # fmt: skip
+    models: tuple[str, ...],
+    suites: str,
+    names: str | None,
+    prefix: str,
+    prompts: tuple[tuple[str, str], ...],
+    pairs: tuple[str, ...],
+    server_model: str | None,
+    batch: int,
+    dimensions: int | None,
+    key_env: str | None,
+    text: str,
+    device: str,
+    fresh: bool,
+    offline: bool,
+    allow_pickle: bool,
+    dry_run: bool,
+    list_sentences: Path | None,
+    data: Path | None,
+    runs: Path | None,
+    plugins: tuple[Path, ...],
+    as_json: bool,
+    plain: bool,
+) -> None:
     """Score finished encoders and print one table; one record per model in the runs folder.
 
     MODEL is a hub name, a folder, a run, vectors:FILE.npz, or a server's http://HOST/v1/embeddings with --model NAME.
@@ -89,12 +159,17 @@ def evaluate(
     DataFolder(data).check_root()
     offline = offline or offline_now()
     if list_sentences is not None:
-        click.echo(f"{write_sentences(list_sentences, wanted, forms, DataFolder(data, offline=offline)):,} sentences: {list_sentences}")
+        click.echo(
+            f"{write_sentences(list_sentences, wanted, forms, DataFolder(data, offline=offline)):,} sentences: {list_sentences}"
+        )
         return
     server = ServerOptions(server_model, batch, dimensions, key_env)
     is_server = [model.startswith(("http://", "https://")) for model in models]
     if not any(is_server) and (server_model or dimensions or key_env):
-        raise BenchError("--model, --dimensions and --key-env are for a server, and none is named", "http://HOST:PORT/v1/embeddings")
+        raise BenchError(
+            "--model, --dimensions and --key-env are for a server, and none is named",
+            "http://HOST:PORT/v1/embeddings",
+        )
     encoders = [
         find_model(
             model,
@@ -110,11 +185,24 @@ def evaluate(
     for encoder in encoders:
         check_found(encoder, plugins)
         if encoder.run is not None and fresh:
-            raise BenchError(f"--fresh: {encoder.given} is a run, which would be trained anew", "leave --fresh out")
+            raise BenchError(
+                f"--fresh: {encoder.given} is a run, which would be trained anew",
+                "leave --fresh out",
+            )
     device = devices.choose_device(device)
     shown = downloads(plain or as_json)
     plans = [
-        plan_model(encoder, wanted, forms, data, shown, offline=offline, allow_pickle=allow_pickle, only_look=dry_run, plugins=plugins)
+        plan_model(
+            encoder,
+            wanted,
+            forms,
+            data,
+            shown,
+            offline=offline,
+            allow_pickle=allow_pickle,
+            only_look=dry_run,
+            plugins=plugins,
+        )
         for encoder in encoders
     ]
     planned = [run for plan in plans for run in plan.runs]
@@ -140,19 +228,29 @@ def evaluate(
 
 
 def check_words(
-    models: Sequence[str], titles: Sequence[str], suites: Sequence[str], text: str, prompts: Sequence[tuple[str, str]], listing: Path | None
+    models: Sequence[str],
+    titles: Sequence[str],
+    suites: Sequence[str],
+    text: str,
+    prompts: Sequence[tuple[str, str]],
+    listing: Path | None,
 ) -> None:
     """Raises BenchError for what is wrong with the words of a command alone."""
     from bench.run.plan import Request, check_named
 
     if bool(models) == (listing is not None):
         raise BenchError(
-            "no model was named" if listing is None else "--list-sentences writes sentences and scores no model",
+            "no model was named"
+            if listing is None
+            else "--list-sentences writes sentences and scores no model",
             "bench evaluate MODEL --suite sts; or --list-sentences FILE alone",
         )
     names = len(set(titles))
     if titles and not len(titles) == names == len(models):
-        raise BenchError(f"--name {','.join(titles)}: {names} names for {len(models)} models", "one name for each, in their order")
+        raise BenchError(
+            f"--name {','.join(titles)}: {names} names for {len(models)} models",
+            "one name for each, in their order",
+        )
     check_named(Request(methods=("",), suites=tuple(suites), text=text))
     check_prompts([name for name, _ in prompts], suites)
 
@@ -167,7 +265,9 @@ def check_prompts(names: Sequence[str], suites: Sequence[str]) -> None:
             known += [name.partition(":")[0], *(task.name for task in suite(name).tasks)]
         for name in names:
             if name not in known:
-                raise UnknownName("task", name, known, "among what is scored", "bench suites NAME lists its tasks")
+                raise UnknownName(
+                    "task", name, known, "among what is scored", "bench suites NAME lists its tasks"
+                )
 
 
 def check_found(model: Model, plugins: Sequence[Path]) -> None:
@@ -178,9 +278,18 @@ def check_found(model: Model, plugins: Sequence[Path]) -> None:
     if model.plugin is not None or model.run is not None:
         return
     try:
-        check_request(Request(methods=(model.method,), backbones=(model.backbone,), overrides=model.overrides), plugins)
+        check_request(
+            Request(
+                methods=(model.method,), backbones=(model.backbone,), overrides=model.overrides
+            ),
+            plugins,
+        )
     except UnknownName as error:
-        raise NotAModel(f"MODEL {model.given}: no such model", MODELS) if error.kind == "backbone" else error from None
+        raise (
+            NotAModel(f"MODEL {model.given}: no such model", MODELS)
+            if error.kind == "backbone"
+            else error
+        ) from None
 
 
 def check_distinct(planned: Sequence[PlannedRun], models: Sequence[str]) -> None:
@@ -188,7 +297,9 @@ def check_distinct(planned: Sequence[PlannedRun], models: Sequence[str]) -> None
     ids = [run.run_id for run in planned if not run.provisional]
     twice = next((id_ for id_ in ids if ids.count(id_) > 1), None)
     if twice is not None:
-        raise BenchError(f"two of {', '.join(models)} are the same model ({twice})", "name each model once")
+        raise BenchError(
+            f"two of {', '.join(models)} are the same model ({twice})", "name each model once"
+        )
 
 
 def folder_of(model: Model, store: RunsFolder) -> RunsFolder:
@@ -199,9 +310,17 @@ def folder_of(model: Model, store: RunsFolder) -> RunsFolder:
 
 
 def plan_model(
-    model: Model, suites: Sequence[str], text: str, data: Path | None, report: Report, *, offline: bool, plugins: Sequence[Path],
-    allow_pickle: bool = False, only_look: bool = False,
-) -> Planned:  # fmt: skip
+    model: Model,
+    suites: Sequence[str],
+    text: str,
+    data: Path | None,
+    report: Report,
+    *,
+    offline: bool,
+    plugins: Sequence[Path],
+    allow_pickle: bool = False,
+    only_look: bool = False,
+) -> Planned:
     """The run of one model on these suites, with what it needs on this machine."""
     from bench.cli.planning import prepare
     from bench.run import plan
@@ -221,13 +340,24 @@ def plan_model(
     if model.run is not None:
         make = partial(_of_run, model.run, model.title, plugins, request)
     else:
-        registry = discover(plugins) if model.plugin is None else Registry({model.plugin.name: model.plugin}, ())
+        registry = (
+            discover(plugins)
+            if model.plugin is None
+            else Registry({model.plugin.name: model.plugin}, ())
+        )
         make = partial(plan.make, request, registry)
-    return prepare(make, data, report, offline=offline, only_look=only_look, allow_pickle=allow_pickle)
+    return prepare(
+        make, data, report, offline=offline, only_look=only_look, allow_pickle=allow_pickle
+    )
 
 
 def _of_run(
-    folder: Path, title: str, plugins: Sequence[Path], request: Request, data: DataFolder, ready: Callable[[Reference], Reference]
+    folder: Path,
+    title: str,
+    plugins: Sequence[Path],
+    request: Request,
+    data: DataFolder,
+    ready: Callable[[Reference], Reference],
 ) -> list[PlannedRun]:
     from bench.run import plan
     from bench.run.trained_run import backbone_of, find_run
@@ -236,10 +366,15 @@ def _of_run(
     run = find_run(str(folder), RunsFolder(folder.resolve().parent), plugins)
     known = str((run.record.provenance.backbone or {}).get("title") or "")
     backbone = backbone_of(run.record, run.plugin)
-    backbone = replace(backbone if run.plugin.cls.own_backbone else ready(backbone), title=title or known)
+    backbone = replace(
+        backbone if run.plugin.cls.own_backbone else ready(backbone), title=title or known
+    )
     planned = plan.of_run(run.record, run.plugin, run.recipe, backbone, request, data)
     if planned.run_id != run.record.run_id:
-        raise BenchError(f"{folder} was renamed: its record says {run.record.run_id}", "give the folder its name back")
+        raise BenchError(
+            f"{folder} was renamed: its record says {run.record.run_id}",
+            "give the folder its name back",
+        )
     return [planned]
 
 
@@ -249,6 +384,8 @@ def write_sentences(file: Path, suites: Sequence[str], text: str, data: DataFold
     from bench.run.plan import scored_sentences_of
 
     sentences = scored_sentences_of(suites, text, data)
-    lines = "".join(json.dumps({"sentence": sentence}, ensure_ascii=False) + "\n" for sentence in sentences)
+    lines = "".join(
+        json.dumps({"sentence": sentence}, ensure_ascii=False) + "\n" for sentence in sentences
+    )
     write_whole(file, lines.encode("utf-8", "surrogatepass"))
     return len(sentences)

@@ -43,7 +43,13 @@ def show(facts: Facts, backbone: str | None = None, parts: Sequence[str] = ()) -
     if not parts:
         show_summary(facts)
         return
-    shown = {"about": _about, "recipes": _all_recipes, "templates": _templates, "disagreements": _disagreements, "numbers": _references}
+    shown = {
+        "about": _about,
+        "recipes": _all_recipes,
+        "templates": _templates,
+        "disagreements": _disagreements,
+        "numbers": _references,
+    }
     if len(parts) == 1:
         shown[parts[0]](facts)
         return
@@ -57,7 +63,13 @@ def _all_recipes(facts: Facts) -> None:
     before = bool(facts["variants"])
     if before:
         title("variants, and what they change (--variant NAME)", blank=False)
-        print_columns([(name, _changes(changes, facts["keys"])) for name, changes in facts["variants"].items()], indent=2)
+        print_columns(
+            [
+                (name, _changes(changes, facts["keys"]))
+                for name, changes in facts["variants"].items()
+            ],
+            indent=2,
+        )
     before = _keys(facts["keys"], before) or before
     for setting in dict.fromkeys(recipe["setting"] for recipe in facts["recipes"]):
         _recipes(facts, [r for r in facts["recipes"] if r["setting"] == setting], setting, before)
@@ -80,10 +92,21 @@ def _templates(facts: Facts) -> None:
 
 def _disagreements(facts: Facts) -> None:
     known = facts["disagreements"]
-    title(PARTS["disagreements"] if known else f"{facts['name']}: no disagreement of paper and code is known", blank=False)
+    title(
+        PARTS["disagreements"]
+        if known
+        else f"{facts['name']}: no disagreement of paper and code is known",
+        blank=False,
+    )
     for disagreement in known:
         say(disagreement["topic"], indent=2)
-        print_columns([(word, disagreement[key]) for word, key in (("paper", "paper"), ("code", "code"), ("here", "use"))], indent=4)
+        print_columns(
+            [
+                (word, disagreement[key])
+                for word, key in (("paper", "paper"), ("code", "code"), ("here", "use"))
+            ],
+            indent=4,
+        )
 
 
 def _about(facts: Facts) -> None:
@@ -103,7 +126,10 @@ def _about(facts: Facts) -> None:
 
 def _changes(changes: Mapping[str, Any], keys: Facts) -> str:
     before = {key: f" (otherwise {shown_value(v['default'])})" for key, v in keys.items()}
-    return ", ".join(f"{key} {shown_value(new)}{before.get(key, '')}" for key, new in changes.items()) or "nothing in the recipe"
+    return (
+        ", ".join(f"{key} {shown_value(new)}{before.get(key, '')}" for key, new in changes.items())
+        or "nothing in the recipe"
+    )
 
 
 def _keys(keys: Facts, blank: bool) -> bool:
@@ -111,10 +137,23 @@ def _keys(keys: Facts, blank: bool) -> bool:
     own = {key: v for key, v in keys.items() if v["own"]}
     shared = {key: v for key, v in keys.items() if not v["own"]}
     if own:
-        title("its own recipe keys (--set KEY=VALUE), their defaults, and where these come from", blank)
-        _values([(key, shown_value(v["default"]), _told(v["help"], v["source"], v["note"])) for key, v in own.items()])
+        title(
+            "its own recipe keys (--set KEY=VALUE), their defaults, and where these come from",
+            blank,
+        )
+        _values(
+            [
+                (key, shown_value(v["default"]), _told(v["help"], v["source"], v["note"]))
+                for key, v in own.items()
+            ]
+        )
     if shared:
-        title("and the harness's: " + ", ".join(shared) + " (bench methods --keys says what each means)", blank or bool(own))
+        title(
+            "and the harness's: "
+            + ", ".join(shared)
+            + " (bench methods --keys says what each means)",
+            blank or bool(own),
+        )
     return bool(own or shared)
 
 
@@ -125,7 +164,9 @@ def _told(*parts: str | None) -> str:
 def _values(rows: Sequence[tuple[str, str, str]]) -> None:
     """Keys, values and where these come from; long values (templates) below the others, on lines of their own."""
     print_columns([row for row in rows if len(row[1]) <= KEYS_WIDE], indent=2)
-    print_columns([(key, _told(value, told)) for key, value, told in rows if len(value) > KEYS_WIDE], indent=2)
+    print_columns(
+        [(key, _told(value, told)) for key, value, told in rows if len(value) > KEYS_WIDE], indent=2
+    )
 
 
 def show_shared_keys() -> None:
@@ -134,7 +175,13 @@ def show_shared_keys() -> None:
 
     shared = {**TRAINING, **ON_REQUEST}
     title("recipe keys of every trained method (--set KEY=VALUE)", blank=False)
-    print_columns([(key, shown_value(v.value), _told(HELP[key], v.source, v.note)) for key, v in shared.items()], indent=2)
+    print_columns(
+        [
+            (key, shown_value(v.value), _told(HELP[key], v.source, v.note))
+            for key, v in shared.items()
+        ],
+        indent=2,
+    )
 
 
 # --- recipes: one table a setting, backbones as columns ---
@@ -145,17 +192,31 @@ def _recipes(facts: Facts, recipes: Sequence[Facts], setting: str, blank: bool) 
     title(f"recipes, {setting}" if setting != "none" else "recipes, nothing trained", blank)
     own = {key for key, v in facts["keys"].items() if v["own"]}.union(*(r["own"] for r in recipes))
     keys = [key for key in facts["keys"] if key in own]
-    rows = {key: [shown_value(r["values"][key]["value"]) if key in r["values"] else "" for r in recipes] for key in keys}
+    rows = {
+        key: [shown_value(r["values"][key]["value"]) if key in r["values"] else "" for r in recipes]
+        for key in keys
+    }
     rows = {"corpus": [r["corpus"] or "" for r in recipes], **rows}
     rows["paper's Avg."] = [f"{r['expect']['value']:.2f}" if r["expect"] else "" for r in recipes]
     differing = {key: cells for key, cells in rows.items() if len(set(cells)) > 1}
     if len(recipes) > 1:
-        _grid([_heading(r) for r in recipes], {k: c for k, c in differing.items() if max(map(len, c)) <= KEYS_WIDE})
-    same = ", ".join(f"{key} {cells[0]}" for key, cells in rows.items() if key not in differing and cells[0])
+        _grid(
+            [_heading(r) for r in recipes],
+            {k: c for k, c in differing.items() if max(map(len, c)) <= KEYS_WIDE},
+        )
+    same = ", ".join(
+        f"{key} {cells[0]}" for key, cells in rows.items() if key not in differing and cells[0]
+    )
     said = [("for all" if len(recipes) > 1 else recipe_names(recipes), same)]
-    said += [(key, _by_recipe(cells, recipes)) for key, cells in differing.items() if max(map(len, cells)) > KEYS_WIDE]
+    said += [
+        (key, _by_recipe(cells, recipes))
+        for key, cells in differing.items()
+        if max(map(len, cells)) > KEYS_WIDE
+    ]
     said += _notes(recipes, keys)
-    stated = {f"{key} {shown_value(v['value'])}": None for r in recipes for key, v in r["facts"].items()}
+    stated = {
+        f"{key} {shown_value(v['value'])}": None for r in recipes for key, v in r["facts"].items()
+    }
     said += [("also stated", "; ".join(stated))] if stated else []
     said.append(("sources", "; ".join(_sources(recipes))))
     print_columns([(label, text) for label, text in said if text], indent=2)
@@ -164,7 +225,10 @@ def _recipes(facts: Facts, recipes: Sequence[Facts], setting: str, blank: bool) 
 
 
 def _by_recipe(cells: Sequence[str], recipes: Sequence[Facts]) -> str:
-    users = {cell: [r for r, c in zip(recipes, cells, strict=True) if c == cell] for cell in dict.fromkeys(cells)}
+    users = {
+        cell: [r for r, c in zip(recipes, cells, strict=True) if c == cell]
+        for cell in dict.fromkeys(cells)
+    }
     return "; ".join(f"{cell or 'none'} ({recipe_names(who)})" for cell, who in users.items())
 
 
@@ -173,7 +237,12 @@ def _notes(recipes: Sequence[Facts], keys: Sequence[str]) -> list[tuple[str, str
     users: dict[tuple[str, str], list[Facts]] = {}
     for recipe in recipes:
         values = {key: recipe["values"][key] for key in keys if key in recipe["own"]}
-        noted = {"note": {"note": recipe["note"]}, **values, **recipe["facts"], "paper's Avg.": recipe["expect"] or {}}
+        noted = {
+            "note": {"note": recipe["note"]},
+            **values,
+            **recipe["facts"],
+            "paper's Avg.": recipe["expect"] or {},
+        }
         for key, value in noted.items():
             if value.get("note"):
                 users.setdefault((key, value["note"]), []).append(recipe)
@@ -183,7 +252,10 @@ def _notes(recipes: Sequence[Facts], keys: Sequence[str]) -> list[tuple[str, str
 def _sources(recipes: Sequence[Facts]) -> list[str]:
     sources: dict[str, None] = {}
     for recipe in recipes:
-        for value in [*(recipe["values"][key] for key in recipe["own"]), recipe["expect"] or {"source": ""}]:
+        for value in [
+            *(recipe["values"][key] for key in recipe["own"]),
+            recipe["expect"] or {"source": ""},
+        ]:
             if not value["source"].startswith("variant "):
                 sources |= dict.fromkeys(part for part in value["source"].split("; ") if part)
     return list(sources)
@@ -199,7 +271,10 @@ def _only(who: Sequence[Facts], recipes: Sequence[Facts]) -> str:
 
 def _heading(recipe: Facts) -> list[str]:
     """A narrow heading of several lines: ["roberta", "large", "+eh"]."""
-    return [*recipe["backbone"].split("-"), *([f"+{recipe['variant']}"] if recipe["variant"] else [])]
+    return [
+        *recipe["backbone"].split("-"),
+        *([f"+{recipe['variant']}"] if recipe["variant"] else []),
+    ]
 
 
 def _grid(headings: Sequence[Sequence[str]], rows: Mapping[str, Sequence[str]]) -> None:
@@ -207,16 +282,23 @@ def _grid(headings: Sequence[Sequence[str]], rows: Mapping[str, Sequence[str]]) 
     if not rows:
         return
     label = max(map(len, rows)) + 2
-    widths = [max(*map(len, heading), *(len(cells[i]) for cells in rows.values())) + 2 for i, heading in enumerate(headings)]
+    widths = [
+        max(*map(len, heading), *(len(cells[i]) for cells in rows.values())) + 2
+        for i, heading in enumerate(headings)
+    ]
     start, indent = 0, 2
     while start < len(headings):
         end, used = start + 1, indent + label + widths[start]
         while end < len(headings) and used + widths[end] - 2 <= width():
             used, end = used + widths[end], end + 1
-        drawn: list[tuple[str, Sequence[str]]] = [("", cells) for cells in zip_longest(*headings[start:end], fillvalue="")]
+        drawn: list[tuple[str, Sequence[str]]] = [
+            ("", cells) for cells in zip_longest(*headings[start:end], fillvalue="")
+        ]
         drawn += [(key, cells[start:end]) for key, cells in rows.items()]
         for key, cells in drawn:
-            padded = "".join(cell.ljust(wide) for cell, wide in zip(cells, widths[start:end], strict=True))
+            padded = "".join(
+                cell.ljust(wide) for cell, wide in zip(cells, widths[start:end], strict=True)
+            )
             click.echo((" " * indent + key.ljust(label) + padded).rstrip())
         start = end
         if start < len(headings):
@@ -232,13 +314,28 @@ def _full_recipes(facts: Facts, backbone: str) -> None:
         if recipe["note"]:
             say(recipe["note"], indent=2)
         rows = [("corpus", recipe["corpus"], "")] if recipe["corpus"] else []
-        rows += [(key, shown_value(v["value"]), _told(v["source"], v["note"])) for key, v in recipe["values"].items()]
+        rows += [
+            (key, shown_value(v["value"]), _told(v["source"], v["note"]))
+            for key, v in recipe["values"].items()
+        ]
         if expect := recipe["expect"]:
-            rows.append(("paper's Avg.", f"{expect['value']:.2f}", _told(expect["source"], expect.get("note"))))
+            rows.append(
+                (
+                    "paper's Avg.",
+                    f"{expect['value']:.2f}",
+                    _told(expect["source"], expect.get("note")),
+                )
+            )
         _values(rows)
         if recipe["facts"]:
             say("stated by the sources, and no recipe key:", indent=2)
-            print_columns([(key, _told(shown_value(v["value"]), v["source"], v["note"])) for key, v in recipe["facts"].items()], indent=2)
+            print_columns(
+                [
+                    (key, _told(shown_value(v["value"]), v["source"], v["note"]))
+                    for key, v in recipe["facts"].items()
+                ],
+                indent=2,
+            )
 
 
 # --- reference results ---
@@ -253,31 +350,50 @@ def _references(facts: Facts) -> None:
     names = facts["printed_variants"]
     order = {"unsupervised": 0, "supervised": 1}
     printed: dict[tuple[str, ...], dict[str, dict[str, None]]] = {}  # cells -> paper -> tables
-    for r in sorted(headline, key=lambda r: (order.get(r["setting"], 9), r["backbone"], variant_here(r, names))):
+    for r in sorted(
+        headline, key=lambda r: (order.get(r["setting"], 9), r["backbone"], variant_here(r, names))
+    ):
         score = f"{r['value']:.2f}" + (f" ± {r['std']:.2f}" if r["std"] is not None else "")
         cells = (r["setting"], r["backbone"], variant_here(r, names), score)
         printed.setdefault(cells, {}).setdefault(r["paper"], {})[r["table"]] = None
     if printed:
         title("what the papers print: Avg. of the seven STS sets, Spearman × 100", blank=False)
-        lines = [[*cells, "; ".join(f"{p} {', '.join(t)}" for p, t in where.items())] for cells, where in printed.items()]
+        lines = [
+            [*cells, "; ".join(f"{p} {', '.join(t)}" for p, t in where.items())]
+            for cells, where in printed.items()
+        ]
         headings = ["setting", "backbone", "variant", "Avg.", "in table"]
         shown = [i for i in range(5) if any(line[i] for line in lines)]
-        for line, above in reversed(list(zip(lines[1:], lines, strict=False))):  # what stands above is not said again
+        for line, above in reversed(
+            list(zip(lines[1:], lines, strict=False))
+        ):  # what stands above is not said again
             if line[0] == above[0]:
                 line[1] = "" if line[1] == above[1] else line[1]
                 line[0] = ""
-        print_columns([[line[i] for i in shown] for line in lines], indent=2, headings=[headings[i] for i in shown])
+        print_columns(
+            [[line[i] for i in shown] for line in lines],
+            indent=2,
+            headings=[headings[i] for i in shown],
+        )
     rest = len(rows) - len(headline)
     if rest:
         kinds = ", ".join(dict.fromkeys(r["metric"] for r in rows if r not in headline))
-        title(f"{rest} other printed numbers ({kinds}): bench methods {facts['name']} --json, under references", blank=bool(printed))
+        title(
+            f"{rest} other printed numbers ({kinds}): bench methods {facts['name']} --json, under references",
+            blank=bool(printed),
+        )
 
 
 # --- the first screen of ``bench methods NAME``; what it leaves out, its options say ---
 
 
 def show_head(facts: Facts) -> None:
-    head = {"paper": facts["paper"], "settings": ", ".join(facts["settings"]), "trains": facts["trains"], "from": facts["from"]}
+    head = {
+        "paper": facts["paper"],
+        "settings": ", ".join(facts["settings"]),
+        "trains": facts["trains"],
+        "from": facts["from"],
+    }
     say(f"{facts['name']}: {facts['summary']}" if facts["summary"] else facts["name"])
     print_columns([(name, text) for name, text in head.items() if text])
 
@@ -287,10 +403,20 @@ def show_summary(facts: Facts) -> None:
     show_head(facts)
     keys = facts["keys"]
     own = [key for key, v in keys.items() if v["own"]]
-    with_values = ", ".join(f"{key} {_cut(shown_value(keys[key]['default']), KEYS_WIDE)}" for key in own)
-    said = [("--variant", ", ".join(facts["variants"])), ("--set", with_values if len(with_values) <= LINES * 66 else ", ".join(own))]
+    with_values = ", ".join(
+        f"{key} {_cut(shown_value(keys[key]['default']), KEYS_WIDE)}" for key in own
+    )
+    said = [
+        ("--variant", ", ".join(facts["variants"])),
+        ("--set", with_values if len(with_values) <= LINES * 66 else ", ".join(own)),
+    ]
     if shared := len(keys) - len(own):
-        said.append(("", f"{'and ' if own else ''}{shared} key{'s' * (shared > 1)} that other methods share: bench methods --keys"))
+        said.append(
+            (
+                "",
+                f"{'and ' if own else ''}{shared} key{'s' * (shared > 1)} that other methods share: bench methods --keys",
+            )
+        )
     if said := [(option, text) for option, text in said if text]:
         click.echo()
         print_columns(said)
@@ -298,7 +424,14 @@ def show_summary(facts: Facts) -> None:
     if recipes:
         settings = list(dict.fromkeys(recipe["setting"] for recipe in recipes))
         only = f", {settings[0]}" if len(settings) == 1 and len(facts["settings"]) > 1 else ""
-        title(f"recipes{only}" + ("; Avg. is what the papers print" if any(recipe["expect"] for recipe in recipes) else ""))
+        title(
+            f"recipes{only}"
+            + (
+                "; Avg. is what the papers print"
+                if any(recipe["expect"] for recipe in recipes)
+                else ""
+            )
+        )
         _recipe_lines(recipes, several=len(settings) > 1)
     title(f"more: bench methods {facts['name']} ...")
     there = {
@@ -310,7 +443,9 @@ def show_summary(facts: Facts) -> None:
     }
     more = [(f"--{part}", told) for part, told in PARTS.items() if there[part]]
     if recipes:
-        more.append((f"--backbone {recipes[0]['backbone']}", "its recipes, each value with its source"))
+        more.append(
+            (f"--backbone {recipes[0]['backbone']}", "its recipes, each value with its source")
+        )
     print_columns([*more, ("--all", "everything")], indent=2)
 
 
@@ -318,15 +453,32 @@ def _recipe_lines(recipes: Sequence[Facts], several: bool) -> None:
     columns = {"batch_size": "batch", "learning_rate": "rate"}
     rows = []
     for recipe in recipes[:ROWS]:
-        values = [shown_value(recipe["values"][key]["value"]) if key in recipe["values"] else "" for key in columns]
+        values = [
+            shown_value(recipe["values"][key]["value"]) if key in recipe["values"] else ""
+            for key in columns
+        ]
         expect = f"{recipe['expect']['value']:.2f}" if recipe["expect"] else ""
-        rows.append([recipe["setting"] if several else "", recipe_names([recipe]), _cut(recipe["corpus"] or "", 12), *values, expect])
+        rows.append(
+            [
+                recipe["setting"] if several else "",
+                recipe_names([recipe]),
+                _cut(recipe["corpus"] or "", 12),
+                *values,
+                expect,
+            ]
+        )
     headings = ["setting", "backbone", "corpus", *columns.values(), "Avg."]
     kept = [i for i in range(len(headings)) if any(row[i] for row in rows)]
-    for i in (2, 3, 4):  # where the terminal is narrow, the backbone and the number are what to keep
+    for i in (
+        2,
+        3,
+        4,
+    ):  # where the terminal is narrow, the backbone and the number are what to keep
         if sum(max(len(row[number]) for row in [headings, *rows]) + 2 for number in kept) > width():
             kept = [number for number in kept if number != i]
-    print_columns([[row[i] for i in kept] for row in rows], indent=2, headings=[headings[i] for i in kept])
+    print_columns(
+        [[row[i] for i in kept] for row in rows], indent=2, headings=[headings[i] for i in kept]
+    )
     if len(recipes) > ROWS:
         say(f"and {len(recipes) - ROWS} more: --recipes", indent=2)
 
@@ -370,7 +522,9 @@ def describe(plugin: Plugin, variant: str = "") -> dict[str, Any]:
     check_variant(cls, variant)
     for entry in _of_variant(file.recipes, variant):
         learnt = learns(cls, entry.setting)
-        whole, _ = whole_entry(cls, [entry], entry.setting, entry.backbone, entry.variant, trained=learnt)
+        whole, _ = whole_entry(
+            cls, [entry], entry.setting, entry.backbone, entry.variant, trained=learnt
+        )
         merged = merge(cls, whole, entry.variant, {}, trained=learnt).values_with_source()
         recipes.append(
             {
@@ -394,10 +548,18 @@ def describe(plugin: Plugin, variant: str = "") -> dict[str, Any]:
         "from": f"{plugin.package} {plugin.version}".strip(),
         "about": inspect.cleandoc(cls.__dict__.get("__doc__") or plugin.module.__doc__ or ""),
         "variants": {
-            name: {key: _plain(v) for key, v in changes.items()} for name, changes in variants_of(cls).items() if variant in ("", name)
+            name: {key: _plain(v) for key, v in changes.items()}
+            for name, changes in variants_of(cls).items()
+            if variant in ("", name)
         },
         "keys": {
-            key: {"default": v.value, "source": v.source, "note": v.note, "help": HELP.get(key), "own": key in cls.defaults}
+            key: {
+                "default": v.value,
+                "source": v.source,
+                "note": v.note,
+                "help": HELP.get(key),
+                "own": key in cls.defaults,
+            }
             for key, v in keys.items()
             if key in cls.defaults or key in TRAINING
         },
@@ -414,14 +576,22 @@ def _template_lists(module: ModuleType) -> dict[str, dict[str, list[str]]]:
     lists = {kind: getattr(module, kind.upper(), None) for kind in ("positive", "negative")}
     if not all(isinstance(by_source, Mapping) for by_source in lists.values()):
         return {}
-    sources = sorted(set.intersection(*(set(by_source) for by_source in lists.values())), key=lambda source: source != "paper")  # type: ignore[arg-type]
-    return {source: {kind: list(by_source[source]) for kind, by_source in lists.items()} for source in sources}  # type: ignore[index]
+    sources = sorted(
+        set.intersection(*(set(by_source) for by_source in lists.values())),  # type: ignore[arg-type]
+        key=lambda source: source != "paper",
+    )
+    return {
+        source: {kind: list(by_source[source]) for kind, by_source in lists.items()}  # type: ignore[index]
+        for source in sources
+    }
 
 
 def _of_variant(recipes: Sequence[Entry], variant: str) -> list[Entry]:
     """All recipes; of a variant its own, or where it has none the method's with its changes."""
     own = [entry for entry in recipes if not variant or entry.variant == variant]
-    return own or [replace(entry, variant=variant, expect=None) for entry in recipes if not entry.variant]
+    return own or [
+        replace(entry, variant=variant, expect=None) for entry in recipes if not entry.variant
+    ]
 
 
 def variant_here(printed: Facts, names: Mapping[str, str]) -> str:
@@ -429,7 +599,9 @@ def variant_here(printed: Facts, names: Mapping[str, str]) -> str:
     from bench.references.ours import meaning
 
     means = meaning(printed["method"], printed["variant"], printed["setting"], printed["backbone"])
-    known = next((ours for ours, name in names.items() if name == printed["variant"]), printed["variant"])
+    known = next(
+        (ours for ours, name in names.items() if name == printed["variant"]), printed["variant"]
+    )
     return means.variant if means.holds else known
 
 

@@ -18,16 +18,42 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("name", required=False)
-@click.option("--check", "check_name", metavar="NAME-or-FILE", help="Run the conformance suite on a method or on a plugin file.")
-@click.option("--set", "pairs", multiple=True, metavar="KEY=VALUE", help="With --check: recipe values that the method needs.")
-@click.option("--backbone", help="With NAME: only its recipes for this backbone, each value with its source and notes.")
+@click.option(
+    "--check",
+    "check_name",
+    metavar="NAME-or-FILE",
+    help="Run the conformance suite on a method or on a plugin file.",
+)
+@click.option(
+    "--set",
+    "pairs",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="With --check: recipe values that the method needs.",
+)
+@click.option(
+    "--backbone",
+    help="With NAME: only its recipes for this backbone, each value with its source and notes.",
+)
 @click.option("--about", is_flag=True, help="With NAME: the paper's idea and equations.")
-@click.option("--recipes", is_flag=True, help="With NAME: variants, recipe keys, and every recipe with its sources.")
-@click.option("--templates", is_flag=True, help="With NAME: the templates that its sentences are put into.")
-@click.option("--disagreements", is_flag=True, help="With NAME: where paper and authors' code disagree, and what is done here.")
+@click.option(
+    "--recipes",
+    is_flag=True,
+    help="With NAME: variants, recipe keys, and every recipe with its sources.",
+)
+@click.option(
+    "--templates", is_flag=True, help="With NAME: the templates that its sentences are put into."
+)
+@click.option(
+    "--disagreements",
+    is_flag=True,
+    help="With NAME: where paper and authors' code disagree, and what is done here.",
+)
 @click.option("--numbers", is_flag=True, help="With NAME: what the papers print.")
 @click.option("--all", "everything", is_flag=True, help="With NAME: all of these.")
-@click.option("--keys", is_flag=True, help="What the recipe keys mean that all trained methods share.")
+@click.option(
+    "--keys", is_flag=True, help="What the recipe keys mean that all trained methods share."
+)
 @plugin_option
 @json_option
 def methods(
@@ -65,7 +91,9 @@ def methods(
         option = f"--backbone {backbone}"
         if wanted:
             option = "--all" if everything else f"--{wanted[0]}"
-        raise BenchError(f"{option} is of one method", f"bench methods NAME {option}; bench methods lists them")
+        raise BenchError(
+            f"{option} is of one method", f"bench methods NAME {option}; bench methods lists them"
+        )
     if name is not None:
         check_methods([name], plugins)
     registry = known_methods(plugins)
@@ -99,9 +127,16 @@ def _list(registry: Registry, as_json: bool) -> None:
         ]
         click.echo(json_text(rows))
         return
-    for settings in dict.fromkeys(p.cls.settings for p in sorted(plugins, key=lambda p: p.cls.settings == ("none",))):
-        click.echo("nothing is trained (setting none)" if settings == ("none",) else ", ".join(settings))
-        print_columns([(p.name, p.cls.summary + _variants(p)) for p in plugins if p.cls.settings == settings], indent=2)
+    for settings in dict.fromkeys(
+        p.cls.settings for p in sorted(plugins, key=lambda p: p.cls.settings == ("none",))
+    ):
+        click.echo(
+            "nothing is trained (setting none)" if settings == ("none",) else ", ".join(settings)
+        )
+        print_columns(
+            [(p.name, p.cls.summary + _variants(p)) for p in plugins if p.cls.settings == settings],
+            indent=2,
+        )
         click.echo()
     click.echo("everything about one: bench methods NAME")
 
@@ -121,22 +156,33 @@ def _check(name: str, pairs: tuple[str, ...], plugins: tuple[Path, ...], as_json
     if not name.endswith(".py"):
         check_methods([name], plugins)
     elif not Path(name).is_file():
-        raise BenchError(f"--check {name}: no such file", "the name of a method (bench methods), or a Python file that defines one")
+        raise BenchError(
+            f"--check {name}: no such file",
+            "the name of a method (bench methods), or a Python file that defines one",
+        )
 
     from bench.run.conformance import check
 
     if name.endswith(".py"):
-        checked = [plugin for plugin in discover([Path(name)]).plugins.values() if plugin.package == str(Path(name))]
+        checked = [
+            plugin
+            for plugin in discover([Path(name)]).plugins.values()
+            if plugin.package == str(Path(name))
+        ]
     else:
         checked = [discover(plugins)[name]]
     if not checked:
-        raise BenchError(f"--check {name}: it defines a suite and no method", f"bench suites --check {name}")
+        raise BenchError(
+            f"--check {name}: it defines a suite and no method", f"bench suites --check {name}"
+        )
     failed = 0
     for plugin in checked:
         results = check(plugin, overrides)
         failed += sum(result.failed for result in results)
         if as_json:
-            click.echo(json_text({"method": plugin.name, "findings": as_findings(results, "setting")}))
+            click.echo(
+                json_text({"method": plugin.name, "findings": as_findings(results, "setting")})
+            )
         else:
             show_results(plugin.name, results)
     end_check(failed, as_json)

@@ -36,7 +36,9 @@ data_option = click.option(
 )
 
 
-def _know_suites(context: click.Context, option: click.Parameter, files: tuple[Path, ...]) -> tuple[Path, ...]:
+def _know_suites(
+    context: click.Context, option: click.Parameter, files: tuple[Path, ...]
+) -> tuple[Path, ...]:
     """The suites that the files of --plugin define are known before anything is looked up."""
     if files or "bench.score.suites" in sys.modules:  # else nobody knows of any
         from bench.score.suites import use_files
@@ -61,20 +63,40 @@ suite_file_option = click.option(
     callback=_know_suites,
     help="Python file that defines a suite of these runs; may be repeated.",
 )
-json_option = click.option("--json", "as_json", is_flag=True, help="JSON on standard output, and nothing else there.")
-device_option = click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1, mps.")
-plain_option = click.option("--plain", is_flag=True, help="No live display: a plain line every so often.")
-offline_option = click.option("--offline", is_flag=True, help="Open no connection; what is missing is an error.")
-backbone_offline_option = click.option("--offline", is_flag=True, help="Open no connection; a backbone that is missing is an error.")
-max_steps_option = click.option("--max-steps", type=click.IntRange(min=1), help="Optimiser steps at most (recipe key max_steps).")
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="JSON on standard output, and nothing else there."
+)
+device_option = click.option(
+    "--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1, mps."
+)
+plain_option = click.option(
+    "--plain", is_flag=True, help="No live display: a plain line every so often."
+)
+offline_option = click.option(
+    "--offline", is_flag=True, help="Open no connection; what is missing is an error."
+)
+backbone_offline_option = click.option(
+    "--offline", is_flag=True, help="Open no connection; a backbone that is missing is an error."
+)
+max_steps_option = click.option(
+    "--max-steps",
+    type=click.IntRange(min=1),
+    help="Optimiser steps at most (recipe key max_steps).",
+)
 allow_pickle_option = click.option(
-    "--allow-pickle", is_flag=True, help="Take backbones whose weights are a pickle: its tensors are read, nothing else."
+    "--allow-pickle",
+    is_flag=True,
+    help="Take backbones whose weights are a pickle: its tensors are read, nothing else.",
 )
 
 
 def precision_option(words: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return click.option(
-        "--precision", type=click.Choice(["auto", "fp32", "tf32", "bf16", "fp16"]), default="auto", show_default=True, help=words
+        "--precision",
+        type=click.Choice(["auto", "fp32", "tf32", "bf16", "fp16"]),
+        default="auto",
+        show_default=True,
+        help=words,
     )
 
 
@@ -106,7 +128,9 @@ def check_commas(option: str, text: str | None) -> None:
     """Raises BenchError for "a,,b", "a," and ",b": a name may be missing. Nothing at all is another mistake."""
     names = comma_list(text)
     if names and len(names) < len((text or "").split(",")):
-        raise BenchError(f"{option} {text}: a name is missing next to a comma", f"{option} {','.join(names)}")
+        raise BenchError(
+            f"{option} {text}: a name is missing next to a comma", f"{option} {','.join(names)}"
+        )
 
 
 @contextlib.contextmanager

@@ -45,23 +45,41 @@ class Planned:
     """The runs of a command, and what is still to be fetched for them."""
 
     runs: tuple[PlannedRun, ...]
-    to_fetch: tuple[Pending, ...] = ()  # what is not here; of a plan that may fetch nothing, what keeps it from being run
+    to_fetch: tuple[
+        Pending, ...
+    ] = ()  # what is not here; of a plan that may fetch nothing, what keeps it from being run
 
 
 Make = Callable[[DataFolder, Callable[["Reference"], "Reference"]], Sequence[PlannedRun]]
 
 
 def plan_and_fetch(
-    request: Request, registry: Registry, data: Path | None, report: Report, *, offline: bool, only_look: bool = False
+    request: Request,
+    registry: Registry,
+    data: Path | None,
+    report: Report,
+    *,
+    offline: bool,
+    only_look: bool = False,
 ) -> Planned:
     """The runs of a request, with everything that they need on this machine: see :func:`prepare`."""
     from bench.run import plan
 
     make = partial(plan.make, request, registry)
-    return prepare(make, data, report, offline=offline, only_look=only_look, allow_pickle=request.allow_pickle)
+    return prepare(
+        make, data, report, offline=offline, only_look=only_look, allow_pickle=request.allow_pickle
+    )
 
 
-def prepare(make: Make, data: Path | None, report: Report, *, offline: bool, only_look: bool, allow_pickle: bool) -> Planned:
+def prepare(
+    make: Make,
+    data: Path | None,
+    report: Report,
+    *,
+    offline: bool,
+    only_look: bool,
+    allow_pickle: bool,
+) -> Planned:
     """The runs that ``make`` plans with a data folder and a way to get backbones, with everything that they need on this machine.
 
     What is missing is planned with first, and nothing of it is asked for: so the user sees names, sizes and licences of all of it
@@ -70,7 +88,9 @@ def prepare(make: Make, data: Path | None, report: Report, *, offline: bool, onl
     """
     from bench.backbones import fetch
 
-    ready: Callable[[Reference], Reference] = partial(fetch, offline=offline, allow_pickle=allow_pickle, say=report.say)
+    ready: Callable[[Reference], Reference] = partial(
+        fetch, offline=offline, allow_pickle=allow_pickle, say=report.say
+    )
     if offline and not only_look:
         return Planned(tuple(make(DataFolder(data, offline=True), ready)))
     later = Later(beside_root=only_look)
@@ -87,7 +107,9 @@ def _noted(later: Later, reference: Reference) -> Reference:
     from bench.backbones import hub as models_of_hub
 
     if reference.path is None and reference.hub:
-        later.note(models_of_hub.describe_pending(reference.source or reference.name, reference.sizes()))
+        later.note(
+            models_of_hub.describe_pending(reference.source or reference.name, reference.sizes())
+        )
     return reference
 
 
@@ -99,8 +121,14 @@ def announce(pending: Sequence[Pending], report: Report, into: Path) -> None:
         check_network(url for item in pending for url in item.urls)
     except FetchFailed as error:
         names = ", ".join(item.name for item in pending)
-        raise FetchFailed(f"{error.message}; not on this machine: {names}", elsewhere(pending)) from None
-    report.say(f"fetched now, data into {into}:" if any(item.kind != "backbone" for item in pending) else "fetched now:")
+        raise FetchFailed(
+            f"{error.message}; not on this machine: {names}", elsewhere(pending)
+        ) from None
+    report.say(
+        f"fetched now, data into {into}:"
+        if any(item.kind != "backbone" for item in pending)
+        else "fetched now:"
+    )
     for line in table_of(pending):
         report.say(line)
 
@@ -109,18 +137,34 @@ def check_nothing_to_fetch(pending: Sequence[Pending]) -> None:
     """Raises DataMissing where a command that may open no connection would have to."""
     if pending:
         names = ", ".join(item.name for item in pending)
-        raise DataMissing(f"{names}: not on this machine, and --offline (or HF_HUB_OFFLINE) forbids fetching", elsewhere(pending))
+        raise DataMissing(
+            f"{names}: not on this machine, and --offline (or HF_HUB_OFFLINE) forbids fetching",
+            elsewhere(pending),
+        )
 
 
 def table_of(pending: Sequence[Pending], terms: bool = True) -> list[str]:
     """Names, sizes and licences, one line each; the sum; then, with ``terms``, those that are accepted by fetching, and notes, once each."""
     rows = [("", "MB", "licence", "from")]
-    rows += [(item.name, "?" if item.bytes is None else f"{item.bytes / 1e6:,.1f}", item.licence, item.where) for item in pending]
+    rows += [
+        (
+            item.name,
+            "?" if item.bytes is None else f"{item.bytes / 1e6:,.1f}",
+            item.licence,
+            item.where,
+        )
+        for item in pending
+    ]
     widths = [max(len(row[i]) for row in rows) for i in range(3)]
-    lines = [f"  {name:<{widths[0]}}  {size:>{widths[1]}}  {licence:<{widths[2]}}  {where}" for name, size, licence, where in rows]
+    lines = [
+        f"  {name:<{widths[0]}}  {size:>{widths[1]}}  {licence:<{widths[2]}}  {where}"
+        for name, size, licence, where in rows
+    ]
     unknown = [item.name for item in pending if item.bytes is None]
     total = f"  about {sum(item.bytes or 0 for item in pending) / 1e6:,.0f} MB in all"
-    lines.append(total + (f", and {', '.join(unknown)}, whose size only the hub knows" if unknown else ""))
+    lines.append(
+        total + (f", and {', '.join(unknown)}, whose size only the hub knows" if unknown else "")
+    )
     if not terms:
         return lines
     accepted: dict[str, list[str]] = {}
@@ -128,12 +172,20 @@ def table_of(pending: Sequence[Pending], terms: bool = True) -> list[str]:
     for item in pending:
         accepted.setdefault(item.terms, []).append(item.name)
         archives |= item.archives
-    lines += [f"  terms of {', '.join(names)}, which you accept by fetching: {text}" for text, names in accepted.items() if text]
+    lines += [
+        f"  terms of {', '.join(names)}, which you accept by fetching: {text}"
+        for text, names in accepted.items()
+        if text
+    ]
     named = {item.name for item in pending}
     for archive, sets in archives.items():
         if others := [name for name in sets if name not in named]:
-            lines.append(f"  {archive} brings {', '.join(others)} along (bench data list NAME: their licences)")
-    return lines + [f"  {note}" for note in dict.fromkeys(note for item in pending for note in item.notes)]
+            lines.append(
+                f"  {archive} brings {', '.join(others)} along (bench data list NAME: their licences)"
+            )
+    return lines + [
+        f"  {note}" for note in dict.fromkeys(note for item in pending for note in item.notes)
+    ]
 
 
 def elsewhere(pending: Sequence[Pending]) -> str:
@@ -143,8 +195,14 @@ def elsewhere(pending: Sequence[Pending]) -> str:
     ahead = "where there is a network: "
     sets = [item.name for item in pending if item.kind != "backbone" and ":" not in item.name]
     parts = [f"bench data fetch {' '.join(sets)} --data DIR, then --data DIR here"] if sets else []
-    parts += [bring_over(item.name).removeprefix(ahead) for item in pending if item.kind == "backbone"]
-    parts += [f"the same command (for {item.name}), then copy its cache" for item in pending if ":" in item.name]
+    parts += [
+        bring_over(item.name).removeprefix(ahead) for item in pending if item.kind == "backbone"
+    ]
+    parts += [
+        f"the same command (for {item.name}), then copy its cache"
+        for item in pending
+        if ":" in item.name
+    ]
     return ahead + "; ".join(parts)
 
 
@@ -169,9 +227,15 @@ class PlanRow:
         return self.finished.count(False)
 
 
-def plan_rows(planned: Sequence[PlannedRun], store: RunsFolder, device: str, chunk: int | None = None) -> list[PlanRow]:
+def plan_rows(
+    planned: Sequence[PlannedRun], store: RunsFolder, device: str, chunk: int | None = None
+) -> list[PlanRow]:
     """The runs of a plan by all that they are but the seed, with what each would take on a device or card."""
-    earlier = speeds_of_earlier_runs(store, device) if any(run.corpus is not None for run in planned) else {}
+    earlier = (
+        speeds_of_earlier_runs(store, device)
+        if any(run.corpus is not None for run in planned)
+        else {}
+    )
     groups: dict[str, list[PlannedRun]] = {}
     for run in planned:
         what = (*_name(run), run.backbone.revision, run.corpus and run.corpus.name)
@@ -185,13 +249,24 @@ def plan_rows(planned: Sequence[PlannedRun], store: RunsFolder, device: str, chu
 
 
 def show_plan(
-    planned: Sequence[PlannedRun], pending: Sequence[Pending], store: RunsFolder, device: str, as_json: bool, *,
-    chunk: int | None = None, data: Path | None = None, everything: bool = False,
-) -> None:  # fmt: skip
+    planned: Sequence[PlannedRun],
+    pending: Sequence[Pending],
+    store: RunsFolder,
+    device: str,
+    as_json: bool,
+    *,
+    chunk: int | None = None,
+    data: Path | None = None,
+    everything: bool = False,
+) -> None:
     """Print the plan, and what it would fetch; nothing is written. ``everything``: values that are the defaults, and terms, too."""
     rows = plan_rows(planned, store, device, chunk)
     if as_json:
-        by_run = {id(run): (row.guess, finished) for row in rows for run, finished in zip(row.runs, row.finished, strict=True)}
+        by_run = {
+            id(run): (row.guess, finished)
+            for row in rows
+            for run, finished in zip(row.runs, row.finished, strict=True)
+        }
         for run in planned:
             click.echo(json_text(as_dict(run, *by_run[id(run)], pending, device)))
         return
@@ -202,7 +277,10 @@ def show_plan(
     _show_runs(rows)
     click.echo()
     first = rows[0].first
-    say(f"scored on {', '.join(dict.fromkeys(task.name for task in first.tasks))} ({first.text} text)", hang=2)
+    say(
+        f"scored on {', '.join(dict.fromkeys(task.name for task in first.tasks))} ({first.text} text)",
+        hang=2,
+    )
     _show_recipes(rows, everything)
     if pending:
         _show_pending(pending, data, everything)
@@ -215,7 +293,9 @@ def _device_line(rows: Sequence[PlanRow], device: str) -> str:
     """What the plan is for, and what its times are computed from."""
     precision, card = rows[0].first.precision, card_named(device)
     title = f"planned for one {card.name} ({card.gib} GB)" if card else f"device {device}"
-    bases = dict.fromkeys(row.guess.basis for row in rows if row.guess.seconds is not None and row.guess.steps)
+    bases = dict.fromkeys(
+        row.guess.basis for row in rows if row.guess.seconds is not None and row.guess.steps
+    )
     return "; ".join([f"{title}, precision {precision}", *bases])
 
 
@@ -224,7 +304,11 @@ def _label(row: PlanRow, rows: Sequence[PlanRow]) -> str:
     run = row.first
     several = len({_backbone(other.first) for other in rows}) > 1
     settings = {other.first.setting for other in rows if other.first.method == run.method}
-    name = run.method + (f"+{run.variant}" if run.variant else "") + (f" {run.setting}" if len(settings) > 1 else "")
+    name = (
+        run.method
+        + (f"+{run.variant}" if run.variant else "")
+        + (f" {run.setting}" if len(settings) > 1 else "")
+    )
     return name + (f" on {_backbone(run)}" if several else "")
 
 
@@ -237,7 +321,9 @@ def _notes(rows: Sequence[PlanRow]) -> list[str]:
     """Every note of the runs once; one that is not about all rows names those that it is about."""
     about: dict[str, list[PlanRow]] = {}
     for row in rows:
-        aims = aim(row.first) if len(rows) == 1 else [row.first.remark] if row.first.remark else []  # else the table has the numbers
+        aims = (
+            aim(row.first) if len(rows) == 1 else [row.first.remark] if row.first.remark else []
+        )  # else the table has the numbers
         for note in dict.fromkeys([*aims, *(note for run in row.runs for note in run.notes)]):
             about.setdefault(note, []).append(row)
     lines = []
@@ -251,18 +337,50 @@ def _notes(rows: Sequence[PlanRow]) -> list[str]:
 def _show_runs(rows: Sequence[PlanRow]) -> None:
     from bench.board.repeat import seed_words
 
-    table = [("method", "setting", "variant", "backbone", "seeds", "steps", "GiB", "h/run", "state", "printed")]
+    table = [
+        (
+            "method",
+            "setting",
+            "variant",
+            "backbone",
+            "seeds",
+            "steps",
+            "GiB",
+            "h/run",
+            "state",
+            "printed",
+        )
+    ]
     for row in rows:
         run, guess = row.first, row.guess
         seeds = seed_words(sorted({run.seed for run in row.runs if run.seed is not None})) or "any"
         memory = "" if guess.memory_bytes is None else f"{guess.memory_bytes / 2**30:.1f}"
         steps = "" if guess.steps is None else f"{guess.steps:,}"
-        state = "" if row.pending == len(row.runs) else f"{len(row.runs) - row.pending} of {len(row.runs)} finished"
+        state = (
+            ""
+            if row.pending == len(row.runs)
+            else f"{len(row.runs) - row.pending} of {len(row.runs)} finished"
+        )
         hours = "" if guess.seconds is None else hour_text(guess.seconds)
         variant = " ".join([*([run.variant] if run.variant else []), *_series(row, rows)])
-        table.append((run.method, run.setting, variant, _backbone(run), seeds, steps, memory, hours, state, printed_text(run)))
+        table.append(
+            (
+                run.method,
+                run.setting,
+                variant,
+                _backbone(run),
+                seeds,
+                steps,
+                memory,
+                hours,
+                state,
+                printed_text(run),
+            )
+        )
     columns = [column for column in zip(*table, strict=True) if any(column[1:])]
-    aligned = [_right(column) if column[0] in ("steps", "GiB", "h/run") else column for column in columns]
+    aligned = [
+        _right(column) if column[0] in ("steps", "GiB", "h/run") else column for column in columns
+    ]
     headings, *cells = zip(*aligned, strict=True)
     print_columns(cells, headings=headings)
 
@@ -289,7 +407,15 @@ def _name(run: PlannedRun) -> tuple[str, str, str, str]:
 def hour_text(seconds: float) -> str:
     """Hours with two digits that count: "0.46", "9.5", "246"; "<0.01" below that."""
     hours = seconds / 3600
-    return "<0.01" if hours < 0.01 else f"{hours:,.0f}" if hours >= 10 else f"{hours:.1f}" if hours >= 1 else f"{hours:.2f}"
+    return (
+        "<0.01"
+        if hours < 0.01
+        else f"{hours:,.0f}"
+        if hours >= 10
+        else f"{hours:.1f}"
+        if hours >= 1
+        else f"{hours:.2f}"
+    )
 
 
 def printed_text(run: PlannedRun) -> str:
@@ -308,17 +434,36 @@ def _show_recipes(rows: Sequence[PlanRow], everything: bool) -> None:
         values = run.recipe.values_with_source()
         shown = values if everything else {key: values[key] for key in changed_keys(run)}
         hidden = hidden or len(shown) < len(values)
-        why = row.guess.basis if run.corpus is not None and None in (row.guess.steps, row.guess.seconds) else ""  # that is not known
+        why = (
+            row.guess.basis
+            if run.corpus is not None and None in (row.guess.steps, row.guess.seconds)
+            else ""
+        )  # that is not known
         facts = [fact for fact in (_corpus_text(run), why, _source_text(run)) if fact]
         if shown or facts:
-            say(f"{' '.join([_label(row, rows), *_series(row, rows)])}: {'; '.join(facts) or 'not trained'}", hang=2)
-        lines = [(key, json.dumps(value.value), value.source + (f" ({value.note})" if value.note else "")) for key, value in shown.items()]
+            say(
+                f"{' '.join([_label(row, rows), *_series(row, rows)])}: {'; '.join(facts) or 'not trained'}",
+                hang=2,
+            )
+        lines = [
+            (
+                key,
+                json.dumps(value.value),
+                value.source + (f" ({value.note})" if value.note else ""),
+            )
+            for key, value in shown.items()
+        ]
         print_columns(lines, indent=2)
         if everything:
             states = ("finished already" if finished else "to do" for finished in row.finished)
-            print_columns([(run.run_id, state) for run, state in zip(row.runs, states, strict=True)], indent=2)
+            print_columns(
+                [(run.run_id, state) for run, state in zip(row.runs, states, strict=True)], indent=2
+            )
     if hidden:
-        say("recipe values that are defaults are not listed: --all lists them, with their sources", hang=2)
+        say(
+            "recipe values that are defaults are not listed: --all lists them, with their sources",
+            hang=2,
+        )
 
 
 def _source_text(run: PlannedRun) -> str:
@@ -347,9 +492,7 @@ def _show_pending(pending: Sequence[Pending], data: Path | None, everything: boo
     sets = [item.name for item in pending if item.kind != "backbone" and ":" not in item.name]
     title = "not on this machine; without --dry-run this is fetched first"
     if data is not None and sets:
-        title = (
-            f"not on this machine; bench data fetch {' '.join(sets)} --data {data} gets the data, which nothing else adds to that folder"
-        )
+        title = f"not on this machine; bench data fetch {' '.join(sets)} --data {data} gets the data, which nothing else adds to that folder"
     click.echo()
     say(title, hang=2)
     for line in table_of(pending, terms=everything):
@@ -369,9 +512,13 @@ def _memory_lines(rows: Sequence[PlanRow], device: str) -> list[str]:
     for fits, needing in large.items():
         most = max(row.guess.memory_bytes or 0 for row in needing)
         names = ", ".join(dict.fromkeys(_label(row, rows) for row in needing))
-        what = f"--chunk {fits} fits, with the same batch and gradient" if fits else "no --chunk fits"
+        what = (
+            f"--chunk {fits} fits, with the same batch and gradient" if fits else "no --chunk fits"
+        )
         has = f"one {card.name}" if card else "this machine" if device == "cpu" else device
-        lines.append(f"memory: about {most / 2**30:.0f} GiB for {names}, and {has} has {room / 2**30:.0f}: {what}")
+        lines.append(
+            f"memory: about {most / 2**30:.0f} GiB for {names}, and {has} has {room / 2**30:.0f}: {what}"
+        )
     return lines
 
 
@@ -388,32 +535,60 @@ def _total_lines(rows: Sequence[PlanRow], pending: Sequence[Pending], device: st
         days = f" ({duration(sum(times))})" if sum(times) > 48 * 3600 else ""
         about = f"about {hour_text(sum(times))}".replace("about <", "under ")
         parts.append(f"{about} hours of training{days}{f' on one {card.name}' if card else ''}")
-    if unknown := sum(row.pending for row in todo if row.guess.seconds is None and row.first.corpus is not None):
+    if unknown := sum(
+        row.pending for row in todo if row.guess.seconds is None and row.first.corpus is not None
+    ):
         parts.append(f"how long {unknown} of them take is not known")
     if pending:
         parts.append(f"{sum(item.bytes or 0 for item in pending) / 1e6:,.0f} MB to fetch")
     lines = ["; ".join(parts)]
     if device == "cpu" and sum(times) > LONG:
-        on_cards = [f"{hour_text(_seconds_on_card(todo, card.name))} hours on one {card.name}" for card in CARDS.values()]
-        lines.append(f"with a card, in bf16, about {', '.join(on_cards)}: --device NAME plans for it")
+        on_cards = [
+            f"{hour_text(_seconds_on_card(todo, card.name))} hours on one {card.name}"
+            for card in CARDS.values()
+        ]
+        lines.append(
+            f"with a card, in bf16, about {', '.join(on_cards)}: --device NAME plans for it"
+        )
     return lines
 
 
 def _seconds_on_card(rows: Sequence[PlanRow], name: str) -> float:
-    times = [(seconds_on(replace(row.first, precision="bf16"), f"cuda:{name}"), row.pending) for row in rows]
+    times = [
+        (seconds_on(replace(row.first, precision="bf16"), f"cuda:{name}"), row.pending)
+        for row in rows
+    ]
     return sum(seconds * runs for seconds, runs in times if seconds is not None)
 
 
-def as_dict(run: PlannedRun, guess: Estimate, finished: bool, pending: Sequence[Pending], device: str) -> dict[str, Any]:
+def as_dict(
+    run: PlannedRun, guess: Estimate, finished: bool, pending: Sequence[Pending], device: str
+) -> dict[str, Any]:
     """``pending``: what the whole command would fetch."""
     recipe = {key: asdict(value) for key, value in run.recipe.values_with_source().items()}
     fits = guess.memory_bytes is None or guess.memory_bytes <= USABLE * memory_here(device)
     return {
-        "run_id": None if run.provisional else run.run_id, "fingerprint": None if run.provisional else run.fingerprint, "method": run.method, "variant": run.variant, "setting": run.setting,
-        "backbone": run.backbone.name, "seed": run.seed, "corpus": run.corpus.name if run.corpus else None, "notes": list(run.notes),
+        "run_id": None if run.provisional else run.run_id,
+        "fingerprint": None if run.provisional else run.fingerprint,
+        "method": run.method,
+        "variant": run.variant,
+        "setting": run.setting,
+        "backbone": run.backbone.name,
+        "seed": run.seed,
+        "corpus": run.corpus.name if run.corpus else None,
+        "notes": list(run.notes),
         "remark": run.remark,
-        "tasks": list(dict.fromkeys(task.name for task in run.tasks)), "text": run.text, "recipe": recipe, "estimate": asdict(guess),
-        "to_fetch": [{key: getattr(item, key) for key in ("name", "kind", "bytes", "licence", "where")} for item in pending],
-        "device": device, "precision": run.precision, "finished": finished, "printed": dict(run.expect) if run.expect else None,
+        "tasks": list(dict.fromkeys(task.name for task in run.tasks)),
+        "text": run.text,
+        "recipe": recipe,
+        "estimate": asdict(guess),
+        "to_fetch": [
+            {key: getattr(item, key) for key in ("name", "kind", "bytes", "licence", "where")}
+            for item in pending
+        ],
+        "device": device,
+        "precision": run.precision,
+        "finished": finished,
+        "printed": dict(run.expect) if run.expect else None,
         "chunk": None if fits else fitting_chunk(run, device),
-    }  # fmt: skip
+    }

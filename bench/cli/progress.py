@@ -51,7 +51,9 @@ class PlainReporter:
     def phase(self, name: str, total: int | None = None) -> None:
         before = self.course.name
         self.course.phase(name, total)
-        if self.course.name != before:  # back and forth between training and its dev scores is not news
+        if (
+            self.course.name != before
+        ):  # back and forth between training and its dev scores is not news
             self.last = time.monotonic()
 
     def advance(self, done: int, **fields: Any) -> None:
@@ -65,9 +67,16 @@ class PlainReporter:
         course = self.course
         where = f"{course.name} {step_count(course)}"
         if course.in_dev:
-            where += f", dev score {course.scores_done + 1}: {course.dev_done}" + (f" of {course.dev_total}" if course.dev_total else "")
+            where += f", dev score {course.scores_done + 1}: {course.dev_done}" + (
+                f" of {course.dev_total}" if course.dev_total else ""
+            )
         left = course.phase_left()
-        parts = [where, *numbers(course), f"{duration(left)} left" if left is not None else "", plan_words(course)]
+        parts = [
+            where,
+            *numbers(course),
+            f"{duration(left)} left" if left is not None else "",
+            plan_words(course),
+        ]
         self._say("  ".join(filter(None, parts)))
 
     def note(self, text: str) -> None:
@@ -124,7 +133,13 @@ class LiveReporter:
         self.course = Course()
         self.label = ""
         self.shown = False
-        self.live = Live(get_renderable=self.draw, console=self.console, transient=True, refresh_per_second=4, vertical_overflow="crop")
+        self.live = Live(
+            get_renderable=self.draw,
+            console=self.console,
+            transient=True,
+            refresh_per_second=4,
+            vertical_overflow="crop",
+        )
 
     def plan(self, works: Sequence[Work]) -> None:
         self.course.works = works
@@ -158,7 +173,10 @@ class LiveReporter:
         if not self.shown or not self.course.name:
             return Text("")
         unicode = self.console.encoding.startswith("utf")
-        return Text("\n").join(Text(line, no_wrap=True, overflow="crop") for line in draw(self.course, self.console.width - 1, unicode))
+        return Text("\n").join(
+            Text(line, no_wrap=True, overflow="crop")
+            for line in draw(self.course, self.console.width - 1, unicode)
+        )
 
 
 def draw(course: Course, width: int, unicode: bool = True) -> list[str]:
@@ -173,12 +191,21 @@ def draw(course: Course, width: int, unicode: bool = True) -> list[str]:
         count = step_count(course, "/") if total or done else ""
         told = f"{duration(left)} left" if left is not None else ""
     ahead, behind = f"{name:<8}  ", "".join(f"  {part}" for part in (count, told) if part)
-    middle = bar(min(1.0, done / total), max(width - len(ahead) - len(behind), 0), unicode) if total else ""
+    middle = (
+        bar(min(1.0, done / total), max(width - len(ahead) - len(behind), 0), unicode)
+        if total
+        else ""
+    )
     at = [f"step {course.done}/{course.total}"] if course.in_dev and course.total else []
     runs = f"run {course.number} of {len(course.works)}, " if len(course.works) > 1 else ""
     plan = plan_words(course)
     so_far = f"{runs}{clock(time.monotonic() - course.began)} so far{f'; {plan}' if plan else ''}"
-    lines = [ahead + middle + behind, "  ".join([*at, *numbers(course)]), so_far, *waiting_lines(course)]
+    lines = [
+        ahead + middle + behind,
+        "  ".join([*at, *numbers(course)]),
+        so_far,
+        *waiting_lines(course),
+    ]
     return [line[:width] for line in lines]
 
 
@@ -188,14 +215,23 @@ def waiting_lines(course: Course) -> list[str]:
     lines = []
     for work in rest[:SHOWN_WAITING]:
         seconds = course.expected(work)
-        lines.append(f"waiting   {work.name}" + (f"  about {duration(seconds)}" if seconds is not None else ""))
-    return lines + ([f"          and {len(rest) - SHOWN_WAITING} more"] if len(rest) > SHOWN_WAITING else [])
+        lines.append(
+            f"waiting   {work.name}"
+            + (f"  about {duration(seconds)}" if seconds is not None else "")
+        )
+    return lines + (
+        [f"          and {len(rest) - SHOWN_WAITING} more"] if len(rest) > SHOWN_WAITING else []
+    )
 
 
 def clock(seconds: float) -> str:
     """ "0:07", "12:30", "1:02:03" """
     minutes, rest = divmod(int(seconds), 60)
-    return f"{minutes}:{rest:02d}" if minutes < 60 else f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"
+    return (
+        f"{minutes}:{rest:02d}"
+        if minutes < 60
+        else f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"
+    )
 
 
 def bar(share: float, width: int, unicode: bool = True) -> str:
@@ -236,10 +272,18 @@ class Course:
     def __init__(self) -> None:
         self.works: Sequence[Work] = ()
         self.number = 0  # of the run, from 1
-        self.began = self.mark = time.monotonic()  # of the command; of the stretch of time that is not counted yet
-        self.train_seconds, self.train_size, self.train_steps = 0.0, 0, 0  # of all runs, for the pace
+        self.began = self.mark = (
+            time.monotonic()
+        )  # of the command; of the stretch of time that is not counted yet
+        self.train_seconds, self.train_size, self.train_steps = (
+            0.0,
+            0,
+            0,
+        )  # of all runs, for the pace
         self.dev_seconds, self.dev_count = 0.0, 0
-        self.others: list[float] = []  # what else a run took that is done: loading, encoding, scoring
+        self.others: list[
+            float
+        ] = []  # what else a run took that is done: loading, encoding, scoring
         self._new_run()
 
     def _new_run(self) -> None:
@@ -247,10 +291,15 @@ class Course:
         self.total: int | None = None
         self.in_dev, self.dev_done = False, 0
         self.dev_total: int | None = None
-        self.first: tuple[float, int] | None = None  # when the phase's first advance came, and how far it was
+        self.first: tuple[float, int] | None = (
+            None  # when the phase's first advance came, and how far it was
+        )
         self.fields: dict[str, Any] = {}
         self.scores_done = 0  # dev scores of this run
-        self.other_seconds, self.worked = 0.0, False  # loading, encoding, scoring; was anything to do
+        self.other_seconds, self.worked = (
+            0.0,
+            False,
+        )  # loading, encoding, scoring; was anything to do
 
     # what happens
 
@@ -269,13 +318,17 @@ class Course:
             self.dev_count, self.scores_done = self.dev_count + 1, self.scores_done + 1
         else:
             self.name, self.done, self.total, self.in_dev, self.first = name, 0, total, False, None
-            self.fields = {key: value for key, value in self.fields.items() if key in ("best", "best_step")}
+            self.fields = {
+                key: value for key, value in self.fields.items() if key in ("best", "best_step")
+            }
 
     def advance(self, done: int, fields: dict[str, Any]) -> None:
         if self.in_dev:
             self.dev_done, self.dev_total = done, fields.get("total", self.dev_total)
             return
-        if self.name == "train" and self.first is not None and self.done == self.first[1]:  # its first step loads and allocates
+        if (
+            self.name == "train" and self.first is not None and self.done == self.first[1]
+        ):  # its first step loads and allocates
             self.mark, self.done = time.monotonic(), done
         now = self._count(counts=self.first is not None)
         if self.first is None:
@@ -322,11 +375,17 @@ class Course:
     def pace(self) -> float | None:
         """Seconds for one of what the phase counts, since its first advance. None where that tells nothing yet."""
         first, last, done = self.first, self.mark, self.done
-        return (last - first[0]) / (done - first[1]) if first is not None and done > first[1] and last > first[0] else None
+        return (
+            (last - first[0]) / (done - first[1])
+            if first is not None and done > first[1] and last > first[0]
+            else None
+        )
 
     def _training(self, work: Work, steps: int, scored: int) -> float | None:
         steps_enough, seconds_enough = ENOUGH
-        if not self.train_size or (self.train_steps < steps_enough and self.train_seconds < seconds_enough):
+        if not self.train_size or (
+            self.train_steps < steps_enough and self.train_seconds < seconds_enough
+        ):
             return None
         due = max(0, work.scores - scored)
         each = self.dev_seconds / self.dev_count if self.dev_count else 0.0
@@ -363,12 +422,18 @@ class Course:
         if len(known) < len(left):
             return None
         usual = self._usual()
-        return sum(known) + max(0.0, usual - self.other_seconds) + usual * len(waiting), bool(self.others)
+        return sum(known) + max(0.0, usual - self.other_seconds) + usual * len(waiting), bool(
+            self.others
+        )
 
 
 def duration(seconds: float) -> str:
     """ "40 s", "16 min", "2.5 h", "12 days" """
-    for largest, size, digits, unit in ((100, 1, 0, "s"), (6000, 60, 0, "min"), (48 * 3600, 3600, 1, "h")):
+    for largest, size, digits, unit in (
+        (100, 1, 0, "s"),
+        (6000, 60, 0, "min"),
+        (48 * 3600, 3600, 1, "h"),
+    ):
         if seconds < largest:
             return f"{seconds / size:.{digits}f} {unit}"
     return f"{seconds / 86400:,.0f} days"
@@ -409,7 +474,14 @@ class LiveDownloads:
         self.bar: Any = None
 
     def start(self, name: str, total: int | None, done: int) -> None:
-        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+        from rich.progress import (
+            BarColumn,
+            DownloadColumn,
+            Progress,
+            TextColumn,
+            TimeRemainingColumn,
+            TransferSpeedColumn,
+        )
 
         self.finish()
         self.bar = Progress(

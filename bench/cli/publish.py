@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench.base.errors import BenchError
-from bench.cli.options import data_option, json_option, json_text, no_collection, runs_option, suite_file_option, warn
+from bench.cli.options import (
+    data_option,
+    json_option,
+    json_text,
+    no_collection,
+    runs_option,
+    suite_file_option,
+    warn,
+)
 from bench.cli.verify import as_object
 
 if TYPE_CHECKING:
@@ -41,19 +49,33 @@ HELP = {
 
 @click.command()
 @runs_option
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False), default="leaderboards", show_default=True, help=HELP["out"])
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    default="leaderboards",
+    show_default=True,
+    help=HELP["out"],
+)
 @click.option("--check", is_flag=True, help=HELP["check"])
 @click.option("--erratum", nargs=2, metavar="VERSION TEXT", help=HELP["erratum"])
 @click.option("--sign", "key", type=click.Path(path_type=Path), metavar="KEY", help=HELP["sign"])
 @click.option("--signers", type=click.Path(path_type=Path), metavar="FILE", help=HELP["signers"])
 @click.option("--preview", is_flag=True, help=HELP["preview"])
-@click.option("--format", "formats", type=click.Choice(["html", "md"]), multiple=True, help=HELP["format"])
+@click.option(
+    "--format", "formats", type=click.Choice(["html", "md"]), multiple=True, help=HELP["format"]
+)
 @click.option("--submissions", type=click.Path(path_type=Path), help=HELP["submissions"])
 @click.option("--keep", is_flag=True, help=HELP["keep"])
 @click.option("--baseline", help=HELP["baseline"])
 @click.option("--title", help=HELP["title"])
 @click.option("--note", help=HELP["note"])
-@click.option("--statistics", type=click.Choice(["auto", "yes", "no"]), default="auto", show_default=True, help=HELP["statistics"])
+@click.option(
+    "--statistics",
+    type=click.Choice(["auto", "yes", "no"]),
+    default="auto",
+    show_default=True,
+    help=HELP["statistics"],
+)
 @click.option("--reduced", is_flag=True, help=HELP["reduced"])
 @click.option("--anyway", is_flag=True, help=HELP["anyway"])
 @data_option
@@ -85,12 +107,16 @@ def publish(
               bench publish --erratum v1 "the intervals were too short: see v2"
     """
     if key is not None and (check or erratum is not None or asked["preview"]):
-        raise BenchError("--sign goes with none of --check, --preview and --erratum", "bench publish --sign KEY")
+        raise BenchError(
+            "--sign goes with none of --check, --preview and --erratum", "bench publish --sign KEY"
+        )
     if signers is not None and not check:
         raise BenchError("--signers goes with --check", "bench publish --check --signers FILE")
     if erratum is not None:
         if check or asked["preview"]:
-            raise BenchError("--erratum goes neither with --check nor with --preview", "one after the other")
+            raise BenchError(
+                "--erratum goes neither with --check nor with --preview", "one after the other"
+            )
         _erratum(out, *erratum, as_json)
         return
     if check:
@@ -106,13 +132,19 @@ def publish(
 
         fingerprint(key)  # before anything is made
     with no_collection(), _progress() as report:
-        outcome = build(PublishOptions(runs=runs, out=out, data=folder, formats=chosen, **asked), report)
-    for line in (*outcome.refused, *(f"left out: {line}" for line in outcome.board.left_out))[:SHOWN]:
+        outcome = build(
+            PublishOptions(runs=runs, out=out, data=folder, formats=chosen, **asked), report
+        )
+    for line in (*outcome.refused, *(f"left out: {line}" for line in outcome.board.left_out))[
+        :SHOWN
+    ]:
         warn(line)
     if (more := len(outcome.refused) + len(outcome.board.left_out) - SHOWN) > 0:
         warn(f"and {more} more")
     if outcome.folder is not None and (told := outcome.told_of_here):
-        warn(f"the command of {_count(len(told), 'run')} names a folder of this machine; it is published as it was recorded: {told[0]}")
+        warn(
+            f"the command of {_count(len(told), 'run')} names a folder of this machine; it is published as it was recorded: {told[0]}"
+        )
     signature = None if key is None else sign(out, key)
     if as_json:
         click.echo(json_text(_as_dict(outcome)))
@@ -129,12 +161,19 @@ def _show(outcome: Outcome) -> None:
         click.echo(f"nothing is new since {outcome.name}; no version is made (--anyway makes one)")
         return
     board = outcome.board
-    page = next((path for name in ("index.html", "README.md") if (path := outcome.folder / name).is_file()), outcome.folder)
+    page = next(
+        (path for name in ("index.html", "README.md") if (path := outcome.folder / name).is_file()),
+        outcome.folder,
+    )
     what = f"{_count(len(board.runs), 'run')} of {_count(len(board.methods), 'method')}, {_count(len(board.tables), 'table')}"
     click.echo(f"{outcome.name}: {what}: {page}")
     click.echo(visible(board.answer, limit=None))
     if board.changes is not None:
-        click.echo(f"since {board.changes.before}:" if board.changes.lines else f"nothing changed since {board.changes.before}")
+        click.echo(
+            f"since {board.changes.before}:"
+            if board.changes.lines
+            else f"nothing changed since {board.changes.before}"
+        )
         for line in board.changes.lines:
             click.echo(f"  {visible(line, limit=None)}")
 
@@ -166,7 +205,9 @@ def _erratum(out: Path, version: str, text: str, as_json: bool) -> None:
         click.echo(json_text({"version": made.version, "date": made.date, "text": made.text}))
     else:
         click.echo(made.words())
-        click.echo(f"shown on {out / 'index.html'}, in the feed, and above the changes of the version that follows {version}")
+        click.echo(
+            f"shown on {out / 'index.html'}, in the feed, and above the changes of the version that follows {version}"
+        )
 
 
 def _check(out: Path, as_json: bool, signers: Path | None) -> int:
@@ -179,7 +220,9 @@ def _check(out: Path, as_json: bool, signers: Path | None) -> int:
             click.echo(json_text(as_object(report)))
             continue
         differ = f"; {len(report.differences)} differ" if report.differences else ""
-        click.echo(f"{visible(report.name)}: {_count(report.count_agreeing(), 'file')} as published{differ}")
+        click.echo(
+            f"{visible(report.name)}: {_count(report.count_agreeing(), 'file')} as published{differ}"
+        )
         for difference in report.differences[:SHOWN]:
             click.echo(f"  {visible(difference.what)}: {visible(difference.why)}")
         for finding in report.unchecked:
@@ -198,7 +241,11 @@ def _progress() -> Iterator[Callable[[str, int, int], None]]:
         nonlocal last
         shown = "".join(c for c in what[:60] if c.isprintable())
         if live:
-            click.echo(f"\r\x1b[K{shown}" + (f" ({done + 1} of {of})" if of > 1 else "") + " ...", nl=False, err=True)
+            click.echo(
+                f"\r\x1b[K{shown}" + (f" ({done + 1} of {of})" if of > 1 else "") + " ...",
+                nl=False,
+                err=True,
+            )
         elif (begins := shown.split()[0]) != last:
             last = begins
             click.echo(f"{shown if begins != 'comparing' else 'comparing'} ...", err=True)

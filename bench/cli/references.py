@@ -35,7 +35,13 @@ class WithImport(click.Command):
 
     commands = ("import", "checkpoints")
 
-    def make_context(self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any) -> click.Context:
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
         if args[:1] == ["import"]:
             return import_.make_context(f"{info_name} import", args[1:], parent, **extra)
         if args[:1] == ["checkpoints"]:
@@ -44,8 +50,12 @@ class WithImport(click.Command):
 
 
 @click.command("import")
-@click.argument("places", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path))
-@click.option("--model", help="Whose results they are, where neither model_meta.json nor the folders say so.")
+@click.argument(
+    "places", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path)
+)
+@click.option(
+    "--model", help="Whose results they are, where neither model_meta.json nor the folders say so."
+)
 @click.option(
     "--to",
     "out",
@@ -55,7 +65,9 @@ class WithImport(click.Command):
     help=f"File that keeps the rows.  [default: {FILE} in the runs folder]",
 )
 @runs_option
-def import_(places: tuple[Path, ...], model: str | None, out: Path | None, runs: Path | None) -> None:
+def import_(
+    places: tuple[Path, ...], model: str | None, out: Path | None, runs: Path | None
+) -> None:
     """Keep published mteb results as reference rows: numbers of others, shown beside runs and never counted among them.
 
     FILE is a result file that mteb wrote, or a folder of them (MODEL/REVISION/TASK.json, as in mteb's results repository).
@@ -112,7 +124,12 @@ def checkpoints_(as_json: bool) -> None:
             click.echo(json_text({**asdict(checkpoint), "printed": checkpoint.printed}))
         return
     lines = [
-        (checkpoint.hub, f"{checkpoint.paper}:{checkpoint.table}", checkpoint.printed, how_scored(checkpoint))
+        (
+            checkpoint.hub,
+            f"{checkpoint.paper}:{checkpoint.table}",
+            checkpoint.printed,
+            how_scored(checkpoint),
+        )
         for checkpoint in checkpoints()
     ]
     print_columns(lines, headings=("hub", "table", "Avg.", "scored by"))
@@ -130,7 +147,9 @@ def checkpoints_(as_json: bool) -> None:
 def how_scored(checkpoint: Checkpoint) -> str:
     """ "stored-prefix pooling=mlp, a prefix of 10"."""
     values = " ".join(f"{key}={value}" for key, value in checkpoint.set.items())
-    return f"{checkpoint.ours} {values}" + (f", a prefix of {checkpoint.prefix}" if checkpoint.prefix else "")
+    return f"{checkpoint.ours} {values}" + (
+        f", a prefix of {checkpoint.prefix}" if checkpoint.prefix else ""
+    )
 
 
 def _by_note(listed: Sequence[Checkpoint]) -> dict[str, list[str]]:
@@ -143,13 +162,21 @@ def _by_note(listed: Sequence[Checkpoint]) -> dict[str, list[str]]:
 
 @click.command(cls=WithImport)
 @click.argument("name", metavar="[PAPER[:TABLE]]", required=False)
-@click.option("--method", help="Only rows of these methods (a,b), as the tables or as bench call them.")
+@click.option(
+    "--method", help="Only rows of these methods (a,b), as the tables or as bench call them."
+)
 @click.option("--backbone", help="Only rows of these backbones.")
 @click.option("--setting", help="Only rows of these settings: unsupervised, supervised, other.")
 @click.option("--task", help="Only these tasks.")
 @click.option("--own", is_flag=True, help="Only what a paper ran itself: no copied rows.")
-@click.option("--audit", is_flag=True, help="What does not fit: averages, quotations, best-of-n, protocols; computed from the cells.")
-@click.option("--kind", help="With --audit: only these kinds of remarks (the words before each list).")
+@click.option(
+    "--audit",
+    is_flag=True,
+    help="What does not fit: averages, quotations, best-of-n, protocols; computed from the cells.",
+)
+@click.option(
+    "--kind", help="With --audit: only these kinds of remarks (the words before each list)."
+)
 @json_option
 def references(
     name: str | None,
@@ -190,7 +217,9 @@ def references(
         show_tables(numbers)
 
 
-def choose_printed(paper: str | None, table: str | None, wanted: dict[str, tuple[str, ...]], own: bool) -> list[ReferenceResult]:
+def choose_printed(
+    paper: str | None, table: str | None, wanted: dict[str, tuple[str, ...]], own: bool
+) -> list[ReferenceResult]:
     """The printed numbers that fit; UnknownName, with the nearest, for a name that no number has."""
     from bench.references import results
     from bench.references.ours import meaning
@@ -204,11 +233,15 @@ def choose_printed(paper: str | None, table: str | None, wanted: dict[str, tuple
         have = {name for r in numbers for name in names(r, key) if name}
         for value in values:
             if value not in have:
-                raise UnknownName(key, value, have, "among these printed numbers", "bench references")
+                raise UnknownName(
+                    key, value, have, "among these printed numbers", "bench references"
+                )
         numbers = [r for r in numbers if not values or names(r, key) & set(values)]
     numbers = [r for r in numbers if r.own_result or not own]
     if not numbers:
-        raise BenchError("no printed number fits all of that", "bench references, with fewer conditions")
+        raise BenchError(
+            "no printed number fits all of that", "bench references, with fewer conditions"
+        )
     return numbers
 
 
@@ -218,7 +251,11 @@ def _audit(numbers: Sequence[ReferenceResult], kinds: Sequence[str], as_json: bo
     for kind in kinds:
         if kind not in KINDS:
             raise UnknownName("kind", kind, KINDS, "of remark")
-    told = list(dict.fromkeys(remark for r in numbers for remark in remarks(r) if not kinds or remark.kind in kinds))
+    told = list(
+        dict.fromkeys(
+            remark for r in numbers for remark in remarks(r) if not kinds or remark.kind in kinds
+        )
+    )
     if as_json:
         for remark in told:
             click.echo(json_text(asdict(remark)))
@@ -248,10 +285,23 @@ def show_overview() -> None:
             remarks = count_told(r for r in audit() if (r.paper, r.table) == (paper, table))
             settings = ", ".join(dict.fromkeys(r.setting for r in numbers))
             metrics = ", ".join(dict.fromkeys(r.metric for r in numbers))
-            lines.append((f"{paper}:{table}", str(len(printed)), str(copied), str(remarks), f"{metrics}; {settings}"))
+            lines.append(
+                (
+                    f"{paper}:{table}",
+                    str(len(printed)),
+                    str(copied),
+                    str(remarks),
+                    f"{metrics}; {settings}",
+                )
+            )
         print_columns(lines, headings=("table", "rows", "copied", "remarks", "what"), indent=2)
         click.echo()
-    print_columns([("one of them:", "bench references PAPER:TABLE"), ("what does not fit:", "bench references --audit")])
+    print_columns(
+        [
+            ("one of them:", "bench references PAPER:TABLE"),
+            ("what does not fit:", "bench references --audit"),
+        ]
+    )
 
 
 def show_tables(numbers: Sequence[ReferenceResult]) -> None:
@@ -262,19 +312,25 @@ def show_tables(numbers: Sequence[ReferenceResult]) -> None:
         if i:
             click.echo()
         say(f"table {table} of {PAPERS[paper]}", hang=2)
-        _show_table(rows([r for r in numbers if (r.paper, r.table) == (paper, table)], by_metric=False))
+        _show_table(
+            rows([r for r in numbers if (r.paper, r.table) == (paper, table)], by_metric=False)
+        )
 
 
 def _show_table(lines: Sequence[Row]) -> None:
     from rich.console import Console
 
     marked = [remark for row in lines for cell in row.cells for remark in _of(cell)]
-    texts = dict.fromkeys(remark.text for remark in sorted(marked, key=lambda remark: MARKED.index(remark.kind)))
+    texts = dict.fromkeys(
+        remark.text for remark in sorted(marked, key=lambda remark: MARKED.index(remark.kind))
+    )
     notes = {text: _letter(i) for i, text in enumerate(texts)}  # what is said -> its letter
     for title, part in _parts(lines):
         click.echo(f"\n{title}")
         drawn = io.StringIO()
-        Console(file=drawn, width=width(), highlight=False, markup=False, emoji=False).print(_drawn(part, notes))
+        Console(file=drawn, width=width(), highlight=False, markup=False, emoji=False).print(
+            _drawn(part, notes)
+        )
         click.echo("\n".join(line.rstrip() for line in drawn.getvalue().rstrip("\n").split("\n")))
     if notes:
         click.echo()
@@ -309,7 +365,9 @@ def _drawn(part: Sequence[Row], notes: dict[str, str]) -> Table:
         grid.add_column(_heading(task), justify="right", no_wrap=True)
     for row in part:
         cells = {cell.task: cell for cell in row.cells}
-        label = row.first.label + _letters([remark for cell in row.cells for remark in _of(cell) if not remark.task], notes)
+        label = row.first.label + _letters(
+            [remark for cell in row.cells for remark in _of(cell) if not remark.task], notes
+        )
         shown = [_cell(cells[task], notes) if task in cells else "" for task in tasks]
         grid.add_row(Text(label), *(Text(text) for text in shown))
     return grid
@@ -324,7 +382,9 @@ def _cell(cell: ReferenceResult, notes: dict[str, str]) -> str:
     from bench.references.audit import show
 
     mark = _letters([remark for remark in _of(cell) if remark.task], notes)
-    return cell.printed + mark + (f"\n±{show(cell.std, cell.metric)}" if cell.std is not None else "")
+    return (
+        cell.printed + mark + (f"\n±{show(cell.std, cell.metric)}" if cell.std is not None else "")
+    )
 
 
 def _of(cell: ReferenceResult) -> list[Remark]:
@@ -352,7 +412,9 @@ def _footnotes(lines: Sequence[Row]) -> None:
             parts = [
                 part
                 for part in cell.note.split("; ")
-                if not part.startswith(("copied", "text: ", "same ", "best Avg.", "abstract and text claim"))
+                if not part.startswith(
+                    ("copied", "text: ", "same ", "best Avg.", "abstract and text claim")
+                )
             ]
             labels = told.setdefault("; ".join(parts), [])
             if row.first.label not in labels:
@@ -368,11 +430,16 @@ def _elsewhere(lines: Sequence[Row]) -> None:
 
     told = []
     for row in lines:
-        differing = [cell for cell in row.cells if any(remark.kind == "differs" for remark in remarks(cell))]
+        differing = [
+            cell for cell in row.cells if any(remark.kind == "differs" for remark in remarks(cell))
+        ]
         if differing:
             told.append(f"{row.first.label} ({len(differing)} of {len(row.cells)} cells)")
     if told:
-        say(f"printed differently elsewhere: {', '.join(dict.fromkeys(told))}; see --audit --kind differs", hang=2)
+        say(
+            f"printed differently elsewhere: {', '.join(dict.fromkeys(told))}; see --audit --kind differs",
+            hang=2,
+        )
 
 
 def _copies(lines: Sequence[Row]) -> None:
@@ -382,7 +449,11 @@ def _copies(lines: Sequence[Row]) -> None:
         if not row.first.own_result:
             labels.setdefault(row.first.source or "elsewhere", {})[row.first.label] = None
     if labels:
-        say("copied from " + "; ".join(f"{source}: {', '.join(copied)}" for source, copied in labels.items()), hang=2)
+        say(
+            "copied from "
+            + "; ".join(f"{source}: {', '.join(copied)}" for source, copied in labels.items()),
+            hang=2,
+        )
 
 
 def _released(lines: Sequence[Row]) -> None:
@@ -394,7 +465,9 @@ def _released(lines: Sequence[Row]) -> None:
         for cell in row.cells:
             if (checkpoint := released_for(cell)) is not None:
                 released[row.first.label, checkpoint.hub] = (
-                    "the paper scored a released checkpoint: " if scored_from(cell) else "released: "
+                    "the paper scored a released checkpoint: "
+                    if scored_from(cell)
+                    else "released: "
                 )
     for (label, hub), how in released.items():
         say(f"{label}: {how}{hub}", hang=2)
@@ -404,7 +477,9 @@ def show_audit(told: Sequence[Remark], among: Sequence[ReferenceResult]) -> None
     """Kind after kind: how many, and a line for each; cells of one row that say the same stand in one line."""
     from bench.references.audit import KINDS
 
-    say(f"{len(among):,} printed numbers, {len(told):,} remarks: all computed from the numbers and what is recorded of their rows")
+    say(
+        f"{len(among):,} printed numbers, {len(told):,} remarks: all computed from the numbers and what is recorded of their rows"
+    )
     for kind, title in KINDS.items():
         mine = [remark for remark in told if remark.kind == kind]
         if not mine:
@@ -428,7 +503,13 @@ def _lines(mine: Sequence[Remark]) -> list[tuple[str, str, str]]:
         where = f"{remark.paper}:{remark.table} {remark.setting}, {remark.label}"
         if backbone not in remark.label.lower():
             where += f" ({backbone})"
-        key = (where, remark.kind, remark.text if remark.kind != "differs" else remark.setting + remark.variant + remark.metric)
+        key = (
+            where,
+            remark.kind,
+            remark.text
+            if remark.kind != "differs"
+            else remark.setting + remark.variant + remark.metric,
+        )
         groups.setdefault(key, []).append(remark)
     lines = []
     for (where, *_), same in groups.items():
@@ -444,5 +525,8 @@ def _show_copied(mine: Sequence[Remark]) -> None:
     checked = checked_rows()
     counts = Counter(remark.text for remark in mine)
     compared = "of them compared with the source's own table"
-    lines = [(text, f"{n} row{'s' * (n > 1)}, {checked[text] or 'none'} {compared}") for text, n in counts.most_common()]
+    lines = [
+        (text, f"{n} row{'s' * (n > 1)}, {checked[text] or 'none'} {compared}")
+        for text, n in counts.most_common()
+    ]
     print_columns(lines, indent=2)

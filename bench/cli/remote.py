@@ -28,9 +28,28 @@ if TYPE_CHECKING:
 
 LOOK_EVERY = 2.0  # seconds between two looks at the runs of another driver
 NOT_TOLD = {
-    "executor", "gpus", "cpus", "memory", "parallel", "retries", "slurm", "returns", "commands", "only", "words", "fresh", "wait", "offline",
-    "dry_run", "as_json", "plain", "device", "precision", "plugins", "runs",
-}  # fmt: skip
+    "executor",
+    "gpus",
+    "cpus",
+    "memory",
+    "parallel",
+    "retries",
+    "slurm",
+    "returns",
+    "commands",
+    "only",
+    "words",
+    "fresh",
+    "wait",
+    "offline",
+    "dry_run",
+    "as_json",
+    "plain",
+    "device",
+    "precision",
+    "plugins",
+    "runs",
+}
 """Options of ``bench run`` that a worker is not given as they were typed: they are about the submission, or are settled there."""
 
 
@@ -47,7 +66,10 @@ def settle_device(device: str, precision: str, gpus: int | None) -> tuple[str, s
     if precision == "auto":
         precision = "bf16" if gpus else "fp32"
         chosen = f", precision {precision}"
-    click.echo(f"device {kind}{chosen}: of what is asked ({f'--gpus {gpus}' if gpus else 'no --gpus'}), not of this machine", err=True)
+    click.echo(
+        f"device {kind}{chosen}: of what is asked ({f'--gpus {gpus}' if gpus else 'no --gpus'}), not of this machine",
+        err=True,
+    )
     return kind, precision, gpus
 
 
@@ -57,18 +79,30 @@ def check_here(device: str, precision: str) -> None:
         import torch
 
         if not torch.cuda.is_bf16_supported(including_emulation=False):
-            raise BenchError(f"--precision bf16: {torch.cuda.get_device_name(device)} has none", "--precision fp32 makes another run of it")
+            raise BenchError(
+                f"--precision bf16: {torch.cuda.get_device_name(device)} has none",
+                "--precision fp32 makes another run of it",
+            )
 
 
 def worker_arguments(
-    context: click.Context, store: RunsFolder, device: str, precision: str, gpus: int | None, plugins: Sequence[Path]
+    context: click.Context,
+    store: RunsFolder,
+    device: str,
+    precision: str,
+    gpus: int | None,
+    plugins: Sequence[Path],
 ) -> list[str]:
     """The options of ``bench run`` that every worker gets."""
     words: list[str] = []
     for option in context.command.params:
         name = option.name or ""
         source = context.get_parameter_source(name)
-        if name in NOT_TOLD or not isinstance(option, click.Option) or source in (None, click.core.ParameterSource.DEFAULT):
+        if (
+            name in NOT_TOLD
+            or not isinstance(option, click.Option)
+            or source in (None, click.core.ParameterSource.DEFAULT)
+        ):
             continue
         value = context.params[name]
         if option.is_flag:
@@ -76,10 +110,22 @@ def worker_arguments(
             continue
         for item in value if option.multiple else (value,):
             if item is not None:
-                words += [option.opts[0], str(Path(item).absolute()) if isinstance(item, Path) else str(item)]
+                words += [
+                    option.opts[0],
+                    str(Path(item).absolute()) if isinstance(item, Path) else str(item),
+                ]
     for file in plugins:
         words += ["--plugin", str(file.absolute())]
-    words += ["--runs", str(store.path.absolute()), "--device", device, "--precision", precision, "--offline", "--plain"]
+    words += [
+        "--runs",
+        str(store.path.absolute()),
+        "--device",
+        device,
+        "--precision",
+        precision,
+        "--offline",
+        "--plain",
+    ]
     return words + (["--executor", "torchrun", "--gpus", str(gpus)] if gpus and gpus > 1 else [])
 
 
@@ -106,9 +152,13 @@ def prepare_corpora(planned: Sequence[PlannedRun], reporter: RunReporter) -> Non
         if kind == "text":
             as_text(run.corpus)
             continue
-        reporter.note(f"tokenises {run.corpus.name} for {run.backbone.name}, unless that was done before")
+        reporter.note(
+            f"tokenises {run.corpus.name} for {run.backbone.name}, unless that was done before"
+        )
         backbone = load(run.backbone, offline=True)
-        tokenise(run.corpus, backbone.ids, tokenizer_key(backbone.tokenizer), len(backbone.tokenizer))
+        tokenise(
+            run.corpus, backbone.ids, tokenizer_key(backbone.tokenizer), len(backbone.tokenizer)
+        )
 
 
 def as_queued(run: PlannedRun) -> Queued:
@@ -168,17 +218,33 @@ def hand_over(
                 f"bench cancel --runs {store.path} --all, then this again",
             )
         records = {run.run_id: store.get(run.run_id, run.fingerprint) for run in planned}
-        done = [] if fresh else [run for run in planned if run.run_id not in places and jobs.is_done(run, records[run.run_id], is_scored)]
+        done = (
+            []
+            if fresh
+            else [
+                run
+                for run in planned
+                if run.run_id not in places and jobs.is_done(run, records[run.run_id], is_scored)
+            ]
+        )
         left = {run.run_id for run in (*queued, *done)}
         todo = [run for run in planned if run.run_id not in left]
-        parts = [f"{len(done)} finished already" if done else "", f"{len(queued)} queued or running already" if queued else ""]
+        parts = [
+            f"{len(done)} finished already" if done else "",
+            f"{len(queued)} queued or running already" if queued else "",
+        ]
         told = "; ".join(filter(None, parts))
         if not todo:
             click.echo(f"nothing to submit: {told}", err=True)
             return None, queued
         for run in todo:
             record = records[run.run_id]
-            if resources.returns and not fresh and record is not None and record.status == "finished":
+            if (
+                resources.returns
+                and not fresh
+                and record is not None
+                and record.status == "finished"
+            ):
                 raise BenchError(
                     f"--return: {run.run_id} is here and lacks only scores; a node would train it again",
                     "without both options the same command scores it here; --fresh trains it again",
@@ -186,7 +252,9 @@ def hand_over(
         prepare_corpora(todo, reporter)
         if fresh:
             start_afresh(todo, store, reporter)
-        batch = jobs.new_batch(known, name, [as_queued(run) for run in todo], arguments, resources, retries, address)
+        batch = jobs.new_batch(
+            known, name, [as_queued(run) for run in todo], arguments, resources, retries, address
+        )
         batch.write()
         try:
             words = engine.submit(batch)
@@ -194,7 +262,11 @@ def hand_over(
             if "were queued before" not in error.message:
                 jobs.forget(batch)
             raise
-    click.echo(f"submitted to {name}: {len(todo)} run{'s' * (len(todo) > 1)}, {words}" + (f"; {told}" if told else ""), err=True)
+    click.echo(
+        f"submitted to {name}: {len(todo)} run{'s' * (len(todo) > 1)}, {words}"
+        + (f"; {told}" if told else ""),
+        err=True,
+    )
     return batch, queued
 
 
@@ -209,9 +281,21 @@ def start_afresh(planned: Sequence[PlannedRun], store: RunsFolder, reporter: Run
 
 
 def run_elsewhere(
-    context: click.Context, planned: Sequence[PlannedRun], store: RunsFolder, resources: Resources, *, device: str, precision: str,
-    plugins: Sequence[Path], data: Path | None, retries: int, fresh: bool, dry_run: bool, commands: bool, reporter: RunReporter,
-) -> int:  # fmt: skip
+    context: click.Context,
+    planned: Sequence[PlannedRun],
+    store: RunsFolder,
+    resources: Resources,
+    *,
+    device: str,
+    precision: str,
+    plugins: Sequence[Path],
+    data: Path | None,
+    retries: int,
+    fresh: bool,
+    dry_run: bool,
+    commands: bool,
+    reporter: RunReporter,
+) -> int:
     """What ``bench run`` does with --commands or a remote executor; returns the exit code."""
     from bench.run import jobs
 
@@ -224,15 +308,37 @@ def run_elsewhere(
         raise BenchError("--commands runs nothing as it is", "leave --dry-run out")
     if commands:
         prepare_corpora(planned, reporter)
-        batch = jobs.new_batch(jobs.Jobs(store), "commands", [as_queued(run) for run in planned], arguments, resources, 0)
+        batch = jobs.new_batch(
+            jobs.Jobs(store),
+            "commands",
+            [as_queued(run) for run in planned],
+            arguments,
+            resources,
+            0,
+        )
         for number in range(len(batch.runs)):
             click.echo(batch.shell_line(number))
         return 0
     if dry_run:
-        batch = jobs.new_batch(jobs.Jobs(store), name, [as_queued(run) for run in planned], arguments, resources, retries)
+        batch = jobs.new_batch(
+            jobs.Jobs(store),
+            name,
+            [as_queued(run) for run in planned],
+            arguments,
+            resources,
+            retries,
+        )
         click.echo(jobs.engine(name).script(batch), nl=False)
         return 0
-    hand = partial(hand_over, name, store=store, arguments=arguments, resources=resources, retries=retries, reporter=reporter)
+    hand = partial(
+        hand_over,
+        name,
+        store=store,
+        arguments=arguments,
+        resources=resources,
+        retries=retries,
+        reporter=reporter,
+    )
     if getattr(jobs.engine(name), "STAYS", False):
         return stay(name, planned, store, hand, fresh)
     hand(planned, fresh=fresh)
@@ -262,11 +368,16 @@ def stay(
             batch, others = hand(left, fresh=fresh)
             fresh = False
             if batch is not None:
-                ended |= engine.follow(batch, partial(click.echo, err=True), should_stop, partial(take_in, store))
+                ended |= engine.follow(
+                    batch, partial(click.echo, err=True), should_stop, partial(take_in, store)
+                )
             if should_stop() or (batch is None and not others):
                 break
             if others:
-                click.echo(f"{len(others)} of another driver: waiting until they have ended, with nothing of the cluster", err=True)
+                click.echo(
+                    f"{len(others)} of another driver: waiting until they have ended, with nothing of the cluster",
+                    err=True,
+                )
             while others and not should_stop():
                 time.sleep(LOOK_EVERY)
                 places = jobs.Jobs(store).places()
@@ -290,13 +401,23 @@ def take_in(store: RunsFolder, run_id: str, archive: bytes) -> str | None:
     from bench.verify.identity import verify_run
 
     try:
-        with store.lock(run_id), tempfile.TemporaryDirectory(prefix=".back-", dir=store.path) as aside:
+        with (
+            store.lock(run_id),
+            tempfile.TemporaryDirectory(prefix=".back-", dir=store.path) as aside,
+        ):
             run = Path(aside) / run_id
             unpack_run(archive, run)
             report = verify_run(run)
             if report.differences:
-                return "; ".join(f"{difference.kind} of {difference.what}: {difference.why}" for difference in report.differences[:3])
-            if report.record is not None and report.record.checkpoint and (lost := checkpoint_problem(report.record, run)):
+                return "; ".join(
+                    f"{difference.kind} of {difference.what}: {difference.why}"
+                    for difference in report.differences[:3]
+                )
+            if (
+                report.record is not None
+                and report.record.checkpoint
+                and (lost := checkpoint_problem(report.record, run))
+            ):
                 return lost.replace(f"{run}/", "")
             put_run(run, store.folder(run_id))
     except BenchError as error:
@@ -340,7 +461,9 @@ def logs(run: str, runs: Path | None) -> None:
     try:
         text = batch.log(number).read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
-        raise BenchError(f"{batch.runs[number].run_id}: no worker of it has begun yet", "bench status") from None
+        raise BenchError(
+            f"{batch.runs[number].run_id}: no worker of it has begun yet", "bench status"
+        ) from None
     click.echo(printable(text, keep="\n\t"), nl=False)
 
 
@@ -354,7 +477,9 @@ SHOWN = 30  # runs of one state that are listed where not all are asked for
 
 @click.command()
 @runs_option
-@click.option("--watch", is_flag=True, help=f"Again every {EVERY:.0f} s, until nothing is queued or running.")
+@click.option(
+    "--watch", is_flag=True, help=f"Again every {EVERY:.0f} s, until nothing is queued or running."
+)
 @click.option("--all", "everything", is_flag=True, help=f"Every run, not {SHOWN} of each state.")
 @json_option
 def status(runs: Path | None, watch: bool, everything: bool, as_json: bool) -> None:
@@ -374,11 +499,17 @@ def status(runs: Path | None, watch: bool, everything: bool, as_json: bool) -> N
             )
         if silent:
             warn(f"{silent}; what is queued or running is not known now")
-        text = json_text([asdict(standing) for standing in told]) if as_json else draw_status(told, everything)
+        text = (
+            json_text([asdict(standing) for standing in told])
+            if as_json
+            else draw_status(told, everything)
+        )
         if text != before:
             click.echo(text)
         before = text
-        if not watch or not (silent or any(standing.state in ("queued", "running") for standing in told)):
+        if not watch or not (
+            silent or any(standing.state in ("queued", "running") for standing in told)
+        ):
             return
         time.sleep(EVERY)
 
@@ -402,10 +533,15 @@ def draw_status(told: list[RunState], everything: bool) -> str:
     for state in ORDER:
         of_state = [standing for standing in told if standing.state == state]
         shown = of_state if everything else of_state[:SHOWN]
-        lines += [f"  {standing.run_id:<{wide}}  {' '.join(standing.words().split())}" for standing in shown]
+        lines += [
+            f"  {standing.run_id:<{wide}}  {' '.join(standing.words().split())}"
+            for standing in shown
+        ]
         if len(shown) < len(of_state):
             lines.append(f"  and {len(of_state) - len(shown):,} more {state}: bench status --all")
-    return "\n".join("".join(c if c.isprintable() or c == "\n" else " " for c in line) for line in lines)
+    return "\n".join(
+        "".join(c if c.isprintable() or c == "\n" else " " for c in line) for line in lines
+    )
 
 
 # --- ``bench cancel``: end runs that are queued or running on other machines ---
@@ -436,7 +572,11 @@ def cancel(names: tuple[str, ...], everything: bool, runs: Path | None) -> None:
 
     going = left()
     for name in {jobs.newest[run][0].engine for run in going}:
-        which = [(batch.name, number) for run, (batch, number) in jobs.newest.items() if run in going and batch.engine == name]
+        which = [
+            (batch.name, number)
+            for run, (batch, number) in jobs.newest.items()
+            if run in going and batch.engine == name
+        ]
         engine(name).cancel([batch for batch in jobs.batches if batch.engine == name], which)
     count, until, pause = len(going), time.monotonic() + PATIENCE, 0.5
     for run in going:
@@ -445,7 +585,11 @@ def cancel(names: tuple[str, ...], everything: bool, runs: Path | None) -> None:
     while going and time.monotonic() < until:
         time.sleep(pause)
         pause, going = min(pause * 2, 10.0), left()
-    click.echo(f"{count - len(going)} run{'s' * (count - len(going) != 1)} ended" if count else "nothing of that is queued or running")
+    click.echo(
+        f"{count - len(going)} run{'s' * (count - len(going) != 1)} ended"
+        if count
+        else "nothing of that is queued or running"
+    )
     if going:
         raise BenchError(
             f"{len(going)} have not ended within {PATIENCE:.0f} s: {', '.join(sorted(going)[:3])}",

@@ -25,17 +25,38 @@ if TYPE_CHECKING:
     from bench.show.pages.reproduced import PageFigure, PageOrder
 
 
-def show_results(name: str, listed: Sequence[Job], store: RunsFolder, asked: ReproduceOptions, as_json: bool, margin: float) -> None:
+def show_results(
+    name: str,
+    listed: Sequence[Job],
+    store: RunsFolder,
+    asked: ReproduceOptions,
+    as_json: bool,
+    margin: float,
+) -> None:
     """Every printed cell beside ours: printed value, mean and interval, difference, verdict; then the count of each verdict."""
     from bench.run.reproduce.execute import records
     from bench.run.reproduce.verdicts import judge_cells
 
     jobs = [job for job in listed if job.run.method]
-    results = list(zip(jobs, judge_cells([(job.run, records(job, store)) for job in jobs], asked.text, margin), strict=True))
+    results = list(
+        zip(
+            jobs,
+            judge_cells([(job.run, records(job, store)) for job in jobs], asked.text, margin),
+            strict=True,
+        )
+    )
     if as_json:
         for job, cells in results:
             for cell in cells:
-                click.echo(json_text({**asdict(cell), "run": job.run.name, "left_out": job.error.message if job.error else None}))
+                click.echo(
+                    json_text(
+                        {
+                            **asdict(cell),
+                            "run": job.run.name,
+                            "left_out": job.error.message if job.error else None,
+                        }
+                    )
+                )
         return
     for job, cells in results:
         rows: dict[tuple[str, bool], list[Reproduced]] = {}
@@ -53,19 +74,36 @@ def _show_row(job: Job, cells: Sequence[Reproduced]) -> None:
     click.echo()
     printed = [f"{first.printed.paper} table {first.printed.table}", first.printed.runs]
     printed.append("" if first.printed.own_result else f"copied from {first.printed.source}")
-    seeds = f"{len(first.seeds)} seed{'s' * (len(first.seeds) != 1)}" if first.runs else "no finished run"
-    say(f"{first.printed.label} ({', '.join(filter(None, printed))}): {job.run.name}; {seeds}", hang=2)
+    seeds = (
+        f"{len(first.seeds)} seed{'s' * (len(first.seeds) != 1)}"
+        if first.runs
+        else "no finished run"
+    )
+    say(
+        f"{first.printed.label} ({', '.join(filter(None, printed))}): {job.run.name}; {seeds}",
+        hang=2,
+    )
     if job.error is not None:
         say(f"left out: {job.error.message}", indent=2, hang=2)
     rows = []
     for cell in cells:
         places = cell.decimals
         ours = f"{cell.mean:.{places}f}" if cell.mean is not None else "-"
-        interval = f"{cell.low:.{places}f} to {cell.high:.{places}f}" if cell.low is not None and cell.high is not None else "-"
+        interval = (
+            f"{cell.low:.{places}f} to {cell.high:.{places}f}"
+            if cell.low is not None and cell.high is not None
+            else "-"
+        )
         difference = f"{cell.difference:+.{places}f}" if cell.difference is not None else "-"
         more = f", {cell.seeds_needed} seeds would tell" if cell.seeds_needed else ""
-        rows.append((cell.printed.task, _printed(cell), ours, interval, difference, cell.verdict + more))
-    print_columns(rows, headings=("task", "printed", "ours", "new seeds, 95 %", "difference", "verdict"), indent=2)
+        rows.append(
+            (cell.printed.task, _printed(cell), ours, interval, difference, cell.verdict + more)
+        )
+    print_columns(
+        rows,
+        headings=("task", "printed", "ours", "new seeds, 95 %", "difference", "verdict"),
+        indent=2,
+    )
     if freedom := [cell.freedom for cell in cells if cell.freedom is not None]:
         least, most = min(freedom), max(freedom)
         words = f"{least:.0f}" if round(least) == round(most) else f"{least:.0f} to {most:.0f}"
@@ -74,7 +112,9 @@ def _show_row(job: Job, cells: Sequence[Reproduced]) -> None:
             indent=2,
             hang=2,
         )
-    for note in dict.fromkeys([*_conditions(job), *(note for cell in cells for note in cell.notes)]):
+    for note in dict.fromkeys(
+        [*_conditions(job), *(note for cell in cells for note in cell.notes)]
+    ):
         say(f"note: {note}", indent=2, hang=6)
 
 
@@ -94,7 +134,9 @@ def _conditions(job: Job) -> list[str]:
 def _printed(cell: Reproduced) -> str:
     from bench.references.audit import show
 
-    spread = f" ±{show(cell.printed.std, cell.printed.metric)}" if cell.printed.std is not None else ""
+    spread = (
+        f" ±{show(cell.printed.std, cell.printed.metric)}" if cell.printed.std is not None else ""
+    )
     return cell.printed.printed + spread
 
 
@@ -137,11 +179,25 @@ def write_reproduction(
     from bench.show.pages import reproduced as page
 
     jobs = {job.run.identity: job for job in listed}
-    values = _Values(jobs, {row: run for runs in runs_of.values() for run in runs for row in run.rows}, store, asked, tuple(suites))
+    values = _Values(
+        jobs,
+        {row: run for runs in runs_of.values() for run in runs for row in run.rows},
+        store,
+        asked,
+        tuple(suites),
+    )
     tables = {(part.paper, part.short) for part in runs_of if part.how == SCORES}
-    printed = [row for row in rows(results()) if (row.first.paper, row.first.table) in tables and row in values.runs]
+    printed = [
+        row
+        for row in rows(results())
+        if (row.first.paper, row.first.table) in tables and row in values.runs
+    ]
     compared = [order for order in orders(printed, values, LOWER) if order.compared]
-    figures = [_page_figure(part, [jobs[run.identity] for run in runs], store, data) for part, runs in runs_of.items() if part.how == RUNS]
+    figures = [
+        _page_figure(part, [jobs[run.identity] for run in runs], store, data)
+        for part, runs in runs_of.items()
+        if part.how == RUNS
+    ]
     stand_in = _not_the_papers(listed, suites)
     made = page.Reproduction(
         title="The papers, run again" if name == "all" else f"{name}, run again",
@@ -151,7 +207,10 @@ def write_reproduction(
         summary=tuple(_summary(order) for order in compared),
         orders=tuple(_page_order(order) for order in compared),
         figures=tuple(figures),
-        left_out=tuple((", ".join(dict.fromkeys(labels)), why) for why, labels in _reasons(listed, errors=True).items()),
+        left_out=tuple(
+            (", ".join(dict.fromkeys(labels)), why)
+            for why, labels in _reasons(listed, errors=True).items()
+        ),
     )
     write_or_fail(file, page.render(made).encode(), hint="--html FILE")
 
@@ -181,9 +240,13 @@ class _Values:
         if not run.method or job.error is not None:
             return None, run.why_not or (job.error.message if job.error else "")
         if self.suites and cell.metric in LOWER:
-            return None, f"{run.name}: of {cell.metric} less is better, of what was scored instead more"
+            return (
+                None,
+                f"{run.name}: of {cell.metric} less is better, of what was scored instead more",
+            )
         scores = [
-            self._instead(record) if self.suites else score_of(record, cell, self.asked.text) for record, _ in records(job, self.store)
+            self._instead(record) if self.suites else score_of(record, cell, self.asked.text)
+            for record, _ in records(job, self.store)
         ]
         values = [score.value for score in scores if score is not None]
         if not values:
@@ -193,17 +256,26 @@ class _Values:
 
     def _instead(self, record: Any) -> Any:
         scores = [score for score in record.scores if score.suite == self.suites[0]]
-        return next((score for score in scores if score.task == "Avg."), scores[0] if len(scores) == 1 else None)
+        return next(
+            (score for score in scores if score.task == "Avg."),
+            scores[0] if len(scores) == 1 else None,
+        )
 
 
 def _not_the_papers(listed: Sequence[Job], suites: Sequence[str]) -> str:
     """Why these runs are not the papers'; "" where they are meant to be."""
     runs = [job.run for job in listed if job.run.method]
     backbones = list(dict.fromkeys(run.backbone for run in runs if run.instead_of))
-    asked = list(dict.fromkeys(f"{key} {value}" for run in runs for key, value in run.asked.items()))
+    asked = list(
+        dict.fromkeys(f"{key} {value}" for run in runs for key, value in run.asked.items())
+    )
     told = [f"the backbone is {', '.join(backbones)}"] if backbones else []
     told += [f"recipes were changed ({', '.join(asked)})"] if asked else []
-    told += [f"the suite {', '.join(suites)} was scored in the place of the tables' own"] if suites else []
+    told += (
+        [f"the suite {', '.join(suites)} was scored in the place of the tables' own"]
+        if suites
+        else []
+    )
     text = "; ".join(told)
     return text[:1].upper() + text[1:]
 
@@ -215,9 +287,7 @@ def _answer(orders: Sequence[Order]) -> str:
     tables = len({(order.paper, order.table) for order in orders})
     whole = [order for order in orders if order.pairs[1] and order.pairs[0] == order.pairs[1]]
     of = f"{len(orders)} order{'s' * (len(orders) != 1)} of {tables} table{'s' * (tables != 1)}"
-    return (
-        f"Of {able:,} pairs of rows {kept:,} ({100 * kept / able:.0f} %) stand here as in the papers; {len(whole)} of {of} are kept whole."
-    )
+    return f"Of {able:,} pairs of rows {kept:,} ({100 * kept / able:.0f} %) stand here as in the papers; {len(whole)} of {of} are kept whole."
 
 
 def _made_of(listed: Sequence[Job], store: RunsFolder) -> str:
@@ -246,7 +316,10 @@ def _page_order(order: Order) -> PageOrder:
     from bench.show.pages.reproduced import PageOrder, PageRow, places
 
     lowest, both = order.metric in LOWER, [place.ours is not None for place in order.places]
-    there = places([place.printed if here else None for place, here in zip(order.places, both, strict=True)], lowest_first=lowest)
+    there = places(
+        [place.printed if here else None for place, here in zip(order.places, both, strict=True)],
+        lowest_first=lowest,
+    )
     here = places([place.ours for place in order.places], lowest_first=lowest)
     rows = tuple(
         PageRow(
@@ -259,20 +332,28 @@ def _page_order(order: Order) -> PageOrder:
         for place, a, b in zip(order.places, there, here, strict=True)
     )
     rho, (kept, able) = order.correlation, order.pairs
-    finding = f"{kept} of {able} pairs of rows stand as in the paper" if able else "no two rows can be told apart on both sides"
+    finding = (
+        f"{kept} of {able} pairs of rows stand as in the paper"
+        if able
+        else "no two rows can be told apart on both sides"
+    )
     if rho is None:
         finding += "; too few rows for a rank correlation."
     else:
         finding += f"; rank correlation {rho:.2f}.".replace("-", "\N{MINUS SIGN}")
     return PageOrder(
         title=_title(order),
-        anchor=slug(order.paper, order.table, order.setting, order.backbone, order.task, order.metric),
+        anchor=slug(
+            order.paper, order.table, order.setting, order.backbone, order.task, order.metric
+        ),
         finding=finding[:1].upper() + finding[1:],
         rows=rows,
     )
 
 
-def _page_figure(part: Part, jobs: Sequence[Job], store: RunsFolder, data: DataFolder) -> PageFigure:
+def _page_figure(
+    part: Part, jobs: Sequence[Job], store: RunsFolder, data: DataFolder
+) -> PageFigure:
     from bench.board.board import PublishedRun
     from bench.board.content import board
     from bench.run.reproduce.execute import records
@@ -286,11 +367,21 @@ def _page_figure(part: Part, jobs: Sequence[Job], store: RunsFolder, data: DataF
     runs_of = [records(job, store) for job in jobs]
     runs = [run for of_job in runs_of for run in of_job]
     ridges, drawn, why = [], [], ""
-    first = [(job.run.name, *of_job[0]) for job, of_job in zip(jobs, runs_of, strict=True) if of_job]
+    first = [
+        (job.run.name, *of_job[0]) for job, of_job in zip(jobs, runs_of, strict=True) if of_job
+    ]
     if spec.draws == "cosines":
-        ridges = [(name, shown) for name, record, folder in first if (shown := cosines(record, folder)) is not None]
+        ridges = [
+            (name, shown)
+            for name, record, folder in first
+            if (shown := cosines(record, folder)) is not None
+        ]
     elif spec.draws == "scatter":
-        rated = [(name, *of_run) for name, record, folder in first if (of_run := rated_pairs(record, folder)) is not None]
+        rated = [
+            (name, *of_run)
+            for name, record, folder in first
+            if (of_run := rated_pairs(record, folder)) is not None
+        ]
         drawn = list(scatters(rated))
     elif runs:
         try:
@@ -300,9 +391,14 @@ def _page_figure(part: Part, jobs: Sequence[Job], store: RunsFolder, data: DataF
         except BenchError as error:
             why = f" ({error.message})"
     points = printed_points(part)
-    words = [f"It shows {part.shows}; {spec.open}." if spec.open else f"It shows {part.shows}.", points_words(points)]
+    words = [
+        f"It shows {part.shows}; {spec.open}." if spec.open else f"It shows {part.shows}.",
+        points_words(points),
+    ]
     if not drawn and not ridges:
-        words.append(f"Not drawn: {len(runs)} of its runs are finished, and they have not what it needs{why}.")
+        words.append(
+            f"Not drawn: {len(runs)} of its runs are finished, and they have not what it needs{why}."
+        )
     return PageFigure(
         title=f"{part.paper} {part.part}",
         anchor=f"{part.paper}-{part.short}",
@@ -318,11 +414,19 @@ def write_formula(part: Part, file: Path) -> None:
     from bench.show.figures.rescaling import rescaling
     from bench.show.pages import reproduced as page
 
-    drawn = page.PageFigure(title=f"{part.paper} {part.part}", anchor=f"{part.paper}-{part.short}", drawn=(rescaling(),))
+    drawn = page.PageFigure(
+        title=f"{part.paper} {part.part}", anchor=f"{part.paper}-{part.short}", drawn=(rescaling(),)
+    )
     made = page.Reproduction(
-        title=f"{part.name}, drawn again", answer=f"It shows {part.shows}.", statement="", made_of="Drawn from a formula: no run is needed.",
-        summary=(), orders=(), figures=(drawn,), left_out=(),
-    )  # fmt: skip
+        title=f"{part.name}, drawn again",
+        answer=f"It shows {part.shows}.",
+        statement="",
+        made_of="Drawn from a formula: no run is needed.",
+        summary=(),
+        orders=(),
+        figures=(drawn,),
+        left_out=(),
+    )
     write_or_fail(file, page.render(made).encode(), hint="--html FILE")
 
 
@@ -332,8 +436,13 @@ def points_words(points: Sequence[PrintedPoint]) -> str:
         return "None of the picture's points could be read in the sources at hand: what is drawn is ours alone."
     lines: dict[tuple[str, str, str], list[str]] = {}
     for point in points:
-        lines.setdefault((point.panel, point.key, point.read), []).append(f"{point.x:g}: {point.y:g}")
-    told = [f"{panel} at {key} {', '.join(values)} ({read})" for (panel, key, read), values in lines.items()]
+        lines.setdefault((point.panel, point.key, point.read), []).append(
+            f"{point.x:g}: {point.y:g}"
+        )
+    told = [
+        f"{panel} at {key} {', '.join(values)} ({read})"
+        for (panel, key, read), values in lines.items()
+    ]
     return f"Printed points that a source gives: {'; '.join(told)}."
 
 

@@ -117,19 +117,28 @@ def parse_seeds(text: str) -> tuple[int, ...]:
         if not seeds:
             raise ValueError
     except ValueError:
-        raise BenchError(f"--seeds {text}: expected numbers or ranges", "--seeds 42, --seeds 1-5, or --seeds 1,3,7-9") from None
+        raise BenchError(
+            f"--seeds {text}: expected numbers or ranges",
+            "--seeds 42, --seeds 1-5, or --seeds 1,3,7-9",
+        ) from None
     return tuple(dict.fromkeys(seeds))
 
 
-def parse_overrides(pairs: Sequence[str], max_steps: int | None, budget: str | None = None) -> dict[str, str]:
+def parse_overrides(
+    pairs: Sequence[str], max_steps: int | None, budget: str | None = None
+) -> dict[str, str]:
     """``--set KEY=VALUE`` as a mapping, a value as it was typed (A,B,C is a series); ``--max-steps`` and ``--budget`` are the keys of these names."""
     overrides = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals or not key:
-            raise BenchError(f"--set {pair}: expected KEY=VALUE", "for example --set batch_size=128")
+            raise BenchError(
+                f"--set {pair}: expected KEY=VALUE", "for example --set batch_size=128"
+            )
         key = key.strip()
-        overrides[key] = value if key in ("prompt", "prompts") else value.strip()  # "query: " ends in a blank
+        overrides[key] = (
+            value if key in ("prompt", "prompts") else value.strip()
+        )  # "query: " ends in a blank
     options = {"max_steps": max_steps, "budget": budget}
     return overrides | {key: str(value) for key, value in options.items() if value is not None}
 
@@ -159,13 +168,19 @@ class RunCommand(click.Command):
                 named += [plugin.name for plugin in from_file(Path(target))]
         if targets:
             ctx.params["methods"] = ",".join(named)
-            ctx.set_parameter_source("methods", click.core.ParameterSource.COMMANDLINE)  # workers are told of it, too
+            ctx.set_parameter_source(
+                "methods", click.core.ParameterSource.COMMANDLINE
+            )  # workers are told of it, too
         return rest
 
 
 @click.command(cls=RunCommand)
 @click.argument("targets", metavar="[METHOD or FILE.py]...", nargs=-1)
-@click.option("--method", "methods", help="Methods, separated by commas (see bench methods); they may stand without --method.")
+@click.option(
+    "--method",
+    "methods",
+    help="Methods, separated by commas (see bench methods); they may stand without --method.",
+)
 @click.option(
     "--recipe",
     "recipes",
@@ -173,8 +188,18 @@ class RunCommand(click.Command):
     multiple=True,
     help="A recipe file, as bench search writes it: method, backbone, setting and values, where no option says another. May be repeated.",
 )
-@click.option("--backbone", "backbones", default="builtin", show_default=True, help="Hub names, folders, or builtin; separated by commas.")
-@click.option("--name", "names", help="What tables call the backbones, separated by commas.  [default: as card or folder say]")
+@click.option(
+    "--backbone",
+    "backbones",
+    default="builtin",
+    show_default=True,
+    help="Hub names, folders, or builtin; separated by commas.",
+)
+@click.option(
+    "--name",
+    "names",
+    help="What tables call the backbones, separated by commas.  [default: as card or folder say]",
+)
 @click.option(
     "--setting",
     type=click.Choice(["unsupervised", "supervised", "none"]),
@@ -202,14 +227,26 @@ class RunCommand(click.Command):
     help="Change a recipe value; KEY=A,B,C makes a run for each. May be repeated.",
 )
 @max_steps_option
-@click.option("--budget", help="How long to train, in place of the recipe's epochs: 10m, 2h, 5000steps, 1e6sentences, 3e7tokens, 2gpu-h.")
+@click.option(
+    "--budget",
+    help="How long to train, in place of the recipe's epochs: 10m, 2h, 5000steps, 1e6sentences, 3e7tokens, 2gpu-h.",
+)
 @click.option(
     "--chunk",
     type=click.IntRange(min=1),
     help="Hold so many rows of a batch in memory at a time; the gradient is that of the whole batch.",
 )
-@click.option("--auto-batch", is_flag=True, help="Where a batch does not fit into memory, find by trying what does.")
-@click.option("--compile", "compiled", is_flag=True, help="Compile the encoder for training (torch.compile); if that fails, train without.")
+@click.option(
+    "--auto-batch",
+    is_flag=True,
+    help="Where a batch does not fit into memory, find by trying what does.",
+)
+@click.option(
+    "--compile",
+    "compiled",
+    is_flag=True,
+    help="Compile the encoder for training (torch.compile); if that fails, train without.",
+)
 @click.option(
     "--text",
     default="tokenised",
@@ -232,18 +269,46 @@ class RunCommand(click.Command):
 )
 @click.option("--cpus", type=click.IntRange(min=1), help="Cores for each run on other machines.")
 @click.option("--memory", help="Memory for each run on other machines: 16G.")
-@click.option("--parallel", type=click.IntRange(min=1), help="Runs on other machines at once.  [default: as many as fit]")
-@click.option("--retries", type=click.IntRange(min=0), default=3, show_default=True, help="Of a run whose worker or node died.")
-@click.option("--slurm", multiple=True, metavar="KEY=VALUE,...", help="Options of sbatch: partition=gpu,time=4:00:00. May be repeated.")
+@click.option(
+    "--parallel",
+    type=click.IntRange(min=1),
+    help="Runs on other machines at once.  [default: as many as fit]",
+)
+@click.option(
+    "--retries",
+    type=click.IntRange(min=0),
+    default=3,
+    show_default=True,
+    help="Of a run whose worker or node died.",
+)
+@click.option(
+    "--slurm",
+    multiple=True,
+    metavar="KEY=VALUE,...",
+    help="Options of sbatch: partition=gpu,time=4:00:00. May be repeated.",
+)
 @click.option(
     "--return",
     "returns",
     is_flag=True,
     help="With --executor ray, no folder is shared: a run works in a folder of its node and comes back as an archive.",
 )
-@click.option("--commands", is_flag=True, help="Print one self-contained shell command for each run, and run nothing.")
-@click.option("--only", metavar="RUN_ID", help="Of the plan this run alone: what a worker on another machine is called with.")
-@click.option("--planned", "words", metavar="WORDS", help="What that run's id is of where it was planned; names what differs here.")
+@click.option(
+    "--commands",
+    is_flag=True,
+    help="Print one self-contained shell command for each run, and run nothing.",
+)
+@click.option(
+    "--only",
+    metavar="RUN_ID",
+    help="Of the plan this run alone: what a worker on another machine is called with.",
+)
+@click.option(
+    "--planned",
+    "words",
+    metavar="WORDS",
+    help="What that run's id is of where it was planned; names what differs here.",
+)
 @click.option("--fresh", is_flag=True, help="Do it again, even what is done.")
 @click.option("--wait", is_flag=True, help="If another process works on a run, wait for it.")
 @offline_option
@@ -254,7 +319,12 @@ class RunCommand(click.Command):
     help="Show what would be done: runs, time, memory, recipes, what is fetched. --device A100, H100 or RTX3090 plans for a card that "
     "is not here.",
 )
-@click.option("--all", "everything", is_flag=True, help="With --dry-run: every recipe value with its source, run ids, terms of use.")
+@click.option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help="With --dry-run: every recipe value with its source, run ids, terms of use.",
+)
 @data_option
 @runs_option
 @plugin_option
@@ -262,12 +332,48 @@ class RunCommand(click.Command):
 @plain_option
 @one_of_several
 def run(
-    methods: str | None, recipes: tuple[Path, ...], backbones: str, names: str | None, setting: str | None, variant: str, seeds: str, suites: str, corpus: str | None,
-    pairs: tuple[str, ...], max_steps: int | None, budget: str | None, chunk: int | None, auto_batch: bool, compiled: bool, text: str, device: str, precision: str, executor: str, gpus: int | None,
-    cpus: int | None, memory: str | None, parallel: int | None, retries: int, slurm: tuple[str, ...], returns: bool, commands: bool, only: str | None, words: str | None, fresh: bool, wait: bool,
-    offline: bool, allow_pickle: bool, dry_run: bool, everything: bool, data: Path | None, runs: Path | None, plugins: tuple[Path, ...],
-    as_json: bool, plain: bool, ranks: Ranks | None,
-) -> None:  # fmt: skip
+    methods: str | None,
+    recipes: tuple[Path, ...],
+    backbones: str,
+    names: str | None,
+    setting: str | None,
+    variant: str,
+    seeds: str,
+    suites: str,
+    corpus: str | None,
+    pairs: tuple[str, ...],
+    max_steps: int | None,
+    budget: str | None,
+    chunk: int | None,
+    auto_batch: bool,
+    compiled: bool,
+    text: str,
+    device: str,
+    precision: str,
+    executor: str,
+    gpus: int | None,
+    cpus: int | None,
+    memory: str | None,
+    parallel: int | None,
+    retries: int,
+    slurm: tuple[str, ...],
+    returns: bool,
+    commands: bool,
+    only: str | None,
+    words: str | None,
+    fresh: bool,
+    wait: bool,
+    offline: bool,
+    allow_pickle: bool,
+    dry_run: bool,
+    everything: bool,
+    data: Path | None,
+    runs: Path | None,
+    plugins: tuple[Path, ...],
+    as_json: bool,
+    plain: bool,
+    ranks: Ranks | None,
+) -> None:
     """Train methods and score them; one record per run in the runs folder.
 
     Run again, what is done is not repeated, and what was interrupted goes on.
@@ -294,14 +400,29 @@ def run(
     job = job_here() if only is not None else None
     overrides, every = parse_overrides(pairs, max_steps, budget), save_seconds()
     request = plan.Request(
-        methods=comma_list(methods), backbones=comma_list(backbones), names=comma_list(names), setting=setting, variant=variant, seeds=parse_seeds(seeds),
-        suites=split_names(suites), text=",".join(comma_list(text)), corpus=corpus, overrides=overrides, allow_pickle=allow_pickle,
-    )  # fmt: skip
+        methods=comma_list(methods),
+        backbones=comma_list(backbones),
+        names=comma_list(names),
+        setting=setting,
+        variant=variant,
+        seeds=parse_seeds(seeds),
+        suites=split_names(suites),
+        text=",".join(comma_list(text)),
+        corpus=corpus,
+        overrides=overrides,
+        allow_pickle=allow_pickle,
+    )
     request = with_recipes(request, recipes)
     plan.check_request(request, plugins)
     DataFolder(data).check_root()  # before anything large is loaded
     elsewhere = commands or executor in ENGINES
-    asked = {"--cpus": cpus, "--memory": memory, "--parallel": parallel, "--slurm": slurm or None, "--return": returns or None}
+    asked = {
+        "--cpus": cpus,
+        "--memory": memory,
+        "--parallel": parallel,
+        "--slurm": slurm or None,
+        "--return": returns or None,
+    }
     check_elsewhere(elsewhere, executor, commands, only, asked)
     if elsewhere:
         device, precision, gpus = settle_device(device, precision, gpus)
@@ -311,7 +432,9 @@ def run(
             engine(executor).check(resources, connect=not dry_run)
         count = gpus or 1
     else:
-        device, precision, count = settled_here(device, precision, executor, gpus, ranks, only_look=dry_run)
+        device, precision, count = settled_here(
+            device, precision, executor, gpus, ranks, only_look=dry_run
+        )
         if only is not None:
             check_here(device, precision)
     for values in series(overrides):
@@ -319,7 +442,15 @@ def run(
     request = replace(request, precision=precision, ranks=count)
     registry = known_methods(plugins)
     offline = offline or offline_now()
-    make = partial(plan_and_fetch, request, registry, data, downloads(plain or as_json), offline=offline, only_look=dry_run)
+    make = partial(
+        plan_and_fetch,
+        request,
+        registry,
+        data,
+        downloads(plain or as_json),
+        offline=offline,
+        only_look=dry_run,
+    )
     whole = ranks.in_turn(make) if ranks else make()
     planned = whole.runs if only is None else (only_run(whole.runs, only, words),)
     if chunk is not None:
@@ -333,12 +464,32 @@ def run(
             check_nothing_to_fetch(whole.to_fetch)
         with reporting(True) as reporter:
             code = run_elsewhere(
-                click.get_current_context(), planned, store, resources, device=device, precision=precision, plugins=plugins,
-                data=data, retries=retries, fresh=fresh, dry_run=dry_run, commands=commands, reporter=reporter,
-            )  # fmt: skip
+                click.get_current_context(),
+                planned,
+                store,
+                resources,
+                device=device,
+                precision=precision,
+                plugins=plugins,
+                data=data,
+                retries=retries,
+                fresh=fresh,
+                dry_run=dry_run,
+                commands=commands,
+                reporter=reporter,
+            )
         raise click.exceptions.Exit(max(code, missing))
     if dry_run:
-        show_plan(planned, whole.to_fetch, store, device, as_json, chunk=chunk, data=data, everything=everything)
+        show_plan(
+            planned,
+            whole.to_fetch,
+            store,
+            device,
+            as_json,
+            chunk=chunk,
+            data=data,
+            everything=everything,
+        )
         if offline:
             check_nothing_to_fetch(whole.to_fetch)
         raise click.exceptions.Exit(missing)
@@ -358,7 +509,9 @@ def run(
     if ranks and not ranks.lead:
         from bench.run.executors.multi_rank import follow
 
-        raise click.exceptions.Exit(follow({run.run_id: (run, store) for run in planned}.__getitem__, options, ranks))
+        raise click.exceptions.Exit(
+            follow({run.run_id: (run, store) for run in planned}.__getitem__, options, ranks)
+        )
     with reporting(plain or as_json) as reporter:
         records, code = run_all(planned, store, options, reporter, as_json)
     if not as_json and records:
@@ -366,7 +519,9 @@ def run(
     raise click.exceptions.Exit(max(code, missing))
 
 
-WORKER_WAITS = 20.0  # seconds for a process that is ending to let go of the run; it holds a GPU meanwhile
+WORKER_WAITS = (
+    20.0  # seconds for a process that is ending to let go of the run; it holds a GPU meanwhile
+)
 
 
 def parse_slurm(texts: Sequence[str]) -> tuple[tuple[str, str], ...]:
@@ -380,12 +535,20 @@ def parse_slurm(texts: Sequence[str]) -> tuple[tuple[str, str], ...]:
             elif i:
                 pairs[-1] = (pairs[-1][0], f"{pairs[-1][1]},{part}")
             else:
-                raise BenchError(f"--slurm {text}: expected KEY=VALUE", "--slurm partition=gpu,time=4:00:00")
+                raise BenchError(
+                    f"--slurm {text}: expected KEY=VALUE", "--slurm partition=gpu,time=4:00:00"
+                )
     return tuple(pairs)
 
 
 def settled_here(
-    device: str, precision: str, executor: str, gpus: int | None, ranks: Ranks | None, *, only_look: bool = False
+    device: str,
+    precision: str,
+    executor: str,
+    gpus: int | None,
+    ranks: Ranks | None,
+    *,
+    only_look: bool = False,
 ) -> tuple[str, str, int]:
     """The device, the precision and the number of processes that runs on this machine have. Raises BenchError.
 
@@ -400,26 +563,43 @@ def settled_here(
     if only_look and card_named(device := planned_device(device)) is not None:
         return device, "bf16" if precision == "auto" else precision, gpus or 1
     if card_named(device) is not None:
-        raise BenchError(f"--device {device}: a card by its name is for a plan", "--dry-run plans for it; --device cuda trains on a GPU")
+        raise BenchError(
+            f"--device {device}: a card by its name is for a plan",
+            "--dry-run plans for it; --device cuda trains on a GPU",
+        )
     device = devices.choose_device(device)
     count = ranks_asked(executor, gpus, device)
     settle = partial(devices.choose_precision, precision, device)
     return device, ranks.first(settle) if ranks else settle(), count  # the ranks of a run agree
 
 
-def check_elsewhere(elsewhere: bool, executor: str, commands: bool, only: str | None, asked: dict[str, Any]) -> None:
+def check_elsewhere(
+    elsewhere: bool, executor: str, commands: bool, only: str | None, asked: dict[str, Any]
+) -> None:
     """Raises BenchError for options that do not go together."""
     if commands and executor not in ("local", "torchrun"):
-        raise BenchError(f"--commands with --executor {executor}", "one of them: commands are for what is no such engine")
+        raise BenchError(
+            f"--commands with --executor {executor}",
+            "one of them: commands are for what is no such engine",
+        )
     if only is not None and elsewhere:
-        raise BenchError("--only is what a worker is called with: it runs here", "--executor local, or leave --only out")
+        raise BenchError(
+            "--only is what a worker is called with: it runs here",
+            "--executor local, or leave --only out",
+        )
     for option, value in asked.items():
         if value is not None and not elsewhere:
-            raise BenchError(f"{option} is for runs on other machines", "--executor slurm, --executor ray, or --commands")
+            raise BenchError(
+                f"{option} is for runs on other machines",
+                "--executor slurm, --executor ray, or --commands",
+            )
     if asked["--slurm"] is not None and executor != "slurm":
         raise BenchError("--slurm gives options to sbatch", "--executor slurm")
     if asked["--return"] is not None and executor != "ray":
-        raise BenchError("--return: only the driver of Ray stays until runs come back", "--executor ray, or a shared --runs DIR")
+        raise BenchError(
+            "--return: only the driver of Ray stays until runs come back",
+            "--executor ray, or a shared --runs DIR",
+        )
 
 
 def with_recipes(request: Request, files: Sequence[Path]) -> Request:
@@ -432,15 +612,23 @@ def with_recipes(request: Request, files: Sequence[Path]) -> Request:
     given, source = read_all_given(files), click.get_current_context().get_parameter_source
     named = dict(map(split_variant, request.methods))
     if strange := [name for name in given if named and name not in named]:
-        raise BenchError(f"--recipe: a file is of {strange[0]}, and --method names {', '.join(request.methods)}", "leave --method out")
-    backbone = said_by_all(given, "backbone") if source("backbones") == click.core.ParameterSource.DEFAULT else None
+        raise BenchError(
+            f"--recipe: a file is of {strange[0]}, and --method names {', '.join(request.methods)}",
+            "leave --method out",
+        )
+    backbone = (
+        said_by_all(given, "backbone")
+        if source("backbones") == click.core.ParameterSource.DEFAULT
+        else None
+    )
     return replace(
         request,
         given=given,
         methods=request.methods or tuple(given),
         backbones=(backbone,) if backbone else request.backbones,
         setting=request.setting or said_by_all(given, "setting"),
-        variant=request.variant or ("" if any(named.values()) else said_by_all(given, "variant") or ""),
+        variant=request.variant
+        or ("" if any(named.values()) else said_by_all(given, "variant") or ""),
         corpus=request.corpus or said_by_all(given, "corpus"),
     )
 
@@ -449,7 +637,12 @@ def check_budget(budget: str | None, device: str) -> None:
     """Raises BenchError for a budget that is none, and for GPU time where there is no GPU."""
     from bench.method.budget import GPU_SECONDS, parse
 
-    if budget and budget.lower() != "none" and parse(budget).unit == GPU_SECONDS and not device.startswith("cuda"):
+    if (
+        budget
+        and budget.lower() != "none"
+        and parse(budget).unit == GPU_SECONDS
+        and not device.startswith("cuda")
+    ):
         raise BenchError(
             f"--budget {budget}: this run is on {device}, which is no GPU",
             f"--budget {budget.replace('gpu-', '')}, or --device cuda",

@@ -34,7 +34,13 @@ def tell_missing(planned: Sequence[PlannedRun]) -> int:
 
 
 def run_all(
-    planned: Sequence[PlannedRun], store: RunsFolder, options: Options, reporter: RunReporter, as_json: bool, *, shared: bool = False
+    planned: Sequence[PlannedRun],
+    store: RunsFolder,
+    options: Options,
+    reporter: RunReporter,
+    as_json: bool,
+    *,
+    shared: bool = False,
 ) -> tuple[list[RunRecord], int]:
     """Every planned run in turn; one that fails is told and the others go on. Returns the records and the exit code.
 
@@ -61,7 +67,9 @@ def run_all(
                 reporter.note("another process works on it: the others first")
                 later.append(planned_run)
                 continue
-            worst = max(worst, BUSY if options.job and isinstance(error, RunLocked) else error.exit_code)
+            worst = max(
+                worst, BUSY if options.job and isinstance(error, RunLocked) else error.exit_code
+            )
             if isinstance(error, RunLocked) and _can_wait():
                 error.hint = "--wait begins as soon as that one has ended"
             show_error(error)
@@ -75,7 +83,9 @@ def run_all(
         if as_json:
             click.echo(json_text(record.to_json()))
     if later:
-        waited, code = run_all(later, store, replace(options, wait_seconds=FOR_EVER), reporter, as_json)
+        waited, code = run_all(
+            later, store, replace(options, wait_seconds=FOR_EVER), reporter, as_json
+        )
         return [*records, *waited], max(worst, code)
     return records, worst
 
@@ -91,7 +101,11 @@ def work_of(run: PlannedRun, store: RunsFolder, fresh: bool) -> Work:
     from bench.cli.progress import Work
     from bench.training.horizon import total_steps
 
-    if run.corpus is None or run.plugin.cls.fitted == "pass" or (not fresh and _trained(run, store)):
+    if (
+        run.corpus is None
+        or run.plugin.cls.fitted == "pass"
+        or (not fresh and _trained(run, store))
+    ):
         return Work(name=run.run_id)
     steps = total_steps(run.recipe, len(run.corpus))
     scores = 0 if steps is None or run.dev is None else max(1, steps // run.recipe.eval_steps)
@@ -103,7 +117,9 @@ def _trained(run: PlannedRun, store: RunsFolder) -> bool:
     return record is not None and record.training is not None
 
 
-def execute_with_less_memory(run: PlannedRun, store: RunsFolder, options: Options, reporter: RunReporter) -> tuple[RunRecord, bool]:
+def execute_with_less_memory(
+    run: PlannedRun, store: RunsFolder, options: Options, reporter: RunReporter
+) -> tuple[RunRecord, bool]:
     """Execute a run; with ``--auto-batch``, one whose batch does not fit and cannot be cut becomes a run with a smaller batch."""
     from bench.method import Value
     from bench.run.executors.local import execute
@@ -115,8 +131,12 @@ def execute_with_less_memory(run: PlannedRun, store: RunsFolder, options: Option
         if not options.auto_batch or not error.fits:
             raise
         asked, fits = run.recipe["batch_size"], error.fits
-    smaller = with_value(run, "batch_size", Value(fits, "--auto-batch", f"{asked} did not fit into memory"))
-    reporter.note(f"batch_size {asked} does not fit, {fits} does: trained with that, which is another recipe (fewer negatives)")
+    smaller = with_value(
+        run, "batch_size", Value(fits, "--auto-batch", f"{asked} did not fit into memory")
+    )
+    reporter.note(
+        f"batch_size {asked} does not fit, {fits} does: trained with that, which is another recipe (fewer negatives)"
+    )
     reporter.start(smaller.run_id)
     return execute_with_less_memory(smaller, store, options, reporter)
 
@@ -124,8 +144,12 @@ def execute_with_less_memory(run: PlannedRun, store: RunsFolder, options: Option
 def outcome(record: RunRecord, worked: bool) -> str:
     from bench.compare.statistics.table import DECIMALS
 
-    scores = [f"{score.suite} Avg. {score.value:.2f}" for score in record.scores if score.task == "Avg."]
-    scores = scores or [f"{score.task} {score.value:.{DECIMALS.get(score.metric, 2)}f}" for score in record.scores]
+    scores = [
+        f"{score.suite} Avg. {score.value:.2f}" for score in record.scores if score.task == "Avg."
+    ]
+    scores = scores or [
+        f"{score.task} {score.value:.{DECIMALS.get(score.metric, 2)}f}" for score in record.scores
+    ]
     dev = ""
     if record.training and record.training.dev_score is not None:
         dev = f"; {record.training.dev_task} {record.training.dev_score:.2f} at step {record.training.best_step}"
@@ -139,10 +163,20 @@ def show_result(records: Sequence[RunRecord], store: RunsFolder, suites: Sequenc
     from bench.show.tables import render_terminal, report
 
     asked = {name.partition(":")[0] for name in suites}
-    render_terminal([replace(record, scores=tuple(score for score in record.scores if score.suite in asked)) for record in records])
+    render_terminal(
+        [
+            replace(record, scores=tuple(score for score in record.scores if score.suite in asked))
+            for record in records
+        ]
+    )
     if len(records) == 1:
-        for section in report.shift_sections(records[0]):  # both text forms side by side, and CxC-STS beside STS-B
+        for section in report.shift_sections(
+            records[0]
+        ):  # both text forms side by side, and CxC-STS beside STS-B
             print_section(section)
     where = store.folder(records[0].run_id) if len(records) == 1 else store.path
     click.echo(f"record{'s' if len(records) > 1 else ''}: {where}")
-    click.echo(f"next: bench show {records[-1].run_id}" + (f" --runs {store.path}" if str(store.path) != "runs" else ""))
+    click.echo(
+        f"next: bench show {records[-1].run_id}"
+        + (f" --runs {store.path}" if str(store.path) != "runs" else "")
+    )

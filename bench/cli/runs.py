@@ -53,9 +53,17 @@ def runs(
             raise UnknownName("status", state, states)
     store = RunsFolder(runs)
     records, damaged = store.records()
-    records = [as_it_stands(run, store) for run in (*records, *map(placeholder_record, store.without_record()))]
+    records = [
+        as_it_stands(run, store)
+        for run in (*records, *map(placeholder_record, store.without_record()))
+    ]
     wanted = comma_list(status) or states
-    chosen = [r for r in records if r.status in wanted and (not method or {r.method, r.method_name, r.label} & {*comma_list(method)})]
+    chosen = [
+        r
+        for r in records
+        if r.status in wanted
+        and (not method or {r.method, r.method_name, r.label} & {*comma_list(method)})
+    ]
     chosen.sort(key=lambda record: (record.provenance.created, record.run_id), reverse=True)
     for error in damaged:
         warn(f"left out, damaged: {error.message}")
@@ -69,15 +77,29 @@ def runs(
     shown = chosen if everything else chosen[:NEWEST]
     _print(shown)
     if len(shown) < len(chosen):
-        click.echo(f"and {len(chosen) - len(shown):,} older: bench runs --all, or --status, --method")
+        click.echo(
+            f"and {len(chosen) - len(shown):,} older: bench runs --all, or --status, --method"
+        )
 
 
 def placeholder_record(run_id: str) -> RunRecord:
     """In place of a record: all that is known of a run that has a training state and no record."""
     from bench.runs.record import Cost, Provenance, RunRecord
 
-    return RunRecord(run_id=run_id, fingerprint="", status="interrupted", method="", setting="", backbone="", seed=None, recipe={}, scores=(),
-                     cost=Cost(), provenance=Provenance(created=""), error=NO_RECORD)  # fmt: skip
+    return RunRecord(
+        run_id=run_id,
+        fingerprint="",
+        status="interrupted",
+        method="",
+        setting="",
+        backbone="",
+        seed=None,
+        recipe={},
+        scores=(),
+        cost=Cost(),
+        provenance=Provenance(created=""),
+        error=NO_RECORD,
+    )
 
 
 def summary(record: RunRecord) -> dict[str, Any]:
@@ -92,7 +114,9 @@ def summary(record: RunRecord) -> dict[str, Any]:
         "backbone": record.backbone,
         "seed": record.seed,
         "averages": [
-            {"suite": s.suite, "protocol": s.protocol, "text": s.text, "value": s.value} for s in record.scores if s.task == "Avg."
+            {"suite": s.suite, "protocol": s.protocol, "text": s.text, "value": s.value}
+            for s in record.scores
+            if s.task == "Avg."
         ],
         "error": record.error,
     }
@@ -106,7 +130,9 @@ def _print(records: list[RunRecord]) -> None:
     """One line a run, the id whole, so that it can be copied: what is most useful of the rest as far as the terminal is wide."""
     columns = width()
     wide = columns >= WIDE
-    ids = max(len("run"), *(len(record.run_id) for record in records if len(record.run_id) <= LONG_ID), 0)
+    ids = max(
+        len("run"), *(len(record.run_id) for record in records if len(record.run_id) <= LONG_ID), 0
+    )
     states = max(len(record.status) for record in records) if wide else 0
     when = 16 if wide else 10
     left = columns - ids - 2 - (states + 2 if wide else 0)
@@ -114,7 +140,12 @@ def _print(records: list[RunRecord]) -> None:
     room = left - when - 2 if dated else left
 
     def line(name: str, status: str, result: str, date: str) -> str:
-        cells = [name.ljust(ids), *([status.ljust(states)] if wide else []), result.ljust(room), *([date] if dated else [])]
+        cells = [
+            name.ljust(ids),
+            *([status.ljust(states)] if wide else []),
+            result.ljust(room),
+            *([date] if dated else []),
+        ]
         return "  ".join(cells).rstrip()
 
     click.secho(line("run", "status", "result", "when"), dim=True)
@@ -122,7 +153,12 @@ def _print(records: list[RunRecord]) -> None:
         date = record.provenance.created[:when].replace("T", " ")
         name, over = record.run_id, max(0, len(record.run_id) - ids)
         result = _result(record, with_status=not wide, room=max(room - over, 0))
-        shown = line(name, record.status, result + " " * max(room - over - len(result), 0) if over else result, date)
+        shown = line(
+            name,
+            record.status,
+            result + " " * max(room - over - len(result), 0) if over else result,
+            date,
+        )
         click.secho(shown if len(shown) <= columns else name, bold=record.status != "finished")
 
 
@@ -135,12 +171,18 @@ def _result(record: RunRecord, with_status: bool, room: int) -> str:
     encoding = sys.stdout.encoding or "utf-8"
     if record.status != "finished":
         words = record.error or heads(record)
-        text = visible(f"{record.status}{': ' if words else ''}{words}" if with_status else words, encoding)
+        text = visible(
+            f"{record.status}{': ' if words else ''}{words}" if with_status else words, encoding
+        )
         if len(text) <= room:
             return text
         return text[: max(room - 3, 0)].rpartition(" ")[0].rstrip(":,; ") + "..."
     for count in range(len(parts), 0, -1):
-        text = visible(", ".join(parts[:count]) + (f", {len(parts) - count} more" if count < len(parts) else ""), encoding)
+        text = visible(
+            ", ".join(parts[:count])
+            + (f", {len(parts) - count} more" if count < len(parts) else ""),
+            encoding,
+        )
         if len(text) <= room:
             return text
     return ""

@@ -61,7 +61,9 @@ def show(reference: str, everything: bool, runs: Path | None, as_json: bool, **p
     wanted = [part for part in PARTS if everything or parts.get(part)]
     print_head(record)
     if not wanted:
-        print_summary(record, file.parent, "" if runs is None else f" --runs {shlex.quote(str(runs))}")
+        print_summary(
+            record, file.parent, "" if runs is None else f" --runs {shlex.quote(str(runs))}"
+        )
         return
     there = sections(record, file.parent)
     for part in wanted:
@@ -90,7 +92,12 @@ def print_head(record: RunRecord) -> None:
     def text(words: str) -> Text:
         return Text(visible(words, console.encoding))
 
-    console.print(Text.assemble((record.run_id, "bold"), f"  {record.status}, {record.provenance.created[:16].replace('T', ' ')}"))
+    console.print(
+        Text.assemble(
+            (record.run_id, "bold"),
+            f"  {record.status}, {record.provenance.created[:16].replace('T', ' ')}",
+        )
+    )
     console.print(text(report.what(record)))
     if record.error:
         console.print(Text.assemble(("error: ", "bold"), text(record.error)))
@@ -101,7 +108,9 @@ def print_summary(record: RunRecord, folder: Path, runs: str) -> None:
     from bench.show.tables import report
 
     click.echo()
-    print_columns([(f"{name} ", value, ", ".join(tasks)) for name, value, tasks in report.suites(record)])
+    print_columns(
+        [(f"{name} ", value, ", ".join(tasks)) for name, value, tasks in report.suites(record)]
+    )
     values = [
         f"{key} {report.plain_value(recipe_value.value)}"
         for key, recipe_value in record.recipe.items()
@@ -114,10 +123,19 @@ def print_summary(record: RunRecord, folder: Path, runs: str) -> None:
         *report.training(record, folder).rows,
     ]
     facts.append(
-        ("cost", ", ".join(f"{name} {value}" for name, value in report.cost(record).rows if name in COSTS or name.startswith(report.PART)))
+        (
+            "cost",
+            ", ".join(
+                f"{name} {value}"
+                for name, value in report.cost(record).rows
+                if name in COSTS or name.startswith(report.PART)
+            ),
+        )
     )
     if rows := report.overlap_section(record).rows:
-        facts.append(("overlap", f"{sum(bool(row[1]) for row in rows)} tasks have sentences in the corpus"))
+        facts.append(
+            ("overlap", f"{sum(bool(row[1]) for row in rows)} tasks have sentences in the corpus")
+        )
     facts.append(("folder", str(folder)))
     click.echo()
     print_columns([fact for fact in facts if fact[1]])
@@ -126,7 +144,13 @@ def print_summary(record: RunRecord, folder: Path, runs: str) -> None:
         print_command(record.provenance.command)
     title(f"more: bench show {record.run_id}{runs} ...")
     there = sections(record, folder)
-    print_columns([*((f"--{part}", words) for part, words in PARTS.items() if there[part]), ("--all", "everything")], indent=2)
+    print_columns(
+        [
+            *((f"--{part}", words) for part, words in PARTS.items() if there[part]),
+            ("--all", "everything"),
+        ],
+        indent=2,
+    )
 
 
 def sections(record: RunRecord, folder: Path) -> dict[str, list[Section]]:
@@ -151,10 +175,21 @@ def print_section(section: Section) -> None:
 
     console = plain_console()
     console.print(Text.assemble("\n", (visible(section.title, console.encoding), "bold")))
-    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=bool(section.heading), header_style="dim")
+    grid = Table(
+        box=None,
+        pad_edge=False,
+        padding=(0, 2, 0, 0),
+        show_header=bool(section.heading),
+        header_style="dim",
+    )
     for i, heading in enumerate(section.heading or section.rows[0]):
         right = i in section.numbers
-        grid.add_column(heading if section.heading else "", justify="right" if right else "left", no_wrap=right, overflow="fold")
+        grid.add_column(
+            heading if section.heading else "",
+            justify="right" if right else "left",
+            no_wrap=right,
+            overflow="fold",
+        )
     for row in section.rows:
         grid.add_row(*(Text(visible_indent(cell, console.encoding)) for cell in row))
     console.print(grid)

@@ -16,7 +16,15 @@ import click
 from msgspec.structs import asdict, replace
 
 from bench.base import devices
-from bench.cli.options import backbone_offline_option, device_option, json_option, json_text, plugin_option, runs_option, warn
+from bench.cli.options import (
+    backbone_offline_option,
+    device_option,
+    json_option,
+    json_text,
+    plugin_option,
+    runs_option,
+    warn,
+)
 from bench.runs import RunsFolder
 from bench.runs.record import EncodingCost
 
@@ -28,7 +36,14 @@ from bench.runs.record import EncodingCost
 @runs_option
 @plugin_option
 @json_option
-def speed(references: tuple[str, ...], device: str, offline: bool, runs: Path | None, plugins: tuple[Path, ...], as_json: bool) -> None:
+def speed(
+    references: tuple[str, ...],
+    device: str,
+    offline: bool,
+    runs: Path | None,
+    plugins: tuple[Path, ...],
+    as_json: bool,
+) -> None:
     """How many sentences a second each run encodes, and in how much memory, measured one after the other on this machine.
 
     RUN is an id, the beginning of several, or a path. Each loads in a process of its own and encodes the same 1,000
@@ -41,12 +56,16 @@ def speed(references: tuple[str, ...], device: str, offline: bool, runs: Path | 
     from bench.run.trained_run import find_run
 
     store = RunsFolder(runs)
-    files = list(dict.fromkeys(file for reference in references for file in store.record_files(reference)))
+    files = list(
+        dict.fromkeys(file for reference in references for file in store.record_files(reference))
+    )
     for file in files:  # all of them before the first is measured
         find_run(str(file.parent.absolute()), store, plugins)
     device = devices.choose_device(device)
     if (load := os.getloadavg()[0]) > (cores := os.cpu_count() or 1) / 2:
-        warn(f"the machine is busy (load {load:.1f} on {cores} cores): measure again when it is not")
+        warn(
+            f"the machine is busy (load {load:.1f} on {cores} cores): measure again when it is not"
+        )
     width = max(len(file.parent.name) for file in files)
     for file in files:
         run_id, own = file.parent.name, RunsFolder(file.parent.absolute().parent)
@@ -57,7 +76,9 @@ def speed(references: tuple[str, ...], device: str, offline: bool, runs: Path | 
         if as_json:
             click.echo(json_text({"run": run_id, **asdict(cost)}))
         else:
-            click.echo(f"{run_id:{width}}  {cost.sentences_per_second:8,.0f} sentences/s  {cost.memory_bytes / 1e6:7,.0f} MB")
+            click.echo(
+                f"{run_id:{width}}  {cost.sentences_per_second:8,.0f} sentences/s  {cost.memory_bytes / 1e6:7,.0f} MB"
+            )
     if not as_json:
         click.echo(f"measured on {cost.condition}", err=True)
 
@@ -68,7 +89,9 @@ SENTENCES, PASSES, PATIENCE = 1000, 5, 60.0
 """What is encoded, and how often: at most so many times, and no further time once so many seconds are spent."""
 
 
-def measure(reference: str, runs: RunsFolder, plugins: Sequence[Path], device: str, *, offline: bool) -> EncodingCost:
+def measure(
+    reference: str, runs: RunsFolder, plugins: Sequence[Path], device: str, *, offline: bool
+) -> EncodingCost:
     """Sentences a second and peak memory of the run that ``reference`` means, on ``device``; nothing is written.
 
     A process of its own loads it, so that no other model's memory is counted. One pass over the sentences comes before those
@@ -78,14 +101,18 @@ def measure(reference: str, runs: RunsFolder, plugins: Sequence[Path], device: s
         return pool.submit(_measure, reference, runs.path, tuple(plugins), device, offline).result()
 
 
-def _measure(reference: str, runs: Path, plugins: Sequence[Path], device: str, offline: bool) -> EncodingCost:
+def _measure(
+    reference: str, runs: Path, plugins: Sequence[Path], device: str, offline: bool
+) -> EncodingCost:
     import torch
 
     from bench import __version__
     from bench.run.trained_run import find_run, load_run
 
     devices.keep_freed_memory()
-    method = load_run(find_run(reference, RunsFolder(runs), plugins), device=device, offline=offline)
+    method = load_run(
+        find_run(reference, RunsFolder(runs), plugins), device=device, offline=offline
+    )
     sentences = measured_text()
     devices.reset_peak_memory(device)
     method.encode(sentences)

@@ -17,21 +17,40 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("references", metavar="RUN...", nargs=-1, required=True)
-@click.option("--to", "to", type=click.Path(path_type=Path), help="A new file.  [default: RUN.zip, or submission.zip]")
+@click.option(
+    "--to",
+    "to",
+    type=click.Path(path_type=Path),
+    help="A new file.  [default: RUN.zip, or submission.zip]",
+)
 @click.option("--by", help="Who sends it: a name, as the board will show it.")
 @click.option("--suite", help="Scores of these suites only (a,b).")
 @click.option(
-    "--checkpoints", type=click.Choice(["auto", "yes", "no"]), default="auto", show_default=True, help="auto: those of up to 32 MiB."
+    "--checkpoints",
+    type=click.Choice(["auto", "yes", "no"]),
+    default="auto",
+    show_default=True,
+    help="auto: those of up to 32 MiB.",
 )
-@click.option("--check", is_flag=True, help="RUN is a submission's file: say what a board would take of it.")
+@click.option(
+    "--check", is_flag=True, help="RUN is a submission's file: say what a board would take of it."
+)
 @runs_option
 @data_option
 @json_option
 @click.pass_context
 def submit(
-    context: click.Context, references: tuple[str, ...], to: Path | None, by: str | None, suite: str | None, checkpoints: str,
-    check: bool, runs: Path | None, data: Path | None, as_json: bool,
-) -> None:  # fmt: skip
+    context: click.Context,
+    references: tuple[str, ...],
+    to: Path | None,
+    by: str | None,
+    suite: str | None,
+    checkpoints: str,
+    check: bool,
+    runs: Path | None,
+    data: Path | None,
+    as_json: bool,
+) -> None:
     """Pack finished runs, with predictions and small checkpoints, into one file that another person's board checks and adds.
 
     RUN is an id, the beginning of ids, or a path. Nothing is sent: the file is yours to hand over. Whoever gets it calls
@@ -47,12 +66,24 @@ def submit(
     from bench.verify.submit import pack
 
     store = RunsFolder(runs)
-    folders = list(dict.fromkeys(file.parent.absolute() for reference in references for file in store.record_files(reference)))
+    folders = list(
+        dict.fromkeys(
+            file.parent.absolute()
+            for reference in references
+            for file in store.record_files(reference)
+        )
+    )
     name = f"{folders[0].name}.zip" if len(folders) == 1 else "submission.zip"
     done = pack(folders, to or Path(name), by=by, suites=comma_list(suite), checkpoints=checkpoints)
     if as_json:
         packed = [
-            {"run_id": run.run_id, "scores": run.scores, "left_out": list(run.left_out), "checkpoint": run.checkpoint} for run in done.runs
+            {
+                "run_id": run.run_id,
+                "scores": run.scores,
+                "left_out": list(run.left_out),
+                "checkpoint": run.checkpoint,
+            }
+            for run in done.runs
         ]
         click.echo(json_text({"file": str(done.file), "bytes": done.bytes, "runs": packed}))
         return
@@ -67,12 +98,18 @@ def words(done: Packed, by: str | None) -> list[str]:
 
     lines = []
     for run in done.runs:
-        lines.append(f"{run.run_id}: {run.scores} score{'s' * (run.scores != 1)}, computed again and the same, {run.checkpoint}")
+        lines.append(
+            f"{run.run_id}: {run.scores} score{'s' * (run.scores != 1)}, computed again and the same, {run.checkpoint}"
+        )
         if run.left_out:
-            lines.append(f"  left out, nobody can compute them again from what the run keeps: {list_names(run.left_out, 5)}")
+            lines.append(
+                f"  left out, nobody can compute them again from what the run keeps: {list_names(run.left_out, 5)}"
+            )
     if not by:
         lines.append("no sender is named: --by NAME says who, and the board shows it")
-    lines.append("a record holds your command with its paths, and what machine and libraries it ran on: look at it before you hand it over")
+    lines.append(
+        "a record holds your command with its paths, and what machine and libraries it ran on: look at it before you hand it over"
+    )
     lines.append(
         f"{len(done.runs)} run{'s' * (len(done.runs) != 1)}, {done.bytes / 1e6:,.1f} MB; bench submit --check {done.file} reads it as a board does"
     )
@@ -105,4 +142,10 @@ def _check(references: tuple[str, ...], data: Path | None, as_json: bool) -> int
 def _object(file: Path, run: SubmittedRun | str) -> dict[str, Any]:
     if isinstance(run, str):
         return {"file": file.name, "taken": False, "why": run}
-    return {"file": file.name, "taken": True, "run_id": run.record.run_id, "submitted_by": run.by, "why": run.words()}
+    return {
+        "file": file.name,
+        "taken": True,
+        "run_id": run.record.run_id,
+        "submitted_by": run.by,
+        "why": run.words(),
+    }

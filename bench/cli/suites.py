@@ -19,11 +19,22 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("name", required=False)
-@click.option("--check", "check_name", metavar="NAME-or-FILE", help="Check a suite, or the one that a plugin file defines.")
+@click.option(
+    "--check",
+    "check_name",
+    metavar="NAME-or-FILE",
+    help="Check a suite, or the one that a plugin file defines.",
+)
 @data_option
 @plugin_option
 @json_option
-def suites(name: str | None, check_name: str | None, data: Path | None, plugins: tuple[Path, ...], as_json: bool) -> None:
+def suites(
+    name: str | None,
+    check_name: str | None,
+    data: Path | None,
+    plugins: tuple[Path, ...],
+    as_json: bool,
+) -> None:
     """Suites of tasks; with a NAME everything about one: protocol, metric, data, counts.
 
     \b
@@ -60,9 +71,16 @@ def suites(name: str | None, check_name: str | None, data: Path | None, plugins:
     console.print(escape(chosen_suite.description))
     console.print(_tasks(chosen_suite))
     if chosen_suite.average:
-        console.print(f'\n"Avg.": mean of {", ".join(chosen_suite.average)}, each rounded to 2 decimals, rounded again', markup=False)
+        console.print(
+            f'\n"Avg.": mean of {", ".join(chosen_suite.average)}, each rounded to 2 decimals, rounded again',
+            markup=False,
+        )
     plugin = suite_plugin(chosen_suite.name)
-    from_where = f"it is of {plugin.package} {plugin.version}".rstrip() if plugin else f"about it: docs/{chosen_suite.docs}"
+    from_where = (
+        f"it is of {plugin.package} {plugin.version}".rstrip()
+        if plugin
+        else f"about it: docs/{chosen_suite.docs}"
+    )
     console.print(from_where, markup=False, soft_wrap=True)
     needed = [data for task in chosen_suite.tasks for data in getattr(task, "data", ())]
     if needed:
@@ -77,10 +95,15 @@ def _check(name: str, data: Path | None, as_json: bool) -> None:
     if name.endswith(".py"):
         use_files([Path(name)])
         plugins = [
-            plugin for plugin in map(suite_plugin, suite_names()) if isinstance(plugin, SuitePlugin) and plugin.package == str(Path(name))
+            plugin
+            for plugin in map(suite_plugin, suite_names())
+            if isinstance(plugin, SuitePlugin) and plugin.package == str(Path(name))
         ]
         if not plugins:
-            raise BenchError(f"--check {name}: it defines no suite", "SUITE = Suite(...), see docs/add-a-suite.md")
+            raise BenchError(
+                f"--check {name}: it defines no suite",
+                "SUITE = Suite(...), see docs/add-a-suite.md",
+            )
         chosen = plugins[0].suite
     else:
         chosen = suite(name)

@@ -44,7 +44,12 @@ WORDS = {
     help="Also encode from the checkpoint and compare predictions. Needs torch and --data.",
 )
 @plugin_option
-@click.option("--device", default="auto", show_default=True, help="Where --retrain-free encodes: auto, cpu, cuda, mps.")
+@click.option(
+    "--device",
+    default="auto",
+    show_default=True,
+    help="Where --retrain-free encodes: auto, cpu, cuda, mps.",
+)
 @click.option("--offline", is_flag=True, help="Fetch nothing for --retrain-free.")
 @json_option
 @click.pass_context
@@ -75,7 +80,9 @@ def verify(
     folder = DataFolder(data, offline=True) if data is not None else None
     reports: list[RunReport] = []
     console = plain_console()
-    for report in _reports(places, runs, folder, Again(folder, plugins, device, offline) if again else None):
+    for report in _reports(
+        places, runs, folder, Again(folder, plugins, device, offline) if again else None
+    ):
         reports.append(report)
         if as_json:
             click.echo(json_text(as_object(report)))
@@ -83,10 +90,16 @@ def verify(
             _print(report, console)
     if not as_json:
         _print_end(reports, console)
-    context.exit(1 if any(report.differences or report.count("score", UNCHECKED) for report in reports) else 0)
+    context.exit(
+        1
+        if any(report.differences or report.count("score", UNCHECKED) for report in reports)
+        else 0
+    )
 
 
-def _reports(places: tuple[str, ...], runs: Path | None, data: Any, again: Again | None) -> Iterator[RunReport]:
+def _reports(
+    places: tuple[str, ...], runs: Path | None, data: Any, again: Again | None
+) -> Iterator[RunReport]:
     from bench.verify import check_manifest, verify_run
     from bench.verify.attestation import NAME
 
@@ -107,7 +120,9 @@ def _reports(places: tuple[str, ...], runs: Path | None, data: Any, again: Again
                 yield report
 
 
-def _submission(file: Path, runs: Path | None, data: Any, again: Again | None) -> Iterator[RunReport]:
+def _submission(
+    file: Path, runs: Path | None, data: Any, again: Again | None
+) -> Iterator[RunReport]:
     """The runs in a file of bench submit. Raises BenchError where it is none that a board would unpack."""
     from bench.runs import RunsFolder
     from bench.verify import DIFFERS, Finding, RunReport, verify_run
@@ -124,7 +139,9 @@ def _submission(file: Path, runs: Path | None, data: Any, again: Again | None) -
                     report = verify_run(folder, data, again.compare_sent)
                     again.keep(report, folder, sent(RunsFolder(runs).path, folder))
             except BenchError as error:
-                report = RunReport(folder.name, [Finding("record", "record", DIFFERS, error.message)], "refused")
+                report = RunReport(
+                    folder.name, [Finding("record", "record", DIFFERS, error.message)], "refused"
+                )
             yield report
 
 
@@ -163,7 +180,9 @@ class Again:
         for warning in registry.warnings:
             warn(f"warning: {warning}")
         self.device = devices.choose_device(device)
-        sets = data if data is not None else DataFolder(None, offline=True)  # the built-in suite needs none
+        sets = (
+            data if data is not None else DataFolder(None, offline=True)
+        )  # the built-in suite needs none
         encoder = Encoder(registry, sets, self.device, offline)
         self.compare: More = encoder.compare
         self.compare_sent: More = dataclasses.replace(encoder, sent=True).compare
@@ -172,7 +191,9 @@ class Again:
         """Of a run that agrees, at ``path``; what was kept of one that no longer does is removed."""
         from bench.verify import attestation
 
-        entry = attestation.entry(report, folder, date=datetime.now(UTC).date().isoformat(), device=self.device)
+        entry = attestation.entry(
+            report, folder, date=datetime.now(UTC).date().isoformat(), device=self.device
+        )
         if entry is not None:
             attestation.write(path, {folder.name: entry})
         elif report.differences:
@@ -187,7 +208,11 @@ def as_object(report: RunReport) -> dict[str, Any]:
         "agree": sum(not finding.why for finding in report.findings),
         "differ": len(report.differences),
         "unchecked": len(report.unchecked),
-        "findings": [{"kind": one.kind, "what": one.what, "outcome": one.outcome, "why": one.why} for one in report.findings if one.why],
+        "findings": [
+            {"kind": one.kind, "what": one.what, "outcome": one.outcome, "why": one.why}
+            for one in report.findings
+            if one.why
+        ],
     }
 
 
@@ -207,7 +232,10 @@ def _print(report: RunReport, console: Console) -> None:
             (visible(report.name, console.encoding), "bold"),
             f"{status} ",
             (word, "bold red" if report.differences else ""),
-            (f"{'; agree' if report.differences or unchecked else ''}: {words}" if words else "", "dim"),
+            (
+                f"{'; agree' if report.differences or unchecked else ''}: {words}" if words else "",
+                "dim",
+            ),
         )
     )
     listed = [*report.differences, *unchecked]
@@ -241,7 +269,12 @@ def _print_end(reports: list[RunReport], console: Console) -> None:
     from bench.compare.formatting import visible
     from bench.verify import AGREES, DIFFERS, UNCHECKED
 
-    left = Counter((finding.kind, finding.why) for report in reports for finding in report.unchecked if finding.kind != "score")
+    left = Counter(
+        (finding.kind, finding.why)
+        for report in reports
+        for finding in report.unchecked
+        if finding.kind != "score"
+    )
     if left:
         console.print(Text("not checked", "bold"))
         for (kind, why), count in sorted(left.items()):
@@ -253,4 +286,9 @@ def _print_end(reports: list[RunReport], console: Console) -> None:
     if unchecked := sum(report.count("score", UNCHECKED) for report in runs):
         ends.append(f"{unchecked:,} score{'s' * (unchecked != 1)} could not be computed again")
     end = ", ".join(ends) or "nothing differs"
-    console.print(Text(f"{len(runs)} run{'s' * (len(runs) != 1)}, {scores:,} score{'s' * (scores != 1)} computed again: {end}", "bold"))
+    console.print(
+        Text(
+            f"{len(runs)} run{'s' * (len(runs) != 1)}, {scores:,} score{'s' * (scores != 1)} computed again: {end}",
+            "bold",
+        )
+    )

@@ -21,7 +21,9 @@ TOLERANCE = 0.01
 class RowBudget:
     """What a row was given. Time and memory depend on the machine and are no part of it; ``--cost`` shows them."""
 
-    sentences: int | None  # rows of the corpus seen by one run, a row in two epochs counted twice; None: not recorded
+    sentences: (
+        int | None
+    )  # rows of the corpus seen by one run, a row in two epochs counted twice; None: not recorded
     corpus: str | None  # name and the beginning of its sha256
     seeds: int
     stated: str | None = None  # what `--budget` said: training time, tokens, ...
@@ -33,10 +35,16 @@ class RowBudget:
             return True  # whatever each method made of it
         if self.sentences is None or other.sentences is None:
             return False
-        return abs(self.sentences - other.sentences) <= TOLERANCE * max(self.sentences, other.sentences)
+        return abs(self.sentences - other.sentences) <= TOLERANCE * max(
+            self.sentences, other.sentences
+        )
 
     def __str__(self) -> str:
-        seen = "an unknown number of rows of" if self.sentences is None else f"{self.sentences:,} rows of"
+        seen = (
+            "an unknown number of rows of"
+            if self.sentences is None
+            else f"{self.sentences:,} rows of"
+        )
         if self.stated is not None:
             seen = f"a budget of {self.stated} on"
         return f"{seen} {self.corpus or 'an unknown corpus'}, {self.seeds} seed{'s' * (self.seeds != 1)}"
@@ -50,21 +58,29 @@ def with_costs(tables: Sequence[Table], records: Mapping[str, RunRecord]) -> tup
 
 def _with_costs(table: Table, records: Mapping[str, RunRecord]) -> Table:
     rows = [replace(row, cost=_cost([records[run] for run in row.runs])) for row in table.rows]
-    under = Counter(row.cost.encode_condition for row in rows if row.cost and row.cost.encode_condition)
+    under = Counter(
+        row.cost.encode_condition for row in rows if row.cost and row.cost.encode_condition
+    )
     if not under:
         return replace(table, rows=tuple(rows))
     usual = min(under, key=lambda condition: (-under[condition], condition))
     note = f"encode is what bench speed measured: {usual}"
-    if others := [row.name for row in rows if row.cost and row.cost.encode_condition not in (None, usual)]:
+    if others := [
+        row.name for row in rows if row.cost and row.cost.encode_condition not in (None, usual)
+    ]:
         note += f"; measured otherwise, and not shown: {', '.join(others)}"
-    return replace(table, rows=tuple(encoding_under(usual, row) for row in rows), notes=(*table.notes, note))
+    return replace(
+        table, rows=tuple(encoding_under(usual, row) for row in rows), notes=(*table.notes, note)
+    )
 
 
 def encoding_under(condition: str | None, row: Row) -> Row:
     """``row`` without what its encoding takes, where that was measured under another condition."""
     if row.cost is None or row.cost.encode_condition == condition:
         return row
-    cost = replace(row.cost, encode_sentences_per_second=None, encode_memory_bytes=None, encode_condition=None)
+    cost = replace(
+        row.cost, encode_sentences_per_second=None, encode_memory_bytes=None, encode_condition=None
+    )
     return replace(row, cost=cost)
 
 
@@ -98,7 +114,11 @@ def refuse_unequal(tables: Sequence[Table], records: Mapping[str, RunRecord]) ->
     A row in which nothing was trained or fitted spent nothing, and may stand beside any other.
     """
     for table in tables:
-        given = [(row, budget) for row in table.rows if (budget := row_budget([records[run] for run in row.runs])) is not None]
+        given = [
+            (row, budget)
+            for row in table.rows
+            if (budget := row_budget([records[run] for run in row.runs])) is not None
+        ]
         if not given:
             continue
         usual = Counter(budget for _, budget in given).most_common(1)[0][0]
@@ -108,7 +128,9 @@ def refuse_unequal(tables: Sequence[Table], records: Mapping[str, RunRecord]) ->
             continue
         row, budget = others[0]
         if row is rule:  # not even itself: something was not recorded
-            raise BenchError(f"--equal-budget: the budget of {row.name} is not known: {budget}", "leave it out")
+            raise BenchError(
+                f"--equal-budget: the budget of {row.name} is not known: {budget}", "leave it out"
+            )
         more = len(others) - 1
         rest = f" (and {more} more row{'s' * (more > 1)})" if more else ""
         raise BenchError(
@@ -124,7 +146,9 @@ def row_budget(runs: Sequence[RunRecord]) -> RowBudget | None:
     seen, corpora = [_sentences(run) for run in runs], {corpus_words(run) for run in runs}
     known = [value for value in seen if value is not None]
     return RowBudget(
-        sentences=max(known) if len(known) == len(seen) and max(known) - min(known) <= TOLERANCE * max(known) else None,
+        sentences=max(known)
+        if len(known) == len(seen) and max(known) - min(known) <= TOLERANCE * max(known)
+        else None,
         corpus=corpora.pop() if len(corpora) == 1 else None,
         seeds=len(runs),
         stated=_stated(runs),
@@ -144,7 +168,11 @@ def _sentences(run: RunRecord) -> int | None:
     if run.training.sentences is not None:
         return run.training.sentences
     batch = run.recipe.get("batch_size")
-    return run.training.steps * batch.value if batch and isinstance(batch.value, int) and run.training.steps else None
+    return (
+        run.training.steps * batch.value
+        if batch and isinstance(batch.value, int) and run.training.steps
+        else None
+    )
 
 
 def _cost(runs: Sequence[RunRecord]) -> Cost:

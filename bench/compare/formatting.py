@@ -31,7 +31,9 @@ def visible(text: str, encoding: str = "utf-8", limit: int | None = LONGEST) -> 
 def list_names(names: Iterable[str], most: int = 4, between: str = ", ") -> str:
     """ "a, b, c, d and 3 more" """
     known = list(names)
-    return between.join(known[:most]) + (f" and {len(known) - most} more" if len(known) > most else "")
+    return between.join(known[:most]) + (
+        f" and {len(known) - most} more" if len(known) > most else ""
+    )
 
 
 def variant_words(row: Row, table: Table) -> str:
@@ -59,8 +61,16 @@ def tuned_alike(table: Table) -> str:
 def _told_by_values(row: Row, table: Table) -> bool:
     """Is where its values come from enough to tell a row from those of its name: one of them is tuned, and no two are of one kind?"""
     name = (row.method, row.variant, row.setting, row.backbone)
-    kinds = [other.values for other in table.rows if (other.method, other.variant, other.setting, other.backbone) == name]
-    return any(kind.startswith(TUNED) for kind in kinds) and all(kinds) and len(set(kinds)) == len(kinds)
+    kinds = [
+        other.values
+        for other in table.rows
+        if (other.method, other.variant, other.setting, other.backbone) == name
+    ]
+    return (
+        any(kind.startswith(TUNED) for kind in kinds)
+        and all(kinds)
+        and len(set(kinds)) == len(kinds)
+    )
 
 
 def setting_words(setting: str | None) -> str:
@@ -75,7 +85,9 @@ def seeds_words(table: Table) -> str:
 
 def headline(table: Table) -> str:
     """ "unsupervised, builtin, 3 seeds, senteval-all/1 (tokenised)" """
-    where = [part for part in (table.setting and setting_words(table.setting), table.backbone) if part]
+    where = [
+        part for part in (table.setting and setting_words(table.setting), table.backbone) if part
+    ]
     protocol = table.protocol + (f" ({table.text})" if table.text else "")
     return ", ".join([*where, seeds_words(table), protocol])
 
@@ -104,9 +116,19 @@ def spread_words(table: Table) -> str:
         return ""
     said = ["other items and other seeds"] if "items and seeds" in covers else []
     if "items" in covers:
-        random = [cell for row in table.rows if row.seeds != (None,) for cell in row.cells if cell and cell.spread]
+        random = [
+            cell
+            for row in table.rows
+            if row.seeds != (None,)
+            for cell in row.cells
+            if cell and cell.spread
+        ]
         one_seed = any(cell.spread and cell.spread.covers == "items" for cell in random)
-        where = "where a row has one seed: another seed may lie outside" if one_seed else "where nothing is random"
+        where = (
+            "where a row has one seed: another seed may lie outside"
+            if one_seed
+            else "where nothing is random"
+        )
         said.append(f"other items alone {where}")
     if "seeds" in covers:
         said.append("other seeds alone where there are no predictions")
@@ -116,7 +138,12 @@ def spread_words(table: Table) -> str:
 def seeds_borrowed(table: Table) -> str:
     """What is borrowed of the spread over seeds, "" where nothing is."""
     tested = table.tested
-    if tested is None or tested.seed_sd is None or tested.seed_freedom is None or sum(len(row.runs) > 1 for row in table.rows) < 2:
+    if (
+        tested is None
+        or tested.seed_sd is None
+        or tested.seed_freedom is None
+        or sum(len(row.runs) > 1 for row in table.rows) < 2
+    ):
         return ""
     lent = f"; wholly borrowed for one seed of {', '.join(tested.lent)}" if tested.lent else ""
     sd = f"{tested.seed_sd:.2f} with {tested.seed_freedom:.0f} degrees of freedom"
@@ -145,11 +172,21 @@ def span_words(rank: Sequence[int] | None) -> str:
 def is_top(row: Row, table: Table) -> bool:
     """Whether it may be the best: no pair of rows says otherwise, nor does the comparison with the baseline, a family of its own that
     may find what all pairs do not."""
-    verdicts = [cell.against.verdict if (cell := other.cells[-1]) is not None and cell.against else None for other in table.rows]
-    return table.head is not None and may_be_best(row.rank, row.is_baseline, verdicts[table.rows.index(row)], verdicts)
+    verdicts = [
+        cell.against.verdict if (cell := other.cells[-1]) is not None and cell.against else None
+        for other in table.rows
+    ]
+    return table.head is not None and may_be_best(
+        row.rank, row.is_baseline, verdicts[table.rows.index(row)], verdicts
+    )
 
 
-def may_be_best(rank: Sequence[int] | None, is_baseline: bool, verdict: str | None, verdicts: Sequence[str | None]) -> bool:
+def may_be_best(
+    rank: Sequence[int] | None,
+    is_baseline: bool,
+    verdict: str | None,
+    verdicts: Sequence[str | None],
+) -> bool:
     """The rule of :func:`is_top`, of what a table holds or a published file says. ``verdict``: of the row; ``verdicts``: of all rows."""
     level = "better" not in verdicts if is_baseline else verdict != "worse"
     return rank is not None and rank[0] == 1 and level
@@ -191,36 +228,82 @@ def signed_number(value: float, decimals: int = 2) -> str:
     return text[1:] if float(text) == 0 else text
 
 
-def with_interval(difference: float, low: float | None, high: float | None, decimals: int = 2) -> str:
+def with_interval(
+    difference: float, low: float | None, high: float | None, decimals: int = 2
+) -> str:
     """ "+0.55 [-0.55, +1.65]"; the difference alone where nothing is known of its interval."""
-    between = "" if low is None or high is None else f" [{signed_number(low, decimals)}, {signed_number(high, decimals)}]"
+    between = (
+        ""
+        if low is None or high is None
+        else f" [{signed_number(low, decimals)}, {signed_number(high, decimals)}]"
+    )
     return f"{signed_number(difference, decimals)}{between}"
 
 
 # --- Markdown ---
 
-_MARKDOWN = str.maketrans({c: "\\" + c for c in "\\`*_{}[]#+|~$"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;", "@": "&#64;", "^": "&#94;"})
+_MARKDOWN = str.maketrans(
+    {c: "\\" + c for c in "\\`*_{}[]#+|~$"}
+    | {"<": "&lt;", ">": "&gt;", "&": "&amp;", "@": "&#64;", "^": "&#94;"}
+)
 
 
 def markdown(text: str, limit: int | None = LONGEST) -> str:
     """``text`` as words in a Markdown cell: no emphasis, tags, links, mentions, images or cell borders."""
-    return visible(text, limit=limit).translate(_MARKDOWN).replace("://", "&#58;//").replace("www.", "www&#46;")
+    return (
+        visible(text, limit=limit)
+        .translate(_MARKDOWN)
+        .replace("://", "&#58;//")
+        .replace("www.", "www&#46;")
+    )
 
 
 # --- LaTeX ---
 
 _LATEX = {
-    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
-    '"': r"\textquotedbl{}", "[": "{[}", "]": "{]}", "±": r"$\pm$", "×": r"$\times$", "…": r"\dots{}",
-    "▲": r"$\blacktriangle$", "▼": r"$\blacktriangledown$", "△": r"$\vartriangle$", "▽": r"$\triangledown$", "≈": r"$\approx$",
-}  # fmt: skip
-_ACCENTS = {"\u0300", "\u0301", "\u0302", "\u0303", "\u0308", "\u030a", "\u030c", "\u0327"}  # those that every TeX font can set
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "%": r"\%",
+    "_": r"\_",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+    "[": "{[}",
+    "]": "{]}",
+    "±": r"$\pm$",
+    "×": r"$\times$",
+    "…": r"\dots{}",
+    "▲": r"$\blacktriangle$",
+    "▼": r"$\blacktriangledown$",
+    "△": r"$\vartriangle$",
+    "▽": r"$\triangledown$",
+    "≈": r"$\approx$",
+}
+_ACCENTS = {
+    "\u0300",
+    "\u0301",
+    "\u0302",
+    "\u0303",
+    "\u0308",
+    "\u030a",
+    "\u030c",
+    "\u0327",
+}  # those that every TeX font can set
 
 
 def latex(text: str) -> str:
     """``text`` as words in LaTeX; a character that a plain pdflatex cannot set becomes its code."""
-    return "".join(_LATEX.get(c) or (c if c.isascii() or _accented(c) else f"U+{ord(c):04X}") for c in visible(text))
+    return "".join(
+        _LATEX.get(c) or (c if c.isascii() or _accented(c) else f"U+{ord(c):04X}")
+        for c in visible(text)
+    )
 
 
 def _accented(c: str) -> bool:
@@ -273,12 +356,16 @@ def blocks(text: str) -> tuple[Block, ...]:
             goes_on = last is not None and last.kind == "item" and re.match(r"  \S", line)
             if bullet:
                 inside.append(Block("item", line[2:], bullet, not inside))
-            elif last is not None and (goes_on or (not line.startswith(" ") and last.kind != "lines")):
+            elif last is not None and (
+                goes_on or (not line.startswith(" ") and last.kind != "lines")
+            ):
                 inside[-1] = replace(last, text=f"{last.text} {line.strip()}")
             elif last is not None and last.kind == "lines" and line.startswith(" "):
                 inside[-1] = replace(last, text=f"{last.text}\n{line}")
             else:
-                inside.append(Block("lines" if line.startswith(" ") else "paragraph", line, "", not inside))
+                inside.append(
+                    Block("lines" if line.startswith(" ") else "paragraph", line, "", not inside)
+                )
         made += inside
     return tuple(made)
 
@@ -286,7 +373,11 @@ def blocks(text: str) -> tuple[Block, ...]:
 def lines(text: str) -> list[str]:
     """Without control characters; blanks inside a line, which align equations, stay."""
     return [
-        "".join(visible(part, limit=None) if part.strip(" ") else part for part in re.split("( +)", line)) for line in text.splitlines()
+        "".join(
+            visible(part, limit=None) if part.strip(" ") else part
+            for part in re.split("( +)", line)
+        )
+        for line in text.splitlines()
     ]
 
 

@@ -61,14 +61,18 @@ class Disagreement:
         return self.metric in RANKED
 
 
-def disagreements(first: Run, second: Run, *, texts: Texts, tasks: Sequence[str] = (), top: int = 10) -> list[Disagreement]:
+def disagreements(
+    first: Run, second: Run, *, texts: Texts, tasks: Sequence[str] = (), top: int = 10
+) -> list[Disagreement]:
     """What both runs have predictions of, in the first one's order; one protocol of each task and text form is enough.
 
     Raises BenchError where the runs share no task, or UnknownName for a task that they do not share.
     """
     keys = {score.key: score.metric for score in first[0].scores if score.task != AVERAGE}
     theirs = {score.key for score in second[0].scores}
-    shared = [key for key, metric in keys.items() if key in theirs and metric in (*RANKED, "accuracy")]
+    shared = [
+        key for key, metric in keys.items() if key in theirs and metric in (*RANKED, "accuracy")
+    ]
     for task in tasks:
         if task not in {key[1] for key in shared}:
             raise UnknownName("task", task, {key[1] for key in shared}, "among what both runs have")
@@ -83,7 +87,11 @@ def disagreements(first: Run, second: Run, *, texts: Texts, tasks: Sequence[str]
         except BenchError as error:
             reasons.append(error)
     if not by_task:
-        raise reasons[0] if reasons else BenchError("these two runs share no task with predictions", "bench show RUN")
+        raise (
+            reasons[0]
+            if reasons
+            else BenchError("these two runs share no task with predictions", "bench show RUN")
+        )
     return list(by_task.values())
 
 
@@ -105,12 +113,17 @@ def _disagreement(key: Key, first: Run, second: Run, texts: Texts, top: int) -> 
     if a.metric in RANKED:
         describe, apart_N = _ranked, np.abs(_places(said[1]) - _places(said[2]))
     else:
-        describe, apart_N = partial(_classed, score_of(first[0], key).detail.get("classes")), 100 * np.abs(_right(a) - _right(b))
+        describe, apart_N = (
+            partial(_classed, score_of(first[0], key).detail.get("classes")),
+            100 * np.abs(_right(a) - _right(b)),
+        )
     rows = [i for i in np.argsort(-apart_N, kind="stable")[:top].tolist() if apart_N[i] > 0]
     shown = texts(key, gold_N)
     items = tuple(
         Item(i + 1, None if shown is None else shown[i], gold, one, other, float(apart_N[i]))
-        for i, gold, one, other in zip(rows, *(describe(values_N, rows) for values_N in said), strict=True)
+        for i, gold, one, other in zip(
+            rows, *(describe(values_N, rows) for values_N in said), strict=True
+        )
     )
     return Disagreement(key, a.metric, len(gold_N), int((apart_N > 0).sum()), items)
 
@@ -135,20 +148,32 @@ def _ranked(values_N: np.ndarray, rows: Sequence[int]) -> list[ItemValue]:
     places_N = _places(values_N)
     if values_N.dtype.kind != "f":  # of a version that keeps their order alone
         return [ItemValue("", float(places_N[i]), float(places_N[i])) for i in rows]
-    return [ItemValue(f"{values_N[i]:.3f}".rstrip("0").rstrip("."), float(values_N[i]), float(places_N[i])) for i in rows]
+    return [
+        ItemValue(
+            f"{values_N[i]:.3f}".rstrip("0").rstrip("."), float(values_N[i]), float(places_N[i])
+        )
+        for i in rows
+    ]
 
 
 def _classed(names: object, values_N: np.ndarray, rows: Sequence[int]) -> list[ItemValue]:
     import numpy as np
 
     def name(value: float) -> str:
-        return str(names[int(value)]) if isinstance(names, list) and 0 <= value < len(names) else f"{value:g}"
+        return (
+            str(names[int(value)])
+            if isinstance(names, list) and 0 <= value < len(names)
+            else f"{value:g}"
+        )
 
     classes = []
     for i in rows:
         said = np.atleast_1d(values_N[i])
         said = said[said != -1] if said.size > 1 else said
-        parts = [name(value) + (f" x{count}" if said.size > 1 else "") for value, count in Counter(said.tolist()).most_common()]
+        parts = [
+            name(value) + (f" x{count}" if said.size > 1 else "")
+            for value, count in Counter(said.tolist()).most_common()
+        ]
         classes.append(ItemValue(", ".join(parts), float(said[0]) if said.size else -1.0))
     return classes
 

@@ -16,7 +16,15 @@ import numpy as np
 
 from bench.base.errors import BenchError, DataDamaged
 from bench.compare.formatting import list_names
-from bench.compare.statistics.column import UNKNOWN, Column, Differences, column, detectable, ranks, verdicts
+from bench.compare.statistics.column import (
+    UNKNOWN,
+    Column,
+    Differences,
+    column,
+    detectable,
+    ranks,
+    verdicts,
+)
 from bench.compare.statistics.influence import Influence, influence
 from bench.compare.statistics.summary import against
 from bench.compare.statistics.table import (
@@ -37,7 +45,14 @@ from bench.compare.statistics.table import (
 from bench.data.sets.sts import STS_TASKS
 from bench.runs.arrays import read_arrays
 from bench.runs.predicted import Floats, Predicted, same_items
-from bench.runs.predictions import Key, Run, has_statistics, predictions_file, read_predicted, score_of
+from bench.runs.predictions import (
+    Key,
+    Run,
+    has_statistics,
+    predictions_file,
+    read_predicted,
+    score_of,
+)
 from bench.score.suites import Arrays, suite_names
 from bench.score.suites.from_predictions import find_task, rescore
 
@@ -72,8 +87,17 @@ def judge(
 
     A cell without usable predictions has an interval over its seeds, where it has several; a note of its table says why.
     """
-    measured = [_measure(load(table, runs, report, predictions=options.predictions), options) for table in tables]
-    return [tuple(_with_verdicts(against(table, baseline), columns, options) for table, columns in measured) for baseline in baselines]
+    measured = [
+        _measure(load(table, runs, report, predictions=options.predictions), options)
+        for table in tables
+    ]
+    return [
+        tuple(
+            _with_verdicts(against(table, baseline), columns, options)
+            for table, columns in measured
+        )
+        for baseline in baselines
+    ]
 
 
 Position = tuple[int, int]
@@ -99,9 +123,15 @@ def _measure(loaded: Loaded, options: StatisticsOptions) -> tuple[Table, Columns
             cells[place] = p, moved
         else:
             loaded.missing[place] = why
-    columns = {j: _column(loaded, cells, j) for j in range(len(loaded.table.columns)) if any(row.cells[j] for row in loaded.table.rows)}
+    columns = {
+        j: _column(loaded, cells, j)
+        for j in range(len(loaded.table.columns))
+        if any(row.cells[j] for row in loaded.table.rows)
+    }
     table = _with_intervals(loaded.table, columns)
-    table = replace(table, notes=(*table.notes, *_reasons(loaded), *_limits(loaded, cells, columns)))
+    table = replace(
+        table, notes=(*table.notes, *_reasons(loaded), *_limits(loaded, cells, columns))
+    )
     return _with_ranks(table, columns, options) if cells else table, columns
 
 
@@ -114,7 +144,11 @@ def _column(loaded: Loaded, cells: Cells, j: int) -> tuple[Column, tuple[int, ..
         seeds = loaded.seeds[i, j]
         parts = [cells.get((i, task)) for task in tasks]
         known = [part for part in parts if part is not None and set(seeds) <= set(part[0].seeds)]
-        answers.append([(p.of_seeds(seeds), moved.of(p.seeds, seeds)) for p, moved in known] if len(known) == len(parts) else None)
+        answers.append(
+            [(p.of_seeds(seeds), moved.of(p.seeds, seeds)) for p, moved in known]
+            if len(known) == len(parts)
+            else None
+        )
     values = [cell.values for i in rows if (cell := loaded.table.rows[i].cells[j]) is not None]
     random = [loaded.seeds[i, j] != (None,) for i in rows]
     try:
@@ -129,7 +163,11 @@ def _off(p: Predicted, moved: Influence) -> str | None:
     if p.metric not in EXACT or p.score_S is None:
         return None
     off = float(abs(moved.value_SR.mean(axis=1) - p.score_S).max())
-    return f"{p.task}: its predictions give another score, by {off:.2f}; see bench verify" if off > APART else None
+    return (
+        f"{p.task}: its predictions give another score, by {off:.2f}; see bench verify"
+        if off > APART
+        else None
+    )
 
 
 def _with_intervals(table: Table, columns: Columns) -> Table:
@@ -146,7 +184,12 @@ def _with_intervals(table: Table, columns: Columns) -> Table:
 
 
 def _with_cells(table: Table, cells: Sequence[Sequence[Cell | None]]) -> Table:
-    return replace(table, rows=tuple(replace(row, cells=tuple(own)) for row, own in zip(table.rows, cells, strict=True)))
+    return replace(
+        table,
+        rows=tuple(
+            replace(row, cells=tuple(own)) for row, own in zip(table.rows, cells, strict=True)
+        ),
+    )
 
 
 def _with_ranks(table: Table, columns: Columns, options: StatisticsOptions) -> Table:
@@ -158,12 +201,29 @@ def _with_ranks(table: Table, columns: Columns, options: StatisticsOptions) -> T
         margin=options.margin,
         families=(Family(what=PAIRS, how=options.correction, size=size),) if size else (),
         seed_sd=None if of.prior is None else math.sqrt(of.prior[0]),
-        seed_freedom=max((float(freedom) for freedom in of.seed_freedom_M if math.isfinite(freedom)), default=None) if of.prior else None,
+        seed_freedom=max(
+            (float(freedom) for freedom in of.seed_freedom_M if math.isfinite(freedom)),
+            default=None,
+        )
+        if of.prior
+        else None,
         lent=tuple(table.rows[i].name for i, lent in zip(rows, of.lent_M, strict=True) if lent),
     )
-    known = np.isfinite(of.half_widths()[0]) & np.isfinite(of.items[0].diagonal()) & np.isfinite(of.seed_M)
-    by_row = {i: rank for i, rank, is_known in zip(rows, possible, known, strict=True) if is_known} if size else {}
-    return replace(table, rows=tuple(replace(row, rank=by_row.get(i)) for i, row in enumerate(table.rows)), tested=tested)
+    known = (
+        np.isfinite(of.half_widths()[0])
+        & np.isfinite(of.items[0].diagonal())
+        & np.isfinite(of.seed_M)
+    )
+    by_row = (
+        {i: rank for i, rank, is_known in zip(rows, possible, known, strict=True) if is_known}
+        if size
+        else {}
+    )
+    return replace(
+        table,
+        rows=tuple(replace(row, rank=by_row.get(i)) for i, row in enumerate(table.rows)),
+        tested=tested,
+    )
 
 
 def _with_verdicts(table: Table, columns: Columns, options: StatisticsOptions) -> Table:
@@ -174,32 +234,72 @@ def _with_verdicts(table: Table, columns: Columns, options: StatisticsOptions) -
     cells = [list(row.cells) for row in table.rows]
     last = len(table.columns) - 1 if table.head is not None else -1
     families = []
-    for what, wanted in ((PRIMARY, [last] if last >= 0 else []), (SINGLE, [j for j in range(len(table.columns)) if j != last])):
+    for what, wanted in (
+        (PRIMARY, [last] if last >= 0 else []),
+        (SINGLE, [j for j in range(len(table.columns)) if j != last]),
+    ):
         having = [(j, *columns[j]) for j in wanted if j in columns and base in columns[j][1]]
         if not having:
             continue
         each = [of.less(rows.index(base)) for _, of, rows in having]
-        said, p_adjusted, alpha = verdicts(join(each), how=options.correction, margin=options.margin)
+        said, p_adjusted, alpha = verdicts(
+            join(each), how=options.correction, margin=options.margin
+        )
         size = sum(verdict is not None for verdict in said)
         told = iter(zip(said, p_adjusted.tolist(), strict=True))
         for (j, of, rows), less in zip(having, each, strict=True):
-            numbers = zip(rows, told, less.p_P, less.half_P(alpha), less.chance_P, detectable(less, alpha), less.value_P, strict=False)
-            for place, (i, (verdict, adjusted), p, half, chance, least, value) in enumerate(numbers):
+            numbers = zip(
+                rows,
+                told,
+                less.p_P,
+                less.half_P(alpha),
+                less.chance_P,
+                detectable(less, alpha),
+                less.value_P,
+                strict=False,
+            )
+            for place, (i, (verdict, adjusted), p, half, chance, least, value) in enumerate(
+                numbers
+            ):
                 cell = cells[i][j]
                 if verdict is None or cell is None or cell.against is None:
                     continue
-                needed = of.seeds_to_settle(place, rows.index(base), alpha, options.margin) if verdict == UNKNOWN else None
-                cells[i][j] = replace(cell, against=Against(
-                    difference=cell.against.difference, low=float(value - half), high=float(value + half), level=1 - alpha, p=float(p), p_adjusted=adjusted,
-                    verdict=verdict, chance=_known(chance), detectable=_known(least), seeds_needed=needed))  # fmt: skip
+                needed = (
+                    of.seeds_to_settle(place, rows.index(base), alpha, options.margin)
+                    if verdict == UNKNOWN
+                    else None
+                )
+                cells[i][j] = replace(
+                    cell,
+                    against=Against(
+                        difference=cell.against.difference,
+                        low=float(value - half),
+                        high=float(value + half),
+                        level=1 - alpha,
+                        p=float(p),
+                        p_adjusted=adjusted,
+                        verdict=verdict,
+                        chance=_known(chance),
+                        detectable=_known(least),
+                        seeds_needed=needed,
+                    ),
+                )
         if size:
             families.append(Family(what=what, how=options.correction, size=size))
-    return replace(_with_cells(table, cells), tested=replace(table.tested, families=(*families, *table.tested.families)))
+    return replace(
+        _with_cells(table, cells),
+        tested=replace(table.tested, families=(*families, *table.tested.families)),
+    )
 
 
 def join(each: Sequence[Differences]) -> Differences:
     """All in one family."""
-    return Differences(*(np.concatenate([getattr(less, part.name) for less in each]) for part in fields(Differences)))
+    return Differences(
+        *(
+            np.concatenate([getattr(less, part.name) for less in each])
+            for part in fields(Differences)
+        )
+    )
 
 
 def _known(value: float) -> float | None:
@@ -214,18 +314,35 @@ def _limits(loaded: Loaded, cells: Cells, columns: Columns) -> list[str]:
     if len(table.rows) < 2:
         lines.append("nothing to compare: there is one row")
     alone = dict.fromkeys(
-        table.rows[i].name for of, rows in columns.values() for i, seeds in zip(rows, of.seed_M, strict=True) if np.isnan(seeds)
+        table.rows[i].name
+        for of, rows in columns.values()
+        for i, seeds in zip(rows, of.seed_M, strict=True)
+        if np.isnan(seeds)
     )
     if alone:
-        lines.append(f"not judged: {list_names(alone)} (one seed, and no two other rows with several, whose spread could be borrowed)")
+        lines.append(
+            f"not judged: {list_names(alone)} (one seed, and no two other rows with several, whose spread could be borrowed)"
+        )
     last = len(table.columns) - 1
     whole = columns[last][1] if table.head is not None and last in columns else None
-    if whole is not None and loaded.average and (missing := [row.name for i, row in enumerate(table.rows) if i not in whole]):
-        lines.append(f"without {table.head}, for some task is missing: {list_names(dict.fromkeys(missing))}")
+    if (
+        whole is not None
+        and loaded.average
+        and (missing := [row.name for i, row in enumerate(table.rows) if i not in whole])
+    ):
+        lines.append(
+            f"without {table.head}, for some task is missing: {list_names(dict.fromkeys(missing))}"
+        )
     of_task = {column: p for (_, column), (p, _) in cells.items()}.values()
-    strange = [p.task for p in of_task if p.metric == "spearman" and p.task in STS_TASKS and p.shared_NK is None]
+    strange = [
+        p.task
+        for p in of_task
+        if p.metric == "spearman" and p.task in STS_TASKS and p.shared_NK is None
+    ]
     if strange:
-        lines.append(f"pairs of {list_names(strange)} are taken to share no sentence: the data is not the known one")
+        lines.append(
+            f"pairs of {list_names(strange)} are taken to share no sentence: the data is not the known one"
+        )
     return lines
 
 
@@ -233,7 +350,10 @@ def _reasons(loaded: Loaded) -> list[str]:
     """A line for each reason why cells have no statistics."""
     places: dict[str, list[Position]] = {}
     for place, why in loaded.missing.items():
-        places.setdefault("" if why.endswith("has no predictions of " + loaded.table.columns[place[1]]) else why, []).append(place)
+        places.setdefault(
+            "" if why.endswith("has no predictions of " + loaded.table.columns[place[1]]) else why,
+            [],
+        ).append(place)
     lines = []
     for why, cells in places.items():
         shown = list_names(dict.fromkeys(loaded.table.rows[i].name for i, _ in cells))
@@ -254,13 +374,19 @@ class Loaded:
     missing: dict[Position, str] = field(default_factory=dict)
     seeds: dict[Position, tuple[int | None, ...]] = field(default_factory=dict)
     """Of every cell that has a score, in the order of its values."""
-    average: tuple[int, ...] = ()  # columns that the last one averages; empty where there is no average
+    average: tuple[
+        int, ...
+    ] = ()  # columns that the last one averages; empty where there is no average
 
 
-def load(table: Table, runs: Mapping[str, Run], report: Report | None = None, *, predictions: bool = True) -> Loaded:
+def load(
+    table: Table, runs: Mapping[str, Run], report: Report | None = None, *, predictions: bool = True
+) -> Loaded:
     """Read what the table's cells are made of. Nothing that is missing or damaged is fatal: it is named in ``missing``."""
     loaded = Loaded(table, average=_averaged(table, runs))
-    kept = predictions and any((runs[run][1] / "predictions").is_dir() for row in table.rows for run in row.runs)
+    kept = predictions and any(
+        (runs[run][1] / "predictions").is_dir() for row in table.rows for run in row.runs
+    )
     scores = [[(runs[run], _scores(runs[run][0], table)) for run in row.runs] for row in table.rows]
     for j, task in enumerate(table.columns):
         if report is not None and kept:
@@ -270,9 +396,13 @@ def load(table: Table, runs: Mapping[str, Run], report: Report | None = None, *,
                 continue
             if task == AVERAGE:  # taken of the runs that have all tasks
                 parts = [table.columns[part] for part in loaded.average]
-                whole = [run for run, by_task in scores[i] if all(part in by_task for part in parts)]
+                whole = [
+                    run for run, by_task in scores[i] if all(part in by_task for part in parts)
+                ]
                 unknown = len(whole) != len(cell.values) or not whole
-                loaded.seeds[i, j] = (-1,) * len(cell.values) if unknown else tuple(run[0].seed for run in whole)
+                loaded.seeds[i, j] = (
+                    (-1,) * len(cell.values) if unknown else tuple(run[0].seed for run in whole)
+                )
                 continue
             having = [(run, by_task[task]) for run, by_task in scores[i] if task in by_task]
             loaded.seeds[i, j] = tuple(run[0].seed for run, _ in having)
@@ -303,8 +433,15 @@ def _averaged(table: Table, runs: Mapping[str, Run]) -> tuple[int, ...]:
         return ()
     stored = (_scores(runs[run][0], table).get(AVERAGE) for row in table.rows for run in row.runs)
     named = (score.detail.get("tasks") for score in stored if score is not None)
-    recorded = (tasks for tasks in named if isinstance(tasks, list) and tasks and all(task in table.columns for task in tasks))
-    return tuple(table.columns.index(name) for name in COLUMNS.get(table.suite) or next(recorded, table.columns[:-1]))
+    recorded = (
+        tasks
+        for tasks in named
+        if isinstance(tasks, list) and tasks and all(task in table.columns for task in tasks)
+    )
+    return tuple(
+        table.columns.index(name)
+        for name in COLUMNS.get(table.suite) or next(recorded, table.columns[:-1])
+    )
 
 
 # --- how far each item moves a score that only a suite's own scorer computes: the jackknife (Tukey 1958; Efron 1982, chapter 2) ---
@@ -325,7 +462,9 @@ def predicted_by_own_scorer(runs: Sequence[Run], key: Key) -> Predicted:
     """
     metric = score_of(runs[0][0], key).metric
     if key[0] not in suite_names():
-        raise BenchError(f"{metric} is computed by the suite {key[0]}, which is not here; --plugin FILE gives it")
+        raise BenchError(
+            f"{metric} is computed by the suite {key[0]}, which is not here; --plugin FILE gives it"
+        )
     task = find_task(key)
     if task is None or not task.by_item:
         raise BenchError(f"{metric} has no interval over items")
@@ -335,10 +474,14 @@ def predicted_by_own_scorer(runs: Sequence[Run], key: Key) -> Predicted:
     for score, arrays in zip(scores, stored, strict=True):
         value, moved_N, block_N = jackknife(arrays, lambda part: _value(key, part))
         if abs(value - score.value) > TOLERANCE:
-            raise DataDamaged(f"{key[1]}: its predictions give another score, by {abs(value - score.value):.2f}; see bench verify")
+            raise DataDamaged(
+                f"{key[1]}: its predictions give another score, by {abs(value - score.value):.2f}; see bench verify"
+            )
         moved.append(moved_N)
     moved_SN = np.stack(moved)
-    gold_N = np.unique(stored[0].get("gold", np.arange(len(block_N))), return_inverse=True)[1].reshape(-1)
+    gold_N = np.unique(stored[0].get("gold", np.arange(len(block_N))), return_inverse=True)[
+        1
+    ].reshape(-1)
     try:
         return Predicted(
             task=key[1],
@@ -361,7 +504,9 @@ def _value(key: Key, arrays: Arrays) -> float:
     return score.value
 
 
-def jackknife(arrays: Arrays, value_of: Callable[[Arrays], float]) -> tuple[float, Floats, np.ndarray]:
+def jackknife(
+    arrays: Arrays, value_of: Callable[[Arrays], float]
+) -> tuple[float, Floats, np.ndarray]:
     """(the score; (N,) how far each item moves it, which sums to zero; (N,) the block of each item, from 0).
 
     Arrays with a row for each prediction are items' own, the others are handed on whole. Raises BenchError where the scorer does, or
@@ -375,7 +520,10 @@ def jackknife(arrays: Arrays, value_of: Callable[[Arrays], float]) -> tuple[floa
     moved_N = np.empty(n)
     for block in range(block_N[-1] + 1):
         inside_N = block_N == block
-        part = {name: array[~inside_N] if array.ndim and len(array) == n else array for name, array in arrays.items()}
+        part = {
+            name: array[~inside_N] if array.ndim and len(array) == n else array
+            for name, array in arrays.items()
+        }
         size = int(inside_N.sum())
         moved_N[inside_N] = (n - size) / n * (value - value_of(part)) / size
     return value, moved_N - moved_N.mean(), block_N

@@ -38,7 +38,9 @@ def with_footnotes(tables: Sequence[Table], records: Mapping[str, RunRecord]) ->
     Of each thing that is compared, the value that most runs have is the rule; one footnote names all who differ. Rows that a
     suite has only under another protocol or text form, in another table, are named too.
     """
-    return tuple(_with_those_elsewhere(_with_differences(table, records), tables) for table in tables)
+    return tuple(
+        _with_those_elsewhere(_with_differences(table, records), tables) for table in tables
+    )
 
 
 def refuse(tables: Sequence[Table]) -> None:
@@ -71,21 +73,39 @@ def _with_differences(table: Table, records: Mapping[str, RunRecord]) -> Table:
         for value in sorted(set(counts) - {rule}):
             names = []
             for i, row in enumerate(table.rows):
-                seeds = [seed for run, seed in zip(row.runs, row.seeds, strict=True) if having.get(run) == value]
+                seeds = [
+                    seed
+                    for run, seed in zip(row.runs, row.seeds, strict=True)
+                    if having.get(run) == value
+                ]
                 if not seeds:
                     continue
-                part = f" (seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))})" if len(seeds) < len(row.runs) else ""
+                part = (
+                    f" (seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))})"
+                    if len(seeds) < len(row.runs)
+                    else ""
+                )
                 names.append(row.name + part)
                 marks.setdefault(i, {})[len(footnotes)] = None
             told.append(f"{value} in {list_names(names)}")
         every = all(run in having for row in table.rows for run in row.runs)
-        footnotes.append(f"{what}: {'; '.join(told)}; {rule} in the others{'' if every else ' that have one'}")
+        footnotes.append(
+            f"{what}: {'; '.join(told)}; {rule} in the others{'' if every else ' that have one'}"
+        )
     marked = tuple(
-        replace(row, footnotes=tuple(marks.get(i, ())), values=values_words([records[run] for run in row.runs]))
+        replace(
+            row,
+            footnotes=tuple(marks.get(i, ())),
+            values=values_words([records[run] for run in row.runs]),
+        )
         for i, row in enumerate(table.rows)
     )
     alike = tuned_alike(replace(table, rows=marked))
-    said = (*table.notes, *((f"all that was trained: {alike} each",) if alike else ()), *_chosen_on(table, records))
+    said = (
+        *table.notes,
+        *((f"all that was trained: {alike} each",) if alike else ()),
+        *_chosen_on(table, records),
+    )
     return replace(table, rows=marked, footnotes=tuple(footnotes), notes=said)
 
 
@@ -101,11 +121,18 @@ def _facts(record: RunRecord, table: Table) -> dict[str, str]:
     """What should be the same in all runs of the table -> its value in this one."""
     packages, data = record.provenance.packages, record.provenance.data
     facts = {"bench": record.provenance.bench_version or UNKNOWN}
-    facts |= {name: str(packages.get(name, UNKNOWN)) for name in (*LIBRARIES, *(("mteb",) if table.suite == "mteb" else ()))}
+    facts |= {
+        name: str(packages.get(name, UNKNOWN))
+        for name in (*LIBRARIES, *(("mteb",) if table.suite == "mteb" else ()))
+    }
     for score in record.scores:
         if score.suite != table.suite or score.protocol != table.protocol or score.task == AVERAGE:
             continue
-        if table.text is not None and score.text is not None and (score.text == table.text or score.text.startswith("other-")):
+        if (
+            table.text is not None
+            and score.text is not None
+            and (score.text == table.text or score.text.startswith("other-"))
+        ):
             facts[f"text of {score.task}"] = score.text
         own = f"{table.suite}/" if table.suite in FOREIGN else ""
         form = "" if score.text in (None, "tokenised") else f"@{score.text}"
@@ -128,13 +155,19 @@ def _with_those_elsewhere(table: Table, tables: Sequence[Table]) -> Table:
     here = {run for row in table.rows for run in row.runs}
     footnotes = list(table.footnotes)
     for other in tables:
-        alike = (other.suite, other.setting, other.backbone) == (table.suite, table.setting, table.backbone)
+        alike = (other.suite, other.setting, other.backbone) == (
+            table.suite,
+            table.setting,
+            table.backbone,
+        )
         if not alike or (other.protocol, other.text) == (table.protocol, table.text):
             continue
         missing = dict.fromkeys(row.name for row in other.rows if not here & set(row.runs))
         if missing:
             form = f" ({other.text})" if other.text else ""
-            footnotes.append(f"scored as {other.protocol}{form} only, in a table of its own: {list_names(missing)}")
+            footnotes.append(
+                f"scored as {other.protocol}{form} only, in a table of its own: {list_names(missing)}"
+            )
     return replace(table, footnotes=tuple(footnotes))
 
 
@@ -152,7 +185,9 @@ class TableOptions:
 
     baseline: str | None = None
     together: bool = False
-    statistics: str = AUTO  # intervals, verdicts, ranks: auto (up to MANY_RUNS runs with predictions), yes, no
+    statistics: str = (
+        AUTO  # intervals, verdicts, ranks: auto (up to MANY_RUNS runs with predictions), yes, no
+    )
     correction: str = "holm"
     margin: float = MARGIN
     with_paper: bool = False
@@ -161,7 +196,9 @@ class TableOptions:
     strict: bool = False
 
 
-def compare_runs(runs: Sequence[Run], options: TableOptions, report: Report | None = None) -> tuple[Table, ...]:
+def compare_runs(
+    runs: Sequence[Run], options: TableOptions, report: Report | None = None
+) -> tuple[Table, ...]:
     """The tables of these runs. Raises BenchError where the runs have no score, or ``options`` refuse them."""
     records = {record.run_id: record for record, _ in runs}
     tables = summarise(records.values(), baseline=options.baseline, together=options.together)
@@ -179,18 +216,25 @@ def compare_runs(runs: Sequence[Run], options: TableOptions, report: Report | No
     return costs.with_costs(tables, records) if options.cost else tables
 
 
-def _judged(tables: tuple[Table, ...], runs: Mapping[str, Run], options: TableOptions, report: Report | None) -> tuple[Table, ...]:
+def _judged(
+    tables: tuple[Table, ...], runs: Mapping[str, Run], options: TableOptions, report: Report | None
+) -> tuple[Table, ...]:
     shown = {run: runs[run] for table in tables for row in table.rows for run in row.runs}
     kept = sum((folder / "predictions").is_dir() for _, folder in shown.values())
     if not kept and options.statistics == YES:
-        raise BenchError("--statistics yes: none of these runs has predictions", "the command of each run makes them again")
+        raise BenchError(
+            "--statistics yes: none of these runs has predictions",
+            "the command of each run makes them again",
+        )
     from bench.compare.judge import StatisticsOptions, judge
 
     many = options.statistics == AUTO and kept > MANY_RUNS
     if many:
         note = f"not tested: reading the predictions of {kept:,} runs takes minutes; choose fewer runs, or --statistics yes"
         tables = tuple(replace(table, notes=(*table.notes, note)) for table in tables)
-    how = StatisticsOptions(correction=options.correction, margin=options.margin, predictions=not many)
+    how = StatisticsOptions(
+        correction=options.correction, margin=options.margin, predictions=not many
+    )
     return judge(tables, shown, how, report)[0]
 
 
@@ -207,7 +251,9 @@ def with_papers(tables: Sequence[Table], records: Mapping[str, RunRecord]) -> tu
 
 def _with_paper(table: Table, records: Mapping[str, RunRecord]) -> Table:
     rows = tuple(_row_with_paper(row, table, records[row.runs[0]]) for row in table.rows)
-    missing = [row.name for row in rows if not any(cell is not None and cell.printed for cell in row.cells)]
+    missing = [
+        row.name for row in rows if not any(cell is not None and cell.printed for cell in row.cells)
+    ]
     notes = list(table.notes)
     if len(missing) == len(rows):
         notes.append("no paper printed any of these rows")
@@ -222,9 +268,21 @@ def _row_with_paper(row: Row, table: Table, record: RunRecord) -> Row:
     for i, (task, cell) in enumerate(zip(table.columns, row.cells, strict=True)):
         if cell is None:
             continue
-        results = find_printed(row.method, task, suite=table.suite, setting=row.setting, backbone=record.backbone, variant=row.variant,
-                               protocol=table.protocol, recipe=recipe)  # fmt: skip
-        if fitting := [result for result in results if not result.text or table.text is None or result.text == table.text]:
+        results = find_printed(
+            row.method,
+            task,
+            suite=table.suite,
+            setting=row.setting,
+            backbone=record.backbone,
+            variant=row.variant,
+            protocol=table.protocol,
+            recipe=recipe,
+        )
+        if fitting := [
+            result
+            for result in results
+            if not result.text or table.text is None or result.text == table.text
+        ]:
             cells[i] = replace(cell, printed=_printed_beside(cell, fitting[0]))
     return replace(row, cells=tuple(cells))
 
@@ -239,5 +297,7 @@ def _printed_beside(cell: Cell, result: ReferenceResult) -> Printed:
         own=result.own_result,
         difference=round(cell.rounded - result.value, cell.decimals),
         inside=None if spread is None else spread.low <= result.value <= spread.high,
-        note=", ".join(filter(None, ("" if result.own_result else "copied by the paper", result.runs))),
+        note=", ".join(
+            filter(None, ("" if result.own_result else "copied by the paper", result.runs))
+        ),
     )

@@ -91,7 +91,11 @@ def count_overlaps(
     known = [None if found else entry.read() for entry in entries]
     todo = [i for i, known_rows in enumerate(known) if known_rows is None]
     if todo:
-        for i, counts in zip(todo, _counted(corpus, [wanted[i] for i in todo], [sets[i] for i in todo], progress, found), strict=True):
+        for i, counts in zip(
+            todo,
+            _counted(corpus, [wanted[i] for i in todo], [sets[i] for i in todo], progress, found),
+            strict=True,
+        ):
             known[i] = counts
             entries[i].write(counts)
     return [
@@ -145,7 +149,9 @@ def _counted(
         hits: set[tuple[int, int]] = set()  # (row, task)
         own = [number_of.get("".join(words), -1) for _, _, words in cells]
         same = [(place, i, 1.0) for place, i in enumerate(own) if i >= 0]
-        alike = [pair for pair in index.near([words for _, _, words in cells]) if own[pair[0]] != pair[1]]
+        alike = [
+            pair for pair in index.near([words for _, _, words in cells]) if own[pair[0]] != pair[1]
+        ]
         for kind, flags, pairs in (("exact", exact, same), ("near", near, alike)):
             for place, i, similarity in pairs:
                 flags[i] = 1
@@ -154,7 +160,18 @@ def _counted(
                     hits.add((number, t))
                     if found is not None:
                         task = wanted[t]
-                        found(Match(task.suite, task.task, task.text, kind, similarity, number, text, sets[t][keys[i]][1]))
+                        found(
+                            Match(
+                                task.suite,
+                                task.task,
+                                task.text,
+                                kind,
+                                similarity,
+                                number,
+                                text,
+                                sets[t][keys[i]][1],
+                            )
+                        )
         for _, t in hits:
             rows[t] += 1
         progress(batch[-1][0])
@@ -162,13 +179,17 @@ def _counted(
     for t, task_sentences in enumerate(sets):
         own_numbers = [number_of[key] for key in task_sentences]
         nearly = sum(near[i] and not exact[i] for i in own_numbers)
-        counts.append({"exact": sum(exact[i] for i in own_numbers), "near": nearly, "rows": rows[t]})
+        counts.append(
+            {"exact": sum(exact[i] for i in own_numbers), "near": nearly, "rows": rows[t]}
+        )
     return counts
 
 
 def _name(corpus: Corpus, keys: dict[str, Any]) -> str:
     """Of the file that remembers the counts: all that decides them."""
-    digest = hashlib.sha256(json.dumps([RULE, corpus.sha256, corpus.format, corpus.column, *corpus.columns]).encode())
+    digest = hashlib.sha256(
+        json.dumps([RULE, corpus.sha256, corpus.format, corpus.column, *corpus.columns]).encode()
+    )
     for key, (words, _) in sorted(keys.items()):
         digest.update(f"{key}\0{' '.join(words)}\0".encode())
     return digest.hexdigest()[:32]
@@ -200,7 +221,9 @@ class NearIndex:
     def __init__(self, sentences: Sequence[Iterable[str]]) -> None:
         sets = [set(words) for words in sentences]
         counts = Counter(word for words in sets for word in words)
-        self._rank = {word: i for i, (_, word) in enumerate(sorted((n, word) for word, n in counts.items()))}
+        self._rank = {
+            word: i for i, (_, word) in enumerate(sorted((n, word) for word, n in counts.items()))
+        }
         self._sets = [frozenset(self._rank[word] for word in set_) for set_ in sets]
         self._sizes = np.array([len(ranks) for ranks in self._sets], dtype=np.int64)
         keys, numbers = self._signatures((sorted(ranks), len(ranks)) for ranks in self._sets)
@@ -210,14 +233,21 @@ class NearIndex:
     def near(self, batch: Sequence[Iterable[str]]) -> list[tuple[int, int, float]]:
         """(place in the batch, number of the sentence here, Jaccard similarity) of every two that are nearly equal, in order."""
         sets = [set(words) for words in batch]
-        known = [sorted(rank for word in words if (rank := self._rank.get(word)) is not None) for words in sets]
-        keys, places = self._signatures((ranks, len(words)) for ranks, words in zip(known, sets, strict=True))
+        known = [
+            sorted(rank for word in words if (rank := self._rank.get(word)) is not None)
+            for words in sets
+        ]
+        keys, places = self._signatures(
+            (ranks, len(words)) for ranks, words in zip(known, sets, strict=True)
+        )
         first = np.searchsorted(self._keys, keys, "left")
         counts = np.searchsorted(self._keys, keys, "right") - first
         ends = np.cumsum(counts)
         if not len(ends) or not ends[-1]:
             return []
-        inside = np.arange(ends[-1]) - np.repeat(ends - counts, counts)  # 0, 1, ... within each run of equal keys
+        inside = np.arange(ends[-1]) - np.repeat(
+            ends - counts, counts
+        )  # 0, 1, ... within each run of equal keys
         numbers = self._numbers[np.repeat(first, counts) + inside]
         n = np.array([len(set_) for set_ in sets], dtype=np.int64)[np.repeat(places, counts)]
         m = self._sizes[numbers]
@@ -239,7 +269,11 @@ class NearIndex:
         for place, (ranks, size) in enumerate(sets):
             # words that no sentence here has are the rarest of all, and stand before these
             first = ranks[: max(0, size - -(-SHARED * size // OF) + 2 - (size - len(ranks)))]
-            pairs = [a * base + b for a, b in combinations(first, 2)] if size > 1 else [a * base + a for a in first[:1]]
+            pairs = (
+                [a * base + b for a, b in combinations(first, 2)]
+                if size > 1
+                else [a * base + a for a in first[:1]]
+            )
             keys.extend(pairs)
             places.extend([place] * len(pairs))
         return np.frombuffer(keys, dtype=np.int64), np.frombuffer(places, dtype=np.int64)

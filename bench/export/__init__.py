@@ -45,7 +45,8 @@ SENTENCES = (
     "NASA's probe (2021)?",
     "Zwölf Boxkämpfer jagen Viktor über den Sylter Deich – naïve café 你好 🙂",
     "a [MASK] and a </s> in the text",
-    "Prices rose by 3.5 % in March , the bank said , although most forecasts had been higher : 'much' higher . " * 3,
+    "Prices rose by 3.5 % in March , the bank said , although most forecasts had been higher : 'much' higher . "
+    * 3,
     "A sentence that is longer than any of these models reads , so that it is cut . " * 60,
 )
 
@@ -59,7 +60,9 @@ class Exported:
     run_id: str
     difference: float
     dimensions: int
-    module_files: tuple[str, ...] = ()  # source files that travel; who loads the folder has to allow them
+    module_files: tuple[
+        str, ...
+    ] = ()  # source files that travel; who loads the folder has to allow them
 
 
 def check_form(form: str) -> None:
@@ -73,17 +76,27 @@ def check_place(to: Path) -> None:
     if to.is_dir() and not any(to.iterdir()):
         return
     if to.exists() or to.is_symlink():
-        kind = "is a folder with files in it" if to.is_dir() else "is there already and is no folder"
-        raise BenchError(f"--to {to} {kind}; nothing was written", "name a new folder, or remove that one first")
+        kind = (
+            "is a folder with files in it" if to.is_dir() else "is there already and is no folder"
+        )
+        raise BenchError(
+            f"--to {to} {kind}; nothing was written", "name a new folder, or remove that one first"
+        )
     parent = next(path for path in to.absolute().parents if path.exists())
     if not parent.is_dir() or not os.access(parent, os.W_OK):
-        raise BenchError(f"--to {to}: no folder can be made in {parent}", "name a folder in a place where you may write")
+        raise BenchError(
+            f"--to {to}: no folder can be made in {parent}",
+            "name a folder in a place where you may write",
+        )
 
 
 def check_finished(run: TrainedRun) -> None:
     """Raises NotAModel where a run is not finished: its scores belong in the model card."""
     if run.record.status != "finished":
-        raise NotAModel(f"{run.record.run_id} is not finished (status {run.record.status})", repeat_command(run.record, run.folder))
+        raise NotAModel(
+            f"{run.record.run_id} is not finished (status {run.record.status})",
+            repeat_command(run.record, run.folder),
+        )
 
 
 def export(run: TrainedRun, method: Method, to: Path, form: str) -> Exported:
@@ -127,7 +140,9 @@ def write_aside(to: Path) -> Iterator[Path]:
         os.replace(aside, target)
     except (OSError, SafetensorError) as error:
         reason = getattr(error, "strerror", None) or " ".join(str(error).split())
-        raise BenchError(f"{to} cannot be written: {reason}", "free disk space, or another --to") from None
+        raise BenchError(
+            f"{to} cannot be written: {reason}", "free disk space, or another --to"
+        ) from None
     finally:
         shutil.rmtree(aside, ignore_errors=True)
 
@@ -148,7 +163,9 @@ def compare_vectors(method: Method, folder: Path, form: str) -> tuple[float, int
     allowed = max(TOLERANCE, 2 * relative(mine, alone))
     theirs = _exported_vectors(form, folder)
     if mine.shape != theirs.shape:
-        raise RunFailed(f"the export as {form} gives vectors of shape {theirs.shape}, the method {mine.shape}")
+        raise RunFailed(
+            f"the export as {form} gives vectors of shape {theirs.shape}, the method {mine.shape}"
+        )
     difference = relative(mine, theirs)
     if not difference <= allowed:
         raise RunFailed(
@@ -166,7 +183,9 @@ def _exported_vectors(form: str, folder: Path) -> np.ndarray:
     try:
         return module.vectors(folder, SENTENCES)
     except Exception as error:  # whatever the tool raises
-        raise RunFailed(f"the export as {form} cannot be loaded: {one_line(error)}", "please report it") from None
+        raise RunFailed(
+            f"the export as {form} cannot be loaded: {one_line(error)}", "please report it"
+        ) from None
 
 
 def relative(mine: np.ndarray, theirs: np.ndarray) -> float:
@@ -198,14 +217,19 @@ class Pushed:
 def check_name(name: str) -> None:
     """Raises BenchError for a name that is not owner/name."""
     if not NAME.fullmatch(name) or "--" in name or ".." in name:
-        raise BenchError(f"'{name}' is no name of a repository", "owner/name: letters, digits, - _ and . only")
+        raise BenchError(
+            f"'{name}' is no name of a repository", "owner/name: letters, digits, - _ and . only"
+        )
 
 
 def check_online(offline: bool) -> None:
     """Raises BenchError where no connection may be opened."""
     if offline or offline_now():
         why = "--offline" if offline else "HF_HUB_OFFLINE"
-        raise BenchError(f"push needs the hub, and {why} forbids a connection", "bench export RUN --to DIR writes the same files here")
+        raise BenchError(
+            f"push needs the hub, and {why} forbids a connection",
+            "bench export RUN --to DIR writes the same files here",
+        )
 
 
 def check_repository(name: str, *, replace: bool) -> None:
@@ -239,7 +263,12 @@ def upload(folder: Path, name: str, run_id: str, *, private: bool) -> Pushed:
     api = HfApi()
     try:
         api.create_repo(name, private=private, exist_ok=True)
-        done: Any = api.upload_folder(repo_id=name, folder_path=folder, commit_message=f"bench push {run_id}", delete_patterns=["*"])
+        done: Any = api.upload_folder(
+            repo_id=name,
+            folder_path=folder,
+            commit_message=f"bench push {run_id}",
+            delete_patterns=["*"],
+        )
     except Exception as error:
         raise _said(error, name) from None
     return Pushed(name, str(done.oid), f"{api.endpoint}/{name}")
@@ -255,9 +284,19 @@ def _said(error: Exception, name: str) -> BenchError:
     if isinstance(error, LocalTokenNotFoundError) or status == 401:
         return BenchError(f"{name}: the hub does not know who you are", LOGIN)
     if status == 403:
-        return BenchError(f"{name}: your token may not write there", "take a token with write access and a name of your own; " + LOGIN)
+        return BenchError(
+            f"{name}: your token may not write there",
+            "take a token with write access and a name of your own; " + LOGIN,
+        )
     if status == 429:
-        return RunFailed(f"{name}: the hub asks to wait (too many requests)", "run the same command again later")
+        return RunFailed(
+            f"{name}: the hub asks to wait (too many requests)", "run the same command again later"
+        )
     if status is not None:
-        return RunFailed(f"{name}: the hub answered {status}: {reason}", "run the same command again")
-    return RunFailed(f"{name}: the hub cannot be reached: {reason}", "check the network, and HF_ENDPOINT if it is set")
+        return RunFailed(
+            f"{name}: the hub answered {status}: {reason}", "run the same command again"
+        )
+    return RunFailed(
+        f"{name}: the hub cannot be reached: {reason}",
+        "check the network, and HF_ENDPOINT if it is set",
+    )

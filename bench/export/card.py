@@ -70,7 +70,9 @@ def example(exported: Exported, folder: Path, place: str) -> str:
     place = json.dumps(place, ensure_ascii=False)  # in quotes, whatever is in the name
     if exported.form == "mteb":
         return LOAD_MTEB.format(folder=place)
-    return LOAD.format(folder=place, trust=", trust_remote_code=True" if exported.module_files else "")
+    return LOAD.format(
+        folder=place, trust=", trust_remote_code=True" if exported.module_files else ""
+    )
 
 
 def front_matter(run: TrainedRun, exported: Exported) -> str:
@@ -79,13 +81,25 @@ def front_matter(run: TrainedRun, exported: Exported) -> str:
     about: dict[str, Any] = {
         "library_name": LIBRARIES.get(exported.form, "sentence-transformers"),
         "pipeline_tag": "sentence-similarity",
-        "tags": ["sentence-transformers", "sentence-similarity", "feature-extraction", "sentence-bench", record.method],
+        "tags": [
+            "sentence-transformers",
+            "sentence-similarity",
+            "feature-extraction",
+            "sentence-bench",
+            record.method,
+        ],
     }
     if base := mteb_folder.hub_backbone(record):
         about["base_model"] = base
     if index := model_index(record):
         about["model-index"] = index
-    return "---\n" + "".join(f"{key}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in about.items()) + "---"
+    return (
+        "---\n"
+        + "".join(
+            f"{key}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in about.items()
+        )
+        + "---"
+    )
 
 
 def _loading_notes(exported: Exported) -> str:
@@ -103,7 +117,9 @@ def _loading_notes(exported: Exported) -> str:
         f"difference is {exported.difference:.1g}, relative to the largest number of a vector where that is above 1."
     )
     if exported.difference > 1e-5:
-        lines.append("That is as much as the method's own vectors move when sentences are put in other batches.")
+        lines.append(
+            "That is as much as the method's own vectors move when sentences are put in other batches."
+        )
     return "\n\n".join(lines)
 
 
@@ -111,8 +127,14 @@ def recipe_table(run: TrainedRun) -> str:
     recipe, places = run.record.recipe, run.plugin.cls.places
     if not recipe:
         return ""
-    values = {key: _name(plain_value(value.value)) if key in places else plain_value(value.value) for key, value in recipe.items()}
-    rows = [f"| {markdown(key)} | {markdown(values[key])} | {markdown(value.source)} |" for key, value in sorted(recipe.items())]
+    values = {
+        key: _name(plain_value(value.value)) if key in places else plain_value(value.value)
+        for key, value in recipe.items()
+    }
+    rows = [
+        f"| {markdown(key)} | {markdown(values[key])} | {markdown(value.source)} |"
+        for key, value in sorted(recipe.items())
+    ]
     return "\n".join(["| value of | is | from |", "| :-- | :-- | :-- |", *rows])
 
 
@@ -123,22 +145,41 @@ def origin(run: TrainedRun) -> list[str]:
     lines = [f"run `{record.run_id}`, fingerprint `{record.fingerprint}`, {known.created}"]
     if run.plugin.cls.paper:
         lines.append(f"method: {markdown(run.plugin.cls.paper)}")
-    lines.append(f"backbone: {markdown(record.backbone_name)}, revision `{backbone.get('revision', 'not recorded')}`")
+    lines.append(
+        f"backbone: {markdown(record.backbone_name)}, revision `{backbone.get('revision', 'not recorded')}`"
+    )
     if corpus:
-        lines.append(f"trained on {markdown(_name(str(corpus.get('name'))))}, sha256 `{corpus.get('sha256')}`")
+        lines.append(
+            f"trained on {markdown(_name(str(corpus.get('name'))))}, sha256 `{corpus.get('sha256')}`"
+        )
     if (done := record.training) is not None:
-        kept = f", step {done.best_step} kept ({markdown(done.dev_task or '')} {done.dev_score:.2f})" if done.dev_score is not None else ""
+        kept = (
+            f", step {done.best_step} kept ({markdown(done.dev_task or '')} {done.dev_score:.2f})"
+            if done.dev_score is not None
+            else ""
+        )
         lines.append(f"{done.steps:,} steps{kept}")
-    lines.append(f"bench {known.bench_version}, {plugin.get('package')} {plugin.get('version')}, source sha256 `{plugin.get('sha256')}`")
+    lines.append(
+        f"bench {known.bench_version}, {plugin.get('package')} {plugin.get('version')}, source sha256 `{plugin.get('sha256')}`"
+    )
     lines += [markdown(note) for note in run.notes]
     if known.packages:
-        lines.append(", ".join(f"{markdown(str(name))} {markdown(str(version))}" for name, version in known.packages.items()))
+        lines.append(
+            ", ".join(
+                f"{markdown(str(name))} {markdown(str(version))}"
+                for name, version in known.packages.items()
+            )
+        )
     return lines
 
 
 def _name(text: str) -> str:
     """The last part of a path: where it lay on somebody's machine has no place in a card. A hub's owner/name stays."""
-    return Path(text).name if "/" in text and (text.startswith(("/", ".", "~")) or text.count("/") > 1) else text
+    return (
+        Path(text).name
+        if "/" in text and (text.startswith(("/", ".", "~")) or text.count("/") > 1)
+        else text
+    )
 
 
 def licence(record: RunRecord) -> list[str]:
@@ -151,12 +192,28 @@ def licence(record: RunRecord) -> list[str]:
     lines = [weights, "the code in this folder, if there is any: Apache-2.0"]
     if corpus := record.provenance.corpus:
         sha256, name = corpus.get("sha256"), markdown(_name(str(corpus.get("name"))))
-        files = [(data_set, file) for data_set in data_sets().values() if data_set.kind == "corpus" for file in data_set.files]
-        known = next((data_set for data_set, file in files if any(form.sha256 == sha256 for form in file.forms.values())), None)
+        files = [
+            (data_set, file)
+            for data_set in data_sets().values()
+            if data_set.kind == "corpus"
+            for file in data_set.files
+        ]
+        known = next(
+            (
+                data_set
+                for data_set, file in files
+                if any(form.sha256 == sha256 for form in file.forms.values())
+            ),
+            None,
+        )
         if known is not None:
-            lines.append(f"the training text {name}: {markdown(known.licence)}. {markdown(known.terms)}")
+            lines.append(
+                f"the training text {name}: {markdown(known.licence)}. {markdown(known.terms)}"
+            )
         else:
-            lines.append(f"the training text {name} is not one that bench knows: ask where it comes from")
+            lines.append(
+                f"the training text {name} is not one that bench knows: ask where it comes from"
+            )
     return lines
 
 
@@ -180,7 +237,9 @@ def tables(run: TrainedRun) -> list[str]:
     return made or ["This run has no scores."]
 
 
-def _table(scores: Sequence[Score], intervals: Sequence[tuple[float, float] | None], seeds: Sequence[str]) -> str:
+def _table(
+    scores: Sequence[Score], intervals: Sequence[tuple[float, float] | None], seeds: Sequence[str]
+) -> str:
     columns = {
         "task": [markdown(s.task) for s in scores],
         "score": [score(s.value, DECIMALS.get(s.metric, 2)) for s in scores],
@@ -188,17 +247,34 @@ def _table(scores: Sequence[Score], intervals: Sequence[tuple[float, float] | No
     }
     notes = []
     if any(intervals):
-        columns["95 % interval"] = [f"{interval[0]:.2f} to {interval[1]:.2f}" if interval else "" for interval in intervals]
-        notes.append("Interval: of this one run, for other items; how far other seeds lie apart is not in it.")
+        columns["95 % interval"] = [
+            f"{interval[0]:.2f} to {interval[1]:.2f}" if interval else "" for interval in intervals
+        ]
+        notes.append(
+            "Interval: of this one run, for other items; how far other seeds lie apart is not in it."
+        )
     if any(seeds):
         columns["all seeds"] = [*seeds]
-        notes.append("All seeds: mean ± standard deviation over the runs that differ in nothing but the seed.")
+        notes.append(
+            "All seeds: mean ± standard deviation over the runs that differ in nothing but the seed."
+        )
     first = scores[0]
     form = f", {markdown(first.text)} text" if first.text else ""
     metrics = ", ".join(dict.fromkeys(metric_words(s.metric) for s in scores))
     title = f"**{markdown(first.suite)}** ({metrics}; {markdown(first.protocol)}{form})"
-    rows = [[*columns], [":--", *["--:"] * (len(columns) - 1)], *zip(*columns.values(), strict=True)]
-    return "\n".join([title, "", *("| " + " | ".join(row) + " |" for row in rows), *(f"\n{note}" for note in notes)])
+    rows = [
+        [*columns],
+        [":--", *["--:"] * (len(columns) - 1)],
+        *zip(*columns.values(), strict=True),
+    ]
+    return "\n".join(
+        [
+            title,
+            "",
+            *("| " + " | ".join(row) + " |" for row in rows),
+            *(f"\n{note}" for note in notes),
+        ]
+    )
 
 
 def _interval(run: Run, own_score: Score) -> tuple[float, float] | None:
@@ -217,7 +293,11 @@ def _interval(run: Run, own_score: Score) -> tuple[float, float] | None:
 def of_all_seeds(record: RunRecord, store: RunsFolder) -> dict[tuple[Any, ...], str]:
     """(suite, protocol, text, task) -> "61.18 ± 0.35 (3)", where more runs of the same row are in the folder."""
     own = (record.method, record.variant, record.setting, record.backbone)
-    alike = [run for run in store.records()[0] if (run.method, run.variant, run.setting, run.backbone) == own]
+    alike = [
+        run
+        for run in store.records()[0]
+        if (run.method, run.variant, run.setting, run.backbone) == own
+    ]
     if record.run_id not in {run.run_id for run in alike}:
         return {}
     found = {}
@@ -235,8 +315,13 @@ def model_index(record: RunRecord) -> list[dict[str, Any]]:
     """The scores as the hub reads them."""
     results = [
         {
-            "task": {"type": "sentence-similarity" if s.metric == "spearman" else "feature-extraction"},
-            "dataset": {"name": f"{s.task}, {s.protocol}" + (f", {s.text}" if s.text else ""), "type": s.suite},
+            "task": {
+                "type": "sentence-similarity" if s.metric == "spearman" else "feature-extraction"
+            },
+            "dataset": {
+                "name": f"{s.task}, {s.protocol}" + (f", {s.text}" if s.text else ""),
+                "type": s.suite,
+            },
             "metrics": [{"type": s.metric, "value": round(s.value, 4), "name": s.metric}],
         }
         for s in record.scores

@@ -81,15 +81,33 @@ def facts(run: TrainedRun, exported: Exported, folder: Path) -> dict[str, str]:
     limit = read_json(settings).get("max_seq_length") if settings.is_file() else None
     weights = sum(file.stat().st_size for file in folder.rglob("*.safetensors"))
     values: dict[str, Any] = {
-        "name": f"bench/{record.run_id}", "revision": record.fingerprint[:16], "languages": None, "n_parameters": record.cost.total_parameters,
-        "n_embedding_parameters": None, "memory_usage_mb": round(weights / 2**20, 1), "max_tokens": limit,
-        "embed_dim": exported.dimensions, "license": None, "open_weights": True, "public_training_code": None,
-        "public_training_data": None, "framework": ["Sentence Transformers", "PyTorch", "safetensors"], "reference": None,
-        "similarity_fn_name": "cosine", "use_instructions": False, "training_datasets": None, "adapted_from": hub_backbone(record),
-        "superseded_by": None, "citation": run.plugin.cls.paper or None, "contacts": None, "modalities": ["text"],
-    }  # fmt: skip
+        "name": f"bench/{record.run_id}",
+        "revision": record.fingerprint[:16],
+        "languages": None,
+        "n_parameters": record.cost.total_parameters,
+        "n_embedding_parameters": None,
+        "memory_usage_mb": round(weights / 2**20, 1),
+        "max_tokens": limit,
+        "embed_dim": exported.dimensions,
+        "license": None,
+        "open_weights": True,
+        "public_training_code": None,
+        "public_training_data": None,
+        "framework": ["Sentence Transformers", "PyTorch", "safetensors"],
+        "reference": None,
+        "similarity_fn_name": "cosine",
+        "use_instructions": False,
+        "training_datasets": None,
+        "adapted_from": hub_backbone(record),
+        "superseded_by": None,
+        "citation": run.plugin.cls.paper or None,
+        "contacts": None,
+        "modalities": ["text"],
+    }
     day = ", ".join(str(int(part)) for part in record.provenance.created[:10].split("-"))
-    return {key: repr(value) for key, value in values.items()} | {"release_date": f"date({day}).isoformat()"}
+    return {key: repr(value) for key, value in values.items()} | {
+        "release_date": f"date({day}).isoformat()"
+    }
 
 
 def hub_backbone(record: RunRecord) -> str | None:
@@ -131,17 +149,22 @@ def model_meta(record: RunRecord) -> ModelMeta:
     def nothing(sentences: Any) -> Any:
         raise NotImplementedError
 
-    meta: ModelMeta = MtebEncoder(f"bench/{record.run_id}", record.fingerprint[:16], vectors=nothing).mteb_model_meta
+    meta: ModelMeta = MtebEncoder(
+        f"bench/{record.run_id}", record.fingerprint[:16], vectors=nothing
+    ).mteb_model_meta
     return meta
 
 
 def _theirs(record: RunRecord, score: Score, run_folder: Path, to: Path) -> Path:
     """Copy the file that mteb wrote, and what lies beside it about the model."""
     named = foreign_files(score, run_folder)
-    file = next((path for path in named if path.name == f"{score.task}.json" and path.is_file()), None)
+    file = next(
+        (path for path in named if path.name == f"{score.task}.json" and path.is_file()), None
+    )
     if file is None:
         raise DataMissing(
-            f"{record.run_id}: the file that mteb wrote of {score.task} is not in {run_folder}", repeat_command(record, run_folder)
+            f"{record.run_id}: the file that mteb wrote of {score.task} is not in {run_folder}",
+            repeat_command(record, run_folder),
         )
     target = to / file.relative_to(run_folder / "mteb")
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -159,7 +182,9 @@ def _add_settings(file: Path, target: Path, task: str) -> None:
         lines = [line for line in source.read_text(encoding="utf-8").splitlines() if line.strip()]
         settings = target.with_name(source.name)
         there = settings.read_text(encoding="utf-8").splitlines() if settings.exists() else []
-        mine = [line for line in lines if json.loads(line).get("task") == task and line not in there]
+        mine = [
+            line for line in lines if json.loads(line).get("task") == task and line not in there
+        ]
         settings.write_text("".join(f"{line}\n" for line in (*there, *mine)), encoding="utf-8")
 
 
@@ -176,7 +201,11 @@ def _ours(record: RunRecord, score: Score) -> TaskResult | None:
         return None
     revision = record.provenance.data.get(data_key(score.task, score.text, score.suite), "unknown")
     metadata = metadata_of(task, SimpleNamespace(form=score.text, sha256=revision))  # type: ignore[arg-type]
-    scores: Any = {**scores_of(score), "hf_subset": "default", "languages": list(metadata.eval_langs)}  # type: ignore[arg-type]
+    scores: Any = {
+        **scores_of(score),  # type: ignore[arg-type]
+        "hf_subset": "default",
+        "languages": list(metadata.eval_langs),
+    }
     scores["main_score"] = scores[metadata.main_score]
     return TaskResult(
         dataset_revision=str(revision),

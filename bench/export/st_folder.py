@@ -36,9 +36,16 @@ def write(parts: Portable, folder: Path) -> list[str]:
         types.append(_pooling(parts, folder, len(types)))
     for layer in parts.layers:
         types.append(_layer(layer, folder, len(types)))
-    modules = [{"idx": i, "name": str(i), "path": path, "type": kind} for i, (kind, path) in enumerate(types)]
+    modules = [
+        {"idx": i, "name": str(i), "path": path, "type": kind}
+        for i, (kind, path) in enumerate(types)
+    ]
     (folder / "modules.json").write_text(json.dumps(modules, indent=1) + "\n", encoding="utf-8")
-    config: dict[str, Any] = {"prompts": {}, "default_prompt_name": None, "similarity_fn_name": "cosine"}
+    config: dict[str, Any] = {
+        "prompts": {},
+        "default_prompt_name": None,
+        "similarity_fn_name": "cosine",
+    }
     write_json(folder / "config_sentence_transformers.json", config)
     return [part.file.name for part in parts.module_files]
 
@@ -48,7 +55,9 @@ def _reader(parts: Portable, folder: Path) -> str:
         write_encoder(parts, folder)
         settings: dict[str, Any] = {"max_seq_length": parts.max_tokens, "do_lower_case": False}
         if "pooler" not in dict(parts.encoder.named_children()) and takes_no_pooler(parts.encoder):
-            settings["model_args"] = {"add_pooling_layer": False}  # else the library makes one up, which nothing uses
+            settings["model_args"] = {
+                "add_pooling_layer": False
+            }  # else the library makes one up, which nothing uses
         if parts.states != (-1,):
             settings["config_args"] = {"output_hidden_states": True}
         write_json(folder / "sentence_bert_config.json", settings)
@@ -78,13 +87,23 @@ def _weighted_layers(parts: Portable, folder: Path, number: int) -> tuple[str, s
     weights = torch.zeros(layers + 1)
     for state in parts.states:
         weights[state] += 1
-    settings = {"word_embedding_dimension": int(parts.encoder.config.hidden_size), "layer_start": 0, "num_hidden_layers": layers}
-    return LIBRARY + "WeightedLayerPooling", _module(folder, f"{number}_WeightedLayerPooling", settings, {"layer_weights": weights})
+    settings = {
+        "word_embedding_dimension": int(parts.encoder.config.hidden_size),
+        "layer_start": 0,
+        "num_hidden_layers": layers,
+    }
+    return LIBRARY + "WeightedLayerPooling", _module(
+        folder, f"{number}_WeightedLayerPooling", settings, {"layer_weights": weights}
+    )
 
 
 def _pooling(parts: Portable, folder: Path, number: int) -> tuple[str, str]:
     chosen = {key: name == parts.pooling for name, key in POOLINGS.items()}
-    settings = {"word_embedding_dimension": int(parts.encoder.config.hidden_size), **chosen, "pooling_mode_max_tokens": False}
+    settings = {
+        "word_embedding_dimension": int(parts.encoder.config.hidden_size),
+        **chosen,
+        "pooling_mode_max_tokens": False,
+    }
     return LIBRARY + "Pooling", _module(folder, f"{number}_Pooling", settings, {})
 
 
@@ -92,15 +111,28 @@ def _layer(layer: Affine | ModuleFile, folder: Path, number: int) -> tuple[str, 
     from bench.method import ModuleFile
 
     if isinstance(layer, ModuleFile):
-        return _travelling(layer, folder), _module(folder, f"{number}_{layer.name}", layer.settings, layer.tensors)
+        return _travelling(layer, folder), _module(
+            folder, f"{number}_{layer.name}", layer.settings, layer.tensors
+        )
     out, into = layer.weight.shape
-    activation = "torch.nn.modules.activation.Tanh" if layer.tanh else "torch.nn.modules.linear.Identity"
-    settings = {"in_features": into, "out_features": out, "bias": layer.bias is not None, "activation_function": activation}
-    tensors = {"linear.weight": layer.weight} | ({} if layer.bias is None else {"linear.bias": layer.bias})
+    activation = (
+        "torch.nn.modules.activation.Tanh" if layer.tanh else "torch.nn.modules.linear.Identity"
+    )
+    settings = {
+        "in_features": into,
+        "out_features": out,
+        "bias": layer.bias is not None,
+        "activation_function": activation,
+    }
+    tensors = {"linear.weight": layer.weight} | (
+        {} if layer.bias is None else {"linear.bias": layer.bias}
+    )
     return LIBRARY + "Dense", _module(folder, f"{number}_Dense", settings, tensors)
 
 
-def _module(folder: Path, path: str, settings: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:
+def _module(
+    folder: Path, path: str, settings: Mapping[str, Any], tensors: Mapping[str, Tensor]
+) -> str:
     """Write what a module reads into its own folder; returns the folder's name."""
     (folder / path).mkdir()
     write_json(folder / path / "config.json", settings)
@@ -118,7 +150,9 @@ def save_tensors(tensors: Mapping[str, Tensor], file: Path) -> None:
     from safetensors.torch import save_file
 
     if tensors:
-        plain = {name: tensor.detach().cpu().clone().contiguous() for name, tensor in tensors.items()}
+        plain = {
+            name: tensor.detach().cpu().clone().contiguous() for name, tensor in tensors.items()
+        }
         save_file(plain, file, metadata={"format": "pt"})
 
 
@@ -130,5 +164,7 @@ def vectors(folder: Path, sentences: Sequence[str]) -> np.ndarray:
     from bench.backbones import quiet
 
     quiet()
-    model = SentenceTransformer(str(folder), device="cpu", trust_remote_code=True, local_files_only=True)
+    model = SentenceTransformer(
+        str(folder), device="cpu", trust_remote_code=True, local_files_only=True
+    )
     return np.asarray(model.encode(list(sentences), batch_size=4, show_progress_bar=False))

@@ -44,10 +44,15 @@ MEAN = 'mask = features["attention_mask"].unsqueeze(-1)\nvectors = ({states} * m
 def write(parts: Portable, folder: Path, name: str) -> None:
     """Write the folder. Raises BenchError with the reason where an encoder's states alone do not give the method's vectors."""
     if parts.write is not None:
-        raise BenchError(f"{name}: the run is a sentence-transformers folder, whose own modules make the vector", INSTEAD)
+        raise BenchError(
+            f"{name}: the run is a sentence-transformers folder, whose own modules make the vector",
+            INSTEAD,
+        )
     if parts.module_files:
         files = ", ".join(part.file.name for part in parts.module_files)
-        raise BenchError(f"{name}: a plain transformers checkpoint has no place for what {files} does", INSTEAD)
+        raise BenchError(
+            f"{name}: a plain transformers checkpoint has no place for what {files} does", INSTEAD
+        )
     has_head = bool(parts.layers)
     if has_head:
         parts = replace(parts, encoder=with_head(parts, name))
@@ -65,15 +70,22 @@ def with_head(parts: Portable, name: str) -> Any:
     """The encoder with the head in its pooling layer. Raises BenchError where it does not fit there."""
     layer: Any = parts.layers[0]
     if len(parts.layers) > 1 or parts.pooling != "cls" or not layer.tanh or layer.bias is None:
-        raise BenchError(f"{name}: a plain transformers checkpoint has no place for the layers behind its pooling", INSTEAD)
+        raise BenchError(
+            f"{name}: a plain transformers checkpoint has no place for the layers behind its pooling",
+            INSTEAD,
+        )
     cls = type(parts.encoder)
     if not takes_no_pooler(parts.encoder):
-        raise BenchError(f"{name}: {cls.__name__} has no pooling layer, in which the head could stand", INSTEAD)
+        raise BenchError(
+            f"{name}: {cls.__name__} has no pooling layer, in which the head could stand", INSTEAD
+        )
     encoder = cls(parts.encoder.config, add_pooling_layer=True).eval()
     encoder.load_state_dict(parts.encoder.state_dict(), strict=False)
     dense = encoder.pooler.dense
     if dense.weight.shape != layer.weight.shape:
-        raise BenchError(f"{name}: its head does not fit the pooling layer of {cls.__name__}", INSTEAD)
+        raise BenchError(
+            f"{name}: its head does not fit the pooling layer of {cls.__name__}", INSTEAD
+        )
     dense.weight.data.copy_(layer.weight.detach())
     dense.bias.data.copy_(layer.bias.detach())
     return encoder
@@ -87,7 +99,11 @@ def vector_code(about: dict[str, Any]) -> str:
     if numbers == [-1]:
         states = "output.last_hidden_state"
     else:
-        states = "((" + " + ".join(f"output.hidden_states[{number}]" for number in numbers) + f") / {len(numbers)})"
+        states = (
+            "(("
+            + " + ".join(f"output.hidden_states[{number}]" for number in numbers)
+            + f") / {len(numbers)})"
+        )
     return (FIRST if about["pooling"] == "cls" else MEAN).format(states=states)
 
 
@@ -96,7 +112,10 @@ def example(folder: Path, place: str) -> str:
     about = read_json(folder / ABOUT)
     options = "" if about["add_pooling_layer"] else ", add_pooling_layer=False"
     return EXAMPLE.format(
-        folder=json.dumps(place, ensure_ascii=False), options=options, max_tokens=about["max_tokens"], vector=vector_code(about)
+        folder=json.dumps(place, ensure_ascii=False),
+        options=options,
+        max_tokens=about["max_tokens"],
+        vector=vector_code(about),
     )
 
 

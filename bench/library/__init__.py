@@ -30,16 +30,39 @@ if TYPE_CHECKING:
     from bench.run.plan import PlannedRun
     from bench.runs.store import RunsFolder
 
-__all__ = ["Comparison", "LoadedRun", "Result", "Results", "Tables", "compare", "evaluate", "load_run", "runs", "train"]
+__all__ = [
+    "Comparison",
+    "LoadedRun",
+    "Result",
+    "Results",
+    "Tables",
+    "compare",
+    "evaluate",
+    "load_run",
+    "runs",
+    "train",
+]
 PathLike = str | os.PathLike[str] | None
 
 
 def evaluate(
-    model: Any, suites: Sequence[str] | str = ("sts",), data: PathLike = None, name: str = "", *, prefix: str = "",
-    prompts: Mapping[str, str] | None = None, settings: Mapping[str, Any] | None = None, server: Mapping[str, Any] | None = None,
-    text: str = "tokenised", runs: PathLike = None, device: str = "auto", fresh: bool = False, offline: bool = False, progress: bool = True,
+    model: Any,
+    suites: Sequence[str] | str = ("sts",),
+    data: PathLike = None,
+    name: str = "",
+    *,
+    prefix: str = "",
+    prompts: Mapping[str, str] | None = None,
+    settings: Mapping[str, Any] | None = None,
+    server: Mapping[str, Any] | None = None,
+    text: str = "tokenised",
+    runs: PathLike = None,
+    device: str = "auto",
+    fresh: bool = False,
+    offline: bool = False,
+    progress: bool = True,
     plugins: Sequence[str | os.PathLike[str]] = (),
-) -> Result:  # fmt: skip
+) -> Result:
     """Score a finished encoder; the record stands in the runs folder, as that of ``bench run``.
 
     ``model``: an object with ``encode(list of n str) -> (n, d) numbers``, a function that does so, a mapping of sentences to vectors, or
@@ -71,7 +94,9 @@ def evaluate(
     try:
         asked = None if server is None else ServerOptions(**server)
     except TypeError:
-        raise BenchError(f"server={dict(server or {})}: unknown keys", "model, batch, dimensions, key_env") from None
+        raise BenchError(
+            f"server={dict(server or {})}: unknown keys", "model, batch, dimensions, key_env"
+        ) from None
     found = find_model(
         model,
         runs=store,
@@ -83,21 +108,45 @@ def evaluate(
     )
     check_found(found, files)
     if fresh and found.run is not None:
-        raise BenchError(f"fresh=True: {found.given} is a run, which would be trained anew", "leave fresh out")
-    (run,) = plan_model(found, wanted, forms, folder, downloads(), offline=offline, plugins=files).runs
+        raise BenchError(
+            f"fresh=True: {found.given} is a run, which would be trained anew", "leave fresh out"
+        )
+    (run,) = plan_model(
+        found, wanted, forms, folder, downloads(), offline=offline, plugins=files
+    ).runs
     note = check_model(run)
-    given, named = found.given if isinstance(model, str | os.PathLike) else type(model).__name__, f", name={name!r}" if name else ""
+    given, named = (
+        found.given if isinstance(model, str | os.PathLike) else type(model).__name__,
+        f", name={name!r}" if name else "",
+    )
     command = f"bench.evaluate({given}, suites={list(wanted)}{named})"
-    options = Options(device=devices.choose_device(device), offline=offline, fresh=fresh, command=command)
+    options = Options(
+        device=devices.choose_device(device), offline=offline, fresh=fresh, command=command
+    )
     return _execute([run], folder_of(found, store), options, progress, note)[0]
 
 
 def train(
-    method: str, backbone: str = "builtin", corpus: PathLike = None, seeds: Sequence[int] = (42,), *, suites: Sequence[str] | str = ("sts",),
-    data: PathLike = None, settings: Mapping[str, Any] | None = None, variant: str = "", setting: str | None = None, precision: str = "auto",
-    budget: str | None = None, plugins: Sequence[str | os.PathLike[str]] = (), text: str = "tokenised", runs: PathLike = None,
-    device: str = "auto", fresh: bool = False, offline: bool = False, progress: bool = True,
-) -> Results:  # fmt: skip
+    method: str,
+    backbone: str = "builtin",
+    corpus: PathLike = None,
+    seeds: Sequence[int] = (42,),
+    *,
+    suites: Sequence[str] | str = ("sts",),
+    data: PathLike = None,
+    settings: Mapping[str, Any] | None = None,
+    variant: str = "",
+    setting: str | None = None,
+    precision: str = "auto",
+    budget: str | None = None,
+    plugins: Sequence[str | os.PathLike[str]] = (),
+    text: str = "tokenised",
+    runs: PathLike = None,
+    device: str = "auto",
+    fresh: bool = False,
+    offline: bool = False,
+    progress: bool = True,
+) -> Results:
     """Train a method, one run a seed, and score each: what ``bench run`` does. ``settings`` are recipe values ({"batch_size": 128}).
 
     What is finished is not repeated, what was interrupted goes on. Raises BenchError, for the first run that fails.
@@ -117,7 +166,9 @@ def train(
 
     offline = offline or offline_now()
     files = _files(plugins)
-    overrides = {key: str(value) for key, value in (settings or {}).items()} | ({"budget": str(budget)} if budget else {})
+    overrides = {key: str(value) for key, value in (settings or {}).items()} | (
+        {"budget": str(budget)} if budget else {}
+    )
     request = plan.Request(
         methods=(method,),
         backbones=(os.fspath(backbone),),
@@ -137,12 +188,18 @@ def train(
     request = replace(request, precision=devices.choose_precision(precision, device))
     planned = plan_and_fetch(request, discover(files), folder, shown, offline=offline)
     command = f"bench.train({method!r}, backbone={os.fspath(backbone)!r}, corpus={corpus!r}, seeds={list(seeds)})"
-    options = Options(device=device, offline=offline, fresh=fresh, save_seconds=save_seconds(), command=command)
+    options = Options(
+        device=device, offline=offline, fresh=fresh, save_seconds=save_seconds(), command=command
+    )
     return Results(_execute(planned.runs, _store(runs), options, progress))
 
 
 def compare(
-    what: Sequence[Result | Results | str | os.PathLike[str]] | Results | Result | str | os.PathLike[str],
+    what: Sequence[Result | Results | str | os.PathLike[str]]
+    | Results
+    | Result
+    | str
+    | os.PathLike[str],
     baseline: str | Result | None = None,
     *,
     together: bool = False,
@@ -164,14 +221,34 @@ def compare(
         if isinstance(given, Result):
             results[given.run_id] = given
         else:
-            results |= {result.run_id: result for result in (given if isinstance(given, Results) else _named(os.fspath(given), store))}
-    unfinished = [result.run_id for result in results.values() if result.record.status != "finished"]
+            results |= {
+                result.run_id: result
+                for result in (
+                    given if isinstance(given, Results) else _named(os.fspath(given), store)
+                )
+            }
+    unfinished = [
+        result.run_id for result in results.values() if result.record.status != "finished"
+    ]
     if unfinished or not results:
-        raise BenchError(f"not finished: {', '.join(unfinished)}" if unfinished else "there is nothing to compare", "finished runs")
+        raise BenchError(
+            f"not finished: {', '.join(unfinished)}"
+            if unfinished
+            else "there is nothing to compare",
+            "finished runs",
+        )
 
     def compared(name: str | None) -> Comparison:
-        options = TableOptions(baseline=name, together=together, statistics=statistics, correction=correction, margin=margin)
-        return Comparison(compare_runs([(result.record, result.folder) for result in results.values()], options))
+        options = TableOptions(
+            baseline=name,
+            together=together,
+            statistics=statistics,
+            correction=correction,
+            margin=margin,
+        )
+        return Comparison(
+            compare_runs([(result.record, result.folder) for result in results.values()], options)
+        )
 
     if not isinstance(baseline, Result):
         return compared(baseline)
@@ -213,7 +290,13 @@ def load_run(
     return LoadedRun(Result(trained.record, trained.folder), method)
 
 
-def _execute(planned: Sequence[PlannedRun], store: RunsFolder, options: Options, progress: bool, first: str | None = None) -> list[Result]:
+def _execute(
+    planned: Sequence[PlannedRun],
+    store: RunsFolder,
+    options: Options,
+    progress: bool,
+    first: str | None = None,
+) -> list[Result]:
     """Every run in turn; the first that fails is raised, and what was done before it stays."""
     from bench.cli.progress import reporting
     from bench.cli.run_all import outcome, work_of
@@ -223,7 +306,10 @@ def _execute(planned: Sequence[PlannedRun], store: RunsFolder, options: Options,
     for message in dict.fromkeys(error.message for run in planned for error in run.missing):
         warnings.warn(f"left out: {message}", stacklevel=3)
     if not progress:
-        return [Result(execute(run, store, options, SilentReporter())[0], store.folder(run.run_id)) for run in planned]
+        return [
+            Result(execute(run, store, options, SilentReporter())[0], store.folder(run.run_id))
+            for run in planned
+        ]
     results = []
     with reporting(False) as shown:
         shown.plan([work_of(run, store, options.fresh) for run in planned])
@@ -326,7 +412,9 @@ class Results(Sequence["Result"]):
         named = [result for result in self if which in (result.run_id, result.name)]
         named += [result for result in self if result.run_id.startswith(which)]
         if not named:
-            raise UnknownName("run", which, [result.run_id for result in self], "among these", begins=True)
+            raise UnknownName(
+                "run", which, [result.run_id for result in self], "among these", begins=True
+            )
         return named[0]
 
     def table(self) -> Tables:
@@ -338,10 +426,16 @@ class Results(Sequence["Result"]):
 
     def frame(self) -> pd.DataFrame:
         """One row a score: run, name, method, ..., suite, task, protocol, text, metric, value, std, n. Needs pandas."""
-        return _pandas().DataFrame([row for result in self for row in result.rows()], columns=[*FACTS, *SCORE])
+        return _pandas().DataFrame(
+            [row for result in self for row in result.rows()], columns=[*FACTS, *SCORE]
+        )
 
     def __repr__(self) -> str:
-        return str(self.table()) if any(result.record.scores for result in self) else f"{len(self)} runs, none with a score"
+        return (
+            str(self.table())
+            if any(result.record.scores for result in self)
+            else f"{len(self)} runs, none with a score"
+        )
 
     def _repr_html_(self) -> str:
         return self.table()._repr_html_()
@@ -388,7 +482,10 @@ class Result:
             for score in scores:
                 if same(what) in (same(score.task), same(f"{score.suite}/{score.task}")):
                     return score
-        known = [f"{score.suite}/{AVERAGE}" if score.task == AVERAGE else score.task for score in self.scores]
+        known = [
+            f"{score.suite}/{AVERAGE}" if score.task == AVERAGE else score.task
+            for score in self.scores
+        ]
         raise UnknownName("task", task, known, f"among the scores of {self.run_id}")
 
     def predictions(self, task: str) -> dict[str, np.ndarray]:
@@ -398,8 +495,13 @@ class Result:
 
         score, folder = self[task], self.folder.resolve()
         if score.task == AVERAGE:
-            raise DataMissing(f"{AVERAGE} is a mean over tasks and has no predictions", "the name of a task: result.predictions(...)")
-        return RunsFolder(folder.parent).read_predictions(folder.name, score.task, score.text, score.suite)
+            raise DataMissing(
+                f"{AVERAGE} is a mean over tasks and has no predictions",
+                "the name of a task: result.predictions(...)",
+            )
+        return RunsFolder(folder.parent).read_predictions(
+            folder.name, score.task, score.text, score.suite
+        )
 
     def table(self) -> Tables:
         """Its scores, one table a suite, protocol and text form. In a script ``print(result.table())`` shows it."""
@@ -407,7 +509,9 @@ class Result:
 
     def rows(self) -> list[dict[str, Any]]:
         """One mapping a score, with the columns of :meth:`frame`."""
-        facts = {"run": self.run_id, "name": self.name} | {key: getattr(self.record, key) for key in FACTS[2:]}
+        facts = {"run": self.run_id, "name": self.name} | {
+            key: getattr(self.record, key) for key in FACTS[2:]
+        }
         return [facts | {key: getattr(score, key) for key in SCORE} for score in self.scores]
 
     def frame(self) -> pd.DataFrame:
@@ -468,7 +572,10 @@ def _pandas() -> Any:
     try:
         import pandas
     except ImportError:
-        raise BenchError("a frame needs pandas, which is not installed", "pip install pandas; or rows() for plain mappings") from None
+        raise BenchError(
+            "a frame needs pandas, which is not installed",
+            "pip install pandas; or rows() for plain mappings",
+        ) from None
     return pandas
 
 
@@ -480,13 +587,17 @@ def _html(table: Table) -> str:
     lines = [f"<tr>{head}</tr>"]
     for row in table.rows:
         words = variant_words(row, table)
-        cells = [f'<td style="text-align:left">{html.escape(row.label + (f" ({words})" if words else ""))}</td>']
+        cells = [
+            f'<td style="text-align:left">{html.escape(row.label + (f" ({words})" if words else ""))}</td>'
+        ]
         for cell in row.cells:
             if cell is None:
                 cells.append("<td></td>")
                 continue
             beside = spread(cell)
-            text = score(cell.mean, cell.decimals) + ("" if beside is None else f" ± {score(beside, cell.decimals)}")
+            text = score(cell.mean, cell.decimals) + (
+                "" if beside is None else f" ± {score(beside, cell.decimals)}"
+            )
             cells.append(f"<td>{f'<b>{text}</b>' if cell.mark == 'best' else text}</td>")
         lines.append(f"<tr>{''.join(cells)}</tr>")
     notes = "".join(f"<div><small>{html.escape(note)}</small></div>" for note in table.notes)

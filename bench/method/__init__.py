@@ -34,13 +34,50 @@ if TYPE_CHECKING:
     from bench.method.torch_method import Batch, Loss, TorchMethod, UncorrectedAdamW, adamw
 
 __all__ = [
-    "PLACE", "Affine", "Backbone", "Batch", "BenchError", "Context", "Features", "Ids", "Interrupted", "Loss", "Method", "ModuleFile",
-    "Portable", "Recipe", "Reporter", "TorchMethod", "TrainReport", "UncorrectedAdamW", "Value", "adamw", "check_choice", "check_mlm_head", "check_placed", "check_positive", "check_prefix", "join", "load_backbone",
-    "pad", "prompted", "read_json", "rng_for", "seed_for", "task_prompt", "widened", "write_json",
-]  # fmt: skip
+    "PLACE",
+    "Affine",
+    "Backbone",
+    "Batch",
+    "BenchError",
+    "Context",
+    "Features",
+    "Ids",
+    "Interrupted",
+    "Loss",
+    "Method",
+    "ModuleFile",
+    "Portable",
+    "Recipe",
+    "Reporter",
+    "TorchMethod",
+    "TrainReport",
+    "UncorrectedAdamW",
+    "Value",
+    "adamw",
+    "check_choice",
+    "check_mlm_head",
+    "check_placed",
+    "check_positive",
+    "check_prefix",
+    "join",
+    "load_backbone",
+    "pad",
+    "prompted",
+    "read_json",
+    "rng_for",
+    "seed_for",
+    "task_prompt",
+    "widened",
+    "write_json",
+]
 
 SETTINGS = ("unsupervised", "supervised", "none")
-CORPORA = ("sentences", "pairs", "triplets", "labelled")  # kinds of corpus, by their columns; see bench.data.corpora
+CORPORA = (
+    "sentences",
+    "pairs",
+    "triplets",
+    "labelled",
+)  # kinds of corpus, by their columns; see bench.data.corpora
 
 LAZY = {
     "bench.backbones.model": ("Backbone",),
@@ -82,7 +119,9 @@ class Recipe(Mapping[str, Any]):
         try:
             return self._values[key].value
         except KeyError:
-            raise AttributeError(f"the recipe has no key '{key}'; declare it in the method's `defaults`") from None
+            raise AttributeError(
+                f"the recipe has no key '{key}'; declare it in the method's `defaults`"
+            ) from None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._values)
@@ -121,14 +160,20 @@ class Context:
     (:class:`bench.training.state.Progress`)."""
 
     device: str = "cpu"
-    precision: str = "fp32"  # "fp32" | "tf32" | "bf16" | "fp16" while training; scoring is always float32
+    precision: str = (
+        "fp32"  # "fp32" | "tf32" | "bf16" | "fp16" while training; scoring is always float32
+    )
     seed: int = 42
     folder: Path = Path(".")  # the run's folder: checkpoint/, state/, curve.jsonl
-    dev_score: Callable[[Method], float] | None = None  # Spearman x 100 of the selection set; None: the last step is kept
+    dev_score: Callable[[Method], float] | None = (
+        None  # Spearman x 100 of the selection set; None: the last step is kept
+    )
     reporter: Reporter = field(default_factory=SilentReporter)
     should_stop: Callable[[], bool] = lambda: False
     offline: bool = False  # open no connection
-    chunk: int | None = None  # rows of a batch whose activations are held at once; None: all of them
+    chunk: int | None = (
+        None  # rows of a batch whose activations are held at once; None: all of them
+    )
     ranks: Alone | None = None  # the processes that train together; None: this one alone
     auto_batch: bool = False  # hold fewer rows at once where a batch does not fit into memory
     compiled: bool = False  # torch compiles the encoder's forward while training
@@ -146,7 +191,9 @@ class TrainReport:
     dev_seconds: float
     sentences: int  # corpus rows seen, the same row in two epochs counted twice
     tokens: int = 0  # of these rows, without padding
-    execution: Mapping[str, Any] = field(default_factory=dict)  # what was decided on the way and changes no result by intent
+    execution: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # what was decided on the way and changes no result by intent
 
     @property
     def sentences_per_second(self) -> float:
@@ -199,7 +246,9 @@ class Method:
     fitted: ClassVar[str | None] = None
     reads: ClassVar[tuple[str, ...]] = ()
 
-    text_prompt: str | None = None  # what :meth:`encode` puts around every sentence, see :func:`prompted`
+    text_prompt: str | None = (
+        None  # what :meth:`encode` puts around every sentence, see :func:`prompted`
+    )
     backbone: Any
     recipe: Recipe
     context: Context
@@ -260,12 +309,17 @@ class Method:
         Raises BenchError with the reason where there is none, as here, for who did not define it.
         """
         hint = f"define {type(self).__name__}.portable(); docs/export.md shows how"
-        raise BenchError(f"{self.name} does not say what computes its vectors without its own code", hint)
+        raise BenchError(
+            f"{self.name} does not say what computes its vectors without its own code", hint
+        )
 
     def save(self, folder: Path) -> None:
         """Write what was trained, as safetensors and JSON. Nothing was: the name of the method is enough."""
         folder.mkdir(parents=True, exist_ok=True)
-        write_json(folder / "method.json", {"method": self.name, "backbone": getattr(self.backbone, "name", None)})
+        write_json(
+            folder / "method.json",
+            {"method": self.name, "backbone": getattr(self.backbone, "name", None)},
+        )
 
     def load(self, folder: Path) -> None:
         """Read back what :meth:`save` wrote. Called after :meth:`build` with the same backbone and recipe."""
@@ -274,7 +328,9 @@ class Method:
             raise BenchError(f"{folder} is a checkpoint of '{stored}', not of '{self.name}'")
 
 
-PLACE = "[X]"  # in a template: where the sentence stands, as Jiang et al. 2022 (PromptBERT) write it
+PLACE = (
+    "[X]"  # in a template: where the sentence stands, as Jiang et al. 2022 (PromptBERT) write it
+)
 
 
 def prompted(prompt: str | None, sentences: Sequence[str]) -> list[str]:
@@ -365,8 +421,12 @@ class Portable:
     pooling: str | None = None
     states: tuple[int, ...] = (-1,)
     layers: tuple[Affine | ModuleFile, ...] = ()
-    reader: ModuleFile | None = None  # reads sentences in the place of encoder and tokenizer as they are
-    write: Callable[[Path], None] | None = None  # a method that is a sentence-transformers model already writes its folder itself
+    reader: ModuleFile | None = (
+        None  # reads sentences in the place of encoder and tokenizer as they are
+    )
+    write: Callable[[Path], None] | None = (
+        None  # a method that is a sentence-transformers model already writes its folder itself
+    )
 
     @property
     def module_files(self) -> tuple[ModuleFile, ...]:

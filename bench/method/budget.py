@@ -43,9 +43,17 @@ class Budget:
         """Measured by a clock, so that two runs of it do not end at the same step."""
         return self.unit not in COUNTED
 
-    def share(self, *, steps: int, sentences: int, tokens: int, seconds: float, device_seconds: float) -> float:
+    def share(
+        self, *, steps: int, sentences: int, tokens: int, seconds: float, device_seconds: float
+    ) -> float:
         """How much of it is spent: 0 at the start, 1 and more when it is used up."""
-        spent = {STEPS: steps, SENTENCES: sentences, TOKENS: tokens, SECONDS: seconds, GPU_SECONDS: device_seconds}
+        spent = {
+            STEPS: steps,
+            SENTENCES: sentences,
+            TOKENS: tokens,
+            SECONDS: seconds,
+            GPU_SECONDS: device_seconds,
+        }
         return spent[self.unit] / self.amount
 
     def __str__(self) -> str:
@@ -58,11 +66,17 @@ def parse(text: str) -> Budget:
     match = _PATTERN.fullmatch(text)
     written = match[2].lower() if match else ""
     if match is None or written not in _WRITTEN:
-        raise BenchError(f"--budget {text}: expected a number and steps, sentences, tokens, s, m, h, d, or gpu-h", EXAMPLES)
+        raise BenchError(
+            f"--budget {text}: expected a number and steps, sentences, tokens, s, m, h, d, or gpu-h",
+            EXAMPLES,
+        )
     unit, times = _WRITTEN[written]
     amount = float(match[1]) * times
     if amount <= 0 or not math.isfinite(amount) or (unit in COUNTED and amount != int(amount)):
-        raise BenchError(f"--budget {text}: expected {'a whole number of ' + unit if unit in COUNTED else 'a time'} above 0", EXAMPLES)
+        raise BenchError(
+            f"--budget {text}: expected {'a whole number of ' + unit if unit in COUNTED else 'a time'} above 0",
+            EXAMPLES,
+        )
     return Budget(amount, unit)
 
 

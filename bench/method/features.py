@@ -20,7 +20,14 @@ Ids = Sequence[int] | np.ndarray  # the token ids of one sentence
 Features = dict[str, Tensor]
 
 
-def pad(rows: Sequence[Ids], pad_id: int, *, before: Ids = (), after: Ids = (), longest: int | None = None) -> Features:
+def pad(
+    rows: Sequence[Ids],
+    pad_id: int,
+    *,
+    before: Ids = (),
+    after: Ids = (),
+    longest: int | None = None,
+) -> Features:
     """Ids of different lengths as (n, T) input_ids and attention_mask, padded on the right.
 
     Of each row the first ``longest`` ids are taken, and stand between ``before`` and ``after``.
@@ -36,7 +43,10 @@ def pad(rows: Sequence[Ids], pad_id: int, *, before: Ids = (), after: Ids = (), 
     for i, token in enumerate(after):
         ids[np.arange(len(cut)), ends + i] = token
     mask = positions < (ends + len(after))[:, None]
-    return {"input_ids": torch.from_numpy(ids), "attention_mask": torch.from_numpy(mask.astype(np.int64))}
+    return {
+        "input_ids": torch.from_numpy(ids),
+        "attention_mask": torch.from_numpy(mask.astype(np.int64)),
+    }
 
 
 def join(parts: Sequence[Features], pad_id: int) -> Features:
@@ -45,7 +55,12 @@ def join(parts: Sequence[Features], pad_id: int) -> Features:
 
     def joined(key: str) -> Tensor:
         fill = pad_id if key == "input_ids" else 0
-        return torch.cat([part[key] if part[key].ndim < 2 else widened(part[key], longest, fill) for part in parts])
+        return torch.cat(
+            [
+                part[key] if part[key].ndim < 2 else widened(part[key], longest, fill)
+                for part in parts
+            ]
+        )
 
     return {key: joined(key) for key in parts[0]}
 
@@ -58,7 +73,10 @@ def widened(tensor: Tensor, length: int, fill: int = 0) -> Tensor:
 
 def take(features: Features, rows: Tensor, length: int) -> Features:
     """Some rows of features, cut to their first ``length`` tokens."""
-    return {key: value[rows] if value.ndim < 2 else value[rows, :length] for key, value in features.items()}
+    return {
+        key: value[rows] if value.ndim < 2 else value[rows, :length]
+        for key, value in features.items()
+    }
 
 
 PASS_TOKENS = 128  # what one more pass through a small encoder costs on a CPU, in tokens
@@ -116,7 +134,9 @@ def exact(encoder: nn.Module) -> Iterator[None]:
             encoder.forward = compiled
 
 
-def by_rows(function: Callable[..., tuple[Tensor, ...]], *inputs: Any, chunk: int | None = None) -> tuple[Tensor, ...]:
+def by_rows(
+    function: Callable[..., tuple[Tensor, ...]], *inputs: Any, chunk: int | None = None
+) -> tuple[Tensor, ...]:
     """``function(*inputs)``, slice by slice: every input and every output has n rows, and outputs of row i need row i alone.
 
     ``inputs`` are tensors or features (dicts of tensors). A slice's activations are dropped and, where a gradient is wanted,
@@ -125,7 +145,9 @@ def by_rows(function: Callable[..., tuple[Tensor, ...]], *inputs: Any, chunk: in
     n = rows_of(inputs[0])
     if chunk is None or chunk >= n:
         return function(*inputs)
-    slices = [[cut(tensor, start, start + chunk) for tensor in inputs] for start in range(0, n, chunk)]
+    slices = [
+        [cut(tensor, start, start + chunk) for tensor in inputs] for start in range(0, n, chunk)
+    ]
     parts = [checkpoint(function, *one, use_reentrant=False) for one in slices]
     return tuple(torch.cat(column) for column in zip(*parts, strict=True))
 
@@ -136,4 +158,8 @@ def rows_of(value: Tensor | dict[str, Tensor]) -> int:
 
 def cut(value: Any, start: int, stop: int) -> Any:
     """Rows ``start`` to ``stop`` of a tensor or of features."""
-    return value[start:stop] if isinstance(value, Tensor) else {key: tensor[start:stop] for key, tensor in value.items()}
+    return (
+        value[start:stop]
+        if isinstance(value, Tensor)
+        else {key: tensor[start:stop] for key, tensor in value.items()}
+    )

@@ -27,7 +27,9 @@ from bench.base.errors import BenchError, Interrupted, RunFailed
 T = TypeVar("T")
 
 NO_TIMEOUT = timedelta(days=365)
-GPU_TIMEOUT = timedelta(minutes=10)  # of one exchange between GPUs, which begins when all ranks are there
+GPU_TIMEOUT = timedelta(
+    minutes=10
+)  # of one exchange between GPUs, which begins when all ranks are there
 SETTLE = timedelta(seconds=10)  # how long a rank that failed waits for the others to fail as it did
 BUCKET = 25 << 20  # bytes of gradients in one exchange
 
@@ -138,7 +140,9 @@ class Ranks(Alone):
                 value = work()
             except BenchError as raised:
                 error = raised
-        said: Any = self.share((value, error and (isinstance(error, Interrupted), error.message, error.hint)))
+        said: Any = self.share(
+            (value, error and (isinstance(error, Interrupted), error.message, error.hint))
+        )
         if error is not None:
             raise error
         if said[1] is not None:
@@ -177,7 +181,12 @@ class Ranks(Alone):
         parts = [torch.empty_like(sent) for _ in sizes]
         with self._heard():
             dist.all_gather(parts, sent)
-        return torch.cat([part.view(mine.dtype).view(padded.shape)[:n] for part, n in zip(parts, sizes, strict=True)])
+        return torch.cat(
+            [
+                part.view(mine.dtype).view(padded.shape)[:n]
+                for part, n in zip(parts, sizes, strict=True)
+            ]
+        )
 
     def start_alike(self, module: nn.Module) -> None:
         with self._heard(), torch.no_grad():
@@ -189,7 +198,9 @@ class Ranks(Alone):
                 tensor.copy_(sent.view_as(tensor))
 
     def mean_gradients(self, parameters: Sequence[nn.Parameter]) -> None:
-        there = self.largest([p.grad is not None for p in parameters])  # else a decay would move what no rank has used
+        there = self.largest(
+            [p.grad is not None for p in parameters]
+        )  # else a decay would move what no rank has used
         for p, used in zip(parameters, there, strict=True):
             if used and p.grad is None:
                 p.grad = torch.zeros_like(p)
@@ -198,7 +209,9 @@ class Ranks(Alone):
             with self._heard():
                 dist.all_reduce(flat)
             flat /= self.count
-            for gradient, mean in zip(bucket, flat.split([tensor.numel() for tensor in bucket]), strict=True):
+            for gradient, mean in zip(
+                bucket, flat.split([tensor.numel() for tensor in bucket]), strict=True
+            ):
                 gradient.copy_(mean.view_as(gradient))
 
     # how it ends
@@ -225,7 +238,9 @@ class Ranks(Alone):
 
     def tell(self, error: BaseException) -> None:
         """Leave for the others why this rank ends."""
-        text = error.message if isinstance(error, BenchError) else f"{type(error).__name__}: {error}"
+        text = (
+            error.message if isinstance(error, BenchError) else f"{type(error).__name__}: {error}"
+        )
         with contextlib.suppress(RuntimeError):
             self.store.set(f"failed/{self.rank}", " ".join(text.split())[:2000])
 
@@ -238,14 +253,22 @@ class Ranks(Alone):
             if not _is_lost_connection(error):
                 raise
             self.broken = self.lost = True
-            raise RunFailed(self._who_ended(), "the same command goes on from the last state") from None
+            raise RunFailed(
+                self._who_ended(), "the same command goes on from the last state"
+            ) from None
 
     def _who_ended(self) -> str:
         others = [rank for rank in range(self.count) if rank != self.rank]
         with contextlib.suppress(RuntimeError):
-            told = {rank: self.store.get(f"failed/{rank}").decode() for rank in others if self.store.check([f"failed/{rank}"])}
+            told = {
+                rank: self.store.get(f"failed/{rank}").decode()
+                for rank in others
+                if self.store.check([f"failed/{rank}"])
+            }
             if told:
-                return "; ".join(f"rank {rank} of {self.count} failed: {text}" for rank, text in told.items())
+                return "; ".join(
+                    f"rank {rank} of {self.count} failed: {text}" for rank, text in told.items()
+                )
         who = f"rank {others[0]}" if len(others) == 1 else "another rank"
         return f"{who} of {self.count} ended without a word (killed, or out of memory?)"
 
@@ -276,12 +299,18 @@ def rank_device(device: str) -> str:
     """The device of this rank: "cuda" is the GPU that its local rank says. Raises BenchError where that is not here."""
     kind, _, number = device.partition(":")
     if kind == "mps" or (kind == "cuda" and number):
-        raise BenchError(f"--device {device} is one device, and there are several processes", "--device cuda or --device cpu")
+        raise BenchError(
+            f"--device {device} is one device, and there are several processes",
+            "--device cuda or --device cpu",
+        )
     if kind != "cuda":
         return device
     local, here = int(os.environ["LOCAL_RANK"]), torch.cuda.device_count()
     if local >= here:
-        raise BenchError(f"{here} GPUs are here, and this process is to have GPU {local}", f"--gpus {here}, or --device cpu")
+        raise BenchError(
+            f"{here} GPUs are here, and this process is to have GPU {local}",
+            f"--gpus {here}, or --device cpu",
+        )
     return f"cuda:{local}"
 
 

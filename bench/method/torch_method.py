@@ -58,21 +58,33 @@ def checked_loss(method: TorchMethod, returned: Any) -> Loss:
     function = type(method).loss if method.is_split() else type(method).forward
     if not isinstance(returned, Loss):
         shown = "a Tensor" if isinstance(returned, Tensor) else type(returned).__name__
-        raise PluginFailed(f"{place_of_code(function)}: {function.__name__} returned {shown}; return Loss(tensor)")
+        raise PluginFailed(
+            f"{place_of_code(function)}: {function.__name__} returned {shown}; return Loss(tensor)"
+        )
     total = returned.total
     if not isinstance(total, Tensor) or total.numel() != 1:
-        shown = f"a tensor of shape {tuple(total.shape)}" if isinstance(total, Tensor) else type(total).__name__
+        shown = (
+            f"a tensor of shape {tuple(total.shape)}"
+            if isinstance(total, Tensor)
+            else type(total).__name__
+        )
         raise PluginFailed(
-            f"{place_of_code(function)}: expected one finite number as the loss, found {shown}", "Loss(total.mean()), or its sum"
+            f"{place_of_code(function)}: expected one finite number as the loss, found {shown}",
+            "Loss(total.mean()), or its sum",
         )
     for name, part in returned.parts.items():
         if not isinstance(part, Tensor):
-            raise PluginFailed(f"{place_of_code(function)}: part '{name}' of the loss is {type(part).__name__}, and a Tensor is expected")
+            raise PluginFailed(
+                f"{place_of_code(function)}: part '{name}' of the loss is {type(part).__name__}, and a Tensor is expected"
+            )
     return returned
 
 
 ENCODER_INPUTS = {"input_ids", "inputs_embeds", "attention_mask", "position_ids", "token_type_ids"}
-CPU_TOKENS, GPU_TOKENS = 1024, 16384  # of a batch of `encode`: states that stay in a core's cache; enough work for a kernel
+CPU_TOKENS, GPU_TOKENS = (
+    1024,
+    16384,
+)  # of a batch of `encode`: states that stay in a core's cache; enough work for a kernel
 
 
 class TorchMethod(Method, nn.Module):
@@ -87,8 +99,12 @@ class TorchMethod(Method, nn.Module):
     trains_on: ClassVar[str] = "ids"
     training_only: ClassVar[tuple[str, ...]] = ()
     padding_counts: bool = False
-    encode_tokens: int | None = None  # padded tokens in one batch of `encode`; None: what suits the device
-    chunk: int | None = None  # rows of a batch whose activations are held at once while training; None: all of them
+    encode_tokens: int | None = (
+        None  # padded tokens in one batch of `encode`; None: what suits the device
+    )
+    chunk: int | None = (
+        None  # rows of a batch whose activations are held at once while training; None: all of them
+    )
 
     def __init__(self) -> None:
         nn.Module.__init__(self)
@@ -113,7 +129,9 @@ class TorchMethod(Method, nn.Module):
     def tokenize(self, sentences: Sequence[str], max_length: int | None = None) -> Features:
         return self.assemble(self.token_ids(sentences), max_length)
 
-    def collate(self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int) -> tuple[Features, ...]:
+    def collate(
+        self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int
+    ) -> tuple[Features, ...]:
         """Rows of the corpus -> the columns of a :class:`Batch`: where a method makes templated or augmented views.
 
         ``columns`` holds, by the corpus's column names, ids without special tokens (or strings, see ``trains_on``); ``rows``
@@ -122,7 +140,9 @@ class TorchMethod(Method, nn.Module):
         """
         length = self.recipe.max_seq_length
         return tuple(
-            {"labels": torch.tensor([int(row[0]) for row in ids])} if name == "label" else self.assemble(ids, length)
+            {"labels": torch.tensor([int(row[0]) for row in ids])}
+            if name == "label"
+            else self.assemble(ids, length)
             for name, ids in columns.items()
         )
 
@@ -189,7 +209,9 @@ class TorchMethod(Method, nn.Module):
         Row i of a view depends on row i of the batch, on the parameters and on dropout alone, so that a batch can be cut. A
         mean over tokens or over other parts of rows comes as two views, (n,) sums and (n,) counts; labels come as a view.
         """
-        raise NotImplementedError(f"{self.name} defines neither views(batch) and loss(views, batch) nor forward(batch)")
+        raise NotImplementedError(
+            f"{self.name} defines neither views(batch) and loss(views, batch) nor forward(batch)"
+        )
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
         """The loss of the views of the whole batch, where rows may meet. Of ``batch`` it reads nothing but ``step``."""
@@ -200,16 +222,22 @@ class TorchMethod(Method, nn.Module):
 
         def views(*columns: Features) -> tuple[Tensor, ...]:
             returned = self.views(Batch(columns, batch.step))
-            if isinstance(returned, tuple | list) and all(isinstance(view, Tensor) for view in returned):
+            if isinstance(returned, tuple | list) and all(
+                isinstance(view, Tensor) for view in returned
+            ):
                 return tuple(returned)
             shown = "a Tensor" if isinstance(returned, Tensor) else type(returned).__name__
             if isinstance(returned, tuple | list):
                 shown += f" that holds {next(type(view).__name__ for view in returned if not isinstance(view, Tensor))}"
-            raise PluginFailed(f"{place_of_code(type(self).views)}: views returned {shown}; return a tuple of tensors")
+            raise PluginFailed(
+                f"{place_of_code(type(self).views)}: views returned {shown}; return a tuple of tensors"
+            )
 
         return self.by_rows(views, *batch.columns)
 
-    def by_rows(self, function: Callable[..., tuple[Tensor, ...]], *inputs: Any) -> tuple[Tensor, ...]:
+    def by_rows(
+        self, function: Callable[..., tuple[Tensor, ...]], *inputs: Any
+    ) -> tuple[Tensor, ...]:
         """``function(*inputs)``, in slices of ``chunk`` rows where that is set: for a ``loss`` with a second pass that works row
         by row. ``inputs`` are tensors, or features, of n rows each; so is what comes back."""
         return by_rows(function, *inputs, chunk=self.chunk)
@@ -244,34 +272,58 @@ class TorchMethod(Method, nn.Module):
 
         def embed(ids: list[Sequence[int]]) -> np.ndarray:
             features = {key: value.to(device) for key, value in self.assemble(ids).items()}
-            with torch.inference_mode(), torch.autocast(device.type, enabled=False), exact(self.encoder):
+            with (
+                torch.inference_mode(),
+                torch.autocast(device.type, enabled=False),
+                exact(self.encoder),
+            ):
                 vectors = self.embed(features)
                 if not isinstance(vectors, Tensor):
                     place = place_of_code(type(self).embed)
-                    raise PluginFailed(f"{place}: embed returned {type(vectors).__name__}, and a Tensor (n, dim) is expected")
+                    raise PluginFailed(
+                        f"{place}: embed returned {type(vectors).__name__}, and a Tensor (n, dim) is expected"
+                    )
                 return vectors.float().cpu().numpy()
 
         def progress(done: int, total: int) -> None:
             if self.context.should_stop():
-                raise Interrupted(f"stopped after encoding {done} of {total} sentences; the same command encodes them again")
+                raise Interrupted(
+                    f"stopped after encoding {done} of {total} sentences; the same command encodes them again"
+                )
             self.context.reporter.advance(done, total=total)
 
         try:
-            return encode_unique(sentences, tokens=self.token_ids, embed=embed, budget=budget, progress=progress)
+            return encode_unique(
+                sentences, tokens=self.token_ids, embed=embed, budget=budget, progress=progress
+            )
         finally:
             self.train(was_training)
 
     def trained_state(self) -> dict[str, Tensor]:
         """What the checkpoint holds: trained parameters, and the buffers outside a frozen encoder."""
         frozen = not any(p.requires_grad for p in self.encoder.parameters())
-        state: dict[str, Tensor] = {name: p for name, p in self.named_parameters() if p.requires_grad}
+        state: dict[str, Tensor] = {
+            name: p for name, p in self.named_parameters() if p.requires_grad
+        }
         persistent = self.state_dict()
-        state |= {n: b for n, b in self.named_buffers() if n in persistent and not (frozen and n.startswith("encoder."))}
-        return {n: tensor.detach().cpu().contiguous() for n, tensor in state.items() if not self._for_training_only(n)}
+        state |= {
+            n: b
+            for n, b in self.named_buffers()
+            if n in persistent and not (frozen and n.startswith("encoder."))
+        }
+        return {
+            n: tensor.detach().cpu().contiguous()
+            for n, tensor in state.items()
+            if not self._for_training_only(n)
+        }
 
     def training_state(self) -> dict[str, Tensor]:
         """What resume needs besides the optimiser: :meth:`trained_state` and everything that only training needs."""
-        extra = {n: t.detach().cpu().contiguous() for n, t in self.state_dict().items() if self._for_training_only(n)}
+        extra = {
+            n: t.detach().cpu().contiguous()
+            for n, t in self.state_dict().items()
+            if self._for_training_only(n)
+        }
         return self.trained_state() | extra
 
     def _for_training_only(self, name: str) -> bool:
@@ -284,8 +336,14 @@ class TorchMethod(Method, nn.Module):
         state = self.trained_state()
         if state:
             save_file(state, folder / "trained.safetensors", metadata={"format": "pt"})
-        about = {"method": self.name, "backbone": self.backbone.name, "revision": self.backbone.revision}
-        write_json(folder / "method.json", {**about, "recipe": dict(self.recipe), "tensors": len(state)})
+        about = {
+            "method": self.name,
+            "backbone": self.backbone.name,
+            "revision": self.backbone.revision,
+        }
+        write_json(
+            folder / "method.json", {**about, "recipe": dict(self.recipe), "tensors": len(state)}
+        )
 
     def load(self, folder: Path) -> None:
         from safetensors import SafetensorError
@@ -302,11 +360,16 @@ class TorchMethod(Method, nn.Module):
         try:
             state = load_file(file) if about.get("tensors") else {}
         except (OSError, SafetensorError) as error:
-            raise BenchError(f"{file} cannot be read: {' '.join(str(error).split())}", "bench run with --fresh trains it again") from None
+            raise BenchError(
+                f"{file} cannot be read: {' '.join(str(error).split())}",
+                "bench run with --fresh trains it again",
+            ) from None
         expected = self.trained_state()
         if state.keys() != expected.keys():
             different = sorted(state.keys() ^ expected.keys())
-            raise BenchError(f"{folder}: {len(different)} tensors do not fit the method, the first is {different[0]}")
+            raise BenchError(
+                f"{folder}: {len(different)} tensors do not fit the method, the first is {different[0]}"
+            )
         self.load_state_dict(state, strict=False)
 
 
@@ -339,7 +402,11 @@ class UncorrectedAdamW(torch.optim.AdamW):
 
 
 def adamw(
-    method: TorchMethod, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8, *, bias_correction: bool = True
+    method: TorchMethod,
+    betas: tuple[float, float] = (0.9, 0.999),
+    eps: float = 1e-8,
+    *,
+    bias_correction: bool = True,
 ) -> torch.optim.AdamW:
     """AdamW with the rate and decay of the method's recipe; no decay on biases and layer norms.
 
@@ -354,10 +421,18 @@ def adamw(
         {"params": [p for p in trained if p.ndim < 2], "weight_decay": 0.0},
     ]
     cls = torch.optim.AdamW if bias_correction else UncorrectedAdamW
-    return cls([g for g in groups if g["params"]], lr=recipe.learning_rate, betas=betas, eps=eps, fused=True)
+    return cls(
+        [g for g in groups if g["params"]],
+        lr=recipe.learning_rate,
+        betas=betas,
+        eps=eps,
+        fused=True,
+    )
 
 
-def learning_rate_at(step: int, *, peak: float, steps: int, warmup: int = 0, schedule: str = "linear") -> float:
+def learning_rate_at(
+    step: int, *, peak: float, steps: int, warmup: int = 0, schedule: str = "linear"
+) -> float:
     """The rate of the update after ``step`` updates: rises over ``warmup`` steps, then stays ("constant") or falls to 0 at ``steps``."""
     if step < warmup:
         return peak * step / warmup
@@ -369,7 +444,9 @@ def learning_rate_at(step: int, *, peak: float, steps: int, warmup: int = 0, sch
 def scheduled_rate(recipe: Recipe, step: int, steps: int) -> float:
     """:func:`learning_rate_at` as a recipe says: ``schedule``, and ``warmup_steps`` or ``warmup_ratio`` of all steps."""
     warmup = recipe.warmup_steps or round(recipe.warmup_ratio * steps)
-    return learning_rate_at(step, peak=recipe.learning_rate, steps=steps, warmup=warmup, schedule=recipe.schedule)
+    return learning_rate_at(
+        step, peak=recipe.learning_rate, steps=steps, warmup=warmup, schedule=recipe.schedule
+    )
 
 
 def check_schedule(recipe: Recipe) -> None:

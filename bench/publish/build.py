@@ -26,7 +26,13 @@ from bench.publish import versions as published
 from bench.publish.check import refuse_altered
 from bench.publish.gather import Gathered, all_but_failing, error_words, gather, left_out, searches
 from bench.publish.index import index_files
-from bench.publish.signature import Signature, fingerprint, read_signature, sign_manifest, signature_files
+from bench.publish.signature import (
+    Signature,
+    fingerprint,
+    read_signature,
+    sign_manifest,
+    signature_files,
+)
 from bench.publish.stored import Packed, ScoredRuns, leave_run, store_run
 from bench.publish.versions import (
     ASIDE,
@@ -61,7 +67,9 @@ FORMATS = ("html", "md")
 ASSETS = ("board.css", "board.js", "panel.js", "compare.js", "pages.css", "pages.js")
 
 
-def version_files(board: Board, figures: Sequence[Figure], formats: Sequence[str], report: Report) -> Iterator[tuple[str, bytes]]:
+def version_files(
+    board: Board, figures: Sequence[Figure], formats: Sequence[str], report: Report
+) -> Iterator[tuple[str, bytes]]:
     """(path below the version's folder, content) of every file; the data of every table is there in any format."""
     from bench.publish import data, readme
     from bench.publish.index import badge
@@ -97,7 +105,10 @@ def _pages(board: Board, figures: Sequence[Figure], report: Report) -> Iterator[
         yield f"assets/{name}", (TEMPLATES / name).read_bytes()
     yield "index.html", main_page.render(board, figures).encode()
     if board.changes is not None and board.changes.cells:
-        yield "changes.html", engine.render("changes.html", board=board, changes=board.changes, up=0).encode()
+        yield (
+            "changes.html",
+            engine.render("changes.html", board=board, changes=board.changes, up=0).encode(),
+        )
     for search in board.searches:
         yield addresses.search_file(search.name, "html"), search_page.render(board, search).encode()
     for i, run in enumerate(board.paged):
@@ -156,9 +167,15 @@ def publish(asked: PublishOptions, report: Report | None = None) -> Outcome:
     folder: Path | None = None
     with _aside(asked.out) as aside:
         kept = last if asked.keep else None
-        gathered = gather(asked.runs, aside / "sent", submissions=asked.submissions, last=kept, data=asked.data)
+        gathered = gather(
+            asked.runs, aside / "sent", submissions=asked.submissions, last=kept, data=asked.data
+        )
         manifests = {version.name: held_files(version.folder) for version in before}
-        held = {(path, sha256): name for name, files in manifests.items() for path, sha256 in files.items()}
+        held = {
+            (path, sha256): name
+            for name, files in manifests.items()
+            for path, sha256 in files.items()
+        }
         place = StagedFolder(aside / "version", held=held)
         records = _store(gathered, place, manifests, report, reduced=asked.reduced)
 
@@ -169,7 +186,9 @@ def publish(asked: PublishOptions, report: Report | None = None) -> Outcome:
             made = _board(asked, runs, gathered.left_out, before, report)
             if news := _is_news(asked, made, shown, last):
                 made = replace(made, older=_left_in_older(place, made))
-                for path, data in version_files(made, _figures(made, asked.data, report), asked.formats, report):
+                for path, data in version_files(
+                    made, _figures(made, asked.data, report), asked.formats, report
+                ):
                     place.write(path, data)
             return made, news
 
@@ -177,11 +196,15 @@ def publish(asked: PublishOptions, report: Report | None = None) -> Outcome:
             run_id = run.record.run_id
             place.inside(f"{published.RUNS}/{run_id}").remove()
             del records[run_id]
-            gathered.left_out.append(left_out(run_id, "cannot be shown", error_words(error), run.folder))
+            gathered.left_out.append(
+                left_out(run_id, "cannot be shown", error_words(error), run.folder)
+            )
 
         stored = sorted((run for run in gathered.runs if run.record.run_id in records), key=is_sent)
         made, news = all_but_failing(stored, write, leave, is_sent)
-        for run_id in {run.record.run_id for run in stored} - {run.record.run_id for run in made.runs}:
+        for run_id in {run.record.run_id for run in stored} - {
+            run.record.run_id for run in made.runs
+        }:
             place.inside(f"{published.RUNS}/{run_id}").remove()  # replaced by a newer run
         gathered.runs = made.runs
         if asked.preview:
@@ -191,7 +214,13 @@ def publish(asked: PublishOptions, report: Report | None = None) -> Outcome:
                 folder = _seal(place, asked, made, records, last)
             _write_index(asked.out, aside)
     name = made.version if news or last is None else last.name
-    return Outcome(folder=folder, name=name, board=made, refused=gathered.refused, told_of_here=gathered.told_of_here)
+    return Outcome(
+        folder=folder,
+        name=name,
+        board=made,
+        refused=gathered.refused,
+        told_of_here=gathered.told_of_here,
+    )
 
 
 def add_erratum(out: Path, version: str, text: str) -> Erratum:
@@ -200,7 +229,9 @@ def add_erratum(out: Path, version: str, text: str) -> Erratum:
     before = published.versions(out)
     names = [older.name for older in before]
     if version not in names:
-        raise UnknownName("version", version, names, f"in {out}", "bench publish --check names them")
+        raise UnknownName(
+            "version", version, names, f"in {out}", "bench publish --check names them"
+        )
     refuse_altered(out)
     with _aside(out) as aside:
         known = read_errata(out)
@@ -215,8 +246,15 @@ def sign(out: Path, key: Path) -> Signature:
     refuse_altered(out)
     newest = published.versions(out)[-1]
     with _aside(out) as aside:
-        if newest.signature is None or (newest.signature.manifest, newest.signature.key) != (newest.manifest, fingerprint(key)):
-            for name, data in zip(signature_files(newest.name), sign_manifest(newest.name, newest.manifest, key), strict=True):
+        if newest.signature is None or (newest.signature.manifest, newest.signature.key) != (
+            newest.manifest,
+            fingerprint(key),
+        ):
+            for name, data in zip(
+                signature_files(newest.name),
+                sign_manifest(newest.name, newest.manifest, key),
+                strict=True,
+            ):
                 write_or_fail(out / name, data, ELSEWHERE, aside)
         _write_index(out, aside)
     made = read_signature(out, newest.name)
@@ -228,27 +266,48 @@ def is_sent(run: PublishedRun) -> bool:
     return run.submitted_by is not None
 
 
-def _is_news(asked: PublishOptions, made: Board, records: Mapping[str, str], last: Version | None) -> bool:
+def _is_news(
+    asked: PublishOptions, made: Board, records: Mapping[str, str], last: Version | None
+) -> bool:
     """Whether a version is to be made: not where the last one was made of the same."""
     if asked.preview or asked.anyway or last is None:
         return True
     return published.content_sha256(made, records, asked.baseline) != last.content
 
 
-def _seal(place: StagedFolder, asked: PublishOptions, made: Board, records: Mapping[str, str], last: Version | None) -> Path:
+def _seal(
+    place: StagedFolder,
+    asked: PublishOptions,
+    made: Board,
+    records: Mapping[str, str],
+    last: Version | None,
+) -> Path:
     """Written as a version for ever: with its own word and its manifest."""
     before = last.manifest if last else None
-    place.write(published.VERSION_FILE, published.version_bytes(made, records, baseline=asked.baseline, before=before))
+    place.write(
+        published.VERSION_FILE,
+        published.version_bytes(made, records, baseline=asked.baseline, before=before),
+    )
     place.seal()
     return _rename(place.folder, asked.out / made.version)
 
 
 def _store(
-    gathered: Gathered, version: StagedFolder, manifests: Mapping[str, Mapping[str, str]], report: Report, *, reduced: bool
+    gathered: Gathered,
+    version: StagedFolder,
+    manifests: Mapping[str, Mapping[str, str]],
+    report: Report,
+    *,
+    reduced: bool,
 ) -> dict[str, str]:
     """Run id -> sha256 of the record, of the runs that an older version holds or that could be copied, and whose scores follow from their
     predictions; the others are left out, with the reason. What an older version holds is read from there."""
-    packed, scored, stored, place = Packed(), ScoredRuns(), dict[str, str](), version.inside(published.RUNS)
+    packed, scored, stored, place = (
+        Packed(),
+        ScoredRuns(),
+        dict[str, str](),
+        version.inside(published.RUNS),
+    )
     runs = list(gathered.runs)
     for i, run in enumerate(runs):
         report("scoring again and copying predictions", i, len(gathered.runs))
@@ -261,18 +320,29 @@ def _store(
             else:
                 arrays = StoredArrays(run.record, run.folder)
                 stored[run_id] = store_run(
-                    run.record, run.folder, place.inside(run_id), packed, version.inside(GIVEN), arrays, reduced=reduced
+                    run.record,
+                    run.folder,
+                    place.inside(run_id),
+                    packed,
+                    version.inside(GIVEN),
+                    arrays,
+                    reduced=reduced,
                 )
             if run.submitted_by is None:  # a submission was scored when it came in
                 scored.check(run.record, runs[i].folder, arrays)
         except (DataMissing, DataDamaged) as error:
             place.inside(run_id).remove()
             stored.pop(run_id, None)
-            gathered.left_out.append(left_out(run_id, "cannot be published", error.message, run.folder))
+            gathered.left_out.append(
+                left_out(run_id, "cannot be published", error.message, run.folder)
+            )
     scored.keep()
     gathered.runs = tuple(runs)
     if not stored:
-        raise BenchError(f"none of these runs can be published: {gathered.left_out[-1]}", "bench verify names what is wrong with each")
+        raise BenchError(
+            f"none of these runs can be published: {gathered.left_out[-1]}",
+            "bench verify names what is wrong with each",
+        )
     return stored
 
 
@@ -282,10 +352,18 @@ def _left_in_older(place: StagedFolder, made: Board) -> dict[str, str]:
 
     for name, text in as_csvs(replace(made, tables=())).items():
         place.leave(f"tables/{name}", text.encode())
-    return {name: version for name, (version, _) in place.older.items() if name.startswith("tables/")}
+    return {
+        name: version for name, (version, _) in place.older.items() if name.startswith("tables/")
+    }
 
 
-def _board(asked: PublishOptions, runs: Sequence[PublishedRun], lines: Sequence[str], before: Sequence[Version], report: Report) -> Board:
+def _board(
+    asked: PublishOptions,
+    runs: Sequence[PublishedRun],
+    lines: Sequence[str],
+    before: Sequence[Version],
+    report: Report,
+) -> Board:
     name = published.next_name(before)
     made = board(
         runs,
@@ -356,7 +434,9 @@ def _aside(out: Path) -> Iterator[Path]:
             stack.callback(_remove, aside)
             stack.enter_context(lock(aside / LOCK))
         except OSError as error:
-            raise BenchError(f"cannot write in {out}: {error.strerror or error}", ELSEWHERE) from None
+            raise BenchError(
+                f"cannot write in {out}: {error.strerror or error}", ELSEWHERE
+            ) from None
         yield aside
 
 
@@ -392,8 +472,13 @@ def _rename(place: Path, to: Path) -> Path:
         os.rename(place, to)
     except OSError as error:
         if to.exists():
-            raise BenchError(f"{to} was published by somebody else meanwhile", "run it again: the next version is made") from None
-        raise BenchError(f"cannot write {to}: {error.strerror or error}; nothing was published", ELSEWHERE) from None
+            raise BenchError(
+                f"{to} was published by somebody else meanwhile",
+                "run it again: the next version is made",
+            ) from None
+        raise BenchError(
+            f"cannot write {to}: {error.strerror or error}; nothing was published", ELSEWHERE
+        ) from None
     return to
 
 
@@ -415,7 +500,9 @@ def _write_index(out: Path, aside: Path) -> None:
     written in ``aside``, so that a process that is killed leaves nothing but that folder."""
     versions = published.versions(out)
     files = {out / name: data for name, data in index_files(versions).items()}
-    stale = [path for path, data in files.items() if not path.is_file() or path.read_bytes() != data]
+    stale = [
+        path for path, data in files.items() if not path.is_file() or path.read_bytes() != data
+    ]
     for i, path in enumerate(stale):
         try:
             write_or_fail(path, files[path], folder=aside)

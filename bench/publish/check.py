@@ -11,7 +11,17 @@ from bench.base.files import file_sha256
 from bench.board.board import PREVIEW
 from bench.publish.index import LIST, read_list
 from bench.publish.signature import check_signatures, signature_files
-from bench.publish.versions import ASIDE, ERRATA, PLAN, PLANS, Version, errata_bytes, read_errata, read_version, version_folders
+from bench.publish.versions import (
+    ASIDE,
+    ERRATA,
+    PLAN,
+    PLANS,
+    Version,
+    errata_bytes,
+    read_errata,
+    read_version,
+    version_folders,
+)
 from bench.verify.findings import AGREES, DIFFERS, Finding, RunReport
 from bench.verify.identity import MANIFEST, check_manifest
 
@@ -33,7 +43,11 @@ def check(out: Path, signers: Path | None = None) -> list[RunReport]:
     last: Version | None = None
     for folder in folders:
         report = check_manifest(folder)
-        findings = [Finding("files", MANIFEST, DIFFERS, "missing")] if report is None else [*report.findings]
+        findings = (
+            [Finding("files", MANIFEST, DIFFERS, "missing")]
+            if report is None
+            else [*report.findings]
+        )
         try:
             version = read_version(folder)
         except BenchError as error:
@@ -62,8 +76,12 @@ def refuse_altered(out: Path) -> None:
         for difference in report.differences:
             beside = difference.kind == "version" or difference.what == ERRATA
             if report.name != str(out) or beside and difference.why != UNLISTED:
-                what = f"{report.name} is not as it was published: {difference.what}: {difference.why}"
-                raise BenchError(what, "bench publish --check tells everything; restore it: git checkout")
+                what = (
+                    f"{report.name} is not as it was published: {difference.what}: {difference.why}"
+                )
+                raise BenchError(
+                    what, "bench publish --check tells everything; restore it: git checkout"
+                )
 
 
 def _beside(out: Path, folders: list[Path]) -> Iterator[Finding]:
@@ -83,7 +101,9 @@ def _beside(out: Path, folders: list[Path]) -> Iterator[Finding]:
         elif name not in listed["versions"]:
             yield Finding("version", name, DIFFERS, UNLISTED)
         else:
-            yield _same(there[name] / MANIFEST, f"{name}/{MANIFEST}", listed["versions"][name], "version")
+            yield _same(
+                there[name] / MANIFEST, f"{name}/{MANIFEST}", listed["versions"][name], "version"
+            )
     if ERRATA not in listed["files"] and (out / ERRATA).exists():
         yield Finding("files", ERRATA, DIFFERS, UNLISTED)
     for name, expected in sorted(listed["files"].items()):
@@ -97,9 +117,19 @@ def _beside(out: Path, folders: list[Path]) -> Iterator[Finding]:
     known = {*listed["files"], *there, *signatures, *HOST, LIST, ERRATA, PREVIEW, PLANS}
     for path in sorted(out.iterdir()):
         if path.name.startswith(ASIDE):
-            yield Finding("files", path.name, DIFFERS, "a version that is being made, or was left by a process that was killed")
+            yield Finding(
+                "files",
+                path.name,
+                DIFFERS,
+                "a version that is being made, or was left by a process that was killed",
+            )
         elif not path.name.startswith(".") and path.name not in known:
-            yield Finding("files", path.name, DIFFERS, "bench publish did not write it; nothing vouches for it")
+            yield Finding(
+                "files",
+                path.name,
+                DIFFERS,
+                "bench publish did not write it; nothing vouches for it",
+            )
 
 
 def _plans(out: Path, there: Mapping[str, Path]) -> Iterator[Finding]:
@@ -108,9 +138,16 @@ def _plans(out: Path, there: Mapping[str, Path]) -> Iterator[Finding]:
         beside, published = out / PLANS / f"{name}.md", there[name] / PLAN
         if published.is_file() and beside.is_file():
             if beside.read_bytes() != published.read_bytes():
-                yield Finding("files", f"{PLANS}/{name}.md", DIFFERS, f"it was changed after {name} was published with it")
+                yield Finding(
+                    "files",
+                    f"{PLANS}/{name}.md",
+                    DIFFERS,
+                    f"it was changed after {name} was published with it",
+                )
         elif beside.is_file():
-            yield Finding("files", f"{PLANS}/{name}.md", DIFFERS, f"it was written after {name} was published")
+            yield Finding(
+                "files", f"{PLANS}/{name}.md", DIFFERS, f"it was written after {name} was published"
+            )
 
 
 def _adds_one(out: Path, expected: str) -> bool:
@@ -119,7 +156,10 @@ def _adds_one(out: Path, expected: str) -> bool:
         errata = read_errata(out)
     except BenchError:
         return False
-    return any(sha256(errata_bytes([*errata[:i], *errata[i + 1 :]])).hexdigest() == expected for i in range(len(errata)))
+    return any(
+        sha256(errata_bytes([*errata[:i], *errata[i + 1 :]])).hexdigest() == expected
+        for i in range(len(errata))
+    )
 
 
 def _same(path: Path, what: str, expected: str, kind: str) -> Finding:

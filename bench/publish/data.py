@@ -19,26 +19,53 @@ from bench.show.tables.data import against_data, as_csv, table_data, tested_data
 
 SCHEMA = "bench.board/2"
 PRINTED = (
-    "paper", "table", "label", "method", "variant", "setting", "backbone", "task", "metric", "value", "std", "own", "source", "runs",
-    "protocol", "corpus", "ours", "remarks", "note",
-)  # fmt: skip
+    "paper",
+    "table",
+    "label",
+    "method",
+    "variant",
+    "setting",
+    "backbone",
+    "task",
+    "metric",
+    "value",
+    "std",
+    "own",
+    "source",
+    "runs",
+    "protocol",
+    "corpus",
+    "ours",
+    "remarks",
+    "note",
+)
 
 
 def as_json(board: Board) -> str:
     """Everything that the pages show but the recipes, which are in each run's record. On one line: it is for programs."""
     content = {
-        "schema": SCHEMA, "version": board.version, "date": board.date, "title": board.title, "note": board.note,
-        "answer": board.answer, "tables": [_table(table) for table in board.tables], "runs": [_run(run, board) for run in board.runs],
-        "left_out": list(board.left_out), "references": [asdict(reference) for reference in board.references],
-        "made": [asdict(fact) for fact in board.made], "changes": None if board.changes is None else list(board.changes.lines),
-    }  # fmt: skip
+        "schema": SCHEMA,
+        "version": board.version,
+        "date": board.date,
+        "title": board.title,
+        "note": board.note,
+        "answer": board.answer,
+        "tables": [_table(table) for table in board.tables],
+        "runs": [_run(run, board) for run in board.runs],
+        "left_out": list(board.left_out),
+        "references": [asdict(reference) for reference in board.references],
+        "made": [asdict(fact) for fact in board.made],
+        "changes": None if board.changes is None else list(board.changes.lines),
+    }
     return json.dumps(content, allow_nan=False, separators=(",", ":")) + "\n"
 
 
 def as_csvs(board: Board) -> dict[str, str]:
     """File name -> text: one file for each table of runs, one line per cell; and one for each printed table."""
     files = {f"{table.anchor}.csv": as_csv([table.table]) for table in board.tables}
-    return files | {f"{reference.anchor}.csv": _printed_csv(reference) for reference in board.references}
+    return files | {
+        f"{reference.anchor}.csv": _printed_csv(reference) for reference in board.references
+    }
 
 
 def changes_csv(changes: Changes) -> str:
@@ -46,55 +73,124 @@ def changes_csv(changes: Changes) -> str:
     keys = ("setting", "backbone", "suite", "protocol", "text", "method", "task")
     lines = []
     for cell in changes.cells:
-        what, baseline = ("verdict", cell.baseline) if isinstance(cell, ChangedVerdict) else ("score", None)
-        lines.append((what, *(getattr(cell, key) for key in keys), baseline, cell.before, cell.after, "; ".join(cell.why)))
+        what, baseline = (
+            ("verdict", cell.baseline) if isinstance(cell, ChangedVerdict) else ("score", None)
+        )
+        lines.append(
+            (
+                what,
+                *(getattr(cell, key) for key in keys),
+                baseline,
+                cell.before,
+                cell.after,
+                "; ".join(cell.why),
+            )
+        )
     return _csv_file(("what", *keys, "baseline", "before", "after", "why"), lines)
 
 
 def _table(table: BoardTable) -> dict[str, Any]:
     return {
-        "anchor": table.anchor, "selection": table.selection, "costs_comparable": table.costs_comparable, "cost_note": table.cost_note,
+        "anchor": table.anchor,
+        "selection": table.selection,
+        "costs_comparable": table.costs_comparable,
+        "cost_note": table.cost_note,
         "cost_of": None if table.cost_of is None else asdict(table.cost_of),
         "table": table_data(table.table),
-        "beside": [{"name": other.name, "suite": other.suite, "protocol": other.protocol, "metric": other.metric, "anchor": other.anchor,
-                    "means": [None if cell is None else cell.mean for cell in other.cells]} for other in table.beside],
+        "beside": [
+            {
+                "name": other.name,
+                "suite": other.suite,
+                "protocol": other.protocol,
+                "metric": other.metric,
+                "anchor": other.anchor,
+                "means": [None if cell is None else cell.mean for cell in other.cells],
+            }
+            for other in table.beside
+        ],
         "baselines": {name: _against(other) for name, other in table.baselines.items()},
-    }  # fmt: skip
+    }
 
 
 def _against(table: Table) -> dict[str, Any]:
     """The rows of the same table against another baseline: for each of them, task -> difference, to six digits."""
     return {
         "tested": tested_data(table.tested),
-        "rows": [{task: _short(against_data(cell)) for task, cell in zip(table.columns, row.cells, strict=True)} for row in table.rows],
+        "rows": [
+            {
+                task: _short(against_data(cell))
+                for task, cell in zip(table.columns, row.cells, strict=True)
+            }
+            for row in table.rows
+        ],
     }
 
 
 def _short(difference: Mapping[str, Any] | None) -> dict[str, Any] | None:
     if difference is None:
         return None
-    return {key: float(f"{value:.6g}") if isinstance(value, float) else value for key, value in difference.items()}
+    return {
+        key: float(f"{value:.6g}") if isinstance(value, float) else value
+        for key, value in difference.items()
+    }
 
 
 def _run(run: PublishedRun, board: Board) -> dict[str, Any]:
     record = run.record
     return {
-        "run_id": record.run_id, "method": record.method, "variant": record.variant, "setting": record.setting,
-        "backbone": record.backbone_name, "seed": record.seed, "grade": run.grade, "reason": run.reason,
-        "submitted_by": run.submitted_by, "created": record.provenance.created, "command": record.provenance.command,
-        "fingerprint": record.fingerprint, "record": f"../{run.held_by}/" * (run.held_by is not None) + addresses.run_file(record.run_id, "run.json"),
+        "run_id": record.run_id,
+        "method": record.method,
+        "variant": record.variant,
+        "setting": record.setting,
+        "backbone": record.backbone_name,
+        "seed": record.seed,
+        "grade": run.grade,
+        "reason": run.reason,
+        "submitted_by": run.submitted_by,
+        "created": record.provenance.created,
+        "command": record.provenance.command,
+        "fingerprint": record.fingerprint,
+        "record": f"../{run.held_by}/" * (run.held_by is not None)
+        + addresses.run_file(record.run_id, "run.json"),
         "page": addresses.run_page(board.page_of[record.run_id]),
-    }  # fmt: skip
+    }
 
 
 def _printed_csv(table: ReferenceTable) -> str:
-    return _csv_file(PRINTED, [_printed(cell, row, table) for row in table.rows for cell in row.cells if cell is not None])
+    return _csv_file(
+        PRINTED,
+        [
+            _printed(cell, row, table)
+            for row in table.rows
+            for cell in row.cells
+            if cell is not None
+        ],
+    )
 
 
 def _printed(cell: ReferenceCell, row: ReferenceRow, table: ReferenceTable) -> tuple[object, ...]:
     remarks = "; ".join(remark.text for remark in (*cell.remarks, *row.remarks))
-    return (table.paper, table.table, row.label, row.method, row.variant, row.setting, row.backbone, cell.task, cell.metric, cell.value,
-            cell.std, row.own, row.source, row.runs, row.protocol, row.corpus, row.ours, remarks, row.note)  # fmt: skip
+    return (
+        table.paper,
+        table.table,
+        row.label,
+        row.method,
+        row.variant,
+        row.setting,
+        row.backbone,
+        cell.task,
+        cell.metric,
+        cell.value,
+        cell.std,
+        row.own,
+        row.source,
+        row.runs,
+        row.protocol,
+        row.corpus,
+        row.ours,
+        remarks,
+        row.note,
+    )
 
 
 def _csv_file(heading: Sequence[str], lines: Iterable[Sequence[object]]) -> str:

@@ -34,7 +34,9 @@ class HistoryRow:
     """One method."""
 
     method: str  # with its variant and whatever else sets it apart
-    cells: tuple[tuple[str, str], ...]  # of each version: average and rank; empty where it was not there
+    cells: tuple[
+        tuple[str, str], ...
+    ]  # of each version: average and rank; empty where it was not there
     moved: str  # what moved it, version by version; "unchanged" where nothing did
 
 
@@ -69,41 +71,60 @@ def _history(versions: Sequence[Version]) -> History | None:
     newest = found[-1][1]
     head = str(newest["columns"][-1])
     rows_of = [{_same(row): row for row in reversed(table["rows"])} for _, table in found]
-    changes = [loads((version.folder / VERSION_FILE).read_bytes())["changes"] or {} for version, _ in found[1:]]
+    changes = [
+        loads((version.folder / VERSION_FILE).read_bytes())["changes"] or {}
+        for version, _ in found[1:]
+    ]
     rows = []
     for row in newest["rows"]:
         there = [by_name.get(_same(row)) for by_name in rows_of]
         told = []
-        for (before, _), (after, _), old, new, said in zip(found, found[1:], there, there[1:], changes, strict=False):
+        for (before, _), (after, _), old, new, said in zip(
+            found, found[1:], there, there[1:], changes, strict=False
+        ):
             if words := _moved((before, after), (old, new), said, newest, head):
                 told.append(f"{after.name}: {words}")
         cells = tuple(_cell(row_then, head) for row_then in there)
         moved = visible("; ".join(told), limit=None) or "unchanged"
         rows.append(HistoryRow(method=visible(_row_name(row)), cells=cells, moved=moved))
     versions_shown = tuple(version.name for version, _ in found)
-    return History(caption=visible(f"{_caption(newest)}: {head}"), versions=versions_shown, rows=tuple(rows))
+    return History(
+        caption=visible(f"{_caption(newest)}: {head}"), versions=versions_shown, rows=tuple(rows)
+    )
 
 
 def _row_name(row: Mapping[str, Any], backbone: str = "") -> str:
     """ "promcse eh temperature=0.1" """
     differs = (f"{key}={value}" for key, value in row["differs"].items())
-    return " ".join(str(part) for part in (row["method"], row["variant"], *differs, backbone) if part)
+    return " ".join(
+        str(part) for part in (row["method"], row["variant"], *differs, backbone) if part
+    )
 
 
 def _caption(table: Mapping[str, Any]) -> str:
     """ "sts, unsupervised, builtin" """
-    return ", ".join(str(table[key]) for key in ("suite", "setting", "backbone") if table[key] and table[key] != "none")
+    return ", ".join(
+        str(table[key])
+        for key in ("suite", "setting", "backbone")
+        if table[key] and table[key] != "none"
+    )
 
 
 def _same(row: Mapping[str, Any]) -> tuple[str, ...]:
-    return (str(row["method"]), str(row["variant"]), *(f"{key}={value}" for key, value in sorted(row["differs"].items())))
+    return (
+        str(row["method"]),
+        str(row["variant"]),
+        *(f"{key}={value}" for key, value in sorted(row["differs"].items())),
+    )
 
 
 def _cell(row: Mapping[str, Any] | None, head: str) -> tuple[str, str]:
     if row is None:
         return "", ""
     cell = row["cells"].get(head)
-    return "" if cell is None else score(float(cell["mean"]), int(cell.get("decimals", 2))), _rank(row["rank"])
+    return "" if cell is None else score(float(cell["mean"]), int(cell.get("decimals", 2))), _rank(
+        row["rank"]
+    )
 
 
 def _rank(rank: object) -> str:
@@ -132,7 +153,10 @@ def _moved(
     if (was, was_rank) == (now, rank):
         return ""
     name = f"{new['method']}+{new['variant']}" if new["variant"] else str(new["method"])
-    place = {"method": name, **{key: table[key] for key in ("setting", "backbone", "suite", "protocol", "text")}}
+    place = {
+        "method": name,
+        **{key: table[key] for key in ("setting", "backbone", "suite", "protocol", "text")},
+    }
     kind, tasks = ("scores", table["columns"]) if was != now else ("verdicts", [head])
     reasons: dict[str, None] = {}  # each once
     for entry in changes.get(kind, ()):
@@ -140,8 +164,14 @@ def _moved(
             reasons |= dict.fromkeys(map(str, entry["why"]))
     if not reasons and was == now:  # a rank is of all pairs of rows
         same = before.statistics == after.statistics
-        reasons = {"other rows of the table" if same else f"statistics: version {before.statistics} before, {after.statistics} now": None}
-    told = ([f"average {was} before"] if was != now else []) + ([f"rank {was_rank or 'none'} before"] if was_rank != rank else [])
+        reasons = {
+            "other rows of the table"
+            if same
+            else f"statistics: version {before.statistics} before, {after.statistics} now": None
+        }
+    told = ([f"average {was} before"] if was != now else []) + (
+        [f"rank {was_rank or 'none'} before"] if was_rank != rank else []
+    )
     return f"{list_names(told)}{f' ({list_names(reasons)})' if reasons else ''}"
 
 
@@ -181,7 +211,9 @@ class MainRow:
     rank: str  # "1-2"; empty where it was not tested
     top: bool  # it may be the best
     finished: bool  # of another backbone, nothing trained: for scale
-    cells: tuple[tuple[str, str], ...]  # of each column: the mean, and half of its interval; empty where there is none
+    cells: tuple[
+        tuple[str, str], ...
+    ]  # of each column: the mean, and half of its interval; empty where there is none
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,12 +244,16 @@ def index_files(versions: Sequence[Version]) -> dict[str, bytes]:
         "README.md": _markdown(page).encode(),
         "feed.xml": feed(versions),
         "index.html": render("versions.html", page=page).encode(),
-        "style.css": b"".join((TEMPLATES / name).read_bytes() for name in ("board.css", "versions.css")),
+        "style.css": b"".join(
+            (TEMPLATES / name).read_bytes() for name in ("board.css", "versions.css")
+        ),
     }
     badge = versions[-1].folder / BADGE
     if badge.is_file():
         files[BADGE] = badge.read_bytes()
-    if errata := sorted((erratum for version in versions for erratum in version.errata), key=lambda one: one.date):
+    if errata := sorted(
+        (erratum for version in versions for erratum in version.errata), key=lambda one: one.date
+    ):
         files[ERRATA] = errata_bytes(errata)
     for version in versions:
         if version.signature is not None:
@@ -225,7 +261,10 @@ def index_files(versions: Sequence[Version]) -> dict[str, bytes]:
                 files[name] = (version.folder.parent / name).read_bytes()
     content = {
         "schema": LIST_SCHEMA,
-        "versions": [{"version": one.name, "date": one.date, "runs": len(one.runs), "manifest": one.manifest} for one in versions],
+        "versions": [
+            {"version": one.name, "date": one.date, "runs": len(one.runs), "manifest": one.manifest}
+            for one in versions
+        ],
         "files": {name: sha256(files[name]).hexdigest() for name in sorted(files)},
     }
     return files | {LIST: (json.dumps(content, indent=1) + "\n").encode()}
@@ -244,25 +283,44 @@ def index_page(versions: Sequence[Version]) -> IndexPage:
 def main_table(version: Version) -> MainTable | None:
     """Out of ``tables.json`` of the version, which never changes; None where that cannot be read as one of ours."""
     try:
-        tables = [one["table"] for one in loads((version.folder / "tables.json").read_bytes())["tables"]]
+        tables = [
+            one["table"] for one in loads((version.folder / "tables.json").read_bytes())["tables"]
+        ]
         first = tables[0]
         columns = [first["columns"][-1], *first["columns"][:-1]]
-        form = {"setting": "none", **{key: first[key] for key in ("suite", "protocol", "text", "columns")}}
+        form = {
+            "setting": "none",
+            **{key: first[key] for key in ("suite", "protocol", "text", "columns")},
+        }
         finished: dict[str, Any] = {}
         for table in tables[1:]:
             if all(table[key] == value for key, value in form.items()):
                 for row in table["rows"]:  # of each other backbone the best, which stands first
                     if row["backbone"] != first["backbone"]:
                         finished.setdefault(row["backbone"], row)
-        verdicts = [((row["cells"][columns[0]] or {}).get("against") or {}).get("verdict") for row in first["rows"]]
+        verdicts = [
+            ((row["cells"][columns[0]] or {}).get("against") or {}).get("verdict")
+            for row in first["rows"]
+        ]
         rows = [_main_row(row, columns, version, verdicts) for row in first["rows"]]
-        rows += [_main_row(row, columns, version, None) for row in list(finished.values())[:MOST_FINISHED] if first["setting"] != "none"]
-        return MainTable(caption=_caption(first), columns=tuple(map(str, columns)), rows=tuple(rows))
+        rows += [
+            _main_row(row, columns, version, None)
+            for row in list(finished.values())[:MOST_FINISHED]
+            if first["setting"] != "none"
+        ]
+        return MainTable(
+            caption=_caption(first), columns=tuple(map(str, columns)), rows=tuple(rows)
+        )
     except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
         return None  # the page of versions is no place to refuse; `bench publish --check` says what was altered
 
 
-def _main_row(row: Mapping[str, Any], columns: Sequence[str], version: Version, verdicts: Sequence[str | None] | None) -> MainRow:
+def _main_row(
+    row: Mapping[str, Any],
+    columns: Sequence[str],
+    version: Version,
+    verdicts: Sequence[str | None] | None,
+) -> MainRow:
     """``verdicts``: of all rows of its table; None for a finished encoder, which is there for scale. The baseline is compared with nothing."""
     finished = verdicts is None
     rank, cells = None if finished else row["rank"], [row["cells"][name] for name in columns]
@@ -288,13 +346,21 @@ def _main_cell(cell: Mapping[str, Any] | None) -> tuple[str, str]:
 def _version(version: Version, before: str) -> PageVersion:
     runs, methods = len(version.runs), len(version.methods)
     return PageVersion(
-        name=version.name, link=_page_link(version),
-        readme=f"{version.name}/README.md" if version.has_readme else "", date=version.date,
-        counted=f"{runs:,} run{'s' * (runs != 1)} of {methods} method{'s' * (methods != 1)}", methods=", ".join(version.methods),
-        answer=version.answer, note=version.note, changes=version.changes or (), before=before,
-        errata=tuple(f"{erratum.date}: {erratum.text}" for erratum in version.errata), left_out=len(version.left_out), manifest=version.manifest,
+        name=version.name,
+        link=_page_link(version),
+        readme=f"{version.name}/README.md" if version.has_readme else "",
+        date=version.date,
+        counted=f"{runs:,} run{'s' * (runs != 1)} of {methods} method{'s' * (methods != 1)}",
+        methods=", ".join(version.methods),
+        answer=version.answer,
+        note=version.note,
+        changes=version.changes or (),
+        before=before,
+        errata=tuple(f"{erratum.date}: {erratum.text}" for erratum in version.errata),
+        left_out=len(version.left_out),
+        manifest=version.manifest,
         signed=version.signature.words() if version.signature is not None else "",
-    )  # fmt: skip
+    )
 
 
 def _page_link(version: Version) -> str:
@@ -307,7 +373,9 @@ def _markdown(page: IndexPage) -> str:
     lines += ["| version | date | runs | methods |", "|:--|:--|--:|:--|"]
     for version in page.versions:
         runs, methods = version.counted.split()[0], markdown(version.methods)
-        lines.append(f"| [{version.name}]({version.readme or version.link}) | {version.date} | {runs} | {methods} |")
+        lines.append(
+            f"| [{version.name}]({version.readme or version.link}) | {version.date} | {runs} | {methods} |"
+        )
     for version in page.versions:
         lines += ["", f"## {version.name}, {version.date}", ""]
         for text in version.errata:
@@ -316,15 +384,35 @@ def _markdown(page: IndexPage) -> str:
         lines += ["", markdown(version.note, limit=None)] if version.note else []
         lines += ["", version.signed] if version.signed else []
         lines += ["", f"Since {version.before}:" if version.before else "The first version."]
-        lines += ["", *(f"- {markdown(line, limit=None)}" for line in version.changes)] if version.changes else []
+        lines += (
+            ["", *(f"- {markdown(line, limit=None)}" for line in version.changes)]
+            if version.changes
+            else []
+        )
     if (shown := page.history) is not None:
-        lines += ["", "## Over versions", "", f"{markdown(shown.caption)}, and in brackets the ranks that a row may have.", ""]
-        lines += [f"| method | {' | '.join(shown.versions)} | what moved it |", f"|:--|{'--:|' * len(shown.versions)}:--|"]
+        lines += [
+            "",
+            "## Over versions",
+            "",
+            f"{markdown(shown.caption)}, and in brackets the ranks that a row may have.",
+            "",
+        ]
+        lines += [
+            f"| method | {' | '.join(shown.versions)} | what moved it |",
+            f"|:--|{'--:|' * len(shown.versions)}:--|",
+        ]
         for row in shown.rows:
             cells = [f"{mean} ({rank})" if rank else mean for mean, rank in row.cells]
-            lines.append(f"| {markdown(row.method)} | {' | '.join(cells)} | {markdown(row.moved, limit=None)} |")
-    lines += ["", "A published version never changes: each has a `MANIFEST.json` with the sha256 of every file, and"]
-    lines += ["`bench publish --check` compares them. `bench verify leaderboards/v1` computes every score again."]
+            lines.append(
+                f"| {markdown(row.method)} | {' | '.join(cells)} | {markdown(row.moved, limit=None)} |"
+            )
+    lines += [
+        "",
+        "A published version never changes: each has a `MANIFEST.json` with the sha256 of every file, and",
+    ]
+    lines += [
+        "`bench publish --check` compares them. `bench verify leaderboards/v1` computes every score again."
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -339,7 +427,9 @@ def read_list(out: Path) -> dict[str, dict[str, str]] | None:
     content = loads(path.read_bytes())
     try:
         return {
-            "versions": {str(entry["version"]): str(entry["manifest"]) for entry in content["versions"]},
+            "versions": {
+                str(entry["version"]): str(entry["manifest"]) for entry in content["versions"]
+            },
             "files": {str(name): str(value) for name, value in content["files"].items()},
         }
     except (KeyError, TypeError, AttributeError):
@@ -393,25 +483,40 @@ def feed(versions: Sequence[Version]) -> bytes:
     _text(root, "id", _id("feed", versions[0]))
     _text(root, "title", newest.title)
     errata = [erratum for version in versions for erratum in version.errata]
-    _text(root, "updated", max([version.updated for version in versions] + [_midnight(erratum) for erratum in errata]))
+    _text(
+        root,
+        "updated",
+        max([version.updated for version in versions] + [_midnight(erratum) for erratum in errata]),
+    )
     ElementTree.SubElement(root, f"{{{ATOM}}}link", rel="self", href="feed.xml")
     ElementTree.SubElement(root, f"{{{ATOM}}}link", href="index.html")
     author = ElementTree.SubElement(root, f"{{{ATOM}}}author")
     _text(author, "name", newest.title)
     for erratum in sorted(errata, key=lambda one: one.date, reverse=True)[:MOST]:
-        urn = uuid.uuid5(uuid.NAMESPACE_OID, f"erratum {erratum.version} {erratum.date} {erratum.text}").urn
+        urn = uuid.uuid5(
+            uuid.NAMESPACE_OID, f"erratum {erratum.version} {erratum.date} {erratum.text}"
+        ).urn
         title = f"{newest.title}: erratum to {erratum.version}"
         _entry(root, urn, title, _midnight(erratum), f"index.html#{erratum.version}", erratum.text)
     for version in reversed(versions[-MOST:]):
         signed = (version.signature.words(),) if version.signature is not None else ()
         changes = version.changes if version.changes is not None else ("The first version.",)
         summary = " ".join((version.answer, *changes, *signed))
-        _entry(root, _id("version", version), f"{version.title}: {version.name}", version.updated, _page_link(version), summary)
+        _entry(
+            root,
+            _id("version", version),
+            f"{version.title}: {version.name}",
+            version.updated,
+            _page_link(version),
+            summary,
+        )
     ElementTree.indent(root, " ")
     return ElementTree.tostring(root, encoding="utf-8", xml_declaration=True) + b"\n"
 
 
-def _entry(root: ElementTree.Element, urn: str, title: str, updated: str, href: str, summary: str) -> None:
+def _entry(
+    root: ElementTree.Element, urn: str, title: str, updated: str, href: str, summary: str
+) -> None:
     entry = ElementTree.SubElement(root, f"{{{ATOM}}}entry")
     _text(entry, "id", urn)
     _text(entry, "title", title)

@@ -12,7 +12,16 @@ from bench.board.content import Overview, SuiteRow, overviews
 from bench.board.grades import weakest
 from bench.board.names import link, run_file, search_file
 from bench.board.reference_tables import ReferenceCell, ReferenceRow, ReferenceTable
-from bench.compare.formatting import SEVERAL, cells_of, has_ranks, markdown, rank_words, score, setting_words, variant_words
+from bench.compare.formatting import (
+    SEVERAL,
+    cells_of,
+    has_ranks,
+    markdown,
+    rank_words,
+    score,
+    setting_words,
+    variant_words,
+)
 from bench.compare.statistics.table import Cell, Row, Table
 from bench.show.tables.lines import SIGNS, cost_columns, cost_texts, legend, sign_name, under
 from bench.show.tables.markdown import number
@@ -55,7 +64,10 @@ def _head(board: Board, pages: bool) -> Iterator[str]:
     links = [
         *(["[page, for a browser](index.html)"] if pages else []),
         *(["[plan](plan.md)"] if board.plan is not None else []),
-        *(f"[{markdown(search.name)}]({link(search_file(search.name, 'json'))})" for search in board.searches),
+        *(
+            f"[{markdown(search.name)}]({link(search_file(search.name, 'json'))})"
+            for search in board.searches
+        ),
         "[tables as JSON](tables.json)",
         *([] if board.alone else ["[all versions](../README.md)"]),
     ]
@@ -76,21 +88,34 @@ def _tables(board: Board) -> Iterator[str]:
         last = place
         form = f" on {board_table.table.text} text" if board_table.table.text else ""
         yield f"### {markdown(f'{board_table.table.suite}, {board_table.table.protocol}{form}')}"
-        yield table(board_table.table, runs, [(other.table, i) for other, i in board.finished(board_table)])
-        told = " ".join(prose(text) for text in (board_table.selection, board_table.cost_note) if text)
+        yield table(
+            board_table.table, runs, [(other.table, i) for other, i in board.finished(board_table)]
+        )
+        told = " ".join(
+            prose(text) for text in (board_table.selection, board_table.cost_note) if text
+        )
         yield f"{told}{' ' if told else ''}[CSV](tables/{board_table.anchor}.csv)"
 
 
 def _overview(overview: Overview) -> str:
     """Ranks alone, with the averages beside them: what code hosts render."""
     heading = ["method", *(suite.table.suite for suite in overview.suites)]
-    lines = [line([markdown(name) for name in heading]), line([":--", *("--:" for _ in overview.suites)])]
+    lines = [
+        line([markdown(name) for name in heading]),
+        line([":--", *("--:" for _ in overview.suites)]),
+    ]
     for (method, beside), standings in zip(overview.names, overview.standings, strict=True):
         lines.append(line([_method_words(method, beside), *map(_standing, standings)]))
     words = "Ranks that a row may have in each suite, and its average there. There is no total: suites have no common scale."
     more = f" {overview.left_out} more rows are in the tables." if overview.left_out else ""
     return "\n".join(
-        [f"### {markdown(setting_words(overview.setting))}, {markdown(overview.backbone or '')}", "", *lines, "", words + more]
+        [
+            f"### {markdown(setting_words(overview.setting))}, {markdown(overview.backbone or '')}",
+            "",
+            *lines,
+            "",
+            words + more,
+        ]
     )
 
 
@@ -110,15 +135,44 @@ def _figure(figure: Figure) -> str:
 def _printed(printed: ReferenceTable, older: Mapping[str, str]) -> str:
     """Folded, for there are hundreds of rows; letters lead to the remarks below."""
     remarks: dict[str, int] = {}
-    lines = [line(["row", "backbone", "setting", *printed.tasks]), line([":--", ":--", ":--", *("--:" for _ in printed.tasks)])]
+    lines = [
+        line(["row", "backbone", "setting", *printed.tasks]),
+        line([":--", ":--", ":--", *("--:" for _ in printed.tasks)]),
+    ]
     for row in printed.rows:
-        label = markdown(row.label) + (f" (from {markdown(row.source)})" if row.source else "") + _marks(row, remarks)
-        lines.append(line([label, markdown(row.backbone), markdown(row.setting), *(_cell(cell, remarks) for cell in row.cells)]))
-    summary = f"{markdown(printed.paper)}, table {markdown(printed.table)}: {len(printed.rows)} rows"
+        label = (
+            markdown(row.label)
+            + (f" (from {markdown(row.source)})" if row.source else "")
+            + _marks(row, remarks)
+        )
+        lines.append(
+            line(
+                [
+                    label,
+                    markdown(row.backbone),
+                    markdown(row.setting),
+                    *(_cell(cell, remarks) for cell in row.cells),
+                ]
+            )
+        )
+    summary = (
+        f"{markdown(printed.paper)}, table {markdown(printed.table)}: {len(printed.rows)} rows"
+    )
     notes = [f"- <sup>{number}</sup> {prose(text)}" for text, number in remarks.items()]
     path = f"tables/{printed.anchor}.csv"
-    return "\n".join([f"<details><summary>{summary}</summary>", "", markdown(printed.title) + f". [CSV]({link(path, version=older.get(path))})", "",
-                      *lines, "", *notes, "", "</details>"])  # fmt: skip
+    return "\n".join(
+        [
+            f"<details><summary>{summary}</summary>",
+            "",
+            markdown(printed.title) + f". [CSV]({link(path, version=older.get(path))})",
+            "",
+            *lines,
+            "",
+            *notes,
+            "",
+            "</details>",
+        ]
+    )
 
 
 def _cell(cell: ReferenceCell | None, remarks: dict[str, int]) -> str:
@@ -129,7 +183,9 @@ def _cell(cell: ReferenceCell | None, remarks: dict[str, int]) -> str:
 
 def _marks(entry: ReferenceRow | ReferenceCell, remarks: dict[str, int]) -> str:
     """Numbers of the remarks on a cell or row; those not met before are added. That a row is copied stands in its name."""
-    texts = [f"{remark.title}: {remark.text}" for remark in entry.remarks if remark.kind != "copied"]
+    texts = [
+        f"{remark.title}: {remark.text}" for remark in entry.remarks if remark.kind != "copied"
+    ]
     numbers = [str(remarks.setdefault(text, len(remarks) + 1)) for text in texts]
     return f"<sup>{', '.join(numbers)}</sup>" if numbers else ""
 
@@ -142,15 +198,44 @@ def _facts(board: Board) -> Iterator[str]:
 
 def _runs(board: Board) -> str:
     """Every run with its record, by method; folded."""
-    lines = [line(["run", "seed", "grade", "record", "scores"]), line([":--", "--:", ":--", ":--", ":--"])]
+    lines = [
+        line(["run", "seed", "grade", "record", "scores"]),
+        line([":--", "--:", ":--", ":--", ":--"]),
+    ]
     for run in board.runs:
         run_id = run.record.run_id
         seed = "any" if run.record.seed is None else str(run.record.seed)
-        grade = markdown(run.grade if run.submitted_by is None else f"{run.grade}, sent by {run.submitted_by}")
-        scores = f"[CSV]({link(run_file(run_id, 'scores.csv'))})" if board.page_of[run_id] == run_id else ""
-        lines.append(line([markdown(run_id), seed, grade, f"[record]({link(run_file(run_id, 'run.json'), version=run.held_by)})", scores]))
+        grade = markdown(
+            run.grade if run.submitted_by is None else f"{run.grade}, sent by {run.submitted_by}"
+        )
+        scores = (
+            f"[CSV]({link(run_file(run_id, 'scores.csv'))})"
+            if board.page_of[run_id] == run_id
+            else ""
+        )
+        lines.append(
+            line(
+                [
+                    markdown(run_id),
+                    seed,
+                    grade,
+                    f"[record]({link(run_file(run_id, 'run.json'), version=run.held_by)})",
+                    scores,
+                ]
+            )
+        )
     words = "The record of a run holds its recipe, its command and every score."
-    return "\n".join([f"<details><summary>{len(board.runs):,} runs and their records</summary>", "", words, "", *lines, "", "</details>"])
+    return "\n".join(
+        [
+            f"<details><summary>{len(board.runs):,} runs and their records</summary>",
+            "",
+            words,
+            "",
+            *lines,
+            "",
+            "</details>",
+        ]
+    )
 
 
 # --- A board's table as Markdown: one line a row, with its grade, and each seed linked to the record behind it ---
@@ -158,7 +243,9 @@ def _runs(board: Board) -> str:
 SEEDS = 10  # of a row that are linked; the list of runs has all
 
 
-def table(shown: Table, runs: Mapping[str, PublishedRun], finished: Sequence[tuple[Table, int]] = ()) -> str:
+def table(
+    shown: Table, runs: Mapping[str, PublishedRun], finished: Sequence[tuple[Table, int]] = ()
+) -> str:
     """The table, then what its signs mean and what a reader must know. ``finished``: tables and the row of each that stands last, for scale."""
     before = [*(["rank"] if has_ranks(shown) else []), "method"]
     after = [*cost_columns(shown), "records by seed", "grade", "values"]
@@ -169,8 +256,20 @@ def table(shown: Table, runs: Mapping[str, PublishedRun], finished: Sequence[tup
         lines.append(line(_cells(row, shown, runs)))
         for printed in under(row, shown):
             if not printed.label.startswith("less "):
-                texts = [entry.text + (" " + markdown(SIGNS[entry.sign]) if entry.sign else "") for entry in printed.entries]
-                lines.append(line([*[""] * (len(before) - 1), f"*{markdown(printed.label)}*", *texts, *[""] * len(after)]))
+                texts = [
+                    entry.text + (" " + markdown(SIGNS[entry.sign]) if entry.sign else "")
+                    for entry in printed.entries
+                ]
+                lines.append(
+                    line(
+                        [
+                            *[""] * (len(before) - 1),
+                            f"*{markdown(printed.label)}*",
+                            *texts,
+                            *[""] * len(after),
+                        ]
+                    )
+                )
     for other, i in finished:
         lines.append(line(_finished_cells(other, other.rows[i], shown, runs)))
     notes = [f"<sup>{i}</sup> {prose(note)}" for i, note in enumerate(shown.footnotes, 1)]
@@ -195,14 +294,21 @@ def _cells(row: Row, shown: Table, runs: Mapping[str, PublishedRun]) -> list[str
     marks = "".join(f"<sup>{number + 1}</sup>" for number in row.footnotes)
     return [
         *([rank_words(row)] if has_ranks(shown) else []),
-        _method_words(row.label, variant_words(row, shown)) + (" *baseline*" if row.is_baseline else "") + marks,
-        *(_number(cell, primary=task == shown.head) for task, cell in zip(shown.columns, row.cells, strict=True)),
+        _method_words(row.label, variant_words(row, shown))
+        + (" *baseline*" if row.is_baseline else "")
+        + marks,
+        *(
+            _number(cell, primary=task == shown.head)
+            for task, cell in zip(shown.columns, row.cells, strict=True)
+        ),
         *cost_texts(row, shown),
         *_records(row, runs),
     ]
 
 
-def _finished_cells(other: Table, row: Row, shown: Table, runs: Mapping[str, PublishedRun]) -> list[str]:
+def _finished_cells(
+    other: Table, row: Row, shown: Table, runs: Mapping[str, PublishedRun]
+) -> list[str]:
     """A row of another backbone's table, under the headings of ``shown``."""
     beside = " ".join(filter(None, (variant_words(row, other), other.backbone)))
     return [
@@ -226,5 +332,7 @@ def _records(row: Row, runs: Mapping[str, PublishedRun]) -> tuple[str, str, str]
         f"[{'any' if seed is None else seed}]({link(run_file(run, 'run.json'), version=runs[run].held_by)})"
         for run, seed in list(zip(row.runs, row.seeds, strict=True))[:SEEDS]
     ]
-    linked = " ".join(links) + (f" and {len(row.runs) - SEEDS} more" if len(row.runs) > SEEDS else "")
+    linked = " ".join(links) + (
+        f" and {len(row.runs) - SEEDS} more" if len(row.runs) > SEEDS else ""
+    )
     return linked, markdown(weakest(runs[run].grade for run in row.runs)), row.values

@@ -48,21 +48,29 @@ def read_signature(out: Path, version: str) -> Signature | None:
         return None
     try:
         content = loads(path.read_bytes())
-        if content.pop("schema") != SCHEMA or not all(isinstance(text, str) for text in content.values()):
+        if content.pop("schema") != SCHEMA or not all(
+            isinstance(text, str) for text in content.values()
+        ):
             raise ValueError(f"it is no {SCHEMA}")
         signature = Signature(**content)
         datetime.strptime(signature.date, "%Y-%m-%dT%H:%M:%SZ")
-        if not _KEY.fullmatch(signature.key) or not re.fullmatch("[0-9a-f]{64}", signature.manifest):
+        if not _KEY.fullmatch(signature.key) or not re.fullmatch(
+            "[0-9a-f]{64}", signature.manifest
+        ):
             raise ValueError("its key or its hash is none")
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise DataDamaged(f"{path} cannot be read: {one_line(error)}", "restore it: git checkout") from None
+        raise DataDamaged(
+            f"{path} cannot be read: {one_line(error)}", "restore it: git checkout"
+        ) from None
     return signature
 
 
 def fingerprint(key: Path) -> str:
     """Of a key's file. Raises BenchError where it is none, or ssh-keygen is missing."""
     if not key.is_file():
-        raise BenchError(f"no key {key}", "--sign with a key of ssh-keygen, such as ~/.ssh/id_ed25519")
+        raise BenchError(
+            f"no key {key}", "--sign with a key of ssh-keygen, such as ~/.ssh/id_ed25519"
+        )
     done = _keygen(["-l", "-E", "sha256", "-f", str(key)])
     found = _KEY.search(done.stdout)
     if done.returncode or found is None:
@@ -77,17 +85,25 @@ def sign_manifest(version: str, manifest: str, key: Path) -> tuple[bytes, bytes]
     content = (json.dumps({"schema": SCHEMA, **asdict(made)}, indent=1) + "\n").encode()
     done = _keygen(["-Y", "sign", "-f", str(key), "-n", NAMESPACE], content)
     if done.returncode or "BEGIN SSH SIGNATURE" not in done.stdout:
-        raise BenchError(f"{version} is in place and not signed: {_said(done)}", f"bench publish --sign {key} signs it")
+        raise BenchError(
+            f"{version} is in place and not signed: {_said(done)}",
+            f"bench publish --sign {key} signs it",
+        )
     return content, done.stdout.encode()
 
 
-def check_signatures(out: Path, manifests: Mapping[str, str], signers: Path | None) -> Iterator[Finding]:
+def check_signatures(
+    out: Path, manifests: Mapping[str, str], signers: Path | None
+) -> Iterator[Finding]:
     """A finding for each version that is signed; with ``signers`` the newest has to be, by one of them.
 
     ``manifests``: version -> sha256 of its manifest as it is now, oldest first. Raises BenchError where ``signers`` cannot be used.
     """
     if signers is not None and not signers.is_file():
-        raise BenchError(f"no file {signers}", "--signers FILE: a line each, NAME KEYTYPE KEY, as in man ssh-keygen, ALLOWED SIGNERS")
+        raise BenchError(
+            f"no file {signers}",
+            "--signers FILE: a line each, NAME KEYTYPE KEY, as in man ssh-keygen, ALLOWED SIGNERS",
+        )
     for i, (version, manifest) in enumerate(manifests.items(), 1):
         what = signature_files(version)[0]
         try:
@@ -99,7 +115,9 @@ def check_signatures(out: Path, manifests: Mapping[str, str], signers: Path | No
             if signers is not None and i == len(manifests):
                 yield Finding("files", what, DIFFERS, f"{version} is not signed")
         elif (signature.version, signature.manifest) != (version, manifest):
-            yield Finding("files", what, DIFFERS, f"another MANIFEST.json was signed than that of {version}")
+            yield Finding(
+                "files", what, DIFFERS, f"another MANIFEST.json was signed than that of {version}"
+            )
         else:
             yield _checked(out, signature, signers)
 
@@ -117,21 +135,33 @@ def _checked(out: Path, signature: Signature, signers: Path | None) -> Finding:
         return Finding("files", name, DIFFERS, "the signature is not of this text and this key")
     if signers is None:
         return Finding(
-            "files", name, UNCHECKED, f"signed on {signature.date} with the key {signature.key}; --signers FILE says whose it is"
+            "files",
+            name,
+            UNCHECKED,
+            f"signed on {signature.date} with the key {signature.key}; --signers FILE says whose it is",
         )
     whose = _keygen(["-Y", "find-principals", "-s", sig, "-f", str(signers)])
     for line in whose.stdout.splitlines() if not whose.returncode else ():
-        if not _keygen(["-Y", "verify", "-f", str(signers), "-I", line.strip(), "-n", NAMESPACE, "-s", sig], content).returncode:
+        if not _keygen(
+            ["-Y", "verify", "-f", str(signers), "-I", line.strip(), "-n", NAMESPACE, "-s", sig],
+            content,
+        ).returncode:
             return Finding("files", name, AGREES)
-    return Finding("files", name, DIFFERS, f"signed with the key {signature.key}, which is none of {signers}")
+    return Finding(
+        "files", name, DIFFERS, f"signed with the key {signature.key}, which is none of {signers}"
+    )
 
 
 def _keygen(arguments: Sequence[str], data: bytes = b"") -> subprocess.CompletedProcess[str]:
     """Raises BenchError where ssh-keygen is missing, or waits for ever."""
     try:
-        done = subprocess.run(["ssh-keygen", *arguments], input=data, capture_output=True, timeout=SECONDS)
+        done = subprocess.run(
+            ["ssh-keygen", *arguments], input=data, capture_output=True, timeout=SECONDS
+        )
     except FileNotFoundError:
-        raise BenchError("ssh-keygen is not installed here", "it comes with OpenSSH 8.0 or newer") from None
+        raise BenchError(
+            "ssh-keygen is not installed here", "it comes with OpenSSH 8.0 or newer"
+        ) from None
     except subprocess.TimeoutExpired:
         raise BenchError(f"ssh-keygen did not answer within {SECONDS} s") from None
     texts = (text.decode("utf-8", "replace") for text in (done.stdout, done.stderr))
@@ -139,4 +169,7 @@ def _keygen(arguments: Sequence[str], data: bytes = b"") -> subprocess.Completed
 
 
 def _said(done: subprocess.CompletedProcess[str]) -> str:
-    return " ".join((done.stderr or done.stdout).split())[:200] or f"ssh-keygen ended with {done.returncode}"
+    return (
+        " ".join((done.stderr or done.stdout).split())[:200]
+        or f"ssh-keygen ended with {done.returncode}"
+    )

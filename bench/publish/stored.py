@@ -36,7 +36,9 @@ if TYPE_CHECKING:
 LARGEST_CURVE = 1 << 24  # bytes; a real one has some tens of kilobytes
 
 
-def leave_run(record: RunRecord, folder: Path, place: StagedFolder, manifests: Mapping[str, Mapping[str, str]]) -> tuple[str, str] | None:
+def leave_run(
+    record: RunRecord, folder: Path, place: StagedFolder, manifests: Mapping[str, Mapping[str, str]]
+) -> tuple[str, str] | None:
     """(version, sha256 of the record) of the older version that holds this very run, where it is left; None where none does.
 
     ``manifests``: version -> path -> sha256, of what each holds itself. Raises DataDamaged as ``store_run``.
@@ -48,7 +50,9 @@ def leave_run(record: RunRecord, folder: Path, place: StagedFolder, manifests: M
     if version is None:
         return None
     for path, sha256 in manifests[version].items():
-        if path.startswith(place.prefix) and not path.endswith((".html", ".csv")):  # those are made again
+        if path.startswith(place.prefix) and not path.endswith(
+            (".html", ".csv")
+        ):  # those are made again
             place.older[path] = version, sha256
     return version, place.older[f"{place.prefix}{RECORD}"][1]
 
@@ -85,7 +89,9 @@ def store_run(
                 _store_given(kept.arrays, shared, given)
         # a record of the first schema has no hash
         if score.sha256_of(files[path].arrays) not in (None, files[path].values_sha256):
-            raise DataDamaged(f"predictions of {score.task} are not those that were recorded: another hash")
+            raise DataDamaged(
+                f"predictions of {score.task} are not those that were recorded: another hash"
+            )
     if (curve := _curve(folder)) is not None:
         place.write(CURVE, curve)
     return place.write(RECORD, _record(record, folder))
@@ -105,7 +111,9 @@ def _read_file(path: Path, task: str) -> File:
     try:
         return File.read(path)
     except DataMissing:
-        raise DataMissing(f"it has no predictions of {task}", "the run's command makes them again") from None
+        raise DataMissing(
+            f"it has no predictions of {task}", "the run's command makes them again"
+        ) from None
     except DataDamaged as error:
         raise DataDamaged(f"predictions of {task}: {error.message}") from None
 
@@ -121,7 +129,11 @@ class ScoredRuns:
         from bench import score
         from bench.base.files import CacheEntry
 
-        code = {name: sha256 for name, sha256 in folder_sha256(Path(score.__file__).parent).items() if name.endswith(".py")}
+        code = {
+            name: sha256
+            for name, sha256 in folder_sha256(Path(score.__file__).parent).items()
+            if name.endswith(".py")
+        }
         self.entry = CacheEntry("scored", "records", code)
         self.known: set[str] = set(self.entry.read() or ())
 
@@ -137,7 +149,9 @@ class ScoredRuns:
         for finding in check_scores(record, folder, stored, given=False):
             if finding.outcome == DIFFERS and finding.kind in ("score", "average"):
                 raise DataDamaged(f"{finding.kind} of {finding.what}: {finding.why}")
-        if all(score.predictions_sha256 is not None for score in record.scores if score.task != AVERAGE):
+        if all(
+            score.predictions_sha256 is not None for score in record.scores if score.task != AVERAGE
+        ):
             self.known.add(sha256)
 
     def keep(self) -> None:
@@ -180,7 +194,14 @@ def _curve(folder: Path) -> bytes | None:
 
 SMALL = 8192  # bytes of an array up to which deflate is as good as LZMA, and ten times as fast
 SMALL_FILE = 4096  # bytes of a file in which there is nothing to save
-EPOCH = (1980, 1, 1, 0, 0, 0)  # the date of every member: the same arrays give the same bytes tomorrow
+EPOCH = (
+    1980,
+    1,
+    1,
+    0,
+    0,
+    0,
+)  # the date of every member: the same arrays give the same bytes tomorrow
 FORM = "bench.packed/1"  # of kept files; it changes with what ``pack`` writes
 APART = "apart"  # how the names of kept files begin that are without the arrays that a version keeps once
 _SIGNED = ("i1", "<i2", "<i4")  # unsigned numbers would wrap in a reader's subtraction
@@ -194,9 +215,13 @@ def pack(arrays: Mapping[str, np.ndarray]) -> bytes:
     with zipfile.ZipFile(file, "w") as archive:
         for name in sorted(arrays):
             content = io.BytesIO()
-            np.lib.format.write_array(content, narrow(np.asarray(arrays[name])), version=(1, 0), allow_pickle=False)
+            np.lib.format.write_array(
+                content, narrow(np.asarray(arrays[name])), version=(1, 0), allow_pickle=False
+            )
             member = zipfile.ZipInfo(f"{name}.npy", EPOCH)
-            member.compress_type = zipfile.ZIP_DEFLATED if len(content.getvalue()) <= SMALL else zipfile.ZIP_LZMA
+            member.compress_type = (
+                zipfile.ZIP_DEFLATED if len(content.getvalue()) <= SMALL else zipfile.ZIP_LZMA
+            )
             member.create_system = 3  # as on Unix, wherever this runs
             archive.writestr(member, content.getvalue())
     return file.getvalue()
@@ -209,7 +234,14 @@ def narrow(values: np.ndarray) -> np.ndarray:
     kind, narrower = values.dtype.kind, ""
     if kind in "iu":
         low, high = (int(values.min()), int(values.max())) if values.size else (0, 0)
-        narrower = next((dtype for dtype in _SIGNED if np.iinfo(dtype).min <= low and high <= np.iinfo(dtype).max), "")
+        narrower = next(
+            (
+                dtype
+                for dtype in _SIGNED
+                if np.iinfo(dtype).min <= low and high <= np.iinfo(dtype).max
+            ),
+            "",
+        )
     elif kind == "U":
         narrower = f"<U{int(np.char.str_len(values).max(initial=1)) or 1}"
     elif kind == "f":
@@ -217,7 +249,9 @@ def narrow(values: np.ndarray) -> np.ndarray:
     if narrower and np.dtype(narrower).itemsize < values.dtype.itemsize:
         with np.errstate(over="ignore"):
             made = values.astype(narrower)
-        if values_sha256({"": made}) == values_sha256({"": values}):  # also of infinities, NaN and the sign of zero
+        if values_sha256({"": made}) == values_sha256(
+            {"": values}
+        ):  # also of infinities, NaN and the sign of zero
             values = made
     return np.asarray(values, order="C")
 
@@ -253,12 +287,18 @@ class File:
         if arrays is None:
             return None
         file = File(self.path, self.source, arrays, None)
-        return file if file.values_sha256 == score.reduced_sha256 else None  # else another bench wrote the record
+        return (
+            file if file.values_sha256 == score.reduced_sha256 else None
+        )  # else another bench wrote the record
 
     @property
     def key(self) -> str:
         """What its packed form is kept by: the hash of the file that it was read from, or of the values that are left of it."""
-        return self.values_sha256 if REDUCED in self.arrays else hashlib.sha256(self.source).hexdigest()
+        return (
+            self.values_sha256
+            if REDUCED in self.arrays
+            else hashlib.sha256(self.source).hexdigest()
+        )
 
     @property
     def stays(self) -> bool:
@@ -279,7 +319,9 @@ class Packed:
 
     def whole(self, file: File) -> bytes:
         """The file in its smallest form. Raises DataDamaged where it holds neither numbers nor text."""
-        return file.source if file.stays else self._packed(file.key, file.values_sha256, file.arrays)
+        return (
+            file.source if file.stays else self._packed(file.key, file.values_sha256, file.arrays)
+        )
 
     def apart(self, file: File) -> tuple[bytes, str | None]:
         """(the file without what every model is given, the hash of that). Raises as ``whole``.
@@ -294,7 +336,9 @@ class Packed:
         if file.stays or not shared:
             return self.whole(file), None
         given = values_sha256(shared)
-        own = {name: values for name, values in file.arrays.items() if name not in shared} | {GIVEN_SHA256: np.array(given)}
+        own = {name: values for name, values in file.arrays.items() if name not in shared} | {
+            GIVEN_SHA256: np.array(given)
+        }
         return self._packed(f"{APART}-{file.key}", file.values_sha256, own), given
 
     def _packed(self, key: str, values: str, arrays: Mapping[str, np.ndarray]) -> bytes:
@@ -308,7 +352,9 @@ class Packed:
         aside = self.folder / f".{key}.{os.getpid()}"
         with contextlib.suppress(OSError):
             self.folder.mkdir(parents=True, exist_ok=True)
-            aside.write_bytes(f"{FORM} {values} {hashlib.sha256(data).hexdigest()}\n".encode() + data)
+            aside.write_bytes(
+                f"{FORM} {values} {hashlib.sha256(data).hexdigest()}\n".encode() + data
+            )
             aside.replace(self.folder / key)
         return data
 

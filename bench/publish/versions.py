@@ -24,7 +24,9 @@ from bench.runs.store import RunsFolder
 
 
 ELSEWHERE = "another folder: --out DIR"
-ASIDE = ".publishing-"  # how the name of a folder begins in which a version is written before it is one
+ASIDE = (
+    ".publishing-"  # how the name of a folder begins in which a version is written before it is one
+)
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,9 @@ class StagedFolder:
                 path.write_bytes(data)
         except OSError as error:
             why = f"cannot write {self.prefix}{name} of the new version: {error.strerror or error}"
-            raise BenchError(f"{why}; nothing was published, what was there is as it was", ELSEWHERE) from None
+            raise BenchError(
+                f"{why}; nothing was published, what was there is as it was", ELSEWHERE
+            ) from None
         self.hashes[f"{self.prefix}{name}"] = found = hashlib.sha256(data).hexdigest()
         return found
 
@@ -88,7 +92,11 @@ class StagedFolder:
 
     def seal(self) -> None:
         """List everything with its sha256 in ``MANIFEST.json``, which lists all but itself."""
-        content: dict[str, Any] = {"files": {name: sha256 for name, sha256 in sorted(self.hashes.items()) if name != MANIFEST}}
+        content: dict[str, Any] = {
+            "files": {
+                name: sha256 for name, sha256 in sorted(self.hashes.items()) if name != MANIFEST
+            }
+        }
         for name, (version, sha256) in sorted(self.older.items()):
             content.setdefault("older", {}).setdefault(version, {})[name] = sha256
         self.write(MANIFEST, (json.dumps(content, indent=1) + "\n").encode())
@@ -174,7 +182,10 @@ class Version:
         try:
             return judgements(loads(path.read_bytes())["tables"])
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise DataDamaged(f"{path} cannot be read: {' '.join(str(error).split())[:200]}", "restore it: git checkout") from None
+            raise DataDamaged(
+                f"{path} cannot be read: {' '.join(str(error).split())[:200]}",
+                "restore it: git checkout",
+            ) from None
 
     def published(self) -> list[PublishedRun]:
         """Its runs, graded as they were; v1 and v2 call own runs "submitted" that have no better grade. Raises BenchError as ``records``."""
@@ -208,7 +219,11 @@ def version_folders(out: Path) -> list[Path]:
     """ "v1", "v2", ..., "v10" """
     if not out.is_dir():
         return []
-    found = [path for path in out.iterdir() if _NAME.fullmatch(path.name) and path.is_dir() and not path.is_symlink()]
+    found = [
+        path
+        for path in out.iterdir()
+        if _NAME.fullmatch(path.name) and path.is_dir() and not path.is_symlink()
+    ]
     return sorted(found, key=lambda path: int(path.name[1:]))
 
 
@@ -218,17 +233,43 @@ def read_version(folder: Path) -> Version:
     try:
         content = loads(path.read_bytes())
         if content["schema"] != SCHEMA:
-            raise ValueError(f"it is of schema {str(content['schema'])[:40]}, this bench reads {SCHEMA}")
-        runs = tuple(VersionRun(**{field.name: run[field.name] for field in fields(VersionRun)}) for run in content["runs"])
-        texts = {key: _text(content[key]) for key in ("date", "updated", "title", "answer", "content", "references")}
-        optional = {key: None if content[key] is None else _text(content[key]) for key in ("note", "baseline", "before")}
+            raise ValueError(
+                f"it is of schema {str(content['schema'])[:40]}, this bench reads {SCHEMA}"
+            )
+        runs = tuple(
+            VersionRun(**{field.name: run[field.name] for field in fields(VersionRun)})
+            for run in content["runs"]
+        )
+        texts = {
+            key: _text(content[key])
+            for key in ("date", "updated", "title", "answer", "content", "references")
+        }
+        optional = {
+            key: None if content[key] is None else _text(content[key])
+            for key in ("note", "baseline", "before")
+        }
         lists = {key: tuple(map(_text, content[key])) for key in ("methods", "left_out")}
-        changes = None if content["changes"] is None else tuple(map(_text, content["changes"]["lines"]))
+        changes = (
+            None if content["changes"] is None else tuple(map(_text, content["changes"]["lines"]))
+        )
         datetime.fromisoformat(texts["updated"])
-        return Version(folder=folder, name=folder.name, runs=runs, changes=changes, manifest=manifest_sha256(folder) or "",
-                       statistics=int(content.get("statistics", 1)), **texts, **optional, **lists)  # type: ignore[arg-type]  # fmt: skip
+        return Version(
+            folder=folder,
+            name=folder.name,
+            runs=runs,
+            changes=changes,
+            manifest=manifest_sha256(folder) or "",
+            statistics=int(content.get("statistics", 1)),
+            **texts,  # type: ignore[arg-type]
+            **optional,  # type: ignore[arg-type]
+            **lists,  # type: ignore[arg-type]
+        )
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        what = f"no {error}" if isinstance(error, KeyError) else " ".join(str(error).split()) or type(error).__name__
+        what = (
+            f"no {error}"
+            if isinstance(error, KeyError)
+            else " ".join(str(error).split()) or type(error).__name__
+        )
         hint = "a published version never changes: restore it from where it was published (git checkout)"
         raise DataDamaged(f"{path} cannot be read: {what[:200]}", hint) from None
 
@@ -242,24 +283,42 @@ def _text(value: Any) -> str:
 # --- writing ---
 
 
-def version_bytes(board: Board, records: Mapping[str, str], *, baseline: str | None, before: str | None) -> bytes:
+def version_bytes(
+    board: Board, records: Mapping[str, str], *, baseline: str | None, before: str | None
+) -> bytes:
     """``version.json``. ``records``: run id -> sha256 of its record. ``before``: of the manifest of the version before, for which each
     version vouches."""
     content = {
-        "schema": SCHEMA, "version": board.version, "date": board.date, "updated": update_time(board.runs), "title": board.title,
-        "note": board.note, "baseline": baseline, "answer": board.answer, "bench_version": __version__, "statistics": STATISTICS,
-        "content": content_sha256(board, records, baseline), "references": references_sha256(board), "before": before,
-        "methods": list(board.methods), "tables": [table.anchor for table in board.tables],
-        "runs": [asdict(run) for run in _runs(board, records)], "left_out": list(board.left_out),
+        "schema": SCHEMA,
+        "version": board.version,
+        "date": board.date,
+        "updated": update_time(board.runs),
+        "title": board.title,
+        "note": board.note,
+        "baseline": baseline,
+        "answer": board.answer,
+        "bench_version": __version__,
+        "statistics": STATISTICS,
+        "content": content_sha256(board, records, baseline),
+        "references": references_sha256(board),
+        "before": before,
+        "methods": list(board.methods),
+        "tables": [table.anchor for table in board.tables],
+        "runs": [asdict(run) for run in _runs(board, records)],
+        "left_out": list(board.left_out),
         "changes": None if board.changes is None else asdict(board.changes),
-    }  # fmt: skip
+    }
     return (json.dumps(content, indent=1) + "\n").encode()
 
 
 def _runs(board: Board, records: Mapping[str, str]) -> list[VersionRun]:
     return [
         VersionRun(
-            run_id=run.record.run_id, record=records[run.record.run_id], grade=run.grade, submitted_by=run.submitted_by, reason=run.reason
+            run_id=run.record.run_id,
+            record=records[run.record.run_id],
+            grade=run.grade,
+            submitted_by=run.submitted_by,
+            reason=run.reason,
         )
         for run in board.runs
     ]
@@ -267,7 +326,9 @@ def _runs(board: Board, records: Mapping[str, str]) -> list[VersionRun]:
 
 def content_sha256(board: Board, records: Mapping[str, str], baseline: str | None) -> str:
     """Of what a version is made of, and not of how it is shown: runs, grades, title, note, baseline, printed numbers, statistics."""
-    runs = sorted((run.run_id, run.record, run.grade, run.submitted_by or "") for run in _runs(board, records))
+    runs = sorted(
+        (run.run_id, run.record, run.grade, run.submitted_by or "") for run in _runs(board, records)
+    )
     return _sha256([runs, board.title, board.note, baseline, references_sha256(board), STATISTICS])
 
 
@@ -281,7 +342,9 @@ def _sha256(value: object) -> str:
 
 def update_time(runs: Sequence[PublishedRun]) -> str:
     """When the newest own run was made, in UTC; a moment without a zone counts as UTC."""
-    return max((_moment(run.record.provenance.created) for run in dating_runs(runs)), default=_EARLIEST).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return max(
+        (_moment(run.record.provenance.created) for run in dating_runs(runs)), default=_EARLIEST
+    ).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _moment(created: str) -> datetime:
@@ -309,10 +372,15 @@ def other_news(last: Version, board: Board) -> list[str]:
             named = ", ".join(runs[:NAMED]) + (" and more" if len(runs) > NAMED else "")
             news.append(f"{len(runs)} runs are {now} now; they were {then}: {named}.")
     if last.statistics != STATISTICS:
-        news.append(f"The statistics are of version {STATISTICS}; {last.name} has version {last.statistics}: docs/statistics.md.")
+        news.append(
+            f"The statistics are of version {STATISTICS}; {last.name} has version {last.statistics}: docs/statistics.md."
+        )
     if last.references != references_sha256(board):
         news.append("The numbers printed in papers, or the remarks on them, were changed.")
-    for what, old_text, new_text in (("title", last.title, board.title), ("note", last.note, board.note)):
+    for what, old_text, new_text in (
+        ("title", last.title, board.title),
+        ("note", last.note, board.note),
+    ):
         if old_text != new_text:
             news.append(f"The {what} was changed.")
     return news
@@ -327,7 +395,9 @@ def read_plan(out: Path, version: str) -> bytes | None:
         data = path.read_bytes()
         data.decode()
     except (OSError, ValueError) as error:
-        raise BenchError(f"{path} cannot be read: {error}", "a plan is a text file in Markdown") from None
+        raise BenchError(
+            f"{path} cannot be read: {error}", "a plan is a text file in Markdown"
+        ) from None
     return data
 
 
@@ -366,9 +436,15 @@ def made_erratum(version: str, text: str, known: Sequence[Erratum]) -> Erratum:
 
     said = visible(text, limit=None)
     if not said:
-        raise BenchError(f"--erratum {version}: the text is empty", 'bench publish --erratum v1 "what was wrong, and since when"')
+        raise BenchError(
+            f"--erratum {version}: the text is empty",
+            'bench publish --erratum v1 "what was wrong, and since when"',
+        )
     if len(said) > LONGEST:
-        raise BenchError(f"--erratum {version}: {len(said):,} characters; {LONGEST:,} at most", "say it in short, and link to the rest")
+        raise BenchError(
+            f"--erratum {version}: {len(said):,} characters; {LONGEST:,} at most",
+            "say it in short, and link to the rest",
+        )
     if any((erratum.version, erratum.text) == (version, said) for erratum in known):
         raise BenchError(f"{version} has this erratum already", "bench publish --check")
     return Erratum(version, datetime.now(UTC).date().isoformat(), said)
@@ -383,13 +459,24 @@ def read_errata(out: Path) -> tuple[Erratum, ...]:
         content = loads(path.read_bytes())
         if content["schema"] != ERRATA_SCHEMA:
             raise ValueError(f"it is of another schema than {ERRATA_SCHEMA}")
-        errata = tuple(Erratum(entry["version"], entry["date"], entry["text"]) for entry in content["errata"])
-        if not all(isinstance(part, str) for erratum in errata for part in asdict(erratum).values()):
+        errata = tuple(
+            Erratum(entry["version"], entry["date"], entry["text"]) for entry in content["errata"]
+        )
+        if not all(
+            isinstance(part, str) for erratum in errata for part in asdict(erratum).values()
+        ):
             raise ValueError("version, date and text are texts")
-        if odd := [erratum.date for erratum in errata if not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", erratum.date)]:
+        if odd := [
+            erratum.date
+            for erratum in errata
+            if not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", erratum.date)
+        ]:
             raise ValueError(f"'{odd[0][:20]}' is no day")
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise DataDamaged(f"{path} cannot be read: {one_line(error)}", "restore it from where it was published (git checkout)") from None
+        raise DataDamaged(
+            f"{path} cannot be read: {one_line(error)}",
+            "restore it from where it was published (git checkout)",
+        ) from None
     return errata
 
 

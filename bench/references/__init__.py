@@ -87,20 +87,40 @@ def results(
         "paper": paper,
     }
     given = {field: value for field, value in wanted.items() if value is not None}
-    return tuple(r for r in _everything() if all(getattr(r, field) == value for field, value in given.items()))
+    return tuple(
+        r
+        for r in _everything()
+        if all(getattr(r, field) == value for field, value in given.items())
+    )
 
 
 @cache
 def _everything() -> tuple[ReferenceResult, ...]:
     return tuple(
         ReferenceResult(
-            paper=row["paper"], table=row["table"], label=row["label"], setting=row["setting"], method=row["method"],
-            backbone=row["backbone"], variant=row["variant"], task=task, metric=row["metric"], value=value,
-            printed=printed, std=std, own_result=row["by"] == "own", note=row["note"], source=row["source"], runs=row["runs"],
-            protocol=row["protocol"], text=row["text"], corpus=row["corpus"],
+            paper=row["paper"],
+            table=row["table"],
+            label=row["label"],
+            setting=row["setting"],
+            method=row["method"],
+            backbone=row["backbone"],
+            variant=row["variant"],
+            task=task,
+            metric=row["metric"],
+            value=value,
+            printed=printed,
+            std=std,
+            own_result=row["by"] == "own",
+            note=row["note"],
+            source=row["source"],
+            runs=row["runs"],
+            protocol=row["protocol"],
+            text=row["text"],
+            corpus=row["corpus"],
         )
-        for row in read_rows(FILE) for task, printed, value, std in read_scores(row, FILE)
-    )  # fmt: skip
+        for row in read_rows(FILE)
+        for task, printed, value, std in read_scores(row, FILE)
+    )
 
 
 def read_rows(file: Path) -> list[dict[str, str]]:
@@ -157,14 +177,24 @@ class Row:
         return tuple((cell.task, cell.value) for cell in self.cells)
 
 
-def rows(found: Sequence[ReferenceResult] | None = None, *, by_metric: bool = True) -> tuple[Row, ...]:
+def rows(
+    found: Sequence[ReferenceResult] | None = None, *, by_metric: bool = True
+) -> tuple[Row, ...]:
     """All printed rows, or those that these results make, in the papers' order.
 
     ``by_metric``: cells of two metrics, which one line of print may hold, are two rows; without it they are one.
     """
     groups: dict[tuple[str, ...], list[ReferenceResult]] = {}
     for r in results() if found is None else found:
-        key = (r.paper, r.table, r.label, r.setting, r.backbone, r.variant, *((r.metric, r.source) if by_metric else ()))
+        key = (
+            r.paper,
+            r.table,
+            r.label,
+            r.setting,
+            r.backbone,
+            r.variant,
+            *((r.metric, r.source) if by_metric else ()),
+        )
         groups.setdefault(key, []).append(r)
     return tuple(Row(tuple(cells)) for cells in groups.values())
 
@@ -187,7 +217,9 @@ class PrintedGain:
 
     @property
     def label(self) -> str:
-        return f"{self.first.method}+{self.first.variant}" if self.first.variant else self.first.method
+        return (
+            f"{self.first.method}+{self.first.variant}" if self.first.variant else self.first.method
+        )
 
     @property
     def source(self) -> str:
@@ -207,16 +239,30 @@ def printed_gains() -> tuple[tuple[PrintedGain, ...], tuple[tuple[str, float], .
 
     SimCSE's own paper is left out, whose SimCSE is the new method. A number that two tables of a paper print of one run counts once.
     """
-    averages = [row.average for row in rows(results(metric="spearman")) if row.average is not None and row.first.protocol == WHOLE]
+    averages = [
+        row.average
+        for row in rows(results(metric="spearman"))
+        if row.average is not None and row.first.protocol == WHOLE
+    ]
     own = [average for average in averages if average.own_result and average.paper != BASE]
     single = [result for result in own if result.runs in ("one run", "")]  # "": it may be one
-    bases = {(result.paper, result.setting, result.backbone): result.value for result in single if _is_base(result)}
+    bases = {
+        (result.paper, result.setting, result.backbone): result.value
+        for result in single
+        if _is_base(result)
+    }
     gains: dict[tuple[object, ...], PrintedGain] = {}
     for result in single:
         place = (result.paper, result.setting, result.backbone)
         if place in bases and not _is_base(result):
-            gains.setdefault((*place, result.method, result.value), PrintedGain(result, bases[place]))
-    spreads = tuple((f"{result.paper}:{result.table} {result.label}", result.std) for result in own if result.std)
+            gains.setdefault(
+                (*place, result.method, result.value), PrintedGain(result, bases[place])
+            )
+    spreads = tuple(
+        (f"{result.paper}:{result.table} {result.label}", result.std)
+        for result in own
+        if result.std
+    )
     return tuple(sorted(gains.values(), key=lambda gain: -gain.gain)), spreads
 
 
@@ -224,7 +270,14 @@ def _is_base(result: ReferenceResult) -> bool:
     return result.method == BASE and result.variant in ("", "reproduced")
 
 
-SCORES, RECIPES, TEMPLATES, RUNS, FORMULA, NO = "scores", "recipes", "templates", "runs", "formula", "no"
+SCORES, RECIPES, TEMPLATES, RUNS, FORMULA, NO = (
+    "scores",
+    "recipes",
+    "templates",
+    "runs",
+    "formula",
+    "no",
+)
 """How a part of a paper is done again: its scores beside ours; our recipes beside its hyperparameters; our templates beside its own; a
 figure drawn from runs; one drawn from a formula; not."""
 
@@ -295,7 +348,17 @@ def figure_runs() -> tuple[FigureRuns, ...]:
         runs = tuple(_figure_run(text) for text in row["runs"].split())
         key, _, values = row["set"].partition("=")
         series = (key, values) if key and values else None
-        figures.append(FigureRuns(part, row["draws"], tuple(row["backbones"].split(",")), suites, runs, series, row["open"]))
+        figures.append(
+            FigureRuns(
+                part,
+                row["draws"],
+                tuple(row["backbones"].split(",")),
+                suites,
+                runs,
+                series,
+                row["open"],
+            )
+        )
     return tuple(figures)
 
 
@@ -319,7 +382,13 @@ def find_part(name: str) -> Part:
     """ "promcse:6", "promcse:figure2", "promcse:table 6": the part. Raises BenchError for one that is not listed."""
     paper, colon, asked = name.partition(":")
     if paper not in PAPERS:
-        raise UnknownName("paper", paper, PAPERS, "with printed tables here", "bench reproduce: lists every table and figure")
+        raise UnknownName(
+            "paper",
+            paper,
+            PAPERS,
+            "with printed tables here",
+            "bench reproduce: lists every table and figure",
+        )
     parts = [part for part in contents() if part.paper == paper]
     if not colon:
         raise BenchError(
@@ -331,7 +400,8 @@ def find_part(name: str) -> Part:
         if part.part.lower() == f"{kind or 'table'} {number.lower()}":
             return part
     raise BenchError(
-        f"'{asked}' of {paper} is not known here: it has {', '.join(part.short for part in parts)}", "bench reproduce: lists all"
+        f"'{asked}' of {paper} is not known here: it has {', '.join(part.short for part in parts)}",
+        "bench reproduce: lists all",
     )
 
 
@@ -346,7 +416,11 @@ def split_name(name: str) -> tuple[str, str | None]:
             part = find_part(name)
         except BenchError:
             raise BenchError(
-                f"table '{table}' of {paper} is not here: its tables are {', '.join(known)}", f"bench references {paper}:{known[0]}"
+                f"table '{table}' of {paper} is not here: its tables are {', '.join(known)}",
+                f"bench references {paper}:{known[0]}",
             ) from None
-        raise BenchError(f"{part.part} of {paper} has no scores that can be compared: it shows {part.shows}", part.command or part.why)
+        raise BenchError(
+            f"{part.part} of {paper} has no scores that can be compared: it shows {part.shows}",
+            part.command or part.why,
+        )
     return paper, table if colon else None

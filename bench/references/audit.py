@@ -14,7 +14,16 @@ from functools import cache
 from pathlib import Path
 
 from bench.base.errors import BenchError
-from bench.references import UNKNOWN, WEIGHTED, ReferenceResult, Row, read_rows, read_scores, results, rows
+from bench.references import (
+    UNKNOWN,
+    WEIGHTED,
+    ReferenceResult,
+    Row,
+    read_rows,
+    read_scores,
+    results,
+    rows,
+)
 from bench.references.ours import meaning
 
 KINDS = {
@@ -50,7 +59,12 @@ class Remark:
 def count_told(on_table: Iterable[Remark]) -> int:
     """How many things the remarks on a table say: the same words once, what is printed differently elsewhere once a row, copies not."""
     others = [remark for remark in on_table if remark.kind != "copied"]
-    return len({(r.kind, r.setting, r.label, r.backbone) if r.kind == "differs" else (r.kind, r.text) for r in others})
+    return len(
+        {
+            (r.kind, r.setting, r.label, r.backbone) if r.kind == "differs" else (r.kind, r.text)
+            for r in others
+        }
+    )
 
 
 @cache
@@ -62,7 +76,9 @@ def audit() -> tuple[Remark, ...]:
 
 def remarks(result: ReferenceResult) -> tuple[Remark, ...]:
     """What the audit says of a printed cell, or of the whole row that it stands in."""
-    return tuple(remark for remark in _by_row().get(_row_key(result), ()) if remark.task in ("", result.task))
+    return tuple(
+        remark for remark in _by_row().get(_row_key(result), ()) if remark.task in ("", result.task)
+    )
 
 
 @cache
@@ -74,12 +90,32 @@ def _by_row() -> dict[tuple[str, ...], list[Remark]]:
 
 
 def _row_key(entry: ReferenceResult | Remark) -> tuple[str, ...]:
-    return entry.paper, entry.table, entry.label, entry.setting, entry.method, entry.backbone, entry.variant, entry.metric
+    return (
+        entry.paper,
+        entry.table,
+        entry.label,
+        entry.setting,
+        entry.method,
+        entry.backbone,
+        entry.variant,
+        entry.metric,
+    )
 
 
 def _remark(kind: str, cell: ReferenceResult, text: str, *, row: bool = False) -> Remark:
-    return Remark(kind, cell.paper, cell.table, cell.label, cell.setting, cell.method, cell.backbone, cell.variant, cell.metric,
-                  "" if row else cell.task, text)  # fmt: skip
+    return Remark(
+        kind,
+        cell.paper,
+        cell.table,
+        cell.label,
+        cell.setting,
+        cell.method,
+        cell.backbone,
+        cell.variant,
+        cell.metric,
+        "" if row else cell.task,
+        text,
+    )
 
 
 def place(cell: ReferenceResult) -> str:
@@ -123,7 +159,11 @@ def _counts(every: Sequence[Row]) -> Iterator[Remark]:
                 of = f"{items:,} items" + (f" in {repeats} runs" if repeats > 1 else "")
                 but = "" if cell.runs else ": not the score of one run"
                 nearest = " or ".join(dict.fromkeys(show(v) for v in near))
-                yield _remark("impossible", cell, f"printed {cell.printed}; right answers among {of} give {nearest}{but}")
+                yield _remark(
+                    "impossible",
+                    cell,
+                    f"printed {cell.printed}; right answers among {of} give {nearest}{but}",
+                )
 
 
 # --- a row and other rows ---
@@ -136,7 +176,9 @@ def _printed_elsewhere(every: Sequence[Row]) -> Iterator[Remark]:
         for cell in row.cells:
             means = meaning(cell.method, cell.variant, cell.setting)
             name = (*_run_name(cell), tuple(means.set.items()), means.on)
-            groups.setdefault((name, cell.setting, cell.backbone, cell.task, cell.metric, cell.protocol), []).append(cell)
+            groups.setdefault(
+                (name, cell.setting, cell.backbone, cell.task, cell.metric, cell.protocol), []
+            ).append(cell)
     for cells in groups.values():
         for cell in cells:
             others: dict[float, list[ReferenceResult]] = {}
@@ -146,16 +188,24 @@ def _printed_elsewhere(every: Sequence[Row]) -> Iterator[Remark]:
             if others:
                 elsewhere = []
                 for value, same in others.items():
-                    places = ", ".join(dict.fromkeys(f"{other.paper} table {other.table}" for other in same))
+                    places = ", ".join(
+                        dict.fromkeys(f"{other.paper} table {other.table}" for other in same)
+                    )
                     elsewhere.append(f"{places}: {show(value, cell.metric)}{_kind(same[0])}")
-                yield _remark("differs", cell, f"printed {cell.printed}{_kind(cell)}; {'; '.join(elsewhere)}")
+                yield _remark(
+                    "differs", cell, f"printed {cell.printed}{_kind(cell)}; {'; '.join(elsewhere)}"
+                )
 
 
 def _kind(cell: ReferenceResult) -> str:
     """How a number came about, as far as it is said: " (copied)", " (own, best of 4 seeds)", " (rerun)"."""
     origin = "copied"
     if cell.own_result:
-        origin = "own" if cell.paper in (cell.method, meaning(cell.method, cell.variant, cell.setting).method) else "rerun"
+        origin = (
+            "own"
+            if cell.paper in (cell.method, meaning(cell.method, cell.variant, cell.setting).method)
+            else "rerun"
+        )
     return f" ({', '.join(word for word in (origin, cell.runs) if word)})"
 
 
@@ -187,7 +237,9 @@ def _same_text(row: Row, other: Row) -> str:
     text = f"the same {len(row.parts)} cells as {place(other.first)}"
     text += f", there {there}, here {here}" if here != there else ""
     if row.average and other.average and row.average.value != other.average.value:
-        text += f"; the average is printed {row.average.printed} here and {other.average.printed} there"
+        text += (
+            f"; the average is printed {row.average.printed} here and {other.average.printed} there"
+        )
     return text
 
 
@@ -196,7 +248,11 @@ def _quotations(every: Sequence[Row]) -> Iterator[Remark]:
         for cell in row.cells:
             there = in_source(cell) if cell.source else None
             if there is not None and there[1] != cell.value:
-                yield _remark("quoted", cell, f"printed {cell.printed}; {cell.source}, table {there[0]}: {show(there[1])}")
+                yield _remark(
+                    "quoted",
+                    cell,
+                    f"printed {cell.printed}; {cell.source}, table {there[0]}: {show(there[1])}",
+                )
 
 
 def _best_of(every: Sequence[Row]) -> Iterator[Remark]:
@@ -204,11 +260,19 @@ def _best_of(every: Sequence[Row]) -> Iterator[Remark]:
         if row.first.runs.startswith("best"):
             beside: dict[str, list[str]] = {}
             for other in _neighbours(row, every):
-                if other.first.backbone == row.first.backbone and not other.first.runs.startswith("best"):
-                    beside.setdefault(other.first.runs or "not said what", []).append(other.first.label)
+                if other.first.backbone == row.first.backbone and not other.first.runs.startswith(
+                    "best"
+                ):
+                    beside.setdefault(other.first.runs or "not said what", []).append(
+                        other.first.label
+                    )
             if beside:
-                neighbours = "; ".join(f"{', '.join(dict.fromkeys(labels))}: {runs}" for runs, labels in beside.items())
-                yield _remark("best", row.first, f"{row.first.runs}; beside it {neighbours}", row=True)
+                neighbours = "; ".join(
+                    f"{', '.join(dict.fromkeys(labels))}: {runs}" for runs, labels in beside.items()
+                )
+                yield _remark(
+                    "best", row.first, f"{row.first.runs}; beside it {neighbours}", row=True
+                )
 
 
 def _other_conditions(every: Sequence[Row]) -> Iterator[Remark]:
@@ -217,9 +281,13 @@ def _other_conditions(every: Sequence[Row]) -> Iterator[Remark]:
         parts = []
         for name, words in (("protocol", "protocol"), ("text", "text form")):
             mine = getattr(row.first, name)
-            ((usual, _),) = Counter(getattr(cell, name) for cell in (row.first, *others)).most_common(1)
+            ((usual, _),) = Counter(
+                getattr(cell, name) for cell in (row.first, *others)
+            ).most_common(1)
             if mine != usual:
-                parts.append(f"{words} {'not known' if mine == UNKNOWN else mine}, its neighbours' is {usual}")
+                parts.append(
+                    f"{words} {'not known' if mine == UNKNOWN else mine}, its neighbours' is {usual}"
+                )
             elif mine == UNKNOWN and name == "protocol":
                 parts.append("protocol not published, for the whole table")
         if row.first.corpus:
@@ -234,7 +302,9 @@ def _neighbours(row: Row, every: Sequence[Row]) -> list[Row]:
     return [
         other
         for other in every
-        if other is not row and (other.first.paper, other.first.table, other.first.metric) == (mine.paper, mine.table, mine.metric)
+        if other is not row
+        and (other.first.paper, other.first.table, other.first.metric)
+        == (mine.paper, mine.table, mine.metric)
     ]
 
 
@@ -248,21 +318,32 @@ def _claims(every: Sequence[Row]) -> Iterator[Remark]:
     """Gains that a text claims (``claims.tsv``), where the two printed cells differ by something else than rounding explains."""
     for row in every:
         for cell in row.cells:
-            for claim in _gains_claimed().get((cell.paper, cell.table, cell.label, cell.setting, cell.backbone, cell.task), ()):
+            for claim in _gains_claimed().get(
+                (cell.paper, cell.table, cell.label, cell.setting, cell.backbone, cell.task), ()
+            ):
                 if abs(claim.gain - float(claim.claimed)) > claim.rounding + TINY:
                     text = f"{claim.place} claims {claim.claimed} above {claim.less.label}; the printed {cell.printed} and"
-                    yield _remark("claim", cell, f"{text} {claim.less.printed} give {show(claim.gain, cell.metric)}")
+                    yield _remark(
+                        "claim",
+                        cell,
+                        f"{text} {claim.less.printed} give {show(claim.gain, cell.metric)}",
+                    )
 
 
 def _trained_shares(every: Sequence[Row]) -> Iterator[Remark]:
     """Shares of trained parameters that a text claims (``trained.tsv``), where what the authors' code trains is a larger one."""
-    claims = {(row["paper"], row["table"], row["setting"], row["label"]): row for row in read_rows(TRAINED)}
+    claims = {
+        (row["paper"], row["table"], row["setting"], row["label"]): row
+        for row in read_rows(TRAINED)
+    }
     for row in every:
         cell = row.first
         claim = claims.get((cell.paper, cell.table, cell.setting, cell.label))
         if claim is None:
             continue
-        prompt, head, lm_head = trained_shares(cell.backbone, int(claim["prompt_length"]), lm_head=bool(claim["lm_head"]))
+        prompt, head, lm_head = trained_shares(
+            cell.backbone, int(claim["prompt_length"]), lm_head=bool(claim["lm_head"])
+        )
         if prompt + head + lm_head > float(claim["claimed"]) + half_unit_of(claim["claimed"]):
             text = f"{claim['place']} claims around {claim['claimed']} % trained parameters; the prompt has {prompt:.2f} %"
             text += f", prompt and head (the authors' code trains both) {prompt + head:.2f} %"
@@ -272,13 +353,25 @@ def _trained_shares(every: Sequence[Row]) -> Iterator[Remark]:
 
 def checked_rows() -> Counter[str]:
     """How many copied rows could be compared with their source's own table, by what their remark says."""
-    return Counter(f"copied from {row.first.source}" for row in rows() if row.first.source and in_source(row.first))
+    return Counter(
+        f"copied from {row.first.source}"
+        for row in rows()
+        if row.first.source and in_source(row.first)
+    )
 
 
 CHECKS: tuple[Callable[[Sequence[Row]], Iterator[Remark]], ...] = (
-    _averages, _counts, _printed_elsewhere, _same_numbers, _claims, _trained_shares,
-    _quotations, _best_of, _other_conditions, _copied,
-)  # fmt: skip
+    _averages,
+    _counts,
+    _printed_elsewhere,
+    _same_numbers,
+    _claims,
+    _trained_shares,
+    _quotations,
+    _best_of,
+    _other_conditions,
+    _copied,
+)
 
 
 # --- what the numbers of one printed row must fulfil, whatever they measure ---
@@ -299,7 +392,9 @@ def half_unit_of(printed: str) -> float:
 
 def coarse(row: Row) -> bool:
     """Are a row's cells printed with two decimals and all end in 0? Then they were rounded to one before."""
-    return len(row.parts) >= LEAST_CELLS and all(half_unit(cell) < 0.05 and cell.printed.endswith("0") for cell in row.parts)
+    return len(row.parts) >= LEAST_CELLS and all(
+        half_unit(cell) < 0.05 and cell.printed.endswith("0") for cell in row.parts
+    )
 
 
 def off_average(row: Row) -> float | None:
@@ -327,7 +422,11 @@ def unreachable(cell: ReferenceResult, row: Row) -> tuple[int, int, tuple[float,
     below = math.floor(cell.value / step + TINY) * step
     near = (below, below + step)
     allowed = unit if cell.repeats == 1 else 2 * unit
-    return (items, cell.repeats, near) if min(abs(cell.value - v) for v in near) > allowed + TINY else None
+    return (
+        (items, cell.repeats, near)
+        if min(abs(cell.value - v) for v in near) > allowed + TINY
+        else None
+    )
 
 
 # --- what the papers' texts claim: ``claims.tsv``, a gain a line, with the two cells whose difference it is; ``trained.tsv`` ---
@@ -360,17 +459,24 @@ def claimed_gains() -> tuple[ClaimedGain, ...]:
     """Every gain that is recorded, true or not. Raises BenchError, naming the file, for a cell that is not printed."""
     gains = []
     for row in read_rows(CLAIMS):
-        cells = [_printed_cell(row, row["table"], row["label"]), _printed_cell(row, row["less_table"], row["less_label"])]
+        cells = [
+            _printed_cell(row, row["table"], row["label"]),
+            _printed_cell(row, row["less_table"], row["less_label"]),
+        ]
         gains.append(ClaimedGain(row["place"], row["claimed"], *cells))
     return tuple(gains)
 
 
 def _printed_cell(row: dict[str, str], table: str, label: str) -> ReferenceResult:
-    every = results(paper=row["paper"], setting=row["setting"], backbone=row["backbone"], task=row["task"])
+    every = results(
+        paper=row["paper"], setting=row["setting"], backbone=row["backbone"], task=row["task"]
+    )
     for cell in every:
         if (cell.table, cell.label) == (table, label):
             return cell
-    raise BenchError(f"{CLAIMS}: {row['paper']} table {table} has no cell {row['task']} of '{label}', {row['setting']}, {row['backbone']}")
+    raise BenchError(
+        f"{CLAIMS}: {row['paper']} table {table} has no cell {row['task']} of '{label}', {row['setting']}, {row['backbone']}"
+    )
 
 
 @cache
@@ -378,7 +484,9 @@ def _gains_claimed() -> dict[tuple[str, ...], list[ClaimedGain]]:
     claims: dict[tuple[str, ...], list[ClaimedGain]] = {}
     for claim in claimed_gains():
         cell = claim.cell
-        claims.setdefault((cell.paper, cell.table, cell.label, cell.setting, cell.backbone, cell.task), []).append(claim)
+        claims.setdefault(
+            (cell.paper, cell.table, cell.label, cell.setting, cell.backbone, cell.task), []
+        ).append(claim)
     return claims
 
 
@@ -390,13 +498,19 @@ SIZES = {  # layers, width, vocabulary, parameters without the heads of pretrain
 }
 
 
-def trained_shares(backbone: str, prompt_length: int, *, lm_head: bool) -> tuple[float, float, float]:
+def trained_shares(
+    backbone: str, prompt_length: int, *, lm_head: bool
+) -> tuple[float, float, float]:
     """(prompt, head, LM head) in percent of the backbone's parameters: DCPCSE's prompt is a key and a value of every layer and position,
     its head a linear layer, its LM head a linear layer, a norm, and a decoder with a bias that shares nothing with the embeddings.
     """
     layers, width, vocabulary, parameters = SIZES[backbone]
     linear = width * (width + 1)
-    counts = (2 * layers * prompt_length * width, linear, (linear + 2 * width + vocabulary * (width + 1)) if lm_head else 0)
+    counts = (
+        2 * layers * prompt_length * width,
+        linear,
+        (linear + 2 * width + vocabulary * (width + 1)) if lm_head else 0,
+    )
     prompt, head, lm = (100 * count / parameters for count in counts)
     return prompt, head, lm
 

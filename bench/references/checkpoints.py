@@ -39,7 +39,13 @@ class Checkpoint:
     @property
     def row(self) -> Row:
         """The printed row that it is. Raises LookupError where that is not one row of ``results.tsv``."""
-        (row,) = rows([cell for cell in results(self.method, paper=self.paper) if cell.table == self.table and self.made(cell)])
+        (row,) = rows(
+            [
+                cell
+                for cell in results(self.method, paper=self.paper)
+                if cell.table == self.table and self.made(cell)
+            ]
+        )
         return row
 
     @property
@@ -50,12 +56,19 @@ class Checkpoint:
 
     def is_scored_by(self, method: str, recipe: Mapping[str, object] | None) -> bool:
         """Whether a run of a method with this recipe scores it as its authors do."""
-        return method == self.ours and all((recipe or {}).get(key) == value for key, value in self.set.items())
+        return method == self.ours and all(
+            (recipe or {}).get(key) == value for key, value in self.set.items()
+        )
 
     def made(self, cell: ReferenceResult) -> bool:
         """Whether a printed cell is of a model of this kind: the same method, variant, setting and backbone, scored after training."""
         names = (cell.method, cell.variant, cell.setting, cell.backbone)
-        return names == (self.method, self.variant, self.setting, self.backbone) and not cell.metric.endswith(TRAINED_WITH)
+        return names == (
+            self.method,
+            self.variant,
+            self.setting,
+            self.backbone,
+        ) and not cell.metric.endswith(TRAINED_WITH)
 
 
 @cache
@@ -63,7 +76,20 @@ def checkpoints() -> tuple[Checkpoint, ...]:
     """All of them, in the file's order."""
     return tuple(
         Checkpoint(
-            **{name: row[name] for name in ("hub", "paper", "table", "method", "setting", "backbone", "variant", "ours", "note")},
+            **{
+                name: row[name]
+                for name in (
+                    "hub",
+                    "paper",
+                    "table",
+                    "method",
+                    "setting",
+                    "backbone",
+                    "variant",
+                    "ours",
+                    "note",
+                )
+            },
             set={row["set"].partition("=")[0]: row["set"].partition("=")[2]},
             prefix=int(row["prefix"]) if row["prefix"] else None,
             scored_in=tuple(row["scored_in"].split()),
@@ -75,7 +101,12 @@ def checkpoints() -> tuple[Checkpoint, ...]:
 def scored_from(cell: ReferenceResult) -> Checkpoint | None:
     """The checkpoint that the paper itself took this printed cell from; None where it trained, or does not say so."""
     return next(
-        (checkpoint for checkpoint in checkpoints() if f"{cell.paper}:{cell.table}" in checkpoint.scored_in and checkpoint.made(cell)), None
+        (
+            checkpoint
+            for checkpoint in checkpoints()
+            if f"{cell.paper}:{cell.table}" in checkpoint.scored_in and checkpoint.made(cell)
+        ),
+        None,
     )
 
 
@@ -87,17 +118,34 @@ def released_for(cell: ReferenceResult) -> Checkpoint | None:
     """
     if (taken := scored_from(cell)) is not None:
         return taken
-    return next((checkpoint for checkpoint in checkpoints() if checkpoint.made(cell) and line_of(cell) in _theirs()), None)
+    return next(
+        (
+            checkpoint
+            for checkpoint in checkpoints()
+            if checkpoint.made(cell) and line_of(cell) in _theirs()
+        ),
+        None,
+    )
 
 
 def line_of(cell: ReferenceResult) -> tuple[str, ...]:
     """What the cells of one line of print share."""
-    return cell.paper, cell.table, cell.label, cell.setting, cell.method, cell.backbone, cell.variant
+    return (
+        cell.paper,
+        cell.table,
+        cell.label,
+        cell.setting,
+        cell.method,
+        cell.backbone,
+        cell.variant,
+    )
 
 
 @cache
 def _theirs() -> frozenset[tuple[str, ...]]:
-    return frozenset(line_of(cell) for cell in results() if cell.paper == cell.method or not cell.own_result)
+    return frozenset(
+        line_of(cell) for cell in results() if cell.paper == cell.method or not cell.own_result
+    )
 
 
 def released_as(method: str, setting: str, backbone: str) -> Checkpoint | None:
@@ -107,7 +155,8 @@ def released_as(method: str, setting: str, backbone: str) -> Checkpoint | None:
         (
             checkpoint
             for checkpoint in checkpoints()
-            if names == (checkpoint.method, checkpoint.setting, checkpoint.backbone, checkpoint.variant)
+            if names
+            == (checkpoint.method, checkpoint.setting, checkpoint.backbone, checkpoint.variant)
         ),
         None,
     )
@@ -116,4 +165,6 @@ def released_as(method: str, setting: str, backbone: str) -> Checkpoint | None:
 def find_checkpoint(name: str) -> Checkpoint | None:
     """The listed one that a backbone's name means: owner/name, with or without @revision, or a folder called so."""
     last = Path(name).name.partition("@")[0]
-    return next((checkpoint for checkpoint in checkpoints() if Path(checkpoint.hub).name == last), None)
+    return next(
+        (checkpoint for checkpoint in checkpoints() if Path(checkpoint.hub).name == last), None
+    )

@@ -23,7 +23,9 @@ PAPER = "mteb"
 BESIDE = ("model_meta.json", "run_settings.jsonl")  # what lies beside result files
 
 
-class ImportedResult(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="schema", tag=SCHEMA):
+class ImportedResult(
+    Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="schema", tag=SCHEMA
+):
     """One published number, x 100 as here all numbers are."""
 
     task: str  # mteb's name
@@ -67,14 +69,24 @@ def result_files(places: Iterable[Path]) -> list[Path]:
     files: list[Path] = []
     for place in places:
         if place.is_dir():
-            inside = sorted(path for path in place.rglob("*.json") if path.name not in BESIDE and "experiments" not in path.parts)
+            inside = sorted(
+                path
+                for path in place.rglob("*.json")
+                if path.name not in BESIDE and "experiments" not in path.parts
+            )
             if not inside:
-                raise BenchError(f"{place} holds no result files", "a folder of mteb's results: MODEL/REVISION/TASK.json")
+                raise BenchError(
+                    f"{place} holds no result files",
+                    "a folder of mteb's results: MODEL/REVISION/TASK.json",
+                )
             files += inside
         elif place.is_file():
             files.append(place)
         else:
-            raise BenchError(f"{place}: no such file or folder", "a result file that mteb wrote, or a folder of them")
+            raise BenchError(
+                f"{place}: no such file or folder",
+                "a result file that mteb wrote, or a folder of them",
+            )
     return list(dict.fromkeys(files))
 
 
@@ -89,10 +101,13 @@ def read_mteb_file(file: Path, model: str | None = None) -> ImportedResult | Lef
     try:
         result: Any = TaskResult.from_disk(file)
     except KeyError as error:
-        return LeftOut(file, f"a task that this mteb does not know: {error.args[0] if error.args else ''}")
+        return LeftOut(
+            file, f"a task that this mteb does not know: {error.args[0] if error.args else ''}"
+        )
     except Exception as error:  # pydantic, json and mteb each have their own
         raise DataDamaged(
-            f"{file}: not a result file of mteb: {one_line(error, 160)}", "a file that mteb wrote, such as STS12.json"
+            f"{file}: not a result file of mteb: {one_line(error, 160)}",
+            "a file that mteb wrote, such as STS12.json",
         ) from None
     metric, result, why = _as_the_task_asks(result)
     if why:
@@ -125,7 +140,9 @@ def merge(before: Sequence[ImportedResult], new: Sequence[ImportedResult]) -> li
 
 def as_lines(rows: Sequence[ImportedResult]) -> bytes:
     """The file's content: one JSON object a line."""
-    return "".join(json.dumps(msgspec.to_builtins(row), ensure_ascii=False) + "\n" for row in rows).encode()
+    return "".join(
+        json.dumps(msgspec.to_builtins(row), ensure_ascii=False) + "\n" for row in rows
+    ).encode()
 
 
 def read_imported(file: Path) -> list[ImportedResult]:
@@ -141,7 +158,10 @@ def read_imported(file: Path) -> list[ImportedResult]:
         try:
             rows.append(msgspec.json.decode(line, type=ImportedResult))
         except msgspec.DecodeError as error:
-            raise DataDamaged(f"{file}: line {number} is no imported result: {error}", "bench references import writes it") from None
+            raise DataDamaged(
+                f"{file}: line {number} is no imported result: {error}",
+                "bench references import writes it",
+            ) from None
     return rows
 
 
@@ -154,7 +174,11 @@ def _as_the_task_asks(result: Any) -> tuple[str, Any, str]:
     except KeyError:  # a task of another version, or one's own
         splits = list(result.scores)
         if len(splits) != 1:
-            return "", result, f"a task that this mteb does not know, with the splits {', '.join(splits) or 'none'}"
+            return (
+                "",
+                result,
+                f"a task that this mteb does not know, with the splits {', '.join(splits) or 'none'}",
+            )
         return "main_score", result, ""
     return str(task.metadata.main_score), result.validate_and_filter_scores(task), ""
 
@@ -166,7 +190,12 @@ def _model(file: Path, model: str | None) -> tuple[str, str]:
         known, revision = str(meta["name"]), str(meta["revision"] or "unknown")
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         owner, double, name = file.absolute().parent.parent.name.partition("__")
-        known, revision = (f"{owner}/{name}", file.absolute().parent.name) if double else ("", "unknown")
+        known, revision = (
+            (f"{owner}/{name}", file.absolute().parent.name) if double else ("", "unknown")
+        )
     if not (model or known):
-        raise BenchError(f"{file}: nothing says which model it is of", "--model owner/name, or keep it as OWNER__MODEL/REVISION/TASK.json")
+        raise BenchError(
+            f"{file}: nothing says which model it is of",
+            "--model owner/name, or keep it as OWNER__MODEL/REVISION/TASK.json",
+        )
     return model or known, revision

@@ -19,9 +19,19 @@ from bench.references import WEIGHTED, ReferenceResult, read_rows, results
 from bench.references.checkpoints import find_checkpoint, released_for
 
 FILE = Path(__file__).with_name("ours.tsv")
-DEV = "spearman-dev"  # of STS-B dev: no suite's score, but what a training selects its checkpoint by
-SUITES = {"spearman": "sts", DEV: "sts", "spearman-bootstrap": "cxc", "accuracy": "transfer", "accuracy-dev": "transfer",
-          "clustering-accuracy": "clustering", "alignment": "geometry", "uniformity": "geometry"}  # fmt: skip
+DEV = (
+    "spearman-dev"  # of STS-B dev: no suite's score, but what a training selects its checkpoint by
+)
+SUITES = {
+    "spearman": "sts",
+    DEV: "sts",
+    "spearman-bootstrap": "cxc",
+    "accuracy": "transfer",
+    "accuracy-dev": "transfer",
+    "clustering-accuracy": "clustering",
+    "alignment": "geometry",
+    "uniformity": "geometry",
+}
 """The suite that a printed metric belongs to."""
 
 
@@ -35,11 +45,17 @@ class Meaning:
     method: str
     variant: str = ""
     setting: str = ""  # in which it is run, where that is not the printed one
-    set: Mapping[str, str] = field(default_factory=dict)  # recipe values that the print names: --set
+    set: Mapping[str, str] = field(
+        default_factory=dict
+    )  # recipe values that the print names: --set
     on: str = ""  # the method whose run is its backbone
     on_setting: str = ""  # in which that one is run; "": the first that it has
-    holds: Mapping[str, str] = field(default_factory=dict)  # recipe values that tell this run from one of the other name
-    uses: Mapping[str, str] = field(default_factory=dict)  # recipe key -> the method whose run is its value
+    holds: Mapping[str, str] = field(
+        default_factory=dict
+    )  # recipe values that tell this run from one of the other name
+    uses: Mapping[str, str] = field(
+        default_factory=dict
+    )  # recipe key -> the method whose run is its value
     why_not: str = ""
     doubt: str = ""  # what the print leaves open
 
@@ -55,13 +71,27 @@ def meaning(method: str, variant: str, setting: str = "", backbone: str = "") ->
     for row in _lines():
         number = _number(variant, row["variant"])
         name, _, only_on = row["method"].partition("@")
-        if name in (method, f"{setting}:{method}") and only_on in ("", backbone) and number is not None:
+        if (
+            name in (method, f"{setting}:{method}")
+            and only_on in ("", backbone)
+            and number is not None
+        ):
             changes, uses = (_pairs(row[name].replace("*", number)) for name in ("set", "uses"))
-            (run_in, ours), (below_in, below) = (_with_setting(row[name]) for name in ("ours", "on"))
+            (run_in, ours), (below_in, below) = (
+                _with_setting(row[name]) for name in ("ours", "on")
+            )
             return Meaning(
-                ours, row["our_variant"], run_in, {} if only_on else changes, below, below_in,
-                changes if only_on else {}, uses, row["why_not"], row["doubt"],
-            )  # fmt: skip
+                ours,
+                row["our_variant"],
+                run_in,
+                {} if only_on else changes,
+                below,
+                below_in,
+                changes if only_on else {},
+                uses,
+                row["why_not"],
+                row["doubt"],
+            )
     return Meaning(method, variant)
 
 
@@ -97,14 +127,21 @@ def find_printed(
     """
     checkpoint = find_checkpoint(backbone)
     if checkpoint is not None and checkpoint.is_scored_by(method, recipe):
-        candidates = [r for r in _results(checkpoint.method, task=task) if released_for(r) == checkpoint]
+        candidates = [
+            r for r in _results(checkpoint.method, task=task) if released_for(r) == checkpoint
+        ]
     else:
         candidates = [
             r
             for r in _results(task=task, backbone=Path(backbone).name)
             if _is(r, method, variant, recipe) and (r.setting == setting or setting == "none")
         ]
-    printed = [r for r in candidates if SUITES[r.metric] == suite and (r.protocol == protocol if protocol else r.protocol != WEIGHTED)]
+    printed = [
+        r
+        for r in candidates
+        if SUITES[r.metric] == suite
+        and (r.protocol == protocol if protocol else r.protocol != WEIGHTED)
+    ]
     return tuple(sorted(printed, key=lambda r: _rank(r, printed)))
 
 
@@ -114,7 +151,9 @@ def _is(r: ReferenceResult, method: str, variant: str, recipe: Mapping[str, obje
     if means.method != method or variant not in names or means.on:
         return False
     having = {**means.set, **means.holds}.items()
-    return all(recipe is not None and key in recipe and _same(recipe[key], value) for key, value in having)
+    return all(
+        recipe is not None and key in recipe and _same(recipe[key], value) for key, value in having
+    )
 
 
 def _same(value: object, text: str) -> bool:
@@ -137,7 +176,11 @@ def _number(variant: str, pattern: str) -> str | None:
     before, star, after = pattern.partition("*")
     if not star:
         return "" if variant == pattern else None
-    fits = variant.startswith(before) and variant.endswith(after) and len(variant) > len(before) + len(after)
+    fits = (
+        variant.startswith(before)
+        and variant.endswith(after)
+        and len(variant) > len(before) + len(after)
+    )
     return variant[len(before) : len(variant) - len(after)] if fits else None
 
 

@@ -27,7 +27,15 @@ from safetensors.torch import load_file, save_file
 
 from bench.backbones import PREFIX, Reference, builtin_folder, quiet, resolve
 from bench.backbones.folder import WEIGHTS
-from bench.base.contract import CheckResult, Failed, import_file, located, once_each, place_of_code, result_of
+from bench.base.contract import (
+    CheckResult,
+    Failed,
+    import_file,
+    located,
+    once_each,
+    place_of_code,
+    result_of,
+)
 from bench.base.errors import BenchError, UnknownName
 from bench.data.corpora import KINDS
 from bench.method import Context, Method
@@ -51,28 +59,45 @@ SENTENCES = [
 TOLERANCE = 1e-5  # how far order, batch size and padding may move a vector
 
 
-def check(plugin: Plugin, overrides: Mapping[str, str] = {}, elsewhere: Elsewhere | None = None) -> list[CheckResult]:
+def check(
+    plugin: Plugin, overrides: Mapping[str, str] = {}, elsewhere: Elsewhere | None = None
+) -> list[CheckResult]:
     """Every check in every setting of a method, and the shorter ones of its variants. Raises BenchError where the method cannot be
     built at all. ``elsewhere``: how another process encodes; by default one is started."""
-    check_overrides(overrides, [plugin.cls], any(learns(plugin.cls, setting) for setting in plugin.cls.settings))
+    check_overrides(
+        overrides, [plugin.cls], any(learns(plugin.cls, setting) for setting in plugin.cls.settings)
+    )
     check_entries(plugin.cls, entries(plugin.folder, plugin.name))
     results: list[CheckResult] = []
     with tempfile.TemporaryDirectory() as folder:
-        backbone = tiny_backbone(Path(folder) / "tiny", prefix=5 if PREFIX in plugin.cls.reads else 0)
+        backbone = tiny_backbone(
+            Path(folder) / "tiny", prefix=5 if PREFIX in plugin.cls.reads else 0
+        )
         for setting in plugin.cls.settings:
             case = Case(plugin, setting, backbone, overrides, Path(folder) / setting, elsewhere)
             checks = ENCODING if setting == "none" else ENCODING + TRAINING
-            results += [result_of(setting, name, partial(function, case)) for name, function in checks]
+            results += [
+                result_of(setting, name, partial(function, case)) for name, function in checks
+            ]
             for variant in variants_of(plugin.cls):
-                results += _of_variant(replace(case, variant=variant, folder=Path(folder) / f"{setting}+{variant}"))
+                results += _of_variant(
+                    replace(case, variant=variant, folder=Path(folder) / f"{setting}+{variant}")
+                )
     return once_each([*results, *_without_setting(plugin, results)])
 
 
 def _without_setting(plugin: Plugin, results: Sequence[CheckResult]) -> list[CheckResult]:
     """A variant that every setting refuses."""
     refused = {result.about for result in results if result.check == BUILT and result.passed}
-    nowhere = [v for v in variants_of(plugin.cls) if all(f"{setting}+{v}" in refused for setting in plugin.cls.settings)]
-    return [CheckResult(f"+{variant}", "it has a setting", False, "every setting refuses it, as above") for variant in nowhere]
+    nowhere = [
+        v
+        for v in variants_of(plugin.cls)
+        if all(f"{setting}+{v}" in refused for setting in plugin.cls.settings)
+    ]
+    return [
+        CheckResult(f"+{variant}", "it has a setting", False, "every setting refuses it, as above")
+        for variant in nowhere
+    ]
 
 
 BUILT = "can be built"
@@ -85,7 +110,9 @@ def _of_variant(case: Case) -> list[CheckResult]:
         if isinstance(method, TorchMethod) and case.setting != "none":
             method.needs(case.setting, method.recipe)
     except UnknownName as error:  # a recipe key that it misspells
-        return [CheckResult(about, BUILT, False, f"{place_of_code(case.plugin.cls)}: {error.message}")]
+        return [
+            CheckResult(about, BUILT, False, f"{place_of_code(case.plugin.cls)}: {error.message}")
+        ]
     except BenchError as error:  # a variant need not be one of every setting
         return [CheckResult(about, BUILT, True, f"refused: {error.message}")]
     except (Exception, SystemExit) as error:  # a plugin's own code
@@ -105,16 +132,29 @@ def tiny_backbone(folder: Path, *, prefix: int = 0) -> str:
     state = torch.get_rng_state()
     torch.manual_seed(0)
     config = BertConfig(
-        vocab_size=8192, hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64, max_position_embeddings=256
+        vocab_size=8192,
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=64,
+        max_position_embeddings=256,
     )
     model = BertForPreTraining(config)
     for parameter in model.parameters():  # the library's start is so flat that mistakes hardly show
         torch.nn.init.normal_(parameter, std=0.1) if parameter.ndim > 1 else None
     model.save_pretrained(folder)
     if prefix:
-        shapes = {f"{PREFIX}embedding.weight": (prefix, 2 * 2 * 32), "mlp.dense.weight": (32, 32), "mlp.dense.bias": (32,)}
+        shapes = {
+            f"{PREFIX}embedding.weight": (prefix, 2 * 2 * 32),
+            "mlp.dense.weight": (32, 32),
+            "mlp.dense.bias": (32,),
+        }
         weights = folder / WEIGHTS[0]
-        save_file(load_file(weights) | {name: torch.randn(shape) for name, shape in shapes.items()}, weights, {"format": "pt"})
+        save_file(
+            load_file(weights) | {name: torch.randn(shape) for name, shape in shapes.items()},
+            weights,
+            {"format": "pt"},
+        )
     for name in ("vocab.txt", "tokenizer.json", "tokenizer_config.json"):
         shutil.copy(builtin_folder() / name, folder / name)
     torch.set_rng_state(state)
@@ -138,22 +178,34 @@ class Case:
 
     def build(self, seed: int = 1) -> Method:
         cls, trained = self.plugin.cls, learns(self.plugin.cls, self.setting)
-        backbone = Reference(cls.own_backbone, "unknown", None) if cls.own_backbone else resolve(self.backbone)
-        entry, _ = choose(entries(self.plugin.folder, self.plugin.name), self.setting, self.backbone, self.variant)
+        backbone = (
+            Reference(cls.own_backbone, "unknown", None)
+            if cls.own_backbone
+            else resolve(self.backbone)
+        )
+        entry, _ = choose(
+            entries(self.plugin.folder, self.plugin.name), self.setting, self.backbone, self.variant
+        )
         recipe = merge(cls, entry, self.variant, self.overrides, trained=trained)
         cls.check(recipe, backbone.path)
-        return build_method(cls, backbone, recipe, Context(seed=seed, folder=self.folder), learns=trained)
+        return build_method(
+            cls, backbone, recipe, Context(seed=seed, folder=self.folder), learns=trained
+        )
 
     def trained(self) -> TorchMethod:
         method = self.build()
         if not isinstance(method, TorchMethod):
-            raise Failed("a trained method that is no TorchMethod: its training is not checked here")
+            raise Failed(
+                "a trained method that is no TorchMethod: its training is not checked here"
+            )
         return method
 
     def batch(self, method: TorchMethod, step: int = 0) -> Batch:
         """The sentences; at every step in another order."""
         kind = method.needs(self.setting, method.recipe)[-1]
-        texts: list[Any] = SENTENCES if method.trains_on == "text" else method.backbone.ids(SENTENCES)
+        texts: list[Any] = (
+            SENTENCES if method.trains_on == "text" else method.backbone.ids(SENTENCES)
+        )
         shifted = [texts[i:] + texts[:i] for i in range(step, step + 3)]
         columns = dict(zip(COLUMNS[kind], shifted, strict=False))
         if kind == "labelled":
@@ -164,10 +216,14 @@ class Case:
 def encode_gives_vectors(case: Case) -> str:
     vectors = case.build().encode(SENTENCES)
     if not isinstance(vectors, np.ndarray) or vectors.ndim != 2 or len(vectors) != len(SENTENCES):
-        raise Failed(f"expected ({len(SENTENCES)}, dim), found {getattr(vectors, 'shape', type(vectors).__name__)}")
+        raise Failed(
+            f"expected ({len(SENTENCES)}, dim), found {getattr(vectors, 'shape', type(vectors).__name__)}"
+        )
     finite = bool(np.isfinite(vectors).all())
     if vectors.dtype != np.float32 or not finite:
-        raise Failed(f"expected finite float32, found {vectors.dtype}{'' if finite else ' with NaN or infinity'}")
+        raise Failed(
+            f"expected finite float32, found {vectors.dtype}{'' if finite else ' with NaN or infinity'}"
+        )
     return f"{vectors.shape[1]} dimensions"
 
 
@@ -216,10 +272,21 @@ def encode_elsewhere(case: Case) -> np.ndarray:
         "overrides": dict(case.overrides),
         "folder": str(case.folder),
     }
-    environment = os.environ | {"PYTHONHASHSEED": "1", "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
-    done = subprocess.run([sys.executable, "-c", SCRIPT, json.dumps(told)], capture_output=True, text=True, env=environment, check=False)
+    environment = os.environ | {
+        "PYTHONHASHSEED": "1",
+        "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path),
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, json.dumps(told)],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+    )
     if done.returncode:
-        raise Failed(f"another process cannot encode: {(done.stderr.strip().splitlines() or ['no word'])[-1][:200]}")
+        raise Failed(
+            f"another process cannot encode: {(done.stderr.strip().splitlines() or ['no word'])[-1][:200]}"
+        )
     vectors: np.ndarray = np.load(to)
     return vectors
 
@@ -234,7 +301,12 @@ def find_class(module: str, file: str, name: str) -> Any:
 
 
 def encode_is_the_same_elsewhere(case: Case) -> str:
-    return _close(case.build().encode(SENTENCES), (case.elsewhere or encode_elsewhere)(case), TOLERANCE, "another process")
+    return _close(
+        case.build().encode(SENTENCES),
+        (case.elsewhere or encode_elsewhere)(case),
+        TOLERANCE,
+        "another process",
+    )
 
 
 def save_and_load_are_exact(case: Case) -> str:
@@ -288,9 +360,15 @@ def nothing_frozen_moves(case: Case) -> str:
     loss_of(method, case.batch(method)).total.backward()
     optimizer.step()
     saved = set(method.training_state())
-    moved = {name for name, tensor in method.state_dict().items() if not torch.equal(tensor, before[name])}
+    moved = {
+        name
+        for name, tensor in method.state_dict().items()
+        if not torch.equal(tensor, before[name])
+    }
     if moved - saved:
-        raise Failed(f"moved, and neither in the checkpoint nor in the state to resume from: {', '.join(sorted(moved - saved)[:3])}")
+        raise Failed(
+            f"moved, and neither in the checkpoint nor in the state to resume from: {', '.join(sorted(moved - saved)[:3])}"
+        )
     if not moved:
         raise Failed("an optimiser step changed nothing")
     return f"{len(moved)} tensors moved, {len(before) - len(moved)} did not"
@@ -377,7 +455,9 @@ def a_batch_can_be_cut(case: Case) -> str:
         fixed = view.is_floating_point() and all(torch.equal(view, other[i]) for other in others)
         moved = (view - apart[i]).abs().max().item() if fixed else 0.0
         if moved > TOLERANCE * max(1.0, view.abs().max().item()):
-            raise Failed(f"a row of view {i + 1} depends on other rows: alone with two of them it differs by {moved:.1e}")
+            raise Failed(
+                f"a row of view {i + 1} depends on other rows: alone with two of them it differs by {moved:.1e}"
+            )
     return f"{len(whole)} views of {batch.size} rows"
 
 
@@ -389,7 +469,15 @@ def space_is_sound(case: Case) -> str:
     plugin, recipe, keys = case.plugin, case.build().recipe, dict[str, None]()
     named = [table.get("backbone") for table in read(plugin.folder, plugin.name).spaces]
     path = None if plugin.cls.own_backbone else resolve(case.backbone).path
-    backbones = {"builtin", *(name for entry in named if entry for name in ([entry] if isinstance(entry, str) else entry))}
+    backbones = {
+        "builtin",
+        *(
+            name
+            for entry in named
+            if entry
+            for name in ([entry] if isinstance(entry, str) else entry)
+        ),
+    }
     for backbone in sorted(backbones):
         space = space_of(
             plugin.folder,

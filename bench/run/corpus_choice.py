@@ -74,7 +74,9 @@ class CorpusShelf:
                 name = corpus_file(name or (entry.corpus if entry else None), self._data, needed)
             except NotFetchedYet as later:
                 assert later.wanted is not None
-                columns = next(columns for columns, kind in KINDS.items() if kind == later.wanted.unit)
+                columns = next(
+                    columns for columns, kind in KINDS.items() if kind == later.wanted.unit
+                )
                 name = later.wanted.files[0].name
                 self._open[name] = AbsentCorpus(name, columns, sum(later.wanted.items.values()))
         if name not in self._open:
@@ -89,19 +91,28 @@ class CorpusShelf:
             elif corpus.kind == "sentences" and "unsupervised" in plugin.cls.settings:
                 hint = "--setting unsupervised trains on sentences; docs/corpora.md says how pairs, triplets and labels are written"
             wanted = " or ".join(EXPECTED[kind] for kind in needed)
-            raise BenchError(f"{plugin.name} in the {setting} setting needs {wanted}; {corpus.name} has {', '.join(corpus.columns)}", hint)
+            raise BenchError(
+                f"{plugin.name} in the {setting} setting needs {wanted}; {corpus.name} has {', '.join(corpus.columns)}",
+                hint,
+            )
         return corpus
 
     def _opened(self, name: str) -> Corpus:
         later = self._data.later
         if name == TARGET:
-            return AbsentCorpus(TARGET, ("sentence",), None) if later and later.pending else target_corpus(self._scored)
+            return (
+                AbsentCorpus(TARGET, ("sentence",), None)
+                if later and later.pending
+                else target_corpus(self._scored)
+            )
         if name.startswith(PREFIX) and later is not None and not is_here(name):
             asked = HubName.of(name)
             later.note(pending_corpus(name))
             return AbsentCorpus(name, name_columns(asked.columns or ("text",)), asked.limit)
         if name.startswith(PREFIX):
-            path, full = hub_corpus(name, offline=self._data.offline, report=getattr(self._data.fetcher, "report", None))
+            path, full = hub_corpus(
+                name, offline=self._data.offline, report=getattr(self._data.fetcher, "report", None)
+            )
             return Corpus(path, full, default_cache())
         return open_corpus(name if name == "builtin" else Path(name))
 
@@ -121,7 +132,14 @@ def is_recipe_corpus(asked: str) -> bool:
 def is_text_of(corpus: Corpus, name: str) -> bool:
     """Is it the text that recipes call ``name``? Its number of rows decides where that is known (its hash is not), else its file's name."""
     file = RECIPE_CORPORA.get(name, name)
-    rows = next((data_set.files[0].rows for data_set in data_sets().values() if data_set.files[0].name == file), 0)
+    rows = next(
+        (
+            data_set.files[0].rows
+            for data_set in data_sets().values()
+            if data_set.files[0].name == file
+        ),
+        0,
+    )
     if not rows:
         return corpus.name == file
     here = corpus.known_rows if isinstance(corpus, AbsentCorpus) else len(corpus)
@@ -136,7 +154,9 @@ def check_asked(asked: str) -> None:
     try:
         open_corpus(Path(asked))
     except DataMissing as error:
-        raise DataMissing(error.message, f"--corpus FILE, with one sentence a line, or a name: {', '.join(names)}") from None
+        raise DataMissing(
+            error.message, f"--corpus FILE, with one sentence a line, or a name: {', '.join(names)}"
+        ) from None
 
 
 def found_by_hash(asked: str, data: DataFolder) -> Path:
@@ -146,12 +166,21 @@ def found_by_hash(asked: str, data: DataFolder) -> Path:
     """
     wanted = asked.removeprefix(BY_HASH).lower()
     folders = [Path(), *(root / "train" for root in data.roots)]
-    for path in (path for folder in folders if folder.is_dir() for path in sorted(folder.iterdir()) if path.is_file()):
+    for path in (
+        path
+        for folder in folders
+        if folder.is_dir()
+        for path in sorted(folder.iterdir())
+        if path.is_file()
+    ):
         with suppress(CorpusError):
             if open_corpus(path).sha256 == wanted:
                 return path
     looked = ", ".join(str(folder.resolve()) for folder in folders)
-    raise DataMissing(f"no text with {asked} in {looked}", "put the file there under any name, or --corpus FILE with another text")
+    raise DataMissing(
+        f"no text with {asked} in {looked}",
+        "put the file there under any name, or --corpus FILE with another text",
+    )
 
 
 def corpus_file(name: str | None, data: DataFolder, needed: Sequence[str] = ("sentences",)) -> str:
@@ -166,9 +195,22 @@ def corpus_file(name: str | None, data: DataFolder, needed: Sequence[str] = ("se
     file = RECIPE_CORPORA.get(name, name)
     path = data.corpus(file)
     if path is None:
-        looked = f" (looked for {data.root / 'train' / file})" if data.root else " (no --data was given)"
-        source = next((data_set for data_set in data_sets().values() if data_set.files[0].name == file and sources_of(data_set)), None)
-        fetch = f"bench data fetch {source.name}{f' --data {data.root}' if data.root else ''}; " if source else ""
+        looked = (
+            f" (looked for {data.root / 'train' / file})" if data.root else " (no --data was given)"
+        )
+        source = next(
+            (
+                data_set
+                for data_set in data_sets().values()
+                if data_set.files[0].name == file and sources_of(data_set)
+            ),
+            None,
+        )
+        fetch = (
+            f"bench data fetch {source.name}{f' --data {data.root}' if data.root else ''}; "
+            if source
+            else ""
+        )
         raise DataMissing(f"the recipe's corpus {file} is not on this machine{looked}", fetch + own)
     return str(path)
 

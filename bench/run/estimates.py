@@ -28,8 +28,14 @@ if TYPE_CHECKING:
 # How much of a large matrix product's speed a training step reaches: measured on the built-in backbone, two CPU cores (an
 # estimate of 140 s and 493 s at 0.35 took 227 s and 437 s). A GPU's share was never measured.
 EFFICIENCY = {"fp32": 0.40, "tf32": 0.40, "bf16": 0.22, "fp16": 0.22}
-FILLED = 0.8  # of the longest sentence that a recipe allows, the length of an average one in its batch
-DEV_SENTENCES = {"STS-B dev": 3_000, "sts-dev-clean": 1_698, "captions dev": 2_250}  # encoded for each dev score
+FILLED = (
+    0.8  # of the longest sentence that a recipe allows, the length of an average one in its batch
+)
+DEV_SENTENCES = {
+    "STS-B dev": 3_000,
+    "sts-dev-clean": 1_698,
+    "captions dev": 2_250,
+}  # encoded for each dev score
 # Bytes of memory while training all of an encoder. Counted by watching every tensor of a step (tests/training/test_memory_estimate.py):
 # at the end of the forward pass there are no gradients yet, at the end of the backward pass no activations any more.
 VALUE_AND_MOMENTS, GRADIENT = 12, 4  # of a trained parameter, in float32
@@ -37,7 +43,9 @@ VALUE_AND_MOMENTS, GRADIENT = 12, 4  # of a trained parameter, in float32
 KEPT = {4: (46, 8), 2: (40, 4)}
 PROCESS = {"cpu": 4e8, "cuda": 1e8}  # Python and libraries in a process; a GPU's scratch space
 USABLE = 0.9  # of a device's memory: the rest is lost between blocks, or belongs to others
-CHUNK_TIME = 4 / 3  # with --chunk every vector is computed twice, forward: 8 operations instead of 6
+CHUNK_TIME = (
+    4 / 3
+)  # with --chunk every vector is computed twice, forward: 8 operations instead of 6
 
 
 # --- Cards that one can plan for without having them ---
@@ -65,9 +73,13 @@ STEP_SECONDS = 0.015
 CARDS = {
     card.name: card
     for card in (
-        Card("H100", 80, {"fp32": 67, "tf32": 494, "bf16": 989, "fp16": 989}),  # SXM; the data sheet prints twice that, with sparsity
+        Card(
+            "H100", 80, {"fp32": 67, "tf32": 494, "bf16": 989, "fp16": 989}
+        ),  # SXM; the data sheet prints twice that, with sparsity
         Card("A100", 80, {"fp32": 19.5, "tf32": 156, "bf16": 312, "fp16": 312}),
-        Card("RTX3090", 24, {"fp32": 35.6, "tf32": 35.6, "bf16": 71, "fp16": 71}),  # GA102 white paper, appendix A
+        Card(
+            "RTX3090", 24, {"fp32": 35.6, "tf32": 35.6, "bf16": 71, "fp16": 71}
+        ),  # GA102 white paper, appendix A
     )
 }
 DEFAULT_CARD = CARDS["A100"]
@@ -76,7 +88,14 @@ DEFAULT_CARD = CARDS["A100"]
 def card_named(text: str) -> Card | None:
     """The card that ``--device TEXT`` names: "A100", "cuda:A100", "RTX 3090", "3090"; None for anything else."""
     plain = re.sub("[^a-z0-9]", "", text.lower().removeprefix("cuda:"))
-    return next((card for name, card in CARDS.items() if plain in (name.lower(), name.lower().removeprefix("rtx"))), None)
+    return next(
+        (
+            card
+            for name, card in CARDS.items()
+            if plain in (name.lower(), name.lower().removeprefix("rtx"))
+        ),
+        None,
+    )
 
 
 def planned_device(text: str) -> str:
@@ -93,7 +112,9 @@ def planned_device(text: str) -> str:
     except BenchError as error:
         if re.fullmatch("cuda(:[0-9]+)?", text):
             return f"cuda:{DEFAULT_CARD.name}"
-        raise BenchError(error.message, f"{error.hint}; a plan can also be for {', '.join(CARDS)}") from None
+        raise BenchError(
+            error.message, f"{error.hint}; a plan can also be for {', '.join(CARDS)}"
+        ) from None
 
 
 def basis_of(card: Card, precision: str) -> str:
@@ -132,7 +153,11 @@ def known_steps(recipe: Recipe, rows: int | None) -> int | None:
     """
     budget = budget_of(recipe)
     if rows is None:
-        limit = budget.amount if budget is not None and budget.unit == STEPS else recipe.get("max_steps")
+        limit = (
+            budget.amount
+            if budget is not None and budget.unit == STEPS
+            else recipe.get("max_steps")
+        )
         if not limit:
             return None
         rows = int(limit * recipe.batch_size)
@@ -146,7 +171,13 @@ def trained_rows(recipe: Recipe, rows: int | None, steps: int) -> int:
 
 
 def training_seconds(
-    cls: type[Method], recipe: Recipe, sizes: Mapping[str, Any], rows: int | None, views: int, speed: float, step_seconds: float = 0.0
+    cls: type[Method],
+    recipe: Recipe,
+    sizes: Mapping[str, Any],
+    rows: int | None,
+    views: int,
+    speed: float,
+    step_seconds: float = 0.0,
 ) -> float | None:
     """Of one training with its dev scores; None where the backbone's shape, or how long it trains, is not known.
 
@@ -187,7 +218,14 @@ def matrix_speed(precision: str, device: str) -> float:
     return count * 2 * size**3 / (time.perf_counter() - began)
 
 
-def training_memory(sizes: Mapping[str, Any], rows: int, length: int, precision: str, device: str, chunk: int | None = None) -> int | None:
+def training_memory(
+    sizes: Mapping[str, Any],
+    rows: int,
+    length: int,
+    precision: str,
+    device: str,
+    chunk: int | None = None,
+) -> int | None:
     """Bytes, at most, while all of an encoder is trained; None where its shape is not known.
 
     ``rows``: sentences of a batch, of at most ``length`` tokens. ``chunk``: so many of them are held at once; while the later ones
@@ -202,8 +240,16 @@ def training_memory(sizes: Mapping[str, Any], rows: int, length: int, precision:
     activations = min(rows, chunk or rows) * length * sizes["num_hidden_layers"] * number
     copies = 2 * layers if width == 2 else 0  # autocast's, of the weights
     gradients = GRADIENT * (layers + embeddings)
-    together = activations + copies + gradients if chunk is not None and chunk < rows else max(activations + copies, gradients)
-    return int(VALUE_AND_MOMENTS * (layers + embeddings) + together + PROCESS["cuda" if device.startswith("cuda") else "cpu"])
+    together = (
+        activations + copies + gradients
+        if chunk is not None and chunk < rows
+        else max(activations + copies, gradients)
+    )
+    return int(
+        VALUE_AND_MOMENTS * (layers + embeddings)
+        + together
+        + PROCESS["cuda" if device.startswith("cuda") else "cpu"]
+    )
 
 
 # --- Of a planned run ---
@@ -226,7 +272,12 @@ def corpus_rows(run: PlannedRun) -> int | None:
     return run.corpus.known_rows if isinstance(run.corpus, AbsentCorpus) else len(run.corpus)
 
 
-def estimate(run: PlannedRun, earlier: Mapping[tuple[str, str, str], float], device: str, chunk: int | None = None) -> Estimate:
+def estimate(
+    run: PlannedRun,
+    earlier: Mapping[tuple[str, str, str], float],
+    device: str,
+    chunk: int | None = None,
+) -> Estimate:
     """From the speed of an ``earlier`` run of the same method, setting and backbone where there is one; else from arithmetic.
 
     ``device``: as :func:`planned_device` says. ``chunk``: rows of a batch that are held at once.
@@ -238,16 +289,30 @@ def estimate(run: PlannedRun, earlier: Mapping[tuple[str, str, str], float], dev
     if run.plugin.cls.fitted == "pass":
         encoded = f"one pass over the corpus, {'all' if rows is None else f'{rows:,}'} sentences are encoded"
         return Estimate(None, seconds, None, encoded)
-    memory, steps, budget = memory_of(run, device, chunk), known_steps(run.recipe, rows), budget_of(run.recipe)
+    memory, steps, budget = (
+        memory_of(run, device, chunk),
+        known_steps(run.recipe, rows),
+        budget_of(run.recipe),
+    )
     if budget is not None and steps is None and (budget.timed or rows is not None):
         return Estimate(None, seconds, memory, f"trained until {budget} are spent")
     if steps is None:
         return Estimate(None, None, memory, f"steps are known when {run.corpus.name} is here")
     card = card_named(device)
     if speed := earlier.get((run.method, run.setting, run.backbone.name)):
-        return Estimate(steps, trained_rows(run.recipe, rows, steps) / speed, memory, f"time from the speed of an earlier run {_on(card)}")
+        return Estimate(
+            steps,
+            trained_rows(run.recipe, rows, steps) / speed,
+            memory,
+            f"time from the speed of an earlier run {_on(card)}",
+        )
     if seconds is None:
-        return Estimate(steps, None, memory, "the backbone's sizes are not known yet, so neither are time and memory")
+        return Estimate(
+            steps,
+            None,
+            memory,
+            "the backbone's sizes are not known yet, so neither are time and memory",
+        )
     source = basis_of(card, run.precision) if card else "arithmetic and this machine's matrix speed"
     return Estimate(steps, seconds, memory, f"time from {source}")
 
@@ -262,18 +327,26 @@ def seconds_on(run: PlannedRun, device: str, chunk: int | None = None) -> float 
     if run.corpus is None or not encoder_parameters(sizes)[0]:
         return None
     card = card_named(device)
-    speed = card.reached(run.precision) if card else EFFICIENCY[run.precision] * matrix_speed(run.precision, device)
+    speed = (
+        card.reached(run.precision)
+        if card
+        else EFFICIENCY[run.precision] * matrix_speed(run.precision, device)
+    )
     if chunk is not None and chunk < run.recipe.get("batch_size", 0):
         speed /= CHUNK_TIME
     step_seconds = STEP_SECONDS if card else 0.0
-    return training_seconds(run.plugin.cls, run.recipe, sizes, corpus_rows(run), _views(run), speed, step_seconds)
+    return training_seconds(
+        run.plugin.cls, run.recipe, sizes, corpus_rows(run), _views(run), speed, step_seconds
+    )
 
 
 def memory_of(run: PlannedRun, device: str, chunk: int | None = None) -> int | None:
     """Bytes, at most, while a run trains with so many rows of a batch at once."""
     rows, views = run.recipe.batch_size, _views(run)
     held = None if chunk is None else chunk * views
-    return training_memory(run.backbone.sizes(), rows * views, run.recipe.max_seq_length, run.precision, device, held)
+    return training_memory(
+        run.backbone.sizes(), rows * views, run.recipe.max_seq_length, run.precision, device, held
+    )
 
 
 def fitting_chunk(run: PlannedRun, device: str) -> int | None:

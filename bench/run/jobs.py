@@ -39,7 +39,14 @@ from bench.runs.store import means_several
 
 ENGINES = ("slurm", "ray")  # each is a module beside executors/local.py
 FOLDER = ".jobs"
-KEPT = ("PYTHONPATH", "LD_LIBRARY_PATH", "TMPDIR", "TOKENIZERS_PARALLELISM", "XDG_CACHE_HOME", "OMP_NUM_THREADS")
+KEPT = (
+    "PYTHONPATH",
+    "LD_LIBRARY_PATH",
+    "TMPDIR",
+    "TOKENIZERS_PARALLELISM",
+    "XDG_CACHE_HOME",
+    "OMP_NUM_THREADS",
+)
 KEPT_BEGINNINGS = ("BENCH_", "HF_", "TRANSFORMERS_", "TORCH_", "ONEDNN_", "MKL_", "ATEN_")
 
 
@@ -86,11 +93,15 @@ class Batch:
 
     def command(self, number: int) -> list[str]:
         """The worker's command line for one run."""
-        return worker_command(self.python, self.arguments, self.runs[number].run_id, self.runs[number].planned)
+        return worker_command(
+            self.python, self.arguments, self.runs[number].run_id, self.runs[number].planned
+        )
 
     def shell_line(self, number: int) -> str:
         """The same as a line for ``sh``, from any folder and with an empty environment."""
-        variables = " ".join(f"{name}={shlex.quote(value)}" for name, value in sorted(self.environment.items()))
+        variables = " ".join(
+            f"{name}={shlex.quote(value)}" for name, value in sorted(self.environment.items())
+        )
         return f"cd {shlex.quote(self.directory)} && {variables} {shlex.join(self.command(number))}"
 
     def given(self, option: str) -> list[str]:
@@ -100,7 +111,11 @@ class Batch:
     def needed(self) -> list[str]:
         """Paths that a worker's machine has to see."""
         data = self.given("--data")
-        return data if self.resources.returns else [str(self.folder / "batch.json"), self.python, self.directory, *data]
+        return (
+            data
+            if self.resources.returns
+            else [str(self.folder / "batch.json"), self.python, self.directory, *data]
+        )
 
     def log(self, number: int) -> Path:
         return self.folder / "logs" / f"{self.runs[number].run_id}.log"
@@ -115,7 +130,10 @@ class Batch:
     def set_cancelled(self, number: int) -> None:
         """Of a run that was cancelled before it began: nobody else would say so."""
         if not self.state(number):
-            write_state(self.state_file(number), {"outcome": "cancelled", "why": "cancelled before it began"})
+            write_state(
+                self.state_file(number),
+                {"outcome": "cancelled", "why": "cancelled before it began"},
+            )
 
     def write(self) -> None:
         content = {**asdict(self), "folder": None}
@@ -129,10 +147,25 @@ def read_batch(folder: Path) -> Batch:
     try:
         content = json.loads((folder / "batch.json").read_bytes())
         runs = tuple(Queued(**entry) for entry in content["runs"])
-        resources = Resources(**{**content["resources"], "options": tuple(map(tuple, content["resources"]["options"]))})
-        return Batch(**{**content, "folder": folder, "runs": runs, "arguments": tuple(content["arguments"]), "resources": resources})
+        resources = Resources(
+            **{
+                **content["resources"],
+                "options": tuple(map(tuple, content["resources"]["options"])),
+            }
+        )
+        return Batch(
+            **{
+                **content,
+                "folder": folder,
+                "runs": runs,
+                "arguments": tuple(content["arguments"]),
+                "resources": resources,
+            }
+        )
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise BenchError(f"{folder / 'batch.json'} cannot be read: {' '.join(str(error).split())[:120]}") from None
+        raise BenchError(
+            f"{folder / 'batch.json'} cannot be read: {' '.join(str(error).split())[:120]}"
+        ) from None
 
 
 @dataclass(frozen=True)
@@ -180,14 +213,22 @@ def engine(name: str) -> Engine:
 
 def planned_words(run: PlannedRun) -> str:
     """What a run's name is of, in a word each: "backbone=1a2b3c4d,corpus=...,plugin=...,precision=fp32"."""
-    fields = {key: value for key, value in determinants(run).items() if key not in ("method", "variant", "setting", "seed")}
+    fields = {
+        key: value
+        for key, value in determinants(run).items()
+        if key not in ("method", "variant", "setting", "seed")
+    }
     return ",".join(f"{key}={_word(value)}" for key, value in sorted(fields.items()))
 
 
 def _word(value: Any) -> str:
     if isinstance(value, str) and re.fullmatch("[a-z0-9]{1,8}", value):
         return value
-    return "none" if value in (None, {}) else hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:8]
+    return (
+        "none"
+        if value in (None, {})
+        else hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:8]
+    )
 
 
 NAMES = {
@@ -211,17 +252,24 @@ def only(planned: Sequence[PlannedRun], run_id: str, words: str | None) -> Plann
     if not alike:
         some = ", ".join(run.run_id for run in planned[:3]) + (", ..." if len(planned) > 3 else "")
         raise BenchError(
-            f"--only {run_id}: these options mean no such run; they mean {some}", "the ids: the same command with --dry-run --all"
+            f"--only {run_id}: these options mean no such run; they mean {some}",
+            "the ids: the same command with --dry-run --all",
         )
     then = dict(part.partition("=")[::2] for part in (words or "").split(",") if part)
     differs: list[str] = []
     for run in alike:
         now = dict(part.partition("=")[::2] for part in planned_words(run).split(","))
         here = [
-            f"{NAMES.get(key, key)} (then {then[key]}, here {now.get(key, 'none')})" for key in then if now.get(key, "none") != then[key]
+            f"{NAMES.get(key, key)} (then {then[key]}, here {now.get(key, 'none')})"
+            for key in then
+            if now.get(key, "none") != then[key]
         ]
         differs = here if not differs or len(here) < len(differs) else differs
-    what = f"differs from where it was planned: {'; '.join(differs)}" if differs else "something differs from where it was planned"
+    what = (
+        f"differs from where it was planned: {'; '.join(differs)}"
+        if differs
+        else "something differs from where it was planned"
+    )
     raise BenchError(
         f"--only {run_id}: {what}",
         f"here the id is {alike[0].run_id}; the same plugin, backbone, data and version on every machine",
@@ -240,7 +288,11 @@ def worker_environment(cpus: int | None = None) -> dict[str, str]:
         and "TOKEN" not in name.replace("TOKENIZERS", "")
         and name not in ("BENCH_RUNS", "BENCH_DATA", "BENCH_JOB")
     }
-    paths = [str(Path(word).absolute()) for word in variables.get("PYTHONPATH", "").split(os.pathsep) if word]
+    paths = [
+        str(Path(word).absolute())
+        for word in variables.get("PYTHONPATH", "").split(os.pathsep)
+        if word
+    ]
     variables["PYTHONPATH"] = os.pathsep.join(dict.fromkeys([package, *paths]))
     variables["BENCH_CACHE"] = str(default_cache().absolute())
     if cpus is not None:
@@ -273,8 +325,15 @@ class Jobs:
 
     def __init__(self, store: RunsFolder) -> None:
         self.store, self.folder = store, store.path / FOLDER
-        self.batches = [read_batch(folder) for folder in sorted(path.parent for path in self.folder.glob("*/batch.json"))]
-        self.newest = {queued.run_id: (batch, i) for batch in self.batches for i, queued in enumerate(batch.runs)}
+        self.batches = [
+            read_batch(folder)
+            for folder in sorted(path.parent for path in self.folder.glob("*/batch.json"))
+        ]
+        self.newest = {
+            queued.run_id: (batch, i)
+            for batch in self.batches
+            for i, queued in enumerate(batch.runs)
+        }
 
     def find(self, name: str) -> str:
         """The run id that ``name`` or its beginning means. Raises UnknownName, and BenchError where it means several."""
@@ -308,7 +367,10 @@ def submitting(store: RunsFolder) -> Iterator[None]:
         with RunsFolder(folder).lock("submission", wait_seconds=300):
             yield
     except RunLocked as error:
-        raise BenchError(f"another command is submitting to {folder}: {error.message}", "the same command again, later") from None
+        raise BenchError(
+            f"another command is submitting to {folder}: {error.message}",
+            "the same command again, later",
+        ) from None
 
 
 @dataclass(frozen=True)
@@ -326,27 +388,56 @@ class RunState:
 
     def words(self) -> str:
         at = f" on {self.node}" if self.node and self.state == "running" else ""
-        steps = "" if self.step is None else f", step {self.step}" + (f" of {self.steps}" if self.steps else "")
+        steps = (
+            ""
+            if self.step is None
+            else f", step {self.step}" + (f" of {self.steps}" if self.steps else "")
+        )
         again = f", attempt {self.attempts}" if self.attempts > 1 else ""
         return f"{self.state}{at}{steps}{again}{': ' + self.why if self.why else ''}"
 
 
-def standings(jobs: Jobs, silent: str | None = None, places: Mapping[str, QueueState] | None = None) -> list[RunState]:
+def standings(
+    jobs: Jobs, silent: str | None = None, places: Mapping[str, QueueState] | None = None
+) -> list[RunState]:
     """Of every run that was handed over. ``silent``: why the engine did not answer; then nothing is called lost."""
-    return [_standing(jobs.store, batch, i, (places or {}).get(run_id), silent) for run_id, (batch, i) in jobs.newest.items()]
+    return [
+        _standing(jobs.store, batch, i, (places or {}).get(run_id), silent)
+        for run_id, (batch, i) in jobs.newest.items()
+    ]
 
 
-def _standing(store: RunsFolder, batch: Batch, number: int, place: QueueState | None, silent: str | None) -> RunState:
+def _standing(
+    store: RunsFolder, batch: Batch, number: int, place: QueueState | None, silent: str | None
+) -> RunState:
     queued, state = batch.runs[number], batch.state(number)
-    made = RunState(queued.run_id, "", steps=queued.steps, attempts=int(state.get("attempts", 0)), job=str(state.get("job", "")))
+    made = RunState(
+        queued.run_id,
+        "",
+        steps=queued.steps,
+        attempts=int(state.get("attempts", 0)),
+        job=str(state.get("job", "")),
+    )
     record = store.get(queued.run_id)
     if place is not None and place.state == "running":
-        return replace(made, state="running", node=place.node, job=place.job, step=step_of(store.folder(queued.run_id)))
+        return replace(
+            made,
+            state="running",
+            node=place.node,
+            job=place.job,
+            step=step_of(store.folder(queued.run_id)),
+        )
     if place is not None:
         return replace(made, state="queued", why=place.why, job=place.job)
     if working := store.worked_on_by(queued.run_id):
-        return replace(made, state="running", node=working, step=step_of(store.folder(queued.run_id)))
-    outcome, status, recorded = state.get("outcome"), record and record.status, (record and record.error) or ""
+        return replace(
+            made, state="running", node=working, step=step_of(store.folder(queued.run_id))
+        )
+    outcome, status, recorded = (
+        state.get("outcome"),
+        record and record.status,
+        (record and record.error) or "",
+    )
     why = str(state.get("why") or "") or recorded
     if status == "finished" and outcome != "refused":
         return replace(made, state="finished")
@@ -358,14 +449,26 @@ def _standing(store: RunsFolder, batch: Batch, number: int, place: QueueState | 
         return replace(made, state="interrupted", why=why)
     if silent is not None:
         return replace(made, state="unknown", why=silent)
-    begun = f"its worker ended without a word (bench logs {queued.run_id})" if state else "it was never begun"
-    return replace(made, state="lost", why=f"{batch.engine} has it no more, and {begun}; the same bench run goes on with it")
+    begun = (
+        f"its worker ended without a word (bench logs {queued.run_id})"
+        if state
+        else "it was never begun"
+    )
+    return replace(
+        made,
+        state="lost",
+        why=f"{batch.engine} has it no more, and {begun}; the same bench run goes on with it",
+    )
 
 
 def step_of(folder: Path) -> int | None:
     """The last step that a training logged or saved."""
     logged = [int(entry["step"]) for entry in read_curve(folder)[-1:]]
-    saved = [int(name[1]) for path in folder.glob("state/step-*.pt") if (name := re.match(r"step-([0-9]+)-", path.name))]
+    saved = [
+        int(name[1])
+        for path in folder.glob("state/step-*.pt")
+        if (name := re.match(r"step-([0-9]+)-", path.name))
+    ]
     return max([*logged, *saved], default=None)
 
 
@@ -374,7 +477,10 @@ def is_done(run: PlannedRun, record: RunRecord | None, scored: Callable[..., boo
     return (
         record is not None
         and record.status == "finished"
-        and all(scored(record, task, known) for task, known in zip(run.tasks, run.task_data, strict=True))
+        and all(
+            scored(record, task, known)
+            for task, known in zip(run.tasks, run.task_data, strict=True)
+        )
     )
 
 
@@ -384,14 +490,29 @@ def forget(batch: Batch) -> None:
 
 
 def new_batch(
-    jobs: Jobs, name: str, runs: Sequence[Queued], arguments: Sequence[str], resources: Resources, retries: int, address: str | None = None
+    jobs: Jobs,
+    name: str,
+    runs: Sequence[Queued],
+    arguments: Sequence[str],
+    resources: Resources,
+    retries: int,
+    address: str | None = None,
 ) -> Batch:
     return Batch(
-        folder=(jobs.folder / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(4)}").absolute(), engine=name,
-        created=datetime.now(UTC).isoformat(timespec="seconds"), directory=os.getcwd(),
-        python=sys.executable, environment=worker_environment(resources.cpus), arguments=tuple(arguments), runs=tuple(runs), retries=retries,
-        resources=resources, address=address,
-    )  # fmt: skip
+        folder=(
+            jobs.folder / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(4)}"
+        ).absolute(),
+        engine=name,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        directory=os.getcwd(),
+        python=sys.executable,
+        environment=worker_environment(resources.cpus),
+        arguments=tuple(arguments),
+        runs=tuple(runs),
+        retries=retries,
+        resources=resources,
+        address=address,
+    )
 
 
 def ask(what: Callable[[], Any], times: int = 4, pause: float = 2.0) -> Any:

@@ -42,7 +42,9 @@ class MethodDescription:
     about: str = ""  # docstring of the class, or else of its module
     variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     defaults: Mapping[str, Any] = field(default_factory=dict)  # its own recipe keys
-    optional: Mapping[str, Any] = field(default_factory=dict)  # those that a recipe has only where they are given
+    optional: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # those that a recipe has only where they are given
     fitted: str | None = None
     whole: bool = False  # settings, variants, recipe keys and fitted are all that running the source would tell
     file: RecipeFile = RecipeFile()  # recipes, disagreements, and what the papers' tables call it
@@ -56,7 +58,14 @@ def method_description(name: str) -> MethodDescription | None:
         if source is None:
             continue
         folder, module = source
-        described = next((_description(entry, module, folder) for entry in _named_by(point, module) if entry.get("name") == name), None)
+        described = next(
+            (
+                _description(entry, module, folder)
+                for entry in _named_by(point, module)
+                if entry.get("name") == name
+            ),
+            None,
+        )
         if described is not None:
             package, version = (point.dist.name, point.dist.version) if point.dist else ("", "")
             return replace(described, package=package, version=version, file=_recipes(folder, name))
@@ -82,7 +91,11 @@ def method_descriptions(files: Sequence[Path] = ()) -> MethodDescriptions:
             whole = False
             continue
         folder, module = source
-        whole = whole and is_plain(module) and all(entry.get("name") is not UNKNOWN for entry in _classes(module))
+        whole = (
+            whole
+            and is_plain(module)
+            and all(entry.get("name") is not UNKNOWN for entry in _classes(module))
+        )
         for row in _named_by(point, module):
             if isinstance(row.get("name"), str):
                 methods.setdefault(row["name"], _description(row, module, folder))
@@ -92,11 +105,17 @@ def method_descriptions(files: Sequence[Path] = ()) -> MethodDescriptions:
         except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
             whole = False  # importing it tells what is wrong with it
             continue
-        own = {entry["name"]: _description(entry, module, file.parent) for entry in _classes(module) if isinstance(entry.get("name"), str)}
+        own = {
+            entry["name"]: _description(entry, module, file.parent)
+            for entry in _classes(module)
+            if isinstance(entry.get("name"), str)
+        }
         twice |= own.keys() & methods.keys()
         methods |= own
         whole = whole and is_plain(module) and bool(own)
-    return MethodDescriptions({name: method for name, method in methods.items() if name not in twice}, whole and not twice)
+    return MethodDescriptions(
+        {name: method for name, method in methods.items() if name not in twice}, whole and not twice
+    )
 
 
 def _named_by(point: importlib.metadata.EntryPoint, module: ast.Module) -> Iterator[dict[str, Any]]:
@@ -110,17 +129,31 @@ PLAIN = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.
 def is_plain(module: ast.Module) -> bool:
     """Does the source show every class that running it makes, and their attributes? Not where something else than assignments,
     classes and functions stands at its top or in a class, or a class is made by a call or changed by a decorator."""
-    functions = {statement.name for statement in module.body if isinstance(statement, ast.FunctionDef)} | {"type", "setattr"}
+    functions = {
+        statement.name for statement in module.body if isinstance(statement, ast.FunctionDef)
+    } | {"type", "setattr"}
 
     def plain(one: ast.stmt, inside: bool) -> bool:
         if isinstance(one, ast.ClassDef):
-            return not one.decorator_list and not one.keywords and all(plain(part, True) for part in one.body) or not _named(one)
+            return (
+                not one.decorator_list
+                and not one.keywords
+                and all(plain(part, True) for part in one.body)
+                or not _named(one)
+            )
         if isinstance(one, ast.Assign):
             names = all(isinstance(target, ast.Name | ast.Tuple) for target in one.targets)
             calls = (node.func for node in ast.walk(one.value) if isinstance(node, ast.Call))
-            return names and (inside or not any(isinstance(func, ast.Name) and func.id in functions for func in calls))
+            return names and (
+                inside
+                or not any(isinstance(func, ast.Name) and func.id in functions for func in calls)
+            )
         typing = isinstance(one, ast.If) and "TYPE_CHECKING" in ast.unparse(one.test)
-        return typing or isinstance(one, PLAIN) or (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))
+        return (
+            typing
+            or isinstance(one, PLAIN)
+            or (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))
+        )
 
     return all(plain(statement, False) for statement in module.body)
 
@@ -128,7 +161,8 @@ def is_plain(module: ast.Module) -> bool:
 def _named(definition: ast.ClassDef) -> bool:
     """Could it be a method: has it a name, or a decorator that may give it one?"""
     return bool(definition.bases) and (
-        bool(definition.decorator_list) or any(name == "name" for part in definition.body for name, _ in _assigned(part))
+        bool(definition.decorator_list)
+        or any(name == "name" for part in definition.body for name, _ in _assigned(part))
     )
 
 
@@ -147,13 +181,19 @@ def distribution(point: importlib.metadata.EntryPoint) -> str:
     return point.dist.name if point.dist else "?"
 
 
-def _description(definition: Mapping[str, Any], module: ast.Module, folder: Path) -> MethodDescription:
+def _description(
+    definition: Mapping[str, Any], module: ast.Module, folder: Path
+) -> MethodDescription:
     def literal(key: str, kind: type, otherwise: Any) -> Any:
         value = definition.get(key)
         return value if isinstance(value, kind) else otherwise
 
     kinds = {"variants": dict, "settings": tuple, "defaults": dict, "optional": dict, "fitted": str}
-    readable = all(isinstance(definition[key], kind) for key, kind in kinds.items() if definition.get(key) is not None)
+    readable = all(
+        isinstance(definition[key], kind)
+        for key, kind in kinds.items()
+        if definition.get(key) is not None
+    )
     contract = {
         alias.asname or alias.name
         for node in module.body
@@ -166,10 +206,16 @@ def _description(definition: Mapping[str, Any], module: ast.Module, folder: Path
         summary=literal("summary", str, ""),
         paper=literal("paper", str, ""),
         trains=literal("trains", str, ""),
-        settings=("none",) if definition.get("settings") is None else literal("settings", tuple, ()),  # as Method has it
+        settings=("none",)
+        if definition.get("settings") is None
+        else literal("settings", tuple, ()),  # as Method has it
         about=definition["doc"] or inspect.cleandoc(ast.get_docstring(module) or ""),
         variants=_with_file_variants(
-            {name: changes for name, changes in literal("variants", dict, {}).items() if isinstance(changes, dict)},
+            {
+                name: changes
+                for name, changes in literal("variants", dict, {}).items()
+                if isinstance(changes, dict)
+            },
             folder,
             definition["name"],
         ),
@@ -180,12 +226,17 @@ def _description(definition: Mapping[str, Any], module: ast.Module, folder: Path
     )
 
 
-def _with_file_variants(declared: Mapping[str, Mapping[str, Any]], folder: Path, name: str) -> Mapping[str, Mapping[str, Any]]:
+def _with_file_variants(
+    declared: Mapping[str, Mapping[str, Any]], folder: Path, name: str
+) -> Mapping[str, Mapping[str, Any]]:
     try:
         of_all = recipe_file.with_file_variants(declared, folder, name)
     except BenchError:
         return declared
-    return {variant: {key: v.value if isinstance(v, Value) else v for key, v in values.items()} for variant, values in of_all.items()}
+    return {
+        variant: {key: v.value if isinstance(v, Value) else v for key, v in values.items()}
+        for variant, values in of_all.items()
+    }
 
 
 def _recipes(folder: Path, name: str) -> RecipeFile:
@@ -204,14 +255,23 @@ def _source(module: str) -> tuple[Path, ast.Module] | None:
         for i in range(len(inner)):
             if spec is None or spec.submodule_search_locations is None:
                 return None
-            spec = PathFinder.find_spec(".".join((top, *inner[: i + 1])), list(spec.submodule_search_locations))
+            spec = PathFinder.find_spec(
+                ".".join((top, *inner[: i + 1])), list(spec.submodule_search_locations)
+            )
         if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
             return None
         file = Path(spec.origin)
         if file.stat().st_size > LONGEST:
             return None
         return file.parent, ast.parse(file.read_bytes())
-    except (ImportError, OSError, ValueError, SyntaxError, RecursionError, MemoryError):  # somebody else's file
+    except (
+        ImportError,
+        OSError,
+        ValueError,
+        SyntaxError,
+        RecursionError,
+        MemoryError,
+    ):  # somebody else's file
         return None
 
 
@@ -221,10 +281,24 @@ def _classes(module: ast.Module) -> Iterator[dict[str, Any]]:
     classes: dict[str, dict[str, Any]] = {}
     for node in module.body:
         if isinstance(node, ast.ClassDef):
-            bases = [classes[base.id] for base in reversed(node.bases) if isinstance(base, ast.Name) and base.id in classes]
-            inherited = {key: value for base in bases for key, value in base.items() if key != "name"}
-            others = {ast.unparse(base) for base in node.bases if not isinstance(base, ast.Name) or base.id not in classes}
-            of_class = {"class": node.name, "doc": ast.get_docstring(node) or "", "bases": others.union(*(base["bases"] for base in bases))}
+            bases = [
+                classes[base.id]
+                for base in reversed(node.bases)
+                if isinstance(base, ast.Name) and base.id in classes
+            ]
+            inherited = {
+                key: value for base in bases for key, value in base.items() if key != "name"
+            }
+            others = {
+                ast.unparse(base)
+                for base in node.bases
+                if not isinstance(base, ast.Name) or base.id not in classes
+            }
+            of_class = {
+                "class": node.name,
+                "doc": ast.get_docstring(node) or "",
+                "bases": others.union(*(base["bases"] for base in bases)),
+            }
             classes[node.name] = inherited | _attributes(node, known) | of_class
             yield classes[node.name]
 
@@ -248,8 +322,16 @@ def _assigned(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
     for target in statement.targets if isinstance(statement, ast.Assign) else [statement.target]:
         if isinstance(target, ast.Name) and value is not None:
             yield target.id, value
-        elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
-            yield from ((name.id, part) for name, part in zip(target.elts, value.elts, strict=True) if isinstance(name, ast.Name))
+        elif (
+            isinstance(target, ast.Tuple)
+            and isinstance(value, ast.Tuple)
+            and len(target.elts) == len(value.elts)
+        ):
+            yield from (
+                (name.id, part)
+                for name, part in zip(target.elts, value.elts, strict=True)
+                if isinstance(name, ast.Name)
+            )
 
 
 def _value(node: ast.expr, known: Mapping[str, Any]) -> Any:
@@ -264,11 +346,20 @@ def _value(node: ast.expr, known: Mapping[str, Any]) -> Any:
             for key, expression in zip(node.keys, node.values, strict=True)
             if key is not None
         }
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
+    if (
+        isinstance(node, ast.UnaryOp)
+        and isinstance(node.op, ast.USub)
+        and isinstance(node.operand, ast.Constant)
+    ):
         return -node.operand.value  # type: ignore[operator]
     if isinstance(node, ast.Name) and known.get(node.id, UNKNOWN) is not UNKNOWN:
         return known[node.id]
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Value" and node.args:
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "Value"
+        and node.args
+    ):
         return _value(node.args[0], known)
     raise ValueError("known when it runs")
 

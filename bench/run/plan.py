@@ -58,14 +58,18 @@ class Request:
 
     methods: tuple[str, ...]  # "promcse", or with a variant "promcse+eh"
     backbones: tuple[str, ...] = ("builtin",)
-    names: tuple[str, ...] = ()  # what tables call the backbones, in their order; none: as they are called
+    names: tuple[
+        str, ...
+    ] = ()  # what tables call the backbones, in their order; none: as they are called
     setting: str | None = None
     variant: str = ""
     seeds: tuple[int, ...] = (42,)
     suites: tuple[str, ...] = ("sts",)
     text: str = "tokenised"  # or several, with commas
     corpus: str | None = None
-    overrides: Mapping[str, str] = field(default_factory=dict)  # a value may be a series, "1,2,4": a run for each
+    overrides: Mapping[str, str] = field(
+        default_factory=dict
+    )  # a value may be a series, "1,2,4": a run for each
     precision: str = "fp32"
     allow_pickle: bool = False
     ranks: int = 1  # processes that train together
@@ -74,7 +78,10 @@ class Request:
     @property
     def named(self) -> list[tuple[str, str]]:
         """Every method with its variant, "" for none."""
-        return [(method, variant or self.variant) for method, variant in map(split_variant, self.methods)]
+        return [
+            (method, variant or self.variant)
+            for method, variant in map(split_variant, self.methods)
+        ]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,10 +100,14 @@ class PlannedRun:
     precision: str = "fp32"
     fingerprint: str = ""
     notes: tuple[str, ...] = ()
-    expect: Mapping[str, Any] | None = None  # the number that the paper prints for exactly this recipe: suite, task, value, source
+    expect: Mapping[str, Any] | None = (
+        None  # the number that the paper prints for exactly this recipe: suite, task, value, source
+    )
     remark: str = ""  # what the recipe file notes on the recipe of this backbone
     given: GivenRecipe | None = None  # that its values are from: --recipe
-    determines: Mapping[str, Any] = field(default_factory=dict)  # what the fingerprint is of, beyond what the record says
+    determines: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # what the fingerprint is of, beyond what the record says
     missing: tuple[DataMissing, ...] = ()  # tasks that were asked for and whose data is not here
     provisional: bool = False  # something that its fingerprint is of is yet to be fetched: a plan to look at, not to execute
 
@@ -112,7 +123,10 @@ class PlannedRun:
 
 
 def make(
-    request: Request, registry: Registry, data: DataFolder, ready: Callable[[Reference], Reference] = lambda reference: reference
+    request: Request,
+    registry: Registry,
+    data: DataFolder,
+    ready: Callable[[Reference], Reference] = lambda reference: reference,
 ) -> list[PlannedRun]:
     """Every run that the request means, in order. Raises a BenchError for the first thing that cannot be.
 
@@ -123,7 +137,11 @@ def make(
     check_named(request)
     plugins = [registry[name] for name, _ in request.named]
     scored = _task_data(request.suites, data, request.text.split(","))
-    check_overrides(request.overrides, [p.cls for p in plugins], any(learns(p.cls, s) for p in plugins for s in p.cls.settings))
+    check_overrides(
+        request.overrides,
+        [p.cls for p in plugins],
+        any(learns(p.cls, s) for p in plugins for s in p.cls.settings),
+    )
     planner = _Planner(request, scored, data, CorpusShelf(request.corpus, data, scored.data), ready)
     runs = [
         run
@@ -132,7 +150,10 @@ def make(
         for overrides in series(request.overrides)
         for run in _runs(planner, plugin, variant, backbone, overrides)
     ]
-    unique = {(run.run_id, run.fingerprint, run.backbone.name if run.provisional else ""): run for run in runs}
+    unique = {
+        (run.run_id, run.fingerprint, run.backbone.name if run.provisional else ""): run
+        for run in runs
+    }
     return list(unique.values())
 
 
@@ -142,7 +163,13 @@ def split_variant(name: str) -> tuple[str, str]:
     return method, variant
 
 
-def _runs(planner: _Planner, plugin: Plugin, variant: str, backbone: Reference, overrides: Mapping[str, str]) -> list[PlannedRun]:
+def _runs(
+    planner: _Planner,
+    plugin: Plugin,
+    variant: str,
+    backbone: Reference,
+    overrides: Mapping[str, str],
+) -> list[PlannedRun]:
     """Those of one method. Raises PluginFailed where its own ``check`` or ``needs`` raises what is no BenchError."""
     with plugin_code(f"the method {plugin.name}"):
         return planner.runs(plugin, variant, backbone, overrides)
@@ -160,7 +187,10 @@ def check_named(request: Request) -> None:
     ):
         if not names:
             raise BenchError(f"no {kind} was named", hint)
-    if request.names and (len(request.names), len(set(request.names))) != (len(request.backbones),) * 2:
+    if (
+        request.names
+        and (len(request.names), len(set(request.names))) != (len(request.backbones),) * 2
+    ):
         raise BenchError(
             f"--name {','.join(request.names)}: {len(set(request.names))} names for {len(request.backbones)} backbones",
             "one name for each backbone, in their order: --backbone A,B --name a,b",
@@ -172,11 +202,13 @@ def check_named(request: Request) -> None:
         method, variant = split_variant(name)
         if variant and request.variant:
             raise BenchError(
-                f"--method {name} --variant {request.variant}: both name a variant", f"--method {name}, or --variant with --method {method}"
+                f"--method {name} --variant {request.variant}: both name a variant",
+                f"--method {name}, or --variant with --method {method}",
             )
         if name.endswith("+"):
             raise BenchError(
-                f"--method {name}: no variant stands after the +", f"--method {method}; bench methods {method} lists its variants"
+                f"--method {name}: no variant stands after the +",
+                f"--method {method}; bench methods {method} lists its variants",
             )
     for text in request.text.split(","):
         if not re.fullmatch("tokenised|raw|any|other-[0-9a-f]{8}", text):
@@ -203,7 +235,9 @@ def check_request(request: Request, files: Sequence[Path]) -> None:
     check_named(request)
     described = check_methods(request.methods, files)
     for name in request.backbones:
-        if not Path(name).expanduser().is_dir():  # a folder's weights are hashed, which may take long
+        if (
+            not Path(name).expanduser().is_dir()
+        ):  # a folder's weights are hashed, which may take long
             resolve(name)
     methods = [described.methods[name] for name, _ in request.named if name in described.methods]
     if len(methods) < len(request.methods) or not all(method.whole for method in methods):
@@ -264,7 +298,11 @@ def _task_data(suites: Sequence[str], data: DataFolder, texts: Sequence[str]) ->
         there += [(task, form) for form in forms.values()]
     if not there and not later:
         raise _all_missing(list(missing.values()))
-    return _TaskData((*(task for task, _ in there), *later), tuple(one for _, one in there), tuple(missing.values()))
+    return _TaskData(
+        (*(task for task, _ in there), *later),
+        tuple(one for _, one in there),
+        tuple(missing.values()),
+    )
 
 
 def scored_sentences_of(suites: Sequence[str], text: str, data: DataFolder) -> list[str]:
@@ -299,19 +337,42 @@ class _Planner:
         """Those that were asked for, or the method's own."""
         request, own = self.request, plugin.cls.own_backbone
         if own:  # of a model that was given itself, its own name is asked for
-            return [Reference(own, "unknown", None, title=request.names[0] if request.names and request.backbones == (own,) else "")]
-        references = [self.ready(resolve(name, allow_pickle=request.allow_pickle)) for name in request.backbones]
+            return [
+                Reference(
+                    own,
+                    "unknown",
+                    None,
+                    title=request.names[0] if request.names and request.backbones == (own,) else "",
+                )
+            ]
+        references = [
+            self.ready(resolve(name, allow_pickle=request.allow_pickle))
+            for name in request.backbones
+        ]
         if request.names:
-            references = [replace(reference, title=title) for reference, title in zip(references, request.names, strict=True)]
+            references = [
+                replace(reference, title=title)
+                for reference, title in zip(references, request.names, strict=True)
+            ]
         return references
 
-    def runs(self, plugin: Plugin, variant: str, backbone: Reference, overrides: Mapping[str, str]) -> list[PlannedRun]:
+    def runs(
+        self, plugin: Plugin, variant: str, backbone: Reference, overrides: Mapping[str, str]
+    ) -> list[PlannedRun]:
         """One run a seed, with one value for each key of ``overrides``. Raises BenchError for what cannot be."""
         request, cls, recipes = self.request, plugin.cls, entries(plugin.folder, plugin.name)
         setting, notes = _setting(plugin, variant, backbone, request.setting, recipes)
         trained = learns(cls, setting)
         check_entries(cls, recipes)
-        entry, line = whole_entry(cls, recipes, setting, backbone.model, variant, trained=trained, shape=shape(backbone.config()))
+        entry, line = whole_entry(
+            cls,
+            recipes,
+            setting,
+            backbone.model,
+            variant,
+            trained=trained,
+            shape=shape(backbone.config()),
+        )
         notes += [line] if line else []
         implied = {}
         if setting != NOT_TRAINED and request.suites == ("check",):
@@ -331,13 +392,18 @@ class _Planner:
         check_stored_prefix(backbone, cls.reads)
         check_dropout(cls, setting, recipe, backbone)
         if cls.own_backbone:
-            backbone = replace(backbone, revision=cls.own_revision(recipe) if vectors_here else "unknown")
+            backbone = replace(
+                backbone, revision=cls.own_revision(recipe) if vectors_here else "unknown"
+            )
             if request.backbones != (cls.own_backbone,):
                 notes.append(f"{plugin.name} brings its own vectors and ignores --backbone")
         corpus = self.corpora.fitting(plugin, setting, recipe, entry) if trained else None
         if corpus is not None and corpus.name == TARGET:
             notes.append("transductive: trained on the text of the sets that are scored")
-        dev, later = None, isinstance(corpus, AbsentCorpus) or (backbone.hub and backbone.path is None)
+        dev, later = (
+            None,
+            isinstance(corpus, AbsentCorpus) or (backbone.hub and backbone.path is None),
+        )
         if trained and setting != NOT_TRAINED:
             try:
                 dev = dev_task(str(recipe["select_on"]), self.data)
@@ -349,36 +415,78 @@ class _Planner:
         by_ranks = _determined_by_ranks(cls, recipe, request.ranks) if trained else ""
         notes += [by_ranks] if by_ranks else []
         notes += ended_early(recipe)
-        places: dict[str, str | None] = dict.fromkeys((key for key in cls.places if key in recipe), "unknown")
+        places: dict[str, str | None] = dict.fromkeys(
+            (key for key in cls.places if key in recipe), "unknown"
+        )
         if vectors_here:
-            places = {key: None if recipe[key] is None else content_name(str(recipe[key]), self.ready) for key in places}
+            places = {
+                key: None if recipe[key] is None else content_name(str(recipe[key]), self.ready)
+                for key in places
+            }
         determines = {
             "places": places,
             "precision": request.precision if trained else "fp32",
             "dev": dev.sha256 if dev else None,
             **({"ranks": request.ranks} if by_ranks else {}),
         }
-        own = entry if entry is not None and given is None and entry.backbone == backbone.model else None
+        own = (
+            entry
+            if entry is not None and given is None and entry.backbone == backbone.model
+            else None
+        )
         return [
-            with_fingerprint(PlannedRun(
-                plugin=plugin, variant=variant, setting=setting, backbone=backbone, seed=seed, recipe=recipe, corpus=corpus,
-                tasks=self.scored.tasks, task_data=self.scored.data, dev=dev, text=request.text, precision=request.precision, notes=tuple(notes),
-                expect=expected(cls, own, recipe, corpus), remark=own.note if own else "", given=given, determines=determines, missing=self.scored.missing,
-                provisional=later or "unknown" in places.values(),
-            ))
+            with_fingerprint(
+                PlannedRun(
+                    plugin=plugin,
+                    variant=variant,
+                    setting=setting,
+                    backbone=backbone,
+                    seed=seed,
+                    recipe=recipe,
+                    corpus=corpus,
+                    tasks=self.scored.tasks,
+                    task_data=self.scored.data,
+                    dev=dev,
+                    text=request.text,
+                    precision=request.precision,
+                    notes=tuple(notes),
+                    expect=expected(cls, own, recipe, corpus),
+                    remark=own.note if own else "",
+                    given=given,
+                    determines=determines,
+                    missing=self.scored.missing,
+                    provisional=later or "unknown" in places.values(),
+                )
+            )
             for seed in seeds
-        ]  # fmt: skip
+        ]
 
 
-def of_run(record: RunRecord, plugin: Plugin, recipe: Recipe, backbone: Reference, request: Request, data: DataFolder) -> PlannedRun:
+def of_run(
+    record: RunRecord,
+    plugin: Plugin,
+    recipe: Recipe,
+    backbone: Reference,
+    request: Request,
+    data: DataFolder,
+) -> PlannedRun:
     """A finished run, to be scored on the suites of ``request`` too. Raises as :func:`make` where their data is not here."""
     check_named(request)
     scored = _task_data(request.suites, data, request.text.split(","))
     return PlannedRun(
-        plugin=plugin, variant=record.variant, setting=record.setting, backbone=backbone, seed=record.seed, recipe=recipe,
-        tasks=scored.tasks, task_data=scored.data, text=request.text, fingerprint=record.fingerprint, missing=scored.missing,
+        plugin=plugin,
+        variant=record.variant,
+        setting=record.setting,
+        backbone=backbone,
+        seed=record.seed,
+        recipe=recipe,
+        tasks=scored.tasks,
+        task_data=scored.data,
+        text=request.text,
+        fingerprint=record.fingerprint,
+        missing=scored.missing,
         determines=record.provenance.determines or {},
-    )  # fmt: skip
+    )
 
 
 def _determined_by_ranks(cls: type[Method], recipe: Recipe, ranks: int) -> str:
@@ -395,11 +503,15 @@ def ended_early(recipe: Recipe) -> list[str]:
     budget, limit = budget_of(recipe), recipe.values_with_source().get("max_steps")
     if budget is None or limit is None or limit.value is None or limit.source == "--set":
         return []
-    rows = {STEPS: 1, SENTENCES: recipe.batch_size}.get(budget.unit)  # of the unit in a step; nobody knows of tokens and time
+    rows = {STEPS: 1, SENTENCES: recipe.batch_size}.get(
+        budget.unit
+    )  # of the unit in a step; nobody knows of tokens and time
     if rows is None or limit.value * rows >= budget.amount:
         return []
     needed = math.ceil(budget.amount / rows)
-    return [f"the recipe ends after {limit.value:,} steps, before the budget of {budget} does; to use it up: --max-steps {needed}"]
+    return [
+        f"the recipe ends after {limit.value:,} steps, before the budget of {budget} does; to use it up: --max-steps {needed}"
+    ]
 
 
 def with_fingerprint(run: PlannedRun) -> PlannedRun:
@@ -426,7 +538,9 @@ def determinants(run: PlannedRun) -> dict[str, Any]:
 
 def with_value(run: PlannedRun, key: str, value: Value) -> PlannedRun:
     """The run with another recipe value, which makes it another run."""
-    return with_fingerprint(replace(run, recipe=Recipe(run.recipe.values_with_source() | {key: value}), expect=None))
+    return with_fingerprint(
+        replace(run, recipe=Recipe(run.recipe.values_with_source() | {key: value}), expect=None)
+    )
 
 
 def learns(cls: type[Method] | MethodDescription, setting: str) -> bool:
@@ -436,7 +550,11 @@ def learns(cls: type[Method] | MethodDescription, setting: str) -> bool:
 
 def check_dropout(cls: type[Method], setting: str, recipe: Recipe, backbone: Reference) -> None:
     """Raises BenchError where dropout is to make two views of a sentence differ, and the backbone has none of its own."""
-    if setting not in cls.by_dropout or recipe["dropout"] is not None or own_dropout(backbone.config()) != 0:
+    if (
+        setting not in cls.by_dropout
+        or recipe["dropout"] is not None
+        or own_dropout(backbone.config()) != 0
+    ):
         return
     raise BenchError(
         f"the dropout of {backbone.name} is 0, and {cls.name} needs some: it makes the two views of a sentence differ",
@@ -447,7 +565,11 @@ def check_dropout(cls: type[Method], setting: str, recipe: Recipe, backbone: Ref
 def vectors_named(value: object) -> DataSet | None:
     """The set of word vectors that a recipe value names, where it is no file of that name."""
     known = data_sets().get(str(value))
-    return known if known is not None and known.kind == "vectors" and not Path(str(value)).is_file() else None
+    return (
+        known
+        if known is not None and known.kind == "vectors" and not Path(str(value)).is_file()
+        else None
+    )
 
 
 def with_vectors(recipe: Recipe, keys: Sequence[str], data: DataFolder) -> Recipe:
@@ -459,13 +581,21 @@ def with_vectors(recipe: Recipe, keys: Sequence[str], data: DataFolder) -> Recip
     return Recipe(values)
 
 
-def content_name(place: str, ready: Callable[[Reference], Reference] = lambda reference: reference) -> str:
+def content_name(
+    place: str, ready: Callable[[Reference], Reference] = lambda reference: reference
+) -> str:
     """What names the content behind a recipe value that is a file, a folder or a backbone; ``ready`` may fetch the latter."""
     path = Path(place).expanduser()
-    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ready(resolve(place)).revision
+    return (
+        hashlib.sha256(path.read_bytes()).hexdigest()
+        if path.is_file()
+        else ready(resolve(place)).revision
+    )
 
 
-def _setting(plugin: Plugin, variant: str, backbone: Reference, asked: str | None, recipes: Sequence[Entry]) -> tuple[str, list[str]]:
+def _setting(
+    plugin: Plugin, variant: str, backbone: Reference, asked: str | None, recipes: Sequence[Entry]
+) -> tuple[str, list[str]]:
     """The setting that was asked for, or the one that the paper prints on this backbone, or that has a recipe; and a line."""
     offered = plugin.cls.settings
     if asked is not None:
@@ -474,13 +604,19 @@ def _setting(plugin: Plugin, variant: str, backbone: Reference, asked: str | Non
         return asked, []
     if len(offered) == 1:
         return offered[0], []
-    with_recipe = [s for s in settings_with_recipe(recipes, backbone.model, variant) if s in offered]
+    with_recipe = [
+        s for s in settings_with_recipe(recipes, backbone.model, variant) if s in offered
+    ]
     chosen, *others = with_recipe or [s for s in offered if s != NOT_TRAINED]
     here = [e for e in recipes if e.backbone == backbone.model and e.variant in ("", variant)]
     why = ""
     if any(e.setting == chosen for e in here):
         why = f": {plugin.name} has its recipe for {backbone.model} there"
-        why += f"; --setting {others[0]} has one, too" if any(e.setting in others for e in here) else ""
+        why += (
+            f"; --setting {others[0]} has one, too"
+            if any(e.setting in others for e in here)
+            else ""
+        )
     return chosen, [f"setting {chosen} (no --setting was given){why}"]
 
 

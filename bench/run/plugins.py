@@ -69,11 +69,20 @@ def not_here(run_id: str, method: str, made_by: Mapping[str, Any] | None) -> Ben
     """Of a run whose method nobody registers now: which package or file it came from, and how to give it."""
     package, version = (str((made_by or {}).get(key) or "") for key in ("package", "version"))
     if package.endswith(".py"):
-        return BenchError(f"{run_id} was made with the method '{method}' of the plugin file {package}", f"--plugin {package}")
+        return BenchError(
+            f"{run_id} was made with the method '{method}' of the plugin file {package}",
+            f"--plugin {package}",
+        )
     if package:
         known = f"the package {package}{f' {version}' if version else ''}, which has no such method here"
-        return BenchError(f"{run_id} was made with the method '{method}' of {known}", f"install {package}, or --plugin FILE")
-    return BenchError(f"{run_id} was made with the method '{method}', which is not here", "--plugin FILE, with the method's file")
+        return BenchError(
+            f"{run_id} was made with the method '{method}' of {known}",
+            f"install {package}, or --plugin FILE",
+        )
+    return BenchError(
+        f"{run_id} was made with the method '{method}', which is not here",
+        "--plugin FILE, with the method's file",
+    )
 
 
 def discover(files: Sequence[Path] = ()) -> Registry:
@@ -90,11 +99,21 @@ def discover(files: Sequence[Path] = ()) -> Registry:
             if not classes:
                 raise TypeError("it defines no method")
             version = point.dist.version if point.dist else ""
-            _add(plugins, [Plugin(cls.name, cls, distribution(point), version, source_hash(cls)) for cls in classes])
+            _add(
+                plugins,
+                [
+                    Plugin(cls.name, cls, distribution(point), version, source_hash(cls))
+                    for cls in classes
+                ],
+            )
         except BenchError as error:
-            warnings.append(f"plugin '{point.name}' of {distribution(point)} was left out: {error.message}")
+            warnings.append(
+                f"plugin '{point.name}' of {distribution(point)} was left out: {error.message}"
+            )
         except (Exception, SystemExit) as error:  # a third party's code may raise anything
-            warnings.append(f"plugin '{point.name}' of {distribution(point)} was left out: {located(error)}")
+            warnings.append(
+                f"plugin '{point.name}' of {distribution(point)} was left out: {located(error)}"
+            )
     for file in files:
         _add(plugins, from_file(file))
     return Registry(plugins, tuple(warnings))
@@ -132,7 +151,11 @@ def _methods_of(loaded: Any) -> list[type[Method]]:
     if inspect.isclass(loaded):
         classes: Iterable[Any] = [loaded]
     elif inspect.ismodule(loaded):
-        classes = [c for c in vars(loaded).values() if inspect.isclass(c) and c.__module__ == loaded.__name__]
+        classes = [
+            c
+            for c in vars(loaded).values()
+            if inspect.isclass(c) and c.__module__ == loaded.__name__
+        ]
     else:
         raise TypeError(f"expected a method class or a module, found {type(loaded).__name__}")
     methods = [cls for cls in classes if issubclass(cls, Method) and "name" in vars(cls)]
@@ -146,10 +169,14 @@ def _check(cls: type[Method]) -> None:
     if not isinstance(name, str) or not re.fullmatch("[a-z0-9-]+", name):
         raise ValueError(f"{place_of_code(cls)}: name is {name!r}: use a-z, 0-9 and '-'")
     if isinstance(cls.settings, str):
-        raise ValueError(f"{place_of_code(cls)}: settings is {cls.settings!r}: write a tuple, settings = ({cls.settings!r},)")
+        raise ValueError(
+            f"{place_of_code(cls)}: settings is {cls.settings!r}: write a tuple, settings = ({cls.settings!r},)"
+        )
     wrong = [s for s in cls.settings if s not in SETTINGS]
     if wrong or not cls.settings:
-        raise ValueError(f"{place_of_code(cls)}: settings is {cls.settings!r}: choose from {', '.join(SETTINGS)}")
+        raise ValueError(
+            f"{place_of_code(cls)}: settings is {cls.settings!r}: choose from {', '.join(SETTINGS)}"
+        )
 
 
 def source_hash(cls: type[Method]) -> str:
@@ -169,7 +196,9 @@ def source_hash(cls: type[Method]) -> str:
     return digest.hexdigest()
 
 
-def build_method(cls: type[Method], backbone: Reference, recipe: Recipe, context: Context, *, learns: bool) -> Method:
+def build_method(
+    cls: type[Method], backbone: Reference, recipe: Recipe, context: Context, *, learns: bool
+) -> Method:
     """A method on its backbone, in evaluation mode on the context's device, with initial weights that the context's seed fixes.
 
     ``learns``: it is trained or fitted; else its weights are frozen, for what trains decides what a checkpoint holds. A method that
@@ -182,7 +211,13 @@ def build_method(cls: type[Method], backbone: Reference, recipe: Recipe, context
     loaded: Any = backbone
     if cls.own_backbone is None:
         dtype = recipe.get("dtype", "fp32") if "dtype" in cls.optional else "fp32"
-        loaded = load(backbone, dropout=recipe.get("dropout"), offline=context.offline, dtype=dtype, reads=cls.reads)
+        loaded = load(
+            backbone,
+            dropout=recipe.get("dropout"),
+            offline=context.offline,
+            dtype=dtype,
+            reads=cls.reads,
+        )
     torch.manual_seed(seed_for(context.seed, "init"))
     method.build(loaded, recipe)
     if isinstance(method, torch.nn.Module):

@@ -17,23 +17,38 @@ if TYPE_CHECKING:
     from bench.run.plan import PlannedRun
 
 
-def expected(cls: type[Method], entry: Entry | None, recipe: Recipe, corpus: Corpus | None) -> Mapping[str, Any] | None:
+def expected(
+    cls: type[Method], entry: Entry | None, recipe: Recipe, corpus: Corpus | None
+) -> Mapping[str, Any] | None:
     """The STS average that a paper prints for these values of ``entry``, the recipe of the run's own backbone; None where none is known.
 
     ``corpus``: what the run is trained or fitted on; None for neither. Where values differ from the recipe's, the number is that of a
     printed series over just these recipe keys.
     """
-    if entry is None or not (corpus is None or entry.corpus is None or is_text_of(corpus, entry.corpus)):
+    if entry is None or not (
+        corpus is None or entry.corpus is None or is_text_of(corpus, entry.corpus)
+    ):
         return None
     printed = merge(cls, entry, entry.variant, {}, trained=corpus is not None)
     changed = {key for key in recipe if key not in printed or recipe[key] != printed[key]}
     if not changed:
         return entry.expect
     for cell in find_printed(
-        cls.name, AVERAGE, suite="sts", setting=entry.setting, backbone=entry.backbone, variant=entry.variant, recipe=dict(recipe)
+        cls.name,
+        AVERAGE,
+        suite="sts",
+        setting=entry.setting,
+        backbone=entry.backbone,
+        variant=entry.variant,
+        recipe=dict(recipe),
     ):
         if set(meaning(cell.method, cell.variant, cell.setting, cell.backbone).set) == changed:
-            return {"suite": "sts", "task": AVERAGE, "value": cell.value, "source": f"{cell.paper}:{cell.table}"}
+            return {
+                "suite": "sts",
+                "task": AVERAGE,
+                "value": cell.value,
+                "source": f"{cell.paper}:{cell.table}",
+            }
     return None
 
 
@@ -47,7 +62,10 @@ def aim(run: PlannedRun) -> list[str]:
     lines = [run.remark] if run.remark else []
     if run.expect is not None:
         what = "average" if run.expect["task"] == AVERAGE else str(run.expect["task"])
-        lines.insert(0, f"printed: {run.expect['value']:.2f} {str(run.expect['suite']).upper()} {what} ({short_source(run.expect)})")
+        lines.insert(
+            0,
+            f"printed: {run.expect['value']:.2f} {str(run.expect['suite']).upper()} {what} ({short_source(run.expect)})",
+        )
     elif any(entry.expect for entry in entries(run.plugin.folder, run.plugin.name)):
         lines.insert(0, "printed: no STS average is known for this recipe")
     return lines

@@ -21,7 +21,9 @@ def git_state(folder: Path) -> dict[str, Any] | None:
 
     def git(*arguments: str) -> str | None:
         try:
-            done = subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, text=True, timeout=10)
+            done = subprocess.run(
+                ["git", "-C", str(folder), *arguments], capture_output=True, text=True, timeout=10
+            )
         except (OSError, subprocess.TimeoutExpired):
             return None
         return done.stdout.strip() if done.returncode == 0 else None
@@ -29,7 +31,9 @@ def git_state(folder: Path) -> dict[str, Any] | None:
     commit = git("rev-parse", "HEAD")
     if commit is None or git("ls-files", "--error-unmatch", ".") is None:
         return None
-    changed = git("status", "--porcelain", "--untracked-files=no")  # None: a busy machine did not tell in time
+    changed = git(
+        "status", "--porcelain", "--untracked-files=no"
+    )  # None: a busy machine did not tell in time
     return {"commit": commit, "dirty": None if changed is None else bool(changed)}
 
 
@@ -56,7 +60,11 @@ def parameter_counts(method: Method, *, trained: bool) -> dict[str, Any]:
         if trained and parameter.requires_grad:
             part = name.partition(".")[0]
             parts[part] = parts.get(part, 0) + parameter.numel()
-    return {"trainable_parameters": sum(parts.values()), "trainable_parts": parts, "total_parameters": total}
+    return {
+        "trainable_parameters": sum(parts.values()),
+        "trainable_parts": parts,
+        "total_parameters": total,
+    }
 
 
 def folder_bytes(folder: Path) -> int:
@@ -97,7 +105,9 @@ def record_fingerprint(record: RunRecord, rest: Mapping[str, Any] | None = None)
             "setting": record.setting,
             "seed": record.seed,
             "backbone": (record.provenance.backbone or {}).get("revision"),
-            "recipe": {key: value.value for key, value in record.recipe.items() if key not in places},
+            "recipe": {
+                key: value.value for key, value in record.recipe.items() if key not in places
+            },
             "corpus": (record.provenance.corpus or {}).get("sha256"),
             **rest,
             "places": {key: name for key, name in places.items() if name is not None},

@@ -89,8 +89,12 @@ class RecipeFile:
     disagreements: tuple[Disagreement, ...] = ()
     printed: Mapping[str, Any] = field(default_factory=dict)
     family: str = ""
-    spaces: tuple[Mapping[str, Any], ...] = ()  # as they stand there: bench.run.search.space says what they mean
-    variants: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)  # beside those that the class declares
+    spaces: tuple[
+        Mapping[str, Any], ...
+    ] = ()  # as they stand there: bench.run.search.space says what they mean
+    variants: Mapping[str, Mapping[str, Value]] = field(
+        default_factory=dict
+    )  # beside those that the class declares
 
 
 KEYS = {field.name for field in fields(Entry)} - {"file"}
@@ -107,9 +111,16 @@ def read(folder: Path, method: str) -> RecipeFile:
         tables = tomllib.loads(file.read_text(encoding="utf-8"))
         common, own = tables.pop("common", []), tables.pop("recipe", [])
         disagreements = tuple(Disagreement(**table) for table in tables.pop("disagreement", []))
-        printed, family, spaces = tables.pop("printed", {}), tables.pop("family", ""), tables.pop("space", [])
+        printed, family, spaces = (
+            tables.pop("printed", {}),
+            tables.pop("family", ""),
+            tables.pop("space", []),
+        )
         variants = {name: _values(table) for name, table in tables.pop("variants", {}).items()}
-        unknown = set(tables).union(*common, *own, *spaces) - KEYS | set(printed) - {"method", "variants"}
+        unknown = set(tables).union(*common, *own, *spaces) - KEYS | set(printed) - {
+            "method",
+            "variants",
+        }
         if unknown:
             raise ValueError(f"unknown table or key {', '.join(sorted(unknown))}")
         for table in (*common, *own, *spaces):
@@ -119,14 +130,32 @@ def read(folder: Path, method: str) -> RecipeFile:
                 raise ValueError(f"a [[recipe]] says no {' and no '.join(sorted(missing))}")
         if not isinstance(family, str):
             raise ValueError(f"family is {family!r}, not a word")
-        return RecipeFile(tuple(_entry(table, common, str(file)) for table in own), disagreements, printed, family, tuple(spaces), variants)
-    except (tomllib.TOMLDecodeError, KeyError, AttributeError, TypeError, ValueError, RecursionError) as error:
+        return RecipeFile(
+            tuple(_entry(table, common, str(file)) for table in own),
+            disagreements,
+            printed,
+            family,
+            tuple(spaces),
+            variants,
+        )
+    except (
+        tomllib.TOMLDecodeError,
+        KeyError,
+        AttributeError,
+        TypeError,
+        ValueError,
+        RecursionError,
+    ) as error:
         raise BenchError(f"{file} is no recipe file: {_reason(error)}") from None
 
 
 def _reason(error: Exception) -> str:
     """A ValueError of this file is a sentence; of other errors the type says most."""
-    return str(error) if type(error) in (ValueError, tomllib.TOMLDecodeError) else f"{type(error).__name__}: {error}"
+    return (
+        str(error)
+        if type(error) in (ValueError, tomllib.TOMLDecodeError)
+        else f"{type(error).__name__}: {error}"
+    )
 
 
 def _check_settings(wanted: object, file: Path) -> None:
@@ -141,7 +170,14 @@ def _entry(table: Mapping[str, Any], common: list[Mapping[str, Any]], file: str)
     values: dict[str, Value] = {}
     facts: dict[str, Value] = {}
     merged: dict[str, Any] = {"corpus": None, "expect": None, "note": ""}
-    for layer in [*(shared for shared in common if all(fits(shared.get(key), name) for key, name in which.items())), here]:
+    for layer in [
+        *(
+            shared
+            for shared in common
+            if all(fits(shared.get(key), name) for key, name in which.items())
+        ),
+        here,
+    ]:
         values |= _values(layer.get("values", {}))
         facts |= _values(layer.get("facts", {}))
         merged |= {key: layer[key] for key in merged if key in layer}
@@ -157,7 +193,9 @@ def _values(table: Mapping[str, Any]) -> dict[str, Value]:
     for key, given in table.items():
         entry = given if isinstance(given, Mapping) else {"value": given}
         if unknown := entry.keys() - {"value", "source", "note"}:
-            raise ValueError(f"{key} has {', '.join(sorted(unknown))}; expected {{ value, source, note }}, or a value")
+            raise ValueError(
+                f"{key} has {', '.join(sorted(unknown))}; expected {{ value, source, note }}, or a value"
+            )
         source = entry.get("source", NO_SOURCE)
         if not isinstance(source, str):
             raise ValueError(f"the source of {key} is {source!r}, not a text")
@@ -175,7 +213,9 @@ def entries(folder: Path, method: str) -> tuple[Entry, ...]:
     return read(folder, method).recipes
 
 
-def with_file_variants(declared: Mapping[str, Mapping[str, Any]], folder: Path, method: str) -> dict[str, Mapping[str, Any]]:
+def with_file_variants(
+    declared: Mapping[str, Mapping[str, Any]], folder: Path, method: str
+) -> dict[str, Mapping[str, Any]]:
     """The variants that a method ``declared``, and those of its recipe file. Raises BenchError for a name that both have."""
     of_file = read(folder, method).variants
     if twice := sorted(declared.keys() & of_file.keys()):
@@ -213,7 +253,13 @@ class GivenRecipe:
                 "--seeds 1-5, or others that the search did not use",
             )
         before = str(self.search.get("plugin", plugin))
-        return [] if before == plugin else [f"the code of {self.method} has changed since {name}: {before[:8]} then, {plugin[:8]} now"]
+        return (
+            []
+            if before == plugin
+            else [
+                f"the code of {self.method} has changed since {name}: {before[:8]} then, {plugin[:8]} now"
+            ]
+        )
 
 
 def read_given(file: Path) -> GivenRecipe:
@@ -221,7 +267,15 @@ def read_given(file: Path) -> GivenRecipe:
     hint = "bench search writes one for each method; docs/search.md has its form"
     try:
         content = tomllib.loads(file.read_text(encoding="utf-8"))
-        if unknown := content.keys() - {"method", "setting", "variant", "backbone", "corpus", "values", "search"}:
+        if unknown := content.keys() - {
+            "method",
+            "setting",
+            "variant",
+            "backbone",
+            "corpus",
+            "values",
+            "search",
+        }:
             raise ValueError(f"unknown key {', '.join(sorted(unknown))}")
         if missing := {"method", "values"} - content.keys():
             raise ValueError(f"it has no {' and no '.join(sorted(missing))}")
@@ -230,11 +284,20 @@ def read_given(file: Path) -> GivenRecipe:
         for key in ("method", *(key for key in content if key != "search")):
             if not isinstance(getattr(given, key), str):
                 raise ValueError(f"{key} is no text")
-        if not isinstance(given.search, Mapping) or not isinstance(given.search.get("seeds", []), list):
+        if not isinstance(given.search, Mapping) or not isinstance(
+            given.search.get("seeds", []), list
+        ):
             raise ValueError("search is no table of a search")
     except OSError as error:
         raise BenchError(f"--recipe {file}: {error.strerror or error}", hint) from None
-    except (tomllib.TOMLDecodeError, KeyError, AttributeError, TypeError, ValueError, RecursionError) as error:
+    except (
+        tomllib.TOMLDecodeError,
+        KeyError,
+        AttributeError,
+        TypeError,
+        ValueError,
+        RecursionError,
+    ) as error:
         raise BenchError(f"--recipe {file} is no recipe: {_reason(error)}", hint) from None
     return given
 
@@ -258,5 +321,8 @@ def said_by_all(given: Mapping[str, GivenRecipe], key: str) -> Any:
     said = {method: getattr(recipe, key) for method, recipe in given.items()}
     if len(set(said.values())) > 1:
         told = ", ".join(f"{value or 'none'} for {method}" for method, value in said.items())
-        raise BenchError(f"--recipe: the files do not agree on the {key}: {told}", f"--{key} NAME, or a command for each")
+        raise BenchError(
+            f"--recipe: the files do not agree on the {key}: {told}",
+            f"--{key} NAME, or a command for each",
+        )
     return next(iter(said.values()), None)

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from bench.run.method_reader import MethodDescription
 
 SHARED = "the papers' common loop (SimCSE train.py)"
-BACKBONES = Path(__file__).parents[1] / "builtin"  # whose recipes/backbones.toml holds what belongs to a backbone
+BACKBONES = (
+    Path(__file__).parents[1] / "builtin"
+)  # whose recipes/backbones.toml holds what belongs to a backbone
 
 TRAINING: Mapping[str, Value] = {
     "batch_size": Value(64, "harness default"),
@@ -84,7 +86,11 @@ SIZES = {
 
 
 def choose(
-    recipes: Sequence[Entry], setting: str, backbone: str, variant: str, shape: tuple[str, int] | None = None
+    recipes: Sequence[Entry],
+    setting: str,
+    backbone: str,
+    variant: str,
+    shape: tuple[str, int] | None = None,
 ) -> tuple[Entry | None, str | None]:
     """The recipe for a backbone, or the nearest one and a line that says so: same family, then nearest size.
 
@@ -95,7 +101,9 @@ def choose(
     exact = [e for e in fitting if e.backbone == backbone]
     if exact:
         return max(exact, key=lambda e: e.variant == variant), None
-    fitting = [e for e in fitting if e.values or e.corpus]  # else it says only what a paper prints for its own backbone
+    fitting = [
+        e for e in fitting if e.values or e.corpus
+    ]  # else it says only what a paper prints for its own backbone
     if not fitting:
         return None, None
     family, size = SIZES.get(backbone) or shape or _guess(backbone)
@@ -120,13 +128,17 @@ def whole_entry(
 ) -> tuple[Entry | None, str | None]:
     """The recipe that :func:`choose` finds; of what is trained above the backbone's own values, which stand alone where it finds none."""
     entry, line = choose(recipes, setting, backbone, variant, shape)
-    beneath, line_beneath = of_backbone(method, setting, backbone, shape) if trained else (None, None)
+    beneath, line_beneath = (
+        of_backbone(method, setting, backbone, shape) if trained else (None, None)
+    )
     if entry is None or beneath is None:
         return (entry, line) if beneath is None else (beneath, line_beneath)
     return replace(entry, values={**beneath.values, **entry.values}), line
 
 
-def of_backbone(method: type[Method], setting: str, backbone: str, shape: tuple[str, int] | None = None) -> tuple[Entry | None, str | None]:
+def of_backbone(
+    method: type[Method], setting: str, backbone: str, shape: tuple[str, int] | None = None
+) -> tuple[Entry | None, str | None]:
     """What belongs to the backbone (or to the nearest), but for the keys of which the method itself says something.
 
     So that two methods are not told apart by their learning rates. None, as the line, where the method trains with none of them.
@@ -148,13 +160,19 @@ def settings_with_recipe(recipes: Sequence[Entry], backbone: str, variant: str) 
     First come those whose recipe has a number that the paper prints (``expect``); among equals unsupervised.
     """
     of_variant = [e for e in recipes if variant and e.variant == variant]
-    here = [e for e in of_variant or recipes if e.backbone == backbone and e.variant in ("", variant)] or of_variant
+    here = [
+        e for e in of_variant or recipes if e.backbone == backbone and e.variant in ("", variant)
+    ] or of_variant
     printed = {e.setting for e in here if e.expect and e.variant == variant}
     settings = [s for s in ("unsupervised", "supervised") if any(e.setting == s for e in here)]
     return sorted(settings, key=lambda setting: setting not in printed)
 
 
-ONE_PASS = ("max_seq_length", "dropout", "corpus_column")  # what a method reads that looks at its corpus once
+ONE_PASS = (
+    "max_seq_length",
+    "dropout",
+    "corpus_column",
+)  # what a method reads that looks at its corpus once
 
 
 def harness_keys(method: type[Method], trained: bool) -> tuple[str, ...]:
@@ -179,7 +197,10 @@ def merge(
     """
     values = {key: TRAINING[key] for key in harness_keys(method, trained)}
     values |= _sourced(method.defaults, f"{method.name}'s default")
-    on_request = {**(ON_REQUEST if "epochs" in values else {}), **_sourced(method.optional, f"{method.name}'s default")}
+    on_request = {
+        **(ON_REQUEST if "epochs" in values else {}),
+        **_sourced(method.optional, f"{method.name}'s default"),
+    }
     known = {*values, *on_request}
     layers: list[Mapping[str, Value]] = [entry.values] if entry else []
     if variant:
@@ -188,12 +209,17 @@ def merge(
     for layer in [*layers, plan]:
         for key, value in layer.items():
             if key not in known:
-                place = f"in variant {variant}" if value.source == f"variant {variant}" else "in a recipe"
+                place = (
+                    f"in variant {variant}"
+                    if value.source == f"variant {variant}"
+                    else "in a recipe"
+                )
                 raise UnknownName("recipe key", key, known, f"{place} of {method.name}")
             values[key] = value
     for key, text in overrides.items():
         if key in known:
-            values[key] = Value(parse(key, text, values.get(key, on_request.get(key)).value), "--set")  # type: ignore[union-attr]
+            example = (values[key] if key in values else on_request[key]).value
+            values[key] = Value(parse(key, text, example), "--set")
     return Recipe(_budgeted(values, overrides))
 
 
@@ -201,9 +227,13 @@ def check_entries(method: type[Method], recipes: Sequence[Entry]) -> None:
     """Raises BenchError, naming the file, for a recipe of a setting or variant that the method lacks, and for a wrong value."""
     for entry in recipes:
         if entry.setting not in method.settings:
-            raise UnknownName("setting", entry.setting, method.settings, f"of {method.name} in {entry.file}")
+            raise UnknownName(
+                "setting", entry.setting, method.settings, f"of {method.name} in {entry.file}"
+            )
         if entry.variant and entry.variant not in variants_of(method):
-            raise UnknownName("variant", entry.variant, variants_of(method), f"of {method.name} in {entry.file}")
+            raise UnknownName(
+                "variant", entry.variant, variants_of(method), f"of {method.name} in {entry.file}"
+            )
         check_values(method, entry.values, entry.where)
 
 
@@ -215,12 +245,23 @@ def check_values(method: type[Method], values: Mapping[str, Value], where: str) 
             raise UnknownName("recipe key", key, defaults, f"of {method.name} in {where}")
         if wrong := wrong_kind(key, value.value, defaults[key].value):
             raise BenchError(
-                f"{where}: {key}: {wrong}", f"for example {key} = {{ value = {_example(key, defaults[key].value)}, source = ... }}"
+                f"{where}: {key}: {wrong}",
+                f"for example {key} = {{ value = {_example(key, defaults[key].value)}, source = ... }}",
             )
 
 
 def _example(key: str, like: Any) -> str:
-    like = {"max_steps": 1000, "dropout": 0.1, "max_length": 64, "patience": 3, "budget": "500steps"}.get(key) if like is None else like
+    like = (
+        {
+            "max_steps": 1000,
+            "dropout": 0.1,
+            "max_length": 64,
+            "patience": 3,
+            "budget": "500steps",
+        }.get(key)
+        if like is None
+        else like
+    )
     return json.dumps(like)
 
 
@@ -234,7 +275,10 @@ def wrong_kind(key: str, value: Any, like: Any) -> str:
         fits, kind = isinstance(value, str), "a word"
     elif isinstance(like, int | float) or key in NUMBERS:
         whole = key in WHOLE or (isinstance(like, int) and key not in NUMBERS)
-        fits, kind = isinstance(value, int | float) and not isinstance(value, bool), "a whole number" if whole else "a number"
+        fits, kind = (
+            isinstance(value, int | float) and not isinstance(value, bool),
+            "a whole number" if whole else "a number",
+        )
     else:
         return ""
     if not fits:
@@ -248,7 +292,10 @@ def wrong_kind(key: str, value: Any, like: Any) -> str:
 
 def _sourced(values: Mapping[str, Any], source: str) -> dict[str, Value]:
     """With ``source`` where a value names none."""
-    return {key: value if isinstance(value, Value) else Value(value, source) for key, value in values.items()}
+    return {
+        key: value if isinstance(value, Value) else Value(value, source)
+        for key, value in values.items()
+    }
 
 
 def variants_of(method: type[Method] | MethodDescription) -> Mapping[str, Mapping[str, Any]]:
@@ -274,17 +321,26 @@ def check_variant(method: type[Method] | MethodDescription, variant: str) -> Non
 def _budgeted(values: dict[str, Value], overrides: Mapping[str, str]) -> dict[str, Value]:
     """The values, where a budget takes the place of the epochs. Raises BenchError where the command line gives both."""
     given = values.get("budget")
-    if given is None or given.value is None or ("epochs" in overrides and "budget" not in overrides):
+    if (
+        given is None
+        or given.value is None
+        or ("epochs" in overrides and "budget" not in overrides)
+    ):
         return {key: value for key, value in values.items() if key != "budget"}
     if "epochs" in overrides:
-        raise BenchError(f"--budget {given.value} and --set epochs={overrides['epochs']}: each says how long to train", "give one")
+        raise BenchError(
+            f"--budget {given.value} and --set epochs={overrides['epochs']}: each says how long to train",
+            "give one",
+        )
     return values | {
         "budget": replace(given, value=canonical(str(given.value))),
         "epochs": Value(None, "the budget says how long"),
     }
 
 
-def check_overrides(overrides: Mapping[str, str], methods: Sequence[type[Method] | MethodDescription], trained: bool) -> None:
+def check_overrides(
+    overrides: Mapping[str, str], methods: Sequence[type[Method] | MethodDescription], trained: bool
+) -> None:
     """A key of ``--set`` must be known to at least one of the methods that it is meant for; one that other tools use for the same
     thing is translated in the message."""
     known: set[str] = {*TRAINING, *ON_REQUEST} if trained else {"dropout"}
@@ -297,14 +353,22 @@ def check_overrides(overrides: Mapping[str, str], methods: Sequence[type[Method]
             continue
         meant = meant_key(key, known)
         if meant is not None:
-            raise BenchError(f"unknown recipe key '{key}' {of}; here it is called {meant}", f"--set {meant}={text}")
+            raise BenchError(
+                f"unknown recipe key '{key}' {of}; here it is called {meant}",
+                f"--set {meant}={text}",
+            )
         if plain_key(key) in OPTIONS:
             option = OPTIONS[plain_key(key)]
-            raise BenchError(f"unknown recipe key '{key}' {of}; that is an option", option if " " in option else f"{option} {text}")
+            raise BenchError(
+                f"unknown recipe key '{key}' {of}; that is an option",
+                option if " " in option else f"{option} {text}",
+            )
         raise UnknownName("recipe key", key, known, of, f"bench methods {methods[0].name}")
 
 
-def _check_decimal_comma(key: str, text: str, methods: Sequence[type[Method] | MethodDescription]) -> None:
+def _check_decimal_comma(
+    key: str, text: str, methods: Sequence[type[Method] | MethodDescription]
+) -> None:
     """Raises BenchError for "0,05" where a comma separates the values of a series.
 
     A decimal comma is two whole numbers of which the first is 0 or the second begins with 0 ("0,05", "1,05"), for a key whose value is a
@@ -314,7 +378,9 @@ def _check_decimal_comma(key: str, text: str, methods: Sequence[type[Method] | M
     if not (first.isdigit() and second.isdigit()) or not (first == "0" or second[0] == "0"):
         return
     defaults = [
-        getattr(value, "value", value) for method in methods if (value := {**method.defaults, **method.optional}.get(key)) is not None
+        getattr(value, "value", value)
+        for method in methods
+        if (value := {**method.defaults, **method.optional}.get(key)) is not None
     ]
     if (key in NUMBERS and key not in WHOLE) or any(isinstance(value, float) for value in defaults):
         raise BenchError(
@@ -341,14 +407,23 @@ OTHER_NAMES: Mapping[str, tuple[str, ...]] = {
 }
 """What other tools and papers write, without underscores, where no spelling leads to our key -> the keys that may be meant."""
 OPTIONS: Mapping[str, str] = {
-    plain: option for names, option in {
-        "seed seeds random_seed": "--seeds", "device": "--device", "gpus num_gpus n_gpu": "--executor torchrun --gpus N",
-        "precision fp16 bf16 amp dtype mixed_precision": "--precision bf16", "corpus train_file train_data dataset data_file": "--corpus",
-        "backbone model model_name model_name_or_path": "--backbone", "variant": "--variant", "setting": "--setting",
-        "chunk gradient_accumulation_steps accumulation_steps mini_batch_size micro_batch_size": "--chunk", "suite task tasks": "--suite",
-        "output_dir out": "--runs", "method": "--method",
-    }.items() for plain in (name.replace("_", "") for name in names.split())
-}  # fmt: skip
+    plain: option
+    for names, option in {
+        "seed seeds random_seed": "--seeds",
+        "device": "--device",
+        "gpus num_gpus n_gpu": "--executor torchrun --gpus N",
+        "precision fp16 bf16 amp dtype mixed_precision": "--precision bf16",
+        "corpus train_file train_data dataset data_file": "--corpus",
+        "backbone model model_name model_name_or_path": "--backbone",
+        "variant": "--variant",
+        "setting": "--setting",
+        "chunk gradient_accumulation_steps accumulation_steps mini_batch_size micro_batch_size": "--chunk",
+        "suite task tasks": "--suite",
+        "output_dir out": "--runs",
+        "method": "--method",
+    }.items()
+    for plain in (name.replace("_", "") for name in names.split())
+}
 """What other tools set by a name, and here is an option: the name without underscores -> the option, or an example of it."""
 
 
@@ -372,7 +447,9 @@ def meant_by_option(option: str) -> str | None:
 
     name = option.lstrip("-")
     methods = method_descriptions().methods.values()
-    known = {*TRAINING, *ON_REQUEST}.union(*({*method.defaults, *method.optional} for method in methods))
+    known = {*TRAINING, *ON_REQUEST}.union(
+        *({*method.defaults, *method.optional} for method in methods)
+    )
     if (key := meant_key(name, known)) is not None:
         return f"--set {key}=VALUE"
     if plain_key(name) in OPTIONS:
@@ -382,11 +459,38 @@ def meant_by_option(option: str) -> str | None:
 
 
 # the smallest sensible value of each number
-NUMBERS = {"batch_size": 1, "learning_rate": 0, "epochs": 0, "max_steps": 1, "max_seq_length": 3, "eval_steps": 1,
-           "warmup_steps": 0, "weight_decay": 0, "max_grad_norm": 0, "dropout": 0, "max_length": 3, "warmup_ratio": 0,
-           "patience": 1}  # fmt: skip
-WHOLE = {"batch_size", "max_steps", "max_seq_length", "eval_steps", "warmup_steps", "max_length", "patience"}
-MAY_BE_NONE = {"budget", "max_steps", "max_grad_norm", "dropout", "max_length", "patience"}  # of the numbers
+NUMBERS = {
+    "batch_size": 1,
+    "learning_rate": 0,
+    "epochs": 0,
+    "max_steps": 1,
+    "max_seq_length": 3,
+    "eval_steps": 1,
+    "warmup_steps": 0,
+    "weight_decay": 0,
+    "max_grad_norm": 0,
+    "dropout": 0,
+    "max_length": 3,
+    "warmup_ratio": 0,
+    "patience": 1,
+}
+WHOLE = {
+    "batch_size",
+    "max_steps",
+    "max_seq_length",
+    "eval_steps",
+    "warmup_steps",
+    "max_length",
+    "patience",
+}
+MAY_BE_NONE = {
+    "budget",
+    "max_steps",
+    "max_grad_norm",
+    "dropout",
+    "max_length",
+    "patience",
+}  # of the numbers
 
 
 def series(overrides: Mapping[str, str]) -> list[dict[str, str]]:
@@ -398,7 +502,9 @@ def series(overrides: Mapping[str, str]) -> list[dict[str, str]]:
     each: list[list[str]] = []
     for key, text in overrides.items():
         values = [text] if os.path.exists(os.path.expanduser(text)) else re.split(r"(?<!\\),", text)
-        values = [(value if len(values) == 1 else value.strip()).replace("\\,", ",") for value in values]
+        values = [
+            (value if len(values) == 1 else value.strip()).replace("\\,", ",") for value in values
+        ]
         if len(values) > 1 and not all(values):
             raise BenchError(
                 f"--set {key}={text}: a value is missing between two commas",
@@ -415,7 +521,9 @@ def one_value(text: str) -> str:
 
 def parse(key: str, text: str, like: Any) -> Any:
     """The value that ``text`` means, of the kind of the value that it replaces. Raises BenchError where it is none."""
-    if text.lower() in {"none", "null", ""} and (like is None or isinstance(like, str) or key in MAY_BE_NONE):
+    if text.lower() in {"none", "null", ""} and (
+        like is None or isinstance(like, str) or key in MAY_BE_NONE
+    ):
         return None
     if key == "budget":
         return canonical(text)
@@ -423,7 +531,9 @@ def parse(key: str, text: str, like: Any) -> Any:
         if like is None and key not in NUMBERS:
             return _number_or_text(text)
         if isinstance(like, bool):
-            return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}[text.lower()]
+            return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}[
+                text.lower()
+            ]
         if key in WHOLE or (isinstance(like, int) and key not in NUMBERS):
             value: Any = int(text)
         elif key in NUMBERS or isinstance(like, float):
@@ -436,7 +546,9 @@ def parse(key: str, text: str, like: Any) -> Any:
         kind = "a whole number" if key in WHOLE else "a number"
         if isinstance(like, bool):
             kind = "true or false"
-        raise BenchError(f"--set {key}={text}: expected {kind}", f"for example --set {key}={like}") from None
+        raise BenchError(
+            f"--set {key}={text}: expected {kind}", f"for example --set {key}={like}"
+        ) from None
     if key in NUMBERS and value < NUMBERS[key]:
         raise BenchError(f"--set {key}={text}: {key} must be at least {NUMBERS[key]}")
     if key in {"dropout", "warmup_ratio"} and value >= 1:

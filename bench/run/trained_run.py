@@ -26,7 +26,9 @@ class TrainedRun:
     folder: Path
     plugin: Plugin
     recipe: Recipe
-    notes: tuple[str, ...] = ()  # what a user should know, such as that the method's code has changed since
+    notes: tuple[
+        str, ...
+    ] = ()  # what a user should know, such as that the method's code has changed since
 
     @property
     def checkpoint(self) -> Path:
@@ -45,21 +47,33 @@ def find_run(reference: str, runs: RunsFolder, plugins: Sequence[Path] = ()) -> 
         raise gone
     made_by = record.provenance.plugin
     readable = method_descriptions(plugins)
-    if readable.whole and record.method not in readable.methods:  # said before torch is loaded, which takes seconds
+    if (
+        readable.whole and record.method not in readable.methods
+    ):  # said before torch is loaded, which takes seconds
         raise not_here(record.run_id, record.method, made_by)
     registry = discover(plugins)
     plugin = registry.of_run(record.run_id, record.method, made_by)
     learned = learns(plugin.cls, record.setting)
     if learned and record.training is None:
-        raise NotAModel(f"{record.run_id} has no finished checkpoint (status {record.status})", repeat_command(record, folder))
+        raise NotAModel(
+            f"{record.run_id} has no finished checkpoint (status {record.status})",
+            repeat_command(record, folder),
+        )
     problem = checkpoint_problem(record, folder)
     if problem is not None:
         what = "to train it again" if learned else "to make it again (nothing is trained)"
-        raise NotAModel(f"{record.run_id}: {problem}", f"{what}: {repeat_command(record, folder, fresh=learned)}")
-    recipe = Recipe({key: Value(value.value, value.source, value.note) for key, value in record.recipe.items()})
+        raise NotAModel(
+            f"{record.run_id}: {problem}",
+            f"{what}: {repeat_command(record, folder, fresh=learned)}",
+        )
+    recipe = Recipe(
+        {key: Value(value.value, value.source, value.note) for key, value in record.recipe.items()}
+    )
     notes = registry.warnings
     if (made_by or {}).get("sha256") not in (None, plugin.sha256):
-        notes += (f"the code of {plugin.name} is not the one that made this run; its vectors may differ",)
+        notes += (
+            f"the code of {plugin.name} is not the one that made this run; its vectors may differ",
+        )
     return TrainedRun(record, folder, plugin, recipe, notes)
 
 
@@ -70,8 +84,15 @@ def backbone_of(record: RunRecord, plugin: Plugin) -> Reference:
     if plugin.cls.own_backbone is not None:
         return Reference(name, str(revision), None)
     reference = resolve(name)
-    if reference.hub and revision not in (None, reference.revision) and "@" not in name and len(str(revision)) == 40:
-        reference = resolve(f"{name}@{revision}")  # the hub's newest is another by now, or not here yet
+    if (
+        reference.hub
+        and revision not in (None, reference.revision)
+        and "@" not in name
+        and len(str(revision)) == 40
+    ):
+        reference = resolve(
+            f"{name}@{revision}"
+        )  # the hub's newest is another by now, or not here yet
     if reference.path is not None and revision not in (None, reference.revision):
         raise NotAModel(
             f"{record.run_id} was made with {name} revision {str(revision)[:12]}; here it is {reference.revision[:12]}",
@@ -102,7 +123,13 @@ def load_run(
         should_stop=should_stop,
     )
     try:
-        method = build_method(cls, backbone_of(record, run.plugin), run.recipe, context, learns=learns(cls, record.setting))
+        method = build_method(
+            cls,
+            backbone_of(record, run.plugin),
+            run.recipe,
+            context,
+            learns=learns(cls, record.setting),
+        )
     except (KeyError, AttributeError) as error:
         lacking = sorted(set(cls.defaults) - set(run.recipe))
         if not lacking:

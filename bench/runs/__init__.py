@@ -6,6 +6,16 @@ from bench import make_callable
 from bench.runs.record import Cost, Provenance, RecipeValue, RunRecord, Score, Training
 from bench.runs.store import FOREIGN, RunsFolder, default_runs
 
-__all__ = ["FOREIGN", "Cost", "Provenance", "RecipeValue", "RunRecord", "RunsFolder", "Score", "Training", "default_runs"]
+__all__ = [
+    "FOREIGN",
+    "Cost",
+    "Provenance",
+    "RecipeValue",
+    "RunRecord",
+    "RunsFolder",
+    "Score",
+    "Training",
+    "default_runs",
+]
 
 make_callable(__name__)

@@ -19,14 +19,26 @@ from bench.runs.record import DEPTH, older_files
 if TYPE_CHECKING:
     import numpy as np
 
-LARGEST = 1 << 30  # bytes of all arrays of one file, unpacked; the largest of ours are some megabytes
+LARGEST = (
+    1 << 30
+)  # bytes of all arrays of one file, unpacked; the largest of ours are some megabytes
 SMALL = 1 << 22  # bytes of a file that is read at once
 MOST = 1000  # arrays
 GIVEN, GIVEN_SHA256 = "given", "given_sha256"
 """A published version keeps what all runs of a task share (gold values, folds) once, as ``given/<hash of its values>.npz``; a
 predictions file then holds that hash, as text, in the place of those arrays."""
 # RuntimeError: encrypted, or a compression that zipfile does not know
-WRONG = (ValueError, OSError, EOFError, KeyError, RuntimeError, MemoryError, zipfile.BadZipFile, zlib.error, lzma.LZMAError)
+WRONG = (
+    ValueError,
+    OSError,
+    EOFError,
+    KeyError,
+    RuntimeError,
+    MemoryError,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+)
 """What reading a file that somebody made up may raise."""
 
 
@@ -39,7 +51,9 @@ def read_arrays(path: Path, only: Container[str] | None = None) -> dict[str, np.
     return own if given is None else _given(path, given, only) | own
 
 
-def read_own(path: Path, only: Container[str] | None = None, content: bytes | None = None) -> tuple[dict[str, np.ndarray], str | None]:
+def read_own(
+    path: Path, only: Container[str] | None = None, content: bytes | None = None
+) -> tuple[dict[str, np.ndarray], str | None]:
     """What the file itself holds, and the hash of the arrays that its version keeps for it. ``content``: of the file, where it was read
     already. Raises as ``read_arrays``."""
     try:
@@ -63,7 +77,11 @@ def read_own(path: Path, only: Container[str] | None = None, content: bytes | No
             given = arrays.pop(GIVEN_SHA256, None)
             if given is None:
                 return arrays, None
-            if given.dtype.kind != "U" or given.size != 1 or not re.fullmatch("[0-9a-f]{64}", str(given.item())):
+            if (
+                given.dtype.kind != "U"
+                or given.size != 1
+                or not re.fullmatch("[0-9a-f]{64}", str(given.item()))
+            ):
                 raise ValueError(f"{GIVEN_SHA256} is no hash")
             return arrays, str(given.item())
     except (FileNotFoundError, NotADirectoryError):
@@ -82,7 +100,10 @@ def _given(path: Path, sha256: str, only: Container[str] | None) -> dict[str, np
             place = (older_files(version) or {}).get(name, place)
         if place.is_file():
             return read_own(place, only)[0]
-    raise DataMissing(f"{path} says that its gold values are in {name}, which is not there", "restore the version: git checkout")
+    raise DataMissing(
+        f"{path} says that its gold values are in {name}, which is not there",
+        "restore the version: git checkout",
+    )
 
 
 def _array(data: bytes, name: str) -> np.ndarray:
@@ -91,7 +112,11 @@ def _array(data: bytes, name: str) -> np.ndarray:
 
     size = {b"\x01\x00": 2, b"\x02\x00": 4}.get(data[6:8])
     if size is None or data[:6] != np.lib.format.MAGIC_PREFIX:
-        raise ValueError(f"{name}: an array of format {tuple(data[6:8])}" if data[:6] == b"\x93NUMPY" else f"{name} is no array")
+        raise ValueError(
+            f"{name}: an array of format {tuple(data[6:8])}"
+            if data[:6] == b"\x93NUMPY"
+            else f"{name} is no array"
+        )
     end = 8 + size + int.from_bytes(data[8 : 8 + size], "little")
     shape, by_column, dtype = _header(data[:end])
     if dtype.hasobject:
@@ -113,6 +138,8 @@ def _header(data: bytes) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     from numpy.lib import format as npy
 
     stream = io.BytesIO(data)
-    read = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}[npy.read_magic(stream)]
+    read = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}[
+        npy.read_magic(stream)
+    ]
     shape, by_column, dtype = read(stream)
     return shape, by_column, dtype

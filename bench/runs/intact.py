@@ -37,8 +37,15 @@ def checkpoint_problem(record: RunRecord, folder: Path) -> str | None:
     if not place.is_dir():
         return f"{place} is {MISSING}"
     if record.checkpoint is None:
-        size, expected = sum(path.stat().st_size for path in place.rglob("*") if path.is_file()), record.cost.checkpoint_bytes
-        return None if expected in (None, size) else f"{place} is {CUT}: {size:,} bytes, {expected:,} recorded"
+        size, expected = (
+            sum(path.stat().st_size for path in place.rglob("*") if path.is_file()),
+            record.cost.checkpoint_bytes,
+        )
+        return (
+            None
+            if expected in (None, size)
+            else f"{place} is {CUT}: {size:,} bytes, {expected:,} recorded"
+        )
     for name, recorded in sorted(record.checkpoint.items()):
         file = place / name
         if not file.is_file():
@@ -51,18 +58,23 @@ def checkpoint_problem(record: RunRecord, folder: Path) -> str | None:
     return None
 
 
-def prediction_problems(record: RunRecord, folder: Path) -> dict[tuple[str, str, str, str | None], str]:
+def prediction_problems(
+    record: RunRecord, folder: Path
+) -> dict[tuple[str, str, str, str | None], str]:
     """Score -> what is wrong with its stored predictions: "missing", "cut short or damaged" or "altered"."""
     return {
         score.key: problem
         for score in record.scores
-        if score.task != AVERAGE and (problem := _prediction_problem(record, score, folder)) is not None
+        if score.task != AVERAGE
+        and (problem := _prediction_problem(record, score, folder)) is not None
     }
 
 
 def _prediction_problem(record: RunRecord, score: Score, folder: Path) -> str | None:
     try:
-        arrays = RunsFolder(folder.parent).read_predictions(record.run_id, score.task, score.text, score.suite)
+        arrays = RunsFolder(folder.parent).read_predictions(
+            record.run_id, score.task, score.text, score.suite
+        )
         if score.sha256_of(arrays) not in (None, values_sha256(arrays)):
             return "altered"
         if score.suite in FOREIGN:  # the tool that scored it keeps files of its own
@@ -78,8 +90,16 @@ def _prediction_problem(record: RunRecord, score: Score, folder: Path) -> str | 
 def foreign_files(score: Score, folder: Path) -> list[Path]:
     """The files of the tool that scored a task of its own. A record may have been sent in: what it names elsewhere is not opened."""
     named = score.detail.get("results")
-    names = [Path(name) for name in named if isinstance(name, str)] if isinstance(named, list | tuple) else []
-    return [folder / name for name in names if name.parts[:1] == (score.suite,) and ".." not in name.parts]
+    names = (
+        [Path(name) for name in named if isinstance(name, str)]
+        if isinstance(named, list | tuple)
+        else []
+    )
+    return [
+        folder / name
+        for name in names
+        if name.parts[:1] == (score.suite,) and ".." not in name.parts
+    ]
 
 
 def remembered_sha256(file: Path) -> str:
@@ -87,7 +107,11 @@ def remembered_sha256(file: Path) -> str:
     facts = file.stat()
     if facts.st_size < SMALL:
         return file_sha256(file)
-    entry = CacheEntry("hashes", str(file.resolve()), [facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_ino])
+    entry = CacheEntry(
+        "hashes",
+        str(file.resolve()),
+        [facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_ino],
+    )
     if (known := entry.read()) is not None:
         return str(known)
     sha256 = file_sha256(file)
@@ -103,11 +127,17 @@ def repeat_command(record: RunRecord, folder: Path, *, fresh: bool = False) -> s
     except ValueError:  # a call from Python, with quotes that no shell would have
         words = []
     if words[:2] != ["bench", "run"]:  # another verb, which has no --fresh
-        return f"remove {folder}, then give its command again" if fresh else "give its command again"
+        return (
+            f"remove {folder}, then give its command again" if fresh else "give its command again"
+        )
     while "--runs" in words:
         i = words.index("--runs")
         del words[i : i + 2]
-    words = [word for word in words if word not in ("--fresh", "--dry-run") and not word.startswith("--runs=")]
+    words = [
+        word
+        for word in words
+        if word not in ("--fresh", "--dry-run") and not word.startswith("--runs=")
+    ]
     return shlex.join([*words, *(["--fresh"] if fresh else []), "--runs", str(folder.parent)])
 
 
@@ -171,8 +201,15 @@ def read_curve(folder: Path) -> list[dict[str, Any]]:
 
 def series(curve: Sequence[Mapping[str, Any]], key: str) -> list[tuple[float, float]]:
     """(step, value) of one key, where it was written and is a number."""
-    return [(float(entry["step"]), float(entry[key])) for entry in curve if _is_number(entry.get(key))]
+    return [
+        (float(entry["step"]), float(entry[key])) for entry in curve if _is_number(entry.get(key))
+    ]
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300 and math.isfinite(value)
+    return (
+        isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and abs(value) < 1e300
+        and math.isfinite(value)
+    )

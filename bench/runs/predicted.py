@@ -12,7 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-DIMENSIONS = {"spearman": (2,), "spearman-bootstrap": (2,), "accuracy": (2, 3), "clustering-accuracy": (3,)}
+DIMENSIONS = {
+    "spearman": (2,),
+    "spearman-bootstrap": (2,),
+    "accuracy": (2, 3),
+    "clustering-accuracy": (3,),
+}
 """Metrics whose cells have statistics, by the names that run records use -> how many dimensions predictions have."""
 METRICS = tuple(DIMENSIONS)
 
@@ -50,21 +55,37 @@ class Predicted:
     def __post_init__(self) -> None:
         shape, items = np.shape(self.prediction_SN), len(self.gold_N)
         if self.metric not in METRICS and self.moved_SN is None:
-            raise ValueError(f"{self.task}: no statistics for the metric '{self.metric}'; there are for {', '.join(METRICS)}")
-        if len(shape) not in DIMENSIONS.get(self.metric, (2,)) or shape[:2] != (len(self.seeds), items) or 0 in shape:
-            raise ValueError(f"{self.task}: predictions of shape {shape} for {len(self.seeds)} seeds and {items} items")
+            raise ValueError(
+                f"{self.task}: no statistics for the metric '{self.metric}'; there are for {', '.join(METRICS)}"
+            )
+        if (
+            len(shape) not in DIMENSIONS.get(self.metric, (2,))
+            or shape[:2] != (len(self.seeds), items)
+            or 0 in shape
+        ):
+            raise ValueError(
+                f"{self.task}: predictions of shape {shape} for {len(self.seeds)} seeds and {items} items"
+            )
         if len(set(self.seeds)) < len(self.seeds) or (None in self.seeds and len(self.seeds) > 1):
-            raise ValueError(f"{self.task}: the seeds {self.seeds} are not those of different runs of one method")
+            raise ValueError(
+                f"{self.task}: the seeds {self.seeds} are not those of different runs of one method"
+            )
         for name in ("fold_N", "query_N"):
             given = getattr(self, name)
             if given is not None and np.shape(given) != (items,):
-                raise ValueError(f"{self.task}: {name} has the shape {np.shape(given)}, there are {items} items")
+                raise ValueError(
+                    f"{self.task}: {name} has the shape {np.shape(given)}, there are {items} items"
+                )
         if self.shared_NK is not None and np.shape(self.shared_NK) not in ((items, 1), (items, 2)):
-            raise ValueError(f"{self.task}: shared_NK has the shape {np.shape(self.shared_NK)}, there are {items} items")
+            raise ValueError(
+                f"{self.task}: shared_NK has the shape {np.shape(self.shared_NK)}, there are {items} items"
+            )
         if self.metric == "spearman-bootstrap" and self.query_N is None:
             raise ValueError(f"{self.task}: a sampled correlation needs the query of every pair")
         if self.score_S is not None and np.shape(self.score_S) != (len(self.seeds),):
-            raise ValueError(f"{self.task}: scores of shape {np.shape(self.score_S)} for {len(self.seeds)} seeds")
+            raise ValueError(
+                f"{self.task}: scores of shape {np.shape(self.score_S)} for {len(self.seeds)} seeds"
+            )
         for numbers in (self.prediction_SN, self.gold_N, self.score_S):
             if numbers is not None and not np.isfinite(numbers).all():
                 raise ValueError(f"{self.task}: NaN or infinity among the values")
@@ -85,8 +106,16 @@ class Predicted:
         if tuple(seeds) == self.seeds:
             return self
         rows = [self.seeds.index(seed) for seed in seeds]
-        score_S, moved_SN = (None if own is None else own[rows] for own in (self.score_S, self.moved_SN))
-        return replace(self, seeds=tuple(seeds), prediction_SN=self.prediction_SN[rows], score_S=score_S, moved_SN=moved_SN)
+        score_S, moved_SN = (
+            None if own is None else own[rows] for own in (self.score_S, self.moved_SN)
+        )
+        return replace(
+            self,
+            seeds=tuple(seeds),
+            prediction_SN=self.prediction_SN[rows],
+            score_S=score_S,
+            moved_SN=moved_SN,
+        )
 
 
 def same_items(a: Predicted, b: Predicted) -> None:
@@ -95,6 +124,10 @@ def same_items(a: Predicted, b: Predicted) -> None:
         raise ValueError(f"{a.task} by {a.metric} and {b.task} by {b.metric} are not one task")
     if np.shape(a.prediction_SN)[2:] != np.shape(b.prediction_SN)[2:]:
         raise ValueError(f"{a.task}: the two runs have different numbers of repetitions")
-    for name, words in (("gold_N", "gold values"), ("query_N", "queries"), ("shared_NK", "sentences")):
+    for name, words in (
+        ("gold_N", "gold values"),
+        ("query_N", "queries"),
+        ("shared_NK", "sentences"),
+    ):
         if not np.array_equal(getattr(a, name), getattr(b, name)):  # None equals None, and no array
             raise ValueError(f"{a.task}: the two runs have different {words}")

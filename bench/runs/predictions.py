@@ -44,9 +44,13 @@ def read_predicted(runs: Sequence[Run], key: Key) -> Predicted:
     for (record, _), arrays in zip(runs, stored, strict=True):
         for name in ("gold", "fold", "query", "shared"):
             if not _equal(arrays.get(name), first.get(name)):
-                raise BenchError(f"{key[1]}: {record.run_id} and {runs[0][0].run_id} differ in the items' {name}")
+                raise BenchError(
+                    f"{key[1]}: {record.run_id} and {runs[0][0].run_id} differ in the items' {name}"
+                )
         if arrays["prediction"].shape != first["prediction"].shape:
-            raise BenchError(f"{key[1]}: {record.run_id} and {runs[0][0].run_id} have predictions of different shapes")
+            raise BenchError(
+                f"{key[1]}: {record.run_id} and {runs[0][0].run_id} have predictions of different shapes"
+            )
     try:
         return Predicted(
             task=key[1],
@@ -98,11 +102,16 @@ def _arrays(record: RunRecord, folder: Path, key: Key, metric: str) -> dict[str,
     try:
         stored = read_arrays(path, names.values())
     except DataMissing:
-        raise DataMissing(f"{record.run_id} has no predictions of {key[1]}", "the run's command makes them again") from None
+        raise DataMissing(
+            f"{record.run_id} has no predictions of {key[1]}", "the run's command makes them again"
+        ) from None
     arrays = {name: stored[source] for name, source in names.items() if source in stored}
     _check(arrays, path, metric)
     wide = {"f": "float64", **dict.fromkeys("iub", "int64")}  # text stays as it is
-    arrays = {name: array.astype(wide.get(array.dtype.kind, array.dtype)) for name, array in arrays.items()}
+    arrays = {
+        name: array.astype(wide.get(array.dtype.kind, array.dtype))
+        for name, array in arrays.items()
+    }
     if (shared := _shared(key[1], arrays)) is not None:
         arrays["shared"] = shared
     return arrays
@@ -133,7 +142,9 @@ def _check(arrays: Mapping[str, np.ndarray], path: Path, metric: str) -> None:
         if array.dtype.kind not in "fiub" and name in ("prediction", "gold"):
             raise DataDamaged(f"{path}: {name} holds no numbers")
         if array.ndim < 1 or array.shape[0] != rows:
-            raise DataDamaged(f"{path}: {name} has the shape {array.shape}, for {max(rows, 0)} items")
+            raise DataDamaged(
+                f"{path}: {name} has the shape {array.shape}, for {max(rows, 0)} items"
+            )
 
 
 def _equal(a: np.ndarray | None, b: np.ndarray | None) -> bool:

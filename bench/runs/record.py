@@ -39,7 +39,9 @@ Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Amount = Annotated[float, Meta(ge=0, le=1e18)]
 Value = Annotated[float, Meta(ge=-1e9, le=1e9)]
 Facts = Mapping[str, Any]  # any JSON object, with numbers up to ``LARGEST_NUMBER``
-LARGEST_NUMBER = 2.0**64  # of what is free in a record: any seed or count of 64 bits, and nothing that arithmetic could make infinite
+LARGEST_NUMBER = (
+    2.0**64
+)  # of what is free in a record: any seed or count of 64 bits, and nothing that arithmetic could make infinite
 
 # version n -> function that turns the JSON object of version n into one of version n + 1
 UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {
@@ -57,11 +59,19 @@ class Score(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=Fa
     metric: Name
     value: Value
     n: Count  # items scored
-    std: Amount | None = None  # over whatever the task repeats inside one run (folds, k-means seeds)
-    text: Name | None = None  # "tokenised", "raw", "other-1a2b3c4d"; None where a task has only one form
+    std: Amount | None = (
+        None  # over whatever the task repeats inside one run (folds, k-means seeds)
+    )
+    text: Name | None = (
+        None  # "tokenised", "raw", "other-1a2b3c4d"; None where a task has only one form
+    )
     detail: Facts = {}
-    predictions_sha256: Name | None = None  # of the stored predictions' values (``bench.base.files``); None: none, or not recorded
-    reduced_sha256: Name | None = None  # of what is left of them in a version that keeps what scores need; None: all of it
+    predictions_sha256: Name | None = (
+        None  # of the stored predictions' values (``bench.base.files``); None: none, or not recorded
+    )
+    reduced_sha256: Name | None = (
+        None  # of what is left of them in a version that keeps what scores need; None: all of it
+    )
 
     @property
     def key(self) -> tuple[str, str, str, str | None]:
@@ -71,7 +81,9 @@ class Score(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=Fa
     def sha256_of(self, arrays: Container[str]) -> str | None:
         """What the values of its predictions should hash to, in the form that they lie in, whole or reduced; None where nothing is recorded."""
         if REDUCED in arrays:
-            return self.reduced_sha256 or (None if self.predictions_sha256 is None else "no hash of them")
+            return self.reduced_sha256 or (
+                None if self.predictions_sha256 is None else "no hash of them"
+            )
         return self.predictions_sha256
 
 
@@ -98,7 +110,9 @@ class Cost(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a run took; seconds are wall-clock."""
 
     trainable_parameters: Count | None = None
-    trainable_parts: Mapping[str, Count] | None = None  # part of the method ("prompt", "head", "lm_head", "encoder") -> how many of them
+    trainable_parts: Mapping[str, Count] | None = (
+        None  # part of the method ("prompt", "head", "lm_head", "encoder") -> how many of them
+    )
     total_parameters: Count | None = None
     checkpoint_bytes: Count | None = None
     train_seconds: Amount | None = None  # without dev evaluation
@@ -122,7 +136,9 @@ class Training(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     dev_task: str | None = None
     dev_score: Value | None = None
     dev_pairs: Count | None = None  # on which it was chosen
-    dev_test_pairs: Count | None = None  # of these, test pairs of the suite sts; None: not known, or nothing to know
+    dev_test_pairs: Count | None = (
+        None  # of these, test pairs of the suite sts; None: not known, or nothing to know
+    )
     sentences: Count | None = None  # rows of the corpus seen, a row in two epochs counted twice
     tokens: Count | None = None  # of these rows, special ones included, padding not
 
@@ -148,7 +164,9 @@ class Provenance(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     data: Facts = {}  # task -> sha256
     corpus: Facts | None = None
     backbone: Facts | None = None
-    determines: Facts | None = None  # what the fingerprint is of, beyond the rest of the record (``bench.run.provenance``)
+    determines: Facts | None = (
+        None  # what the fingerprint is of, beyond the rest of the record (``bench.run.provenance``)
+    )
     execution: Facts | None = None  # how it was executed: no part of what the run is
 
 
@@ -158,7 +176,14 @@ EVALUATED = ("object", "vectors", "server")
 """Methods that stand for a model from outside; they are in no list, for their models come with them and not from a backbone."""
 
 
-class RunRecord(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="schema", tag=f"{SCHEMA}/{VERSION}"):
+class RunRecord(
+    Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    tag_field="schema",
+    tag=f"{SCHEMA}/{VERSION}",
+):
     """One run: method x variant x setting x backbone x seed, trained and scored. Fields are in the order in which a reader wants them."""
 
     run_id: Annotated[str, Meta(pattern=RUN_ID)]
@@ -185,7 +210,11 @@ class RunRecord(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, t
     @property
     def model_name(self) -> str:
         """What an evaluated object, vectors or a server is called; "" for the run of a method, also of a plugin with such a name."""
-        return self.backbone_name if self.method in EVALUATED and (self.provenance.plugin or {}).get("package") == "bench" else ""
+        return (
+            self.backbone_name
+            if self.method in EVALUATED and (self.provenance.plugin or {}).get("package") == "bench"
+            else ""
+        )
 
     @property
     def evaluated_as(self) -> str:
@@ -202,10 +231,17 @@ class RunRecord(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, t
         """The backbone as tables call it: by the name that was chosen for it or that its model card gives, else its own."""
         return public_name(str((self.provenance.backbone or {}).get("title") or self.backbone))
 
-    def score(self, suite: str, task: str, protocol: str | None = None, text: str | None = None) -> Score | None:
+    def score(
+        self, suite: str, task: str, protocol: str | None = None, text: str | None = None
+    ) -> Score | None:
         """The first score of a task; ``protocol`` and ``text`` narrow it."""
         for score in self.scores:
-            if score.suite == suite and score.task == task and protocol in (None, score.protocol) and text in (None, score.text):
+            if (
+                score.suite == suite
+                and score.task == task
+                and protocol in (None, score.protocol)
+                and text in (None, score.text)
+            ):
                 return score
         return None
 
@@ -234,7 +270,9 @@ class RunRecord(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, t
         for i, score in enumerate(self.scores):
             if first.setdefault(score.key, i) != i:
                 cell = " ".join(str(part) for part in score.key)
-                raise RecordDamaged(f"scores[{i}]: the same cell as scores[{first[score.key]}]: {cell}")
+                raise RecordDamaged(
+                    f"scores[{i}]: the same cell as scores[{first[score.key]}]: {cell}"
+                )
         if not _bounded(value for _, value in self._free()):
             place = next(place for place, value in self._free() if not _bounded([value]))
             raise RecordDamaged(f"{place}: a number beyond {LARGEST_NUMBER:.3g}, more than 64 bits")
@@ -248,7 +286,17 @@ class RunRecord(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, t
         yield from ((f"provenance.{key}", getattr(self.provenance, key)) for key in _FREE)
 
 
-_FREE = ("git", "plugin", "packages", "platform", "data", "corpus", "backbone", "determines", "execution")
+_FREE = (
+    "git",
+    "plugin",
+    "packages",
+    "platform",
+    "data",
+    "corpus",
+    "backbone",
+    "determines",
+    "execution",
+)
 
 
 def _bounded(values: Iterable[Any]) -> bool:
@@ -273,14 +321,22 @@ def public_name(backbone: str) -> str:
     """A backbone by its own name: that of the hub as it is, of a local folder its last part that says something."""
     if not _is_path(backbone):
         return backbone
-    parts = [part for part in re.split(r"[/\\]+", backbone) if part not in (".", "..", "~") and not part.endswith(":")]
+    parts = [
+        part
+        for part in re.split(r"[/\\]+", backbone)
+        if part not in (".", "..", "~") and not part.endswith(":")
+    ]
     named = [part for part in parts if part not in GENERIC]
     return named[-1] if named else "local folder"
 
 
 def _is_path(backbone: str) -> bool:
     """A hub name has at most one slash; a folder is given absolutely, from here, or through several."""
-    return backbone.startswith(("/", ".", "~", "\\")) or bool(re.match(r"[A-Za-z]:[\\/]", backbone)) or backbone.count("/") > 1
+    return (
+        backbone.startswith(("/", ".", "~", "\\"))
+        or bool(re.match(r"[A-Za-z]:[\\/]", backbone))
+        or backbone.count("/") > 1
+    )
 
 
 _DECODER = msgspec.json.Decoder(RunRecord)
@@ -291,7 +347,11 @@ def upgrade(content: Any) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise RecordDamaged("the record is no JSON object")
     name = content.get("schema")
-    match = re.fullmatch(re.escape(SCHEMA) + "/(0|[1-9][0-9]{0,5})", name) if isinstance(name, str) else None
+    match = (
+        re.fullmatch(re.escape(SCHEMA) + "/(0|[1-9][0-9]{0,5})", name)
+        if isinstance(name, str)
+        else None
+    )
     if not match:
         raise RecordDamaged(f"schema: expected '{SCHEMA}/{VERSION}', found {str(name)[:40]!r}")
     version = int(match[1])
@@ -335,7 +395,9 @@ def dev_test_pairs(name: str, sha256: str | None, tasks: Collection[str]) -> tup
     if sha256 is None or shas.get(sha256) != name or name not in content["dev_pairs"]:
         return None
     counts = content["dev_pairs"][name]
-    return sum(n for sets, n in counts.items() if set(sets.split()) & set(tasks)), sum(counts.values())
+    return sum(n for sets, n in counts.items() if set(sets.split()) & set(tasks)), sum(
+        counts.values()
+    )
 
 
 def dev_words(record: RunRecord) -> str:
@@ -449,7 +511,11 @@ def older_below(folder: Path) -> dict[str, Path]:
     for above in (folder, *list(folder.parents)[:DEPTH]):
         if (older := older_files(above)) is not None:
             start = "" if above == folder else folder.relative_to(above).as_posix() + "/"
-            return {name.removeprefix(start): place for name, place in older.items() if name.startswith(start)}
+            return {
+                name.removeprefix(start): place
+                for name, place in older.items()
+                if name.startswith(start)
+            }
     return {}
 
 

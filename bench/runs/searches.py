@@ -85,7 +85,11 @@ class Study(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def words(self) -> str:
         """How every method was searched."""
         amount = re.fullmatch(r"([\d.]+)([a-z]+)", self.budget or "")
-        length = "as long as its recipe says" if self.budget is None else f"for {f'{amount[1]} {amount[2]}' if amount else self.budget}"
+        length = (
+            "as long as its recipe says"
+            if self.budget is None
+            else f"for {f'{amount[1]} {amount[2]}' if amount else self.budget}"
+        )
         seeds = f"seed{'s' * (len(self.seeds) != 1)} {', '.join(map(str, self.seeds))}"
         trials = f"{self.trials} {self.sampler} trial{'s' * (self.trials != 1)}"
         return f"{trials} of each method and its recipe as it is, each trained {length} with {seeds}, the best chosen on {self.select_on}"
@@ -104,8 +108,14 @@ class Search(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def of(self, record: RunRecord) -> bool:
         """Whether the record's values can be of this search: by its name, and by what it says of it."""
         said = search_of(record)
-        mine = {"name": self.name, "seeds": list(self.study.seeds), "select_on": self.study.select_on}
-        return record.method in self.trials and all(said.get(key) == value for key, value in mine.items())
+        mine = {
+            "name": self.name,
+            "seeds": list(self.study.seeds),
+            "select_on": self.study.select_on,
+        }
+        return record.method in self.trials and all(
+            said.get(key) == value for key, value in mine.items()
+        )
 
 
 def trial_file(folder: Path, method: str, number: int) -> Path:
@@ -127,7 +137,10 @@ def write_result(folder: Path, name: str, data: bytes) -> Path:
 
 
 def _write(path: Path, content: Struct) -> None:
-    write_or_fail(path, json.dumps(msgspec.to_builtins(content), indent=1, ensure_ascii=False).encode() + b"\n")
+    write_or_fail(
+        path,
+        json.dumps(msgspec.to_builtins(content), indent=1, ensure_ascii=False).encode() + b"\n",
+    )
 
 
 def read_study(folder: Path) -> Study | None:
@@ -139,7 +152,9 @@ def read_trial(folder: Path, method: str, number: int) -> Trial | None:
     return _read(trial_file(folder, method, number), Trial)
 
 
-def _read(path: Path, kind: type[T], hint: str = "remove its folder: that trial is run again") -> T | None:
+def _read(
+    path: Path, kind: type[T], hint: str = "remove its folder: that trial is run again"
+) -> T | None:
     try:
         return msgspec.json.decode(path.read_bytes(), type=kind)
     except FileNotFoundError:
@@ -150,19 +165,34 @@ def _read(path: Path, kind: type[T], hint: str = "remove its folder: that trial 
 
 def read_trials(folder: Path, method: str) -> list[Trial]:
     """Those that were begun, by number."""
-    numbers = sorted(int(path.parent.name) for path in (folder / "trials" / method).glob(f"[0-9][0-9][0-9]/{TRIAL}"))
-    return [trial for number in numbers if (trial := read_trial(folder, method, number)) is not None]
+    numbers = sorted(
+        int(path.parent.name)
+        for path in (folder / "trials" / method).glob(f"[0-9][0-9][0-9]/{TRIAL}")
+    )
+    return [
+        trial for number in numbers if (trial := read_trial(folder, method, number)) is not None
+    ]
 
 
 def read_search(folder: Path) -> Search | None:
     """The search in its folder; None where there is none. Raises BenchError where it is damaged."""
     study = read_study(folder)
-    return None if study is None else Search(study=study, trials={method: tuple(read_trials(folder, method)) for method in study.methods})
+    return (
+        None
+        if study is None
+        else Search(
+            study=study,
+            trials={method: tuple(read_trials(folder, method)) for method in study.methods},
+        )
+    )
 
 
 def search_bytes(search: Search) -> bytes:
     """The search as one file, without the processes that ran its trials."""
-    trials = {method: tuple(msgspec.structs.replace(trial, process="") for trial in own) for method, own in search.trials.items()}
+    trials = {
+        method: tuple(msgspec.structs.replace(trial, process="") for trial in own)
+        for method, own in search.trials.items()
+    }
     content = msgspec.to_builtins(msgspec.structs.replace(search, trials=trials))
     return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 
@@ -181,8 +211,23 @@ def best_trial(trials: Sequence[Trial]) -> Trial | None:
 # --- what a record says of where its values come from ---
 
 PAPER, OWN, TUNED = "paper", "recipe", "tuned"
-NOT_OF_A_PAPER = ("--set", "ours", "harness default", "--auto-batch", "the backbone's own value", "builtin's own value")
-DECISIVE = ("learning_rate", "batch_size", "epochs", "max_steps", "budget", "temperature", "prompt_length")
+NOT_OF_A_PAPER = (
+    "--set",
+    "ours",
+    "harness default",
+    "--auto-batch",
+    "the backbone's own value",
+    "builtin's own value",
+)
+DECISIVE = (
+    "learning_rate",
+    "batch_size",
+    "epochs",
+    "max_steps",
+    "budget",
+    "temperature",
+    "prompt_length",
+)
 """Recipe values that every training of this field states; one of them from elsewhere makes the row no paper's."""
 
 
@@ -207,6 +252,14 @@ def kind_of_values(record: RunRecord) -> str:
     search = search_of(record)
     if search:
         trials = search.get("trials")
-        return f"{TUNED}: {trials} trial{'s' * (trials != 1)}" if type(trials) is int and 0 <= trials < 1e6 else TUNED
-    stated = [value for key in DECISIVE if (value := record.recipe.get(key)) is not None and value.value is not None]
+        return (
+            f"{TUNED}: {trials} trial{'s' * (trials != 1)}"
+            if type(trials) is int and 0 <= trials < 1e6
+            else TUNED
+        )
+    stated = [
+        value
+        for key in DECISIVE
+        if (value := record.recipe.get(key)) is not None and value.value is not None
+    ]
     return OWN if any(value.source.startswith(NOT_OF_A_PAPER) for value in stated) else PAPER

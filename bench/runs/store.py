@@ -72,7 +72,9 @@ class RunsFolder:
             text = _in_lines(content)
             RunRecord.from_json(loads(text))
         except ValueError as error:
-            raise RecordDamaged(f"the record of {record.run_id} cannot be written: {_not_finite(content) or error}") from None
+            raise RecordDamaged(
+                f"the record of {record.run_id} cannot be written: {_not_finite(content) or error}"
+            ) from None
         try:
             data = text.encode()
         except UnicodeEncodeError:  # a lone surrogate, from a file name that is not UTF-8
@@ -91,7 +93,9 @@ class RunsFolder:
                 raise self._unknown(run_id) from None
             raise
         if record.run_id != run_id:
-            raise RecordDamaged(f"{file}: run_id is '{record.run_id}', not the folder's name", "rename the folder")
+            raise RecordDamaged(
+                f"{file}: run_id is '{record.run_id}', not the folder's name", "rename the folder"
+            )
         return record
 
     def get(self, run_id: str, fingerprint: str | None = None) -> RunRecord | None:
@@ -103,12 +107,20 @@ class RunsFolder:
             record = read_record(file)
         except RecordDamaged:
             return None
-        return record if record.run_id == run_id and fingerprint in (None, record.fingerprint) else None
+        return (
+            record
+            if record.run_id == run_id and fingerprint in (None, record.fingerprint)
+            else None
+        )
 
     def _unknown(self, name: str) -> UnknownName:
         ids = self.ids()
         where = "" if self.path == Path("runs") else f" --runs {self.path}"
-        hint = f"bench runs{where} lists them" if ids else "--runs DIR, where they are in another folder; bench run makes them"
+        hint = (
+            f"bench runs{where} lists them"
+            if ids
+            else "--runs DIR, where they are in another folder; bench run makes them"
+        )
         return UnknownName("run", name, ids, f"in {self.path}", hint, begins=True)
 
     def ids(self) -> list[str]:
@@ -118,9 +130,19 @@ class RunsFolder:
         except FileNotFoundError:
             return []
         except OSError as error:
-            raise BenchError(f"{self.path} is no readable runs folder: {error.strerror}", "--runs DIR, or BENCH_RUNS") from None
-        here = {name for name in names if _RUN_ID.search(name) and os.path.isfile(os.path.join(self.path, name, RECORD))}
-        return sorted(here | {name.split("/")[0] for name in older_below(self.path) if name.endswith(f"/{RECORD}")})
+            raise BenchError(
+                f"{self.path} is no readable runs folder: {error.strerror}",
+                "--runs DIR, or BENCH_RUNS",
+            ) from None
+        here = {
+            name
+            for name in names
+            if _RUN_ID.search(name) and os.path.isfile(os.path.join(self.path, name, RECORD))
+        }
+        return sorted(
+            here
+            | {name.split("/")[0] for name in older_below(self.path) if name.endswith(f"/{RECORD}")}
+        )
 
     def records(self) -> tuple[list[RunRecord], list[RecordDamaged]]:
         """All records, and one error for each that could not be read."""
@@ -138,12 +160,20 @@ class RunsFolder:
     def record_files(self, reference: str) -> list[Path]:
         """The records' files that an id, the beginning of ids, a path, or the name of an evaluated model means. Raises UnknownName where
         there is none."""
-        names = [name for name in self.ids() if reference and name.startswith(reference)] if os.sep not in reference else []
+        names = (
+            [name for name in self.ids() if reference and name.startswith(reference)]
+            if os.sep not in reference
+            else []
+        )
         if reference in names:
             return [self.folder(reference) / RECORD]
         if (path := _by_path(reference)) is not None:
             return [path]
-        names = names or [record.run_id for record in self.records()[0] if reference and record.evaluated_as == reference]
+        names = names or [
+            record.run_id
+            for record in self.records()[0]
+            if reference and record.evaluated_as == reference
+        ]
         if not names:
             raise self._unknown(reference)
         return [self.folder(name) / RECORD for name in names]
@@ -162,7 +192,9 @@ class RunsFolder:
     # --- one process on one run ---
 
     @contextlib.contextmanager
-    def lock(self, run_id: str, wait_seconds: float = 0.0, say: Callable[[str], None] = lambda line: None) -> Iterator[None]:
+    def lock(
+        self, run_id: str, wait_seconds: float = 0.0, say: Callable[[str], None] = lambda line: None
+    ) -> Iterator[None]:
         """Hold the run for this process. Raises RunLocked, naming the other process, when it is not free in time.
 
         Between the processes of a machine the kernel's lock decides, which it lets go of when its holder dies, however it dies. Between
@@ -173,11 +205,18 @@ class RunsFolder:
         with self._kernel_lock(folder / LOCK, until) as alone:
             try:
                 with writing(folder):
-                    lease = take(folder, alone=alone, wait_seconds=max(0.0, until - time.monotonic()), say=say)
+                    lease = take(
+                        folder,
+                        alone=alone,
+                        wait_seconds=max(0.0, until - time.monotonic()),
+                        say=say,
+                    )
             except Busy as busy:
                 raise _locked(run_id, str(busy)) from None
             try:
-                for left in folder.rglob(".*.tmp"):  # of a process that was killed while it wrote: nobody else writes here now
+                for left in folder.rglob(
+                    ".*.tmp"
+                ):  # of a process that was killed while it wrote: nobody else writes here now
                     with contextlib.suppress(OSError):
                         left.unlink()
                 yield
@@ -198,9 +237,13 @@ class RunsFolder:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 if _same_file(handle, path):
                     break
-                os.close(handle)  # the folder was removed and made again in between: that lock is nobody's
+                os.close(
+                    handle
+                )  # the folder was removed and made again in between: that lock is nobody's
             except BlockingIOError:
-                holder = os.pread(handle, 200, 0).decode("utf-8", "replace").strip() or "another process"
+                holder = (
+                    os.pread(handle, 200, 0).decode("utf-8", "replace").strip() or "another process"
+                )
                 os.close(handle)
                 if time.monotonic() >= until:
                     raise _locked(path.parent.name, holder) from None
@@ -211,8 +254,12 @@ class RunsFolder:
         try:
             if alone:
                 os.ftruncate(handle, 0)
-                with contextlib.suppress(OSError):  # who holds it is a courtesy; a full disk is told where it matters
-                    os.pwrite(handle, f"process {os.getpid()} on {socket.gethostname()}".encode(), 0)
+                with contextlib.suppress(
+                    OSError
+                ):  # who holds it is a courtesy; a full disk is told where it matters
+                    os.pwrite(
+                        handle, f"process {os.getpid()} on {socket.gethostname()}".encode(), 0
+                    )
             yield alone
         finally:
             if alone:
@@ -236,7 +283,11 @@ class RunsFolder:
     def without_record(self) -> list[str]:
         """Runs that were begun, with a training state, and have no record: an older bench wrote it later."""
         with contextlib.suppress(OSError):
-            folders = [path for path in self.path.iterdir() if _RUN_ID.search(path.name) and not (path / RECORD).exists()]
+            folders = [
+                path
+                for path in self.path.iterdir()
+                if _RUN_ID.search(path.name) and not (path / RECORD).exists()
+            ]
             return sorted(path.name for path in folders if any(path.glob("state/step-*.pt")))
         return []
 
@@ -249,7 +300,14 @@ class RunsFolder:
         """
         return self.folder(run_id) / predictions_name(task, text, suite)
 
-    def write_predictions(self, run_id: str, task: str, text: str | None, arrays: Mapping[str, np.ndarray], suite: str = "") -> Path:
+    def write_predictions(
+        self,
+        run_id: str,
+        task: str,
+        text: str | None,
+        arrays: Mapping[str, np.ndarray],
+        suite: str = "",
+    ) -> Path:
         """Write "prediction", "gold", "subset", ... with one row per item, in the data's order.
 
         Arrays of a second set of items share a prefix ("all_splits_prediction", "all_splits_gold"). Raises ValueError where
@@ -260,8 +318,14 @@ class RunsFolder:
         import numpy as np
 
         if any(np.asarray(array).dtype.hasobject for array in arrays.values()):
-            raise ValueError(f"predictions of {task}: an array holds Python objects; unicode and numbers only")
-        rows = {key: len(array) for key, array in arrays.items() if key in ("prediction", "gold", "subset")}
+            raise ValueError(
+                f"predictions of {task}: an array holds Python objects; unicode and numbers only"
+            )
+        rows = {
+            key: len(array)
+            for key, array in arrays.items()
+            if key in ("prediction", "gold", "subset")
+        }
         if len(set(rows.values())) > 1:
             raise ValueError(f"predictions of {task}: rows differ: {rows}")
         buffer = io.BytesIO()
@@ -270,7 +334,9 @@ class RunsFolder:
         write_or_fail(path, buffer.getvalue())
         return path
 
-    def read_predictions(self, run_id: str, task: str, text: str | None, suite: str = "") -> dict[str, np.ndarray]:
+    def read_predictions(
+        self, run_id: str, task: str, text: str | None, suite: str = ""
+    ) -> dict[str, np.ndarray]:
         """The arrays of one task. Raises DataMissing, or DataDamaged; nothing in the file is ever unpickled."""
         from bench.runs.arrays import read_arrays
 
@@ -278,7 +344,9 @@ class RunsFolder:
         try:
             return read_arrays(path)
         except DataMissing as error:
-            raise DataMissing(f"{run_id} has no predictions of {task}: {path}", error.hint) from None
+            raise DataMissing(
+                f"{run_id} has no predictions of {task}: {path}", error.hint
+            ) from None
 
 
 def _in_lines(content: Mapping[str, Any], *, ascii_only: bool = False) -> str:
@@ -290,16 +358,26 @@ def _in_lines(content: Mapping[str, Any], *, ascii_only: bool = False) -> str:
 
     def part(value: Any) -> str:
         if isinstance(value, Mapping) and value:
-            return "{\n  " + ",\n  ".join(f"{dumped(key)}: {dumped(item)}" for key, item in value.items()) + "\n }"
+            return (
+                "{\n  "
+                + ",\n  ".join(f"{dumped(key)}: {dumped(item)}" for key, item in value.items())
+                + "\n }"
+            )
         if isinstance(value, list) and value:
             return "[\n  " + ",\n  ".join(map(dumped, value)) + "\n ]"
         return dumped(value)
 
-    return "{\n " + ",\n ".join(f"{dumped(key)}: {part(value)}" for key, value in content.items()) + "\n}"
+    return (
+        "{\n "
+        + ",\n ".join(f"{dumped(key)}: {part(value)}" for key, value in content.items())
+        + "\n}"
+    )
 
 
 def _locked(run_id: str, holder: str) -> RunLocked:
-    return RunLocked(f"{run_id} is being worked on by {holder}", "wait for it or stop it, then run this again")
+    return RunLocked(
+        f"{run_id} is being worked on by {holder}", "wait for it or stop it, then run this again"
+    )
 
 
 def means_several(reference: str, names: Sequence[str]) -> BenchError:

@@ -31,7 +31,9 @@ MULTIPLE = 8  # a padded length for a GPU; also what its matrix units want
 AHEAD = 4  # batches that wait for a GPU
 
 
-def row_order(seed: int, rows: int, batch_size: int, drop_last: bool = False, first: int = 0) -> Iterator[tuple[int, Rows]]:
+def row_order(
+    seed: int, rows: int, batch_size: int, drop_last: bool = False, first: int = 0
+) -> Iterator[tuple[int, Rows]]:
     """Endless (epoch, row numbers of a batch) from batch ``first`` on, each epoch in an order of its own that is the same
     for every method."""
     end = rows - rows % batch_size if drop_last and rows >= batch_size else rows
@@ -39,7 +41,9 @@ def row_order(seed: int, rows: int, batch_size: int, drop_last: bool = False, fi
     begun, within = divmod(first, len(starts))
     for epoch in itertools.count(begun):
         order = np.random.default_rng(seed_for(seed, "data order", epoch)).permutation(rows)
-        yield from ((epoch, order[i : i + batch_size]) for i in starts[within if epoch == begun else 0 :])
+        yield from (
+            (epoch, order[i : i + batch_size]) for i in starts[within if epoch == begun else 0 :]
+        )
 
 
 def batches(
@@ -63,7 +67,9 @@ def batches(
     longest = longest_input(method) if for_gpu and not method.padding_counts else 0
 
     def ready() -> Generator[Batch]:
-        if for_gpu and device.index is not None:  # of this thread: pinning would wake the first GPU otherwise, from every process
+        if (
+            for_gpu and device.index is not None
+        ):  # of this thread: pinning would wake the first GPU otherwise, from every process
             torch.cuda.set_device(device)
         for step, (epoch, rows) in enumerate(order, first_step):
             whole = batch_of(method, corpus, epoch, rows, step)
@@ -81,7 +87,9 @@ def batches(
         source.close()
 
 
-def batch_of(method: TorchMethod, corpus: TokenisedCorpus, epoch: int, rows: Rows, step: int) -> Batch:
+def batch_of(
+    method: TorchMethod, corpus: TokenisedCorpus, epoch: int, rows: Rows, step: int
+) -> Batch:
     """The rows as the method's features, in main memory, padded to the longest of them."""
     columns = {name: corpus.column(i).rows(rows) for i, name in enumerate(corpus.columns)}
     views = method.collate(columns, rows, epoch)
@@ -100,7 +108,9 @@ def part_of(batch: Batch, positions: Rows) -> Batch:
 
 def longest_input(method: TorchMethod) -> int:
     """How many tokens an input of the method may have: what it makes of a sentence that is far too long."""
-    return int(method.assemble([[method.pad_id] * (method.backbone.max_tokens + 1)])["input_ids"].shape[1])
+    return int(
+        method.assemble([[method.pad_id] * (method.backbone.max_tokens + 1)])["input_ids"].shape[1]
+    )
 
 
 def lengthen(batch: Batch, pad_id: int, longest: int, multiple: int = MULTIPLE) -> Batch:
@@ -112,7 +122,10 @@ def lengthen(batch: Batch, pad_id: int, longest: int, multiple: int = MULTIPLE) 
         length = view["input_ids"].shape[1]
         length = max(length, min(-(-length // multiple) * multiple, longest))
         fills = {"input_ids": pad_id}
-        return {key: value if value.ndim < 2 else widened(value, length, fills.get(key, 0)) for key, value in view.items()}
+        return {
+            key: value if value.ndim < 2 else widened(value, length, fills.get(key, 0))
+            for key, value in view.items()
+        }
 
     return _each(batch, longer)
 
@@ -123,7 +136,10 @@ def pin(batch: Batch) -> Batch:
 
 
 def move(batch: Batch, device: torch.device) -> Batch:
-    return _each(batch, lambda view: {key: value.to(device, non_blocking=True) for key, value in view.items()})
+    return _each(
+        batch,
+        lambda view: {key: value.to(device, non_blocking=True) for key, value in view.items()},
+    )
 
 
 def _each(batch: Batch, change: Callable[[Features], Features]) -> Batch:

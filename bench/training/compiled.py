@@ -27,10 +27,14 @@ def compile_encoder(encoder: nn.Module, note: Callable[[str], None]) -> Callable
             return compiled(*args, **kwargs)
         except torch.OutOfMemoryError:
             raise
-        except Exception as error:  # a compiler fails in many ways, and none of them ends a training
+        except (
+            Exception
+        ) as error:  # a compiler fails in many ways, and none of them ends a training
             if compiled is not eager:
                 compiled = eager
-                note(f"--compile: the encoder is not compiled ({(str(error).strip().splitlines() or [type(error).__name__])[0][:120]})")
+                note(
+                    f"--compile: the encoder is not compiled ({(str(error).strip().splitlines() or [type(error).__name__])[0][:120]})"
+                )
                 return eager(*args, **kwargs)
             raise
 

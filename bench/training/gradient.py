@@ -51,14 +51,23 @@ def backward(
     total: Tensor = loss.total if scaler is None else scaler.scale(loss.total)
     total.backward()
     send_back(views, own_gradients(leaves, views, method.ranks))
-    return {"loss": loss.total.detach(), **{name: part.detach() for name, part in loss.parts.items()}}
+    return {
+        "loss": loss.total.detach(),
+        **{name: part.detach() for name, part in loss.parts.items()},
+    }
 
 
 def send_back(views: Sequence[Tensor], gradients: Sequence[Tensor | None]) -> None:
     """From the gradients of the views, where there are any, to those of the parameters that made them."""
-    reached = [(view, gradient) for view, gradient in zip(views, gradients, strict=True) if gradient is not None]
+    reached = [
+        (view, gradient)
+        for view, gradient in zip(views, gradients, strict=True)
+        if gradient is not None
+    ]
     if reached:
-        torch.autograd.backward([view for view, _ in reached], [gradient for _, gradient in reached])
+        torch.autograd.backward(
+            [view for view, _ in reached], [gradient for _, gradient in reached]
+        )
 
 
 @contextmanager
@@ -101,17 +110,27 @@ def leaves_of(views: Sequence[Tensor], batch: Batch, ranks: Alone) -> tuple[Tens
         sizes = ranks.sizes(batch.whole or ranks.total(batch.size))
         lengths = iter(ranks.largest([length for view in views for length in view.shape[1:]]))
         for_all = [[next(lengths) for _ in view.shape[1:]] for view in views]
-        same = [widened(view, to[0]) if to and view.shape[1] < to[0] else view for view, to in zip(whole, for_all, strict=True)]
+        same = [
+            widened(view, to[0]) if to and view.shape[1] < to[0] else view
+            for view, to in zip(whole, for_all, strict=True)
+        ]
         # the slice: a rank without a part has a row that does not count
         whole = [ranks.rows_of_all(view[: sizes[ranks.rank]], sizes) for view in same]
-    return tuple(leaf.requires_grad_(view.requires_grad) for leaf, view in zip(whole, views, strict=True))
+    return tuple(
+        leaf.requires_grad_(view.requires_grad) for leaf, view in zip(whole, views, strict=True)
+    )
 
 
-def own_gradients(leaves: Sequence[Tensor], views: Sequence[Tensor], ranks: Alone) -> list[Tensor | None]:
+def own_gradients(
+    leaves: Sequence[Tensor], views: Sequence[Tensor], ranks: Alone
+) -> list[Tensor | None]:
     """Of the gradients of the whole batch's views those of this rank's rows, times W."""
     if not isinstance(ranks, Ranks):
         return [leaf.grad for leaf in leaves]
-    return [None if leaf.grad is None else _own(leaf.grad, view, ranks) for leaf, view in zip(leaves, views, strict=True)]
+    return [
+        None if leaf.grad is None else _own(leaf.grad, view, ranks)
+        for leaf, view in zip(leaves, views, strict=True)
+    ]
 
 
 def _own(whole: Tensor, view: Tensor, ranks: Ranks) -> Tensor:
@@ -143,7 +162,9 @@ def check_spread(method: TorchMethod, ranks: Alone, rows: int) -> str | None:
     if ranks.count == 1 or method.is_split():
         return None
     size, last = method.recipe.batch_size, rows % method.recipe.batch_size
-    if size % ranks.count or (last % ranks.count and not (method.recipe.drop_last and rows >= size)):
+    if size % ranks.count or (
+        last % ranks.count and not (method.recipe.drop_last and rows >= size)
+    ):
         raise BenchError(
             f"{method.name} defines forward(batch) as a whole, and {ranks.count} ranks cannot share its batches evenly "
             f"(batch_size {size}, the last one {last or size})",

@@ -72,7 +72,13 @@ class Horizon:
 
     def _share(self, p: Progress) -> float:
         assert self.budget is not None
-        return self.budget.share(steps=p.step, sentences=p.rows, tokens=p.tokens, seconds=p.train_seconds, device_seconds=p.device_seconds)
+        return self.budget.share(
+            steps=p.step,
+            sentences=p.rows,
+            tokens=p.tokens,
+            seconds=p.train_seconds,
+            device_seconds=p.device_seconds,
+        )
 
     def left(self, p: Progress, tokens: int) -> tuple[int | None, float | None]:
         """(steps, seconds) before the end, of which one is known: by a clock the second, a step having ``tokens`` of them."""
@@ -82,4 +88,6 @@ class Horizon:
         rest = max(0.0, 1 - self._share(p)) * self.budget.amount
         if self.budget.unit == TOKENS:
             return min(self.most - p.step, math.ceil(rest / max(1, tokens))), None
-        return None, rest / (max(1, p.ranks[-1]) if self.budget.unit == GPU_SECONDS and p.ranks else 1)
+        return None, rest / (
+            max(1, p.ranks[-1]) if self.budget.unit == GPU_SECONDS and p.ranks else 1
+        )

@@ -22,7 +22,15 @@ from bench.method.features import attention, float32_products
 from bench.method.torch_method import Batch, TorchMethod, check_schedule
 from bench.training.batches import batch_of, batches, move
 from bench.training.gradient import check_spread
-from bench.training.state import Damaged, Progress, newest_good, read_state, rng_state, save_state, set_rng_state
+from bench.training.state import (
+    Damaged,
+    Progress,
+    newest_good,
+    read_state,
+    rng_state,
+    save_state,
+    set_rng_state,
+)
 from bench.training.trainer import Trainer
 
 if TYPE_CHECKING:
@@ -32,19 +40,32 @@ if TYPE_CHECKING:
 # --- A batch that does not fit: how that is recognised, which size would fit, and what a user is told ---
 
 
-SIGNS = ("out of memory", "can't allocate memory", "not enough memory", "cublas_status_alloc_failed")
-MEMORY_ERRORS = (RuntimeError, MemoryError)  # what a lack of memory is raised as, among other things; torch's own is a RuntimeError
+SIGNS = (
+    "out of memory",
+    "can't allocate memory",
+    "not enough memory",
+    "cublas_status_alloc_failed",
+)
+MEMORY_ERRORS = (
+    RuntimeError,
+    MemoryError,
+)  # what a lack of memory is raised as, among other things; torch's own is a RuntimeError
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    return isinstance(error, (MemoryError, torch.OutOfMemoryError)) or any(sign in str(error).lower() for sign in SIGNS)
+    return isinstance(error, (MemoryError, torch.OutOfMemoryError)) or any(
+        sign in str(error).lower() for sign in SIGNS
+    )
 
 
 def explain_out_of_memory(error: BaseException, where: str, device: str) -> None:
     """Raises RunFailed that says where and what helps, if that is what ``error`` means; returns otherwise."""
     if is_out_of_memory(error):
         on_cpu = "end other programs that hold memory, or take a smaller backbone"
-        raise RunFailed(f"out of memory: {where}", on_cpu if device == "cpu" else "free memory on the device, or --device cpu") from None
+        raise RunFailed(
+            f"out of memory: {where}",
+            on_cpu if device == "cpu" else "free memory on the device, or --device cpu",
+        ) from None
 
 
 def release() -> None:
@@ -69,14 +90,18 @@ def largest_that_fits(size: int, attempt: Callable[[int], object]) -> int | None
     return None
 
 
-def batch_does_not_fit(step: int, batch_size: int, fits: int | None, can_chunk: bool, tried: bool) -> OutOfMemory:
+def batch_does_not_fit(
+    step: int, batch_size: int, fits: int | None, can_chunk: bool, tried: bool
+) -> OutOfMemory:
     """The error with which a training ends; ``fits`` is what trying found, ``tried`` whether that was done."""
     what = f"out of memory: step {step} with batch_size {batch_size}"
     if tried and fits is None:
         hint = "a shorter max_seq_length, a smaller backbone, or a device with more memory"
         return OutOfMemory(f"{what}; not even one row at once fits", hint, fits)
     size = fits or max(1, batch_size // 2)
-    chunk = f"--chunk {size} (the same batch, a part of it in memory at a time), " if can_chunk else ""
+    chunk = (
+        f"--chunk {size} (the same batch, a part of it in memory at a time), " if can_chunk else ""
+    )
     hint = f"{chunk}--set batch_size={size} (fewer negatives: another recipe), or --auto-batch, which finds the size"
     return OutOfMemory(what + (f"; {fits} rows at once would fit" if fits else ""), hint, fits)
 
@@ -95,7 +120,9 @@ def hold_fewer_rows(trainer: Trainer) -> None:
     step, can_chunk, at_once = p.step + 1, trainer.method.is_split(), min(p.chunk or size, size)
     if trainer.context.auto_batch and can_chunk and at_once > 1 and alone:
         p.chunk = at_once // 2
-        trainer.context.reporter.note(f"step {step} does not fit into memory: {p.chunk} of its {size} rows are held at a time")
+        trainer.context.reporter.note(
+            f"step {step} does not fit into memory: {p.chunk} of its {size} rows are held at a time"
+        )
         return
     fits = largest_that_fits(at_once, lambda rows: _try(trainer, step, rows)) if alone else None
     raise batch_does_not_fit(step, size, fits, can_chunk, tried=alone)
@@ -104,9 +131,18 @@ def hold_fewer_rows(trainer: Trainer) -> None:
 def _try(trainer: Trainer, step: int, rows: int) -> None:
     """Forward and backward of the first ``rows`` rows of a step, beside an optimiser as large as it will be."""
     epoch, numbers = next(trainer.order(step - 1))
-    moments = [] if trainer.optimizer.state else [torch.empty_like(p) for p in trainer.trained for _ in range(2)]
+    moments = (
+        []
+        if trainer.optimizer.state
+        else [torch.empty_like(p) for p in trainer.trained for _ in range(2)]
+    )
     try:
-        trainer.backward(move(batch_of(trainer.method, trainer.corpus, epoch, numbers[:rows], step - 1), trainer.device))
+        trainer.backward(
+            move(
+                batch_of(trainer.method, trainer.corpus, epoch, numbers[:rows], step - 1),
+                trainer.device,
+            )
+        )
     finally:
         trainer.optimizer.zero_grad(set_to_none=True)
         moments.clear()
@@ -151,7 +187,14 @@ def run_loop(method: TorchMethod, corpus: TokenisedCorpus, context: Context) -> 
 def train_to_end(trainer: Trainer) -> bool:
     """All steps that are left, with their dev scores, lines of the curve and states. False where a step did not fit into memory."""
     context, ranks, step = trainer.context, trainer.ranks, trainer.progress.step
-    feed = batches(trainer.method, trainer.corpus, trainer.order(step), step, device=trainer.device, share=ranks.part)
+    feed = batches(
+        trainer.method,
+        trainer.corpus,
+        trainer.order(step),
+        step,
+        device=trainer.device,
+        share=ranks.part,
+    )
     try:
         while True:
             if trainer.score_is_due():
@@ -225,11 +268,19 @@ def save(trainer: Trainer) -> None:
 def _write(trainer: Trainer, rng: list[dict[str, Any]]) -> None:
     if trainer.progress.logged:
         trainer.curve.sync()
-    steps = save_state(trainer.states, trainer.progress.step, {
-        "trained": trainer.method.training_state(), "optimizer": trainer.optimizer.state_dict(),
-        "scaler": trainer.scaler.state_dict(), "progress": asdict(trainer.progress), "window": trainer.window,
-        "entry": trainer.entry, "rng": rng,
-    })  # fmt: skip
+    steps = save_state(
+        trainer.states,
+        trainer.progress.step,
+        {
+            "trained": trainer.method.training_state(),
+            "optimizer": trainer.optimizer.state_dict(),
+            "scaler": trainer.scaler.state_dict(),
+            "progress": asdict(trainer.progress),
+            "window": trainer.window,
+            "entry": trainer.entry,
+            "rng": rng,
+        },
+    )
     trainer.checkpoints.forget_all_but(steps)
 
 
@@ -248,7 +299,9 @@ def resume(trainer: Trainer) -> bool:
     state = trainer.ranks.first(newest)
     if state is not None:
         _restore(read_state(state), trainer)
-        trainer.progress.chunk = chunk or trainer.progress.chunk  # what the command says, or what was found to fit, holds
+        trainer.progress.chunk = (
+            chunk or trainer.progress.chunk
+        )  # what the command says, or what was found to fit, holds
         note(f"goes on from {trainer.where()}")
     if trainer.progress.ranks[-1:] != [trainer.ranks.count]:
         trainer.progress.ranks.append(trainer.ranks.count)
@@ -268,12 +321,16 @@ def _check(state: dict[str, Any], trainer: Trainer) -> None:
     if not same:
         raise Damaged("it is of another version of this training")
     if progress.best_score is not None:
-        trainer.checkpoints.restore(progress.best_step, progress.best_files, trainer.context.reporter.note)
+        trainer.checkpoints.restore(
+            progress.best_step, progress.best_files, trainer.context.reporter.note
+        )
 
 
 def _restore(state: dict[str, Any], trainer: Trainer) -> None:
     trainer.progress, trainer.entry = Progress(**state["progress"]), state["entry"]
-    trainer.window = [{name: loss.to(trainer.device) for name, loss in step.items()} for step in state["window"]]
+    trainer.window = [
+        {name: loss.to(trainer.device) for name, loss in step.items()} for step in state["window"]
+    ]
     trainer.method.load_state_dict(state["trained"], strict=False)
     trainer.optimizer.load_state_dict(state["optimizer"])
     trainer.scaler = trainer.new_scaler()  # one that a step has left half-way refuses the next
@@ -286,4 +343,6 @@ def _restore(state: dict[str, Any], trainer: Trainer) -> None:
     torch.manual_seed(seed_for(trainer.context.seed, "dropout", ranks.rank, step))
     before = "1 process" if len(rng) == 1 else f"{len(rng)} processes"
     now = "another device" if len(rng) == ranks.count else str(ranks.count)
-    trainer.context.reporter.note(f"{before} worked on it before, now {now}: dropout is drawn anew from step {step} on")
+    trainer.context.reporter.note(
+        f"{before} worked on it before, now {now}: dropout is drawn anew from step {step} on"
+    )

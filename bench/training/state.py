@@ -62,7 +62,9 @@ class Checkpoints:
         copies = {copy: folder_sha256(copy) for copy in (self.used, self._second(step))}
         good = next((copy for copy, hashes in copies.items() if hashes == files), None)
         if good is None:
-            raise Damaged(f"the best checkpoint, of step {step}, was cut short or altered, and so was its copy")
+            raise Damaged(
+                f"the best checkpoint, of step {step}, was cut short or altered, and so was its copy"
+            )
         # after a crash the used one may be that of a later step, whole: its second copy was written first
         later = [folder_sha256(folder) for of_step, folder in self._seconds() if of_step > step]
         for copy, hashes in copies.items():
@@ -89,7 +91,10 @@ class Checkpoints:
         """Keep the second copies that states of these steps name: of each, the newest that is not newer than itself."""
         check_owned(self.state)
         seconds = self._seconds()
-        kept = {max((of_step for of_step, _ in seconds if of_step <= step), default=None) for step in states}
+        kept = {
+            max((of_step for of_step, _ in seconds if of_step <= step), default=None)
+            for step in states
+        }
         for of_step, folder in seconds:
             if of_step not in kept:
                 shutil.rmtree(folder, ignore_errors=True)
@@ -99,7 +104,11 @@ class Checkpoints:
 
     def _seconds(self) -> list[tuple[int, Path]]:
         """(step, folder) of each, in the order of steps."""
-        return sorted((int(name[1]), path) for path in self.state.glob("best-*") if (name := re.fullmatch("best-([0-9]{8,})", path.name)))
+        return sorted(
+            (int(name[1]), path)
+            for path in self.state.glob("best-*")
+            if (name := re.fullmatch("best-([0-9]{8,})", path.name))
+        )
 
 
 def replace_folder(folder: Path, write: Callable[[Path], object]) -> None:
@@ -159,12 +168,16 @@ class Progress:
     tokens: int = 0  # of these rows, without padding
     best_step: int = 0
     best_score: float | None = None
-    best_files: dict[str, str] = field(default_factory=dict)  # of the best checkpoint: file -> sha256
+    best_files: dict[str, str] = field(
+        default_factory=dict
+    )  # of the best checkpoint: file -> sha256
     worse: int = 0  # dev scores in a row that were not better
     scored: int = 0  # step of the last dev score
     logged: int = 0  # step of the last line of the curve
     chunk: int | None = None  # rows whose activations are held at once
-    ranks: list[int] = field(default_factory=list)  # how many processes worked on it, one number after the other
+    ranks: list[int] = field(
+        default_factory=list
+    )  # how many processes worked on it, one number after the other
     train_seconds: float = 0.0
     device_seconds: float = 0.0  # the same times the processes that worked
     dev_seconds: float = 0.0
@@ -182,7 +195,11 @@ class SavedState:
 def saved_states(folder: Path) -> list[SavedState]:
     """The states in ``folder``, newest first."""
     pattern = rf"step-([0-9]{{8,}})-([0-9a-f]{{{HASH}}})\.pt"
-    states = [SavedState(int(name[1]), name[2], path) for path in folder.glob("step-*.pt") if (name := re.fullmatch(pattern, path.name))]
+    states = [
+        SavedState(int(name[1]), name[2], path)
+        for path in folder.glob("step-*.pt")
+        if (name := re.fullmatch(pattern, path.name))
+    ]
     return sorted(states, key=lambda state: (state.step, _written(state.path)), reverse=True)
 
 
@@ -212,7 +229,9 @@ def save_state(folder: Path, step: int, content: Mapping[str, Any]) -> list[int]
         with contextlib.suppress(OSError):
             new.unlink(missing_ok=True)
         why = getattr(error, "strerror", None) or error
-        raise RunFailed(f"the training state cannot be written to {folder}: {why}", NO_SPACE) from None
+        raise RunFailed(
+            f"the training state cannot be written to {folder}: {why}", NO_SPACE
+        ) from None
     check_owned(folder)
     return _remove_old(folder)
 
@@ -241,7 +260,9 @@ class _Hashed:
         self.file.flush()
 
 
-def newest_good(folder: Path, check: Callable[[dict[str, Any]], None], say: Callable[[str], None]) -> Path | None:
+def newest_good(
+    folder: Path, check: Callable[[dict[str, Any]], None], say: Callable[[str], None]
+) -> Path | None:
     """The newest state that is whole and passes ``check``; None where there is none, and training starts anew.
 
     One that is damaged, or with which ``check`` raises Damaged, is removed and told of, and the one before is tried.
@@ -255,7 +276,11 @@ def newest_good(folder: Path, check: Callable[[dict[str, Any]], None], say: Call
             return state.path
         except Damaged as problem:
             state.path.unlink(missing_ok=True)
-            instead = f"the one of step {states[i + 1].step} is tried" if i + 1 < len(states) else "training starts anew"
+            instead = (
+                f"the one of step {states[i + 1].step} is tried"
+                if i + 1 < len(states)
+                else "training starts anew"
+            )
             say(f"the training state of step {state.step} cannot be used, {problem}: {instead}")
     return None
 
@@ -264,7 +289,9 @@ def read_state(path: Path) -> dict[str, Any]:
     """Raises Damaged where it cannot be read."""
     try:
         content: dict[str, Any] = torch.load(path, weights_only=True, map_location="cpu")
-    except Exception as error:  # whatever its bytes lead to; an older state loses time, never correctness
+    except (
+        Exception
+    ) as error:  # whatever its bytes lead to; an older state loses time, never correctness
         raise Damaged(f"it cannot be read ({' '.join(str(error).split())[:80]})") from None
     return content
 

@@ -51,14 +51,21 @@ class Trainer:
         self.latest: dict[str, Any] = {}  # the newest value of everything that was ever logged
         self.states, self.checkpoints = context.folder / "state", Checkpoints(context.folder)
         self.curve = TrainingCurve(context.folder)
-        self.saved, self.save_took = time.monotonic(), 0.0  # when the last state was written, and how long that took
+        self.saved, self.save_took = (
+            time.monotonic(),
+            0.0,
+        )  # when the last state was written, and how long that took
         rank = (self.ranks.rank,) if self.ranks.rank else ()
         torch.manual_seed(seed_for(context.seed, "dropout", *rank))
         method.to(self.device)
         self.ranks.start_alike(method)
         method.train()
         method.encoder.train()
-        self.is_compiled = compile_encoder(method.encoder, context.reporter.note) if context.compiled else lambda: False
+        self.is_compiled = (
+            compile_encoder(method.encoder, context.reporter.note)
+            if context.compiled
+            else lambda: False
+        )
         self.optimizer = method.optimizer()
         self.scaler = self.new_scaler()
         self.trained = [p for group in self.optimizer.param_groups for p in group["params"]]
@@ -75,7 +82,11 @@ class Trainer:
         self.ranks.first(self._settle_checkpoint)
         method.load(self.context.folder / "checkpoint")
         ranks: Any = p.ranks[0] if len(p.ranks) == 1 else p.ranks
-        execution = {"ranks": None if ranks == 1 else ranks, "chunk": p.chunk, "compiled": self.is_compiled() or None}
+        execution = {
+            "ranks": None if ranks == 1 else ranks,
+            "chunk": p.chunk,
+            "compiled": self.is_compiled() or None,
+        }
         return TrainReport(
             steps=p.step,
             best_step=p.best_step or p.step,
@@ -96,15 +107,21 @@ class Trainer:
             try:
                 self.checkpoints.restore(p.best_step, p.best_files, self.context.reporter.note)
             except Damaged as problem:
-                raise RunFailed(str(problem), "the same command goes on from the last good state") from None
+                raise RunFailed(
+                    str(problem), "the same command goes on from the last good state"
+                ) from None
         (self.context.folder / FAILED_BATCH).unlink(missing_ok=True)
 
     def is_done(self) -> bool:
         patience = self.recipe.patience
-        return self.horizon.reached(self.progress) or (patience is not None and self.progress.worse >= patience)
+        return self.horizon.reached(self.progress) or (
+            patience is not None and self.progress.worse >= patience
+        )
 
     def where(self) -> str:
-        return f"step {self.progress.step}" + (f" of {self.horizon.steps}" if self.horizon.steps is not None else "")
+        return f"step {self.progress.step}" + (
+            f" of {self.horizon.steps}" if self.horizon.steps is not None else ""
+        )
 
     # one step
 
@@ -137,7 +154,13 @@ class Trainer:
             self._summarise(rate)
 
     def backward(self, batch: Batch) -> dict[str, torch.Tensor]:
-        return backward(self.method, batch, chunk=self.progress.chunk, autocast=self.autocast(), scaler=self.scaler)
+        return backward(
+            self.method,
+            batch,
+            chunk=self.progress.chunk,
+            autocast=self.autocast(),
+            scaler=self.scaler,
+        )
 
     def autocast(self) -> torch.autocast:
         return torch.autocast(self.device.type, self.dtype, enabled=self.dtype is not None)
@@ -147,7 +170,10 @@ class Trainer:
     def _summarise(self, rate: float) -> None:
         """The means since the last line, as the next one."""
         self.check_finite()
-        means = {name: torch.stack([w[name] for w in self.window]).mean().item() for name in self.window[0]}
+        means = {
+            name: torch.stack([w[name] for w in self.window]).mean().item()
+            for name in self.window[0]
+        }
         self.window.clear()
         self.entry = {"step": self.progress.step, **means, "learning_rate": rate}
 
@@ -157,36 +183,57 @@ class Trainer:
         for step, loss in enumerate(losses, self.progress.step - len(losses) + 1):
             if not math.isfinite(loss):
                 _, rows = next(self.order(step - 1))
-                raise loss_not_finite(loss, step, rows, self.method, self.corpus, self._what_is_kept())
+                raise loss_not_finite(
+                    loss, step, rows, self.method, self.corpus, self._what_is_kept()
+                )
 
     def check_sound(self) -> None:
         """Raises RunFailed for a loss or a weight that is no number: nothing is kept or scored of such weights."""
         self.check_finite()
         if not bool(torch.stack([p.detach().isfinite().all() for p in self.trained]).all()):
             step = self.progress.step  # a gradient has made them so although the loss was a number
-            raise RunFailed(f"weights became NaN or infinite by step {step}; {self._what_is_kept()}", hint(self.method))
+            raise RunFailed(
+                f"weights became NaN or infinite by step {step}; {self._what_is_kept()}",
+                hint(self.method),
+            )
 
     def order(self, done: int) -> Iterator[tuple[int, Rows]]:
         """(epoch, row numbers) of every step after ``done`` of them: of the whole batch, over all ranks."""
-        return row_order(self.context.seed, len(self.corpus), self.recipe.batch_size, self.recipe.drop_last, first=done)
+        return row_order(
+            self.context.seed,
+            len(self.corpus),
+            self.recipe.batch_size,
+            self.recipe.drop_last,
+            first=done,
+        )
 
     def _what_is_kept(self) -> str:
         p = self.progress
         if p.best_score is not None:
             return f"the best checkpoint, of step {p.best_step}, is kept"
         states = saved_states(self.states)
-        return f"the training state of step {states[0].step} is kept" if states else "nothing was kept before that step"
+        return (
+            f"the training state of step {states[0].step} is kept"
+            if states
+            else "nothing was kept before that step"
+        )
 
     def log(self) -> None:
         """The next line of the curve, where there is one, and the progress."""
         p = self.progress
         if self.entry:
-            self.entry["sentences_per_second"] = round(p.rows / p.train_seconds, 1) if p.train_seconds else 0.0
+            self.entry["sentences_per_second"] = (
+                round(p.rows / p.train_seconds, 1) if p.train_seconds else 0.0
+            )
             self.ranks.first(lambda: self.curve.add(self.entry))
             self.latest |= self.entry | {"best": p.best_score, "best_step": p.best_step}
             p.logged, self.entry = p.step, {}
-        expected = self.horizon.steps_at(p)  # of a budget in tokens or time this changes with the pace
-        known_end = {} if self.horizon.steps is not None or expected >= ENDLESS else {"total": expected}
+        expected = self.horizon.steps_at(
+            p
+        )  # of a budget in tokens or time this changes with the pace
+        known_end = (
+            {} if self.horizon.steps is not None or expected >= ENDLESS else {"total": expected}
+        )
         self.context.reporter.advance(p.step, **self.latest, **known_end)
 
     # dev scores
@@ -196,7 +243,9 @@ class Trainer:
         p = self.progress
         if self.context.dev_score is None or not p.step or p.scored == p.step:
             return False
-        return p.step % self.recipe.eval_steps == 0 or (p.best_step == 0 and self.horizon.reached(p))
+        return p.step % self.recipe.eval_steps == 0 or (
+            p.best_step == 0 and self.horizon.reached(p)
+        )
 
     def evaluate(self) -> None:
         """Score, and keep the checkpoint if it is strictly better."""
@@ -227,7 +276,9 @@ def hint(method: TorchMethod) -> str:
     return "a lower --set learning_rate=" + ("" if exact else ", or --precision fp32")
 
 
-def loss_not_finite(loss: float, step: int, rows: Rows, method: TorchMethod, corpus: TokenisedCorpus, kept: str) -> RunFailed:
+def loss_not_finite(
+    loss: float, step: int, rows: Rows, method: TorchMethod, corpus: TokenisedCorpus, kept: str
+) -> RunFailed:
     """The error to raise. The batch's sentences are written beside the curve; ``kept`` says what of the training is left."""
     path, where = method.context.folder / FAILED_BATCH, ""
     with contextlib.suppress(OSError):  # a full disk must not hide what happened
@@ -242,7 +293,10 @@ def write_batch(path: Path, rows: Rows, method: TorchMethod, corpus: TokenisedCo
     columns = [corpus.column(i).rows(rows) for i in range(len(corpus.columns))]
     lines = ["\t".join(("row", *corpus.columns))]
     for i, row in enumerate(rows):
-        texts = [_text(column[i], name, method) for name, column in zip(corpus.columns, columns, strict=True)]
+        texts = [
+            _text(column[i], name, method)
+            for name, column in zip(corpus.columns, columns, strict=True)
+        ]
         lines.append("\t".join((str(int(row) + 1), *(" ".join(text.split()) for text in texts))))
     write_whole(path, ("\n".join(lines) + "\n").encode())
 
@@ -264,7 +318,9 @@ class TrainingCurve:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.path = folder, folder / CURVE
-        self._file: IO[str] | None = None  # kept open: who takes the run over puts another file in its place
+        self._file: IO[str] | None = (
+            None  # kept open: who takes the run over puts another file in its place
+        )
 
     def go_back_to(self, step: int) -> None:
         """Leave out what came after ``step``, and a line that a crash cut short. Whole or not at all."""
@@ -291,4 +347,6 @@ class TrainingCurve:
         try:
             yield
         except OSError as error:
-            raise RunFailed(f"{self.path} cannot be written: {error.strerror or error}", NO_SPACE) from None
+            raise RunFailed(
+                f"{self.path} cannot be written: {error.strerror or error}", NO_SPACE
+            ) from None

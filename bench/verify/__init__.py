@@ -11,4 +11,13 @@ from __future__ import annotations
 from bench.verify.findings import AGREES, DIFFERS, UNCHECKED, Finding, RunReport
 from bench.verify.identity import check_manifest, runs_below, verify_run
 
-__all__ = ["AGREES", "DIFFERS", "UNCHECKED", "Finding", "RunReport", "check_manifest", "runs_below", "verify_run"]
+__all__ = [
+    "AGREES",
+    "DIFFERS",
+    "UNCHECKED",
+    "Finding",
+    "RunReport",
+    "check_manifest",
+    "runs_below",
+    "verify_run",
+]

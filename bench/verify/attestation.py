@@ -55,7 +55,11 @@ def entry(report: RunReport, folder: Path, *, date: str, device: str) -> dict[st
     record = report.record
     if record is None or report.differences or record.status != "finished":
         return None
-    encoded = {finding.what for finding in report.findings if (finding.kind, finding.outcome) == ("encoding", AGREES)}
+    encoded = {
+        finding.what
+        for finding in report.findings
+        if (finding.kind, finding.outcome) == ("encoding", AGREES)
+    }
     tasks = {cell(score) for score in record.scores if score.task != AVERAGE}
     if not tasks or not tasks <= encoded:
         return None
@@ -72,7 +76,9 @@ def entry(report: RunReport, folder: Path, *, date: str, device: str) -> dict[st
 
 def write(path: Path, runs: Mapping[str, Mapping[str, Any]]) -> None:
     """Entries by run id, in the place of what was there. Raises BenchError where it cannot be written."""
-    write_or_fail(path, json.dumps({"schema": SCHEMA, "runs": dict(runs)}, indent=1).encode() + b"\n")
+    write_or_fail(
+        path, json.dumps({"schema": SCHEMA, "runs": dict(runs)}, indent=1).encode() + b"\n"
+    )
 
 
 def attestation(folder: Path, path: Path | None = None) -> Attestation | None:
@@ -85,10 +91,15 @@ def attestation(folder: Path, path: Path | None = None) -> Attestation | None:
         kept = content["runs"][folder.name]
         if content["schema"] != SCHEMA or kept["record_sha256"] != file_sha256(folder / RECORD):
             return None
-        if any(file_sha256(folder / "predictions" / name) != sha256 for name, sha256 in kept["files"].items()):
+        if any(
+            file_sha256(folder / "predictions" / name) != sha256
+            for name, sha256 in kept["files"].items()
+        ):
             return None
         texts = {key: str(kept[key]) for key in ("date", "bench_version", "device")}
-        return Attestation(**texts, tasks=int(kept["tasks"]), sentences=int(kept.get("sentences", 0)))
+        return Attestation(
+            **texts, tasks=int(kept["tasks"]), sentences=int(kept.get("sentences", 0))
+        )
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None
 
@@ -102,6 +113,12 @@ def _unhashed(record: RunRecord, folder: Path) -> dict[str, str]:
         if score.task != AVERAGE and score.predictions_sha256 is None
     }
     try:
-        return {path.relative_to(place).as_posix(): file_sha256(path) for path in sorted(paths) if path.is_file()}
+        return {
+            path.relative_to(place).as_posix(): file_sha256(path)
+            for path in sorted(paths)
+            if path.is_file()
+        }
     except OSError as error:
-        raise BenchError(f"predictions of {folder.name} cannot be read: {error.strerror or error}") from None
+        raise BenchError(
+            f"predictions of {folder.name} cannot be read: {error.strerror or error}"
+        ) from None

@@ -8,7 +8,19 @@ from dataclasses import dataclass, field
 from bench.runs.record import RunRecord, Score
 
 AGREES, DIFFERS, UNCHECKED = "agrees", "differs", "unchecked"
-KINDS = ("record", "score", "detail", "average", "predictions", "gold", "data", "checkpoint", "fingerprint", "files", "encoding")
+KINDS = (
+    "record",
+    "score",
+    "detail",
+    "average",
+    "predictions",
+    "gold",
+    "data",
+    "checkpoint",
+    "fingerprint",
+    "files",
+    "encoding",
+)
 """What a finding is about, in the order in which they are told."""
 
 

@@ -31,15 +31,30 @@ PRECISIONS = ("fp32", "tf32", "bf16", "fp16", "auto")
 def check_fingerprint(record: RunRecord) -> Finding:
     """From the record's own fields; of an older record, by trying what it does not say."""
     if not record.run_id.endswith(f"-{record.fingerprint[:8]}"):
-        return Finding("fingerprint", "run id", DIFFERS, f"{record.run_id} does not end in its fingerprint's {record.fingerprint[:8]}")
+        return Finding(
+            "fingerprint",
+            "run id",
+            DIFFERS,
+            f"{record.run_id} does not end in its fingerprint's {record.fingerprint[:8]}",
+        )
     try:
         again = provenance.record_fingerprint(record)
-        if again is None and any(provenance.record_fingerprint(record, rest) == record.fingerprint for rest in _guesses(record)):
+        if again is None and any(
+            provenance.record_fingerprint(record, rest) == record.fingerprint
+            for rest in _guesses(record)
+        ):
             again = record.fingerprint
     except (TypeError, ValueError) as error:
-        return Finding("fingerprint", "fingerprint", DIFFERS, f"it cannot be made from this record: {error}")
+        return Finding(
+            "fingerprint", "fingerprint", DIFFERS, f"it cannot be made from this record: {error}"
+        )
     if again is None:
-        return Finding("fingerprint", "fingerprint", UNCHECKED, "the record, of an older bench, does not keep all that it was made of")
+        return Finding(
+            "fingerprint",
+            "fingerprint",
+            UNCHECKED,
+            "the record, of an older bench, does not keep all that it was made of",
+        )
     if again != record.fingerprint:
         why = f"{record.fingerprint[:12]} is recorded, the record's own fields give {again[:12]}"
         return Finding("fingerprint", "fingerprint", DIFFERS, why)
@@ -50,7 +65,9 @@ def _guesses(record: RunRecord) -> Iterator[dict[str, object]]:
     """What records of the first schema left unsaid: precision, selection set, and recipe keys that name a place (left empty)."""
     empty = [key for key, value in record.recipe.items() if value.value is None]
     places: list[dict[str, None]] = [{}, *({key: None} for key in empty)]
-    for precision, dev, place in itertools.product(PRECISIONS, (None, *known_hashes().dev.values()), places):
+    for precision, dev, place in itertools.product(
+        PRECISIONS, (None, *known_hashes().dev.values()), places
+    ):
         yield {"precision": precision, "dev": dev, "places": place}
 
 
@@ -60,9 +77,14 @@ def check_checkpoint(record: RunRecord, folder: Path) -> Finding:
     if not place.is_dir():
         return Finding("checkpoint", "checkpoint", UNCHECKED, "there is no checkpoint here")
     if record.checkpoint is None:
-        expected, size = record.cost.checkpoint_bytes, sum(path.stat().st_size for path in place.rglob("*") if path.is_file())
+        expected, size = (
+            record.cost.checkpoint_bytes,
+            sum(path.stat().st_size for path in place.rglob("*") if path.is_file()),
+        )
         if expected is not None and expected != size:
-            return Finding("checkpoint", "checkpoint", DIFFERS, f"{size:,} bytes found, {expected:,} recorded")
+            return Finding(
+                "checkpoint", "checkpoint", DIFFERS, f"{size:,} bytes found, {expected:,} recorded"
+            )
         return Finding("checkpoint", "checkpoint", UNCHECKED, "the record keeps no hash of it")
     try:
         files = folder_sha256(place)
@@ -83,8 +105,13 @@ def check_data(record: RunRecord, data: DataFolder | None) -> Iterator[Finding]:
     for score in record.scores:
         if score.task == AVERAGE:
             continue
-        what, recorded = cell(score), record.provenance.data.get(data_key(score.task, score.text, score.suite))
-        expected = known_hashes().data.get(f"{score.suite}/{score.task}", {}).get(score.text or "any")
+        what, recorded = (
+            cell(score),
+            record.provenance.data.get(data_key(score.task, score.text, score.suite)),
+        )
+        expected = (
+            known_hashes().data.get(f"{score.suite}/{score.task}", {}).get(score.text or "any")
+        )
         if recorded is None:
             yield Finding("data", what, DIFFERS, "the record does not say which data was scored")
         elif expected is not None and recorded != expected:
@@ -92,7 +119,12 @@ def check_data(record: RunRecord, data: DataFolder | None) -> Iterator[Finding]:
         elif data is not None:
             yield _in_folder(score, str(recorded), data, expected is not None)
         elif expected is None:
-            yield Finding("data", what, UNCHECKED, "bench knows no hash of this set in this form; --data DIR reads it")
+            yield Finding(
+                "data",
+                what,
+                UNCHECKED,
+                "bench knows no hash of this set in this form; --data DIR reads it",
+            )
         else:
             yield Finding("data", what, AGREES)
 
@@ -105,11 +137,17 @@ def _in_folder(score: Score, recorded: str, data: DataFolder, known_hash: bool) 
     try:
         sha256 = _sha256(data, score.suite, score.task, score.protocol, score.text or "tokenised")
     except DataMissing as error:
-        return Finding("data", what, AGREES) if known_hash else Finding("data", what, UNCHECKED, error.message)
+        return (
+            Finding("data", what, AGREES)
+            if known_hash
+            else Finding("data", what, UNCHECKED, error.message)
+        )
     except BenchError as error:
         return Finding("data", what, UNCHECKED, error.message)
     if sha256 != recorded:
-        return Finding("data", what, DIFFERS, "the set in the data folder is not the one that was scored")
+        return Finding(
+            "data", what, DIFFERS, "the set in the data folder is not the one that was scored"
+        )
     return Finding("data", what, AGREES)
 
 
@@ -136,12 +174,20 @@ def verify_run(folder: Path, data: DataFolder | None = None, more: More | None =
     folder = folder.absolute()
     try:
         if holder := RunsFolder(folder.parent).worked_on_by(folder.name):
-            return RunReport(folder.name, [Finding("record", "run", UNCHECKED, f"it is being worked on by {holder}")], "in work")
+            return RunReport(
+                folder.name,
+                [Finding("record", "run", UNCHECKED, f"it is being worked on by {holder}")],
+                "in work",
+            )
         record = read_record(folder / RECORD)
         if record.run_id != folder.name:
-            raise RecordDamaged(f"{folder / RECORD}: run_id is '{record.run_id}', not the folder's name")
+            raise RecordDamaged(
+                f"{folder / RECORD}: run_id is '{record.run_id}', not the folder's name"
+            )
     except BenchError as error:
-        return RunReport(folder.name, [Finding("record", "record", DIFFERS, error.message)], "damaged")
+        return RunReport(
+            folder.name, [Finding("record", "record", DIFFERS, error.message)], "damaged"
+        )
     findings = [
         *check_scores(record, folder),
         *check_data(record, data),
@@ -162,13 +208,21 @@ def runs_below(folder: Path) -> list[Path]:
     """
     if (folder / RECORD).is_file():
         return [folder]
-    runs = [place.parent for name, place in older_below(folder).items() if name.rsplit("/", 1)[-1] == RECORD]
+    runs = [
+        place.parent
+        for name, place in older_below(folder).items()
+        if name.rsplit("/", 1)[-1] == RECORD
+    ]
     for place, names, files in os.walk(folder):
         if RECORD in files and (Path(place) / RECORD).is_file():
             runs.append(Path(place))
             names.clear()  # a run holds no runs
         elif MANIFEST in files and Path(place) != folder:
-            runs += [path.parent for name, path in older_below(Path(place)).items() if name.endswith(f"/{RECORD}")]
+            runs += [
+                path.parent
+                for name, path in older_below(Path(place)).items()
+                if name.endswith(f"/{RECORD}")
+            ]
         names[:] = sorted(name for name in names if not name.startswith("."))
     return [path for _, path in sorted({path.absolute(): path for path in runs}.items())]
 
@@ -185,10 +239,19 @@ def check_manifest(folder: Path) -> RunReport | None:
     try:
         content = json.loads(path.read_bytes())
         listed = _listed(content)
-        older = {version: _listed({"files": files}) for version, files in content.get("older", {}).items()}
+        older = {
+            version: _listed({"files": files})
+            for version, files in content.get("older", {}).items()
+        }
     except (OSError, ValueError, AttributeError, RecursionError) as error:
-        return RunReport(MANIFEST, [Finding("files", MANIFEST, DIFFERS, f"it cannot be read: {error}")], "damaged")
-    return RunReport(MANIFEST, [*_compare(folder, listed), *_compare_older(folder, older)], "published")
+        return RunReport(
+            MANIFEST,
+            [Finding("files", MANIFEST, DIFFERS, f"it cannot be read: {error}")],
+            "damaged",
+        )
+    return RunReport(
+        MANIFEST, [*_compare(folder, listed), *_compare_older(folder, older)], "published"
+    )
 
 
 def _listed(content: Any) -> dict[str, str]:
@@ -205,12 +268,18 @@ def _listed(content: Any) -> dict[str, str]:
 
 
 def _compare(folder: Path, listed: Mapping[str, str]) -> Iterator[Finding]:
-    files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir()}
+    files = {
+        path.relative_to(folder).as_posix(): path
+        for path in folder.rglob("*")
+        if path.is_symlink() or not path.is_dir()
+    }
     files.pop(MANIFEST, None)
     for name in sorted({*listed, *files}):
         if name not in files:
             strange = PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts
-            yield Finding("files", name, DIFFERS, "leads out of the folder" if strange else "missing")
+            yield Finding(
+                "files", name, DIFFERS, "leads out of the folder" if strange else "missing"
+            )
         elif name not in listed:
             yield Finding("files", name, DIFFERS, "not in the manifest")
         elif files[name].is_symlink() or not files[name].is_file():
@@ -227,7 +296,11 @@ def _compare_older(folder: Path, older: Mapping[str, Mapping[str, str]]) -> Iter
             if place is None:
                 yield Finding("files", what, DIFFERS, "leads out of the folder")
             elif place.is_symlink() or not place.is_file():
-                beside = "" if (folder.parent / version).is_dir() else f": {version} is not beside {folder.name}"
+                beside = (
+                    ""
+                    if (folder.parent / version).is_dir()
+                    else f": {version} is not beside {folder.name}"
+                )
                 yield Finding("files", what, DIFFERS, f"missing{beside}")
             else:
                 yield _compared(place, what, expected)

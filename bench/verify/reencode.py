@@ -18,7 +18,15 @@ from bench.run.models import not_kept
 from bench.run.plugins import Plugin, Registry
 from bench.runs.record import AVERAGE, RunRecord, Score
 from bench.runs.store import RunsFolder
-from bench.score.suites import AskingTask, DeviceTask, LoadedTask, RunPlace, TaskResult, suite, suite_names
+from bench.score.suites import (
+    AskingTask,
+    DeviceTask,
+    LoadedTask,
+    RunPlace,
+    TaskResult,
+    suite,
+    suite_names,
+)
 from bench.verify.findings import AGREES, DIFFERS, UNCHECKED, Finding, cell
 
 if TYPE_CHECKING:
@@ -61,22 +69,44 @@ class Encoder:
                 _refuse_outside(record, plugin)
             backbone = _backbone(record, plugin, self.offline)
         except BenchError as error:
-            yield Finding("encoding", "checkpoint", UNCHECKED, error.message + (f" (try: {error.hint})" if error.hint else ""))
+            yield Finding(
+                "encoding",
+                "checkpoint",
+                UNCHECKED,
+                error.message + (f" (try: {error.hint})" if error.hint else ""),
+            )
             return
         try:
             results, missing, sentences = self._results(record, folder, plugin, backbone)
         except Exception as error:  # a method's own code may raise anything
-            what = error.message if isinstance(error, BenchError) else f"{type(error).__name__}: {error}"
-            yield Finding("encoding", "checkpoint", DIFFERS, f"it cannot be encoded again: {' '.join(what.split())}")
+            what = (
+                error.message
+                if isinstance(error, BenchError)
+                else f"{type(error).__name__}: {error}"
+            )
+            yield Finding(
+                "encoding",
+                "checkpoint",
+                DIFFERS,
+                f"it cannot be encoded again: {' '.join(what.split())}",
+            )
             return
         same = plugin.sha256 == (record.provenance.plugin or {}).get("sha256")
         changed = "" if same else "; the method's code has changed since"
         store = RunsFolder(folder.parent)
         for score in record.scores:
             if score.key in results:
-                yield replace(_compared(score, results[score.key], store, folder.name, changed), sentences=sentences)
+                yield replace(
+                    _compared(score, results[score.key], store, folder.name, changed),
+                    sentences=sentences,
+                )
             elif score.task != AVERAGE:
-                yield Finding("encoding", cell(score), UNCHECKED, missing.get(score.key, "its task is not known here"))
+                yield Finding(
+                    "encoding",
+                    cell(score),
+                    UNCHECKED,
+                    missing.get(score.key, "its task is not known here"),
+                )
 
     def _results(
         self, record: RunRecord, folder: Path, plugin: Plugin, backbone: Reference
@@ -102,7 +132,12 @@ class Encoder:
             return {}, missing, 0
         with tempfile.TemporaryDirectory() as aside:  # nothing is written in the run's own folder
             run = _planned(record, plugin, backbone)
-            method = build(run, Options(device=self.device, offline=self.offline), SilentReporter(), Path(aside))
+            method = build(
+                run,
+                Options(device=self.device, offline=self.offline),
+                SilentReporter(),
+                Path(aside),
+            )
             method.load(folder / "checkpoint")
             stores = Stores()
 
@@ -112,13 +147,32 @@ class Encoder:
 
             prompts = [task_prompt(run.recipe, score.suite, score.task) for score in scores]
             for prompt in dict.fromkeys(prompts):
-                asked(prompt, [s for task, own in zip(loaded, prompts, strict=True) if own == prompt for s in task.sentences])
+                asked(
+                    prompt,
+                    [
+                        s
+                        for task, own in zip(loaded, prompts, strict=True)
+                        if own == prompt
+                        for s in task.sentences
+                    ],
+                )
             place = RunPlace(record.run_id, record.fingerprint[:16], Path(aside))
             results = []
             for task, prompt in zip(loaded, prompts, strict=True):
                 of_task = partial(asked, prompt)
-                results.append(task.score_in(place, of_task) if isinstance(task, AskingTask) else task.score(of_task))
-        return {(result.suite, result.task, result.protocol, result.text): result for result in results}, missing, len(stores)
+                results.append(
+                    task.score_in(place, of_task)
+                    if isinstance(task, AskingTask)
+                    else task.score(of_task)
+                )
+        return (
+            {
+                (result.suite, result.task, result.protocol, result.text): result
+                for result in results
+            },
+            missing,
+            len(stores),
+        )
 
     def _task(self, score: Score) -> LoadedTask:
         if score.suite not in suite_names():
@@ -129,20 +183,28 @@ class Encoder:
             if (task.name, task.protocol) == (score.task, score.protocol):
                 return task.load(self.data, score.text or "tokenised")
         if score.protocol in found.earlier:
-            raise DataMissing(f"this version no longer has the data of {score.protocol}; bench run --suite {name} scores other data")
+            raise DataMissing(
+                f"this version no longer has the data of {score.protocol}; bench run --suite {name} scores other data"
+            )
         raise DataMissing(f"{score.suite} has no task {score.task} under {score.protocol}")
 
 
 def _refuse_outside(record: RunRecord, plugin: Plugin) -> None:
     """Raises BenchError where the record names a file or a folder of this machine, or a model of the hub without its revision."""
-    named = [("backbone", record.backbone.partition("@")[0], _revision(record))] if plugin.cls.own_backbone is None else []
+    named = (
+        [("backbone", record.backbone.partition("@")[0], _revision(record))]
+        if plugin.cls.own_backbone is None
+        else []
+    )
     for key in plugin.cls.places:
         value = record.recipe[key].value if key in record.recipe else None
         if value is not None:
             name, _, at = str(value).partition("@")
             named.append((key, name, at))
     for what, name, at in named:
-        if name != "builtin" and not (_HUB.fullmatch(name) and _COMMIT.fullmatch(at) and not Path(name).exists()):
+        if name != "builtin" and not (
+            _HUB.fullmatch(name) and _COMMIT.fullmatch(at) and not Path(name).exists()
+        ):
             why = f"the record names {what}={name[:80]}, which is neither in the submission nor a model of the hub at a revision"
             raise BenchError(f"{why}: nothing else that a sender names is opened")
 
@@ -156,7 +218,11 @@ def _backbone(record: RunRecord, plugin: Plugin, offline: bool) -> Reference:
     from bench.backbones import Reference, fetch, resolve_recorded
 
     recorded, own = _revision(record), plugin.cls.own_backbone
-    return Reference(own, recorded, None) if own else fetch(resolve_recorded(record.backbone, recorded), offline=offline)
+    return (
+        Reference(own, recorded, None)
+        if own
+        else fetch(resolve_recorded(record.backbone, recorded), offline=offline)
+    )
 
 
 def _planned(record: RunRecord, plugin: Plugin, backbone: Reference) -> PlannedRun:
@@ -166,8 +232,12 @@ def _planned(record: RunRecord, plugin: Plugin, backbone: Reference) -> PlannedR
 
     recorded = _revision(record)
     if backbone.revision != recorded:
-        raise BenchError(f"the backbone {record.backbone} is revision {backbone.revision[:12]} here, {recorded[:12]} was trained")
-    recipe = Recipe({key: Value(value.value, value.source, value.note) for key, value in record.recipe.items()})
+        raise BenchError(
+            f"the backbone {record.backbone} is revision {backbone.revision[:12]} here, {recorded[:12]} was trained"
+        )
+    recipe = Recipe(
+        {key: Value(value.value, value.source, value.note) for key, value in record.recipe.items()}
+    )
     return PlannedRun(
         plugin=plugin,
         variant=record.variant,
@@ -179,7 +249,9 @@ def _planned(record: RunRecord, plugin: Plugin, backbone: Reference) -> PlannedR
     )
 
 
-def _compared(score: Score, again: TaskResult, store: RunsFolder, run_id: str, changed: str) -> Finding:
+def _compared(
+    score: Score, again: TaskResult, store: RunsFolder, run_id: str, changed: str
+) -> Finding:
     """The stored predictions of one task against the new ones."""
     what, moved = cell(score), abs(again.value - score.value)
     try:
@@ -197,5 +269,11 @@ def _compared(score: Score, again: TaskResult, store: RunsFolder, run_id: str, c
             why = f"predictions move by up to {apart:.2g}"
     allowed = POINTS if score.metric != "accuracy" else max(POINTS, 100 * ITEMS / max(score.n, 1))
     if moved > allowed:
-        why = ", ".join(filter(None, (f"{score.value:.2f} is recorded, {again.value:.2f} comes out", why)))
-    return Finding("encoding", what, DIFFERS, why + changed) if why else Finding("encoding", what, AGREES)
+        why = ", ".join(
+            filter(None, (f"{score.value:.2f} is recorded, {again.value:.2f} comes out", why))
+        )
+    return (
+        Finding("encoding", what, DIFFERS, why + changed)
+        if why
+        else Finding("encoding", what, AGREES)
+    )

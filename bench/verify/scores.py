@@ -47,7 +47,9 @@ class KnownHashes:
 @functools.cache
 def known_hashes() -> KnownHashes:
     """From ``given.json``, which ``python tools/make_given.py DATA`` writes."""
-    content = json.loads((resources.files("bench.verify") / "given.json").read_text(encoding="utf-8"))
+    content = json.loads(
+        (resources.files("bench.verify") / "given.json").read_text(encoding="utf-8")
+    )
     assert content["schema"] == SCHEMA
     return KnownHashes(content["given"], content["data"], content["dev"])
 
@@ -56,13 +58,26 @@ def known_hashes() -> KnownHashes:
 
 
 NO_SUITE = "the suite {} is not here: --plugin FILE gives it"
-ABSOLUTE, RELATIVE = 1e-6, 1e-9  # other libraries of linear algebra add in another order; a millionth of a point is no difference
+ABSOLUTE, RELATIVE = (
+    1e-6,
+    1e-9,
+)  # other libraries of linear algebra add in another order; a millionth of a point is no difference
 BESIDE = {
     "transfer": ("classes", "dev", "fits", "folds"),
     "transfer-quick": ("classes",),
     "fewshot": ("classes", "fits", "shots"),
     "geometry": ("set", "split", "zero_vectors"),
-    "mteb": ("dataset", "mteb_version", "predictions", "results", "scores", "source", "subtasks", "superseded_by", "type"),
+    "mteb": (
+        "dataset",
+        "mteb_version",
+        "predictions",
+        "results",
+        "scores",
+        "source",
+        "subtasks",
+        "superseded_by",
+        "type",
+    ),
 }
 """Parts of a detail that say how a task was scored, and that do not follow from predictions. No page prints them."""
 
@@ -90,11 +105,18 @@ class StoredArrays:
         try:
             return self.keep(score, read_arrays(path))
         except DataMissing as error:
-            return self.keep(score, DataMissing(f"{self._folder.name} has no predictions of {score.task}: {path}", error.hint))
+            return self.keep(
+                score,
+                DataMissing(
+                    f"{self._folder.name} has no predictions of {score.task}: {path}", error.hint
+                ),
+            )
         except BenchError as error:
             return self.keep(score, error)
 
-    def keep(self, score: Score, found: dict[str, np.ndarray] | BenchError) -> dict[str, np.ndarray] | BenchError:
+    def keep(
+        self, score: Score, found: dict[str, np.ndarray] | BenchError
+    ) -> dict[str, np.ndarray] | BenchError:
         """What was read of the score's file, for whoever asks next."""
         size = 0 if isinstance(found, BenchError) else sum(array.nbytes for array in found.values())
         if self._held + size <= HELD_BYTES:
@@ -108,7 +130,9 @@ class StoredArrays:
         return self._found[score.key]
 
 
-def check_scores(record: RunRecord, folder: Path, stored: StoredArrays | None = None, *, given: bool = True) -> Iterator[Finding]:
+def check_scores(
+    record: RunRecord, folder: Path, stored: StoredArrays | None = None, *, given: bool = True
+) -> Iterator[Finding]:
     """Findings of kinds score, detail, predictions and gold for every task, then average. ``stored``: what was read of the run before; ``given``:
     False where predictions and gold values were looked at already."""
     stored = stored or StoredArrays(record, folder)
@@ -119,7 +143,12 @@ def check_scores(record: RunRecord, folder: Path, stored: StoredArrays | None = 
         else:
             yield _rescored(score, arrays)
             if REDUCED in arrays and score.detail:
-                yield Finding("detail", cell(score), UNCHECKED, "only what the score needs is kept of the predictions")
+                yield Finding(
+                    "detail",
+                    cell(score),
+                    UNCHECKED,
+                    "only what the score needs is kept of the predictions",
+                )
             if given:
                 yield from stored.given(score)
     yield from _averages(record)
@@ -134,7 +163,9 @@ def _given(score: Score, arrays: dict[str, np.ndarray] | BenchError) -> Iterator
     if expected is None:
         yield Finding("predictions", what, UNCHECKED, "the record keeps no hash of them")
     elif not _same_hash(expected, arrays):
-        yield Finding("predictions", what, DIFFERS, "they are not those that were recorded: another hash")
+        yield Finding(
+            "predictions", what, DIFFERS, "they are not those that were recorded: another hash"
+        )
     else:
         yield Finding("predictions", what, AGREES)
     if arrays:
@@ -157,13 +188,28 @@ def _rescored(score: Score, arrays: dict[str, np.ndarray]) -> Finding:
     if score.suite not in suite_names():
         return Finding("score", what, UNCHECKED, NO_SUITE.format(score.suite))
     if again is None:
-        return Finding("score", what, UNCHECKED, f"{score.metric} of {score.suite} cannot be computed from what it keeps")
+        return Finding(
+            "score",
+            what,
+            UNCHECKED,
+            f"{score.metric} of {score.suite} cannot be computed from what it keeps",
+        )
     if score.suite != "mteb":  # of mteb's tasks ``rescore`` has asked the metric
         metrics = _metrics(score)
         if not metrics:
-            return Finding("score", what, UNCHECKED, f"{score.suite} has no task {score.task} under {score.protocol}")
+            return Finding(
+                "score",
+                what,
+                UNCHECKED,
+                f"{score.suite} has no task {score.task} under {score.protocol}",
+            )
         if score.metric not in metrics:
-            return Finding("score", what, DIFFERS, f"the metric {score.metric} is recorded, {score.suite} has {' or '.join(metrics)}")
+            return Finding(
+                "score",
+                what,
+                DIFFERS,
+                f"the metric {score.metric} is recorded, {score.suite} has {' or '.join(metrics)}",
+            )
     why = ""
     if not close(score.value, again.value):
         why = f"{score.value:.6f} is recorded, its predictions give {again.value:.6f}"
@@ -172,9 +218,15 @@ def _rescored(score: Score, arrays: dict[str, np.ndarray]) -> Finding:
     elif score.std is not None and again.std is None:
         why = f"a standard deviation of {score.std} is recorded, the task has none"
     elif again.std is not None and not close(score.std, again.std):
-        why = f"a standard deviation of {score.std} is recorded, its predictions give {again.std:.6f}"
+        why = (
+            f"a standard deviation of {score.std} is recorded, its predictions give {again.std:.6f}"
+        )
     elif REDUCED not in arrays:  # else the score's own arrays; what its detail is of is not kept
-        told = {key: value for key, value in score.detail.items() if key not in BESIDE.get(score.suite, ()) or key in again.detail}
+        told = {
+            key: value
+            for key, value in score.detail.items()
+            if key not in BESIDE.get(score.suite, ()) or key in again.detail
+        }
         why = _first_difference(told, json.loads(json.dumps(again.detail)), "detail") or ""
     return Finding("score", what, DIFFERS if why else AGREES, why)
 
@@ -182,8 +234,15 @@ def _rescored(score: Score, arrays: dict[str, np.ndarray]) -> Finding:
 def _metrics(score: Score) -> list[str]:
     """Those that its suite has for such a task; none where the suite has no such task."""
     found = suite(score.suite)
-    now = [task.metric for task in found.tasks if (task.name, task.protocol) == (score.task, score.protocol)]
-    if score.protocol in found.earlier and known_hashes().given_of(score.suite, score.task, score.text) is not None:
+    now = [
+        task.metric
+        for task in found.tasks
+        if (task.name, task.protocol) == (score.task, score.protocol)
+    ]
+    if (
+        score.protocol in found.earlier
+        and known_hashes().given_of(score.suite, score.task, score.text) is not None
+    ):
         now += [task.metric for task in found.tasks]
     return list(dict.fromkeys(now))
 
@@ -200,12 +259,20 @@ def _first_difference(recorded: Any, again: Any, path: str) -> str | None:
     if isinstance(recorded, dict) and isinstance(again, dict):
         if more := [str(key) for key in recorded if key not in again]:
             return f"{path}.{more[0][:60]} is recorded, its predictions do not give it"
-        pairs: Any = [(f"{path}.{key}", recorded[key], again[key]) for key in again if key in recorded]
+        pairs: Any = [
+            (f"{path}.{key}", recorded[key], again[key]) for key in again if key in recorded
+        ]
     elif isinstance(recorded, list) and isinstance(again, list) and len(recorded) == len(again):
-        pairs = [(f"{path}[{i}]", a, b) for i, (a, b) in enumerate(zip(recorded, again, strict=True))]
+        pairs = [
+            (f"{path}[{i}]", a, b) for i, (a, b) in enumerate(zip(recorded, again, strict=True))
+        ]
     else:
         same = close(recorded, again) if isinstance(again, float) else recorded == again
-        return None if same else f"{path}: {str(recorded)[:60]} is recorded, its predictions give {str(again)[:60]}"
+        return (
+            None
+            if same
+            else f"{path}: {str(recorded)[:60]} is recorded, its predictions give {str(again)[:60]}"
+        )
     return next((odd for where, a, b in pairs if (odd := _first_difference(a, b, where))), None)
 
 
@@ -213,12 +280,22 @@ def _gold(score: Score, arrays: Mapping[str, np.ndarray]) -> Finding:
     """Gold values, sub-datasets, draws: what has to be the same for every model."""
     what, expected = cell(score), known_hashes().given_of(score.suite, score.task, score.text)
     if expected is None:
-        return Finding("gold", what, UNCHECKED, f"bench does not know those of {'mteb' if score.suite == 'mteb' else 'this set'}")
+        return Finding(
+            "gold",
+            what,
+            UNCHECKED,
+            f"bench does not know those of {'mteb' if score.suite == 'mteb' else 'this set'}",
+        )
     for name in GIVEN:
         if name.startswith("all_splits") and name not in arrays:
             continue  # kept only where the other splits were there, too
         if (name in expected) != (name in arrays):
-            return Finding("gold", what, DIFFERS, f"the array '{name}' is {'missing' if name in expected else 'not one of this set'}")
+            return Finding(
+                "gold",
+                what,
+                DIFFERS,
+                f"the array '{name}' is {'missing' if name in expected else 'not one of this set'}",
+            )
         if name in expected and not _same_hash(expected[name], {name: arrays[name]}):
             return Finding("gold", what, DIFFERS, f"the array '{name}' is not the data set's")
     return Finding("gold", what, AGREES)
@@ -238,7 +315,11 @@ def _averages(record: RunRecord) -> Iterator[Finding]:
 
 def _why_not_the_average(score: Score, record: RunRecord) -> str:
     """What differs; "" where nothing does."""
-    alike = [other for other in record.scores if (other.suite, other.protocol) == (score.suite, score.protocol)]
+    alike = [
+        other
+        for other in record.scores
+        if (other.suite, other.protocol) == (score.suite, score.protocol)
+    ]
     if (score.text or "").startswith("other-"):  # any other forms are averaged together
         again = average([other for other in alike if (other.text or "").startswith("other-")])
     else:

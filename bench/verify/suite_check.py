@@ -42,8 +42,13 @@ class StandIn:
 
     def __call__(self, sentences: Sequence[str]) -> np.ndarray:
         self.asked += sentences
-        digests = (hashlib.sha256(f"{self.seed} {sentence}".encode()).digest() for sentence in sentences)
-        rows = [np.random.default_rng(int.from_bytes(digest[:8], "big")).standard_normal(DIMENSIONS) for digest in digests]
+        digests = (
+            hashlib.sha256(f"{self.seed} {sentence}".encode()).digest() for sentence in sentences
+        )
+        rows = [
+            np.random.default_rng(int.from_bytes(digest[:8], "big")).standard_normal(DIMENSIONS)
+            for digest in digests
+        ]
         return np.array(rows, dtype=np.float32).reshape(len(rows), DIMENSIONS)
 
 
@@ -56,7 +61,9 @@ def check(suite: Suite, data: DataFolder) -> list[CheckResult]:
         except PluginFailed as error:  # its ``read`` raises, or returns something else
             results.append(CheckResult(task.name, CHECKS[0][0], False, error.message))
             continue
-        results += [result_of(task.name, name, partial(function, case)) for name, function in CHECKS]
+        results += [
+            result_of(task.name, name, partial(function, case)) for name, function in CHECKS
+        ]
     return once_each(results)
 
 
@@ -70,7 +77,9 @@ class Case:
     def __post_init__(self) -> None:
         self.loaded: LoadedTask = self.task.load(self.data)
 
-    def score(self, stand_in: StandIn | None = None, loaded: LoadedTask | None = None) -> TaskResult:
+    def score(
+        self, stand_in: StandIn | None = None, loaded: LoadedTask | None = None
+    ) -> TaskResult:
         try:
             return (loaded or self.loaded).score(stand_in or StandIn(0))
         except RunFailed as error:
@@ -96,7 +105,11 @@ def sentences_are_named(case: Case) -> str:
     if strange := [sentence for sentence in named if type(sentence) is not str]:
         raise Failed(f"sentences holds {type(strange[0]).__name__}, not str")
     case.score(stand_in)
-    more = [sentence for sentence in stand_in.asked if type(sentence) is not str or sentence not in set(named)]
+    more = [
+        sentence
+        for sentence in stand_in.asked
+        if type(sentence) is not str or sentence not in set(named)
+    ]
     if more:
         raise Failed(f"score asks for what sentences does not name: {str(more[0])[:40]!r}")
     return f"{len(named):,}, of which {len(set(named)):,} differ"
@@ -105,16 +118,22 @@ def sentences_are_named(case: Case) -> str:
 def score_is_repeatable(case: Case) -> str:
     first, second = case.score(), case.score(loaded=case.task.load(case.data))
     if first.value != second.value or first.predictions_sha256 != second.predictions_sha256:
-        raise Failed(f"the same vectors scored twice: {first.value:.4f} and {second.value:.4f}, or other predictions; fix its seeds")
+        raise Failed(
+            f"the same vectors scored twice: {first.value:.4f} and {second.value:.4f}, or other predictions; fix its seeds"
+        )
     return f"{first.value:.2f} of random vectors"
 
 
 def predictions_follow_the_vectors(case: Case) -> str:
     results = [case.score(StandIn(seed)) for seed in (0, 1)]
     if not all(result.predictions for result in results):
-        raise Failed("no predictions are kept: tables have no interval, and nobody can check the score")
+        raise Failed(
+            "no predictions are kept: tables have no interval, and nobody can check the score"
+        )
     if results[0].predictions_sha256 == results[1].predictions_sha256:
-        raise Failed("unrelated vectors give the same predictions: are they made from the gold values?")
+        raise Failed(
+            "unrelated vectors give the same predictions: are they made from the gold values?"
+        )
     if all(result.value == 100 for result in results):
         raise Failed("random vectors score 100: are predictions made from the gold values?")
     return f"{', '.join(results[0].predictions)} of {len(next(iter(results[0].predictions.values()))):,} items"
@@ -139,14 +158,25 @@ def score_follows_from_predictions(case: Case) -> str:
 def _record(result: TaskResult, loaded: LoadedTask) -> RunRecord:
     created = datetime.now(UTC).isoformat(timespec="seconds")
     return RunRecord(
-        run_id=RUN, fingerprint="0" * 64, status="finished", method="stand-in", setting="none", backbone="stand-in", seed=None, recipe={},
-        scores=merge_scores((), [result]), cost=Cost(), provenance=Provenance(created=created, data={result.task: loaded.sha256}),
-    )  # fmt: skip
+        run_id=RUN,
+        fingerprint="0" * 64,
+        status="finished",
+        method="stand-in",
+        setting="none",
+        backbone="stand-in",
+        seed=None,
+        recipe={},
+        scores=merge_scores((), [result]),
+        cost=Cost(),
+        provenance=Provenance(created=created, data={result.task: loaded.sha256}),
+    )
 
 
 def useless_vectors_are_refused(case: Case) -> str:
     wrong: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-        "NaN in a vector": lambda x_ND: np.where(np.arange(len(x_ND))[:, None] == 0, np.float32("nan"), x_ND),
+        "NaN in a vector": lambda x_ND: np.where(
+            np.arange(len(x_ND))[:, None] == 0, np.float32("nan"), x_ND
+        ),
         "all vectors the same": np.ones_like,
         "a row too few": lambda x_ND: x_ND[1:],
     }
@@ -157,8 +187,12 @@ def useless_vectors_are_refused(case: Case) -> str:
         except RunFailed:
             continue
         except Exception as error:  # a plugin's own code
-            raise Failed(f"{what}: it raises {located(error)}, not RunFailed; check_vectors and check_variety do") from None
-        raise Failed(f"{what}: scored {result.value:.2f}; check_vectors and check_variety refuse it")
+            raise Failed(
+                f"{what}: it raises {located(error)}, not RunFailed; check_vectors and check_variety do"
+            ) from None
+        raise Failed(
+            f"{what}: scored {result.value:.2f}; check_vectors and check_variety refuse it"
+        )
     return ", ".join(wrong)
 
 
@@ -174,13 +208,17 @@ def items_stand_alone(case: Case) -> str:
         return f"by_item is not said: {case.task.metric} has no interval over items"
     result = case.score()
     n = len(result.predictions["prediction"])
-    part = {name: array[::2] if len(array) == n else array for name, array in result.predictions.items()}
+    part = {
+        name: array[::2] if len(array) == n else array for name, array in result.predictions.items()
+    }
     try:
         found = rescore((result.suite, result.task, result.protocol, result.text), part)
     except BenchError as error:
         raise Failed(f"every second item cannot be scored alone: {error.message}") from None
     if found is None or found.n != len(part["prediction"]):
-        raise Failed(f"of {len(part['prediction'])} items, {found.n if found else 'none'} are scored")
+        raise Failed(
+            f"of {len(part['prediction'])} items, {found.n if found else 'none'} are scored"
+        )
     return f"{found.value:.2f} of every second item"
 
 

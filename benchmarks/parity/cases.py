@@ -11,7 +11,10 @@ from tiny import NEGATIVES, POSITIVES, SENTENCES
 
 from bench.method import TorchMethod
 
-COLUMNS = {"unsupervised": {"sentence": SENTENCES}, "supervised": {"sent0": SENTENCES, "sent1": POSITIVES, "hard_neg": NEGATIVES}}
+COLUMNS = {
+    "unsupervised": {"sentence": SENTENCES},
+    "supervised": {"sent0": SENTENCES, "sent1": POSITIVES, "hard_neg": NEGATIVES},
+}
 
 
 def scored(method: TorchMethod, sentences: Sequence[str]) -> torch.Tensor:

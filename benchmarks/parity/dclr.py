@@ -25,7 +25,11 @@ from torch import Tensor, nn
 from methods.dclr import DCLR
 
 N, HIDDEN, STEPS, SEED = 12, 16, 4, 7
-CASES = ((0.9, 1.0, 0.05), (0.85, 2.5, 0.05), (0.5, 1.0, 0.07))  # phi, noise vectors a sentence, temperature
+CASES = (
+    (0.9, 1.0, 0.05),
+    (0.85, 2.5, 0.05),
+    (0.5, 1.0, 0.07),
+)  # phi, noise vectors a sentence, temperature
 
 
 def their_loss(checkout: Path) -> Callable[..., Any]:
@@ -38,20 +42,29 @@ def their_loss(checkout: Path) -> Callable[..., Any]:
         "nn": nn,
         "dist": dist,
         "SequenceClassifierOutput": SimpleNamespace,
-        "cl_forward_denoised": lambda cls, vectors, *_: (vectors, SimpleNamespace(hidden_states=None, attentions=None)),
+        "cl_forward_denoised": lambda cls, vectors, *_: (
+            vectors,
+            SimpleNamespace(hidden_states=None, attentions=None),
+        ),
     }
     return Script(path).define("cl_vat_forward", known)  # type: ignore[no-any-return]
 
 
 def numbers(loss: Tensor, *views: Tensor) -> Arrays:
     gradients = torch.autograd.grad(loss, views)
-    return {"loss": np.asarray(loss.detach()).reshape(1)} | {f"gradient/view {i}": one.numpy() for i, one in enumerate(gradients, 1)}
+    return {"loss": np.asarray(loss.detach()).reshape(1)} | {
+        f"gradient/view {i}": one.numpy() for i, one in enumerate(gradients, 1)
+    }
 
 
 def vectors() -> tuple[Tensor, ...]:
     """z and z+ of the model, and both of the teacher, in which some pairs are close."""
     torch.manual_seed(SEED - 1)
-    z1, z2, shared = torch.randn(N, HIDDEN), torch.randn(N, HIDDEN), torch.randn(N // 3, HIDDEN).repeat(3, 1)
+    z1, z2, shared = (
+        torch.randn(N, HIDDEN),
+        torch.randn(N, HIDDEN),
+        torch.randn(N // 3, HIDDEN).repeat(3, 1),
+    )
     return z1, z2, shared + 0.3 * torch.randn(N, HIDDEN), shared + 0.3 * torch.randn(N, HIDDEN)
 
 
@@ -68,7 +81,9 @@ def theirs(loss: Callable[..., Any], phi: float, times: float, temperature: floa
     )
     torch.manual_seed(SEED)
     ids = torch.zeros(N, 2, 1, dtype=torch.long)
-    found = loss(cls, torch.stack([z1, z2], 1), torch.stack([t1, t2], 1), ids, ids, return_dict=True)
+    found = loss(
+        cls, torch.stack([z1, z2], 1), torch.stack([t1, t2], 1), ids, ids, return_dict=True
+    )
     return numbers(found.loss, z1, z2)
 
 
@@ -91,13 +106,20 @@ def ours(phi: float, times: float, temperature: float) -> Arrays:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--checkout", type=Path, required=True, help="your clone of RUCAIBox/DCLR")
-    parser.add_argument("--all", action="store_true", help="every tensor, not the worst of each kind")
+    parser.add_argument(
+        "--all", action="store_true", help="every tensor, not the worst of each kind"
+    )
     options = parser.parse_args()
     loss = their_loss(options.checkout)
     torch.set_default_dtype(torch.float64)
-    cases = ((f"phi {case[0]}, noise x {case[1]}, tau {case[2]}", theirs(loss, *case), ours(*case)) for case in CASES)
+    cases = (
+        (f"phi {case[0]}, noise x {case[1]}, tau {case[2]}", theirs(loss, *case), ours(*case))
+        for case in CASES
+    )
     sys.exit(0 if print_cases(cases, options.all) else 1)
 
 

@@ -12,14 +12,25 @@ from parity import run
 
 from methods.focal_infonce import FocalInfoNCE
 
-REPOSITORY = Repository("Focal-InfoNCE", "focalNCE", (("encoder.", "FAMILY."), ("head.dense.", "mlp.key_layer.")))
-EMBEDDINGS = (Embedding("dev"), Embedding("test cls", "evaluation", {"pooler": "cls_before_pooler"}))
+REPOSITORY = Repository(
+    "Focal-InfoNCE", "focalNCE", (("encoder.", "FAMILY."), ("head.dense.", "mlp.key_layer."))
+)
+EMBEDDINGS = (
+    Embedding("dev"),
+    Embedding("test cls", "evaluation", {"pooler": "cls_before_pooler"}),
+)
 
 
 def case(temperature: float, m: float) -> Case:
     theirs = {"pooler_type": "cls", "mlp_only_train": True, "temp": temperature, "m": m}
     values = {"temperature": temperature, "hardness_m": m}
-    return Case(f"tau {temperature}, m {m}", FocalInfoNCE, values=values, arguments=theirs, embeddings=EMBEDDINGS)
+    return Case(
+        f"tau {temperature}, m {m}",
+        FocalInfoNCE,
+        values=values,
+        arguments=theirs,
+        embeddings=EMBEDDINGS,
+    )
 
 
 CASES = (case(0.07, 0.3), case(0.05, 0.3), case(0.05, 0.0))

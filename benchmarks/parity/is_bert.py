@@ -44,7 +44,9 @@ def their(checkout: Path, file: str) -> Any:
     path = checkout / "sentence_transformers" / file
     if not path.is_file():
         raise SystemExit(f"{path} is not there: --checkout takes a clone of yanzhangnlp/IS-BERT")
-    spec = importlib.util.spec_from_file_location(f"{PACKAGE}.{file.removesuffix('.py').replace('/', '.')}", path)
+    spec = importlib.util.spec_from_file_location(
+        f"{PACKAGE}.{file.removesuffix('.py').replace('/', '.')}", path
+    )
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -56,7 +58,14 @@ def convolutions() -> nn.ModuleList:
     return nn.ModuleList(nn.Conv1d(HIDDEN, CHANNELS, k, padding=k // 2) for k in WIDTHS).double()
 
 
-def numbers(local: Tensor, mask: Tensor, sentences: Tensor, loss: Tensor, states: Tensor, kernels: nn.ModuleList) -> Arrays:
+def numbers(
+    local: Tensor,
+    mask: Tensor,
+    sentences: Tensor,
+    loss: Tensor,
+    states: Tensor,
+    kernels: nn.ModuleList,
+) -> Arrays:
     loss.backward()
     arrays = {
         "embeddings/tokens": local[mask.bool()],
@@ -73,11 +82,24 @@ def theirs(checkout: Path, states_nTH: Tensor, mask_nT: Tensor) -> Arrays:
     layer = their(checkout, "models/CNN.py").CNN(HIDDEN, CHANNELS, list(WIDTHS)).double()
     layer.convs = kernels
     pooling = their(checkout, "models/Pooling.py").Pooling(CHANNELS * len(WIDTHS))
-    features = {"token_embeddings": states, "cls_token_embeddings": states[:, 0], "attention_mask": mask_nT}
+    features = {
+        "token_embeddings": states,
+        "cls_token_embeddings": states[:, 0],
+        "attention_mask": mask_nT,
+    }
     features = pooling(layer(features))
-    loss = their(checkout, "losses/MutualInformationLoss.py").MutualInformationLoss(nn.Identity(), CHANNELS * len(WIDTHS))
+    loss = their(checkout, "losses/MutualInformationLoss.py").MutualInformationLoss(
+        nn.Identity(), CHANNELS * len(WIDTHS)
+    )
     value = loss([features], torch.tensor(0))
-    return numbers(features["token_embeddings"], mask_nT, features["sentence_embedding"], value, states, kernels)
+    return numbers(
+        features["token_embeddings"],
+        mask_nT,
+        features["sentence_embedding"],
+        value,
+        states,
+        kernels,
+    )
 
 
 def ours(states_nTH: Tensor, mask_nT: Tensor) -> Arrays:
@@ -85,20 +107,30 @@ def ours(states_nTH: Tensor, mask_nT: Tensor) -> Arrays:
     method: Any = SimpleNamespace(hidden=lambda features: states, convolutions=kernels)
     local = ISBert.local_features(method, {"attention_mask": mask_nT})
     sentences = masked_mean(local, mask_nT)
-    return numbers(local, mask_nT, sentences, jensen_shannon(local, mask_nT, sentences), states, kernels)
+    return numbers(
+        local, mask_nT, sentences, jensen_shannon(local, mask_nT, sentences), states, kernels
+    )
 
 
 def both_sides(checkout: Path, lengths: list[int]) -> tuple[Arrays, Arrays]:
     mask_nT = (torch.arange(max(lengths)) < torch.tensor(lengths).unsqueeze(1)).long()
     generator = torch.Generator().manual_seed(1)
-    states_nTH = torch.randn(*mask_nT.shape, HIDDEN, generator=generator, dtype=torch.float64) * mask_nT.unsqueeze(-1)
+    states_nTH = torch.randn(
+        *mask_nT.shape, HIDDEN, generator=generator, dtype=torch.float64
+    ) * mask_nT.unsqueeze(-1)
     return theirs(checkout, states_nTH, mask_nT), ours(states_nTH, mask_nT)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--checkout", type=Path, required=True, help="your clone of yanzhangnlp/IS-BERT")
-    parser.add_argument("--all", action="store_true", help="every tensor, not the worst of each kind")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--checkout", type=Path, required=True, help="your clone of yanzhangnlp/IS-BERT"
+    )
+    parser.add_argument(
+        "--all", action="store_true", help="every tensor, not the worst of each kind"
+    )
     options = parser.parse_args()
     torch.Tensor.cuda = lambda self, *_, **__: self  # type: ignore[method-assign, assignment]
     cases = ((title, *both_sides(options.checkout, lengths)) for title, lengths in CASES)

@@ -23,7 +23,12 @@ from bench.run.recipes import merge
 from bench.training.gradient import backward
 from methods import masking
 
-RECIPE: dict[str, Any] = {"learning_rate": 1e-3, "max_seq_length": 16, "weight_decay": 0.0, "dropout": 0.0}
+RECIPE: dict[str, Any] = {
+    "learning_rate": 1e-3,
+    "max_seq_length": 16,
+    "weight_decay": 0.0,
+    "dropout": 0.0,
+}
 # transformers 4.2.1 adds AdamW's eps before the bias correction, torch after it: with this one a first step is the same
 FIRST_STEP_EPS = 1e-8 / (1 - 0.999) ** 0.5
 
@@ -47,23 +52,37 @@ def build(case: Case, backbone: str, folder: Path) -> TorchMethod:
     return method
 
 
-def tensors(case: Case, method: TorchMethod, theirs: Arrays, named: Callable[[str], str], folder: Path) -> Arrays:
+def tensors(
+    case: Case, method: TorchMethod, theirs: Arrays, named: Callable[[str], str], folder: Path
+) -> Arrays:
     """What is compared, under the names that their half gives it; ``named`` translates a parameter's."""
     method.eval()
     with torch.no_grad():
-        out = {"embeddings/" + e.name: e.ours(method, SCORED).numpy().copy() for e in case.embeddings}
-    same = zip(theirs["batch/input_ids"].swapaxes(0, 1), theirs["batch/attention_mask"].swapaxes(0, 1), strict=True)
+        out = {
+            "embeddings/" + e.name: e.ours(method, SCORED).numpy().copy() for e in case.embeddings
+        }
+    same = zip(
+        theirs["batch/input_ids"].swapaxes(0, 1),
+        theirs["batch/attention_mask"].swapaxes(0, 1),
+        strict=True,
+    )
     columns = batch_of(case, method).columns
     for view, (ids, mask) in enumerate(same):
         mine = columns[view % len(columns)]
-        equal = tokens(mine["input_ids"].numpy(), mine["attention_mask"].numpy()) == tokens(ids, mask)
+        equal = tokens(mine["input_ids"].numpy(), mine["attention_mask"].numpy()) == tokens(
+            ids, mask
+        )
         out[f"tokens/{view}"] = np.array(0.0 if equal else np.inf)
     if case.processes == 1:
         return out | step(case, method, theirs, named)
 
     def rank(number: int) -> None:
-        meeting = dist.FileStore(f"{folder}/ours-{case.name.replace(' ', '-')}-{id(method)}", case.processes)
-        method.context = replace(method.context, ranks=Ranks(meeting, number, case.processes, "cpu"))
+        meeting = dist.FileStore(
+            f"{folder}/ours-{case.name.replace(' ', '-')}-{id(method)}", case.processes
+        )
+        method.context = replace(
+            method.context, ranks=Ranks(meeting, number, case.processes, "cpu")
+        )
         found = step(case, method, theirs, named)
         if number == 0:
             np.savez(folder / "rank0.npz", **found)
@@ -79,7 +98,10 @@ def batch_of(case: Case, method: TorchMethod) -> Batch:
     rows = np.arange(len(SENTENCES))
     if dist.is_initialized():
         rows = np.split(rows, dist.get_world_size())[dist.get_rank()]
-    columns = {name: method.backbone.ids([column[row] for row in rows]) for name, column in COLUMNS[case.setting].items()}
+    columns = {
+        name: method.backbone.ids([column[row] for row in rows])
+        for name, column in COLUMNS[case.setting].items()
+    }
     return Batch(method.collate(columns, rows, 0), step=case.step, whole=len(SENTENCES))
 
 
@@ -88,9 +110,17 @@ def step(case: Case, method: TorchMethod, theirs: Arrays, named: Callable[[str],
     with masked_as(method, theirs):
         loss = backward(method, batch_of(case, method))["loss"]
     method.ranks.mean_gradients([p for p in method.parameters() if p.requires_grad])
-    trained = {named(name): p for name, p in method.named_parameters() if p.requires_grad and p.grad is not None}
+    trained = {
+        named(name): p
+        for name, p in method.named_parameters()
+        if p.requires_grad and p.grad is not None
+    }
     out = {"loss": loss.numpy()}
-    out |= {f"gradient/{name}": p.grad.numpy().copy() for name, p in trained.items() if p.grad is not None}
+    out |= {
+        f"gradient/{name}": p.grad.numpy().copy()
+        for name, p in trained.items()
+        if p.grad is not None
+    }
     torch.nn.utils.clip_grad_norm_(list(trained.values()), method.recipe.max_grad_norm)
     optimizer = method.optimizer()
     for group in optimizer.param_groups:
@@ -107,7 +137,9 @@ def masked_as(method: TorchMethod, theirs: Arrays) -> Iterator[None]:
         return
 
     def rows(key: str, width: int) -> torch.Tensor:
-        array = torch.from_numpy(theirs["batch/" + key])  # (n, views, T); ours: every row's first view, then the second ones
+        array = torch.from_numpy(
+            theirs["batch/" + key]
+        )  # (n, views, T); ours: every row's first view, then the second ones
         return array.transpose(0, 1).flatten(0, 1)[:, :width]
 
     def given(ids: torch.Tensor, *_: Any, **__: Any) -> tuple[torch.Tensor, torch.Tensor]:

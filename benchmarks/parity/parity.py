@@ -42,26 +42,61 @@ class Pair:
     def entry(self) -> dict[str, object]:
         """What their half is told."""
         case, recipe = self.case, self.method.recipe
-        embeddings = [{"name": e.name, "by": e.by, "arguments": dict(e.arguments), "whole_model": e.whole_model} for e in case.embeddings]
+        embeddings = [
+            {
+                "name": e.name,
+                "by": e.by,
+                "arguments": dict(e.arguments),
+                "whole_model": e.whole_model,
+            }
+            for e in case.embeddings
+        ]
         return {
-            "name": case.name, "family": self.family, "backbone": self.backbone, "weights": str(self.weights), "seed": 7,
-            "out": str(self.out), "arguments": dict(case.arguments), "columns": list(COLUMNS[case.setting].values()),
-            "max_seq_length": recipe.max_seq_length, "learning_rate": recipe.learning_rate, "step": case.step,
-            "processes": case.processes, "sentences": SCORED, "embeddings": embeddings,
-        }  # fmt: skip
+            "name": case.name,
+            "family": self.family,
+            "backbone": self.backbone,
+            "weights": str(self.weights),
+            "seed": 7,
+            "out": str(self.out),
+            "arguments": dict(case.arguments),
+            "columns": list(COLUMNS[case.setting].values()),
+            "max_seq_length": recipe.max_seq_length,
+            "learning_rate": recipe.learning_rate,
+            "step": case.step,
+            "processes": case.processes,
+            "sentences": SCORED,
+            "embeddings": embeddings,
+        }
 
 
 def run(repository: Repository, cases: Sequence[Case]) -> None:
     """The command: compares every case on both backbones, prints a table, exits with 1 where a difference is too large."""
-    parser = argparse.ArgumentParser(description=f"{repository.name}: the authors' code and ours, number by number.")
-    parser.add_argument("--checkout", type=Path, required=True, help=f"folder of a clone of {repository.name}")
-    parser.add_argument("--peer-python", required=True, help="interpreter with torch and transformers 4.2.1, see README.md")
-    parser.add_argument("--tolerance", type=float, default=TOLERANCE, help="largest difference allowed (default %(default)g)")
+    parser = argparse.ArgumentParser(
+        description=f"{repository.name}: the authors' code and ours, number by number."
+    )
+    parser.add_argument(
+        "--checkout", type=Path, required=True, help=f"folder of a clone of {repository.name}"
+    )
+    parser.add_argument(
+        "--peer-python",
+        required=True,
+        help="interpreter with torch and transformers 4.2.1, see README.md",
+    )
+    parser.add_argument(
+        "--tolerance",
+        type=float,
+        default=TOLERANCE,
+        help="largest difference allowed (default %(default)g)",
+    )
     parser.add_argument("--only", default="", help="only cases whose name contains this")
-    parser.add_argument("--all", action="store_true", help="a line for every tensor, not only the worst of a kind")
+    parser.add_argument(
+        "--all", action="store_true", help="a line for every tensor, not only the worst of a kind"
+    )
     options = parser.parse_args()
     if not (options.checkout / repository.package / "models.py").is_file():
-        parser.error(f"{options.checkout} is no checkout of {repository.name}: it has no {repository.package}/models.py")
+        parser.error(
+            f"{options.checkout} is no checkout of {repository.name}: it has no {repository.package}/models.py"
+        )
     cases = [case for case in cases if options.only in case.name]
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
@@ -69,17 +104,24 @@ def run(repository: Repository, cases: Sequence[Case]) -> None:
     sys.exit(0 if good else 1)
 
 
-def compare(repository: Repository, cases: Sequence[Case], options: argparse.Namespace, folder: Path) -> bool:
+def compare(
+    repository: Repository, cases: Sequence[Case], options: argparse.Namespace, folder: Path
+) -> bool:
     backbones = tiny_backbones(folder)
     pairs = []
     for case in cases:
         for family in case.families:
             weights, out = (folder / f"{who}{len(pairs)}.npz" for who in ("ours", "theirs"))
             method = build(case, backbones[family], folder)
-            state = {repository.theirs(n, family): p.detach().numpy() for n, p in method.named_parameters()}
+            state = {
+                repository.theirs(n, family): p.detach().numpy()
+                for n, p in method.named_parameters()
+            }
             np.savez(weights, **state)
             pairs.append(Pair(case, family, backbones[family], method, weights, out))
-    theirs_of = ask_peer(options.peer_python, options.checkout.resolve(), repository.package, pairs, folder)
+    theirs_of = ask_peer(
+        options.peer_python, options.checkout.resolve(), repository.package, pairs, folder
+    )
     print(
         f"{repository.name} {commit_of(options.checkout)}, {theirs_of}; ours: transformers {version('transformers')}, "
         f"torch {torch.__version__}. float64, tolerance {options.tolerance:g}\n\n{heading()}"
@@ -88,21 +130,36 @@ def compare(repository: Repository, cases: Sequence[Case], options: argparse.Nam
     for pair in pairs:
         with np.load(pair.out) as file:
             theirs = dict(file)
-        ours = tensors(pair.case, pair.method, theirs, partial(repository.theirs, family=pair.family), folder)
+        ours = tensors(
+            pair.case, pair.method, theirs, partial(repository.theirs, family=pair.family), folder
+        )
         found = {name: value for name, value in theirs.items() if not name.startswith("batch/")}
         found |= {name: np.array(0.0) for name in ours if name.startswith("tokens/")}
         compared = differences(found, ours)
         good &= all(difference.within(options.tolerance) for difference in compared)
-        print(*lines(f"{pair.case.name}, {pair.family}", compared, options.tolerance, options.all), sep="\n", flush=True)
+        print(
+            *lines(f"{pair.case.name}, {pair.family}", compared, options.tolerance, options.all),
+            sep="\n",
+            flush=True,
+        )
     return good
 
 
 def ask_peer(python: str, checkout: Path, package: str, pairs: Sequence[Pair], folder: Path) -> str:
     """Runs their half on all cases; returns its versions in words."""
     job, said = folder / "job.json", folder / "versions.json"
-    content = {"checkout": str(checkout), "package": package, "dtype": "float64", "versions": str(said)}
-    job.write_text(json.dumps(content | {"cases": [pair.entry() for pair in pairs]}), encoding="utf-8")
-    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | {"TRANSFORMERS_OFFLINE": "1"}
+    content = {
+        "checkout": str(checkout),
+        "package": package,
+        "dtype": "float64",
+        "versions": str(said),
+    }
+    job.write_text(
+        json.dumps(content | {"cases": [pair.entry() for pair in pairs]}), encoding="utf-8"
+    )
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | {
+        "TRANSFORMERS_OFFLINE": "1"
+    }
     command = [python, str(Path(__file__).with_name("peer.py")), str(job)]
     try:
         done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True)
@@ -110,7 +167,9 @@ def ask_peer(python: str, checkout: Path, package: str, pairs: Sequence[Pair], f
         raise SystemExit(f"--peer-python {python} cannot be started: {error}") from None
     if done.returncode:
         raise SystemExit(f"the authors' half stopped:\n{done.stdout[-1000:]}{done.stderr[-3000:]}")
-    return ", ".join(f"{name} {value}" for name, value in json.loads(said.read_text(encoding="utf-8")).items())
+    return ", ".join(
+        f"{name} {value}" for name, value in json.loads(said.read_text(encoding="utf-8")).items()
+    )
 
 
 def commit_of(checkout: Path) -> str:

@@ -27,7 +27,11 @@ import torch.distributed as dist
 import torch.multiprocessing
 import transformers
 from script import Script
-from transformers.tokenization_utils_base import AddedToken, PaddingStrategy, PreTrainedTokenizerBase
+from transformers.tokenization_utils_base import (
+    AddedToken,
+    PaddingStrategy,
+    PreTrainedTokenizerBase,
+)
 
 FAMILIES = {
     "bert": ("BertForCL", transformers.BertConfig, transformers.BertModel),
@@ -46,12 +50,16 @@ def module(path: Path) -> Any:
 
 def tokenizer_of(family: str, folder: Path) -> Any:
     """Their library's tokenizer in Python, which its fast one equals on such text; the fast one has no wheel for new Pythons."""
-    if not transformers.is_tokenizers_available():  # then the library's own stand-in for a special token does not print as text
+    if (
+        not transformers.is_tokenizers_available()
+    ):  # then the library's own stand-in for a special token does not print as text
         AddedToken.__str__ = lambda token: token.content
     if family == "bert":
         tokenizer = transformers.BertTokenizer(str(folder / "vocab.txt"))
     else:
-        tokenizer = transformers.RobertaTokenizer(str(folder / "vocab.json"), str(folder / "merges.txt"))
+        tokenizer = transformers.RobertaTokenizer(
+            str(folder / "vocab.json"), str(folder / "merges.txt")
+        )
     tokenizer.sanitize_special_tokens()  # as from_pretrained does: "[MASK]" inside a text is one token
     return tokenizer
 
@@ -62,10 +70,18 @@ class Peer:
     def __init__(self, job: dict[str, Any]) -> None:
         self.job = job
         checkout = Path(job["checkout"])
-        self.train, self.evaluation = Script(checkout / "train.py"), Script(checkout / "evaluation.py")
+        self.train, self.evaluation = (
+            Script(checkout / "train.py"),
+            Script(checkout / "evaluation.py"),
+        )
         self.trainers = Script(checkout / job["package"] / "trainers.py")
         self.models = module(checkout / job["package"] / "models.py")
-        names = {**vars(typing), "dataclass": dataclasses.dataclass, "field": dataclasses.field, "MODEL_TYPES": ()}
+        names = {
+            **vars(typing),
+            "dataclass": dataclasses.dataclass,
+            "field": dataclasses.field,
+            "MODEL_TYPES": (),
+        }
         self.arguments = self.train.define("ModelArguments", {**names, "__name__": "theirs"})
 
     def run(self, case: dict[str, Any]) -> dict[str, np.ndarray]:
@@ -77,15 +93,27 @@ class Peer:
         model = getattr(self.models, name)(config, model_args=arguments)
         self.load(model, case)
         names = {
-            **vars(typing), "__name__": "theirs", "torch": torch, "dataclass": dataclasses.dataclass, "model": model,
-            "PaddingStrategy": PaddingStrategy, "PreTrainedTokenizerBase": PreTrainedTokenizerBase, "tokenizer": tokenizer,
-            "model_args": arguments, "device": torch.device("cpu"), "print": lambda *_: None,
-            "data_args": SimpleNamespace(max_seq_length=case["max_seq_length"], pad_to_max_length=False, mlm_probability=0.15),
-        }  # fmt: skip
+            **vars(typing),
+            "__name__": "theirs",
+            "torch": torch,
+            "dataclass": dataclasses.dataclass,
+            "model": model,
+            "PaddingStrategy": PaddingStrategy,
+            "PreTrainedTokenizerBase": PreTrainedTokenizerBase,
+            "tokenizer": tokenizer,
+            "model_args": arguments,
+            "device": torch.device("cpu"),
+            "print": lambda *_: None,
+            "data_args": SimpleNamespace(
+                max_seq_length=case["max_seq_length"], pad_to_max_length=False, mlm_probability=0.15
+            ),
+        }
         batch = self.batch(case, names)
         out = {f"batch/{key}": value.numpy() for key, value in batch.items()}
         for embedding in case["embeddings"]:
-            out["embeddings/" + embedding["name"]] = self.embed(case, embedding, model, config, names)
+            out["embeddings/" + embedding["name"]] = self.embed(
+                case, embedding, model, config, names
+            )
         return out | self.step(model, share(batch), case)
 
     def load(self, model: torch.nn.Module, case: dict[str, Any]) -> None:
@@ -94,9 +122,15 @@ class Peer:
             state = {key: torch.from_numpy(file[key]) for key in file.files}
         missing, unexpected = model.load_state_dict(state, strict=False)
         # of what they create and never use: the position numbers, a pooling layer; an LM head's bias stands there twice
-        missing = [key for key in missing if not key.endswith(("position_ids", "decoder.bias")) and ".pooler." not in key]
+        missing = [
+            key
+            for key in missing
+            if not key.endswith(("position_ids", "decoder.bias")) and ".pooler." not in key
+        ]
         if missing or unexpected:
-            sys.exit(f"{case['name']}: the weights do not fit their model: missing {missing}, unexpected {unexpected}")
+            sys.exit(
+                f"{case['name']}: the weights do not fit their model: missing {missing}, unexpected {unexpected}"
+            )
 
     def batch(self, case: dict[str, Any], names: dict[str, Any]) -> dict[str, torch.Tensor]:
         """The batch as their train.py makes it of columns of sentences."""
@@ -104,39 +138,66 @@ class Peer:
         names |= {"column_names": list(columns), "sent2_cname": None}
         for node in self.train.conditions("len(column_names)"):
             self.train.run(node, names)
-        templates = self.train.conditions("model_args.mask_embedding_sentence\n")  # Prompt-BERT: before and after
+        templates = self.train.conditions(
+            "model_args.mask_embedding_sentence\n"
+        )  # Prompt-BERT: before and after
         for node in templates:
             self.train.run(node, names)
         features = self.train.define("prepare_features", names)(columns)
-        rows = [{key: values[i] for key, values in features.items()} for i in range(len(case["columns"][0]))]
+        rows = [
+            {key: values[i] for key, values in features.items()}
+            for i in range(len(case["columns"][0]))
+        ]
         collator = self.train.define("OurDataCollatorWithPadding", names)(names["tokenizer"])
         return dict(collator(rows))
 
-    def loss(self, model: torch.nn.Module, batch: dict[str, torch.Tensor], case: dict[str, Any]) -> torch.Tensor:
+    def loss(
+        self, model: torch.nn.Module, batch: dict[str, torch.Tensor], case: dict[str, Any]
+    ) -> torch.Tensor:
         """By their trainer's compute_loss where they have one of their own, as the library's trainer does elsewhere."""
         compute = self.trainers.define("compute_loss", {})
-        trainer = SimpleNamespace(label_smoother=None, args=SimpleNamespace(past_index=-1), state=SimpleNamespace(global_step=case["step"]))
+        trainer = SimpleNamespace(
+            label_smoother=None,
+            args=SimpleNamespace(past_index=-1),
+            state=SimpleNamespace(global_step=case["step"]),
+        )
         return compute(trainer, model, dict(batch)) if compute else model(**batch)["loss"]
 
-    def step(self, model: torch.nn.Module, batch: dict[str, torch.Tensor], case: dict[str, Any]) -> dict[str, np.ndarray]:
+    def step(
+        self, model: torch.nn.Module, batch: dict[str, torch.Tensor], case: dict[str, Any]
+    ) -> dict[str, np.ndarray]:
         model.train()
         loss = self.loss(model, batch, case)
         loss.backward()
-        trained = {name: p for name, p in model.named_parameters() if p.requires_grad and p.grad is not None}
+        trained = {
+            name: p
+            for name, p in model.named_parameters()
+            if p.requires_grad and p.grad is not None
+        }
         average([loss.detach(), *(p.grad for p in trained.values())])
         out = {f"gradient/{name}": p.grad.numpy().copy() for name, p in trained.items()}
         torch.nn.utils.clip_grad_norm_(list(trained.values()), 1.0)
-        transformers.AdamW(list(trained.values()), lr=case["learning_rate"], eps=1e-8).step()  # the eps of their Trainer
+        transformers.AdamW(
+            list(trained.values()), lr=case["learning_rate"], eps=1e-8
+        ).step()  # the eps of their Trainer
         out |= {f"after/{name}": p.detach().numpy() for name, p in trained.items()}
         return {"loss": loss.detach().numpy(), **out}
 
-    def embed(self, case: dict, embedding: dict, model: Any, config: Any, names: dict[str, Any]) -> np.ndarray:
+    def embed(
+        self, case: dict, embedding: dict, model: Any, config: Any, names: dict[str, Any]
+    ) -> np.ndarray:
         """The vectors of the case's sentences: by the trainer's batcher (dev) or by evaluation.py's (test)."""
         model.eval()
         words = [sentence.split() for sentence in case["sentences"]]
         if embedding["by"] == "trainer":
-            trainer = SimpleNamespace(tokenizer=names["tokenizer"], args=SimpleNamespace(device=names["device"]), model=model)
-            return self.trainers.define("batcher", {"torch": torch, "self": trainer})(None, words).numpy()
+            trainer = SimpleNamespace(
+                tokenizer=names["tokenizer"],
+                args=SimpleNamespace(device=names["device"]),
+                model=model,
+            )
+            return self.trainers.define("batcher", {"torch": torch, "self": trainer})(
+                None, words
+            ).numpy()
         scope = {**names, "args": SimpleNamespace(**embedding["arguments"])}
         if not embedding["whole_model"]:
             scope["model"] = plain(case["family"], model, config)
@@ -144,15 +205,24 @@ class Peer:
             scope["mlp"] = model.mlp
         if embedding["arguments"].get("mask_embedding_sentence_delta"):
             delta = self.evaluation.define("get_delta", {"torch": torch})
-            template, args = embedding["arguments"]["mask_embedding_sentence_template"], scope["args"]
-            scope["delta"], scope["template_len"] = delta(scope["model"], template, scope["tokenizer"], scope["device"], args)
+            template, args = (
+                embedding["arguments"]["mask_embedding_sentence_template"],
+                scope["args"],
+            )
+            scope["delta"], scope["template_len"] = delta(
+                scope["model"], template, scope["tokenizer"], scope["device"], args
+            )
         return self.evaluation.define("batcher", scope)(None, words).numpy()
 
 
 def plain(family: str, model: Any, config: Any) -> Any:
     """The encoder as their scripts convert a checkpoint for evaluation.py: the head stands where BERT's pooling layer is."""
     converted = FAMILIES[family][2](config).to(next(model.parameters()).dtype)
-    state = {name: value for name, value in getattr(model, family).state_dict().items() if not name.startswith("pooler.")}
+    state = {
+        name: value
+        for name, value in getattr(model, family).state_dict().items()
+        if not name.startswith("pooler.")
+    }
     dense = getattr(getattr(model, "mlp", None), "dense", None)
     if dense is not None:
         state |= {f"pooler.dense.{name}": value for name, value in dense.state_dict().items()}
@@ -164,7 +234,9 @@ def share(batch: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """In a process group this rank's consecutive rows of the batch, elsewhere the whole."""
     if not dist.is_initialized():
         return batch
-    return {key: value.chunk(dist.get_world_size())[dist.get_rank()] for key, value in batch.items()}
+    return {
+        key: value.chunk(dist.get_world_size())[dist.get_rank()] for key, value in batch.items()
+    }
 
 
 def average(numbers: list[torch.Tensor]) -> None:
@@ -194,8 +266,14 @@ def main() -> None:
         if case["processes"] == 1:
             np.savez(case["out"], **peer.run(case))
         else:
-            torch.multiprocessing.start_processes(one_of_many, (peer, case), case["processes"], start_method="fork")
-    versions = {"transformers": transformers.__version__, "torch": torch.__version__, "python": sys.version.split()[0]}
+            torch.multiprocessing.start_processes(
+                one_of_many, (peer, case), case["processes"], start_method="fork"
+            )
+    versions = {
+        "transformers": transformers.__version__,
+        "torch": torch.__version__,
+        "python": sys.version.split()[0],
+    }
     Path(job["versions"]).write_text(json.dumps(versions), encoding="utf-8")
 
 

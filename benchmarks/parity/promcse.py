@@ -18,30 +18,65 @@ from methods.promcse import PromCSE
 REPOSITORY = Repository(
     "PromCSE",
     "promcse",
-    (("encoder.", "FAMILY."), ("head.", "mlp."), ("prompt.table", "prefix_encoder.embedding.weight"), ("lm_head.", "lm_head.")),
+    (
+        ("encoder.", "FAMILY."),
+        ("head.", "mlp."),
+        ("prompt.table", "prefix_encoder.embedding.weight"),
+        ("lm_head.", "lm_head."),
+    ),
 )
 EMBEDDINGS = (Embedding("dev"), Embedding("test", "evaluation", whole_model=True))
 THEIRS: dict[str, Any] = {"pooler_type": "cls", "temp": 0.05}
 
 
-def unsupervised(name: str, method: Any, length: int, arguments: dict[str, Any], step: int = 0, **values: Any) -> Case:
+def unsupervised(
+    name: str, method: Any, length: int, arguments: dict[str, Any], step: int = 0, **values: Any
+) -> Case:
     theirs = {**THEIRS, "mlp_only_train": True, "pre_seq_len": length, **arguments}
-    return Case(name, method, values={"prompt_length": length, **values}, arguments=theirs, embeddings=EMBEDDINGS, step=step)
+    return Case(
+        name,
+        method,
+        values={"prompt_length": length, **values},
+        arguments=theirs,
+        embeddings=EMBEDDINGS,
+        step=step,
+    )
 
 
-def supervised(name: str, length: int, arguments: dict[str, Any], processes: int = 1, **values: Any) -> Case:
+def supervised(
+    name: str, length: int, arguments: dict[str, Any], processes: int = 1, **values: Any
+) -> Case:
     ours = {"prompt_length": length, "head_at_test": True, **values}
     theirs = {**THEIRS, "pre_seq_len": length, **arguments}
-    return Case(name, PromCSE, "supervised", values=ours, arguments=theirs, embeddings=EMBEDDINGS, processes=processes)
+    return Case(
+        name,
+        PromCSE,
+        "supervised",
+        values=ours,
+        arguments=theirs,
+        embeddings=EMBEDDINGS,
+        processes=processes,
+    )
 
 
 def hinge(name: str, margin: float, weight: float, processes: int = 1, **ours: Any) -> Case:
     theirs = {"do_eh_loss": True, "eh_loss_margin": margin, "eh_loss_weight": weight}
-    return supervised(f"EH{name}, margin {margin}", 5, theirs, processes, eh=True, eh_margin=margin, eh_weight=weight, **ours)
+    return supervised(
+        f"EH{name}, margin {margin}",
+        5,
+        theirs,
+        processes,
+        eh=True,
+        eh_margin=margin,
+        eh_weight=weight,
+        **ours,
+    )
 
 
 def with_mlm(step: int) -> Case:
-    return unsupervised(f"DCPCSE mlm, step {step}", DCPCSE, 4, {"do_mlm": True, "mlm_weight": 0.1}, step, mlm=True)
+    return unsupervised(
+        f"DCPCSE mlm, step {step}", DCPCSE, 4, {"do_mlm": True, "mlm_weight": 0.1}, step, mlm=True
+    )
 
 
 CASES = (

@@ -35,7 +35,11 @@ FLAGS = (
 
 def theirs(text: str) -> str:
     """A template as their command line spells it."""
-    return "*cls*_" + text.replace(" ", "_").replace("{s}", "*sent_0*").replace("{m}", "*mask*") + "*sep+*"
+    return (
+        "*cls*_"
+        + text.replace(" ", "_").replace("{s}", "*sent_0*").replace("{m}", "*mask*")
+        + "*sep+*"
+    )
 
 
 def at_dev(method: TorchMethod, sentences: Sequence[str]) -> torch.Tensor:
@@ -46,14 +50,21 @@ def at_dev(method: TorchMethod, sentences: Sequence[str]) -> torch.Tensor:
 
 
 def at_test(text: str, *flags: str) -> Embedding:
-    arguments: dict[str, Any] = dict.fromkeys(FLAGS, False) | {f"mask_embedding_sentence_{flag}": True for flag in flags}
+    arguments: dict[str, Any] = dict.fromkeys(FLAGS, False) | {
+        f"mask_embedding_sentence_{flag}": True for flag in flags
+    }
     arguments |= {"mask_embedding_sentence": True, "mask_embedding_sentence_template": theirs(text)}
     return Embedding("test", "evaluation", arguments)
 
 
 def unsupervised(family: str, name: str, two: bool, debias: bool) -> Case:
     first, second = TEXTS[family]
-    ours = {"template_1": first, "template_2": second if two else None, "debias_train": debias, "debias_at_dev": debias}
+    ours = {
+        "template_1": first,
+        "template_2": second if two else None,
+        "debias_train": debias,
+        "debias_at_dev": debias,
+    }
     arguments = {
         "temp": 0.05,
         "mlp_only_train": True,
@@ -63,12 +74,25 @@ def unsupervised(family: str, name: str, two: bool, debias: bool) -> Case:
         "mask_embedding_sentence_different_template": theirs(second) if two else "",
     }
     embeddings = (Embedding("dev", ours=at_dev), at_test(first))
-    return Case(name, PromptBERT, values=ours, arguments=arguments, embeddings=embeddings, families=(family,))
+    return Case(
+        name,
+        PromptBERT,
+        values=ours,
+        arguments=arguments,
+        embeddings=embeddings,
+        families=(family,),
+    )
 
 
 def supervised(family: str, processes: int = 1, **values: Any) -> Case:
     first, transform = TEXTS[family][0], family == "bert"
-    ours = {"template_1": first, "template_2": None, "head_at_test": True, "debias_at_test": True, **values}
+    ours = {
+        "template_1": first,
+        "template_2": None,
+        "head_at_test": True,
+        "debias_at_test": True,
+        **values,
+    }
     arguments = {
         "temp": 0.05,
         "mask_embedding_sentence": True,
@@ -76,9 +100,21 @@ def supervised(family: str, processes: int = 1, **values: Any) -> Case:
         "mask_embedding_sentence_template": theirs(first),
         "mask_embedding_sentence_org_mlp": transform,
     }
-    embeddings = (Embedding("dev", ours=at_dev), at_test(first, "delta", "org_mlp" if transform else "use_pooler"))
+    embeddings = (
+        Embedding("dev", ours=at_dev),
+        at_test(first, "delta", "org_mlp" if transform else "use_pooler"),
+    )
     name = "supervised" if processes == 1 else f"supervised, {processes} processes"
-    return Case(name, PromptBERT, "supervised", ours, arguments, embeddings, processes=processes, families=(family,))
+    return Case(
+        name,
+        PromptBERT,
+        "supervised",
+        ours,
+        arguments,
+        embeddings,
+        processes=processes,
+        families=(family,),
+    )
 
 
 CASES = (

@@ -32,11 +32,21 @@ class Script:
 
     def conditions(self, text: str) -> list[ast.stmt]:
         """The `if` statements at the top of its main() whose condition contains ``text``."""
-        main = next(node for node in self.tree.body if isinstance(node, ast.FunctionDef) and node.name == "main")
-        return [node for node in main.body if isinstance(node, ast.If) and text in conditions_of(node)]
+        main = next(
+            node
+            for node in self.tree.body
+            if isinstance(node, ast.FunctionDef) and node.name == "main"
+        )
+        return [
+            node for node in main.body if isinstance(node, ast.If) and text in conditions_of(node)
+        ]
 
 
 def conditions_of(node: ast.If) -> str:
     """The conditions of an if ... elif ... chain."""
-    rest = conditions_of(node.orelse[0]) if len(node.orelse) == 1 and isinstance(node.orelse[0], ast.If) else ""
+    rest = (
+        conditions_of(node.orelse[0])
+        if len(node.orelse) == 1 and isinstance(node.orelse[0], ast.If)
+        else ""
+    )
     return ast.unparse(node.test) + "\n" + rest

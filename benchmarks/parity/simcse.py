@@ -21,7 +21,12 @@ from methods.simcse import SimCSE
 REPOSITORY = Repository(
     "SimCSE",
     "simcse",
-    (("encoder.", "FAMILY."), ("head.", "mlp."), ("lm_head.decoder.bias", "lm_head.bias"), ("lm_head.", "lm_head.")),
+    (
+        ("encoder.", "FAMILY."),
+        ("head.", "mlp."),
+        ("lm_head.decoder.bias", "lm_head.bias"),
+        ("lm_head.", "lm_head."),
+    ),
 )
 
 
@@ -33,7 +38,12 @@ def pooled(name: str) -> Embedding:
         states = method.encoder(**features, output_hidden_states=True).hidden_states
         return POOLERS[name](states, features["attention_mask"])
 
-    return Embedding(f"test {name}", "evaluation", {"pooler": name.replace("cls", "cls_before_pooler")}, ours=ours)
+    return Embedding(
+        f"test {name}",
+        "evaluation",
+        {"pooler": name.replace("cls", "cls_before_pooler")},
+        ours=ours,
+    )
 
 
 WITH_HEAD = Embedding("test cls", "evaluation", {"pooler": "cls"})
@@ -42,23 +52,43 @@ POOLED = tuple(pooled(name) for name in ("cls", *MEANS))
 MLM = {"do_mlm": True, "mlm_weight": 0.1}
 
 
-def unsupervised(name: str, arguments: dict[str, Any], *embeddings: Embedding, **values: Any) -> Case:
+def unsupervised(
+    name: str, arguments: dict[str, Any], *embeddings: Embedding, **values: Any
+) -> Case:
     theirs = {"pooler_type": "cls", "mlp_only_train": True, "temp": 0.05, **arguments}
-    return Case(name, SimCSE, values=values, arguments=theirs, embeddings=(Embedding("dev"), *embeddings))
+    return Case(
+        name, SimCSE, values=values, arguments=theirs, embeddings=(Embedding("dev"), *embeddings)
+    )
 
 
 def supervised(name: str, arguments: dict[str, Any], processes: int = 1, **values: Any) -> Case:
-    theirs, ours = {"pooler_type": "cls", "temp": 0.05, **arguments}, {"head_at_test": True, **values}
+    theirs, ours = (
+        {"pooler_type": "cls", "temp": 0.05, **arguments},
+        {"head_at_test": True, **values},
+    )
     embeddings = (Embedding("dev"), WITH_HEAD)
-    return Case(name, SimCSE, "supervised", values=ours, arguments=theirs, embeddings=embeddings, processes=processes)
+    return Case(
+        name,
+        SimCSE,
+        "supervised",
+        values=ours,
+        arguments=theirs,
+        embeddings=embeddings,
+        processes=processes,
+    )
 
 
 CASES = (
     unsupervised("unsupervised", {}, *POOLED),
     unsupervised("unsupervised, temperature 0.5", {"temp": 0.5}, temperature=0.5),
     unsupervised("unsupervised, mlm", MLM, mlm=True),
-    unsupervised("unsupervised, cls without head", {"pooler_type": "cls_before_pooler"}, head=False),
-    *(unsupervised(f"unsupervised, {pooler}", {"pooler_type": pooler}, pooler=pooler) for pooler in MEANS),
+    unsupervised(
+        "unsupervised, cls without head", {"pooler_type": "cls_before_pooler"}, head=False
+    ),
+    *(
+        unsupervised(f"unsupervised, {pooler}", {"pooler_type": pooler}, pooler=pooler)
+        for pooler in MEANS
+    ),
     supervised("supervised, w 0", {}),
     supervised("supervised, w 1", {"hard_negative_weight": 1.0}, hard_negative_weight=1.0),
     supervised("supervised, mlm", MLM, mlm=True),

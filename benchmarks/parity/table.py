@@ -8,7 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 Arrays = dict[str, np.ndarray]
-KINDS = {"tokens": "tokens", "embeddings": "embeddings", "loss": "loss", "gradient": "gradient", "after": "after an AdamW step"}
+KINDS = {
+    "tokens": "tokens",
+    "embeddings": "embeddings",
+    "loss": "loss",
+    "gradient": "gradient",
+    "after": "after an AdamW step",
+}
 TOLERANCE = 1e-11  # of a tensor's largest number, or of 1 where that is smaller: what float64 leaves after some 1,000 steps
 
 
@@ -24,12 +30,19 @@ class Difference:
         return self.largest <= tolerance * max(1.0, self.scale)
 
 
-def differences(theirs: Mapping[str, np.ndarray], ours: Mapping[str, np.ndarray]) -> list[Difference]:
+def differences(
+    theirs: Mapping[str, np.ndarray], ours: Mapping[str, np.ndarray]
+) -> list[Difference]:
     """One entry a tensor, in their order. What only one side has, another shape or a NaN differs infinitely."""
     found = []
     for name in [*theirs, *(name for name in ours if name not in theirs)]:
         a, b = theirs.get(name), ours.get(name)
-        if a is None or b is None or a.shape != b.shape or not (np.isfinite(a).all() and np.isfinite(b).all()):
+        if (
+            a is None
+            or b is None
+            or a.shape != b.shape
+            or not (np.isfinite(a).all() and np.isfinite(b).all())
+        ):
             found.append(Difference(name, float("inf"), 0.0))
         else:
             scale = float(np.abs(a).max(initial=0.0))

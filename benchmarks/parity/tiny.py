@@ -39,7 +39,11 @@ NEGATIVES = (
     "A woman burns a book",
     "It is that.",
 )
-SCORED = (*SENTENCES, "", *NEGATIVES[:2])  # an empty one too; trained with debiasing, it would be a zero vector and rounding
+SCORED = (
+    *SENTENCES,
+    "",
+    *NEGATIVES[:2],
+)  # an empty one too; trained with debiasing, it would be a zero vector and rounding
 SHAPE: dict[str, Any] = {
     "hidden_size": 24,
     "num_hidden_layers": 3,
@@ -92,10 +96,17 @@ def _byte_level_vocabulary(folder: Path) -> int:
     folder.mkdir()
     vocabulary = ByteLevelBPETokenizer()
     text = [*SENTENCES, *POSITIVES, *NEGATIVES, "This sentence of \" means . The sentence : ' '"]
-    vocabulary.train_from_iterator(text * 2, vocab_size=500, special_tokens=["<s>", "<pad>", "</s>", "<unk>", "<mask>"])
+    vocabulary.train_from_iterator(
+        text * 2, vocab_size=500, special_tokens=["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    )
     vocabulary.save_model(str(folder))
     words = json.loads((folder / "vocab.json").read_text(encoding="utf-8"))
-    merges = [tuple(line.split()) for line in (folder / "merges.txt").read_text(encoding="utf-8").splitlines()[1:]]
-    tokenizer = RobertaTokenizerFast(vocab=words, merges=merges)  # from_pretrained cannot read the two files in transformers 5.2
+    merges = [
+        tuple(line.split())
+        for line in (folder / "merges.txt").read_text(encoding="utf-8").splitlines()[1:]
+    ]
+    tokenizer = RobertaTokenizerFast(
+        vocab=words, merges=merges
+    )  # from_pretrained cannot read the two files in transformers 5.2
     tokenizer.save_pretrained(folder)
     return len(tokenizer)

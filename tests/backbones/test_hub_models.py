@@ -20,7 +20,11 @@ NAME = "someone/tiny-bert"
 
 
 def files_of(folder: str | Path) -> dict[str, bytes]:
-    return {f.relative_to(folder).as_posix(): f.read_bytes() for f in Path(folder).rglob("*") if f.is_file()}
+    return {
+        f.relative_to(folder).as_posix(): f.read_bytes()
+        for f in Path(folder).rglob("*")
+        if f.is_file()
+    }
 
 
 def pickled(folder: str | Path, to: Path) -> Path:
@@ -43,7 +47,9 @@ def refusal(name: str, **options: Any) -> NotAModel:
     return caught.value
 
 
-def test_a_model_is_fetched_named_by_its_commit_and_found_again_without_a_network(hub: StandInHub, tiny: str) -> None:
+def test_a_model_is_fetched_named_by_its_commit_and_found_again_without_a_network(
+    hub: StandInHub, tiny: str
+) -> None:
     extra = {
         "README.md": b"---\nlicense: apache-2.0\n---\n",
         "onnx/model.safetensors": b"x" * 99,
@@ -54,16 +60,22 @@ def test_a_model_is_fetched_named_by_its_commit_and_found_again_without_a_networ
     reference, lines = told(NAME)
     assert (reference.revision, reference.hub, reference.model) == (revision, True, NAME)
     assert len(lines) == 1 and NAME in lines[0] and revision[:12] in lines[0] and "MB" in lines[0]
-    assert not {f for f in ("onnx/model.safetensors", "rust_model.ot", "tf_model.h5") if hub.asked(f)}
+    assert not {
+        f for f in ("onnx/model.safetensors", "rust_model.ot", "tf_model.h5") if hub.asked(f)
+    }
     before = len(hub.requests)
     again = resolve(NAME)
     assert again == reference and fetch(again, offline=True) is again
     backbone = load(again, offline=True)
-    torch.testing.assert_close(backbone.encoder.state_dict(), load(resolve(tiny)).encoder.state_dict(), rtol=0, atol=0)
+    torch.testing.assert_close(
+        backbone.encoder.state_dict(), load(resolve(tiny)).encoder.state_dict(), rtol=0, atol=0
+    )
     assert len(hub.requests) == before
 
 
-def test_the_newest_is_what_was_fetched_first_and_a_revision_can_be_named(hub: StandInHub, tiny: str) -> None:
+def test_the_newest_is_what_was_fetched_first_and_a_revision_can_be_named(
+    hub: StandInHub, tiny: str
+) -> None:
     old = hub.add("model", NAME, files_of(tiny))
     assert told(NAME)[0].revision == old
     new = hub.add("model", NAME, files_of(tiny) | {"changed.txt": b"1"})
@@ -77,7 +89,9 @@ def test_the_newest_is_what_was_fetched_first_and_a_revision_can_be_named(hub: S
     assert "no revision" in error.message
 
 
-def test_a_record_whose_revision_is_not_here_fetches_that_revision(hub: StandInHub, tiny: str) -> None:
+def test_a_record_whose_revision_is_not_here_fetches_that_revision(
+    hub: StandInHub, tiny: str
+) -> None:
     old = hub.add("model", NAME, files_of(tiny))
     hub.add("model", NAME, files_of(tiny) | {"changed.txt": b"1"})
     reference = resolve_recorded(NAME, old)
@@ -113,32 +127,51 @@ def test_gated_and_private_models_name_the_login_command(
     private = refusal("someone/private")
     assert "or it is private" in private.message and "hf auth login" in str(private.hint)
     monkeypatch.setenv("HF_TOKEN", "hf_good")
-    assert load(told("someone/gated")[0]).hidden_size == load(told("someone/private")[0]).hidden_size == 32
+    assert (
+        load(told("someone/gated")[0]).hidden_size
+        == load(told("someone/private")[0]).hidden_size
+        == 32
+    )
 
 
 def test_a_name_that_nobody_has_is_one_line_with_the_nearest_known(hub: StandInHub) -> None:
     error = refusal("bert-base-uncasd")
-    assert "the hub has no model 'bert-base-uncasd'" in error.message and "did you mean bert-base-uncased?" in str(error.hint)
+    assert (
+        "the hub has no model 'bert-base-uncasd'" in error.message
+        and "did you mean bert-base-uncased?" in str(error.hint)
+    )
 
 
-def test_offline_says_how_to_bring_it_over(hub: StandInHub, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_offline_says_how_to_bring_it_over(
+    hub: StandInHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for offline in (True, False):
         with pytest.raises(NotAModel, match="roberta-large' is not on this machine") as caught:
             fetch(resolve("roberta-large"), offline=offline)
         hint = str(caught.value.hint)
-        assert "bench backbones roberta-large --fetch" in hint and "models--FacebookAI--roberta-large" in hint
+        assert (
+            "bench backbones roberta-large --fetch" in hint
+            and "models--FacebookAI--roberta-large" in hint
+        )
         monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     assert hub.requests == []
 
 
-def test_a_pickle_is_taken_only_where_it_is_allowed_and_then_it_is_safetensors(hub: StandInHub, tiny: str, tmp_path: Path) -> None:
+def test_a_pickle_is_taken_only_where_it_is_allowed_and_then_it_is_safetensors(
+    hub: StandInHub, tiny: str, tmp_path: Path
+) -> None:
     revision = hub.add("model", NAME, files_of(pickled(tiny, tmp_path / "pickled")))
     error = refusal(NAME)
     assert "as a pickle only" in error.message and "--allow-pickle" in str(error.hint)
     assert not hub.asked("pytorch_model.bin", "GET")
     reference, _ = told(NAME, allow_pickle=True)
     assert reference.revision == revision and (reference.path / "model.safetensors").exists()  # type: ignore[operator]
-    torch.testing.assert_close(load(reference).encoder.state_dict(), load(resolve(tiny)).encoder.state_dict(), rtol=0, atol=0)
+    torch.testing.assert_close(
+        load(reference).encoder.state_dict(),
+        load(resolve(tiny)).encoder.state_dict(),
+        rtol=0,
+        atol=0,
+    )
     before = len(hub.requests)
     assert resolve(NAME) == reference and len(hub.requests) == before
 
@@ -148,7 +181,9 @@ def test_a_repository_without_a_model(hub: StandInHub) -> None:
     assert "has no model.safetensors" in refusal(NAME).message
 
 
-def test_too_little_space_is_said_before_anything_is_fetched(hub: StandInHub, tiny: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_little_space_is_said_before_anything_is_fetched(
+    hub: StandInHub, tiny: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     hub.add("model", NAME, files_of(tiny))
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(hub_models.shutil, "disk_usage", lambda _: usage(1, 1, 100_000_001))
@@ -176,7 +211,9 @@ def test_a_server_that_fails_is_one_line(hub: StandInHub, tiny: str) -> None:
 def test_half_of_the_weights_in_parts_is_not_whole(tiny: str, tmp_path: Path) -> None:
     from transformers import AutoModelForMaskedLM
 
-    AutoModelForMaskedLM.from_pretrained(tiny).save_pretrained(tmp_path / "parts", max_shard_size="300KB")
+    AutoModelForMaskedLM.from_pretrained(tiny).save_pretrained(
+        tmp_path / "parts", max_shard_size="300KB"
+    )
     parts = tmp_path / "parts"
     shutil.copy(Path(tiny) / "tokenizer.json", parts)
     shards = sorted(parts.glob("model-*.safetensors"))
@@ -185,7 +222,9 @@ def test_half_of_the_weights_in_parts_is_not_whole(tiny: str, tmp_path: Path) ->
     assert not hub_models.is_whole(parts)
 
 
-def test_a_second_backbone_of_a_recipe_is_named_by_its_commit_before_training(hub: StandInHub, tiny: str) -> None:
+def test_a_second_backbone_of_a_recipe_is_named_by_its_commit_before_training(
+    hub: StandInHub, tiny: str
+) -> None:
     """Else the first run, which fetched it, would have another fingerprint than the second."""
     from functools import partial
 

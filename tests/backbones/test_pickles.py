@@ -24,13 +24,23 @@ def folder(tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return copy
 
 
-def test_a_folder_is_converted_once_and_then_needs_no_leave(folder: Path, tiny: str, tmp_path: Path) -> None:
+def test_a_folder_is_converted_once_and_then_needs_no_leave(
+    folder: Path, tiny: str, tmp_path: Path
+) -> None:
     with pytest.raises(NotAModel, match="weights are a pickle") as caught:
         resolve(str(folder))
-    assert "--allow-pickle" in str(caught.value.hint) and not (tmp_path / "cache" / "converted").exists()
+    assert (
+        "--allow-pickle" in str(caught.value.hint)
+        and not (tmp_path / "cache" / "converted").exists()
+    )
     reference = resolve(str(folder), allow_pickle=True)
     assert reference.name == str(folder) and reference.path != folder
-    torch.testing.assert_close(load(reference).encoder.state_dict(), load(resolve(tiny)).encoder.state_dict(), rtol=0, atol=0)
+    torch.testing.assert_close(
+        load(reference).encoder.state_dict(),
+        load(resolve(tiny)).encoder.state_dict(),
+        rtol=0,
+        atol=0,
+    )
     assert resolve(str(folder)) == reference
     assert load(reference).mlm_head() is not None, "the heads come along"
 
@@ -52,13 +62,21 @@ def test_weights_in_parts(folder: Path, tiny: str) -> None:
     state = torch.load(folder / "pytorch_model.bin", weights_only=True)
     names = sorted(state)
     index = {}
-    for part, some in (("pytorch_model-00001-of-00002.bin", names[::2]), ("pytorch_model-00002-of-00002.bin", names[1::2])):
+    for part, some in (
+        ("pytorch_model-00001-of-00002.bin", names[::2]),
+        ("pytorch_model-00002-of-00002.bin", names[1::2]),
+    ):
         torch.save({name: state[name] for name in some}, folder / part)
         index |= dict.fromkeys(some, part)
     (folder / "pytorch_model.bin").unlink()
     (folder / "pytorch_model.bin.index.json").write_text(json.dumps({"weight_map": index}))
     reference = resolve(str(folder), allow_pickle=True)
-    torch.testing.assert_close(load(reference).encoder.state_dict(), load(resolve(tiny)).encoder.state_dict(), rtol=0, atol=0)
+    torch.testing.assert_close(
+        load(reference).encoder.state_dict(),
+        load(resolve(tiny)).encoder.state_dict(),
+        rtol=0,
+        atol=0,
+    )
 
 
 class Touches:
@@ -77,8 +95,14 @@ def test_what_is_no_weights_is_not_read(folder: Path, tmp_path: Path, content: s
     if content == "code":
         torch.save({"a": torch.zeros(1), "b": Touches(mark)}, file)
     else:
-        file.write_bytes({"noise": b"x" * 999, "empty": b"", "list": pickle.dumps([1, 2], protocol=2)}[content])
-    with pytest.raises(NotAModel, match="pytorch_model.bin (is not read|holds no tensors)") as caught:
+        file.write_bytes(
+            {"noise": b"x" * 999, "empty": b"", "list": pickle.dumps([1, 2], protocol=2)}[content]
+        )
+    with pytest.raises(
+        NotAModel, match="pytorch_model.bin (is not read|holds no tensors)"
+    ) as caught:
         resolve(str(folder), allow_pickle=True)
     assert "\n" not in caught.value.message and not mark.exists()
-    assert not [f for f in (tmp_path / "cache" / "converted").iterdir() if f.is_dir()], "nothing half-made stays"
+    assert not [f for f in (tmp_path / "cache" / "converted").iterdir() if f.is_dir()], (
+        "nothing half-made stays"
+    )

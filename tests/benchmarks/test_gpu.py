@@ -52,14 +52,20 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> Any:
 class Command:
     """gpu.py called in this process with measurements of the test's own; what it printed, kept and returned."""
 
-    def __init__(self, gpu: Any, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    def __init__(
+        self, gpu: Any, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+    ) -> None:
         (folder / "made_items.py").write_text(MADE)
         monkeypatch.setenv("PYTHONPATH", str(folder))
         self.gpu, self.out, self.patch, self.capsys = gpu, folder / "out", monkeypatch, capsys
 
     def __call__(self, *items: Any, options: str = "") -> tuple[int, str]:
         self.patch.setattr(self.gpu, "items", lambda: list(items))
-        self.patch.setattr(sys, "argv", ["gpu.py", "--device", "cpu", "--tiny", "--out", str(self.out), *options.split()])
+        self.patch.setattr(
+            sys,
+            "argv",
+            ["gpu.py", "--device", "cpu", "--tiny", "--out", str(self.out), *options.split()],
+        )
         try:
             code = self.gpu.main()
         except SystemExit as ended:
@@ -68,7 +74,9 @@ class Command:
         return code, said.out + said.err
 
     def item(self, name: str, function: str, argument: str | None = None, **values: Any) -> Any:
-        return self.gpu.Item(name, name, f"made_items.{function}", argument, **({"seconds": 1.0, "gpus": 0} | values))
+        return self.gpu.Item(
+            name, name, f"made_items.{function}", argument, **({"seconds": 1.0, "gpus": 0} | values)
+        )
 
     @property
     def results(self) -> dict[str, Any]:
@@ -84,29 +92,59 @@ def command(gpu: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: A
 def test_what_fails_is_listed_in_a_line_and_the_rest_goes_on(command: Command) -> None:
     one = command.item
     code, said = command(
-        one("right.first", "process"), one("right.raises", "raises"), one("right.second", "process"), one("right.dies", "dies"),
-        one("right.badly", "badly"), one("right.poisons", "poisons"), one("fast.slow", "badly"), one("memory.off", "badly"),
-        one("right.third", "process"), one("right.gpu", "well", "it", gpus=1), one("right.last", "well", "it"),
-    )  # fmt: skip
+        one("right.first", "process"),
+        one("right.raises", "raises"),
+        one("right.second", "process"),
+        one("right.dies", "dies"),
+        one("right.badly", "badly"),
+        one("right.poisons", "poisons"),
+        one("fast.slow", "badly"),
+        one("memory.off", "badly"),
+        one("right.third", "process"),
+        one("right.gpu", "well", "it", gpus=1),
+        one("right.last", "well", "it"),
+    )
     found = command.results
     words = {name: one["status"] for name, one in found.items()}
     assert code == 1
     assert words == {
-        "right.first": "measured", "right.raises": "failed", "right.second": "measured", "right.dies": "failed", "right.badly": "failed",
-        "right.poisons": "failed", "fast.slow": "missed", "memory.off": "missed", "right.third": "measured", "right.gpu": "needs a GPU",
+        "right.first": "measured",
+        "right.raises": "failed",
+        "right.second": "measured",
+        "right.dies": "failed",
+        "right.badly": "failed",
+        "right.poisons": "failed",
+        "fast.slow": "missed",
+        "memory.off": "missed",
+        "right.third": "measured",
+        "right.gpu": "needs a GPU",
         "right.last": "passed",
-    }  # fmt: skip
-    assert found["right.first"]["value"] == found["right.second"]["value"], "a mistake costs no process"
+    }
+    assert found["right.first"]["value"] == found["right.second"]["value"], (
+        "a mistake costs no process"
+    )
     assert found["right.second"]["value"] != found["right.third"]["value"], "one that is lost does"
     lines = said.splitlines()
     assert "Failed: right.raises: RuntimeError: a mistake of its own" in lines
-    assert any(line.startswith("Failed: right.dies: its process was ended by SIGILL") for line in lines)
-    assert "Failed: right.badly: 2 instead of 3" in lines and "Goals missed: fast.slow: 2 instead of 3" in lines
+    assert any(
+        line.startswith("Failed: right.dies: its process was ended by SIGILL") for line in lines
+    )
+    assert (
+        "Failed: right.badly: 2 instead of 3" in lines
+        and "Goals missed: fast.slow: 2 instead of 3" in lines
+    )
     assert "Promises to mend: memory.off: 2 instead of 3" in lines
     table = (command.out / "results.md").read_text()
-    rows = {cells[1].strip(): cells for line in table.splitlines() if len(cells := re.split(r"(?<!\\)\|", line)) == 6}
+    rows = {
+        cells[1].strip(): cells
+        for line in table.splitlines()
+        if len(cells := re.split(r"(?<!\\)\|", line)) == 6
+    }
     for name, result in found.items():
-        assert rows[name][2].strip().replace("\\|", "|") == result["value"].replace("\n", " ") and rows[name][4].strip() == result["status"]
+        assert (
+            rows[name][2].strip().replace("\\|", "|") == result["value"].replace("\n", " ")
+            and rows[name][4].strip() == result["status"]
+        )
     log = (command.out / "log.txt").read_text()
     assert "a mistake of" in log and "Traceback" in log
 
@@ -114,7 +152,11 @@ def test_what_fails_is_listed_in_a_line_and_the_rest_goes_on(command: Command) -
 @pytest.mark.slow
 def test_the_next_call_goes_on_with_what_is_missing_then_with_what_failed(command: Command) -> None:
     one = command.item
-    first, second, third = one("right.a", "process"), one("right.b", "raises"), one("right.c", "well", "it")
+    first, second, third = (
+        one("right.a", "process"),
+        one("right.b", "raises"),
+        one("right.c", "well", "it"),
+    )
     code, _ = command(first, second, third, options="--only right.a,right.b")
     before = command.results
     assert code == 1 and list(before) == ["right.a", "right.b"]
@@ -128,8 +170,12 @@ def test_the_next_call_goes_on_with_what_is_missing_then_with_what_failed(comman
 @pytest.mark.slow
 def test_what_hangs_is_ended(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(command.gpu.PATIENCE, "cpu", 2.0)
-    code, _ = command(command.item("right.hangs", "hangs", seconds=0.2), command.item("right.next", "well", "it"))
-    assert code == 1 and command.results["right.hangs"]["value"] == "no answer in 2 s, 0 were expected"
+    code, _ = command(
+        command.item("right.hangs", "hangs", seconds=0.2), command.item("right.next", "well", "it")
+    )
+    assert (
+        code == 1 and command.results["right.hangs"]["value"] == "no answer in 2 s, 0 were expected"
+    )
     assert command.results["right.next"]["status"] == "passed"
 
 
@@ -138,7 +184,10 @@ def test_what_does_not_fit_into_the_minutes_is_left_for_the_next_call(command: C
     items = [one("right.long", "well", "it", seconds=600.0), one("right.short", "well", "it")]
     code, said = command(*items, options="--minutes 1")
     assert code == 0 and list(command.results) == ["right.short"]
-    assert "no time was left for 1: the same command goes on with right.long" in said and "Not measured yet: right.long" in said
+    assert (
+        "no time was left for 1: the same command goes on with right.long" in said
+        and "Not measured yet: right.long" in said
+    )
 
 
 @pytest.mark.slow
@@ -153,7 +202,13 @@ def test_what_does_not_fit_into_the_minutes_is_left_for_the_next_call(command: C
 def test_mistakes_are_said_in_two_lines(tmp_path: Path, options: str, says: str) -> None:
     if "cuda" in options and torch.cuda.is_available():
         pytest.skip("a GPU is here")
-    command = [sys.executable, str(FOLDER / "gpu.py"), "--out", str(tmp_path / "out"), *options.split()]
+    command = [
+        sys.executable,
+        str(FOLDER / "gpu.py"),
+        "--out",
+        str(tmp_path / "out"),
+        *options.split(),
+    ]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 2 and says in done.stderr and done.stderr.count("\n") == 2
 
@@ -181,24 +236,41 @@ def test_every_method_of_the_checkout_has_a_line_and_every_call_exists(gpu: Any)
 
     items = gpu.items()
     assert len({one.name for one in items}) == len(items)
-    assert {one.argument for one in items if one.call == "gpu_right.method"} == set(gpu_models.entry_points()) - {"stored-prefix"}
-    assert [one.group for one in items] == sorted((one.group for one in items), key=list(gpu.GROUPS).index)
+    assert {one.argument for one in items if one.call == "gpu_right.method"} == set(
+        gpu_models.entry_points()
+    ) - {"stored-prefix"}
+    assert [one.group for one in items] == sorted(
+        (one.group for one in items), key=list(gpu.GROUPS).index
+    )
     for one in items:
         module, _, function = one.call.rpartition(".")
         assert callable(getattr(importlib.import_module(module), function)), one.name
     from bench.run.plugins import discover
 
-    named = {cls.name for entry in gpu_models.entry_points() for cls in gpu_models.methods_of(entry)}
+    named = {
+        cls.name for entry in gpu_models.entry_points() for cls in gpu_models.methods_of(entry)
+    }
     assert named == set(discover().plugins)
 
 
 def test_a_whole_row_is_the_sum_of_its_suites(gpu: Any) -> None:
     results = {
-        f"fast.row-{suite}": {"status": "measured", "value": "", "goal": "", "detail": {"seconds": 11.0, "whole": True}}
+        f"fast.row-{suite}": {
+            "status": "measured",
+            "value": "",
+            "goal": "",
+            "detail": {"seconds": 11.0, "whole": True},
+        }
         for suite in gpu.ROW
     }
-    content = {"tiny": False, "machine": {"device": "a GPU", "machine": "", "gpus": 1}, "results": results}
-    assert "| a whole row of the board | 66.0 s after encoding | 60 s | missed |" in gpu.markdown(content)
+    content = {
+        "tiny": False,
+        "machine": {"device": "a GPU", "machine": "", "gpus": 1},
+        "results": results,
+    }
+    assert "| a whole row of the board | 66.0 s after encoding | 60 s | missed |" in gpu.markdown(
+        content
+    )
     results["fast.row-cxc"]["detail"]["seconds"] = 4.0
     assert "| 59.0 s after encoding | 60 s | passed |" in gpu.markdown(content)
     results["fast.row-cxc"]["detail"]["whole"] = False  # scikit-learn was not there, say
@@ -215,9 +287,14 @@ class Rounded(TorchDispatchMode):
 
     PRODUCTS = {getattr(torch.ops.aten, name).default for name in ("mm", "addmm", "bmm", "baddbmm")}
 
-    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        self, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         if function in self.PRODUCTS:
-            args = tuple(self.cut(one) if isinstance(one, torch.Tensor) and one.ndim > 1 else one for one in args)
+            args = tuple(
+                self.cut(one) if isinstance(one, torch.Tensor) and one.ndim > 1 else one
+                for one in args
+            )
         return function(*args, **(kwargs or {}))
 
     @staticmethod
@@ -231,7 +308,12 @@ def right(gpu: Any, tmp_path: Path) -> Any:
     import gpu_models
     import gpu_right
 
-    return SimpleNamespace(right=gpu_right, models=gpu_models, place=gpu_models.Place("cpu", True, tmp_path), steps=gpu_right.STEPS)
+    return SimpleNamespace(
+        right=gpu_right,
+        models=gpu_models,
+        place=gpu_models.Place("cpu", True, tmp_path),
+        steps=gpu_right.STEPS,
+    )
 
 
 def case_of(right: Any, entry: str, setting: str, variant: str = "") -> Any:
@@ -239,7 +321,11 @@ def case_of(right: Any, entry: str, setting: str, variant: str = "") -> Any:
 
 
 def training(right: Any, case: Any, precision: str = "fp32", seed: int = 1, **values: Any) -> Any:
-    made = right.models.built(case, right.place, **({"batch_size": 8, "max_steps": right.steps, "max_grad_norm": 0.0} | values))
+    made = right.models.built(
+        case,
+        right.place,
+        **({"batch_size": 8, "max_steps": right.steps, "max_grad_norm": 0.0} | values),
+    )
     method = right.models.copied(made, right.place, "cpu", precision)
     method.context = replace(method.context, seed=seed)
     return method
@@ -248,22 +334,38 @@ def training(right: Any, case: Any, precision: str = "fp32", seed: int = 1, **va
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("entry", "setting", "variant"),
-    [("simcse", "unsupervised", ""), ("dcpcse", "unsupervised", "mlm"), ("diffcse", "unsupervised", ""), ("flow", "none", "")],
+    [
+        ("simcse", "unsupervised", ""),
+        ("dcpcse", "unsupervised", "mlm"),
+        ("diffcse", "unsupervised", ""),
+        ("flow", "none", ""),
+    ],
 )
-def test_imitated_rounding_is_within_the_bounds(right: Any, entry: str, setting: str, variant: str) -> None:
+def test_imitated_rounding_is_within_the_bounds(
+    right: Any, entry: str, setting: str, variant: str
+) -> None:
     """dcpcse+mlm and diffcse are the most sensitive of all to rounding."""
     case = case_of(right, entry, setting, variant)
     reference = training(right, case)
     corpus = right.models.corpus_of(case, reference, 48)
     exact = right.right.trained(reference, corpus, right.steps)
-    assert len(exact.losses) == len(exact.gradients) == right.steps and exact.losses[0] != exact.losses[-1]
+    assert (
+        len(exact.losses) == len(exact.gradients) == right.steps
+        and exact.losses[0] != exact.losses[-1]
+    )
     assert right.right.apart(exact, exact) == (0.0, 0.0)
     with Rounded():
-        found = {"tf32": right.right.apart(exact, right.right.trained(training(right, case), corpus, right.steps))}
+        found = {
+            "tf32": right.right.apart(
+                exact, right.right.trained(training(right, case), corpus, right.steps)
+            )
+        }
     double = right.right.trained(training(right, case).double(), corpus, right.steps)
     found["fp32"] = right.right.apart(double, exact)
     if right.place.bf16_works:
-        found["bf16"] = right.right.apart(exact, right.right.trained(training(right, case, "bf16"), corpus, right.steps))
+        found["bf16"] = right.right.apart(
+            exact, right.right.trained(training(right, case, "bf16"), corpus, right.steps)
+        )
     for precision, seen in found.items():
         assert max(seen) > 0, precision
         for one, bound in zip(seen, right.right.BOUNDS[precision], strict=True):
@@ -271,17 +373,31 @@ def test_imitated_rounding_is_within_the_bounds(right: Any, entry: str, setting:
 
 
 @pytest.mark.parametrize("mistake", ["temperature", "other masks", "no dropout"])
-def test_a_mistake_is_outside_every_bound(right: Any, mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mistake_is_outside_every_bound(
+    right: Any, mistake: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     case = case_of(right, "simcse", "unsupervised")
     reference = training(right, case)
     corpus = right.models.corpus_of(case, reference, 48)
     exact = right.right.trained(reference, corpus, 5)
     other = training(
-        right, case, **({"temperature": 0.1} if mistake == "temperature" else {"dropout": 0.0} if mistake == "no dropout" else {})
+        right,
+        case,
+        **(
+            {"temperature": 0.1}
+            if mistake == "temperature"
+            else {"dropout": 0.0}
+            if mistake == "no dropout"
+            else {}
+        ),
     )
     if mistake == "other masks":
         real = right.right.DrawnOnCpu._dropout
-        monkeypatch.setattr(right.right.DrawnOnCpu, "_dropout", staticmethod(lambda given, *a, **k: real(given.flip(0), *a, **k).flip(0)))
+        monkeypatch.setattr(
+            right.right.DrawnOnCpu,
+            "_dropout",
+            staticmethod(lambda given, *a, **k: real(given.flip(0), *a, **k).flip(0)),
+        )
     losses, gradients = right.right.apart(exact, right.right.trained(other, corpus, 5))
     assert losses > max(bound for bound, _ in right.right.BOUNDS.values()) or gradients > max(
         bound for _, bound in right.right.BOUNDS.values()
@@ -298,7 +414,9 @@ def test_masks_are_drawn_on_the_cpu_as_dropout_is(right: Any) -> None:
         meta = torch.rand(3, device="meta"), torch.randint(5, (2,), device="meta")
     assert torch.equal(one, other) and sorted(one.unique().tolist()) == pytest.approx([0, 1 / 0.9])
     assert 0.08 < (one == 0).float().mean() < 0.12
-    assert all(tensor.device.type == "meta" for tensor in meta), "what is drawn goes where it was wanted"
+    assert all(tensor.device.type == "meta" for tensor in meta), (
+        "what is drawn goes where it was wanted"
+    )
 
 
 def test_differences_are_shares_and_no_number_is_infinite(right: Any) -> None:
@@ -307,7 +425,9 @@ def test_differences_are_shares_and_no_number_is_infinite(right: Any) -> None:
     other = steps([1.2, -4.0], [torch.tensor([3.0, 3.5]), torch.zeros(2)])
     assert right.right.apart(one, other) == pytest.approx((0.05, 0.1))
     assert right.right.apart(one, steps([float("nan"), 0.0], one.gradients)) == (float("inf"), 0.0)
-    assert right.right.apart(steps([1.0], [torch.zeros(2)]), steps([1.0], [torch.zeros(2)]))[1] == float("inf"), "nothing was trained"
+    assert right.right.apart(steps([1.0], [torch.zeros(2)]), steps([1.0], [torch.zeros(2)]))[
+        1
+    ] == float("inf"), "nothing was trained"
 
 
 def test_the_row_has_sets_of_the_real_sizes(gpu: Any) -> None:
@@ -316,13 +436,19 @@ def test_the_row_has_sets_of_the_real_sizes(gpu: Any) -> None:
     from bench.data.sets.manifest import data_set
 
     texts, vectors = gpu_row._labelled("MRPC", 8, 1)
-    assert {split: int((texts.split == split).sum()) for split in ("train", "test")} == data_set("MRPC").items
-    assert vectors(texts.texts[1]).shape == (5801, 8) and not np.allclose(vectors(texts.texts[0]), vectors(texts.texts[1]))
+    assert {split: int((texts.split == split).sum()) for split in ("train", "test")} == data_set(
+        "MRPC"
+    ).items
+    assert vectors(texts.texts[1]).shape == (5801, 8) and not np.allclose(
+        vectors(texts.texts[0]), vectors(texts.texts[1])
+    )
     scores = {name: work() for name, work in gpu_row.scoring_of("transfer", 16, 0.01, "cpu", print)}
     chance = {"TREC": 100 / 6}
-    assert all(1.2 * chance.get(name, 50) < result.value < 99 for name, result in scores.items() if name != "MRPC"), (
-        "neither noise nor trivial"
-    )
+    assert all(
+        1.2 * chance.get(name, 50) < result.value < 99
+        for name, result in scores.items()
+        if name != "MRPC"
+    ), "neither noise nor trivial"
 
 
 def test_a_plain_loop_trains_as_the_script_does(gpu: Any, tiny: str) -> None:
@@ -330,8 +456,13 @@ def test_a_plain_loop_trains_as_the_script_does(gpu: Any, tiny: str) -> None:
 
     distinct = list(dict.fromkeys(sentences(90, seed=3)))[:36]
     for rows in ([], list(zip(distinct[:12], distinct[12:24], distinct[24:], strict=True))):
-        pairs = [(a, b, float(i)) for i, (a, b) in enumerate(zip(distinct[:8], distinct[8:16], strict=True))]
-        setup = training_sides.Setup(tiny, distinct[:12], 3, 4, 32, 2, "cpu", "fp32", everything=[pairs], rows=rows)
+        pairs = [
+            (a, b, float(i))
+            for i, (a, b) in enumerate(zip(distinct[:8], distinct[8:16], strict=True))
+        ]
+        setup = training_sides.Setup(
+            tiny, distinct[:12], 3, 4, 32, 2, "cpu", "fp32", everything=[pairs], rows=rows
+        )
         clock = training_sides.plain_loop(setup)
         assert len(clock.starts) == 3 and clock.seconds_per_step(3) > 0 and clock.evaluation > 0
         script = training_sides._Script(setup)
@@ -340,7 +471,9 @@ def test_a_plain_loop_trains_as_the_script_does(gpu: Any, tiny: str) -> None:
         script.model.eval()
         with torch.no_grad():
             cls = script.model.head(
-                script.model.encoder(batch["input_ids"].flatten(0, 1), batch["attention_mask"].flatten(0, 1)).last_hidden_state[:, 0]
+                script.model.encoder(
+                    batch["input_ids"].flatten(0, 1), batch["attention_mask"].flatten(0, 1)
+                ).last_hidden_state[:, 0]
             )
             unit = torch.nn.functional.normalize(cls).view(4, -1, cls.shape[1])
             logits = 20 * unit[:, 0] @ unit[:, 1:].transpose(0, 1).flatten(0, 1).T
@@ -376,7 +509,13 @@ def rehearsal(out: Path, *options: str, **environment: str) -> subprocess.Popen[
         str(out),
         *options,
     ]
-    return subprocess.Popen(command, env=os.environ | environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return subprocess.Popen(
+        command,
+        env=os.environ | environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
 
 
 @pytest.mark.slow
@@ -399,7 +538,9 @@ def test_all_of_it_killed_and_gone_on_with(tmp_path: Path) -> None:
     out = tmp_path / "out"
     process = rehearsal(out)
     while process.poll() is None:
-        if (out / "results.json").is_file() and len(json.loads((out / "results.json").read_text())["results"]) >= 3:
+        if (out / "results.json").is_file() and len(
+            json.loads((out / "results.json").read_text())["results"]
+        ) >= 3:
             break
         time.sleep(0.05)
     process.send_signal(signal.SIGKILL)
@@ -413,9 +554,19 @@ def test_all_of_it_killed_and_gone_on_with(tmp_path: Path) -> None:
     assert again.returncode == 0, said
     assert {name: found[name] for name in before} == before, "nothing is measured twice"
     assert len(found) > 50 and "Everything was measured, nothing failed." in said
-    words = {one["status"] for name, one in found.items() if name.startswith(("right.", "memory.", "cost."))}
+    words = {
+        one["status"]
+        for name, one in found.items()
+        if name.startswith(("right.", "memory.", "cost."))
+    }
     assert words == {"needs a GPU"}, "a CPU proves nothing about one"
-    assert {one["status"] for name, one in found.items() if name.startswith("fast.")} == {"measured", "needs a GPU"}
+    assert {one["status"] for name, one in found.items() if name.startswith("fast.")} == {
+        "measured",
+        "needs a GPU",
+    }
     table = (out / "results.md").read_text()
-    assert all(f"| {one['status']} |" in table and one["value"].replace("|", "\\|") in table for one in found.values())
+    assert all(
+        f"| {one['status']} |" in table and one["value"].replace("|", "\\|") in table
+        for one in found.values()
+    )
     assert "a whole row of the board" in table and "a rehearsal, no result" in table

@@ -42,7 +42,10 @@ def _importable() -> Iterator[None]:
     yield
     sys.path.remove(str(FOLDER))
     for name in sys.modules.keys() - before.keys():
-        if getattr(sys.modules[name], "__file__", None) and Path(str(sys.modules[name].__file__)).parent == FOLDER:
+        if (
+            getattr(sys.modules[name], "__file__", None)
+            and Path(str(sys.modules[name].__file__)).parent == FOLDER
+        ):
             del sys.modules[name]
 
 
@@ -70,14 +73,21 @@ def test_what_cannot_be_compared_differs(theirs: dict[str, Any], ours: dict[str,
 
     (difference,) = differences(theirs, ours)
     assert not difference.within(1e300)
-    assert "DIFFERS" in lines("case", [dataclasses.replace(difference, name="loss")], 1.0, every=False)[0]
+    assert (
+        "DIFFERS"
+        in lines("case", [dataclasses.replace(difference, name="loss")], 1.0, every=False)[0]
+    )
 
 
 def test_a_tolerance_is_of_the_largest_number_but_not_below_one() -> None:
     from table import Difference
 
-    assert Difference("gradient/a", 2e-9, 1e3).within(1e-11) and not Difference("gradient/a", 2e-8, 1e3).within(1e-11)
-    assert Difference("gradient/a", 1e-11, 1e-6).within(1e-11) and not Difference("gradient/a", 2e-11, 1e-6).within(1e-11)
+    assert Difference("gradient/a", 2e-9, 1e3).within(1e-11) and not Difference(
+        "gradient/a", 2e-8, 1e3
+    ).within(1e-11)
+    assert Difference("gradient/a", 1e-11, 1e-6).within(1e-11) and not Difference(
+        "gradient/a", 2e-11, 1e-6
+    ).within(1e-11)
 
 
 def test_the_table_shows_the_worst_of_each_kind() -> None:
@@ -91,7 +101,12 @@ def test_the_table_shows_the_worst_of_each_kind() -> None:
         Difference("embeddings/test", 0.0, 1.0),
     ]
     rows = lines("case", found, 1e-11, every=False)
-    assert [row[41:68].strip() for row in rows] == ["embeddings dev", "embeddings test", "loss", "gradient (2)"]
+    assert [row[41:68].strip() for row in rows] == [
+        "embeddings dev",
+        "embeddings test",
+        "loss",
+        "gradient (2)",
+    ]
     assert rows[0].startswith("case ") and rows[-1].endswith("y DIFFERS")
     assert len(lines("case", found, 1e-11, every=True)) == 5
 
@@ -134,7 +149,13 @@ def test_our_half_repeats_itself_and_shows_a_changed_setting(tmp_path: Path) -> 
         case = Case("c", SimCSE, values=values)
         method = build(case, backbone, tmp_path)
         ids = np.zeros((6, 2, 1), dtype=np.int64)
-        return tensors(case, method, {"batch/input_ids": ids, "batch/attention_mask": ids}, lambda name: name, tmp_path)
+        return tensors(
+            case,
+            method,
+            {"batch/input_ids": ids, "batch/attention_mask": ids},
+            lambda name: name,
+            tmp_path,
+        )
 
     def apart(a: dict[str, np.ndarray], b: dict[str, np.ndarray]) -> set[str]:
         return {d.name.split("/")[0] for d in differences(a, b) if not d.within(TOLERANCE)}
@@ -147,7 +168,9 @@ def test_our_half_repeats_itself_and_shows_a_changed_setting(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("script", ["is_bert", "dclr"])
-def test_a_checkout_that_is_not_there_is_one_line(script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_checkout_that_is_not_there_is_one_line(
+    script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import importlib
 
     kind, cuda = torch.get_default_dtype(), torch.Tensor.cuda

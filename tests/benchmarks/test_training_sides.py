@@ -12,7 +12,12 @@ from models import sentences
 from scipy.stats import spearmanr
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
-PAIRS = [("a man", "a woman", 1.0), ("a dog runs fast", "the dog runs", 4.5), ("oil", "market prices", 2.0), ("a", "a", 5.0)]
+PAIRS = [
+    ("a man", "a woman", 1.0),
+    ("a dog runs fast", "the dog runs", 4.5),
+    ("oil", "market prices", 2.0),
+    ("a", "a", 5.0),
+]
 
 
 @pytest.fixture
@@ -27,7 +32,17 @@ def sides(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_the_warm_up_is_left_out_and_what_came_before_is_shared(sides: Any) -> None:
     clock = sides.Clock(now=float)
-    clock.starts = [0.0, 100.0, 101.0, 102.0, 103.0, 104.0, 106.0, 108.0, 999.0]  # one look after the last step
+    clock.starts = [
+        0.0,
+        100.0,
+        101.0,
+        102.0,
+        103.0,
+        104.0,
+        106.0,
+        108.0,
+        999.0,
+    ]  # one look after the last step
     clock.before = 4.0
     assert clock.seconds_per_step(8) == 2.0 + 0.5
     assert clock.seconds_per_step(4) == 1.0 + 1.0  # fewer steps, a shorter warm-up
@@ -45,31 +60,41 @@ def test_senteval_scores_every_split_by_itself(sides: Any) -> None:
         cosines = (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
         return float(spearmanr(cosines, [pair[2] for pair in pairs]).statistic)
 
-    assert sides.senteval([PAIRS, PAIRS * 40], batcher) == pytest.approx([by_hand(PAIRS), by_hand(PAIRS * 40)])
+    assert sides.senteval([PAIRS, PAIRS * 40], batcher) == pytest.approx(
+        [by_hand(PAIRS), by_hand(PAIRS * 40)]
+    )
     assert asked[:6] == [4, 4, 128, 128, 32, 32]
 
 
 def test_the_pairs_are_those_of_the_files(sides: Any, tmp_path: Path) -> None:
     import training
 
-    stsb, sick = (tmp_path / "senteval-moses/downstream" / part for part in ("STS/STSBenchmark", "SICK"))
+    stsb, sick = (
+        tmp_path / "senteval-moses/downstream" / part for part in ("STS/STSBenchmark", "SICK")
+    )
     for folder in (stsb, sick):
         folder.mkdir(parents=True)
     for split, count in (("dev", 4), ("train", 3), ("test", 2)):
         lines = [f"genre\tfile\tyear\t{i}\t{i}.5\t{split} {i}\tother {i}\n" for i in range(count)]
         (stsb / f"sts-{split}.csv").write_text("".join(lines))
     for split in ("train", "trial", "test_annotated"):
-        (sick / f"SICK_{split}.txt").write_text(f"pair_ID\tsentence_A\tsentence_B\tscore\tx\n1\tA {split}\tB\t3.5\tNEUTRAL\n")
+        (sick / f"SICK_{split}.txt").write_text(
+            f"pair_ID\tsentence_A\tsentence_B\tscore\tx\n1\tA {split}\tB\t3.5\tNEUTRAL\n"
+        )
     dev, everything = training.read_pairs(tmp_path, 1.0)
     assert dev == [(f"dev {i}", f"other {i}", i + 0.5) for i in range(4)]
-    assert [len(pairs) for pairs in everything] == [4, 3, 2, 1, 1, 1] and everything[4] == [("A trial", "B", 3.5)]
+    assert [len(pairs) for pairs in everything] == [4, 3, 2, 1, 1, 1] and everything[4] == [
+        ("A trial", "B", 3.5)
+    ]
     assert training.read_pairs(tmp_path, 0.5)[0] == dev[::2]
 
 
 @pytest.mark.parametrize("name", ["Trainer as SimCSE's script", "bench", "bench, cached"])
 def test_a_side_takes_all_its_steps_and_evaluates(sides: Any, tiny: str, name: str) -> None:
     distinct = list(dict.fromkeys(sentences(60, seed=3)))[:24]
-    setup = sides.Setup(tiny, distinct, 6, 4, 32, 2, "cpu", "fp32", dev=PAIRS, everything=[PAIRS, PAIRS])
+    setup = sides.Setup(
+        tiny, distinct, 6, 4, 32, 2, "cpu", "fp32", dev=PAIRS, everything=[PAIRS, PAIRS]
+    )
     clock = sides.SIDES[name](setup)
     assert len(clock.starts) >= 6 and clock.seconds_per_step(6) > 0 and clock.evaluation > 0
     assert clock.starts == sorted(clock.starts)

@@ -32,27 +32,43 @@ def stored() -> dict[str, bytes]:
 
 
 def test_what_is_carried():
-    found = {name: (len(content.splitlines()), hashlib.sha256(content).hexdigest()) for name, content in stored().items()}
+    found = {
+        name: (len(content.splitlines()), hashlib.sha256(content).hexdigest())
+        for name, content in stored().items()
+    }
     assert found == CONTENT
     assert sum(path.stat().st_size for path in DATA.iterdir()) < 500_000
 
 
 @pytest.mark.slow
 def test_made_again_it_is_the_same(shared: Path):
-    again = make(shared / "data" / "cxc" / "sts_val.tsv", shared / "data" / "train" / "wiki_sentences.txt.xz")
+    again = make(
+        shared / "data" / "cxc" / "sts_val.tsv", shared / "data" / "train" / "wiki_sentences.txt.xz"
+    )
     assert again == stored()
 
 
 def test_a_pair_is_as_its_source_has_it(shared: Path):
     rows = (shared / "data" / "cxc" / "sts_val.tsv").read_text(encoding="utf-8").splitlines()[1:]
-    source = {tuple(int(one.rsplit(":", 1)[1]) for one in row.split("\t")[:2]): row.split("\t")[2:] for row in rows}
+    source = {
+        tuple(int(one.rsplit(":", 1)[1]) for one in row.split("\t")[:2]): row.split("\t")[2:]
+        for row in rows
+    }
     assert len(source) == 5867
     found = {}
     for part in (check_dev_task(), TASK.load(DataFolder(None))):
         for i in range(part.n):
             ids = (int(part.data.caption1[i]), int(part.data.caption2[i]))
-            found[ids] = (float(part.data.gold[i]), part.data.subset[i], part.data.sentences1[i], part.data.sentences2[i])
-    assert found == {ids: (float(score), kind, first, second) for ids, (score, kind, first, second) in source.items()}
+            found[ids] = (
+                float(part.data.gold[i]),
+                part.data.subset[i],
+                part.data.sentences1[i],
+                part.data.sentences2[i],
+            )
+    assert found == {
+        ids: (float(score), kind, first, second)
+        for ids, (score, kind, first, second) in source.items()
+    }
 
 
 def test_another_source_is_refused(tmp_path: Path):
@@ -66,11 +82,20 @@ def test_sentences_are_distinct_whole_and_none_is_scored():
     corpus = open_corpus("builtin")
     lines = [row[0] for row in corpus.rows()]
     assert len(lines) == len({letters([one]) for one in lines}) == 10_000
-    assert all(6 <= len(one.split()) <= 20 and re.search(r'[.!?]"?$', one) and one[0].isupper() for one in lines)
-    captions = {letters([one]) for part in (check_dev_task(), TASK.load(DataFolder(None))) for one in part.sentences}
+    assert all(
+        6 <= len(one.split()) <= 20 and re.search(r'[.!?]"?$', one) and one[0].isupper()
+        for one in lines
+    )
+    captions = {
+        letters([one])
+        for part in (check_dev_task(), TASK.load(DataFolder(None)))
+        for one in part.sentences
+    }
     assert not captions & {letters([one]) for one in lines}
     hashes = [hashlib.sha256(one.encode()).digest() for one in lines]
-    assert all(a < b for a, b in pairwise(hashes)), "in the order of their hashes, so that the first n are a sample, too"
+    assert all(a < b for a, b in pairwise(hashes)), (
+        "in the order of their hashes, so that the first n are a sample, too"
+    )
 
 
 WHOLE = "The river is one of the longest in the country."
@@ -95,7 +120,9 @@ def test_lines_that_are_no_training_sentence(line: str):
 
 def test_a_sentence_that_is_scored_or_there_already_is_not_chosen():
     other = "The lake is one of the deepest in the country."
-    assert sorted(chosen([WHOLE, WHOLE.replace(".", "!"), other], [])) == sorted([min(WHOLE, WHOLE.replace(".", "!"), key=_hash), other])
+    assert sorted(chosen([WHOLE, WHOLE.replace(".", "!"), other], [])) == sorted(
+        [min(WHOLE, WHOLE.replace(".", "!"), key=_hash), other]
+    )
     assert chosen([WHOLE, other], ["the river is one of the longest in the country ."]) == [other]
 
 
@@ -103,13 +130,25 @@ def _hash(line: str) -> bytes:
     return hashlib.sha256(line.encode()).digest()
 
 
-def rings(images: int, ties: list[tuple[int, int]], text: dict[int, str] | None = None) -> list[list[str]]:
+def rings(
+    images: int, ties: list[tuple[int, int]], text: dict[int, str] | None = None
+) -> list[list[str]]:
     """Pairs of so many images of five captions each, and pairs between the first captions of two images."""
 
     def pair(a: int, b: int, kind: str) -> list[str]:
-        return [f"x:{a}", f"x:{b}", "1", kind, *((text or {}).get(one, f"caption {one}") for one in (a, b))]
+        return [
+            f"x:{a}",
+            f"x:{b}",
+            "1",
+            kind,
+            *((text or {}).get(one, f"caption {one}") for one in (a, b)),
+        ]
 
-    within = [pair(5 * image + i, 5 * image + (i + 1) % 5, "c2c_cocaption") for image in range(images) for i in range(5)]
+    within = [
+        pair(5 * image + i, 5 * image + (i + 1) % 5, "c2c_cocaption")
+        for image in range(images)
+        for i in range(5)
+    ]
     return within + [pair(5 * a, 5 * b, "c2c_isim") for a, b in ties]
 
 
@@ -118,10 +157,19 @@ def test_what_is_tied_stays_in_one_part(monkeypatch):
     chain = [(i, i + 1) for i in range(0, 28, 2)]
     alike = {7: "A dog runs.", 202: "a dog runs"}  # captions of the images 1 and 40
     found = parts(rings(60, chain, alike))
-    images = {name: {int(one.split(":")[1]) // 5 for pair in pairs for one in pair[:2]} for name, pairs in found.items()}
-    assert len(images["dev"]) == 10 and images["dev"] | images["test"] == set(range(60)) and not images["dev"] & images["test"]
+    images = {
+        name: {int(one.split(":")[1]) // 5 for pair in pairs for one in pair[:2]}
+        for name, pairs in found.items()
+    }
+    assert (
+        len(images["dev"]) == 10
+        and images["dev"] | images["test"] == set(range(60))
+        and not images["dev"] & images["test"]
+    )
     assert all({a, b} <= images["dev"] or {a, b} <= images["test"] for a, b in [*chain, (1, 40)])
-    assert parts(list(reversed(rings(60, chain, alike))))["dev"][::-1] == found["dev"], "whatever the order of the rows"
+    assert parts(list(reversed(rings(60, chain, alike))))["dev"][::-1] == found["dev"], (
+        "whatever the order of the rows"
+    )
 
 
 def test_a_large_group_is_in_the_test_part():
@@ -134,8 +182,17 @@ def test_a_large_group_is_in_the_test_part():
 
 def test_the_notice_names_sources_and_licences():
     text = " ".join((PACKAGE / "builtin" / "README.md").read_text(encoding="utf-8").split())
-    for part in ("Google LLC", "COCO Consortium", "CC BY 4.0", "https://creativecommons.org/licenses/by/4.0/", "CC BY-SA",
-                 "https://creativecommons.org/licenses/by-sa/", "Wikipedia contributors", "arXiv 2004.15020", "7bb33adc70606ee0"):  # fmt: skip
+    for part in (
+        "Google LLC",
+        "COCO Consortium",
+        "CC BY 4.0",
+        "https://creativecommons.org/licenses/by/4.0/",
+        "CC BY-SA",
+        "https://creativecommons.org/licenses/by-sa/",
+        "Wikipedia contributors",
+        "arXiv 2004.15020",
+        "7bb33adc70606ee0",
+    ):
         assert part in text, part
     for lines, sha256 in CONTENT.values():
         assert sha256 in text and f"{lines:,}" in text

@@ -62,15 +62,21 @@ def test_scores_are_spearman_of_cosine_over_all_pairs(test_part, scored):
         rows = scored.predictions["subset"] == kind
         said = scored.detail["subsets"][kind]
         assert said["n"] == rows.sum() == n
-        assert said["spearman"] == pytest.approx(100 * spearmanr(kept[rows], gold[rows])[0], abs=1e-9)
+        assert said["spearman"] == pytest.approx(
+            100 * spearmanr(kept[rows], gold[rows])[0], abs=1e-9
+        )
         assert said["pearson"] == pytest.approx(100 * pearsonr(kept[rows], gold[rows])[0], abs=1e-9)
 
 
 def test_parts_share_no_caption_and_no_image(test_part):
     dev = check_dev_task()
     assert (dev.task.name, dev.n) == ("captions dev", 1125)
-    assert not {letters([one]) for one in dev.sentences} & {letters([one]) for one in test_part.sentences}
-    numbers = [{*part.caption1.tolist(), *part.caption2.tolist()} for part in (dev.data, test_part.data)]
+    assert not {letters([one]) for one in dev.sentences} & {
+        letters([one]) for one in test_part.sentences
+    }
+    numbers = [
+        {*part.caption1.tolist(), *part.caption2.tolist()} for part in (dev.data, test_part.data)
+    ]
     assert (len(numbers[0]), len(numbers[1]), numbers[0] & numbers[1]) == (1000, 4000, set())
     for part, images in (
         (dev.data, 200),
@@ -80,7 +86,12 @@ def test_parts_share_no_caption_and_no_image(test_part):
         assert len(np.unique(part.image)) == images and set(np.bincount(part.image[ring])) == {5}
         of = dict(zip(part.caption1[ring].tolist(), part.image[ring].tolist(), strict=True))
         assert [of[one] for one in part.caption2[ring].tolist()] == part.image[ring].tolist()
-        assert all(of[a] != of[b] for a, b in zip(part.caption1[~ring].tolist(), part.caption2[~ring].tolist(), strict=True))
+        assert all(
+            of[a] != of[b]
+            for a, b in zip(
+                part.caption1[~ring].tolist(), part.caption2[~ring].tolist(), strict=True
+            )
+        )
 
 
 def test_what_bench_knows_of_it_is_what_it_is(test_part):
@@ -96,7 +107,11 @@ def test_captions_of_one_image_are_drawn_together(tmp_path, scored):
     store.write_predictions(run.run_id, score.task, None, scored.predictions, score.suite)
     record = replace(run, scores=(score,))
     cell = read_predicted([(record, store.folder(run.run_id))], score.key)
-    assert cell.shared_NK is not None and cell.shared_NK.shape == (4742, 2) and len(np.unique(cell.shared_NK)) == 800
+    assert (
+        cell.shared_NK is not None
+        and cell.shared_NK.shape == (4742, 2)
+        and len(np.unique(cell.shared_NK)) == 800
+    )
     (table,) = compare_runs([(record, store.folder(run.run_id))], TableOptions())
     spread = table.rows[0].cells[0].spread
     images = scored.predictions["image"]
@@ -105,7 +120,10 @@ def test_captions_of_one_image_are_drawn_together(tmp_path, scored):
     values = []
     for _ in range(500):
         rows = np.concatenate([places[one] for one in draw.integers(0, 800, 800)])
-        values.append(100 * spearmanr(scored.predictions["prediction"][rows], scored.predictions["gold"][rows])[0])
+        values.append(
+            100
+            * spearmanr(scored.predictions["prediction"][rows], scored.predictions["gold"][rows])[0]
+        )
     low, high = np.percentile(values, [2.5, 97.5])
     assert spread.high - spread.low == pytest.approx(high - low, rel=0.15)
 
@@ -123,9 +141,17 @@ HEAD = b"sentence1\tsentence2\tgold\tkind\tcaption1\tcaption2\n"
 
 @pytest.mark.parametrize(
     "content",
-    [None, b"", lzma.compress(b""), lzma.compress(HEAD + b"A.\tB.\t1\tc2c_isim\t1\t2\n"), lzma.compress(HEAD + b"A.\tB.\n"),
-     lzma.compress(HEAD + b"\xff\tB.\tx\tc2c_isim\t1\t2\n"), lzma.compress(HEAD * 50)[:-9], HEAD],
-)  # fmt: skip
+    [
+        None,
+        b"",
+        lzma.compress(b""),
+        lzma.compress(HEAD + b"A.\tB.\t1\tc2c_isim\t1\t2\n"),
+        lzma.compress(HEAD + b"A.\tB.\n"),
+        lzma.compress(HEAD + b"\xff\tB.\tx\tc2c_isim\t1\t2\n"),
+        lzma.compress(HEAD * 50)[:-9],
+        HEAD,
+    ],
+)
 def test_damaged_data_is_refused(tmp_path: Path, monkeypatch, content):
     monkeypatch.setattr(check, "DATA", tmp_path)
     if content is not None:
@@ -151,7 +177,9 @@ def older(tmp_path_factory) -> Path:
 
 
 def verified(runs: Path, *more: str) -> Result:
-    return bench("verify", *[path for path in runs.iterdir() if path.is_dir()], "--runs", runs, *more)
+    return bench(
+        "verify", *[path for path in runs.iterdir() if path.is_dir()], "--runs", runs, *more
+    )
 
 
 def test_a_record_of_check_1_is_read_compared_and_verified(older: Path):
@@ -168,6 +196,17 @@ def test_scoring_a_record_of_check_1_again_says_why_it_cannot_be(older: Path, tm
 
 
 def test_choosing_checkpoints_on_the_generated_pairs_is_no_longer_possible(tmp_path: Path):
-    done = bench("run", "--method", "simcse", "--suite", "check", "--set", "select_on=CHECK dev", "--runs", tmp_path, "--dry-run")
+    done = bench(
+        "run",
+        "--method",
+        "simcse",
+        "--suite",
+        "check",
+        "--set",
+        "select_on=CHECK dev",
+        "--runs",
+        tmp_path,
+        "--dry-run",
+    )
     line = error_line(done)
     assert "CHECK dev" in line and "captions dev" in done.stderr

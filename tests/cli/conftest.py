@@ -20,11 +20,26 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def command(tiny: str, corpus: Path) -> tuple[Any, ...]:
-    return ("run", "--method", "simcse", "--backbone", tiny, "--suite", "check", "--corpus", corpus, "--device", "cpu", *SMALL)
+    return (
+        "run",
+        "--method",
+        "simcse",
+        "--backbone",
+        tiny,
+        "--suite",
+        "check",
+        "--corpus",
+        corpus,
+        "--device",
+        "cpu",
+        *SMALL,
+    )
 
 
 @pytest.fixture(scope="module")
-def finished(command: tuple[Any, ...], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Result]:
+def finished(
+    command: tuple[Any, ...], tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, Result]:
     """A runs folder with one finished run, and what the command said."""
     runs = tmp_path_factory.mktemp("finished")
     return runs, bench(*command, "--runs", runs)

@@ -10,5 +10,9 @@ def work(command: list[str], save_seconds: str, log: str) -> None:
     from bench.cli import main
 
     os.environ["BENCH_SAVE_SECONDS"] = save_seconds
-    with open(log, "a", buffering=1) as stream, contextlib.redirect_stdout(stream), contextlib.redirect_stderr(stream):
+    with (
+        open(log, "a", buffering=1) as stream,
+        contextlib.redirect_stdout(stream),
+        contextlib.redirect_stderr(stream),
+    ):
         main(command)

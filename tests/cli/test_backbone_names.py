@@ -15,11 +15,23 @@ from bench.backbones.folder import card_title
 from bench.compare.statistics.summary import summarise
 from bench.runs import RunRecord
 
-COMMAND = ("run", "--method", "pretrained", "--set", "pooling=mean", "--suite", "check", "--device", "cpu")
+COMMAND = (
+    "run",
+    "--method",
+    "pretrained",
+    "--set",
+    "pooling=mean",
+    "--suite",
+    "check",
+    "--device",
+    "cpu",
+)
 
 
 @pytest.fixture(scope="module")
-def encoders(tiny: str, tiny_roberta: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+def encoders(
+    tiny: str, tiny_roberta: str, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, Path]:
     """Two folders with different weights; the second has a model card."""
     folder = tmp_path_factory.mktemp("encoders")
     first, second = folder / "plain-encoder", folder / "checkpoint"
@@ -30,29 +42,49 @@ def encoders(tiny: str, tiny_roberta: str, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.mark.slow
-def test_two_encoders_are_two_named_rows_of_one_table(encoders: tuple[Path, Path], tmp_path: Path) -> None:
+def test_two_encoders_are_two_named_rows_of_one_table(
+    encoders: tuple[Path, Path], tmp_path: Path
+) -> None:
     both, runs = ",".join(map(str, encoders)), tmp_path / "runs"
     done = bench(*COMMAND, "--backbone", both, "--runs", runs)
     assert done.exit_code == 0, done.stderr
     (table,) = json.loads(bench("compare", "--runs", runs, "--format", "json").stdout)["tables"]
-    assert {row["backbone"] for row in table["rows"]} == {"plain-encoder", "Card Encoder"} and table["backbone"] is None
+    assert {row["backbone"] for row in table["rows"]} == {
+        "plain-encoder",
+        "Card Encoder",
+    } and table["backbone"] is None
     shown = bench("compare", "--runs", runs).stdout
-    assert "pretrained plain-encoder" in shown and "pretrained Card Encoder" in shown and str(encoders[0].parent) not in shown
-    assert "less pretrained plain-encoder" in bench("compare", "--runs", runs, "--baseline", "plain-encoder").stdout
+    assert (
+        "pretrained plain-encoder" in shown
+        and "pretrained Card Encoder" in shown
+        and str(encoders[0].parent) not in shown
+    )
+    assert (
+        "less pretrained plain-encoder"
+        in bench("compare", "--runs", runs, "--baseline", "plain-encoder").stdout
+    )
     only = bench("compare", "--runs", runs, "--backbone", "Card Encoder", "--format", "json")
-    assert [row["backbone"] for row in json.loads(only.stdout)["tables"][0]["rows"]] == ["Card Encoder"]
+    assert [row["backbone"] for row in json.loads(only.stdout)["tables"][0]["rows"]] == [
+        "Card Encoder"
+    ]
 
     again = bench(*COMMAND, "--backbone", both, "--name", "Small,Large", "--runs", runs)
     assert again.stderr.count("nothing repeated") == 2, "a name is no part of what is computed"
     records = [json.loads(path.read_text()) for path in sorted(runs.glob("*/run.json"))]
     assert {one["provenance"]["backbone"]["title"] for one in records} == {"Small", "Large"}
-    assert {one["provenance"]["backbone"]["name"] for one in records} == set(map(str, encoders)), "it is loaded from there"
+    assert {one["provenance"]["backbone"]["name"] for one in records} == set(map(str, encoders)), (
+        "it is loaded from there"
+    )
     shown = bench("compare", "--runs", runs).stdout
     assert "pretrained Small" in shown and "pretrained Large" in shown
-    one = next(one["run_id"] for one in records if one["provenance"]["backbone"]["title"] == "Small")
+    one = next(
+        one["run_id"] for one in records if one["provenance"]["backbone"]["title"] == "Small"
+    )
     assert "pretrained, nothing trained, Small" in bench("show", one, "--runs", runs).stdout
     (tmp_path / "text.txt").write_text("A sentence.\n")
-    encoded = bench("encode", one, tmp_path / "text.txt", "--to", tmp_path / "v.npy", "--runs", runs)
+    encoded = bench(
+        "encode", one, tmp_path / "text.txt", "--to", tmp_path / "v.npy", "--runs", runs
+    )
     assert encoded.exit_code == 0, encoded.stderr
 
 
@@ -64,8 +96,12 @@ def test_two_encoders_are_two_named_rows_of_one_table(encoders: tuple[Path, Path
         ("roberta-base,mine", "another backbone is called that"),
     ],
 )
-def test_names_that_do_not_fit(encoders: tuple[Path, Path], tmp_path: Path, names: str, said: str) -> None:
-    done = bench(*COMMAND, "--backbone", ",".join(map(str, encoders)), "--name", names, "--runs", tmp_path)
+def test_names_that_do_not_fit(
+    encoders: tuple[Path, Path], tmp_path: Path, names: str, said: str
+) -> None:
+    done = bench(
+        *COMMAND, "--backbone", ",".join(map(str, encoders)), "--name", names, "--runs", tmp_path
+    )
     assert said in error_line(done) and not list(tmp_path.iterdir())
 
 
@@ -94,9 +130,20 @@ def test_the_same_weights_in_two_folders_are_one_backbone() -> None:
     """One run of each place: the newer stands for both, as two runs of one seed."""
 
     def run(place: str, run_id: str, revision: str) -> RunRecord:
-        made = record("pretrained", None, setting="none", training=None, backbone=place, scores=record("cls", None).scores)
+        made = record(
+            "pretrained",
+            None,
+            setting="none",
+            training=None,
+            backbone=place,
+            scores=record("cls", None).scores,
+        )
         facts = {"name": place, "revision": revision}
         return replace(made, run_id=run_id, provenance=replace(made.provenance, backbone=facts))
 
-    (table,) = summarise([run("/a/minilm", "one", "x"), run("/b/minilm", "two", "x"), run("/c/minilm", "three", "y")])
-    assert [row.backbone for row in table.rows] == ["minilm", "minilm"] and len({row.differs for row in table.rows}) == 2
+    (table,) = summarise(
+        [run("/a/minilm", "one", "x"), run("/b/minilm", "two", "x"), run("/c/minilm", "three", "y")]
+    )
+    assert [row.backbone for row in table.rows] == ["minilm", "minilm"] and len(
+        {row.differs for row in table.rows}
+    ) == 2

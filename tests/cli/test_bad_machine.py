@@ -30,7 +30,9 @@ Command = Callable[[Path], Result]
 
 def some(count: int, few: int) -> list[int]:
     """Numbers below ``count``: all of them in the long form, else so many, spread over the whole."""
-    return list(range(count)) if EVERY else sorted({i * (count - 1) // (few - 1) for i in range(few)})
+    return (
+        list(range(count)) if EVERY else sorted({i * (count - 1) // (few - 1) for i in range(few)})
+    )
 
 
 @pytest.fixture
@@ -38,12 +40,31 @@ def run(tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
     """Training of 6 steps with two dev scores and a state after each, and scoring, in a folder's runs."""
     (tmp_path / "text.txt").write_text("\n".join(sentences(24, seed=6)) + "\n")
     monkeypatch.setenv("BENCH_SAVE_SECONDS", "0")
-    command = ["run", "--method", "simcse", "--backbone", tiny, "--suite", "check", "--corpus", tmp_path / "text.txt", "--device", "cpu",
-               "--precision", "fp32", "--set", "batch_size=4", "--set", "eval_steps=3"]  # fmt: skip
+    command = [
+        "run",
+        "--method",
+        "simcse",
+        "--backbone",
+        tiny,
+        "--suite",
+        "check",
+        "--corpus",
+        tmp_path / "text.txt",
+        "--device",
+        "cpu",
+        "--precision",
+        "fp32",
+        "--set",
+        "batch_size=4",
+        "--set",
+        "eval_steps=3",
+    ]
     return lambda folder: bench(*command, "--runs", folder / "runs")
 
 
-def write_every_time(do: Command, folder: Path, fresh: Callable[[], None], few: int, *, once: bool) -> tuple[int, int]:
+def write_every_time(
+    do: Command, folder: Path, fresh: Callable[[], None], few: int, *, once: bool
+) -> tuple[int, int]:
     """Do it with a disk that fails at one write after the other; afterwards with a good one. (Writes that failed, calls that said so.)"""
     fresh()
     with pytest.MonkeyPatch.context() as patch:
@@ -59,7 +80,9 @@ def write_every_time(do: Command, folder: Path, fresh: Callable[[], None], few: 
         if done.exit_code:
             told += 1
             line = error_line(done, done.exit_code)
-            assert done.exit_code in (1, 2) and any(word in line for word in ("No space", "Input/output error")), (
+            assert done.exit_code in (1, 2) and any(
+                word in line for word in ("No space", "Input/output error")
+            ), (
                 disk.writes[at],
                 line,
             )
@@ -76,7 +99,9 @@ def write_every_time(do: Command, folder: Path, fresh: Callable[[], None], few: 
 @pytest.mark.parametrize("once", [False, True], ids=["full from there on", "once"])
 def test_a_run_on_a_disk_that_fails_at_any_write(run: Command, tmp_path: Path, once: bool) -> None:
     folder = tmp_path / "here"
-    failed, told = write_every_time(run, folder, lambda: shutil.rmtree(folder, ignore_errors=True), few=5, once=once)
+    failed, told = write_every_time(
+        run, folder, lambda: shutil.rmtree(folder, ignore_errors=True), few=5, once=once
+    )
     assert failed >= 4 and told >= 2
 
 
@@ -89,7 +114,11 @@ def test_a_submission_on_a_disk_that_fails_at_any_write(tmp_path: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
 
-    pack: Command = lambda to: bench("submit", "simcse", "--runs", tmp_path / "runs", "--to", to / "sent.zip", "--by", "Ada")  # noqa: E731
+    def pack(to: Path) -> object:
+        return bench(
+            "submit", "simcse", "--runs", tmp_path / "runs", "--to", to / "sent.zip", "--by", "Ada"
+        )
+
     failed, told = write_every_time(pack, folder, fresh, few=10, once=False)
     assert failed == told > 0
 
@@ -99,7 +128,9 @@ def test_a_submission_on_a_disk_that_fails_at_any_write(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("short_check")
-def test_a_clock_that_jumps_backwards_changes_nothing(run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_clock_that_jumps_backwards_changes_nothing(
+    run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The clock goes back by an hour whenever it is asked, and what lies there is from a day that is yet to come."""
     folder = tmp_path / "here"
     assert run(folder).exit_code == 0
@@ -119,7 +150,9 @@ def test_a_clock_that_jumps_backwards_changes_nothing(run: Command, tmp_path: Pa
             assert run(folder).exit_code == 1, "it stops in the middle of the training"
         states = sorted(folder.glob("runs/*/state/step-*.pt"))
         assert states
-        for i, path in enumerate(p for p in folder.rglob("*") if p.is_file()):  # the oldest state looks the newest, and all are of tomorrow
+        for i, path in enumerate(
+            p for p in folder.rglob("*") if p.is_file()
+        ):  # the oldest state looks the newest, and all are of tomorrow
             os.utime(path, (began + 86400 - i, began + 86400 - i))
         done = run(folder)
         assert done.exit_code == 0 and "goes on from step" in done.stderr
@@ -129,13 +162,28 @@ def test_a_clock_that_jumps_backwards_changes_nothing(run: Command, tmp_path: Pa
         write_whole(left.with_name("x.txt"), b"x")
         assert asked[0] > 0 and left.exists() and left.with_name("x.txt").read_bytes() == b"x"
         record = json.loads((the_run(folder / "runs") / "run.json").read_text())
-        assert all(value >= 0 for value in record["cost"].values() if isinstance(value, int | float))
+        assert all(
+            value >= 0 for value in record["cost"].values() if isinstance(value, int | float)
+        )
         out = tmp_path / "boards"
         for publication in range(2):
-            assert bench("publish", "--runs", folder / "runs", "--out", out, "--statistics", "no", "--format", "md").exit_code == 0, (
-                publication
-            )
-        assert [path.name for path in sorted(out.glob("v*")) if path.is_dir()] == ["v1"], "the second finds nothing new"
+            assert (
+                bench(
+                    "publish",
+                    "--runs",
+                    folder / "runs",
+                    "--out",
+                    out,
+                    "--statistics",
+                    "no",
+                    "--format",
+                    "md",
+                ).exit_code
+                == 0
+            ), publication
+        assert [path.name for path in sorted(out.glob("v*")) if path.is_dir()] == ["v1"], (
+            "the second finds nothing new"
+        )
         assert bench("publish", "--check", "--out", out).exit_code == 0
 
 
@@ -155,7 +203,11 @@ print(json.dumps(said))
 
 def without_rights(commands: list[list[str]], **environment: str) -> list[tuple[int, str, str]]:
     """What ``bench`` says to somebody who has the rights of files and no others: root without the capability to pass over them."""
-    drop = ["setpriv", "--bounding-set=-dac_override,-dac_read_search,-fowner", "--inh-caps=-all"] if os.geteuid() == 0 else []
+    drop = (
+        ["setpriv", "--bounding-set=-dac_override,-dac_read_search,-fowner", "--inh-caps=-all"]
+        if os.geteuid() == 0
+        else []
+    )
     if drop and shutil.which("setpriv") is None:
         pytest.skip("root, and no setpriv that gives up root's rights")
     root = str(Path(__file__).parents[2])
@@ -170,16 +222,29 @@ def without_rights(commands: list[list[str]], **environment: str) -> list[tuple[
         pytest.skip(f"root that may not give up its rights: {done.stderr.strip()}")
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
-    assert [command for command, one in zip(commands, said, strict=True) if one[3]] == [], "tracebacks"
+    assert [command for command, one in zip(commands, said, strict=True) if one[3]] == [], (
+        "tracebacks"
+    )
     return [(code, out, err) for code, out, err, _ in said]
 
 
 @pytest.mark.slow
-def test_a_user_without_rights_is_told_in_a_line_and_changes_nothing(tiny: str, tmp_path: Path) -> None:
-    made = made_runs(tmp_path / "runs", {"simcse": 0.8, "promcse": 0.45}, seeds=(1, 2), suites=("check",))
+def test_a_user_without_rights_is_told_in_a_line_and_changes_nothing(
+    tiny: str, tmp_path: Path
+) -> None:
+    made = made_runs(
+        tmp_path / "runs", {"simcse": 0.8, "promcse": 0.45}, seeds=(1, 2), suites=("check",)
+    )
     (tmp_path / "text.txt").write_text("\n".join(sentences(24, seed=6)) + "\n")
-    runs, boards, closed, cache = (tmp_path / name for name in ("runs", "boards", "closed", "cache"))
-    assert bench("publish", "--runs", runs, "--out", boards, "--statistics", "no", "--format", "md").exit_code == 0
+    runs, boards, closed, cache = (
+        tmp_path / name for name in ("runs", "boards", "closed", "cache")
+    )
+    assert (
+        bench(
+            "publish", "--runs", runs, "--out", boards, "--statistics", "no", "--format", "md"
+        ).exit_code
+        == 0
+    )
     shutil.copytree(runs, closed)
     cache.mkdir()
     unreadable = [
@@ -191,7 +256,11 @@ def test_a_user_without_rights_is_told_in_a_line_and_changes_nothing(tiny: str, 
     for path in unreadable:
         path.chmod(0)
     before = contents(boards), contents(runs)
-    for folder in (*(path for top in (runs, boards) for path in [top, *top.rglob("*")]), closed, cache):
+    for folder in (
+        *(path for top in (runs, boards) for path in [top, *top.rglob("*")]),
+        closed,
+        cache,
+    ):
         if folder.is_dir():
             folder.chmod(0o555)
     (tmp_path / "mine").mkdir()
@@ -211,21 +280,90 @@ def test_a_user_without_rights_is_told_in_a_line_and_changes_nothing(tiny: str, 
         "batch_size=8",
     ]
     commands = {
-        "run": ([*train, "--corpus", str(tmp_path / "text.txt"), "--runs", str(runs)], 2, "cannot write"),
-        "corpus": ([*train, "--corpus", str(tmp_path / "unreadable.txt"), "--runs", str(tmp_path / "mine" / "runs")], 2, "unreadable.txt"),
+        "run": (
+            [*train, "--corpus", str(tmp_path / "text.txt"), "--runs", str(runs)],
+            2,
+            "cannot write",
+        ),
+        "corpus": (
+            [
+                *train,
+                "--corpus",
+                str(tmp_path / "unreadable.txt"),
+                "--runs",
+                str(tmp_path / "mine" / "runs"),
+            ],
+            2,
+            "unreadable.txt",
+        ),
         "runs": (["runs", "--runs", str(closed)], 0, ""),
-        "compare": (["compare", "--runs", str(closed)], 0, f"{made[0].run_id}/run.json: Permission denied"),
+        "compare": (
+            ["compare", "--runs", str(closed)],
+            0,
+            f"{made[0].run_id}/run.json: Permission denied",
+        ),
         "show": (["show", made[0].run_id, "--runs", str(closed)], 2, "Permission denied"),
         "verify": (["verify", "--runs", str(closed)], 1, ""),
-        "publish": (["publish", "--runs", str(runs), "--out", str(boards), "--statistics", "no"], 2, f"cannot write in {boards}: Permission denied"),
-        "board": (["publish", "--runs", str(closed), "--out", str(tmp_path / "mine" / "boards"), "--statistics", "no", "--format", "md"], 0, ""),
+        "publish": (
+            ["publish", "--runs", str(runs), "--out", str(boards), "--statistics", "no"],
+            2,
+            f"cannot write in {boards}: Permission denied",
+        ),
+        "board": (
+            [
+                "publish",
+                "--runs",
+                str(closed),
+                "--out",
+                str(tmp_path / "mine" / "boards"),
+                "--statistics",
+                "no",
+                "--format",
+                "md",
+            ],
+            0,
+            "",
+        ),
         "check": (["publish", "--check", "--out", str(boards)], 0, ""),
-        "submit": (["submit", made[2].run_id, "--runs", str(runs), "--to", str(closed / "sent.zip")], 2, "cannot write"),
-        "export": (["export", made[2].run_id, "--runs", str(runs), "--format", "mteb-results", "--to", str(closed / "out")], 2, ""),
-        "matches": (["data", "overlap", str(tmp_path / "text.txt"), "--suite", "check", "--matches", str(closed / "m.jsonl")], 2, "cannot write"),
-    }  # fmt: skip
+        "submit": (
+            ["submit", made[2].run_id, "--runs", str(runs), "--to", str(closed / "sent.zip")],
+            2,
+            "cannot write",
+        ),
+        "export": (
+            [
+                "export",
+                made[2].run_id,
+                "--runs",
+                str(runs),
+                "--format",
+                "mteb-results",
+                "--to",
+                str(closed / "out"),
+            ],
+            2,
+            "",
+        ),
+        "matches": (
+            [
+                "data",
+                "overlap",
+                str(tmp_path / "text.txt"),
+                "--suite",
+                "check",
+                "--matches",
+                str(closed / "m.jsonl"),
+            ],
+            2,
+            "cannot write",
+        ),
+    }
     try:
-        said = without_rights([command for command, _, _ in commands.values()], BENCH_CACHE=str(cache), BENCH_SAVE_SECONDS="0")
+        said = without_rights(
+            [command for command, _, _ in commands.values()],
+            BENCH_CACHE=str(cache),
+            BENCH_SAVE_SECONDS="0",
+        )
         after = contents(boards), contents(runs)
     finally:
         for path in [tmp_path, *tmp_path.rglob("*")]:
@@ -234,4 +372,6 @@ def test_a_user_without_rights_is_told_in_a_line_and_changes_nothing(tiny: str, 
         assert found == code, (name, out, err)
         assert words in err and err.count("error: ") == (code == 2), (name, err)
     assert after == before
-    assert made[0].run_id in "".join((tmp_path / "mine" / "boards" / "v1" / "README.md").read_text().partition("eft out")[1:])
+    assert made[0].run_id in "".join(
+        (tmp_path / "mine" / "boards" / "v1" / "README.md").read_text().partition("eft out")[1:]
+    )

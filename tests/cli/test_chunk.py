@@ -25,21 +25,30 @@ class Whole(TorchMethod):
 
 
 @pytest.mark.slow
-def test_a_run_in_chunks_is_the_same_run_and_its_record_says_how(command: tuple[Any, ...], tmp_path: Path) -> None:
+def test_a_run_in_chunks_is_the_same_run_and_its_record_says_how(
+    command: tuple[Any, ...], tmp_path: Path
+) -> None:
     """Without dropout the masks, which are drawn chunk by chunk, make no difference."""
     records = []
     for name, chunk in (("whole", ()), ("cut", ("--chunk", "3"))):
         runs = tmp_path / name
-        done = bench(*command, "--set", "dropout=0", "--runs", runs, "--max-steps", "2", "--plain", *chunk)
+        done = bench(
+            *command, "--set", "dropout=0", "--runs", runs, "--max-steps", "2", "--plain", *chunk
+        )
         assert done.exit_code == 0, done.stderr
         records.append(RunsFolder(runs).read(the_run(runs).name))
     whole, cut = records
     assert whole.run_id == cut.run_id and whole.fingerprint == cut.fingerprint
-    assert "chunk" not in (whole.provenance.execution or {}) and (cut.provenance.execution or {})["chunk"] == 3
+    assert (
+        "chunk" not in (whole.provenance.execution or {})
+        and (cut.provenance.execution or {})["chunk"] == 3
+    )
     assert cut.scores[0].value == pytest.approx(whole.scores[0].value, abs=0.01)
 
 
-def test_a_method_that_cannot_be_cut_is_refused_before_anything_starts(command: tuple[Any, ...], tmp_path: Path) -> None:
+def test_a_method_that_cannot_be_cut_is_refused_before_anything_starts(
+    command: tuple[Any, ...], tmp_path: Path
+) -> None:
     file, runs = tmp_path / "whole.py", tmp_path / "runs"
     file.write_text(WHOLE)
     arguments = [str(one) for one in command]

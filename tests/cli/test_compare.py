@@ -30,7 +30,9 @@ def runs(tmp_path: Path) -> Path:
 
 
 def bench(*arguments: str | Path, columns: int = 100) -> Result:
-    return CliRunner(env={"COLUMNS": str(columns), "BENCH_RUNS": None}).invoke(main, [str(one) for one in arguments])
+    return CliRunner(env={"COLUMNS": str(columns), "BENCH_RUNS": None}).invoke(
+        main, [str(one) for one in arguments]
+    )
 
 
 def test_compare_prints_the_table(runs: Path) -> None:
@@ -40,17 +42,37 @@ def test_compare_prints_the_table(runs: Path) -> None:
     assert lines[0].startswith("unsupervised, builtin, 1 to 3 seeds, senteval-all/1 (tokenised)")
     assert max(map(len, lines)) <= 80
     assert [line.split()[0] for line in lines if line[:1].isalpha()][1:] == [
-        "baseline:", "method", "promcse", "dcpcse", "simcse", "first-last-avg", "cls", "encoder", "checkpoints:", "not", "less"]  # fmt: skip
-    assert sum(line.startswith("  less simcse") for line in lines) == 4, "under every row but the baseline's"
+        "baseline:",
+        "method",
+        "promcse",
+        "dcpcse",
+        "simcse",
+        "first-last-avg",
+        "cls",
+        "encoder",
+        "checkpoints:",
+        "not",
+        "less",
+    ]
+    assert sum(line.startswith("  less simcse") for line in lines) == 4, (
+        "under every row but the baseline's"
+    )
 
 
 def test_compare_filters(runs: Path) -> None:
-    RunsFolder(runs).write(record("simcse", 42, backbone="other", scores=(*sts_scores(), *sts_scores(60, text="raw"))))
+    RunsFolder(runs).write(
+        record("simcse", 42, backbone="other", scores=(*sts_scores(), *sts_scores(60, text="raw")))
+    )
 
     def methods(*arguments: str) -> list[tuple[str, str, str]]:
         done = bench("compare", "--runs", runs, "--format", "csv", *arguments)
         assert done.exit_code == 0, done.stderr
-        return list(dict.fromkeys((row["method"], row["backbone"], row["text"]) for row in csv.DictReader(io.StringIO(done.stdout))))
+        return list(
+            dict.fromkeys(
+                (row["method"], row["backbone"], row["text"])
+                for row in csv.DictReader(io.StringIO(done.stdout))
+            )
+        )
 
     assert methods("--method", "simcse,cls", "--backbone", "builtin") == [
         ("simcse", "builtin", "tokenised"),
@@ -59,8 +81,13 @@ def test_compare_filters(runs: Path) -> None:
     assert methods("--variant", "mlm") == [("dcpcse", "builtin", "tokenised")]
     assert ("dcpcse", "builtin", "tokenised") not in methods("--variant", "none")
     assert methods("--text", "raw") == [("simcse", "other", "raw")]
-    assert methods("--setting", "none") == [("first-last-avg", "builtin", "tokenised"), ("cls", "builtin", "tokenised")]
-    assert methods("promcse") == [("promcse", "builtin", "tokenised")], "the beginning of ids means all of them"
+    assert methods("--setting", "none") == [
+        ("first-last-avg", "builtin", "tokenised"),
+        ("cls", "builtin", "tokenised"),
+    ]
+    assert methods("promcse") == [("promcse", "builtin", "tokenised")], (
+        "the beginning of ids means all of them"
+    )
     assert len(methods("--suite", "sts", "--together")) == 7
 
 
@@ -91,9 +118,17 @@ def test_damaged_and_unfinished_runs_are_named_and_left_out(runs: Path) -> None:
     RunsFolder(runs).write(failed)
     done = bench("compare", "--runs", runs, "--format", "json")
     assert done.exit_code == 0
-    assert str(runs / "broken" / "run.json") in done.stderr and f"not finished: {failed.run_id}" in done.stderr
+    assert (
+        str(runs / "broken" / "run.json") in done.stderr
+        and f"not finished: {failed.run_id}" in done.stderr
+    )
     assert "\x1b" not in done.stderr
-    named = {run for table in json.loads(done.stdout)["tables"] for row in table["rows"] for run in row["runs"]}
+    named = {
+        run
+        for table in json.loads(done.stdout)["tables"]
+        for row in table["rows"]
+        for run in row["runs"]
+    }
     assert len(named) == 11 and failed.run_id not in named
     assert bench("compare", runs / "broken" / "run.json", "--runs", runs).exit_code == 2
 
@@ -114,18 +149,33 @@ def test_a_page_beside_any_format(runs: Path, tmp_path: Path, form: str) -> None
 
 
 def test_a_page_that_cannot_be_written(runs: Path) -> None:
-    done = bench("compare", "--runs", runs, "--html", runs / record("simcse", 42).run_id / "run.json" / "page.html")
-    assert done.exit_code == 2 and done.stdout == "" and "cannot write" in done.stderr and "--runs" not in done.stderr
+    done = bench(
+        "compare",
+        "--runs",
+        runs,
+        "--html",
+        runs / record("simcse", 42).run_id / "run.json" / "page.html",
+    )
+    assert (
+        done.exit_code == 2
+        and done.stdout == ""
+        and "cannot write" in done.stderr
+        and "--runs" not in done.stderr
+    )
 
 
 def test_show(runs: Path) -> None:
     one = record("promcse", 43, base=72.5)
     folder = runs / one.run_id
-    (folder / "curve.jsonl").write_text('{"step": 1, "loss": 2.0}\n{"step": 2, "loss": 1.0, "dev_score": 70.0}\n{"step": 3, "lo')
+    (folder / "curve.jsonl").write_text(
+        '{"step": 1, "loss": 2.0}\n{"step": 2, "loss": 1.0, "dev_score": 70.0}\n{"step": 3, "lo'
+    )
     done = bench("show", one.run_id[:-2], "--runs", runs, columns=80)
     assert done.exit_code == 0
     wide = [line for line in done.stdout.splitlines() if len(line) > 80 and str(folder) not in line]
-    assert wide == [] and str(folder) in done.stdout, "only the folder, which is to be copied, may be wider"
+    assert wide == [] and str(folder) in done.stdout, (
+        "only the folder, which is to be copied, may be wider"
+    )
     assert len(done.stdout.splitlines()) <= 40
     for part in (
         one.run_id,
@@ -136,10 +186,15 @@ def test_show(runs: Path) -> None:
         "2.0000 █▁ 1.0000",
     ):
         assert part in done.stdout, part
-    assert shlex.join(shlex.split(str(one.provenance.command))) in done.stdout.replace("\\\n", "").replace("   ", " ")
+    assert shlex.join(shlex.split(str(one.provenance.command))) in done.stdout.replace(
+        "\\\n", ""
+    ).replace("   ", " ")
     options = re.findall(r"^  (--\w+)  ", done.stdout, re.M)
     assert options == ["--scores", "--recipe", "--provenance", "--all"], "no overlap was recorded"
-    told = {option: bench("show", one.run_id, option, "--runs", runs, columns=80).stdout for option in options}
+    told = {
+        option: bench("show", one.run_id, option, "--runs", runs, columns=80).stdout
+        for option in options
+    }
     for option, part in (
         ("--scores", "MSRvid"),
         ("--recipe", "SimCSE README"),
@@ -150,19 +205,31 @@ def test_show(runs: Path) -> None:
         assert [other for other in options[:-1] if part in told[other]] == [option]
     assert "no overlap is recorded" in bench("show", one.run_id, "--overlap", "--runs", runs).stdout
     assert bench("show", folder, columns=80).stdout.splitlines()[:5] == done.stdout.splitlines()[:5]
-    assert json.loads(bench("show", one.run_id, "--json", "--runs", runs).stdout) == json.loads((folder / "run.json").read_text())
+    assert json.loads(bench("show", one.run_id, "--json", "--runs", runs).stdout) == json.loads(
+        (folder / "run.json").read_text()
+    )
 
 
 def test_show_a_failed_run_and_a_hostile_one(runs: Path) -> None:
-    bad = record("simcse", 5, status="failed", error="boom \x1b[2J [bold]x", scores=(), training=None)
+    bad = record(
+        "simcse", 5, status="failed", error="boom \x1b[2J [bold]x", scores=(), training=None
+    )
     RunsFolder(runs).write(bad)
     done = bench("show", bad.run_id, "--runs", runs)
-    assert done.exit_code == 0 and r"error: boom \x1b[2J [bold]x" in done.stdout and "\x1b" not in done.stdout
+    assert (
+        done.exit_code == 0
+        and r"error: boom \x1b[2J [bold]x" in done.stdout
+        and "\x1b" not in done.stdout
+    )
 
 
 def test_show_what_is_not_there(runs: Path) -> None:
     done = bench("show", "simsce", "--runs", runs)
-    assert done.exit_code == 2 and "unknown run 'simsce'" in done.stderr and "Traceback" not in done.stderr
+    assert (
+        done.exit_code == 2
+        and "unknown run 'simsce'" in done.stderr
+        and "Traceback" not in done.stderr
+    )
 
 
 def test_runs_are_listed_newest_first(runs: Path) -> None:
@@ -174,10 +241,18 @@ def test_runs_are_listed_newest_first(runs: Path) -> None:
     newest = sorted(made, key=lambda one: (one.provenance.created, one.run_id), reverse=True)
     assert ids == [one.run_id for one in newest], "whole ids, to be copied"
     assert "sts 7" in done.stdout and "out of memory" in done.stdout
-    listed = [json.loads(line) for line in bench("runs", "--runs", runs, "--json", "--status", "failed").stdout.splitlines()]
+    listed = [
+        json.loads(line)
+        for line in bench(
+            "runs", "--runs", runs, "--json", "--status", "failed"
+        ).stdout.splitlines()
+    ]
     assert [one["error"] for one in listed] == ["out of memory"]
     assert bench("runs", "--runs", runs, "--status", "done").exit_code == 2
-    assert "promcse, unsupervised" in bench("runs", newest[1].run_id, "--runs", runs).stdout or newest[1].method != "promcse"
+    assert (
+        "promcse, unsupervised" in bench("runs", newest[1].run_id, "--runs", runs).stdout
+        or newest[1].method != "promcse"
+    )
 
 
 def test_runs_of_an_empty_folder(tmp_path: Path) -> None:
@@ -189,15 +264,31 @@ HEAVY = ("torch", "transformers", "mteb", "sentence_transformers", "sklearn", "j
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("arguments", [["compare"], ["compare", "--html", "page.html"], ["runs"], ["show", "promcse-builtin-s43"]])
-def test_real_processes_import_nothing_heavy(runs: Path, tmp_path: Path, arguments: list[str]) -> None:
+@pytest.mark.parametrize(
+    "arguments",
+    [["compare"], ["compare", "--html", "page.html"], ["runs"], ["show", "promcse-builtin-s43"]],
+)
+def test_real_processes_import_nothing_heavy(
+    runs: Path, tmp_path: Path, arguments: list[str]
+) -> None:
     code = (
         "import sys\nfrom bench.cli import main\n"
         f"try:\n    main({arguments!r})\nfinally:\n    print([m for m in {HEAVY!r} if m in sys.modules], file=sys.stderr)"
     )
     here = str(Path(__file__).parents[2])
-    environment = os.environ | {"BENCH_RUNS": str(runs), "PYTHONPATH": here, "PYTHONWARNINGS": "error"}
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
+    environment = os.environ | {
+        "BENCH_RUNS": str(runs),
+        "PYTHONPATH": here,
+        "PYTHONWARNINGS": "error",
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert done.returncode == 0 and done.stderr.splitlines() == ["[]"], done.stderr
     assert "promcse" in done.stdout
 
@@ -205,9 +296,17 @@ def test_real_processes_import_nothing_heavy(runs: Path, tmp_path: Path, argumen
 @pytest.mark.slow
 def test_a_broken_pipe_is_no_traceback(runs: Path) -> None:
     code = "from bench.cli import main; main(['compare', '--format', 'csv'])"
-    environment = os.environ | {"BENCH_RUNS": str(runs), "PYTHONPATH": str(Path(__file__).parents[2])}
+    environment = os.environ | {
+        "BENCH_RUNS": str(runs),
+        "PYTHONPATH": str(Path(__file__).parents[2]),
+    }
     done = subprocess.run(
-        f'{sys.executable} -c "{code}" | head -n 1', shell=True, env=environment, capture_output=True, text=True, timeout=60
+        f'{sys.executable} -c "{code}" | head -n 1',
+        shell=True,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     assert "Traceback" not in done.stderr and done.stdout.startswith("suite,")
 
@@ -217,16 +316,30 @@ def test_rows_on_unequal_terms_are_told_and_refused(runs: Path, tmp_path: Path) 
     from msgspec.structs import replace
 
     store = RunsFolder(tmp_path / "unequal")
-    usual = {"learning_rate": 3e-5, "batch_size": 64, "max_seq_length": 32, "select_on": "STS-B dev"}
-    for method, changes in (("simcse", {}), ("promcse", {}), ("mine", {"learning_rate": 1e-4, "select_on": "sts-dev-clean"})):
+    usual = {
+        "learning_rate": 3e-5,
+        "batch_size": 64,
+        "max_seq_length": 32,
+        "select_on": "STS-B dev",
+    }
+    for method, changes in (
+        ("simcse", {}),
+        ("promcse", {}),
+        ("mine", {"learning_rate": 1e-4, "select_on": "sts-dev-clean"}),
+    ):
         store.write(record(method, 1, recipe=usual | changes))
     slow = record("slow", 1, recipe=usual)
     assert slow.training is not None
     store.write(replace(slow, training=replace(slow.training, steps=7)))
     store.write(record("cls", None, setting="none", training=None, recipe={}))
     said = " ".join(bench("compare", "--runs", store.path).stdout.split())
-    assert "learning_rate: 0.0001 in mine; 3e-05 in the others that have one" in said, "cls has none"
-    assert "select_on: sts-dev-clean in mine; STS-B dev in the others that have one" in said and "steps: 7 in slow" in said
+    assert "learning_rate: 0.0001 in mine; 3e-05 in the others that have one" in said, (
+        "cls has none"
+    )
+    assert (
+        "select_on: sts-dev-clean in mine; STS-B dev in the others that have one" in said
+        and "steps: 7 in slow" in said
+    )
     assert "batch_size" not in said and "max_seq_length" not in said
     refused = bench("compare", "--runs", store.path, "--strict")
     assert refused.exit_code == 2 and "learning_rate: 0.0001 in mine" in refused.stderr

@@ -21,7 +21,12 @@ from bench.runs import RunsFolder
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("statistics") / "runs"
-    family(folder, {"sure": 0.1, "good": 0.4, "alike": 0.42}, seeds=(1, 2, 3, 4), tasks=("STS12", "STS13"))
+    family(
+        folder,
+        {"sure": 0.1, "good": 0.4, "alike": 0.42},
+        seeds=(1, 2, 3, 4),
+        tasks=("STS12", "STS13"),
+    )
     return folder
 
 
@@ -33,22 +38,51 @@ def test_no_torch_and_no_network_behind_statistics(runs: Path, tmp_path: Path) -
         "try:\n    main(['compare', '--baseline', 'good', '--with-paper', '--cost'])\n"
         f"finally:\n    print([m for m in {heavy!r} if m in sys.modules], 'numpy' in sys.modules, file=sys.stderr)"
     )
-    environment = os.environ | {"BENCH_RUNS": str(runs), "PYTHONPATH": str(Path(__file__).parents[2]), "PYTHONWARNINGS": "error"}
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=100)
+    environment = os.environ | {
+        "BENCH_RUNS": str(runs),
+        "PYTHONPATH": str(Path(__file__).parents[2]),
+        "PYTHONWARNINGS": "error",
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
     assert done.returncode == 0 and done.stderr.splitlines() == ["[] True"], done.stderr
     assert "△" in done.stdout
 
 
 def test_the_options_reach_the_table(runs: Path) -> None:
-    done = bench("compare", "--runs", runs, "--baseline", "good", "--correction", "bh", "--margin", "2.5", "--format", "json", "--cost")
+    done = bench(
+        "compare",
+        "--runs",
+        runs,
+        "--baseline",
+        "good",
+        "--correction",
+        "bh",
+        "--margin",
+        "2.5",
+        "--format",
+        "json",
+        "--cost",
+    )
     assert done.exit_code == 0, done.stderr
     content = json.loads(done.stdout)
     (table,) = content["tables"]
     assert table["tested"]["margin"] == 2.5
     assert table["tested"]["families"] == [{"what": "single tasks", "how": "bh", "size": 4}]
     (row,) = [row for row in content["tables"][0]["rows"] if row["method"] == "sure"]
-    assert row["cells"]["STS12"]["against"]["verdict"] == "better" and row["cost"]["train_seconds"] == 812.5
-    plain = json.loads(bench("compare", "--runs", runs, "--statistics", "no", "--format", "json").stdout)
+    assert (
+        row["cells"]["STS12"]["against"]["verdict"] == "better"
+        and row["cost"]["train_seconds"] == 812.5
+    )
+    plain = json.loads(
+        bench("compare", "--runs", runs, "--statistics", "no", "--format", "json").stdout
+    )
     assert plain["tables"][0]["tested"] is None
 
 
@@ -56,13 +90,31 @@ def test_html_on_standard_output_and_in_a_file(runs: Path, tmp_path: Path) -> No
     page = tmp_path / "page.html"
     arguments = ("compare", "--runs", runs, "--baseline", "good")
     done = bench(*arguments, "--format", "html", "--html", page)
-    assert done.exit_code == 0 and done.stdout == page.read_text(encoding="utf-8") and f"page: {page}" in done.stderr
+    assert (
+        done.exit_code == 0
+        and done.stdout == page.read_text(encoding="utf-8")
+        and f"page: {page}" in done.stderr
+    )
     html = done.stdout
-    assert html.startswith("<!doctype html>") and "<script" not in html and "http://" not in html and "https://" not in html
+    assert (
+        html.startswith("<!doctype html>")
+        and "<script" not in html
+        and "http://" not in html
+        and "https://" not in html
+    )
     text = re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", html[html.index("</style>") :]))
-    for words in ("less good", "better", "Holm over 4", "95 % interval", "other items and other seeds"):
+    for words in (
+        "less good",
+        "better",
+        "Holm over 4",
+        "95 % interval",
+        "other items and other seeds",
+    ):
         assert words in text, words
-    assert re.search(r'title="150 items, 4 seeds; [^"]*95 % interval \d+\.\d\d to \d+\.\d\d \(items and seeds\)', html)
+    assert re.search(
+        r'title="150 items, 4 seeds; [^"]*95 % interval \d+\.\d\d to \d+\.\d\d \(items and seeds\)',
+        html,
+    )
 
 
 def test_refusals_print_nothing_and_exit_with_2(runs: Path, tmp_path: Path) -> None:
@@ -71,7 +123,11 @@ def test_refusals_print_nothing_and_exit_with_2(runs: Path, tmp_path: Path) -> N
     from msgspec.structs import replace
 
     assert two.training is not None
-    longer = replace(two, training=replace(two.training, sentences=500_000), provenance=replace(two.provenance, packages={"torch": "9.9"}))
+    longer = replace(
+        two,
+        training=replace(two.training, sentences=500_000),
+        provenance=replace(two.provenance, packages={"torch": "9.9"}),
+    )
     RunsFolder(tmp_path).write(longer)
     html = tmp_path / "page.html"
     for option, said in (
@@ -80,7 +136,10 @@ def test_refusals_print_nothing_and_exit_with_2(runs: Path, tmp_path: Path) -> N
     ):
         done = bench("compare", "--runs", tmp_path, option, "--html", html)
         assert said in error_line(done) and done.stdout == "" and not html.exists()
-    assert bench("compare", one.run_id, "--runs", tmp_path, "--strict", "--equal-budget").exit_code == 0
+    assert (
+        bench("compare", one.run_id, "--runs", tmp_path, "--strict", "--equal-budget").exit_code
+        == 0
+    )
 
 
 def test_hostile_names_and_broken_runs_beside_good_ones(tmp_path: Path) -> None:
@@ -90,7 +149,9 @@ def test_hostile_names_and_broken_runs_beside_good_ones(tmp_path: Path) -> None:
     from msgspec.structs import replace
 
     packages = {**hostile.provenance.packages, "torch": bad}
-    RunsFolder(tmp_path).write(replace(hostile, method=bad, provenance=replace(hostile.provenance, packages=packages)))
+    RunsFolder(tmp_path).write(
+        replace(hostile, method=bad, provenance=replace(hostile.provenance, packages=packages))
+    )
     RunsFolder(tmp_path).write(record("half", 1, status="interrupted"))
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "run.json").write_text("{")
@@ -108,27 +169,45 @@ def test_hostile_names_and_broken_runs_beside_good_ones(tmp_path: Path) -> None:
 
 def test_the_average_is_tested_as_one(tmp_path: Path) -> None:
     family(tmp_path, {"good": 0.2, "weak": 1.0}, seeds=(1, 2, 3), n=60)
-    content = json.loads(bench("compare", "--runs", tmp_path, "--baseline", "weak", "--format", "json").stdout)
+    content = json.loads(
+        bench("compare", "--runs", tmp_path, "--baseline", "weak", "--format", "json").stdout
+    )
     (row,) = [row for row in content["tables"][0]["rows"] if row["method"] == "good"]
     average = row["cells"]["Avg."]
     assert average["against"]["verdict"] == "better"
-    widths = [cell["spread"]["high"] - cell["spread"]["low"] for task, cell in row["cells"].items() if task != "Avg."]
-    assert average["spread"]["high"] - average["spread"]["low"] < np.median(widths), "items of seven tasks say more than those of one"
+    widths = [
+        cell["spread"]["high"] - cell["spread"]["low"]
+        for task, cell in row["cells"].items()
+        if task != "Avg."
+    ]
+    assert average["spread"]["high"] - average["spread"]["low"] < np.median(widths), (
+        "items of seven tasks say more than those of one"
+    )
 
 
 def test_the_page_says_who_cannot_be_told_from_the_best(runs: Path) -> None:
     def answer(*methods: str) -> str:
-        done = bench("compare", "--runs", runs, "--method", ",".join(methods), "--format", "html", *arguments)
+        done = bench(
+            "compare", "--runs", runs, "--method", ",".join(methods), "--format", "html", *arguments
+        )
         found = re.search(r'<p class="answer">(.*?)</p>', done.stdout)
         assert found is not None
         return found[1]
 
     arguments: tuple[str, ...] = ()
-    assert answer("sure", "good") == "No method has a score on every task yet.", "two of seven sets have no average"
+    assert answer("sure", "good") == "No method has a score on every task yet.", (
+        "two of seven sets have no average"
+    )
     one = runs.parent / "whole"
     family(one, {"sure": 0.1, "good": 0.4, "alike": 0.4001}, seeds=(1, 2, 3, 4), n=60)
     arguments = ("--runs", str(one))
-    assert re.search(r"sure is the best on the STS average, \d+\.\d\d, \d+\.\d\d above good\.$", answer("sure", "good"))
-    assert re.search(r"is highest on the STS average, \d+\.\d\d, but cannot be told from (good|alike)", answer("good", "alike"))
+    assert re.search(
+        r"sure is the best on the STS average, \d+\.\d\d, \d+\.\d\d above good\.$",
+        answer("sure", "good"),
+    )
+    assert re.search(
+        r"is highest on the STS average, \d+\.\d\d, but cannot be told from (good|alike)",
+        answer("good", "alike"),
+    )
     arguments = ("--runs", str(one), "--statistics", "no")
     assert answer("good", "alike").endswith("differences were not tested.")

@@ -21,13 +21,21 @@ def record(finished: tuple[Path, Result]) -> RunRecord:
 
 
 @pytest.mark.slow
-def test_every_token_of_the_rows_that_were_seen_is_counted(record: RunRecord, tiny: str, corpus: Path) -> None:
+def test_every_token_of_the_rows_that_were_seen_is_counted(
+    record: RunRecord, tiny: str, corpus: Path
+) -> None:
     backbone = load(resolve(tiny))
-    ids = backbone.tokenizer(corpus.read_text().splitlines(), truncation=True, max_length=32)["input_ids"]
-    assert record.training is not None and record.training.tokens == sum(len(row) for row in ids)  # one epoch
+    ids = backbone.tokenizer(corpus.read_text().splitlines(), truncation=True, max_length=32)[
+        "input_ids"
+    ]
+    assert record.training is not None and record.training.tokens == sum(
+        len(row) for row in ids
+    )  # one epoch
     assert record.cost.train_seconds and record.cost.train_tokens_per_second
     # both are rounded
-    assert record.cost.train_tokens_per_second * record.cost.train_seconds == pytest.approx(record.training.tokens, rel=0.1)
+    assert record.cost.train_tokens_per_second * record.cost.train_seconds == pytest.approx(
+        record.training.tokens, rel=0.1
+    )
 
 
 def test_memory_is_what_the_process_holds_and_energy_is_not_guessed(record: RunRecord) -> None:
@@ -36,7 +44,9 @@ def test_memory_is_what_the_process_holds_and_energy_is_not_guessed(record: RunR
     assert record.cost.energy_joules is None and record.provenance.execution is None
 
 
-def test_the_two_parts_of_the_time_are_shown(finished: tuple[Path, Result], record: RunRecord) -> None:
+def test_the_two_parts_of_the_time_are_shown(
+    finished: tuple[Path, Result], record: RunRecord
+) -> None:
     shown = bench("show", record.run_id, "--provenance", "--runs", finished[0])
     assert shown.exit_code == 0
     for field in ("train time", "dev time", "train tokens per second", "host memory"):
@@ -44,9 +54,15 @@ def test_the_two_parts_of_the_time_are_shown(finished: tuple[Path, Result], reco
 
 
 @pytest.mark.slow
-def test_how_it_was_executed_is_kept_and_makes_no_other_run(command: tuple[Any, ...], tmp_path: Path, record: RunRecord) -> None:
+def test_how_it_was_executed_is_kept_and_makes_no_other_run(
+    command: tuple[Any, ...], tmp_path: Path, record: RunRecord
+) -> None:
     done = bench(*command, *SMALL, "--chunk", "3", "--runs", tmp_path)
     assert done.exit_code == 0, done.stderr
     cut = RunsFolder(tmp_path).read(the_run(tmp_path).name)
     assert cut.provenance.execution == {"chunk": 3}
-    assert cut.fingerprint == record.fingerprint and cut.training is not None and cut.training.tokens == record.training.tokens  # type: ignore[union-attr]
+    assert (
+        cut.fingerprint == record.fingerprint
+        and cut.training is not None
+        and cut.training.tokens == record.training.tokens
+    )  # type: ignore[union-attr]

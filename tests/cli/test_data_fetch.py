@@ -48,23 +48,42 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def test_a_suite_is_fetched_into_a_folder_that_can_be_copied(simcse: StandInHub, cache: Path, tmp_path: Path) -> None:
+def test_a_suite_is_fetched_into_a_folder_that_can_be_copied(
+    simcse: StandInHub, cache: Path, tmp_path: Path
+) -> None:
     done = bench("data", "fetch", "sts", "--data", tmp_path / "data")
     assert done.exit_code == 0, done.stderr
     assert [line.partition(":")[0] for line in done.stdout.splitlines()][:2] == ["STS12", "STS13"]
     assert all(": found, in " in line for line in done.stdout.splitlines())
     said = done.stderr.splitlines()
-    assert said[0] == f"fetched now, data into {tmp_path / 'data'}:" and said[1].split() == ["MB", "licence", "from"]
+    assert said[0] == f"fetched now, data into {tmp_path / 'data'}:" and said[1].split() == [
+        "MB",
+        "licence",
+        "from",
+    ]
     rows = [line.split()[:3] for line in said[2:9]]
-    assert rows[:2] == [["STS12", "0.4", "research,"], ["STS13", "0.2", "research"]] and rows[6][0] == "SICK-R"
-    assert said[9] == "  about 6 MB in all" and said[10].startswith("  terms of STS12, which you accept by fetching: MSRpar")
+    assert (
+        rows[:2] == [["STS12", "0.4", "research,"], ["STS13", "0.2", "research"]]
+        and rows[6][0] == "SICK-R"
+    )
+    assert said[9] == "  about 6 MB in all" and said[10].startswith(
+        "  terms of STS12, which you accept by fetching: MSRpar"
+    )
     assert len(said) == len(set(said)), "nothing is said twice"
-    assert "  senteval.tar brings MR, CR, SUBJ, MPQA, SST-2, TREC, MRPC along (bench data list NAME: their licences)" in said
+    assert (
+        "  senteval.tar brings MR, CR, SUBJ, MPQA, SST-2, TREC, MRPC along (bench data list NAME: their licences)"
+        in said
+    )
     first = next(i for i, line in enumerate(said) if line.startswith("fetching from"))
     assert first > 10 and "licence" not in "".join(said[first:]), "all of it before the first byte"
     assert not cache.exists() or not (cache / "data").exists()
     (tmp_path / "data").rename(tmp_path / "brought")
-    assert bench("data", "check", "STS-B", "--data", tmp_path / "brought", HF_HUB_OFFLINE="1").exit_code == 0
+    assert (
+        bench(
+            "data", "check", "STS-B", "--data", tmp_path / "brought", HF_HUB_OFFLINE="1"
+        ).exit_code
+        == 0
+    )
     asked = len(simcse.requests)
     again = bench("data", "fetch", "sts", "transfer", "--data", tmp_path / "brought", "--json")
     assert again.exit_code == 0 and len(simcse.requests) == asked and again.stderr == ""
@@ -73,41 +92,68 @@ def test_a_suite_is_fetched_into_a_folder_that_can_be_copied(simcse: StandInHub,
     assert states[0]["sources"][0]["note"].startswith("trust on first use")
 
 
-def test_a_damaged_file_is_found_and_fetched_again(simcse: StandInHub, cache: Path, tmp_path: Path) -> None:
+def test_a_damaged_file_is_found_and_fetched_again(
+    simcse: StandInHub, cache: Path, tmp_path: Path
+) -> None:
     folder = tmp_path / "data"
     bench("data", "fetch", "TREC", "--data", folder)
     path = folder / "senteval-simcse/downstream/TREC/TREC_10.label"
     good = path.read_bytes()
     path.write_bytes(good[:1000])
     damaged = bench("data", "check", "trec".upper(), "--data", folder)
-    assert "damaged: TREC" in error_line(damaged) and str(path) in damaged.stdout.replace("\n", "").replace(" ", "")
-    assert bench("data", "fetch", "TREC", "--data", folder).exit_code == 0 and path.read_bytes() == good
+    assert "damaged: TREC" in error_line(damaged) and str(path) in damaged.stdout.replace(
+        "\n", ""
+    ).replace(" ", "")
+    assert (
+        bench("data", "fetch", "TREC", "--data", folder).exit_code == 0
+        and path.read_bytes() == good
+    )
 
 
-def test_one_failure_does_not_stop_the_others(hub: StandInHub, cache: Path, tmp_path: Path, shared: Path) -> None:
+def test_one_failure_does_not_stop_the_others(
+    hub: StandInHub, cache: Path, tmp_path: Path, shared: Path
+) -> None:
     source = sources()["clustering"]
     (path,) = source.files["AgNews.tsv"].paths
     data = (shared / "data/clustering/AgNews.tsv").read_bytes()
     assert hashlib.sha256(data).hexdigest() == data_set("AgNews").files[0].forms["any"].sha256
     hub.serve(f"raw.githubusercontent.com/{source.repo}/{source.revision}/{path}", data)
     done = bench("data", "fetch", "SearchSnippets", "AgNews", "--data", tmp_path / "data")
-    assert done.exit_code == 2 and "AgNews: found" in done.stdout and "SearchSnippets: missing" in done.stdout
+    assert (
+        done.exit_code == 2
+        and "AgNews: found" in done.stdout
+        and "SearchSnippets: missing" in done.stdout
+    )
     errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
-    assert "is not there (status 404)" in errors[0] and errors[1].startswith("error: not fetched: SearchSnippets")
+    assert "is not there (status 404)" in errors[0] and errors[1].startswith(
+        "error: not fetched: SearchSnippets"
+    )
 
 
-def test_what_cannot_be_fetched_and_what_is_unknown(hub: StandInHub, cache: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_fetched_and_what_is_unknown(
+    hub: StandInHub, cache: Path, tmp_path: Path
+) -> None:
     done = bench("data", "fetch", "nli_triplets", "--data", tmp_path)
-    assert done.exit_code == 2 and "no source" in done.stderr and "any CSV with sent0,sent1,hard_neg serves" in done.stderr
+    assert (
+        done.exit_code == 2
+        and "no source" in done.stderr
+        and "any CSV with sent0,sent1,hard_neg serves" in done.stderr
+    )
     assert "nearest: STS16" in error_line(bench("data", "fetch", "STS21"))
-    assert "HF_HUB_OFFLINE is set" in error_line(bench("data", "fetch", "STS12", HF_HUB_OFFLINE="1"))
+    assert "HF_HUB_OFFLINE is set" in error_line(
+        bench("data", "fetch", "STS12", HF_HUB_OFFLINE="1")
+    )
     assert hub.requests == []
 
 
 def test_the_list_says_where_a_set_comes_from(cache: Path) -> None:
     shown = " ".join(bench("data", "list", "wiki1m").stdout.split())
-    assert "trust on first use" in shown and "hub data set princeton-nlp/datasets-for-simcse" in shown
-    assert "nowhere: it has to be brought" in " ".join(bench("data", "list", "nli_triplets").stdout.split())
+    assert (
+        "trust on first use" in shown and "hub data set princeton-nlp/datasets-for-simcse" in shown
+    )
+    assert "nowhere: it has to be brought" in " ".join(
+        bench("data", "list", "nli_triplets").stdout.split()
+    )
 
 
 WORDS = [
@@ -134,18 +180,39 @@ WORDS = [
 
 
 @pytest.mark.slow
-def test_a_run_fetches_what_it_needs_and_the_next_one_asks_for_nothing(simcse: StandInHub, cache: Path, tmp_path: Path) -> None:
+def test_a_run_fetches_what_it_needs_and_the_next_one_asks_for_nothing(
+    simcse: StandInHub, cache: Path, tmp_path: Path
+) -> None:
     rows = np.random.default_rng(5).normal(size=(len(WORDS), 8))
     vectors = tmp_path / "vectors.txt"
-    vectors.write_text("".join(f"{word} {' '.join(f'{x:.4f}' for x in row)}\n" for word, row in zip(WORDS, rows, strict=True)))
-    command = ("run", "--method", "glove-avg", "--set", f"vectors={vectors}", "--suite", "sts", "--runs", tmp_path / "runs")
+    vectors.write_text(
+        "".join(
+            f"{word} {' '.join(f'{x:.4f}' for x in row)}\n"
+            for word, row in zip(WORDS, rows, strict=True)
+        )
+    )
+    command = (
+        "run",
+        "--method",
+        "glove-avg",
+        "--set",
+        f"vectors={vectors}",
+        "--suite",
+        "sts",
+        "--runs",
+        tmp_path / "runs",
+    )
     done = bench(*command)
     assert done.exit_code == 0, done.stderr
-    assert [line.split()[0] for line in done.stderr.splitlines() if line.endswith("datasets-for-simcse")][:2] == [
+    assert [
+        line.split()[0] for line in done.stderr.splitlines() if line.endswith("datasets-for-simcse")
+    ][:2] == [
         "STS12",
         "STS13",
     ]
-    assert done.stderr.count("which you accept") == 2 and done.stderr.count("research, MS terms") == 1
+    assert (
+        done.stderr.count("which you accept") == 2 and done.stderr.count("research, MS terms") == 1
+    )
     assert (cache / "data/senteval-simcse/downstream/STS").is_dir() and "sts Avg." in done.stderr
     asked = len(simcse.requests)
     assert bench(*command, "--fresh", "--offline").exit_code == 0 and len(simcse.requests) == asked
@@ -157,7 +224,10 @@ def test_word_vectors_are_fetched_by_the_name_that_the_recipe_has(
     """A plan names them and asks nobody; then they come, are checked, and are the run that a file of the same content is."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
-        archive.writestr("glove.840B.300d.txt", "".join(f"{word} {i} {i * i % 7} 1\n" for i, word in enumerate(WORDS)))
+        archive.writestr(
+            "glove.840B.300d.txt",
+            "".join(f"{word} {i} {i * i % 7} 1\n" for i, word in enumerate(WORDS)),
+        )
     packed, wanted = out.getvalue(), data_set("glove-840b")
     form = {"any": Form(sha256=hashlib.sha256(packed).hexdigest(), bytes=len(packed))}
     small = replace(wanted, files=(replace(wanted.files[0], forms=form),))
@@ -165,9 +235,16 @@ def test_word_vectors_are_fetched_by_the_name_that_the_recipe_has(
     hub.serve("nlp.stanford.edu/data/glove.840B.300d.zip", packed[:-1] + b"?")
     command = ("run", "--method", "glove-avg", "--suite", "check", "--runs", tmp_path / "runs")
     planned = bench(*command, "--dry-run")
-    assert planned.exit_code == 0 and "glove-840b" in planned.stdout.partition("this is fetched first")[2] and hub.requests == []
+    assert (
+        planned.exit_code == 0
+        and "glove-840b" in planned.stdout.partition("this is fetched first")[2]
+        and hub.requests == []
+    )
     damaged = bench(*command)
-    assert "glove.840B.300d.zip is not what it should be" in damaged.stderr and not (cache / "data/vectors").exists()
+    assert (
+        "glove.840B.300d.zip is not what it should be" in damaged.stderr
+        and not (cache / "data/vectors").exists()
+    )
     hub.serve("nlp.stanford.edu/data/glove.840B.300d.zip", packed)
     assert bench(*command).exit_code == 0
     file = cache / "data/vectors/glove.840B.300d.zip"
@@ -181,7 +258,9 @@ def test_word_vectors_are_fetched_by_the_name_that_the_recipe_has(
     assert DataFolder(cache / "data").check(small).status == "damaged"
 
 
-def test_a_dry_run_shows_the_plan_of_what_is_not_here_and_asks_nobody(hub: StandInHub, cache: Path, tmp_path: Path) -> None:
+def test_a_dry_run_shows_the_plan_of_what_is_not_here_and_asks_nobody(
+    hub: StandInHub, cache: Path, tmp_path: Path
+) -> None:
     command = (
         "run",
         "--method",
@@ -197,20 +276,42 @@ def test_a_dry_run_shows_the_plan_of_what_is_not_here_and_asks_nobody(hub: Stand
         "cpu",
     )
     done = bench(*command)
-    assert done.exit_code == 0 and done.stderr == "" and hub.requests == [] and not (tmp_path / "runs").exists()
+    assert (
+        done.exit_code == 0
+        and done.stderr == ""
+        and hub.requests == []
+        and not (tmp_path / "runs").exists()
+    )
     shown = done.stdout
-    assert "nli_for_simcse.csv, 275,601 rows" in shown and "STS12, STS13, STS14, STS15, STS16, STS-B, SICK-R" in shown
+    assert (
+        "nli_for_simcse.csv, 275,601 rows" in shown
+        and "STS12, STS13, STS14, STS15, STS16, STS-B, SICK-R" in shown
+    )
     batch, epochs = 512, 10
     assert f" {epochs * -(-275_601 // batch):,} " in shown
-    rows = {line.split()[0]: line.split()[1] for line in shown.partition("not on this machine;")[2].splitlines() if line.startswith("  ")}
+    rows = {
+        line.split()[0]: line.split()[1]
+        for line in shown.partition("not on this machine;")[2].splitlines()
+        if line.startswith("  ")
+    }
     assert {"STS12": "0.4", "SICK-R": "1.1", "nli": "48.0"}.items() <= rows.items()
-    assert 1_420 < float(rows["roberta-large"].replace(",", "")) < 1_430, "355.4 million parameters of four bytes"
+    assert 1_420 < float(rows["roberta-large"].replace(",", "")) < 1_430, (
+        "355.4 million parameters of four bytes"
+    )
     (one,) = [json.loads(line) for line in bench(*command, "--json").stdout.splitlines()]
     assert (one["run_id"], one["fingerprint"], one["estimate"]["steps"]) == (None, None, 5390)
     licences = {each["name"]: (each["kind"], each["licence"]) for each in one["to_fetch"]}
-    assert licences["roberta-large"] == ("backbone", "MIT") and licences["nli"] == ("corpus", "CC BY-SA; MNLI mixed") and len(licences) == 9
+    assert (
+        licences["roberta-large"] == ("backbone", "MIT")
+        and licences["nli"] == ("corpus", "CC BY-SA; MNLI mixed")
+        and len(licences) == 9
+    )
     offline = bench(*command, "--offline")
-    assert "nli: not on this machine, and --offline" in error_line(offline) and "275,601 rows" in offline.stdout and hub.requests == []
+    assert (
+        "nli: not on this machine, and --offline" in error_line(offline)
+        and "275,601 rows" in offline.stdout
+        and hub.requests == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -223,7 +324,9 @@ def test_a_dry_run_shows_the_plan_of_what_is_not_here_and_asks_nobody(hub: Stand
         (("--corpus", "hub:owner/name:text", "--max-steps", "7"), " 7 "),
     ],
 )
-def test_a_plan_of_any_corpus(hub: StandInHub, cache: Path, tmp_path: Path, more: tuple[str, ...], said: str) -> None:
+def test_a_plan_of_any_corpus(
+    hub: StandInHub, cache: Path, tmp_path: Path, more: tuple[str, ...], said: str
+) -> None:
     command = (
         "run",
         "--method",
@@ -241,17 +344,54 @@ def test_a_plan_of_any_corpus(hub: StandInHub, cache: Path, tmp_path: Path, more
     assert "owner/model" in done.stdout.partition("not on this machine;")[2] and hub.requests == []
 
 
-def test_a_plan_of_tasks_that_others_fetch_and_of_a_set_from_two_places(hub: StandInHub, cache: Path, tmp_path: Path) -> None:
-    done = bench("run", "--method", "cls", "--backbone", "builtin", "--suite", "mteb:STSBenchmark,cxc", "--dry-run", "--runs", tmp_path)
+def test_a_plan_of_tasks_that_others_fetch_and_of_a_set_from_two_places(
+    hub: StandInHub, cache: Path, tmp_path: Path
+) -> None:
+    done = bench(
+        "run",
+        "--method",
+        "cls",
+        "--backbone",
+        "builtin",
+        "--suite",
+        "mteb:STSBenchmark,cxc",
+        "--dry-run",
+        "--runs",
+        tmp_path,
+    )
     assert done.exit_code == 0 and hub.requests == [] and "STSBenchmark, CxC-STS (" in done.stdout
     table = done.stdout.partition("not on this machine;")[2]
-    assert "hub data set mteb/stsbenchmark-sts" in table and "and mteb:STSBenchmark, whose size only the hub knows" in table
-    assert "CxC-STS-official   252.0" in table and "Crisscrossed-Captions" in table and "annotations_trainval2014.zip" in table
+    assert (
+        "hub data set mteb/stsbenchmark-sts" in table
+        and "and mteb:STSBenchmark, whose size only the hub knows" in table
+    )
+    assert (
+        "CxC-STS-official   252.0" in table
+        and "Crisscrossed-Captions" in table
+        and "annotations_trainval2014.zip" in table
+    )
 
 
-def test_two_backbones_that_are_not_here_are_two_runs(hub: StandInHub, cache: Path, tmp_path: Path) -> None:
-    done = bench("run", "--method", "cls", "--backbone", "a/model,b/model", "--suite", "check", "--dry-run", "--json", "--runs", tmp_path)
-    assert [json.loads(line)["backbone"] for line in done.stdout.splitlines()] == ["a/model", "b/model"]
+def test_two_backbones_that_are_not_here_are_two_runs(
+    hub: StandInHub, cache: Path, tmp_path: Path
+) -> None:
+    done = bench(
+        "run",
+        "--method",
+        "cls",
+        "--backbone",
+        "a/model,b/model",
+        "--suite",
+        "check",
+        "--dry-run",
+        "--json",
+        "--runs",
+        tmp_path,
+    )
+    assert [json.loads(line)["backbone"] for line in done.stdout.splitlines()] == [
+        "a/model",
+        "b/model",
+    ]
 
 
 @pytest.mark.slow
@@ -267,15 +407,41 @@ def test_data_that_is_not_there_opens_no_connection(
     given = ("--data", folder) if how == "option" else ()
     env = {} if how == "option" else {"BENCH_DATA": str(folder)}
     for what in (("promcse", "roberta-large"), ("cls", "builtin")):
-        done = bench("run", "--method", what[0], "--backbone", what[1], *given, "--runs", tmp_path / "runs", **env)
+        done = bench(
+            "run",
+            "--method",
+            what[0],
+            "--backbone",
+            what[1],
+            *given,
+            "--runs",
+            tmp_path / "runs",
+            **env,
+        )
         line = error_line(done)
-        assert str(folder) in line and {"nothing": "does not exist", "file": "is a file", "empty": "nor are 6 other sets"}[place] in line
+        assert (
+            str(folder) in line
+            and {"nothing": "does not exist", "file": "is a file", "empty": "nor are 6 other sets"}[
+                place
+            ]
+            in line
+        )
         assert len(done.stderr.splitlines()) == 2 and "accept" not in done.stderr
     assert hub.requests == [] and no_network == [] and not (tmp_path / "runs").exists()
 
 
 def plan(*arguments: str | Path) -> Result:
-    return bench("run", "--method", "cls", "--backbone", "builtin", "--dry-run", "--device", "cpu", *arguments)
+    return bench(
+        "run",
+        "--method",
+        "cls",
+        "--backbone",
+        "builtin",
+        "--dry-run",
+        "--device",
+        "cpu",
+        *arguments,
+    )
 
 
 def lacking(done: Result) -> list[str]:
@@ -300,17 +466,35 @@ def test_what_the_folder_lacks_is_named_with_what_gets_it_and_that_helps(
 
 
 @pytest.mark.slow
-def test_a_plan_for_an_empty_folder_names_what_it_lacks_and_a_run_is_refused(simcse: StandInHub, cache: Path, tmp_path: Path) -> None:
+def test_a_plan_for_an_empty_folder_names_what_it_lacks_and_a_run_is_refused(
+    simcse: StandInHub, cache: Path, tmp_path: Path
+) -> None:
     (tmp_path / "data").mkdir()
     done = plan("--data", tmp_path / "data")
     assert done.exit_code == 0 and simcse.requests == []
-    refused = bench("run", "--method", "cls", "--device", "cpu", "--data", tmp_path / "data", "--runs", tmp_path / "runs")
-    assert "nor are 6 other sets" in error_line(refused) and simcse.requests == [] and not (tmp_path / "runs").exists()
+    refused = bench(
+        "run",
+        "--method",
+        "cls",
+        "--device",
+        "cpu",
+        "--data",
+        tmp_path / "data",
+        "--runs",
+        tmp_path / "runs",
+    )
+    assert (
+        "nor are 6 other sets" in error_line(refused)
+        and simcse.requests == []
+        and not (tmp_path / "runs").exists()
+    )
     assert len(lacking(done)) == 7
     assert "bench data fetch" not in plan("--data", tmp_path / "data").stdout
 
 
-def test_a_corpus_that_the_folder_lacks_is_not_fetched_either(hub: StandInHub, cache: Path, shared: Path, tmp_path: Path) -> None:
+def test_a_corpus_that_the_folder_lacks_is_not_fetched_either(
+    hub: StandInHub, cache: Path, shared: Path, tmp_path: Path
+) -> None:
     """And what is named in its place is of the kind that the method takes."""
     command = (
         "run",
@@ -326,22 +510,32 @@ def test_a_corpus_that_the_folder_lacks_is_not_fetched_either(hub: StandInHub, c
         tmp_path / "runs",
     )
     supervised = bench(*command, "--setting", "supervised")
-    assert "nli_for_simcse.csv is not on this machine (looked for" in error_line(supervised) and hub.requests == []
+    assert (
+        "nli_for_simcse.csv is not on this machine (looked for" in error_line(supervised)
+        and hub.requests == []
+    )
     hint = supervised.stderr.splitlines()[-1]
     assert (
         hint
         == f"try: bench data fetch nli --data {shared / 'data'}; --corpus FILE with columns sent0, sent1 or columns sent0, sent1, hard_neg"
     )
-    assert "needs columns" in error_line(bench(*command, "--setting", "supervised", "--corpus", "builtin")), "so it is not named"
+    assert "needs columns" in error_line(
+        bench(*command, "--setting", "supervised", "--corpus", "builtin")
+    ), "so it is not named"
     unsupervised = bench(*command, "--setting", "unsupervised")
     assert "--corpus FILE with one column of sentences, or --corpus builtin" in unsupervised.stderr
     assert not (tmp_path / "runs").exists()
     for setting, name in (("supervised", "nli"), ("unsupervised", "wiki1m")):
         planned = bench(*command, "--setting", setting, "--dry-run")
-        assert planned.exit_code == 0 and f"bench data fetch {name} --data" in " ".join(planned.stdout.split())
+        assert planned.exit_code == 0 and f"bench data fetch {name} --data" in " ".join(
+            planned.stdout.split()
+        )
 
 
-@pytest.mark.parametrize("command", [("run", "--method", "promcse", "--backbone", "roberta-large"), ("data", "fetch", "sts")])
+@pytest.mark.parametrize(
+    "command",
+    [("run", "--method", "promcse", "--backbone", "roberta-large"), ("data", "fetch", "sts")],
+)
 def test_without_a_network_that_is_one_line_at_once(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
 ) -> None:
@@ -354,10 +548,16 @@ def test_without_a_network_that_is_one_line_at_once(
     began = time.monotonic()
     done = bench(*command)
     line = error_line(done)
-    assert line.startswith("error: no network: 127.0.0.1 cannot be reached (Connection refused); not on this machine: STS12, ")
-    assert len(done.stderr.splitlines()) == 2 and time.monotonic() - began < 20, "two lines, and no time but that of the imports"
+    assert line.startswith(
+        "error: no network: 127.0.0.1 cannot be reached (Connection refused); not on this machine: STS12, "
+    )
+    assert len(done.stderr.splitlines()) == 2 and time.monotonic() - began < 20, (
+        "two lines, and no time but that of the imports"
+    )
     hint = done.stderr.splitlines()[1]
-    assert hint.startswith("try: where there is a network: bench data fetch STS12 STS13 STS14 STS15 STS16 STS-B SICK-R")
+    assert hint.startswith(
+        "try: where there is a network: bench data fetch STS12 STS13 STS14 STS15 STS16 STS-B SICK-R"
+    )
     assert ("bench backbones roberta-large --fetch" in hint) is (command[0] == "run")
     assert not (tmp_path / "runs").exists() and not (cache / "data").exists()
 
@@ -374,10 +574,22 @@ main(sys.argv[1:])
 """
 
 
-def without_sockets(arguments: list[object], tmp_path: Path, **env: str) -> subprocess.CompletedProcess[str]:
+def without_sockets(
+    arguments: list[object], tmp_path: Path, **env: str
+) -> subprocess.CompletedProcess[str]:
     """``bench`` in a process of its own, in which the first socket ends it."""
-    clean = {key: value for key, value in os.environ.items() if key not in ("HF_HUB_OFFLINE", "HF_ENDPOINT", "BENCH_DATA")}
-    env = {**clean, "BENCH_CACHE": str(tmp_path / "cache"), "HF_HOME": str(tmp_path / "hf"), "PYTHONPATH": str(HERE), **env}
+    clean = {
+        key: value
+        for key, value in os.environ.items()
+        if key not in ("HF_HUB_OFFLINE", "HF_ENDPOINT", "BENCH_DATA")
+    }
+    env = {
+        **clean,
+        "BENCH_CACHE": str(tmp_path / "cache"),
+        "HF_HOME": str(tmp_path / "hf"),
+        "PYTHONPATH": str(HERE),
+        **env,
+    }
     given = [sys.executable, "-c", NO_SOCKETS, *map(str, arguments)]
     return subprocess.run(given, capture_output=True, text=True, timeout=240, env=env, cwd=tmp_path)
 
@@ -385,15 +597,43 @@ def without_sockets(arguments: list[object], tmp_path: Path, **env: str) -> subp
 @pytest.mark.slow
 def test_an_offline_run_opens_no_socket(tmp_path: Path) -> None:
     """Trained, selected on its dev set, scored, shown."""
-    common = ["--suite", "check", "--device", "cpu", "--runs", tmp_path / "runs", "--set", "batch_size=8", "--max-steps", "2"]
-    done = without_sockets(["run", "--method", "simcse", "--backbone", "builtin", "--corpus", "builtin", *common, "--offline"], tmp_path)
-    assert done.returncode == 0 and "captions" in done.stdout and "socket" not in done.stderr, done.stderr
+    common = [
+        "--suite",
+        "check",
+        "--device",
+        "cpu",
+        "--runs",
+        tmp_path / "runs",
+        "--set",
+        "batch_size=8",
+        "--max-steps",
+        "2",
+    ]
+    done = without_sockets(
+        [
+            "run",
+            "--method",
+            "simcse",
+            "--backbone",
+            "builtin",
+            "--corpus",
+            "builtin",
+            *common,
+            "--offline",
+        ],
+        tmp_path,
+    )
+    assert done.returncode == 0 and "captions" in done.stdout and "socket" not in done.stderr, (
+        done.stderr
+    )
 
 
 @pytest.mark.slow
 def test_the_net_of_that_test_catches_a_connection(tmp_path: Path) -> None:
     done = without_sockets(["data", "fetch", "STS12"], tmp_path)
-    assert done.returncode != 0 and ("a socket was opened" in done.stderr or "a connection was tried" in done.stderr)
+    assert done.returncode != 0 and (
+        "a socket was opened" in done.stderr or "a connection was tried" in done.stderr
+    )
 
 
 @pytest.mark.slow
@@ -411,12 +651,26 @@ def test_an_offline_run_says_what_is_missing_and_how_to_bring_it(tmp_path: Path)
         "--offline",
     ]
     done = without_sockets(arguments, tmp_path)
-    assert done.returncode == 2 and "socket" not in done.stderr and "a connection was" not in done.stderr
+    assert (
+        done.returncode == 2
+        and "socket" not in done.stderr
+        and "a connection was" not in done.stderr
+    )
     assert "STS12" in done.stderr and (
-        "bench data fetch STS12 STS13 STS14 STS15 STS16 STS-B SICK-R --data DIR; copy DIR here" in done.stderr
+        "bench data fetch STS12 STS13 STS14 STS15 STS16 STS-B SICK-R --data DIR; copy DIR here"
+        in done.stderr
     )
 
 
 def test_the_environment_can_say_offline_too(hub: StandInHub, cache: Path, tmp_path: Path) -> None:
-    done = bench("run", "--method", "pretrained", "--suite", "sts", "--runs", tmp_path / "runs", HF_HUB_OFFLINE="1")
+    done = bench(
+        "run",
+        "--method",
+        "pretrained",
+        "--suite",
+        "sts",
+        "--runs",
+        tmp_path / "runs",
+        HF_HUB_OFFLINE="1",
+    )
     assert "nothing is fetched (--offline" in error_line(done) and hub.requests == []

@@ -20,8 +20,15 @@ def known() -> list[str]:
     from bench.data.sets import DataFolder
 
     loaded = SUITE.tasks[0].load(DataFolder(None), "tokenised")
-    sets = {s: set(s.lower().rstrip(".").replace(",", "").split()) for s in dict.fromkeys(loaded.sentences)}
-    lonely = (s for s, a in sets.items() if len(a) >= 6 and sum(len(a & b) >= 0.7 * len(a | b) for b in sets.values()) == 1)
+    sets = {
+        s: set(s.lower().rstrip(".").replace(",", "").split())
+        for s in dict.fromkeys(loaded.sentences)
+    }
+    lonely = (
+        s
+        for s, a in sets.items()
+        if len(a) >= 6 and sum(len(a & b) >= 0.7 * len(a | b) for b in sets.values()) == 1
+    )
     return list(itertools.islice(lonely, 3))
 
 
@@ -46,7 +53,12 @@ def test_counts(corpus: Path, tmp_path: Path, known: list[str]) -> None:
     (task,) = found["tasks"]
     assert (task["suite"], task["exact"], task["near"], task["rows"]) == ("check", 2, 1, 4)
     matches = [json.loads(line) for line in (tmp_path / "m.jsonl").read_text().splitlines()]
-    assert sorted((m["row"], m["kind"]) for m in matches) == [(61, "exact"), (62, "exact"), (63, "exact"), (64, "near")]
+    assert sorted((m["row"], m["kind"]) for m in matches) == [
+        (61, "exact"),
+        (62, "exact"),
+        (63, "exact"),
+        (64, "near"),
+    ]
     assert {m["sentence"] for m in matches} == set(known)
     assert [m["corpus"] for m in matches if m["row"] == 64] == [f"{known[2]} indeed"]
 
@@ -68,9 +80,13 @@ def test_a_column(corpus: Path, known: list[str], tmp_path: Path) -> None:
 
 def test_mistakes(corpus: Path, tmp_path: Path) -> None:
     assert "no corpus at" in error_line(bench("data", "overlap", tmp_path / "no.txt"))
-    assert "no data folder was given" in error_line(bench("data", "overlap", corpus, "--suite", "sts"))
+    assert "no data folder was given" in error_line(
+        bench("data", "overlap", corpus, "--suite", "sts")
+    )
     assert "unknown suite 'stss'" in error_line(bench("data", "overlap", corpus, "--suite", "stss"))
-    assert "unknown format '.csv'" in error_line(bench("data", "overlap", corpus, "--suite", "check", "--matches", tmp_path / "m.csv"))
+    assert "unknown format '.csv'" in error_line(
+        bench("data", "overlap", corpus, "--suite", "check", "--matches", tmp_path / "m.csv")
+    )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -83,7 +99,22 @@ def test_a_set_that_is_not_here_is_said(corpus: Path) -> None:
 
 @pytest.mark.slow
 def test_a_run_records_it_and_shows_it(corpus: Path, tiny: str, tmp_path: Path) -> None:
-    command = ("run", "--method", "simcse", "--backbone", tiny, "--suite", "check", "--corpus", corpus, "--device", "cpu", *SMALL, "--runs", tmp_path)  # fmt: skip
+    command = (
+        "run",
+        "--method",
+        "simcse",
+        "--backbone",
+        tiny,
+        "--suite",
+        "check",
+        "--corpus",
+        corpus,
+        "--device",
+        "cpu",
+        *SMALL,
+        "--runs",
+        tmp_path,
+    )
     done = bench(*command)
     assert done.exit_code == 0, done.stderr
     record = json.loads((the_run(tmp_path) / "run.json").read_text())
@@ -93,7 +124,11 @@ def test_a_run_records_it_and_shows_it(corpus: Path, tiny: str, tmp_path: Path) 
     assert "sentences of the evaluation sets that stand in the corpus" in shown
     (line,) = [line for line in shown.splitlines() if line.startswith("check: captions")]
     assert line.split()[-4:-2] == ["2", "1"] and line.split()[-1] == "4"
-    assert "overlap" not in shown.partition("\nprovenance\n")[2].partition("\nfiles\n")[0], "not a second time as raw data"
+    assert "overlap" not in shown.partition("\nprovenance\n")[2].partition("\nfiles\n")[0], (
+        "not a second time as raw data"
+    )
     bench("compare", the_run(tmp_path), "--html", tmp_path / "page.html")
     page = " ".join((tmp_path / "page.html").read_text().split())
-    assert "sentences of the evaluation sets that stand in the corpus" in page and "captions" in page
+    assert (
+        "sentences of the evaluation sets that stand in the corpus" in page and "captions" in page
+    )

@@ -55,16 +55,25 @@ def scored(store: RunsFolder, method: str, seed: int | None, noise: float) -> Ru
     return made
 
 
-def runs(folder: Path, noise: float, seeds: tuple[int, ...] = (1, 2, 3)) -> tuple[RunsFolder, list[RunRecord]]:
+def runs(
+    folder: Path, noise: float, seeds: tuple[int, ...] = (1, 2, 3)
+) -> tuple[RunsFolder, list[RunRecord]]:
     """An untrained baseline with noise 3, and a trained method."""
     store = RunsFolder(folder / "runs")
-    return store, [scored(store, "cls", None, 3.0), *(scored(store, "simcse", seed, noise) for seed in seeds)]
+    return store, [
+        scored(store, "cls", None, 3.0),
+        *(scored(store, "simcse", seed, noise) for seed in seeds),
+    ]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("noise", "claim"),
-    [(1.0, "simcse is the best on captions"), (9.0, "cls is the best on captions"), (3.0, "cannot be told from")],
+    [
+        (1.0, "simcse is the best on captions"),
+        (9.0, "cls is the best on captions"),
+        (3.0, "cannot be told from"),
+    ],
     ids=["it helps", "it harms", "it does nothing"],
 )
 def test_page_and_terminal_answer_with_one_sentence_that_follows_from_the_numbers(
@@ -85,17 +94,32 @@ def test_page_and_terminal_answer_with_one_sentence_that_follows_from_the_number
 
 
 @pytest.mark.slow
-def test_the_page_is_the_one_that_publish_makes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_page_is_the_one_that_publish_makes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     store, records = runs(tmp_path, 1.0)
     show(records, store, tmp_path, browse=False)
     said = capsys.readouterr().out
     mine = {name: content for name, (_, content) in tree(tmp_path / "preview").items()}
-    again = PublishOptions(runs=store.path, out=tmp_path / "again", preview=True, title="bench demo", note=NOTE, baseline="cls")
+    again = PublishOptions(
+        runs=store.path,
+        out=tmp_path / "again",
+        preview=True,
+        title="bench demo",
+        note=NOTE,
+        baseline="cls",
+    )
     build(again)
-    assert mine == {name: content for name, (_, content) in tree(tmp_path / "again" / "preview").items()}
+    assert mine == {
+        name: content for name, (_, content) in tree(tmp_path / "again" / "preview").items()
+    }
     page = (tmp_path / "preview" / "index.html").read_text(encoding="utf-8")
     assert NOTE in " ".join(page.split()) and "captions" in page
-    assert f"page: {tmp_path / 'preview' / 'index.html'}" in said and "baseline: cls" in said and "▲ better" in said
+    assert (
+        f"page: {tmp_path / 'preview' / 'index.html'}" in said
+        and "baseline: cls" in said
+        and "▲ better" in said
+    )
     board = json.loads((tmp_path / "preview" / "tables.json").read_text())
     (row,) = [row for row in board["tables"][0]["table"]["rows"] if row["method"] == "simcse"]
     assert f"+{row['difference']:.2f}▲" in said, "the terminal and the page show one computation"
@@ -108,11 +132,17 @@ def test_no_link_of_the_page_leads_nowhere(tmp_path: Path) -> None:
     assert len(pages) == 1 + 2 + 4 + 1
     for page in pages:
         text = page.read_text(encoding="utf-8")
-        links = re.findall(r'(?:href|src)="([^"#:]+)(?:#[^"]*)?"', text) if page.suffix == ".html" else re.findall(r"\]\(([^)#:]+)\)", text)
+        links = (
+            re.findall(r'(?:href|src)="([^"#:]+)(?:#[^"]*)?"', text)
+            if page.suffix == ".html"
+            else re.findall(r"\]\(([^)#:]+)\)", text)
+        )
         assert [link for link in links if not (page.parent / unquote(link)).is_file()] == [], page
 
 
-def test_an_older_demo_in_the_same_folder_is_no_hindrance(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_older_demo_in_the_same_folder_is_no_hindrance(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     from scored_run import finished_run
 
     store, records = runs(tmp_path, 1.0)
@@ -123,7 +153,9 @@ def test_an_older_demo_in_the_same_folder_is_no_hindrance(tmp_path: Path, capsys
 
 
 @pytest.mark.parametrize("works", [True, False])
-def test_the_browser_is_asked_only_when_that_is_asked_for(tmp_path: Path, works: bool, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_browser_is_asked_only_when_that_is_asked_for(
+    tmp_path: Path, works: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
     store, records = runs(tmp_path, 1.0)
     with mock.patch("webbrowser.open", return_value=works) as opened:
         show(records, store, tmp_path, browse=False)
@@ -139,13 +171,22 @@ def test_as_many_steps_as_are_asked_for() -> None:
     from bench.run.plugins import discover
 
     for steps, epochs in ((60, 1), (312, 1), (313, 2), (1000, 4)):
-        (run,) = make(Request(("simcse",), suites=("check",), corpus="builtin", overrides=recipe(steps)), discover(), DataFolder(None))
-        assert run.corpus is not None and (run.recipe.max_steps, run.recipe.epochs) == (steps, epochs)
+        (run,) = make(
+            Request(("simcse",), suites=("check",), corpus="builtin", overrides=recipe(steps)),
+            discover(),
+            DataFolder(None),
+        )
+        assert run.corpus is not None and (run.recipe.max_steps, run.recipe.epochs) == (
+            steps,
+            epochs,
+        )
         assert len(run.corpus) // run.recipe.batch_size * run.recipe.epochs >= steps
 
 
 def test_mistakes(tmp_path: Path) -> None:
-    assert "unknown method 'simsce'" in error_line(bench("demo", "--method", "simsce", "--out", tmp_path / "out"))
+    assert "unknown method 'simsce'" in error_line(
+        bench("demo", "--method", "simsce", "--out", tmp_path / "out")
+    )
     assert "--seeds x" in error_line(bench("demo", "--seeds", "x", "--out", tmp_path / "out"))
     (tmp_path / "file").write_text("")
     assert bench("demo", "--out", tmp_path / "file").exit_code == 2
@@ -172,28 +213,51 @@ def test_the_whole_of_it_as_a_process(tmp_path: Path) -> None:
 
     demo = ["demo", "--steps", "3", "--seeds", "1", "--out", "a demo"]
     cold = [sys.executable, "-c", f"{BLOCKED}\nfrom bench.cli import main; main()", *demo]
-    done = subprocess.run(cold, cwd=tmp_path, capture_output=True, text=True, timeout=600, env=environment)
+    done = subprocess.run(
+        cold, cwd=tmp_path, capture_output=True, text=True, timeout=600, env=environment
+    )
     assert done.returncode == 0, done.stderr
     records, damaged = RunsFolder(tmp_path / "a demo" / "runs").records()
-    assert damaged == [] and sorted((one.method, one.seed) for one in records if one.seed) == [("simcse", 1)]
+    assert damaged == [] and sorted((one.method, one.seed) for one in records if one.seed) == [
+        ("simcse", 1)
+    ]
     values = {one.method: one.scores[0].value for one in records}
-    untrained = {"first-last-avg": 61.13, "embedding-last-avg": 60.76, "last-avg": 59.95, "cls": 54.12}
+    untrained = {
+        "first-last-avg": 61.13,
+        "embedding-last-avg": 60.76,
+        "last-avg": 59.95,
+        "cls": 54.12,
+    }
     assert {name: values[name] for name in untrained} == pytest.approx(untrained, abs=0.3)
     assert all(one.scores[0].protocol == "check/2" and one.scores[0].n == 4742 for one in records)
     assert f"{NOTE} {POOLED}" in " ".join(done.stdout.split())
-    for line in ("baseline: first-last-avg", "simcse ", f"page: {tmp_path / 'a demo' / 'preview' / 'index.html'}"):
+    for line in (
+        "baseline: first-last-avg",
+        "simcse ",
+        f"page: {tmp_path / 'a demo' / 'preview' / 'index.html'}",
+    ):
         assert line in done.stdout
     before = tree(tmp_path / "a demo" / "runs")
     again = run(*demo)
-    assert again.returncode == 0 and again.stdout == done.stdout and tree(tmp_path / "a demo" / "runs") == before
+    assert (
+        again.returncode == 0
+        and again.stdout == done.stdout
+        and tree(tmp_path / "a demo" / "runs") == before
+    )
     assert again.stderr.count("was done already, nothing repeated") == 5
     lines = done.stdout.partition("next:")[2].splitlines()
     commands = [shlex.split(line)[1:] for line in lines if line.strip().startswith("bench ")]
     (tmp_path / "sentences.txt").write_text("A dog runs.\nA cat sleeps.\n")
-    assert [command[0] for command in commands] == ["show", "encode", "run"] and "(bench data list names them)" in done.stdout
+    assert [command[0] for command in commands] == [
+        "show",
+        "encode",
+        "run",
+    ] and "(bench data list names them)" in done.stdout
     for command in (*commands[:2], ["data", "list"]):
         told = run(*command)
         assert told.returncode == 0, told.stderr
     assert np.load(tmp_path / "vectors.npy").shape == (2, 256)
     planned = run(*commands[2][:-1], str(tmp_path), "--dry-run")
-    assert "STS" in planned.stderr + planned.stdout and "no such option" not in planned.stderr.lower()
+    assert (
+        "STS" in planned.stderr + planned.stdout and "no such option" not in planned.stderr.lower()
+    )

@@ -17,7 +17,11 @@ from models import sentences
 
 from bench.cli import main
 
-TEXT = [*sentences(30, seed=3), " ", "ein Satz, ein zweiter"]  # a blank line is a row with one space in it
+TEXT = [
+    *sentences(30, seed=3),
+    " ",
+    "ein Satz, ein zweiter",
+]  # a blank line is a row with one space in it
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +41,10 @@ def expected(run: Path) -> np.ndarray:
     record = json.loads((run / "run.json").read_text())
     method = discover()["simcse"].cls()
     method.context = Context()
-    method.build(load(resolve(record["backbone"])), Recipe({k: Value(v["value"], "") for k, v in record["recipe"].items()}))
+    method.build(
+        load(resolve(record["backbone"])),
+        Recipe({k: Value(v["value"], "") for k, v in record["recipe"].items()}),
+    )
     method.load_state_dict(load_file(run / "checkpoint" / "trained.safetensors"), strict=False)
     return method.encode(TEXT)
 
@@ -73,7 +80,9 @@ def test_to_parquet(run: Path, text: Path, expected: np.ndarray, tmp_path: Path)
     assert np.array_equal(np.array(table["vector"].to_pylist(), dtype=np.float32), expected)
 
 
-def test_a_file_that_is_there_is_replaced_on_request_only(run: Path, text: Path, tmp_path: Path) -> None:
+def test_a_file_that_is_there_is_replaced_on_request_only(
+    run: Path, text: Path, tmp_path: Path
+) -> None:
     assert encode(run, text, tmp_path / "v.npy").exit_code == 0
     before = tree(tmp_path)
     assert "is there already" in error_line(encode(run, text, tmp_path / "v.npy"))
@@ -93,7 +102,9 @@ def test_a_file_that_is_there_is_replaced_on_request_only(run: Path, text: Path,
         ("t.tsv.gz", gzip.compress(("sentence\n" + "\n".join(TEXT)).encode(), mtime=0)),
     ],
 )
-def test_every_form_of_the_same_text(name: str, content: bytes, run: Path, expected: np.ndarray, tmp_path: Path) -> None:
+def test_every_form_of_the_same_text(
+    name: str, content: bytes, run: Path, expected: np.ndarray, tmp_path: Path
+) -> None:
     (tmp_path / name).write_bytes(content)
     done = encode(run, tmp_path / name, tmp_path / "v.npy")
     assert done.exit_code == 0, done.stderr
@@ -102,7 +113,10 @@ def test_every_form_of_the_same_text(name: str, content: bytes, run: Path, expec
 
 def piped(run: Path, content: bytes, out: Path, *options: str) -> Result:
     return CliRunner(env={"COLUMNS": "200"}).invoke(
-        main, ["encode", str(run), "-", "--to", str(out), "--device", "cpu", *options], input=content, catch_exceptions=False
+        main,
+        ["encode", str(run), "-", "--to", str(out), "--device", "cpu", *options],
+        input=content,
+        catch_exceptions=False,
     )
 
 
@@ -121,10 +135,16 @@ def test_standard_input(run: Path, expected: np.ndarray, tmp_path: Path) -> None
         (b"", (), "standard input is empty"),
         (b"\x1f\x8b\x08", (), "gzip"),
         (b"a\n\xff\n", (), "standard input: line 2 is not UTF-8"),
-        (b"sent0,sent1\na,b\n", ("--format", "csv"), "standard input has several columns: sent0, sent1"),
+        (
+            b"sent0,sent1\na,b\n",
+            ("--format", "csv"),
+            "standard input has several columns: sent0, sent1",
+        ),
     ],
 )
-def test_standard_input_that_is_no_text(content: bytes, options: tuple, says: str, run: Path, tmp_path: Path) -> None:
+def test_standard_input_that_is_no_text(
+    content: bytes, options: tuple, says: str, run: Path, tmp_path: Path
+) -> None:
     assert says in error_line(piped(run, content, tmp_path / "v.npy", *options))
     assert list(tmp_path.iterdir()) == []
 
@@ -132,10 +152,19 @@ def test_standard_input_that_is_no_text(content: bytes, options: tuple, says: st
 def test_columns(run: Path, expected: np.ndarray, tmp_path: Path) -> None:
     rows = list(zip(TEXT[0:20:2], TEXT[1:20:2], strict=True))
     (tmp_path / "t.csv").write_text("sent0,sent1\n" + "".join(f'"{a}","{b}"\n' for a, b in rows))
-    assert "several columns: sent0, sent1" in error_line(encode(run, tmp_path / "t.csv", tmp_path / "v.npy"))
-    assert "no column 'x'" in error_line(encode(run, tmp_path / "t.csv", tmp_path / "v.npy", "--column", "x"))
+    assert "several columns: sent0, sent1" in error_line(
+        encode(run, tmp_path / "t.csv", tmp_path / "v.npy")
+    )
+    assert "no column 'x'" in error_line(
+        encode(run, tmp_path / "t.csv", tmp_path / "v.npy", "--column", "x")
+    )
     for column, wanted in (("sent1", expected[1:20:2]), ("all", expected[:20])):
-        assert encode(run, tmp_path / "t.csv", tmp_path / f"{column}.npy", "--column", column).exit_code == 0
+        assert (
+            encode(
+                run, tmp_path / "t.csv", tmp_path / f"{column}.npy", "--column", column
+            ).exit_code
+            == 0
+        )
         assert np.allclose(np.load(tmp_path / f"{column}.npy"), wanted, atol=1e-5)
 
 
@@ -149,7 +178,9 @@ def test_columns(run: Path, expected: np.ndarray, tmp_path: Path) -> None:
         ("text.txt", "no/v.npy", "there is no folder"),
     ],
 )
-def test_mistakes_leave_nothing(file: str, out: str, says: str, run: Path, text: Path, tmp_path: Path) -> None:
+def test_mistakes_leave_nothing(
+    file: str, out: str, says: str, run: Path, text: Path, tmp_path: Path
+) -> None:
     (tmp_path / "bad.txt").write_bytes(b"a\nb\n\xff\n")
     (tmp_path / "empty.txt").write_bytes(b"")
     before = tree(tmp_path)
@@ -158,7 +189,9 @@ def test_mistakes_leave_nothing(file: str, out: str, says: str, run: Path, text:
 
 
 def test_no_such_run(tmp_path: Path, text: Path) -> None:
-    assert "unknown run 'nothing'" in error_line(bench("encode", "nothing", text, "--to", tmp_path / "v.npy", "--runs", tmp_path))
+    assert "unknown run 'nothing'" in error_line(
+        bench("encode", "nothing", text, "--to", tmp_path / "v.npy", "--runs", tmp_path)
+    )
 
 
 def test_a_run_without_a_checkpoint(run: Path, text: Path, tmp_path: Path) -> None:
@@ -176,5 +209,8 @@ def test_code_that_changed_since_is_told(run: Path, text: Path, tmp_path: Path) 
     record["provenance"]["plugin"]["sha256"] = "0" * 64
     (tmp_path / run.name / "run.json").write_text(json.dumps(record))
     done = encode(tmp_path / run.name, text, tmp_path / "v.npy", "--json")
-    assert done.exit_code == 0 and "warning: the code of simcse is not the one that made this run" in done.stderr
+    assert (
+        done.exit_code == 0
+        and "warning: the code of simcse is not the one that made this run" in done.stderr
+    )
     assert json.loads(done.stdout)["to"] == str(tmp_path / "v.npy")

@@ -32,7 +32,10 @@ def test_what_it_says_and_writes(made: tuple[Path, Result], finished: Finished) 
     to, done = made
     assert done.exit_code == 0, done.output
     assert done.stdout == f"{to}\n"
-    assert f"{the_run(finished[0]).name} as mteb: 32 dimensions, loaded again, largest difference" in done.stderr
+    assert (
+        f"{the_run(finished[0]).name} as mteb: 32 dimensions, loaded again, largest difference"
+        in done.stderr
+    )
     assert {path.name for path in to.iterdir()} >= {
         "README.md",
         "modules.json",
@@ -44,7 +47,9 @@ def test_what_it_says_and_writes(made: tuple[Path, Result], finished: Finished) 
 
 
 @pytest.mark.slow
-def test_mteb_itself_evaluates_it(made: tuple[Path, Result], finished: Finished, tmp_path: Path) -> None:
+def test_mteb_itself_evaluates_it(
+    made: tuple[Path, Result], finished: Finished, tmp_path: Path
+) -> None:
     from scipy.stats import spearmanr
 
     from bench.run.trained_run import find_run, load_run
@@ -64,18 +69,34 @@ def test_mteb_itself_evaluates_it(made: tuple[Path, Result], finished: Finished,
     assert found["score"] == pytest.approx(spearmanr(cosines, range(5)).statistic, abs=1e-6)
 
 
-def test_the_card_has_scores_recipe_provenance_and_licence(made: tuple[Path, Result], finished: Finished, tiny: str) -> None:
+def test_the_card_has_scores_recipe_provenance_and_licence(
+    made: tuple[Path, Result], finished: Finished, tiny: str
+) -> None:
     record = RunsFolder(finished[0]).find("simcse")
     text = (made[0] / "README.md").read_text(encoding="utf-8")
     _, front, body = text.split("---\n", 2)
-    about = {line.split(": ", 1)[0]: json.loads(line.split(": ", 1)[1]) for line in front.splitlines()}
-    assert about["library_name"] == "sentence-transformers" and about["model-index"][0]["name"] == record.run_id
+    about = {
+        line.split(": ", 1)[0]: json.loads(line.split(": ", 1)[1]) for line in front.splitlines()
+    }
+    assert (
+        about["library_name"] == "sentence-transformers"
+        and about["model-index"][0]["name"] == record.run_id
+    )
     score = record.scores[0]
-    low, high = next((float(m[1]), float(m[2])) for m in re.finditer(rf"\| {score.task} \| .* \| ([-\d.]+) to ([-\d.]+) \|", body))
-    assert f"| {score.task} | {score.value:.2f} | {score.n:,} |" in body and low < score.value < high
+    low, high = next(
+        (float(m[1]), float(m[2]))
+        for m in re.finditer(rf"\| {score.task} \| .* \| ([-\d.]+) to ([-\d.]+) \|", body)
+    )
+    assert (
+        f"| {score.task} | {score.value:.2f} | {score.n:,} |" in body and low < score.value < high
+    )
     for key, one in record.recipe.items():
         assert f"| {key} | ".replace("_", "\\_") in body, (key, one)
-    assert record.fingerprint in body and record.provenance.corpus is not None and record.provenance.corpus["sha256"] in body
+    assert (
+        record.fingerprint in body
+        and record.provenance.corpus is not None
+        and record.provenance.corpus["sha256"] in body
+    )
     assert "## Licence" in body and "is not one that bench knows" in body
     assert str(Path(tiny).parent) not in text  # a path of this machine has no place in it
 
@@ -93,17 +114,32 @@ def test_the_interval_is_that_of_a_plain_bootstrap(finished: Finished) -> None:
     stored = store.read_predictions(record.run_id, score.task, score.text, score.suite)
     rng = np.random.default_rng(11)
     rows = [rng.integers(score.n, size=score.n) for _ in range(2000)]
-    plain = np.percentile([100 * spearmanr(stored["prediction"][r], stored["gold"][r]).statistic for r in rows], [2.5, 97.5])
+    plain = np.percentile(
+        [100 * spearmanr(stored["prediction"][r], stored["gold"][r]).statistic for r in rows],
+        [2.5, 97.5],
+    )
     found = _interval((record, store.folder(record.run_id)), score)
     assert found is not None and np.abs(np.array(found) - plain).max() < 0.1 * np.ptp(plain)
 
 
 def test_json(finished: Finished, tmp_path: Path) -> None:
-    done = bench("export", "simcse", "--runs", finished[0], "--to", tmp_path / "new" / "model", "--format", "transformers", "--json")
+    done = bench(
+        "export",
+        "simcse",
+        "--runs",
+        finished[0],
+        "--to",
+        tmp_path / "new" / "model",
+        "--format",
+        "transformers",
+        "--json",
+    )
     facts = json.loads(done.stdout)
     assert facts["dimensions"] == 32 and facts["difference"] <= 1e-5 and facts["module_files"] == []
     readme = (tmp_path / "new" / "model" / "README.md").read_text(encoding="utf-8")
-    code = re.findall("```python\n(.*?)```", readme, re.S)[0].replace('folder = "model"', f'folder = "{tmp_path}/new/model"')
+    code = re.findall("```python\n(.*?)```", readme, re.S)[0].replace(
+        'folder = "model"', f'folder = "{tmp_path}/new/model"'
+    )
     names: dict[str, Any] = {}
     exec(code, names)
     assert tuple(names["vectors"].shape) == (2, 32)
@@ -120,11 +156,16 @@ def test_mistakes_leave_nothing_behind(finished: Finished, tmp_path: Path) -> No
         (("--to", tmp_path / "file"), "is there already and is no folder"),
         (("--to", tmp_path / "file" / "below"), "no folder can be made in"),
         (("--to", tmp_path / "new", "--format", "tensorflow"), "unknown format 'tensorflow'"),
-        (("--to", tmp_path / "new", "--format", "sentence-transformer"), "nearest: sentence-transformers"),
+        (
+            ("--to", tmp_path / "new", "--format", "sentence-transformer"),
+            "nearest: sentence-transformers",
+        ),
     ]
     for arguments, said in wrong:
         assert said in error_line(bench("export", "simcse", "--runs", runs, *arguments))
-    assert "unknown run 'nothing'" in error_line(bench("export", "nothing", "--runs", runs, "--to", tmp_path / "new"))
+    assert "unknown run 'nothing'" in error_line(
+        bench("export", "nothing", "--runs", runs, "--to", tmp_path / "new")
+    )
     assert "Missing option '--to'" in error_line(bench("export", "simcse", "--runs", runs))
     assert tree(tmp_path) == before and tree(runs) == kept
 
@@ -139,7 +180,9 @@ def test_a_run_that_is_not_finished(finished: Finished, tmp_path: Path) -> None:
     assert "is not finished (status interrupted)" in line and not (tmp_path / "new").exists()
 
 
-def test_a_folder_that_gives_other_vectors_is_not_left_behind(finished: Finished, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_gives_other_vectors_is_not_left_behind(
+    finished: Finished, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from bench.export import st_folder
 
     monkeypatch.setitem(st_folder.POOLINGS, "cls", "pooling_mode_mean_tokens")
@@ -157,7 +200,9 @@ def test_a_full_disk(finished: Finished, tmp_path: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(st_folder, "write_json", full)
     line = error_line(bench("export", "simcse", "--runs", finished[0], "--to", tmp_path / "new"))
-    assert "new cannot be written: No space left on device" in line and list(tmp_path.iterdir()) == []
+    assert (
+        "new cannot be written: No space left on device" in line and list(tmp_path.iterdir()) == []
+    )
 
 
 def test_other_seeds_stand_in_the_card(finished: Finished, tmp_path: Path) -> None:

@@ -60,12 +60,38 @@ def text(tmp_path: Path) -> Path:
     return tmp_path / "text.txt"
 
 
-def bench_run(text: Path, tiny: str, *more: str, method: str = "fragile", runs: str = "runs") -> Result:
+def bench_run(
+    text: Path, tiny: str, *more: str, method: str = "fragile", runs: str = "runs"
+) -> Result:
     """10 steps of 4 rows, a dev score every 5."""
-    return CliRunner().invoke(main, [
-        "run", "--method", method, "--plugin", str(text.parent / "fragile.py"), "--backbone", tiny, "--suite", "check", "--corpus", str(text),
-        "--device", "cpu", "--precision", "fp32", "--set", "batch_size=4", "--set", "eval_steps=5", "--runs", str(text.parent / runs), *more,
-    ], catch_exceptions=False)  # fmt: skip
+    return CliRunner().invoke(
+        main,
+        [
+            "run",
+            "--method",
+            method,
+            "--plugin",
+            str(text.parent / "fragile.py"),
+            "--backbone",
+            tiny,
+            "--suite",
+            "check",
+            "--corpus",
+            str(text),
+            "--device",
+            "cpu",
+            "--precision",
+            "fp32",
+            "--set",
+            "batch_size=4",
+            "--set",
+            "eval_steps=5",
+            "--runs",
+            str(text.parent / runs),
+            *more,
+        ],
+        catch_exceptions=False,
+    )
 
 
 def errors(done: Result) -> list[str]:
@@ -78,7 +104,9 @@ def the_run(text: Path, runs: str = "runs") -> Path:
     return folder.parent
 
 
-def test_a_loss_that_is_no_number_names_step_sentences_and_what_is_kept(text: Path, tiny: str) -> None:
+def test_a_loss_that_is_no_number_names_step_sentences_and_what_is_kept(
+    text: Path, tiny: str
+) -> None:
     done = bench_run(text, tiny, "--set", "bad=7")
     assert done.exit_code == 1
     error, hint = errors(done)
@@ -91,10 +119,14 @@ def test_a_loss_that_is_no_number_names_step_sentences_and_what_is_kept(text: Pa
     header, *rows = (folder / "failed-batch.tsv").read_text().splitlines()
     corpus = text.read_text().splitlines()
     assert header == "row\tsentence" and len(rows) == 4
-    assert all(corpus[int(row) - 1] == sentence for row, sentence in (line.split("\t") for line in rows))
+    assert all(
+        corpus[int(row) - 1] == sentence for row, sentence in (line.split("\t") for line in rows)
+    )
     assert (folder / "checkpoint" / "trained.safetensors").exists()
     record = RunsFolder(folder.parent).read(folder.name)
-    assert record.status == "failed" and str(record.error).startswith("the loss became nan at step 7")
+    assert record.status == "failed" and str(record.error).startswith(
+        "the loss became nan at step 7"
+    )
     again = bench_run(text, tiny, "--set", "bad=7", "--fresh", "--dry-run")
     assert again.exit_code == 0
 
@@ -112,11 +144,17 @@ def files_at_most(size: int) -> Iterator[None]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("room", [0, 20_000])
-def test_a_full_disk_ends_the_run_with_one_line_and_the_same_command_goes_on(text: Path, tiny: str, room: int) -> None:
+def test_a_full_disk_ends_the_run_with_one_line_and_the_same_command_goes_on(
+    text: Path, tiny: str, room: int
+) -> None:
     """Stopped at step 6 with a state; then nothing can be written; then there is room again."""
     assert bench_run(text, tiny, "--set", "stop=6").exit_code == 130
     folder = the_run(text)
-    kept = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.suffix in (".pt", ".safetensors")}
+    kept = {
+        path: path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and path.suffix in (".pt", ".safetensors")
+    }
     assert len(kept) == 3
     with files_at_most(room), pytest.MonkeyPatch.context() as patch:
         patch.setenv("BENCH_SAVE_SECONDS", "0")  # a state, which is larger, at the very next step
@@ -155,7 +193,9 @@ def test_a_vanished_corpus_is_one_line_and_the_state_waits_for_it(text: Path, ti
     assert done.exit_code == 0 and "goes on from step 6 of 10" in done.stderr
 
 
-def test_a_corpus_that_vanishes_after_the_plan_is_one_line(text: Path, tiny: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_corpus_that_vanishes_after_the_plan_is_one_line(
+    text: Path, tiny: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from bench.run.executors import local
 
     build = local.build
@@ -194,7 +234,11 @@ def test_a_batch_that_does_not_fit_names_the_size_that_does(text: Path, tiny: st
     assert done.exit_code == 1
     error, hint = errors(done)
     assert error == "error: out of memory: step 1 with batch_size 16; 4 rows at once would fit"
-    assert hint.startswith("try: --chunk 4 (the same batch") and "--set batch_size=4" in hint and "--auto-batch" in hint
+    assert (
+        hint.startswith("try: --chunk 4 (the same batch")
+        and "--set batch_size=4" in hint
+        and "--auto-batch" in hint
+    )
 
 
 @pytest.mark.slow
@@ -203,21 +247,34 @@ def test_auto_batch_cuts_a_batch_and_the_recipe_stays(text: Path, tiny: str) -> 
     assert done.exit_code == 0, done.stderr
     assert "step 1 does not fit into memory: 4 of its 16 rows are held at a time" in done.stderr
     record = json.loads((the_run(text) / "run.json").read_text())
-    assert record["recipe"]["batch_size"]["value"] == 16 and record["provenance"]["execution"]["chunk"] == 4
+    assert (
+        record["recipe"]["batch_size"]["value"] == 16
+        and record["provenance"]["execution"]["chunk"] == 4
+    )
 
 
 @pytest.mark.slow
-def test_auto_batch_of_a_loss_in_one_piece_is_another_run_and_says_so(text: Path, tiny: str) -> None:
+def test_auto_batch_of_a_loss_in_one_piece_is_another_run_and_says_so(
+    text: Path, tiny: str
+) -> None:
     options = ("--set", "batch_size=16", "--set", "room=5")
     done = bench_run(text, tiny, *options, "--auto-batch", method="in-one-piece")
     assert done.exit_code == 0, done.stderr
-    assert "batch_size 16 does not fit, 4 does: trained with that, which is another recipe (fewer negatives)" in done.stderr
+    assert (
+        "batch_size 16 does not fit, 4 does: trained with that, which is another recipe (fewer negatives)"
+        in done.stderr
+    )
     records = RunsFolder(text.parent / "runs").records()[0]
     by_size = {record.recipe["batch_size"].value: record for record in records}
-    assert {size: record.status for size, record in by_size.items()} == {16: "failed", 4: "finished"}
+    assert {size: record.status for size, record in by_size.items()} == {
+        16: "failed",
+        4: "finished",
+    }
     assert by_size[4].recipe["batch_size"].source == "--auto-batch"
     said = bench_run(text, tiny, *options, "--set", "batch_size=4", method="in-one-piece")
-    assert "was done already, nothing repeated" in said.stderr, "the same run as if that size had been asked for"
+    assert "was done already, nothing repeated" in said.stderr, (
+        "the same run as if that size had been asked for"
+    )
 
 
 @pytest.mark.slow
@@ -246,7 +303,10 @@ def test_a_budget_is_in_the_recipe_and_in_the_record(text: Path, tiny: str) -> N
     assert (record["training"]["steps"], record["training"]["sentences"]) == (13, 52)
 
 
-@pytest.mark.parametrize(("budget", "said"), [("soon", "--budget soon: expected"), ("2gpu-h", "this run is on cpu, which is no GPU")])
+@pytest.mark.parametrize(
+    ("budget", "said"),
+    [("soon", "--budget soon: expected"), ("2gpu-h", "this run is on cpu, which is no GPU")],
+)
 def test_a_budget_that_cannot_be_is_one_line(text: Path, tiny: str, budget: str, said: str) -> None:
     done = bench_run(text, tiny, "--budget", budget)
     assert done.exit_code == 2 and said in errors(done)[0]

@@ -53,19 +53,44 @@ def hostile(name: str, words: str, seed: int) -> Any:
         "pearson": {"all": words},
     }
     scores = tuple(
-        Score(suite=suite, task=task, protocol=protocol, metric=metric, value=50.0 + seed, n=7, text=text, detail=detail)
+        Score(
+            suite=suite,
+            task=task,
+            protocol=protocol,
+            metric=metric,
+            value=50.0 + seed,
+            n=7,
+            text=text,
+            detail=detail,
+        )
         for suite, task, protocol, metric, text in (
             (words, words, words, words, words),
             ("sts", words, "senteval-all/1", "spearman", "tokenised"),
             ("sts", "Avg.", words, words, "raw"),
         )
     )
-    made = record(words, seed, variant=words, backbone=words, scores=scores, error=words, run_id=f"bad-{name.replace(' ', '-')}-{seed}")
+    made = record(
+        words,
+        seed,
+        variant=words,
+        backbone=words,
+        scores=scores,
+        error=words,
+        run_id=f"bad-{name.replace(' ', '-')}-{seed}",
+    )
     provenance = replace(
-        made.provenance, command=words, bench_version=words, git={words: words}, plugin={"package": words, "version": words, "sha256": words},
-        packages={words: words}, platform={words: words}, data={words: words}, corpus={"name": words, "sha256": words},
-        backbone={"name": words, "revision": words}, determines={words: words, "places": {words: words}},
-    )  # fmt: skip
+        made.provenance,
+        command=words,
+        bench_version=words,
+        git={words: words},
+        plugin={"package": words, "version": words, "sha256": words},
+        packages={words: words},
+        platform={words: words},
+        data={words: words},
+        corpus={"name": words, "sha256": words},
+        backbone={"name": words, "revision": words},
+        determines={words: words, "places": {words: words}},
+    )
     assert made.training is not None
     return replace(
         made,
@@ -83,7 +108,9 @@ def bad_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, words in BAD.items():
         for seed in (1, 2):
             folder = store.write(hostile(name, words, seed)).parent
-        (folder / "curve.jsonl").write_text(json.dumps({"step": 1, "loss": 1.0, words: words}) + "\nnonsense\x1b[2J\n")
+        (folder / "curve.jsonl").write_text(
+            json.dumps({"step": 1, "loss": 1.0, words: words}) + "\nnonsense\x1b[2J\n"
+        )
     store.write(replace(hostile("failed", BAD["escape"], 3), status="failed"))
     store.write(record("simcse", 1))
     return store.path
@@ -103,14 +130,26 @@ VERBS = {
     "verify": ["verify"],
     "verify --json": ["verify", "--json"],
     **{f"compare {form}": ["compare", "--format", form] for form in FORMS},
-    **{f"compare together {form}": ["compare", "--together", "--cost", "--with-paper", "--format", form] for form in FORMS},
+    **{
+        f"compare together {form}": [
+            "compare",
+            "--together",
+            "--cost",
+            "--with-paper",
+            "--format",
+            form,
+        ]
+        for form in FORMS
+    },
     "compare --items": ["compare", "bad-tag-1", "bad-escape-1", "--items"],
 }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("columns", [40, 80, 200])
-@pytest.mark.parametrize("verb", ["runs", "runs, failed", "verify", "compare table", "compare together table"])
+@pytest.mark.parametrize(
+    "verb", ["runs", "runs, failed", "verify", "compare table", "compare together table"]
+)
 def test_a_terminal_shows_words_and_fits(bad_runs: Path, verb: str, columns: int) -> None:
     done = bench(*VERBS[verb], "--runs", bad_runs, COLUMNS=str(columns))
     assert done.exit_code in (0, 1), done.output
@@ -121,7 +160,9 @@ def test_a_terminal_shows_words_and_fits(bad_runs: Path, verb: str, columns: int
 
 @pytest.mark.slow
 @pytest.mark.parametrize("verb", VERBS)
-def test_every_verb_that_reads_records_says_it_in_plain_characters(bad_runs: Path, verb: str) -> None:
+def test_every_verb_that_reads_records_says_it_in_plain_characters(
+    bad_runs: Path, verb: str
+) -> None:
     if verb == "show":
         for name in sorted(path.name for path in bad_runs.iterdir()):
             for form in ((), ("--json",)):
@@ -143,7 +184,12 @@ def test_csv_has_no_formula(bad_runs: Path, together: list[str]) -> None:
     rows = list(csv.reader(io.StringIO(done.stdout)))
     assert len({len(row) for row in rows}) == 1 and len(rows) > len(BAD)
     numbers = re.compile(r"-?[0-9.]+(e-?[0-9]+)?$")
-    assert [cell for row in rows for cell in row if cell[:1] in ("=", "+", "-", "@", "\t", "|", "%") and not numbers.match(cell)] == []
+    assert [
+        cell
+        for row in rows
+        for cell in row
+        if cell[:1] in ("=", "+", "-", "@", "\t", "|", "%") and not numbers.match(cell)
+    ] == []
 
 
 class Tags(html.parser.HTMLParser):
@@ -164,7 +210,10 @@ def test_html_has_no_tag_of_theirs(bad_runs: Path, together: list[str]) -> None:
     done = bench("compare", *together, "--runs", bad_runs, "--format", "html")
     page = Tags()
     page.feed(done.stdout)
-    assert page.tags & {"script", "img", "iframe", "object", "link", "base", "form"} == set() and "table" in page.tags
+    assert (
+        page.tags & {"script", "img", "iframe", "object", "link", "base", "form"} == set()
+        and "table" in page.tags
+    )
     assert [pair for pair in page.attributes if pair[0].startswith("on")] == []
     links = [value or "" for name, value in page.attributes if name in ("href", "src", "action")]
     assert [link for link in links if not link.startswith("#")] == []
@@ -172,12 +221,71 @@ def test_html_has_no_tag_of_theirs(bad_runs: Path, together: list[str]) -> None:
 
 
 KNOWN = {
-    "documentclass", "usepackage", "begin", "end", "toprule", "midrule", "bottomrule", "caption", "textbf", "underline", "centering", "small",
-    "footnotesize", "scriptsize", "tiny", "setlength", "tabcolsep", "pm", "times", "textbackslash", "textasciitilde", "textasciicircum", "textless",
-    "textgreater", "textbar", "textquotedbl", "dots", "dagger", "cmidrule", "addlinespace", "multicolumn", "textsuperscript", "resizebox", "textwidth",
-    "linewidth", "emph", "textit", "raggedright", "par", "item", "geometry", "hspace", "quad", "noindent", "ddagger", "ast", "label", "circ", "approx",
-    "textcolor", "color", "scalebox", "makebox", "newline", "vspace", "smallskip", "medskip", "bigskip", "phantom", "allowbreak", "ifdim", "width", "else", "fi",
-}  # fmt: skip
+    "documentclass",
+    "usepackage",
+    "begin",
+    "end",
+    "toprule",
+    "midrule",
+    "bottomrule",
+    "caption",
+    "textbf",
+    "underline",
+    "centering",
+    "small",
+    "footnotesize",
+    "scriptsize",
+    "tiny",
+    "setlength",
+    "tabcolsep",
+    "pm",
+    "times",
+    "textbackslash",
+    "textasciitilde",
+    "textasciicircum",
+    "textless",
+    "textgreater",
+    "textbar",
+    "textquotedbl",
+    "dots",
+    "dagger",
+    "cmidrule",
+    "addlinespace",
+    "multicolumn",
+    "textsuperscript",
+    "resizebox",
+    "textwidth",
+    "linewidth",
+    "emph",
+    "textit",
+    "raggedright",
+    "par",
+    "item",
+    "geometry",
+    "hspace",
+    "quad",
+    "noindent",
+    "ddagger",
+    "ast",
+    "label",
+    "circ",
+    "approx",
+    "textcolor",
+    "color",
+    "scalebox",
+    "makebox",
+    "newline",
+    "vspace",
+    "smallskip",
+    "medskip",
+    "bigskip",
+    "phantom",
+    "allowbreak",
+    "ifdim",
+    "width",
+    "else",
+    "fi",
+}
 
 
 @pytest.mark.parametrize("together", [[], ["--together", "--cost", "--with-paper"]])
@@ -185,8 +293,12 @@ def test_latex_has_no_command_of_theirs(bad_runs: Path, together: list[str]) -> 
     done = bench("compare", *together, "--runs", bad_runs, "--format", "latex")
     text = done.stdout
     assert set(re.findall(r"\\([A-Za-z]+)", text)) <= KNOWN
-    assert text.count(r"\begin{tabular}") == text.count(r"\end{tabular}") > 0 and text.count(r"\begin{table}") == text.count(r"\end{table}")
-    assert len(re.findall(r"(?<!\\)\{", text)) == len(re.findall(r"(?<!\\)\}", text)), "braces are balanced"
+    assert text.count(r"\begin{tabular}") == text.count(r"\end{tabular}") > 0 and text.count(
+        r"\begin{table}"
+    ) == text.count(r"\end{table}")
+    assert len(re.findall(r"(?<!\\)\{", text)) == len(re.findall(r"(?<!\\)\}", text)), (
+        "braces are balanced"
+    )
     body = text.partition(r"\begin{document}")[2]
     assert re.findall(r"(?<!\\)%(?!\n)", body) == [], "nothing is commented out"
 
@@ -196,17 +308,30 @@ def test_json_is_json(bad_runs: Path, together: list[str]) -> None:
     def refuse(name: str) -> None:
         raise AssertionError(name)
 
-    json.loads(bench("compare", *together, "--runs", bad_runs, "--format", "json").stdout, parse_constant=refuse)
+    json.loads(
+        bench("compare", *together, "--runs", bad_runs, "--format", "json").stdout,
+        parse_constant=refuse,
+    )
     for line in bench("runs", "--runs", bad_runs, "--json").stdout.splitlines():
         json.loads(line, parse_constant=refuse)
 
 
 DAMAGED: dict[str, bytes | str] = {
-    "empty": b"", "cut": b'{"schema": "bench.run/2", "run_id": "cut', "binary": bytes(range(256)), "list": b"[]", "deep": b"[" * 200_000,
-    "newer": b'{"schema": "bench.run/77"}', "none": b'{"schema": "other/1"}', "infinite": b'{"schema": "bench.run/2", "x": 1e999}',
-    "digits": b'{"schema": "bench.run/2", "x": ' + b"9" * 2000 + b"}", "digits 2": b'{"schema": "bench.run/2", "x": ' + b"9" * 9000 + b"}",
-    "escape": b'{"schema": "bench.run/2", "\\u001b[2J\\ud800": 1}', "utf-16": '{"schema": 1}'.encode("utf-16"), "null": b"null", "nan": b"NaN",
-}  # fmt: skip
+    "empty": b"",
+    "cut": b'{"schema": "bench.run/2", "run_id": "cut',
+    "binary": bytes(range(256)),
+    "list": b"[]",
+    "deep": b"[" * 200_000,
+    "newer": b'{"schema": "bench.run/77"}',
+    "none": b'{"schema": "other/1"}',
+    "infinite": b'{"schema": "bench.run/2", "x": 1e999}',
+    "digits": b'{"schema": "bench.run/2", "x": ' + b"9" * 2000 + b"}",
+    "digits 2": b'{"schema": "bench.run/2", "x": ' + b"9" * 9000 + b"}",
+    "escape": b'{"schema": "bench.run/2", "\\u001b[2J\\ud800": 1}',
+    "utf-16": '{"schema": 1}'.encode("utf-16"),
+    "null": b"null",
+    "nan": b"NaN",
+}
 
 
 @pytest.fixture
@@ -220,7 +345,9 @@ def damaged_runs(tmp_path: Path) -> Path:
     for name, content in DAMAGED.items():
         folder = store.path / f"damaged-{name.replace(' ', '-')}"
         folder.mkdir()
-        (folder / "run.json").write_bytes(content if isinstance(content, bytes) else content.encode())
+        (folder / "run.json").write_bytes(
+            content if isinstance(content, bytes) else content.encode()
+        )
     shutil.copytree(store.folder(older["run_id"]), store.path / "damaged-copy")
     (store.path / "damaged-huge").mkdir()
     with (store.path / "damaged-huge" / "run.json").open("wb") as file:
@@ -234,7 +361,9 @@ def damaged_runs(tmp_path: Path) -> Path:
     return store.path
 
 
-@pytest.mark.parametrize("verb", ["runs", "runs --json", "verify", *(f"compare {form}" for form in FORMS)])
+@pytest.mark.parametrize(
+    "verb", ["runs", "runs --json", "verify", *(f"compare {form}" for form in FORMS)]
+)
 def test_damaged_records_are_named_and_left_out(damaged_runs: Path, verb: str) -> None:
     done = bench(*VERBS[verb], "--runs", damaged_runs)
     assert done.exit_code == (1 if verb == "verify" else 0), done.output
@@ -243,7 +372,9 @@ def test_damaged_records_are_named_and_left_out(damaged_runs: Path, verb: str) -
         assert f"damaged-{name.replace(' ', '-')}" in said, name
     harmless(done.output)
     if verb != "verify":
-        assert "simcse" in done.stdout and "promcse" in done.stdout, "the good ones, of both schemas, are there"
+        assert "simcse" in done.stdout and "promcse" in done.stdout, (
+            "the good ones, of both schemas, are there"
+        )
         assert "damaged-" not in done.stdout
 
 
@@ -258,12 +389,20 @@ def test_a_damaged_run_that_is_named_is_one_clear_line(damaged_runs: Path, name:
 
 
 ARRAYS: dict[str, dict[str, Any]] = {
-    "text": {"prediction": np.array(["x"] * 1000)}, "short": {"prediction": np.zeros(3)}, "deep": {"prediction": np.zeros((1000, 2, 2))},
-    "nan": {"prediction": np.full(1000, np.nan)}, "constant": {"prediction": np.ones(1000)}, "gold of text": {"gold": np.array(["y"] * 1000)},
-    "gold of nan": {"gold": np.full(1000, np.nan)}, "gold constant": {"gold": np.ones(1000)}, "empty": {"prediction": np.zeros(0), "gold": np.zeros(0)},
-    "scalar": {"prediction": np.array(1.0)}, "huge": {"prediction": np.where(np.arange(1000) % 2, 1e308, -1e308)}, "complex": {"prediction": np.zeros(1000, dtype=complex)},
+    "text": {"prediction": np.array(["x"] * 1000)},
+    "short": {"prediction": np.zeros(3)},
+    "deep": {"prediction": np.zeros((1000, 2, 2))},
+    "nan": {"prediction": np.full(1000, np.nan)},
+    "constant": {"prediction": np.ones(1000)},
+    "gold of text": {"gold": np.array(["y"] * 1000)},
+    "gold of nan": {"gold": np.full(1000, np.nan)},
+    "gold constant": {"gold": np.ones(1000)},
+    "empty": {"prediction": np.zeros(0), "gold": np.zeros(0)},
+    "scalar": {"prediction": np.array(1.0)},
+    "huge": {"prediction": np.where(np.arange(1000) % 2, 1e308, -1e308)},
+    "complex": {"prediction": np.zeros(1000, dtype=complex)},
     "subset": {"subset": np.zeros((5, 5))},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("odd", [*ARRAYS, "no arrays", "no zip"])
@@ -283,7 +422,11 @@ def test_predictions_that_are_something_else_are_never_fatal(tmp_path: Path, odd
     done = bench("compare", good.run_id, bad.run_id, "--items", "--runs", store.path)
     assert done.exit_code in (0, 2) and "Traceback" not in done.output
     done = bench("verify", "--runs", store.path)
-    assert done.exit_code == 1 and f"{bad.run_id} differs" in done.output and f"{good.run_id} agrees" in done.output
+    assert (
+        done.exit_code == 1
+        and f"{bad.run_id} differs" in done.output
+        and f"{good.run_id} agrees" in done.output
+    )
 
 
 def test_reading_while_another_writes(tmp_path: Path) -> None:

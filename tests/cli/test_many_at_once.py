@@ -18,7 +18,10 @@ from models import sentences
 
 from bench.runs import RunsFolder
 
-RUNS, PROCESSES = (int(os.environ.get(name, few)) for name, few in (("BENCH_TEST_RUNS", 8), ("BENCH_TEST_PROCESSES", 4)))
+RUNS, PROCESSES = (
+    int(os.environ.get(name, few))
+    for name, few in (("BENCH_TEST_RUNS", 8), ("BENCH_TEST_PROCESSES", 4))
+)
 
 
 @pytest.mark.slow
@@ -26,12 +29,36 @@ def test_each_run_of_a_plan_is_done_once_whoever_begins_it(tiny: str, tmp_path: 
     corpus, runs = tmp_path / "text.txt", tmp_path / "runs"
     corpus.write_text("\n".join(sentences(16, seed=6)) + "\n")
     seeds = ",".join(str(seed) for seed in range(1, RUNS + 1))
-    command = ["run", "--method", "simcse", "--backbone", tiny, "--suite", "check", "--corpus", str(corpus), "--device", "cpu", "--precision", "fp32",
-               "--seeds", seeds, "--set", "batch_size=8", "--set", "eval_steps=1", "--runs", str(runs), "--wait"]  # fmt: skip
+    command = [
+        "run",
+        "--method",
+        "simcse",
+        "--backbone",
+        tiny,
+        "--suite",
+        "check",
+        "--corpus",
+        str(corpus),
+        "--device",
+        "cpu",
+        "--precision",
+        "fp32",
+        "--seeds",
+        seeds,
+        "--set",
+        "batch_size=8",
+        "--set",
+        "eval_steps=1",
+        "--runs",
+        str(runs),
+        "--wait",
+    ]
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOADED)
     logs = [tmp_path / f"{i}.txt" for i in range(PROCESSES)]
-    processes = [context.Process(target=killed_worker.work, args=(command, "0", str(log))) for log in logs]
+    processes = [
+        context.Process(target=killed_worker.work, args=(command, "0", str(log))) for log in logs
+    ]
     for process in processes:
         process.start()
     for process in processes:
@@ -42,9 +69,17 @@ def test_each_run_of_a_plan_is_done_once_whoever_begins_it(tiny: str, tmp_path: 
     assert damaged == [] and {record.seed for record in records} == set(range(1, RUNS + 1))
     assert all(record.status == "finished" and len(record.scores) == 1 for record in records)
     for record in records:
-        steps = [json.loads(line)["step"] for line in (runs / record.run_id / "curve.jsonl").read_text().splitlines()]
+        steps = [
+            json.loads(line)["step"]
+            for line in (runs / record.run_id / "curve.jsonl").read_text().splitlines()
+        ]
         assert steps == sorted(set(steps)), "no step was written twice"
-    done = [line.split(" ")[0] for text in said for line in text.splitlines() if " of " in line and ": done: " in line]
+    done = [
+        line.split(" ")[0]
+        for text in said
+        for line in text.splitlines()
+        if " of " in line and ": done: " in line
+    ]
     assert sorted(done) == sorted(record.run_id for record in records), "each by one process, once"
     assert not list(runs.rglob(".*.tmp"))
     assert bench("verify", "--runs", runs).exit_code == 0

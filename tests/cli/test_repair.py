@@ -51,7 +51,11 @@ def runs(finished: tuple[Path, Result], tmp_path: Path) -> Path:
 
 def content(folder: Path, *without: str) -> dict[str, str]:
     """File -> hash, without the record (whose costs differ) and what is named."""
-    return {name: sha for name, (_, sha) in tree(folder).items() if not name.startswith(("run.json", *without))}
+    return {
+        name: sha
+        for name, (_, sha) in tree(folder).items()
+        if not name.startswith(("run.json", *without))
+    }
 
 
 def record(runs: Path) -> dict[str, Any]:
@@ -66,7 +70,9 @@ def test_predictions_come_again_from_vectors_or_by_encoding(
 ) -> None:
     encoded: list[int] = []
     real = TorchMethod.encode
-    monkeypatch.setattr(TorchMethod, "encode", lambda self, some: encoded.append(len(some)) or real(self, some))
+    monkeypatch.setattr(
+        TorchMethod, "encode", lambda self, some: encoded.append(len(some)) or real(self, some)
+    )
     before, whole = record(runs), content(the_run(runs))
     hurt(the_run(runs) / "predictions" / "captions.npz")
     if not vectors:
@@ -75,16 +81,25 @@ def test_predictions_come_again_from_vectors_or_by_encoding(
     done = bench(*command, "--runs", runs)
     assert done.exit_code == 0, done.stderr
     what = {delete: "missing", cut: "cut short or damaged", alter: "altered"}[hurt]
-    assert f"predictions are made again: captions ({what})" in done.stderr and "nothing repeated" not in done.stderr
+    assert (
+        f"predictions are made again: captions ({what})" in done.stderr
+        and "nothing repeated" not in done.stderr
+    )
     assert bool(encoded) is not vectors, "what is stored is not encoded"
     after = record(runs)
-    assert after["scores"] == before["scores"] and after["training"] == before["training"] and after["status"] == "finished"
+    assert (
+        after["scores"] == before["scores"]
+        and after["training"] == before["training"]
+        and after["status"] == "finished"
+    )
     assert content(the_run(runs)) == whole
     assert bench("verify", "--runs", runs).exit_code == 0
     assert "was done already, nothing repeated" in bench(*command, "--runs", runs).stderr
 
 
-def test_vectors_that_were_altered_are_not_taken_for_the_checkpoints(runs: Path, command: tuple[Any, ...]) -> None:
+def test_vectors_that_were_altered_are_not_taken_for_the_checkpoints(
+    runs: Path, command: tuple[Any, ...]
+) -> None:
     before = record(runs)["scores"]
     (the_run(runs) / "predictions" / "captions.npz").unlink()
     (vectors,) = (the_run(runs) / "vectors").glob("*.f32")
@@ -98,7 +113,9 @@ def test_vectors_that_were_altered_are_not_taken_for_the_checkpoints(runs: Path,
 @pytest.mark.slow
 @pytest.mark.parametrize("part", ["folder", "trained.safetensors", "method.json"])
 @HURTS
-def test_a_lost_checkpoint_is_one_line_and_following_it_helps(runs: Path, command: tuple[Any, ...], hurt: Hurt, part: str) -> None:
+def test_a_lost_checkpoint_is_one_line_and_following_it_helps(
+    runs: Path, command: tuple[Any, ...], hurt: Hurt, part: str
+) -> None:
     if part == "folder" and hurt is not delete:
         pytest.skip("a folder is there or not")
     place, before = the_run(runs) / "checkpoint", tree(runs)
@@ -106,7 +123,10 @@ def test_a_lost_checkpoint_is_one_line_and_following_it_helps(runs: Path, comman
     done = bench(*command, "--runs", runs)
     file = place if part == "folder" else place / part
     what = "is missing" if hurt is delete else "is cut short or altered"
-    assert f"{file} {what}" in error_line(done, 1) and "the recorded scores stay as they are" in done.stderr
+    assert (
+        f"{file} {what}" in error_line(done, 1)
+        and "the recorded scores stay as they are" in done.stderr
+    )
     assert {name: state for name, state in tree(runs).items() if "/checkpoint/" not in name} == {
         name: state for name, state in before.items() if "/checkpoint/" not in name
     }
@@ -116,10 +136,14 @@ def test_a_lost_checkpoint_is_one_line_and_following_it_helps(runs: Path, comman
     again = bench(*command, "--runs", runs, "--fresh")
     assert again.exit_code == 0, again.stderr
     after = {name: sha for name, (_, sha) in tree(runs).items()}
-    assert {name for name in whole if whole[name] != after[name]} <= {f"{the_run(runs).name}/{n}" for n in ("run.json", "curve.jsonl")}
+    assert {name for name in whole if whole[name] != after[name]} <= {
+        f"{the_run(runs).name}/{n}" for n in ("run.json", "curve.jsonl")
+    }
 
 
-def test_predictions_of_a_lost_checkpoint_come_from_the_vectors(runs: Path, command: tuple[Any, ...]) -> None:
+def test_predictions_of_a_lost_checkpoint_come_from_the_vectors(
+    runs: Path, command: tuple[Any, ...]
+) -> None:
     before = record(runs)["scores"]
     shutil.rmtree(the_run(runs) / "checkpoint")
     (the_run(runs) / "predictions" / "captions.npz").unlink()
@@ -134,7 +158,9 @@ def test_predictions_of_a_lost_checkpoint_come_from_the_vectors(runs: Path, comm
 
 
 @pytest.mark.slow
-def test_a_lost_checkpoint_and_a_new_suite_leave_no_old_score_beside_new_weights(runs: Path, command: tuple[Any, ...], sts12: Path) -> None:
+def test_a_lost_checkpoint_and_a_new_suite_leave_no_old_score_beside_new_weights(
+    runs: Path, command: tuple[Any, ...], sts12: Path
+) -> None:
     """The bug of issue 15: what was unscored was decided before the training."""
     shutil.rmtree(the_run(runs) / "checkpoint")
     before = record(runs)
@@ -148,28 +174,42 @@ def test_a_lost_checkpoint_and_a_new_suite_leave_no_old_score_beside_new_weights
 
 
 @pytest.mark.slow
-def test_a_record_whose_training_is_unknown_is_trained_and_all_its_scores_are_new(runs: Path, command: tuple[Any, ...]) -> None:
+def test_a_record_whose_training_is_unknown_is_trained_and_all_its_scores_are_new(
+    runs: Path, command: tuple[Any, ...]
+) -> None:
     """Nothing of the old weights stays: neither the score, nor predictions, nor vectors, nor files of another tool."""
     folder, old = the_run(runs), record(runs)
     wrong = {**old["scores"][0], "value": 99.0}
     foreign = {**wrong, "suite": "mteb", "task": "STS12", "protocol": "mteb/2"}
-    (folder / "run.json").write_text(json.dumps({**old, "training": None, "scores": [wrong, foreign]}))
+    (folder / "run.json").write_text(
+        json.dumps({**old, "training": None, "scores": [wrong, foreign]})
+    )
     (folder / "mteb").mkdir()
     (folder / "mteb/results.json").write_text("{}")
     shutil.rmtree(folder / "checkpoint")
     done = bench(*command, "--runs", runs)
     assert done.exit_code == 0, done.stderr
-    assert "the scores of mteb were of the old weights and are gone: --suite mteb scores the new ones" in done.stderr
-    assert record(runs)["scores"] == old["scores"] and record(runs)["provenance"]["data"].keys() == {"captions"}
+    assert (
+        "the scores of mteb were of the old weights and are gone: --suite mteb scores the new ones"
+        in done.stderr
+    )
+    assert record(runs)["scores"] == old["scores"] and record(runs)["provenance"][
+        "data"
+    ].keys() == {"captions"}
     assert not (folder / "mteb").exists() and bench("verify", "--runs", runs).exit_code == 0
 
 
 @pytest.mark.slow
-def test_fresh_says_which_scores_go_with_the_old_weights(runs: Path, command: tuple[Any, ...], sts12: Path) -> None:
+def test_fresh_says_which_scores_go_with_the_old_weights(
+    runs: Path, command: tuple[Any, ...], sts12: Path
+) -> None:
     bench(*command, "--runs", runs, "--suite", "sts", "--data", sts12, *SAME)
     assert {score["task"] for score in record(runs)["scores"]} == {"captions", "STS12"}
     done = bench(*command, "--runs", runs, "--fresh")
-    assert "the scores of sts were of the old weights and are gone: --suite sts scores the new ones" in done.stderr
+    assert (
+        "the scores of sts were of the old weights and are gone: --suite sts scores the new ones"
+        in done.stderr
+    )
     assert [score["task"] for score in record(runs)["scores"]] == ["captions"]
 
 
@@ -186,19 +226,27 @@ def sts12(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_damaged_predictions_of_another_suite_are_told(runs: Path, command: tuple[Any, ...], sts12: Path) -> None:
+def test_damaged_predictions_of_another_suite_are_told(
+    runs: Path, command: tuple[Any, ...], sts12: Path
+) -> None:
     bench(*command, "--runs", runs, "--suite", "sts", "--data", sts12, *SAME)
     (the_run(runs) / "predictions" / "STS12.npz").unlink()
     done = bench(*command, "--runs", runs)
     assert done.exit_code == 0 and "nothing repeated" in done.stderr
-    assert "predictions of what is not asked for now are damaged: STS12 (--suite sts)" in done.stderr
+    assert (
+        "predictions of what is not asked for now are damaged: STS12 (--suite sts)" in done.stderr
+    )
     bench(*command, "--runs", runs, "--suite", "sts", "--data", sts12, *SAME)
-    assert (the_run(runs) / "predictions" / "STS12.npz").is_file() and bench("verify", "--runs", runs).exit_code == 0
+    assert (the_run(runs) / "predictions" / "STS12.npz").is_file() and bench(
+        "verify", "--runs", runs
+    ).exit_code == 0
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", ["folder", "method.json"])
-def test_the_checkpoint_of_what_is_not_trained_is_made_again_at_once(tiny: str, tmp_path: Path, part: str) -> None:
+def test_the_checkpoint_of_what_is_not_trained_is_made_again_at_once(
+    tiny: str, tmp_path: Path, part: str
+) -> None:
     command = (
         "run",
         "--method",
@@ -222,34 +270,72 @@ def test_the_checkpoint_of_what_is_not_trained_is_made_again_at_once(tiny: str, 
 
 
 @pytest.mark.slow
-def test_what_other_verbs_say_of_a_lost_checkpoint_is_a_command_that_makes_it(runs: Path, command: tuple[Any, ...], tmp_path: Path) -> None:
+def test_what_other_verbs_say_of_a_lost_checkpoint_is_a_command_that_makes_it(
+    runs: Path, command: tuple[Any, ...], tmp_path: Path
+) -> None:
     """`bench encode` said "run its command again", and that said that nothing was left to do."""
     (tmp_path / "text.txt").write_text("a sentence\n")
-    encode = ("encode", the_run(runs).name, tmp_path / "text.txt", "--to", tmp_path / "vectors.npy", "--runs", runs)
+    encode = (
+        "encode",
+        the_run(runs).name,
+        tmp_path / "text.txt",
+        "--to",
+        tmp_path / "vectors.npy",
+        "--runs",
+        runs,
+    )
     weights = the_run(runs) / "checkpoint" / "trained.safetensors"
     for hurt in (alter, delete):
         hurt(weights)
         done = bench(*encode)
-        assert str(weights) in error_line(done) and not (tmp_path / "vectors.npy").exists(), "no vectors of other weights"
+        assert str(weights) in error_line(done) and not (tmp_path / "vectors.npy").exists(), (
+            "no vectors of other weights"
+        )
         hint = done.stderr.splitlines()[-1].removeprefix("try: ")
         assert hint.startswith("to train it again: bench run --method simcse")
         again = shlex.split(hint.removeprefix("to train it again: "))[1:]
-        assert again[-3:] == ["--fresh", "--runs", str(runs)], "where the run lies now, not where it was made"
+        assert again[-3:] == ["--fresh", "--runs", str(runs)], (
+            "where the run lies now, not where it was made"
+        )
         assert bench(*again).exit_code == 0
     assert bench(*encode).exit_code == 0 and (tmp_path / "vectors.npy").is_file()
-    export = ("export", the_run(runs).name, "--to", tmp_path / "export", "--format", "transformers", "--runs", runs)
+    export = (
+        "export",
+        the_run(runs).name,
+        "--to",
+        tmp_path / "export",
+        "--format",
+        "transformers",
+        "--runs",
+        runs,
+    )
     cut(weights)
     assert "--fresh --runs" in bench(*export).stderr and not (tmp_path / "export").exists()
 
 
 @pytest.mark.slow
-def test_the_encoder_of_a_run_that_trained_nothing_is_its_backbone(tiny: str, tmp_path: Path) -> None:
-    command = ("run", "--method", "last-avg", "--backbone", tiny, "--suite", "check", "--runs", tmp_path)
+def test_the_encoder_of_a_run_that_trained_nothing_is_its_backbone(
+    tiny: str, tmp_path: Path
+) -> None:
+    command = (
+        "run",
+        "--method",
+        "last-avg",
+        "--backbone",
+        tiny,
+        "--suite",
+        "check",
+        "--runs",
+        tmp_path,
+    )
     bench(*command)
     on_it = ("run", "--method", "cls", "--suite", "check", "--runs", tmp_path / "more")
     done = bench(*on_it, "--backbone", the_run(tmp_path))
     assert "is a run that trained nothing" in error_line(done)
-    assert bench(*on_it, *shlex.split(done.stderr.splitlines()[-1].removeprefix("try: "))).exit_code == 0
+    assert (
+        bench(*on_it, *shlex.split(done.stderr.splitlines()[-1].removeprefix("try: "))).exit_code
+        == 0
+    )
 
 
 PLUGIN = """
@@ -272,12 +358,39 @@ class Diverging(TorchMethod):
 
 
 @pytest.mark.slow
-def test_a_lower_learning_rate_helps_where_vectors_are_no_numbers(corpus: Path, tiny: str, tmp_path: Path) -> None:
+def test_a_lower_learning_rate_helps_where_vectors_are_no_numbers(
+    corpus: Path, tiny: str, tmp_path: Path
+) -> None:
     (tmp_path / "diverging.py").write_text(PLUGIN)
-    command = ("run", "--method", "diverging", "--plugin", tmp_path / "diverging.py", "--backbone", tiny, "--suite", "check", "--corpus", corpus,
-               "--device", "cpu", "--precision", "fp32", "--max-steps", "1", "--set", "batch_size=8", "--set", "select_on=last", "--runs", tmp_path / "runs")  # fmt: skip
+    command = (
+        "run",
+        "--method",
+        "diverging",
+        "--plugin",
+        tmp_path / "diverging.py",
+        "--backbone",
+        tiny,
+        "--suite",
+        "check",
+        "--corpus",
+        corpus,
+        "--device",
+        "cpu",
+        "--precision",
+        "fp32",
+        "--max-steps",
+        "1",
+        "--set",
+        "batch_size=8",
+        "--set",
+        "select_on=last",
+        "--runs",
+        tmp_path / "runs",
+    )
     done = bench(*command, "--set", "learning_rate=1")
-    assert done.exit_code == 1 and "--precision" not in done.stderr.splitlines()[-1], "it is fp32 already"
+    assert done.exit_code == 1 and "--precision" not in done.stderr.splitlines()[-1], (
+        "it is fp32 already"
+    )
     assert "a lower --set learning_rate=" in done.stderr.splitlines()[-1]
     assert bench(*command, "--set", "learning_rate=1e-4").exit_code == 0
 
@@ -292,7 +405,9 @@ def test_what_suites_say_of_vectors_that_are_no_numbers() -> None:
     assert "--precision" not in str(failed.value.hint), "scores are float32, whatever is asked for"
 
 
-def test_a_large_checkpoint_is_read_once(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_checkpoint_is_read_once(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from bench.runs import intact
 
     monkeypatch.setenv("BENCH_CACHE", str(tmp_path / "cache"))
@@ -308,11 +423,17 @@ def test_a_large_checkpoint_is_read_once(runs: Path, tmp_path: Path, monkeypatch
     weights = the_run(runs) / "checkpoint" / "trained.safetensors"
     facts = weights.stat()
     alter(weights)
-    os.utime(weights, ns=(facts.st_atime_ns, facts.st_mtime_ns))  # same size, same time of writing: the kernel's own clock tells
-    assert "its hash is not the recorded one" in str(intact.checkpoint_problem(found, the_run(runs)))
+    os.utime(
+        weights, ns=(facts.st_atime_ns, facts.st_mtime_ns)
+    )  # same size, same time of writing: the kernel's own clock tells
+    assert "its hash is not the recorded one" in str(
+        intact.checkpoint_problem(found, the_run(runs))
+    )
 
 
-def test_a_file_that_was_written_just_now_is_not_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_was_written_just_now_is_not_remembered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from bench.runs import intact
 
     monkeypatch.setenv("BENCH_CACHE", str(tmp_path / "cache"))

@@ -18,7 +18,17 @@ from bench.cli.reproduce import parse_corpora
 from bench.cli.run import parse_seeds
 from bench.references import rows
 
-EXAMPLE = ("reproduce", "promcse:1", "--rows", "unsupervised", "--backbone", "bert-base-uncased", "--seeds", "1-5", "--dry-run")
+EXAMPLE = (
+    "reproduce",
+    "promcse:1",
+    "--rows",
+    "unsupervised",
+    "--backbone",
+    "bert-base-uncased",
+    "--seeds",
+    "1-5",
+    "--dry-run",
+)
 
 
 def test_the_plan_of_a_table(tmp_path: Path) -> None:
@@ -26,7 +36,9 @@ def test_the_plan_of_a_table(tmp_path: Path) -> None:
     done = bench(*EXAMPLE, "--runs", tmp_path / "runs", "--offline", COLUMNS="80")
     said, flat = done.stdout, " ".join(done.stdout.split())
     assert done.exit_code == 0 and not (tmp_path / "runs").exists()
-    assert "12 printed rows; 12 of them mean 48 runs here" in flat  # three of them have nothing random
+    assert (
+        "12 printed rows; 12 of them mean 48 runs here" in flat
+    )  # three of them have nothing random
     assert "seeds 1-5: 9 of 12 runs" in flat and "no seed, nothing is random: 3 of 12 runs" in flat
     assert "batch_size 256, learning_rate 0.03, epochs 1" in flat
     assert "corpus wiki1m_for_simcse.txt: --corpus wiki1m=FILE (needed by 4 of 12 runs)" in flat
@@ -38,11 +50,16 @@ def test_the_plan_of_a_table(tmp_path: Path) -> None:
 
 
 def test_the_plan_as_json() -> None:
-    lines = [json.loads(line) for line in bench("reproduce", "promcse:2", "--dry-run", "--json").stdout.splitlines()]
+    lines = [
+        json.loads(line)
+        for line in bench("reproduce", "promcse:2", "--dry-run", "--json").stdout.splitlines()
+    ]
     by_label = {row["label"]: one for one in lines for row in one["rows"]}
     assert by_label["ALIGN-BERT-base"]["why_not"].startswith("no such method here")
     promcse = by_label["sup-PromCSE-BERT-base + EH"]
-    assert promcse["recipe"]["eh_margin"]["value"] == 0.2 and promcse["rows"][0]["printed"] == {"CxC-STS": 74.0}
+    assert promcse["recipe"]["eh_margin"]["value"] == 0.2 and promcse["rows"][0]["printed"] == {
+        "CxC-STS": 74.0
+    }
     assert promcse["gpu_hours_per_seed"] > 0 and "--variant eh" in promcse["command"]
     assert {need["kind"] for need in promcse["needs"]} == {"data", "corpus", "weights"}
 
@@ -55,10 +72,16 @@ def test_the_plan_as_json() -> None:
         (("promcse:3", "--margin", "nan", "--dry-run"), "--margin nan is no number of points"),
         (("promcse:3", "--corpus", "wiki=x.txt", "--dry-run"), "unknown corpus 'wiki'"),
         (("promcse:3", "--set", "batchsize=3", "--dry-run"), "unknown recipe key 'batchsize'"),
-        (("promcse:3", "--set", "temperature=0.05,0.1", "--dry-run"), "with one value for each key"),
+        (
+            ("promcse:3", "--set", "temperature=0.05,0.1", "--dry-run"),
+            "with one value for each key",
+        ),
         (("all", "--rows", "own"), "all is every row of every table"),
         (("promcse:figure2", "--rows", "own", "--dry-run"), "figure 2 of promcse has no rows"),
-        (("conpvp:figure4", "--backbone", "bert-base-uncased", "--dry-run"), "figure 4 of conpvp is of roberta-large"),
+        (
+            ("conpvp:figure4", "--backbone", "bert-base-uncased", "--dry-run"),
+            "figure 4 of conpvp is of roberta-large",
+        ),
         (("promcse:3", "--suite", "stss", "--dry-run"), "unknown suite 'stss'"),
         (
             ("conpvp:figure1",),
@@ -69,7 +92,9 @@ def test_the_plan_as_json() -> None:
 )
 def test_mistakes_are_one_line(words: tuple[str, ...], said: str, tmp_path: Path) -> None:
     done = (
-        bench("reproduce", *words, "--runs", tmp_path / "runs", "--device", "cpu") if "--offline" in words else bench("reproduce", *words)
+        bench("reproduce", *words, "--runs", tmp_path / "runs", "--device", "cpu")
+        if "--offline" in words
+        else bench("reproduce", *words)
     )
     assert done.exit_code == 2 and said in done.stderr and "Traceback" not in done.output
     if "--offline" not in words:
@@ -89,36 +114,75 @@ def test_the_plan_has_what_is_fetched_first(nothing_here: None, no_network: list
     """Where bench run would fetch, the plan counts a run as one that can be done; and asks nobody."""
     done = bench("reproduce", "focal-infonce:5", "--dry-run", HF_HUB_OFFLINE="0")
     flat = " ".join(done.stdout.split())
-    assert "8 of 8 can run here, 8 of them after what they need is fetched" in flat and "MISSING" not in flat
+    assert (
+        "8 of 8 can run here, 8 of them after what they need is fetched" in flat
+        and "MISSING" not in flat
+    )
     table = flat.partition("this is fetched first")[2]
-    assert all(name in table for name in ("STS12", "SICK-R", "wiki1m", "bert-base-uncased", "roberta-base"))
-    lines = bench("reproduce", "promcse:1", "--dry-run", "--json", HF_HUB_OFFLINE="0").stdout.splitlines()
+    assert all(
+        name in table for name in ("STS12", "SICK-R", "wiki1m", "bert-base-uncased", "roberta-base")
+    )
+    lines = bench(
+        "reproduce", "promcse:1", "--dry-run", "--json", HF_HUB_OFFLINE="0"
+    ).stdout.splitlines()
     needs = [need for line in lines for need in json.loads(line)["needs"]]
     assert all(need["here"] or need["fetched"] for need in needs)
-    assert {"glove-840b", "nli_labelled.csv", "stsbenchmark_train_10k_sents_random_sampled.txt"} <= {
-        need["name"] for need in needs if need["fetched"]
-    }
+    assert {
+        "glove-840b",
+        "nli_labelled.csv",
+        "stsbenchmark_train_10k_sents_random_sampled.txt",
+    } <= {need["name"] for need in needs if need["fetched"]}
     offline = bench("reproduce", "focal-infonce:5", "--dry-run", HF_HUB_OFFLINE="1").stdout
     assert "0 of 8 can run here" in offline and no_network == []
 
 
 def test_the_plan_takes_the_number_of_seeds_that_the_print_is_of() -> None:
     lines = bench("reproduce", "dcpcse:1", "--dry-run").stdout.splitlines()
-    assert any("seeds 42-51: 8 of 24 runs" in line and "mean of 10 runs" in line for line in lines[:4])
-    plan = [json.loads(line) for line in bench("reproduce", "conpvp:4", "--dry-run", "--json").stdout.splitlines()]
-    assert all(one["seeds"] == [42, 43, 44, 45] and one["command"].endswith("--seeds 42-45") for one in plan)
+    assert any(
+        "seeds 42-51: 8 of 24 runs" in line and "mean of 10 runs" in line for line in lines[:4]
+    )
+    plan = [
+        json.loads(line)
+        for line in bench("reproduce", "conpvp:4", "--dry-run", "--json").stdout.splitlines()
+    ]
+    assert all(
+        one["seeds"] == [42, 43, 44, 45] and one["command"].endswith("--seeds 42-45")
+        for one in plan
+    )
     assert {row["runs"] for one in plan for row in one["rows"]} == {"mean of 4 seeds"}
-    (one,) = bench("reproduce", "conpvp:4", "--rows", "simcse", "--seeds", "7", "--dry-run", "--json").stdout.splitlines()
+    (one,) = bench(
+        "reproduce", "conpvp:4", "--rows", "simcse", "--seeds", "7", "--dry-run", "--json"
+    ).stdout.splitlines()
     assert json.loads(one)["seeds"] == [7]
 
 
 @pytest.mark.slow
-def test_without_a_network_what_is_missing_is_left_out(nothing_here: None, tiny: str, tmp_path: Path) -> None:
-    done = bench("reproduce", "promcse:5", "--rows", "first-last,unsup-simcse", "--backbone", tiny, "--suite", "check", "--device", "cpu",
-                 "--runs", tmp_path / "runs", HF_HUB_OFFLINE="0")  # fmt: skip
+def test_without_a_network_what_is_missing_is_left_out(
+    nothing_here: None, tiny: str, tmp_path: Path
+) -> None:
+    done = bench(
+        "reproduce",
+        "promcse:5",
+        "--rows",
+        "first-last,unsup-simcse",
+        "--backbone",
+        tiny,
+        "--suite",
+        "check",
+        "--device",
+        "cpu",
+        "--runs",
+        tmp_path / "runs",
+        HF_HUB_OFFLINE="0",
+    )
     assert done.exit_code == 1, done.output
-    assert "no network: 127.0.0.1 cannot be reached" in done.stderr and "left out: simcse" in done.stderr
-    assert [json.loads(path.read_text())["method"] for path in (tmp_path / "runs").glob("*/run.json")] == ["embedding-last-avg"]
+    assert (
+        "no network: 127.0.0.1 cannot be reached" in done.stderr
+        and "left out: simcse" in done.stderr
+    )
+    assert [
+        json.loads(path.read_text())["method"] for path in (tmp_path / "runs").glob("*/run.json")
+    ] == ["embedding-last-avg"]
 
 
 @pytest.mark.slow
@@ -126,11 +190,35 @@ def test_a_table_run_for_real_and_again(shared: Path, tiny: str, tmp_path: Path)
     """Two rows of PromCSE's table 5 on a tiny model: verdicts as text and JSON, and the second time nothing is done."""
     text = tmp_path / "text.txt"
     text.write_text("\n".join(sentences(40, seed=3)) + "\n", encoding="utf-8")
-    command = ("reproduce", "promcse:5", "--rows", "first-last,unsup-simcse", "--backbone", tiny, "--corpus", text, "--max-steps", "2",
-               "--set", "select_on=last", "--set", "batch_size=4", "--device", "cpu", "--data", shared / "data", "--runs", tmp_path / "runs")  # fmt: skip
+    command = (
+        "reproduce",
+        "promcse:5",
+        "--rows",
+        "first-last,unsup-simcse",
+        "--backbone",
+        tiny,
+        "--corpus",
+        text,
+        "--max-steps",
+        "2",
+        "--set",
+        "select_on=last",
+        "--set",
+        "batch_size=4",
+        "--device",
+        "cpu",
+        "--data",
+        shared / "data",
+        "--runs",
+        tmp_path / "runs",
+    )
     done = bench(*command)
     assert done.exit_code == 0, done.output
-    assert "not comparable" in done.stdout and "-1.304" in done.stdout and "stands in for bert-base-uncased" in done.stdout
+    assert (
+        "not comparable" in done.stdout
+        and "-1.304" in done.stdout
+        and "stands in for bert-base-uncased" in done.stdout
+    )
     before = tree(tmp_path / "runs")
     again = bench(*command, "--json")
     cells = [json.loads(line) for line in again.stdout.splitlines()]
@@ -138,16 +226,34 @@ def test_a_table_run_for_real_and_again(shared: Path, tiny: str, tmp_path: Path)
         ("alignment", "not comparable"),
         ("uniformity", "not comparable"),
     ] * 2
-    assert all(one["mean"] is not None and one["difference"] == round(round(one["mean"], 3) - one["printed"]["value"], 3) for one in cells)
+    assert all(
+        one["mean"] is not None
+        and one["difference"] == round(round(one["mean"], 3) - one["printed"]["value"], 3)
+        for one in cells
+    )
     assert tree(tmp_path / "runs") == before
     assert again.stderr.count("nothing repeated") == 2
 
 
 @pytest.mark.slow
-def test_what_stands_on_a_run_that_is_not_there_is_left_out(shared: Path, tiny: str, tmp_path: Path) -> None:
+def test_what_stands_on_a_run_that_is_not_there_is_left_out(
+    shared: Path, tiny: str, tmp_path: Path
+) -> None:
     """SBERT has no corpus here: it and what stands on it are told, the rest is done, and the exit code says so."""
-    command = ("reproduce", "promcse:1", "--rows", "sbert-base-flow,bert-base (first-last avg.)", "--backbone", tiny, "--device", "cpu",
-               "--data", shared / "data", "--runs", tmp_path / "runs")  # fmt: skip
+    command = (
+        "reproduce",
+        "promcse:1",
+        "--rows",
+        "sbert-base-flow,bert-base (first-last avg.)",
+        "--backbone",
+        tiny,
+        "--device",
+        "cpu",
+        "--data",
+        shared / "data",
+        "--runs",
+        tmp_path / "runs",
+    )
     done = bench(*command)
     assert done.exit_code == 1
     assert "left out: sbert, supervised" in done.stderr and "nli_labelled.csv" in done.stderr
@@ -161,7 +267,11 @@ def in_hub_cache(cache: Path, hub: str, folder: str | Path) -> None:
     from safetensors.torch import load_file
 
     root = cache / f"models--{hub.replace('/', '--')}"
-    snapshot = Path(shutil.copytree(folder, root / "snapshots" / ("c" * 40), ignore=shutil.ignore_patterns("*.safetensors")))
+    snapshot = Path(
+        shutil.copytree(
+            folder, root / "snapshots" / ("c" * 40), ignore=shutil.ignore_patterns("*.safetensors")
+        )
+    )
     torch.save(load_file(Path(folder) / "model.safetensors"), snapshot / "pytorch_model.bin")
     (root / "refs").mkdir()
     (root / "refs" / "main").write_text("c" * 40)
@@ -178,8 +288,20 @@ def test_released_checkpoints_are_scored_and_nothing_is_trained(
     folder, _ = promcse_checkpoint(tiny, tmp_path / "released", length=16)
     in_hub_cache(tmp_path / "hub", hub, folder)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
-    command = ("reproduce", "promcse:1", "--released", "--rows", "promcse", "--device", "cpu", "--offline", "--data", shared / "data",
-               "--runs", tmp_path / "runs")  # fmt: skip
+    command = (
+        "reproduce",
+        "promcse:1",
+        "--released",
+        "--rows",
+        "promcse",
+        "--device",
+        "cpu",
+        "--offline",
+        "--data",
+        shared / "data",
+        "--runs",
+        tmp_path / "runs",
+    )
     refused = bench(*command, BENCH_CACHE=str(tmp_path / "cache"))
     assert refused.exit_code == 2 and "is not on this machine" in refused.stderr, refused.output
     done = bench(*command, "--allow-pickle", "--json", BENCH_CACHE=str(tmp_path / "cache"))
@@ -187,24 +309,54 @@ def test_released_checkpoints_are_scored_and_nothing_is_trained(
     cells = [json.loads(line) for line in done.stdout.splitlines()]
     ours = [cell for cell in cells if cell["mean"] is not None]
     assert [cell["printed"]["printed"] for cell in ours][-1] == "78.49" and len(ours) == 8
-    (record,) = [json.loads(file.read_text(encoding="utf-8")) for file in (tmp_path / "runs").glob("*/run.json")]
-    assert (record["method"], record["setting"], record["training"]) == ("stored-prefix", "none", None)
-    scored = bench("evaluate", hub, "--suite", "sts", "--data", shared / "data", "--runs", tmp_path / "runs", "--device", "cpu",
-                   "--offline", BENCH_CACHE=str(tmp_path / "cache"))  # fmt: skip
-    assert scored.exit_code == 0 and "nothing repeated" in scored.stderr, "bench evaluate makes the same run"
+    (record,) = [
+        json.loads(file.read_text(encoding="utf-8"))
+        for file in (tmp_path / "runs").glob("*/run.json")
+    ]
+    assert (record["method"], record["setting"], record["training"]) == (
+        "stored-prefix",
+        "none",
+        None,
+    )
+    scored = bench(
+        "evaluate",
+        hub,
+        "--suite",
+        "sts",
+        "--data",
+        shared / "data",
+        "--runs",
+        tmp_path / "runs",
+        "--device",
+        "cpu",
+        "--offline",
+        BENCH_CACHE=str(tmp_path / "cache"),
+    )
+    assert scored.exit_code == 0 and "nothing repeated" in scored.stderr, (
+        "bench evaluate makes the same run"
+    )
     compared = bench("compare", "--with-paper", "--runs", tmp_path / "runs")
     assert "78.49" in compared.stdout, compared.output
 
 
 def test_the_plan_names_the_checkpoints(tmp_path: Path) -> None:
-    lines = [json.loads(line) for line in bench("reproduce", "promcse:1", "--released", "--dry-run", "--json").stdout.splitlines()]
+    lines = [
+        json.loads(line)
+        for line in bench(
+            "reproduce", "promcse:1", "--released", "--dry-run", "--json"
+        ).stdout.splitlines()
+    ]
     by_hub = {line["checkpoint"]: line for line in lines if line["checkpoint"]}
     large = by_hub["YuxinJiang/sup-promcse-roberta-large"]
     assert (
-        "--method stored-prefix --backbone YuxinJiang/sup-promcse-roberta-large" in large["command"] and "pooling=mlp" in large["command"]
+        "--method stored-prefix --backbone YuxinJiang/sup-promcse-roberta-large" in large["command"]
+        and "pooling=mlp" in large["command"]
     )
     assert large["rows"][0]["printed"]["Avg."] == 84.76 and large["gpu_hours_per_seed"] is None
-    assert any(line["why_not"] and line["rows"][0]["label"] == "PromCSE-RoBERTa-large + EH" for line in lines)
+    assert any(
+        line["why_not"] and line["rows"][0]["label"] == "PromCSE-RoBERTa-large + EH"
+        for line in lines
+    )
 
 
 def test_corpora_by_name() -> None:
@@ -221,15 +373,32 @@ def test_seeds_are_said_as_they_are_given(text: str) -> None:
 
 def test_every_table_and_figure_is_listed_with_yes_or_no() -> None:
     lines = [json.loads(line) for line in bench("reproduce", "--json").stdout.splitlines()]
-    assert len(lines) == 56 and all(bool(one["command"]) is one["again"] is not bool(one["why"]) for one in lines)
+    assert len(lines) == 56 and all(
+        bool(one["command"]) is one["again"] is not bool(one["why"]) for one in lines
+    )
     said = " ".join(bench("reproduce", COLUMNS="80").stdout.split())
     assert "promcse figure 2" in said and "bench reproduce promcse:figure2" in said
 
 
 def test_a_figure_is_a_series_of_runs() -> None:
-    lines = [json.loads(line) for line in bench("reproduce", "promcse:figure2", "--dry-run", "--json").stdout.splitlines()]
-    assert [one["recipe"]["prompt_length"]["value"] for one in lines] == [1, 2, 4, 6, 8, 10, 12, 14, 16]
-    assert all(one["suites"] == ["sts", "cxc"] and "not known here" in one["notes"][-1] for one in lines)
+    lines = [
+        json.loads(line)
+        for line in bench("reproduce", "promcse:figure2", "--dry-run", "--json").stdout.splitlines()
+    ]
+    assert [one["recipe"]["prompt_length"]["value"] for one in lines] == [
+        1,
+        2,
+        4,
+        6,
+        8,
+        10,
+        12,
+        14,
+        16,
+    ]
+    assert all(
+        one["suites"] == ["sts", "cxc"] and "not known here" in one["notes"][-1] for one in lines
+    )
 
 
 def test_a_figure_of_a_formula_is_drawn_at_once(tmp_path: Path) -> None:
@@ -237,9 +406,13 @@ def test_a_figure_of_a_formula_is_drawn_at_once(tmp_path: Path) -> None:
     done = bench("reproduce", "focal-infonce:figure1", "--runs", tmp_path)
     assert done.exit_code == 0, done.output
     (page,) = tmp_path.iterdir()
-    assert page.name == "reproduced-focal-infonce-figure1.html" and str(page) in "".join(done.stdout.split())
+    assert page.name == "reproduced-focal-infonce-figure1.html" and str(page) in "".join(
+        done.stdout.split()
+    )
     assert "<svg" in page.read_text(encoding="utf-8")
-    other = bench("reproduce", "focal-infonce:figure1", "--html", tmp_path / "none" / "page.html", "--dry-run")
+    other = bench(
+        "reproduce", "focal-infonce:figure1", "--html", tmp_path / "none" / "page.html", "--dry-run"
+    )
     assert other.exit_code == 0 and not (tmp_path / "none").exists()
 
 
@@ -248,11 +421,23 @@ def test_conpvps_templates_are_printed() -> None:
     from methods.conpvp import NEGATIVE, POSITIVE
 
     said = bench("reproduce", "conpvp:1", COLUMNS="200").stdout
-    lines = [line.split(maxsplit=1)[1] for line in said.splitlines() if "{s}" in line and line.split()[0].isdecimal()]
-    assert lines == [text for source in ("paper", "repo") for lists in (POSITIVE, NEGATIVE) for text in lists[source]]
+    lines = [
+        line.split(maxsplit=1)[1]
+        for line in said.splitlines()
+        if "{s}" in line and line.split()[0].isdecimal()
+    ]
+    assert lines == [
+        text
+        for source in ("paper", "repo")
+        for lists in (POSITIVE, NEGATIVE)
+        for text in lists[source]
+    ]
     assert len(lines) == 33
     own = json.loads(bench("methods", "conpvp", "--json").stdout)["templates"]
-    assert own["paper"] == {"positive": list(POSITIVE["paper"]), "negative": list(NEGATIVE["paper"])}
+    assert own["paper"] == {
+        "positive": list(POSITIVE["paper"]),
+        "negative": list(NEGATIVE["paper"]),
+    }
     assert json.loads(bench("methods", "simcse", "--json").stdout)["templates"] == {}
     assert "no list of templates" in bench("methods", "simcse", "--templates").stdout
 
@@ -281,13 +466,22 @@ def test_what_looks_equal_on_the_page_has_one_place(monkeypatch: pytest.MonkeyPa
 
     row = next(row for row in rows(results(paper="promcse")) if row.first.metric == "alignment")
     run = SimpleNamespace(method="simcse", name="simcse", identity=(1,), why_not="")
-    values = reproduced._Values({(1,): SimpleNamespace(error=None)}, {row: run}, None, SimpleNamespace(text="tokenised"), ())  # type: ignore[arg-type, dict-item]
+    values = reproduced._Values(
+        {(1,): SimpleNamespace(error=None)}, {row: run}, None, SimpleNamespace(text="tokenised"), ()
+    )  # type: ignore[arg-type, dict-item]
     monkeypatch.setattr(execute, "records", lambda job, store: [("record", None)])
     found = []
     for value in (0.0004, -0.0002):
-        monkeypatch.setattr(verdicts, "score_of", lambda record, cell, text, value=value: SimpleNamespace(value=value))
+        monkeypatch.setattr(
+            verdicts,
+            "score_of",
+            lambda record, cell, text, value=value: SimpleNamespace(value=value),
+        )
         found.append(values(row.first, row)[0])
-    assert found == [0.0, 0.0] and [f"{value:.3f}" for value in found if value is not None] == ["0.000", "0.000"]
+    assert found == [0.0, 0.0] and [f"{value:.3f}" for value in found if value is not None] == [
+        "0.000",
+        "0.000",
+    ]
 
 
 @pytest.mark.slow
@@ -295,20 +489,51 @@ def test_everything_small_ends_in_a_page_and_is_done_once(tiny: str, tmp_path: P
     """A table and a figure on a tiny model: orders, the curve, and that it is no evidence."""
     text = tmp_path / "text.txt"
     text.write_text("\n".join(sentences(40, seed=3)) + "\n", encoding="utf-8")
-    page, words = tmp_path / "page.html", ("--backbone", tiny, "--corpus", text, "--budget", "1steps", "--set", "batch_size=4", "--suite", "check",
-                                           "--set", "select_on=last", "--device", "cpu", "--runs", tmp_path / "runs")  # fmt: skip
+    page, words = (
+        tmp_path / "page.html",
+        (
+            "--backbone",
+            tiny,
+            "--corpus",
+            text,
+            "--budget",
+            "1steps",
+            "--set",
+            "batch_size=4",
+            "--suite",
+            "check",
+            "--set",
+            "select_on=last",
+            "--device",
+            "cpu",
+            "--runs",
+            tmp_path / "runs",
+        ),
+    )
     done = bench("reproduce", "conpvp:4", *words, "--html", page)
     assert done.exit_code == 0, done.output
     said = " ".join(page.read_text(encoding="utf-8").split())
-    assert "This is no evidence about the papers. The backbone is" in said and "recipes were changed (batch_size 4" in said
-    assert "the suite check was scored in the place" in said and "pairs of rows stand as in the paper; rank correlation" in said
+    assert (
+        "This is no evidence about the papers. The backbone is" in said
+        and "recipes were changed (batch_size 4" in said
+    )
+    assert (
+        "the suite check was scored in the place" in said
+        and "pairs of rows stand as in the paper; rank correlation" in said
+    )
     before = tree(tmp_path / "runs")
-    assert bench("reproduce", "conpvp:4", *words, "--html", page).stderr.count("nothing repeated") == 6
+    assert (
+        bench("reproduce", "conpvp:4", *words, "--html", page).stderr.count("nothing repeated") == 6
+    )
     assert tree(tmp_path / "runs") == before
     drawn = bench("reproduce", "promcse:figure2", *words)
     assert drawn.exit_code == 0, drawn.output
     said = (tmp_path / "runs" / "reproduced-promcse-figure2.html").read_text(encoding="utf-8")
-    assert "<svg" in said and "promcse: prompt_length" in said and "the paper's text: 0.25 above" in said.replace("&#39;", "'")
+    assert (
+        "<svg" in said
+        and "promcse: prompt_length" in said
+        and "the paper's text: 0.25 above" in said.replace("&#39;", "'")
+    )
 
 
 @pytest.mark.slow
@@ -321,9 +546,31 @@ def test_a_run_of_another_process_is_left_and_waited_for(tiny: str, tmp_path: Pa
 
     text, runs = tmp_path / "text.txt", tmp_path / "runs"
     text.write_text("\n".join(sentences(40, seed=3)) + "\n", encoding="utf-8")
-    words = ("conpvp:4", "--rows", "SimCSE,w/o", "--backbone", tiny, "--corpus", text, "--budget", "1steps", "--set", "batch_size=4", "--suite", "check",
-             "--set", "select_on=last", "--device", "cpu", "--runs", runs)  # fmt: skip
-    plan = [json.loads(line) for line in bench("reproduce", *words, "--dry-run", "--json").stdout.splitlines()]
+    words = (
+        "conpvp:4",
+        "--rows",
+        "SimCSE,w/o",
+        "--backbone",
+        tiny,
+        "--corpus",
+        text,
+        "--budget",
+        "1steps",
+        "--set",
+        "batch_size=4",
+        "--suite",
+        "check",
+        "--set",
+        "select_on=last",
+        "--device",
+        "cpu",
+        "--runs",
+        runs,
+    )
+    plan = [
+        json.loads(line)
+        for line in bench("reproduce", *words, "--dry-run", "--json").stdout.splitlines()
+    ]
     assert len(plan) > 1
     done = bench("reproduce", *words)  # once, to learn the names
     assert done.exit_code == 0, done.output
@@ -335,7 +582,9 @@ def test_a_run_of_another_process_is_left_and_waited_for(tiny: str, tmp_path: Pa
     def hold() -> None:
         with store.lock(first):
             held.set()
-            while not (runs / second / "run.json").exists() or store.read(second).status != "finished":
+            while (
+                not (runs / second / "run.json").exists() or store.read(second).status != "finished"
+            ):
                 time.sleep(0.05)
 
     holder = threading.Thread(target=hold)
@@ -345,5 +594,7 @@ def test_a_run_of_another_process_is_left_and_waited_for(tiny: str, tmp_path: Pa
     holder.join(60)
     assert again.exit_code == 0, again.output
     assert "another process works on it: the others first" in again.stderr
-    ends = [line.split(" ")[0].rstrip(":") for line in again.stderr.splitlines() if " done: " in line]
+    ends = [
+        line.split(" ")[0].rstrip(":") for line in again.stderr.splitlines() if " done: " in line
+    ]
     assert ends == [second, first], again.stderr

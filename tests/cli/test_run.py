@@ -34,9 +34,19 @@ def test_a_run_leaves_a_record_predictions_a_curve_and_a_checkpoint(
         "run.json",
         "vectors",
     ]
-    assert sorted(p.name for p in (folder / "checkpoint").iterdir()) == ["method.json", "trained.safetensors"]
+    assert sorted(p.name for p in (folder / "checkpoint").iterdir()) == [
+        "method.json",
+        "trained.safetensors",
+    ]
     record = RunsFolder(runs).read(folder.name)
-    assert (record.status, record.error, record.method, record.setting, record.backbone, record.seed) == (
+    assert (
+        record.status,
+        record.error,
+        record.method,
+        record.setting,
+        record.backbone,
+        record.seed,
+    ) == (
         "finished",
         None,
         "simcse",
@@ -45,7 +55,11 @@ def test_a_run_leaves_a_record_predictions_a_curve_and_a_checkpoint(
         42,
     )
     assert record.recipe["batch_size"].value == 8 and record.recipe["batch_size"].source == "--set"
-    assert record.training is not None and (record.training.steps, record.training.dev_task, record.training.sentences) == (
+    assert record.training is not None and (
+        record.training.steps,
+        record.training.dev_task,
+        record.training.sentences,
+    ) == (
         8,
         "captions dev",
         60,
@@ -62,17 +76,25 @@ def test_a_run_leaves_a_record_predictions_a_curve_and_a_checkpoint(
     predictions = RunsFolder(runs).read_predictions(folder.name, "captions", None)
     from scipy.stats import spearmanr
 
-    assert score.value == pytest.approx(100 * spearmanr(predictions["prediction"], predictions["gold"]).statistic, abs=1e-9)
+    assert score.value == pytest.approx(
+        100 * spearmanr(predictions["prediction"], predictions["gold"]).statistic, abs=1e-9
+    )
     curve = [json.loads(line) for line in (folder / "curve.jsonl").read_text().splitlines()]
     assert [e["step"] for e in curve] == [3, 6, 8]
     assert record.training.dev_score == max(e["dev_score"] for e in curve if "dev_score" in e)
-    assert record.cost.checkpoint_bytes == sum(p.stat().st_size for p in (folder / "checkpoint").iterdir())
+    assert record.cost.checkpoint_bytes == sum(
+        p.stat().st_size for p in (folder / "checkpoint").iterdir()
+    )
     assert record.provenance.corpus["sha256"] == hashlib.sha256(corpus.read_bytes()).hexdigest()
-    assert record.provenance.command == shlex.join(["bench", *map(str, command), "--runs", str(runs)])
+    assert record.provenance.command == shlex.join(
+        ["bench", *map(str, command), "--runs", str(runs)]
+    )
     assert folder.name in done.stdout and f"{score.value:.2f}" in done.stdout
 
 
-def test_the_kept_checkpoint_gives_the_recorded_predictions(finished: tuple[Path, Result], tiny: str, tmp_path: Path) -> None:
+def test_the_kept_checkpoint_gives_the_recorded_predictions(
+    finished: tuple[Path, Result], tiny: str, tmp_path: Path
+) -> None:
     """Loaded by hand into a fresh model, encoded one by one, cosines in numpy."""
     from models import built
 
@@ -86,13 +108,18 @@ def test_the_kept_checkpoint_gives_the_recorded_predictions(finished: tuple[Path
     for row in (0, 17, 4741):
         with torch.no_grad():
             a, b = (
-                method.encoder(**method.tokenize([side[row]])).last_hidden_state[0, 0].double().numpy()
+                method.encoder(**method.tokenize([side[row]]))
+                .last_hidden_state[0, 0]
+                .double()
+                .numpy()
                 for side in (loaded.sentences1, loaded.sentences2)
             )
         assert a @ b / np.linalg.norm(a) / np.linalg.norm(b) == pytest.approx(wanted[row], abs=1e-5)
 
 
-def test_the_same_command_again_says_that_it_is_done_and_repeats_nothing(finished: tuple[Path, Result], command: tuple[Any, ...]) -> None:
+def test_the_same_command_again_says_that_it_is_done_and_repeats_nothing(
+    finished: tuple[Path, Result], command: tuple[Any, ...]
+) -> None:
     runs, first = finished
     before = tree(runs)
     again = bench(*command, "--runs", runs)
@@ -103,7 +130,9 @@ def test_the_same_command_again_says_that_it_is_done_and_repeats_nothing(finishe
 
 
 @pytest.mark.slow
-def test_fresh_does_it_again_with_the_same_result(finished: tuple[Path, Result], command: tuple[Any, ...], tmp_path: Path) -> None:
+def test_fresh_does_it_again_with_the_same_result(
+    finished: tuple[Path, Result], command: tuple[Any, ...], tmp_path: Path
+) -> None:
     runs, _ = finished
     copy = Path(shutil.copytree(runs, tmp_path / "runs"))
     done = bench(*command, "--runs", copy, "--fresh")
@@ -122,18 +151,26 @@ def test_a_record_of_a_trained_run_that_was_not_scored_is_scored_without_trainin
     copy = Path(shutil.copytree(runs, tmp_path / "runs"))
     file = the_run(copy) / "run.json"
     wanted = json.loads(file.read_text())
-    file.write_text(json.dumps({**wanted, "scores": [], "status": "interrupted", "error": "stopped"}))
+    file.write_text(
+        json.dumps({**wanted, "scores": [], "status": "interrupted", "error": "stopped"})
+    )
     shutil.rmtree(the_run(copy) / "predictions")
     before = tree(the_run(copy) / "checkpoint")
     assert bench(*command, "--runs", copy).exit_code == 0
     found = json.loads(file.read_text())
-    assert (found["status"], found["error"], found["scores"]) == ("finished", None, wanted["scores"])
+    assert (found["status"], found["error"], found["scores"]) == (
+        "finished",
+        None,
+        wanted["scores"],
+    )
     assert found["training"] == wanted["training"]
     assert tree(the_run(copy) / "checkpoint") == before
 
 
 @pytest.mark.slow
-def test_a_stop_while_scoring_keeps_the_training(command: tuple[Any, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stop_while_scoring_keeps_the_training(
+    command: tuple[Any, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from bench.base.errors import Interrupted, RunFailed
     from bench.run.executors import local
 
@@ -153,7 +190,9 @@ def test_a_stop_while_scoring_keeps_the_training(command: tuple[Any, ...], tmp_p
         record = RunsFolder(tmp_path).read(the_run(tmp_path).name)
         assert record.status == status and record.error and record.error in line
         assert record.training is not None and record.training.steps == 8
-    assert "by a plugin" in line and (the_run(tmp_path) / "traceback.txt").read_text().startswith("Traceback")
+    assert "by a plugin" in line and (the_run(tmp_path) / "traceback.txt").read_text().startswith(
+        "Traceback"
+    )
     before = tree(the_run(tmp_path) / "checkpoint")
     assert bench(*command, "--runs", tmp_path).exit_code == 0
     assert tree(the_run(tmp_path) / "checkpoint") == before
@@ -162,7 +201,18 @@ def test_a_stop_while_scoring_keeps_the_training(command: tuple[Any, ...], tmp_p
 
 @pytest.mark.slow
 def test_json_is_one_object_a_run_and_nothing_else(tiny: str, tmp_path: Path) -> None:
-    done = bench("run", "--method", "cls,last-avg", "--backbone", tiny, "--suite", "check", "--runs", tmp_path, "--json")
+    done = bench(
+        "run",
+        "--method",
+        "cls,last-avg",
+        "--backbone",
+        tiny,
+        "--suite",
+        "check",
+        "--runs",
+        tmp_path,
+        "--json",
+    )
     assert done.exit_code == 0, done.stderr
     records = [json.loads(line) for line in done.stdout.splitlines()]
     assert [record["method"] for record in records] == ["cls", "last-avg"]
@@ -172,7 +222,9 @@ def test_json_is_one_object_a_run_and_nothing_else(tiny: str, tmp_path: Path) ->
 
 
 @pytest.mark.slow
-def test_a_dry_run_prints_the_plan_and_writes_nothing(command: tuple[Any, ...], tmp_path: Path) -> None:
+def test_a_dry_run_prints_the_plan_and_writes_nothing(
+    command: tuple[Any, ...], tmp_path: Path
+) -> None:
     runs = tmp_path / "runs"
     done = bench(*command, "--runs", runs, "--dry-run", "--all", "--seeds", "1-2")
     assert done.exit_code == 0, done.stderr
@@ -193,21 +245,40 @@ def test_a_dry_run_prints_the_plan_and_writes_nothing(command: tuple[Any, ...], 
     assert plans[0]["estimate"]["steps"] == 8 and plans[0]["tasks"] == ["captions"]
 
 
-def test_a_dry_run_names_the_run_that_is_then_made(finished: tuple[Path, Result], command: tuple[Any, ...]) -> None:
+def test_a_dry_run_names_the_run_that_is_then_made(
+    finished: tuple[Path, Result], command: tuple[Any, ...]
+) -> None:
     runs, _ = finished
     before = tree(runs)
-    (plan,) = [json.loads(line) for line in bench(*command, "--runs", runs, "--dry-run", "--json").stdout.splitlines()]
+    (plan,) = [
+        json.loads(line)
+        for line in bench(*command, "--runs", runs, "--dry-run", "--json").stdout.splitlines()
+    ]
     assert plan["run_id"] == the_run(runs).name
     assert tree(runs) == before
 
 
 @pytest.mark.slow
-def test_two_text_forms_and_two_suites_are_one_run_and_each_is_scored_once(tiny: str, shared: Path, tmp_path: Path) -> None:
+def test_two_text_forms_and_two_suites_are_one_run_and_each_is_scored_once(
+    tiny: str, shared: Path, tmp_path: Path
+) -> None:
     """Real STS sets with an untrained model; each further command scores only what is new."""
     from bench.data.sets import STS_TASKS
 
-    command = ("run", "--method", "cls", "--backbone", tiny, "--data", shared / "data", "--runs", tmp_path)
-    assert json.loads(bench(*command, "--suite", "sts", "--dry-run", "--json").stdout)["tasks"] == list(STS_TASKS)
+    command = (
+        "run",
+        "--method",
+        "cls",
+        "--backbone",
+        tiny,
+        "--data",
+        shared / "data",
+        "--runs",
+        tmp_path,
+    )
+    assert json.loads(bench(*command, "--suite", "sts", "--dry-run", "--json").stdout)[
+        "tasks"
+    ] == list(STS_TASKS)
     seen: dict[str, tuple[int, str]] = {}
     for arguments, forms in (
         (("--suite", "sts"), {"tokenised"}),
@@ -220,9 +291,15 @@ def test_two_text_forms_and_two_suites_are_one_run_and_each_is_scored_once(tiny:
         for form in forms - {None}:
             by_task = {score.task: score for score in record.scores if score.text == form}
             assert set(by_task) == {*STS_TASKS, "Avg."}
-            assert by_task["Avg."].value == round(np.mean([round(by_task[task].value, 2) for task in STS_TASKS]), 2)
+            assert by_task["Avg."].value == round(
+                np.mean([round(by_task[task].value, 2) for task in STS_TASKS]), 2
+            )
         assert {score.text for score in record.scores} == forms
-        predictions = {name: entry for name, entry in tree(the_run(tmp_path)).items() if name.startswith("predictions/")}
+        predictions = {
+            name: entry
+            for name, entry in tree(the_run(tmp_path)).items()
+            if name.startswith("predictions/")
+        }
         assert len(predictions) == 7 * len(forms - {None}) + (None in forms)
         assert seen.items() <= predictions.items(), "an older prediction was written again"
         seen = predictions
@@ -232,17 +309,33 @@ def test_two_text_forms_and_two_suites_are_one_run_and_each_is_scored_once(tiny:
 
 
 @pytest.mark.slow
-def test_a_method_that_raises_is_a_failed_run_and_the_others_go_on(tiny: str, tmp_path: Path) -> None:
+def test_a_method_that_raises_is_a_failed_run_and_the_others_go_on(
+    tiny: str, tmp_path: Path
+) -> None:
     plugin = tmp_path / "mine.py"
     plugin.write_text(
         "from bench.method import TorchMethod\n\nclass Mine(TorchMethod):\n    name = 'mine'\n\n"
         "    def embed(self, features):\n        raise IndexError('row 7\\nof 3')\n"
     )
     runs = tmp_path / "runs"
-    done = bench("run", "--method", "mine,cls", "--plugin", plugin, "--backbone", tiny, "--suite", "check", "--runs", runs)
+    done = bench(
+        "run",
+        "--method",
+        "mine,cls",
+        "--plugin",
+        plugin,
+        "--backbone",
+        tiny,
+        "--suite",
+        "check",
+        "--runs",
+        runs,
+    )
     assert done.exit_code == 1 and "Traceback" not in done.output
     error = "mine: mine.py:7, in embed: IndexError: row 7 of 3"
-    assert [line for line in done.stderr.splitlines() if line.startswith("error: ")] == [f"error: {error}"]
+    assert [line for line in done.stderr.splitlines() if line.startswith("error: ")] == [
+        f"error: {error}"
+    ]
     by_method = {record.method: record for record in RunsFolder(runs).records()[0]}
     assert (by_method["mine"].status, by_method["cls"].status) == ("failed", "finished")
     assert by_method["mine"].error == error
@@ -250,8 +343,13 @@ def test_a_method_that_raises_is_a_failed_run_and_the_others_go_on(tiny: str, tm
 
 
 def test_a_loss_that_is_no_number_is_a_failed_run(command: tuple[Any, ...], tmp_path: Path) -> None:
-    done = bench(*command, "--set", "temperature=1e-45", "--set", "learning_rate=1e18", "--runs", tmp_path)
-    assert re.search(r"error: the loss became (nan|inf) at step [0-9]+; the 8 rows of its batch are in ", error_line(done, 1))
+    done = bench(
+        *command, "--set", "temperature=1e-45", "--set", "learning_rate=1e18", "--runs", tmp_path
+    )
+    assert re.search(
+        r"error: the loss became (nan|inf) at step [0-9]+; the 8 rows of its batch are in ",
+        error_line(done, 1),
+    )
     assert "learning_rate" in done.stderr.splitlines()[-1]
     (record,), _ = RunsFolder(tmp_path).records()
     assert record.status == "failed" and record.scores == () and record.error in done.stderr

@@ -53,48 +53,83 @@ def some(shared: Path, tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_what_is_missing_is_one_line_and_the_others_go_on(letters: tuple[Any, ...], some: Path, shared: Path, tmp_path: Path) -> None:
+def test_what_is_missing_is_one_line_and_the_others_go_on(
+    letters: tuple[Any, ...], some: Path, shared: Path, tmp_path: Path
+) -> None:
     runs = tmp_path / "runs"
     done = bench(*letters, "--suite", "sts", "--data", some, "--runs", runs)
     assert done.exit_code == 1, done.stderr
     lines = [line for line in done.stderr.splitlines() if line.startswith("missing: ")]
-    assert [line.split(":")[1].strip() for line in lines] == ["STS14", "STS15", "STS16", "STS-B", "SICK-R"]
+    assert [line.split(":")[1].strip() for line in lines] == [
+        "STS14",
+        "STS15",
+        "STS16",
+        "STS-B",
+        "SICK-R",
+    ]
     record = RunsFolder(runs).read(the_run(runs).name)
-    assert record.status == "finished" and [score.task for score in record.scores] == ["STS12", "STS13"]
+    assert record.status == "finished" and [score.task for score in record.scores] == [
+        "STS12",
+        "STS13",
+    ]
     assert not any(score.task == "Avg." for score in record.scores)
     whole = bench(*letters, "--suite", "sts", "--data", shared / "data", "--runs", runs, "--json")
     assert whole.exit_code == 0 and "missing" not in whole.stderr
     scores = {score["task"]: score["value"] for score in json.loads(whole.stdout)["scores"]}
     assert len(scores) == 8 and scores["STS12"] == record.scores[0].value
-    assert scores["Avg."] == round(sum(round(v, 2) for task, v in scores.items() if task != "Avg.") / 7, 2)
+    assert scores["Avg."] == round(
+        sum(round(v, 2) for task, v in scores.items() if task != "Avg.") / 7, 2
+    )
 
 
-def test_where_every_set_is_missing_nothing_is_run(letters: tuple[Any, ...], some: Path, tmp_path: Path) -> None:
+def test_where_every_set_is_missing_nothing_is_run(
+    letters: tuple[Any, ...], some: Path, tmp_path: Path
+) -> None:
     done = bench(*letters, "--suite", "cxc,clustering", "--data", some, "--runs", tmp_path / "runs")
     line = error_line(done)
-    assert "CxC-STS" in line and line.endswith("nor are 8 other sets") and not (tmp_path / "runs").exists()
+    assert (
+        "CxC-STS" in line
+        and line.endswith("nor are 8 other sets")
+        and not (tmp_path / "runs").exists()
+    )
 
 
-def test_a_set_that_is_damaged_stops_everything(letters: tuple[Any, ...], some: Path, tmp_path: Path) -> None:
+def test_a_set_that_is_damaged_stops_everything(
+    letters: tuple[Any, ...], some: Path, tmp_path: Path
+) -> None:
     (gold, *_) = sorted(some.rglob("STS.gs.*"))
     gold.write_text("\n".join(gold.read_text().splitlines()[:-3]) + "\n")
     done = bench(*letters, "--suite", "sts", "--data", some, "--runs", tmp_path / "runs")
     assert gold.name in error_line(done) and not (tmp_path / "runs").exists()
 
 
-def test_a_task_that_cannot_be_scored_fails_the_run_and_the_others_are_kept(letters: tuple[Any, ...], some: Path, tmp_path: Path) -> None:
+def test_a_task_that_cannot_be_scored_fails_the_run_and_the_others_are_kept(
+    letters: tuple[Any, ...], some: Path, tmp_path: Path
+) -> None:
     runs = tmp_path / "runs"
     hurt = next(word for word in words(some, "STS13") if word not in words(some, "STS12"))
-    done = bench(*letters, "--suite", "sts", "--data", some, "--runs", runs, "--set", f"hurt={hurt}")
-    assert done.exit_code == 1 and "STS13: " in done.stderr and "NaN or infinity, first for the sentence" in done.stderr
+    done = bench(
+        *letters, "--suite", "sts", "--data", some, "--runs", runs, "--set", f"hurt={hurt}"
+    )
+    assert (
+        done.exit_code == 1
+        and "STS13: " in done.stderr
+        and "NaN or infinity, first for the sentence" in done.stderr
+    )
     record = RunsFolder(runs).read(the_run(runs).name)
-    assert record.status == "failed" and "NaN" in (record.error or "") and [score.task for score in record.scores] == ["STS12"]
+    assert (
+        record.status == "failed"
+        and "NaN" in (record.error or "")
+        and [score.task for score in record.scores] == ["STS12"]
+    )
     assert (the_run(runs) / "predictions" / "STS12.npz").is_file()
 
 
 def words(data: Path, task: str) -> dict[str, None]:
     sentences = suite("sts").task(task).load(DataFolder(data)).sentences
-    return dict.fromkeys(word for s in sentences for word in s.split() if word.isalpha() and len(word) > 9)
+    return dict.fromkeys(
+        word for s in sentences for word in s.split() if word.isalpha() and len(word) > 9
+    )
 
 
 def test_a_result_that_is_there_does_not_read_the_data(
@@ -105,17 +140,24 @@ def test_a_result_that_is_there_does_not_read_the_data(
     command = (*letters, "--suite", "sts", "--data", some, "--runs", tmp_path / "runs")
     assert bench(*command).exit_code == 1
     read = []
-    monkeypatch.setattr("bench.data.sets.folder.recognise", lambda *a: read.append(a) or pytest.fail("the data was read"))
+    monkeypatch.setattr(
+        "bench.data.sets.folder.recognise",
+        lambda *a: read.append(a) or pytest.fail("the data was read"),
+    )
     again = bench(*command)
     assert "was done already, nothing repeated" in again.stderr + again.stdout and not read
     gold = next(some.rglob("STS.gs.*"))
     os.utime(gold, ns=(1, 1))
     with pytest.raises(pytest.fail.Exception, match="the data was read"):
         bench(*command)
-    assert {one[2].parent for one in read} == {gold.parent}, "a file that was touched is read again, and no other set"
+    assert {one[2].parent for one in read} == {gold.parent}, (
+        "a file that was touched is read again, and no other set"
+    )
 
 
-def test_data_that_changes_between_plan_and_score_is_refused(some: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_data_that_changes_between_plan_and_score_is_refused(
+    some: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("BENCH_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr("bench.base.files.SETTLED_SECONDS", -1.0)
     task, data = suite("sts").task("STS12"), DataFolder(some)

@@ -42,8 +42,29 @@ def command(tiny: str, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     folder = tmp_path_factory.mktemp("dies")
     (folder / "dies.py").write_text(DIES)
     (folder / "text.txt").write_text("\n".join(sentences(80, seed=6)) + "\n")
-    return ["run", "--method", "dies", "--plugin", str(folder / "dies.py"), "--setting", "unsupervised", "--backbone", tiny, "--suite", "check",
-            "--corpus", str(folder / "text.txt"), "--device", "cpu", "--precision", "fp32", "--set", "batch_size=4", "--set", "eval_steps=5"]  # fmt: skip
+    return [
+        "run",
+        "--method",
+        "dies",
+        "--plugin",
+        str(folder / "dies.py"),
+        "--setting",
+        "unsupervised",
+        "--backbone",
+        tiny,
+        "--suite",
+        "check",
+        "--corpus",
+        str(folder / "text.txt"),
+        "--device",
+        "cpu",
+        "--precision",
+        "fp32",
+        "--set",
+        "batch_size=4",
+        "--set",
+        "eval_steps=5",
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -66,12 +87,21 @@ def test_a_run_whose_process_a_signal_ends_is_interrupted_and_its_command_goes_o
         "PYTHONPATH": str(Path(__file__).parents[2]),
     }
     died = subprocess.run(
-        [sys.executable, "-m", "bench", *command, "--runs", str(tmp_path)], capture_output=True, text=True, env=environment, timeout=240
+        [sys.executable, "-m", "bench", *command, "--runs", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=240,
     )
     folder = the_run(tmp_path)
     assert died.returncode == -number
-    assert re.search(rf"^{folder.name} +interrupted +", bench("runs", "--runs", tmp_path).stdout, re.M)
-    (listed,) = map(json.loads, bench("runs", "--runs", tmp_path, "--status", "interrupted", "--json").stdout.splitlines())
+    assert re.search(
+        rf"^{folder.name} +interrupted +", bench("runs", "--runs", tmp_path).stdout, re.M
+    )
+    (listed,) = map(
+        json.loads,
+        bench("runs", "--runs", tmp_path, "--status", "interrupted", "--json").stdout.splitlines(),
+    )
     assert (listed["status"], listed["method"]) == ("interrupted", "dies")
     done = bench(*command, "--runs", tmp_path)
     assert done.exit_code == 0, done.stderr
@@ -100,14 +130,22 @@ def test_a_run_of_an_older_version_with_a_state_and_no_record_is_listed(tmp_path
         (tmp_path / name / "state").mkdir(parents=True)
     (tmp_path / "begun" / "state" / f"step-00000003-{'a' * 32}.pt").write_bytes(b"")
     listed = bench("runs", "--runs", tmp_path)
-    assert re.search(r"^begun +interrupted +ended before its record was written; its command goes on", listed.stdout, re.M)
+    assert re.search(
+        r"^begun +interrupted +ended before its record was written; its command goes on",
+        listed.stdout,
+        re.M,
+    )
     assert "empty" not in listed.stdout
     assert json.loads(bench("runs", "--runs", tmp_path, "--json").stdout)["run_id"] == "begun"
     shown = bench("show", "begun", "--runs", tmp_path)
-    assert "begun ended before its record was written" in error_line(shown) and shown.stderr.endswith("try: run its command again\n")
+    assert "begun ended before its record was written" in error_line(
+        shown
+    ) and shown.stderr.endswith("try: run its command again\n")
 
 
-def test_the_launcher_names_the_signal_of_a_rank(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_launcher_names_the_signal_of_a_rank(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     _show_log(1, 2, -signal.SIGILL, tmp_path)
     assert "rank 1 of 2 ended by SIGILL (Illegal instruction)" in capsys.readouterr().err
     _show_log(0, 2, 3, tmp_path)

@@ -30,9 +30,14 @@ def test_one_command_packs_and_another_reads(store: RunsFolder, tmp_path: Path) 
     file = tmp_path / "mine.zip"
     done = bench("submit", run.run_id, "--runs", store.path, "--to", file, "--by", "Ada")
     assert done.exit_code == 0 and done.stdout == f"{file}\n"
-    assert f"{run.run_id}: 1 score, computed again and the same, with its checkpoint" in done.stderr and "--by NAME" not in done.stderr
+    assert (
+        f"{run.run_id}: 1 score, computed again and the same, with its checkpoint" in done.stderr
+        and "--by NAME" not in done.stderr
+    )
     found = bench("submit", "--check", file)
-    assert found.exit_code == 0 and found.stdout.startswith(f"taken: {run.run_id}: sent in by Ada; 1 score computed again")
+    assert found.exit_code == 0 and found.stdout.startswith(
+        f"taken: {run.run_id}: sent in by Ada; 1 score computed again"
+    )
 
 
 def test_several_runs_by_the_beginning_of_their_ids_into_the_working_folder(
@@ -42,11 +47,18 @@ def test_several_runs_by_the_beginning_of_their_ids_into_the_working_folder(
     runs = [finished_run(store, seed) for seed in (1, 2)]
     done = bench("submit", "simcse-builtin", "--runs", store.path, "--json")
     facts = json.loads(done.stdout)
-    assert facts["file"] == "submission.zip" and {one["run_id"] for one in facts["runs"]} == {run.run_id for run in runs}
+    assert facts["file"] == "submission.zip" and {one["run_id"] for one in facts["runs"]} == {
+        run.run_id for run in runs
+    }
     assert facts["bytes"] == (tmp_path / "submission.zip").stat().st_size
     assert bench("submit", runs[0].run_id, "--runs", store.path).stdout == f"{runs[0].run_id}.zip\n"
-    taken = [json.loads(line) for line in bench("submit", "--check", "submission.zip", "--json").stdout.splitlines()]
-    assert [one["taken"] for one in taken] == [True, True] and all(one["submitted_by"] is None for one in taken)
+    taken = [
+        json.loads(line)
+        for line in bench("submit", "--check", "submission.zip", "--json").stdout.splitlines()
+    ]
+    assert [one["taken"] for one in taken] == [True, True] and all(
+        one["submitted_by"] is None for one in taken
+    )
 
 
 def test_what_cannot_be_packed_is_one_line(store: RunsFolder, tmp_path: Path) -> None:
@@ -67,8 +79,15 @@ def test_a_place_that_cannot_be_written(store: RunsFolder, tmp_path: Path) -> No
 def test_refusals_are_lines_and_exit_code_1(store: RunsFolder, tmp_path: Path) -> None:
     (tmp_path / "a.zip").write_bytes(b"no zip file at all" * 10)
     done = bench("submit", "--check", tmp_path / "a.zip")
-    assert done.exit_code == 1 and done.stdout == "" and done.stderr.startswith("refused: a.zip is refused: it is no zip file")
-    assert json.loads(bench("submit", "--check", tmp_path / "a.zip", "--json").stdout)["taken"] is False
+    assert (
+        done.exit_code == 1
+        and done.stdout == ""
+        and done.stderr.startswith("refused: a.zip is refused: it is no zip file")
+    )
+    assert (
+        json.loads(bench("submit", "--check", tmp_path / "a.zip", "--json").stdout)["taken"]
+        is False
+    )
     assert "there is no file" in error_line(bench("submit", "--check", tmp_path / "b.zip"))
     assert "a.zip is refused" in error_line(bench("verify", tmp_path / "a.zip"))
 
@@ -101,33 +120,95 @@ def test_what_is_encoded_again_has_the_grade_checkpoint(tmp_path: Path) -> None:
     """A submission, whose receiver keeps the finding in the own runs folder, and an own run, which keeps it in its folder."""
     plugin = tmp_path / "letters.py"
     plugin.write_text(LETTERS)
-    made = bench("run", "--plugin", plugin, "--method", "letters", "--suite", "check", "--runs", tmp_path / "runs")
+    made = bench(
+        "run",
+        "--plugin",
+        plugin,
+        "--method",
+        "letters",
+        "--suite",
+        "check",
+        "--runs",
+        tmp_path / "runs",
+    )
     assert made.exit_code == 0, made.output
     run, box, keeper = the_run(tmp_path / "runs"), tmp_path / "box", tmp_path / "keeper"
     box.mkdir()
     assert bench("submit", run, "--to", box / "mine.zip", "--by", "Ada").exit_code == 0
-    assert [one.grade for one in grade_runs([], collect(box, tmp_path / "before", keeper=keeper))] == ["submitted"]
-    done = bench("verify", box / "mine.zip", run, "--plugin", plugin, "--retrain-free", "--device", "cpu", "--runs", keeper)
+    assert [
+        one.grade for one in grade_runs([], collect(box, tmp_path / "before", keeper=keeper))
+    ] == ["submitted"]
+    done = bench(
+        "verify",
+        box / "mine.zip",
+        run,
+        "--plugin",
+        plugin,
+        "--retrain-free",
+        "--device",
+        "cpu",
+        "--runs",
+        keeper,
+    )
     assert done.exit_code == 0, done.output
     assert [path.name for path in box.iterdir()] == ["mine.zip"] and sent(keeper, run).is_file()
-    assert [one.grade for one in grade_runs([], collect(box, tmp_path / "elsewhere"))] == ["submitted"]
+    assert [one.grade for one in grade_runs([], collect(box, tmp_path / "elsewhere"))] == [
+        "submitted"
+    ]
     (one,) = grade_runs([], collect(box, tmp_path / "after", keeper=keeper))
-    assert (one.grade, one.submitted_by) == ("checkpoint", "Ada") and "the same predictions on 1 task" in one.reason
-    asked = {sentence for task in suite("check").tasks for sentence in task.load(DataFolder(None, offline=True), "tokenised").sentences}
-    assert one.reason.startswith(f"all {len(asked):,} sentences encoded again from its checkpoint on ")
+    assert (one.grade, one.submitted_by) == (
+        "checkpoint",
+        "Ada",
+    ) and "the same predictions on 1 task" in one.reason
+    asked = {
+        sentence
+        for task in suite("check").tasks
+        for sentence in task.load(DataFolder(None, offline=True), "tokenised").sentences
+    }
+    assert one.reason.startswith(
+        f"all {len(asked):,} sentences encoded again from its checkpoint on "
+    )
     record = RunsFolder(run.parent).read(run.name)
     theirs = RunsFolder(tmp_path / "theirs")
-    shutil.copytree(run, theirs.folder(run.name), ignore=shutil.ignore_patterns("verified.json", ".lock"))
+    shutil.copytree(
+        run, theirs.folder(run.name), ignore=shutil.ignore_patterns("verified.json", ".lock")
+    )
     theirs.write(replace(record, cost=replace(record.cost, eval_seconds=1.0)))
-    assert bench("submit", theirs.folder(run.name), "--to", tmp_path / "eve.zip", "--by", "Eve").exit_code == 0
-    again = bench("verify", tmp_path / "eve.zip", "--retrain-free", "--device", "cpu", "--runs", keeper)
-    assert again.exit_code == 0 and sent(keeper, run).is_file(), "another run of its name, which is not encoded, takes nothing away"
+    assert (
+        bench(
+            "submit", theirs.folder(run.name), "--to", tmp_path / "eve.zip", "--by", "Eve"
+        ).exit_code
+        == 0
+    )
+    again = bench(
+        "verify", tmp_path / "eve.zip", "--retrain-free", "--device", "cpu", "--runs", keeper
+    )
+    assert again.exit_code == 0 and sent(keeper, run).is_file(), (
+        "another run of its name, which is not encoded, takes nothing away"
+    )
     assert [one.grade for one in grade_runs([(record, run)])] == ["checkpoint"]
 
 
 @pytest.mark.slow
-def test_a_backbone_in_a_folder_of_its_sender_is_not_opened(finished: tuple[Path, Result], tmp_path: Path) -> None:
-    assert bench("submit", the_run(finished[0]), "--to", tmp_path / "mine.zip", "--by", "Ada").exit_code == 0
-    done = bench("verify", tmp_path / "mine.zip", "--retrain-free", "--device", "cpu", "--runs", tmp_path / "keeper")
-    assert done.exit_code == 0 and "neither in the submission nor a model of the hub" in " ".join(done.output.split()), done.output
+def test_a_backbone_in_a_folder_of_its_sender_is_not_opened(
+    finished: tuple[Path, Result], tmp_path: Path
+) -> None:
+    assert (
+        bench(
+            "submit", the_run(finished[0]), "--to", tmp_path / "mine.zip", "--by", "Ada"
+        ).exit_code
+        == 0
+    )
+    done = bench(
+        "verify",
+        tmp_path / "mine.zip",
+        "--retrain-free",
+        "--device",
+        "cpu",
+        "--runs",
+        tmp_path / "keeper",
+    )
+    assert done.exit_code == 0 and "neither in the submission nor a model of the hub" in " ".join(
+        done.output.split()
+    ), done.output
     assert not (tmp_path / "keeper").exists()

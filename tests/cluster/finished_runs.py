@@ -47,7 +47,9 @@ def at_work(runs: Path) -> bool:
     from bench.runs import RunsFolder
 
     store = RunsFolder(runs)
-    return bool(workers(runs)) or any(store.worked_on_by(folder.name) for folder in runs.glob("[!.]*/"))
+    return bool(workers(runs)) or any(
+        store.worked_on_by(folder.name) for folder in runs.glob("[!.]*/")
+    )
 
 
 def left_behind(runs: Path) -> list[Path]:
@@ -55,7 +57,11 @@ def left_behind(runs: Path) -> list[Path]:
     from bench.runs import RunsFolder
 
     store = RunsFolder(runs)
-    states = [path for path in runs.glob("*/state/*") if store.read(path.parents[1].name).status != "failed"]
+    states = [
+        path
+        for path in runs.glob("*/state/*")
+        if store.read(path.parents[1].name).status != "failed"
+    ]
     return [*runs.glob("*/.owner-*"), *states]
 
 

@@ -39,7 +39,9 @@ def test_the_run_of_another_machine_is_taken_once_it_stood_still(
     locks: str, quick: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Never while it is renewed; and who lost it writes nothing more, neither a file nor into a folder that it had open."""
-    monkeypatch.setattr(fcntl, "flock", refuse if locks == "refused" else lambda handle, operation: None)
+    monkeypatch.setattr(
+        fcntl, "flock", refuse if locks == "refused" else lambda handle, operation: None
+    )
     store, said = RunsFolder(tmp_path), list[str]()
     monkeypatch.setattr(lease, "place", lambda: "machine a")
     first = store.lock("run")
@@ -59,7 +61,9 @@ def test_the_run_of_another_machine_is_taken_once_it_stood_still(
         assert new is not None and new.place.name == ".owner-2"
         with pytest.raises(OwnershipLost, match="was taken over"):
             owner.check()
-        monkeypatch.setitem(lease._held, owner.folder, owner)  # as in the process of the former owner
+        monkeypatch.setitem(
+            lease._held, owner.folder, owner
+        )  # as in the process of the former owner
         with pytest.raises(OwnershipLost):
             write_whole(tmp_path / "run" / "run.json", b"{}")
         monkeypatch.setitem(lease._held, owner.folder, new)
@@ -71,10 +75,11 @@ def test_the_run_of_another_machine_is_taken_once_it_stood_still(
 
 
 def test_a_dead_process_of_this_machine_is_not_waited_for(tmp_path: Path) -> None:
-    code = (
-        f"from pathlib import Path; from bench.base.lease import take; import os; take(Path({str(tmp_path)!r}), alone=False); os._exit(9)"
+    code = f"from pathlib import Path; from bench.base.lease import take; import os; take(Path({str(tmp_path)!r}), alone=False); os._exit(9)"
+    assert (
+        subprocess.run([sys.executable, "-c", code]).returncode == 9
+        and (tmp_path / ".owner-1").is_dir()
     )
-    assert subprocess.run([sys.executable, "-c", code]).returncode == 9 and (tmp_path / ".owner-1").is_dir()
     began = time.monotonic()
     lease.take(tmp_path, alone=False).release()
     assert time.monotonic() - began < 5 and not list(tmp_path.iterdir())
@@ -90,7 +95,14 @@ def test_two_hundred_random_stops_and_never_a_write_by_a_former_owner(tmp_path: 
     losses.touch()
     processes = [
         subprocess.Popen(
-            [sys.executable, str(Path(__file__).with_name("lease_worker.py")), str(folder), f"machine {i}", str(i), str(end)],
+            [
+                sys.executable,
+                str(Path(__file__).with_name("lease_worker.py")),
+                str(folder),
+                f"machine {i}",
+                str(i),
+                str(end),
+            ],
             stdout=subprocess.PIPE,
             text=True,
         )
@@ -98,7 +110,9 @@ def test_two_hundred_random_stops_and_never_a_write_by_a_former_owner(tmp_path: 
     ]
     until: dict[int, float] = {}
     try:
-        while (stops < 200 or losses.read_text().count("\n") < 15) and time.monotonic() < until_latest:
+        while (
+            stops < 200 or losses.read_text().count("\n") < 15
+        ) and time.monotonic() < until_latest:
             time.sleep(0.01)
             for i, process in enumerate(processes):
                 now = time.monotonic()
@@ -118,7 +132,9 @@ def test_two_hundred_random_stops_and_never_a_write_by_a_former_owner(tmp_path: 
     assert total["foreign"] == 0, told
 
 
-def test_who_stood_still_while_it_made_its_lease_does_not_share_a_later_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_stood_still_while_it_made_its_lease_does_not_share_a_later_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Between making the folder and writing into it the lease was taken over, released, and its number came again."""
     write, stopped = Path.write_bytes, list[Path]()
 
@@ -132,7 +148,9 @@ def test_who_stood_still_while_it_made_its_lease_does_not_share_a_later_one(tmp_
     monkeypatch.setattr(Path, "write_bytes", stand_still)
     assert lease._make(tmp_path, 1) is None
     (_, third) = stopped
-    assert [path.name for path in tmp_path.iterdir()] == [third.name] and len(list(third.iterdir())) == 1
+    assert [path.name for path in tmp_path.iterdir()] == [third.name] and len(
+        list(third.iterdir())
+    ) == 1
     owner = lease.lease_of(tmp_path / "record")
     assert owner is not None
     owner.check()
@@ -140,7 +158,9 @@ def test_who_stood_still_while_it_made_its_lease_does_not_share_a_later_one(tmp_
 
 
 @pytest.mark.slow
-def test_a_training_that_was_frozen_ends_when_another_machine_has_finished_it(plan: tuple[str, ...], tmp_path: Path) -> None:
+def test_a_training_that_was_frozen_ends_when_another_machine_has_finished_it(
+    plan: tuple[str, ...], tmp_path: Path
+) -> None:
     """Its file system refuses locks. One record, and the checkpoint that belongs to it, byte by byte that of a quiet run."""
 
     def begin(runs: Path, name: str, place: str) -> Any:
@@ -151,8 +171,21 @@ def test_a_training_that_was_frozen_ends_when_another_machine_has_finished_it(pl
             f"fcntl.flock = refuse; lease.TAKEN_AFTER, lease.RENEWED_EVERY = 1.0, 0.1; lease.place = lambda: {place!r}\n"
         )
         environment = {**os.environ, "BENCH_SAVE_SECONDS": "0"}
-        arguments = [*plan, "--set", "epochs=6", "--device", "cpu", "--precision", "fp32", "--plain", "--runs", str(runs)]
-        process = server().Process(target=work, args=(arguments, str(tmp_path), environment, str(tmp_path / name), before))
+        arguments = [
+            *plan,
+            "--set",
+            "epochs=6",
+            "--device",
+            "cpu",
+            "--precision",
+            "fp32",
+            "--plain",
+            "--runs",
+            str(runs),
+        ]
+        process = server().Process(
+            target=work, args=(arguments, str(tmp_path), environment, str(tmp_path / name), before)
+        )
         process.start()
         return process
 
@@ -168,7 +201,10 @@ def test_a_training_that_was_frozen_ends_when_another_machine_has_finished_it(pl
     now = finished(tmp_path / "runs")
     os.kill(first.pid, signal.SIGCONT)
     first.join(60)
-    assert first.exitcode == 130 and "was taken over by another process" in (tmp_path / "first" / "err").read_text()
+    assert (
+        first.exitcode == 130
+        and "was taken over by another process" in (tmp_path / "first" / "err").read_text()
+    )
     quiet = begin(tmp_path / "quiet", "quiet", "machine a")
     quiet.join(120)
     assert finished(tmp_path / "runs") == now == finished(tmp_path / "quiet")
@@ -195,12 +231,20 @@ user@host: /mnt/with\\040blank fuse.sshfs rw 0 0
         ("/mnt/with blank/runs", "fuse.sshfs may keep locks to this machine"),
     ],
 )
-def test_the_probe_says_what_locks_are_worth(folder: str, said: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_probe_says_what_locks_are_worth(
+    folder: str, said: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     line = lease.probe(Path(folder), MOUNTS)
-    assert line is None if said is None else (said in (line or "") and "after 120 s" in (line or ""))
+    assert (
+        line is None if said is None else (said in (line or "") and "after 120 s" in (line or ""))
+    )
 
 
-def test_the_probe_finds_a_file_system_that_refuses_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_probe_finds_a_file_system_that_refuses_locks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert lease.probe(tmp_path) is None
     monkeypatch.setattr(fcntl, "flock", refuse)
-    assert "refuses locks (No locks available)" in (lease.probe(tmp_path) or "") and not list(tmp_path.iterdir())
+    assert "refuses locks (No locks available)" in (lease.probe(tmp_path) or "") and not list(
+        tmp_path.iterdir()
+    )

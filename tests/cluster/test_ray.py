@@ -48,8 +48,12 @@ def started(**more: str) -> Iterator[Any]:
             **more,
         }.items():
             patch.setenv(name, value)
-        handler = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as in a cluster that a script starts in the background
-        cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
+        handler = signal.signal(
+            signal.SIGINT, signal.SIG_IGN
+        )  # as in a cluster that a script starts in the background
+        cluster = Cluster(
+            initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False}
+        )
         for _ in range(2):
             cluster.add_node(num_cpus=1)
         cluster.wait_for_nodes()
@@ -71,11 +75,23 @@ def cluster() -> Iterator[Any]:
 class Driver:
     """``bench run --executor ray`` as a process."""
 
-    def __init__(self, arguments: tuple[str, ...], runs: Path, folder: Path, pause: float = 0.1) -> None:
+    def __init__(
+        self, arguments: tuple[str, ...], runs: Path, folder: Path, pause: float = 0.1
+    ) -> None:
         self.log = folder / f"driver-{len(list(folder.glob('driver-*')))}.log"
         with open(self.log, "wb") as out:
             self.process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "bench", *arguments, "--runs", str(runs), "--executor", "ray"],
+                [
+                    sys.executable,
+                    "-P",
+                    "-m",
+                    "bench",
+                    *arguments,
+                    "--runs",
+                    str(runs),
+                    "--executor",
+                    "ray",
+                ],
                 stdout=out,
                 stderr=out,
                 env={**os.environ, "BENCH_SAVE_SECONDS": "0.2", "BENCH_TEST_PAUSE": str(pause)},
@@ -133,7 +149,9 @@ def test_workers_and_a_node_that_die_two_drivers_and_a_run_that_fails(
     nothing_left(runs, first)
     assert finished(runs) == quiet(*long_plan, *options)
     states = [json.loads(path.read_text()) for path in runs.glob(".jobs/*/runs/*.json")]
-    assert [state["outcome"] for state in states] == ["done", "done"] and sum(state["attempts"] for state in states) >= 3
+    assert [state["outcome"] for state in states] == ["done", "done"] and sum(
+        state["attempts"] for state in states
+    ) >= 3
     about = json.loads(next(runs.glob("*/run.json")).read_text())["provenance"]["execution"]
     assert about["engine"] == "ray" and about["job"] and about["node"]
 
@@ -157,8 +175,13 @@ def test_ctrl_c_a_driver_that_dies_and_bench_cancel(
         until(lambda: not at_work(runs), driver, ENDS)  # noqa: B023
         assert time.monotonic() - began < ENDS, (how, driver.said)
         assert code == (-signal.SIGKILL if how == "kill -9" else 130), (how, code, driver.said)
-        states = {one["state"] for one in json.loads(bench("status", "--runs", runs, "--json").stdout)}
-        assert states <= ({"interrupted", "lost"} if how == "kill -9" else {"interrupted"}), (how, states)
+        states = {
+            one["state"] for one in json.loads(bench("status", "--runs", runs, "--json").stdout)
+        }
+        assert states <= ({"interrupted", "lost"} if how == "kill -9" else {"interrupted"}), (
+            how,
+            states,
+        )
     last = Driver((*long_plan, *options), runs, tmp_path)
     assert last.ends() == 0, last.said
     nothing_left(runs, last)
@@ -180,15 +203,26 @@ def test_a_node_that_is_cut_off_while_its_processes_live(
 
     ray.init(address=cluster.address, ignore_reinit_error=True, log_to_driver=False)
     try:
-        until(lambda: driver.process.poll() is not None or sum(node["Alive"] for node in ray.nodes()) < 3, driver, 60)
+        until(
+            lambda: (
+                driver.process.poll() is not None or sum(node["Alive"] for node in ray.nodes()) < 3
+            ),
+            driver,
+            60,
+        )
     finally:
         for pid in raylets[:1]:
             os.kill(pid, signal.SIGCONT)
     assert driver.ends() == 1, driver.said
     until(lambda: not at_work(runs), driver, ENDS)
     now = finished(runs)
-    assert sorted(one[0] for one in now.values()) == ["failed", "finished"] and "1 finished, 1 failed" in driver.said
-    assert {run_id: one for run_id, one in now.items() if one[0] == "finished"} == quiet(*long_plan, *options)
+    assert (
+        sorted(one[0] for one in now.values()) == ["failed", "finished"]
+        and "1 finished, 1 failed" in driver.said
+    )
+    assert {run_id: one for run_id, one in now.items() if one[0] == "finished"} == quiet(
+        *long_plan, *options
+    )
     cluster.add_node(num_cpus=1)
 
 
@@ -206,7 +240,9 @@ def test_a_head_that_restarts_and_one_that_does_not(
             if back:
                 cluster.head_node.start_gcs_server()
             assert driver.ends() == 1, driver.said
-            assert ("error: the head of the Ray cluster was restarted" in driver.said) == back, driver.said
+            assert ("error: the head of the Ray cluster was restarted" in driver.said) == back, (
+                driver.said
+            )
             until(lambda: not at_work(runs), driver)
     with started():
         last = Driver((*long_plan, *options), runs, tmp_path)
@@ -216,7 +252,9 @@ def test_a_head_that_restarts_and_one_that_does_not(
 
 
 @pytest.mark.engine
-def test_a_disk_that_fills_up(cluster: Any, long_plan: tuple[str, ...], quiet: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+def test_a_disk_that_fills_up(
+    cluster: Any, long_plan: tuple[str, ...], quiet: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
     """A tmpfs: the command ends with a line, what was there stays whole, and with room again the same command goes on from it."""
     with full_disk(tmp_path / "disk") as (disk, fill):
         first = Driver((*long_plan, "--seeds", "5"), disk / "runs", tmp_path)
@@ -228,7 +266,9 @@ def test_a_disk_that_fills_up(cluster: Any, long_plan: tuple[str, ...], quiet: C
         assert last.ends() == 0, last.said
         nothing_left(disk / "runs", last)
         assert finished(disk / "runs") == quiet(*long_plan, "--seeds", "5")
-        assert "goes on from step" in "".join(log.read_text() for log in disk.glob("runs/.jobs/*/logs/*.log"))
+        assert "goes on from step" in "".join(
+            log.read_text() for log in disk.glob("runs/.jobs/*/logs/*.log")
+        )
 
 
 @pytest.mark.engine
@@ -236,7 +276,10 @@ def test_without_a_shared_folder_runs_come_back(
     cluster: Any, long_plan: tuple[str, ...], quiet: Callable[..., dict[str, Any]], tmp_path: Path
 ) -> None:
     """Each node with a folder of its own, of which one dies: what it had is trained again on the other. A run that fails comes back too."""
-    runs, options = tmp_path / 'it\'s "mine"', ("--seeds", "1-2", "--set", "learning_rate=3e-5,1e18")
+    runs, options = (
+        tmp_path / 'it\'s "mine"',
+        ("--seeds", "1-2", "--set", "learning_rate=3e-5,1e18"),
+    )
     homes = [tmp_path / f"node-{i}" for i in range(2)]
     for old in cluster.list_all_nodes()[1:]:
         cluster.remove_node(old)
@@ -251,7 +294,9 @@ def test_without_a_shared_folder_runs_come_back(
     try:
         driver = Driver((*long_plan, *options, "--return"), runs, tmp_path)
         until(lambda: saved_on(homes[0]) and saved_on(homes[1]), driver)
-        assert not list(runs.glob("*/run.json")) and not workers(runs), "nobody works in the driver's folder"
+        assert not list(runs.glob("*/run.json")) and not workers(runs), (
+            "nobody works in the driver's folder"
+        )
         lost = saved_on(homes[0])[0].parents[1].name
         cluster.remove_node(own.pop(0), allow_graceful=False)
         assert driver.ends() == 1, driver.said
@@ -259,10 +304,21 @@ def test_without_a_shared_folder_runs_come_back(
         logs = "".join(log.read_text() for log in runs.glob(f".jobs/*/logs/{lost}.log"))
         assert "goes on from" not in logs and f"{lost}: starts" in logs, logs
         now = finished(runs)
-        assert sorted(one[0] for one in now.values()) == ["failed", "failed", "finished", "finished"]
-        assert {run_id: one for run_id, one in now.items() if one[0] == "finished"} == quiet(*long_plan, *options)
-        assert [report.differences for report in map(verify_run, [runs / run_id for run_id in now])] == [[]] * 4
-        assert not list(homes[1].glob("bench-*/*")) and not list(runs.glob(".back-*")), "nothing stays where they ran"
+        assert sorted(one[0] for one in now.values()) == [
+            "failed",
+            "failed",
+            "finished",
+            "finished",
+        ]
+        assert {run_id: one for run_id, one in now.items() if one[0] == "finished"} == quiet(
+            *long_plan, *options
+        )
+        assert [
+            report.differences for report in map(verify_run, [runs / run_id for run_id in now])
+        ] == [[]] * 4
+        assert not list(homes[1].glob("bench-*/*")) and not list(runs.glob(".back-*")), (
+            "nothing stays where they ran"
+        )
         store = RunsFolder(runs)
         store.write(replace(store.read(lost), scores=()))
         again = bench(*long_plan, *options, "--runs", runs, "--executor", "ray", "--return")
@@ -287,13 +343,25 @@ def test_what_a_worker_is_told_on_its_node(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(tempfile, "tempdir", str(node))
     made = []
     for _ in range(2):
-        batch = new_batch(Jobs(RunsFolder(runs)), "ray", [Queued("run", "")], words, Resources(returns=True), 0)
+        batch = new_batch(
+            Jobs(RunsFolder(runs)), "ray", [Queued("run", "")], words, Resources(returns=True), 0
+        )
         assert batch.needed() == [], "nothing of the driver's machine"
-        about = {"arguments": words, "environment": {"BENCH_CACHE": "driver's"}, "directory": "/nowhere", "retries": 1}
+        about = {
+            "arguments": words,
+            "environment": {"BENCH_CACHE": "driver's"},
+            "directory": "/nowhere",
+            "retries": 1,
+        }
         folder, told = engine.at_home(batch.folder, {**about, **engine.files_to_send(batch)}, "run")
         own = folder.parents[1]
         made.append(own)
-        assert own.is_relative_to(node) and (folder / "logs").is_dir() and told["directory"] == str(own) and told["retries"] == 1
+        assert (
+            own.is_relative_to(node)
+            and (folder / "logs").is_dir()
+            and told["directory"] == str(own)
+            and told["retries"] == 1
+        )
         assert told["arguments"] == [
             "--plugin",
             str(own / kept.relative_to(runs)),
@@ -302,7 +370,10 @@ def test_what_a_worker_is_told_on_its_node(tmp_path: Path, monkeypatch: pytest.M
             "--corpus",
             f"{runs}-corpus",
         ]
-        assert Path(told["arguments"][1]).read_text() == "# of a user\n" and told["environment"]["BENCH_CACHE"] != "driver's"
+        assert (
+            Path(told["arguments"][1]).read_text() == "# of a user\n"
+            and told["environment"]["BENCH_CACHE"] != "driver's"
+        )
     assert made[0] == made[1]
     monkeypatch.setattr(os, "getuid", lambda: 12345)  # whose folder this process makes for itself
     with pytest.raises(PermissionError, match="another user's"):
@@ -310,7 +381,9 @@ def test_what_a_worker_is_told_on_its_node(tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("harm", ["predictions", "checkpoint", "no checkpoint", "cut", "outside"])
-def test_a_run_that_came_back_is_verified(harm: str, plan: tuple[str, ...], quiet: Callable[..., Any], tmp_path: Path) -> None:
+def test_a_run_that_came_back_is_verified(
+    harm: str, plan: tuple[str, ...], quiet: Callable[..., Any], tmp_path: Path
+) -> None:
     """What was changed on its way is refused in a line, and nothing of it is put in its place."""
     source, store = tmp_path / "node", RunsFolder(tmp_path / "runs")
     assert bench(*plan, "--device", "cpu", "--precision", "fp32", "--runs", source).exit_code == 0
@@ -335,9 +408,18 @@ def test_a_run_that_came_back_is_verified(harm: str, plan: tuple[str, ...], quie
         data = made.getvalue()
     why = take_in(store, run_id, data)
     if harm == "outside":
-        assert why is None and not list(tmp_path.glob("outside")) and not (store.path / "outside").exists()
+        assert (
+            why is None
+            and not list(tmp_path.glob("outside"))
+            and not (store.path / "outside").exists()
+        )
         return
-    said = {"predictions": "of check", "checkpoint": "was changed", "no checkpoint": "is missing", "cut": "no whole archive"}[harm]
+    said = {
+        "predictions": "of check",
+        "checkpoint": "was changed",
+        "no checkpoint": "is missing",
+        "cut": "no whole archive",
+    }[harm]
     assert why is not None and said in why and "\n" not in why and str(tmp_path) not in why, why
     assert finished(store.path) == {} and not list(store.path.glob(".back-*"))
 
@@ -346,7 +428,11 @@ def test_a_run_that_came_back_is_verified(harm: str, plan: tuple[str, ...], quie
     ("options", "address", "said"),
     [
         ([], "127.0.0.1:1", "no Ray cluster at 127.0.0.1:1"),
-        (["--gpus", "1"], None, "--gpus 1: no node of the Ray cluster has that for one run; the most is 0"),
+        (
+            ["--gpus", "1"],
+            None,
+            "--gpus 1: no node of the Ray cluster has that for one run; the most is 0",
+        ),
         (["--cpus", "99"], None, "--cpus 99: no node"),
         (["--memory", "9000G"], None, "--memory 9000G: no node"),
         (["--memory", "much"], None, "--memory much: expected a number"),
@@ -354,26 +440,48 @@ def test_a_run_that_came_back_is_verified(harm: str, plan: tuple[str, ...], quie
     ],
 )
 def test_what_cannot_be_is_one_line(
-    options: list[str], address: str | None, said: str, cluster: Any, plan: tuple[str, ...], tmp_path: Path
+    options: list[str],
+    address: str | None,
+    said: str,
+    cluster: Any,
+    plan: tuple[str, ...],
+    tmp_path: Path,
 ) -> None:
     import ray
 
     if address is not None:
         ray.shutdown()
-    line = error_line(bench(*plan, "--runs", tmp_path / "runs", "--executor", "ray", *options, RAY_ADDRESS=address or cluster.address))
+    line = error_line(
+        bench(
+            *plan,
+            "--runs",
+            tmp_path / "runs",
+            "--executor",
+            "ray",
+            *options,
+            RAY_ADDRESS=address or cluster.address,
+        )
+    )
     assert said in line and not list((tmp_path / "runs").glob(".jobs/*/batch.json"))
 
 
-def test_without_ray_or_with_another_version(plan: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_ray_or_with_another_version(
+    plan: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import ray
 
     def other(**options: Any) -> None:
-        raise RuntimeError("Version mismatch: The cluster was started with:\n    Ray: 2.9.0\n    Python: 3.11")
+        raise RuntimeError(
+            "Version mismatch: The cluster was started with:\n    Ray: 2.9.0\n    Python: 3.11"
+        )
 
     ray.shutdown()
     monkeypatch.setattr(ray, "init", other)
     monkeypatch.setenv("RAY_ADDRESS", "auto")
     asked = (*plan, "--runs", tmp_path / "runs", "--executor", "ray")
-    assert "is of another version: RuntimeError: Version mismatch: The cluster was started with: Ray: 2.9.0" in error_line(bench(*asked))
+    assert (
+        "is of another version: RuntimeError: Version mismatch: The cluster was started with: Ray: 2.9.0"
+        in error_line(bench(*asked))
+    )
     monkeypatch.setitem(sys.modules, "ray", None)
     assert "Ray is not installed" in error_line(bench(*asked))

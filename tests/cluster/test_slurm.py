@@ -23,7 +23,16 @@ pytestmark = pytest.mark.slow
 
 
 def submit(plan: tuple[str, ...], runs: Path, *options: str, code: int = 0) -> str:
-    done = bench(*plan, *options, "--runs", runs, "--executor", "slurm", BENCH_SAVE_SECONDS="0.2", BENCH_TEST_PAUSE="0.1")
+    done = bench(
+        *plan,
+        *options,
+        "--runs",
+        runs,
+        "--executor",
+        "slurm",
+        BENCH_SAVE_SECONDS="0.2",
+        BENCH_TEST_PAUSE="0.1",
+    )
     assert done.exit_code == code, done.stderr
     return done.stderr
 
@@ -40,9 +49,14 @@ def until(what: Callable[[], Any], runs: Path, slurm: SlurmCluster, seconds: flo
         if found := what():
             return found
         time.sleep(0.3)
-    logs = "\n".join(f"--- {log}\n{log.read_text(errors='replace')[-1500:]}" for log in runs.glob(".jobs/*/**/*.log"))
+    logs = "\n".join(
+        f"--- {log}\n{log.read_text(errors='replace')[-1500:]}"
+        for log in runs.glob(".jobs/*/**/*.log")
+    )
     kept = "\n".join(log.read_text() for log in runs.glob(".jobs/*/runs/*.json"))
-    raise AssertionError(f"not within {seconds} s\n{slurm.queue()}\n{bench('status', '--runs', runs).output}\n{kept}\n{logs}")
+    raise AssertionError(
+        f"not within {seconds} s\n{slurm.queue()}\n{bench('status', '--runs', runs).output}\n{kept}\n{logs}"
+    )
 
 
 def all_are(state: str, runs: Path) -> Callable[[], bool]:
@@ -55,7 +69,9 @@ def nothing_left(runs: Path, slurm: SlurmCluster) -> None:
 
 
 def attempts(runs: Path) -> list[int]:
-    return [json.loads(path.read_text()).get("attempts", 0) for path in runs.glob(".jobs/*/runs/*.json")]
+    return [
+        json.loads(path.read_text()).get("attempts", 0) for path in runs.glob(".jobs/*/runs/*.json")
+    ]
 
 
 @pytest.fixture(autouse=True)
@@ -88,15 +104,41 @@ def test_a_plan_two_drivers_and_what_status_logs_and_records_say(
     """A folder with blanks and quotes; options with quotes; the second driver queues nothing; --fresh is refused meanwhile."""
     runs = tmp_path / 'it\'s "shared"'
     printed = bench(
-        *plan, "--seeds", "1-3", "--runs", runs, "--executor", "slurm", "--dry-run", "--parallel", "2", "--slurm", "time=5,nice=3"
+        *plan,
+        "--seeds",
+        "1-3",
+        "--runs",
+        runs,
+        "--executor",
+        "slurm",
+        "--dry-run",
+        "--parallel",
+        "2",
+        "--slurm",
+        "time=5,nice=3",
     )
-    assert printed.exit_code == 0 and "#SBATCH --time=5\n#SBATCH --nice=3\n" in printed.stdout and "--array=0-2%2" in printed.stdout
+    assert (
+        printed.exit_code == 0
+        and "#SBATCH --time=5\n#SBATCH --nice=3\n" in printed.stdout
+        and "--array=0-2%2" in printed.stdout
+    )
     assert slurm.queue() == [] and not runs.exists()
-    said = submit(plan, runs, "--seeds", "1-3", "--parallel", "2", "--slurm", 'time=5,comment=it\'s "me" \\ & $(touch hit) here')
+    said = submit(
+        plan,
+        runs,
+        "--seeds",
+        "1-3",
+        "--parallel",
+        "2",
+        "--slurm",
+        'time=5,comment=it\'s "me" \\ & $(touch hit) here',
+    )
     assert "submitted to slurm: 3 runs, job " in said and "bench status --watch --runs '" in said
     assert "$(touch hit) here" in slurm.call("squeue", "-h", "-o", "%k")
     assert "3 queued or running already" in submit(plan, runs, "--seeds", "1-3")
-    assert "--fresh: " in error_line(bench(*plan, "--seeds", "1-3", "--runs", runs, "--executor", "slurm", "--fresh"))
+    assert "--fresh: " in error_line(
+        bench(*plan, "--seeds", "1-3", "--runs", runs, "--executor", "slurm", "--fresh")
+    )
     until(all_are("finished", runs), runs, slurm)
     nothing_left(runs, slurm)
     assert finished(runs) == quiet(*plan, "--seeds", "1-3")
@@ -105,26 +147,44 @@ def test_a_plan_two_drivers_and_what_status_logs_and_records_say(
     log = bench("logs", run_id[:-4], "--runs", runs)
     assert log.exit_code == 0 and f"{run_id}: starts" in log.stdout and not list(Path().glob("hit"))
     about = json.loads((runs / run_id / "run.json").read_text())["provenance"]["execution"]
-    assert about["engine"] == "slurm" and about["node"] in slurm.names and about["attempts"] == 1 and "_" in about["job"]
-    assert sum(log.read_text().count(": starts") for log in runs.glob(".jobs/*/logs/*.log")) == 3, "every run once"
+    assert (
+        about["engine"] == "slurm"
+        and about["node"] in slurm.names
+        and about["attempts"] == 1
+        and "_" in about["job"]
+    )
+    assert sum(log.read_text().count(": starts") for log in runs.glob(".jobs/*/logs/*.log")) == 3, (
+        "every run once"
+    )
 
 
 @pytest.mark.engine
 def test_killed_workers_step_daemons_and_a_controller_that_restarts(
-    slurm: SlurmCluster, long_plan: tuple[str, ...], quiet: Callable[..., dict[str, Any]], tmp_path: Path
+    slurm: SlurmCluster,
+    long_plan: tuple[str, ...],
+    quiet: Callable[..., dict[str, Any]],
+    tmp_path: Path,
 ) -> None:
     runs, options = tmp_path / "runs", ("--seeds", "1-2", "--max-steps", "500")
     submit(long_plan, runs, *options)
     until(lambda: len(list(runs.glob("*/state"))) == 2 and len(workers(runs)) == 2, runs, slurm)
-    slurm.call("scancel", slurm.call("sbatch", "--parsable", "--hold", "--wrap=true").strip())  # at which the controller saves all jobs,
+    slurm.call(
+        "scancel", slurm.call("sbatch", "--parsable", "--hold", "--wrap=true").strip()
+    )  # at which the controller saves all jobs,
     time.sleep(6)  # within five seconds
     slurm.kill("slurmctld")
     os.kill(workers(runs)[0], signal.SIGKILL)
     done = bench("status", "--runs", runs, "--json", "--all")
-    assert done.exit_code == 0 and "squeue" in done.stderr and {one["state"] for one in json.loads(done.stdout)} == {"running"}
+    assert (
+        done.exit_code == 0
+        and "squeue" in done.stderr
+        and {one["state"] for one in json.loads(done.stdout)} == {"running"}
+    )
     slurm.start_controller()
     until(lambda: sum("RUNNING" in line for line in slurm.queue()) == 2, runs, slurm, 30)
-    slurm.call("scancel", "--state=PENDING", "--user=root")  # where it has forgotten that the other was cancelled
+    slurm.call(
+        "scancel", "--state=PENDING", "--user=root"
+    )  # where it has forgotten that the other was cancelled
     until(lambda: len(workers(runs)) == 2, runs, slurm, 30)
     os.kill(step_daemons(runs)[0], signal.SIGKILL)
     until(all_are("finished", runs), runs, slurm)
@@ -135,7 +195,10 @@ def test_killed_workers_step_daemons_and_a_controller_that_restarts(
 
 @pytest.mark.engine
 def test_a_node_that_is_cut_off_while_its_processes_live(
-    slurm: SlurmCluster, long_plan: tuple[str, ...], quiet: Callable[..., dict[str, Any]], tmp_path: Path
+    slurm: SlurmCluster,
+    long_plan: tuple[str, ...],
+    quiet: Callable[..., dict[str, Any]],
+    tmp_path: Path,
 ) -> None:
     """Its daemon is stopped until the controller calls the node dead and starts the run on the other; then it comes back."""
     runs, options = tmp_path / "runs", ("--seeds", "3", "--max-steps", "400")
@@ -156,7 +219,10 @@ def test_a_node_that_is_cut_off_while_its_processes_live(
 
 @pytest.mark.engine
 def test_a_node_whose_daemon_is_killed(
-    slurm: SlurmCluster, long_plan: tuple[str, ...], quiet: Callable[..., dict[str, Any]], tmp_path: Path
+    slurm: SlurmCluster,
+    long_plan: tuple[str, ...],
+    quiet: Callable[..., dict[str, Any]],
+    tmp_path: Path,
 ) -> None:
     """slurmd by kill -9: its run is queued again once the controller calls the node dead, and is never in two places."""
     runs, options = tmp_path / "runs", ("--seeds", "4", "--max-steps", "400")
@@ -175,7 +241,10 @@ def test_a_node_whose_daemon_is_killed(
 
 @pytest.mark.engine
 def test_a_disk_that_fills_up(
-    slurm: SlurmCluster, long_plan: tuple[str, ...], quiet: Callable[..., dict[str, Any]], tmp_path: Path
+    slurm: SlurmCluster,
+    long_plan: tuple[str, ...],
+    quiet: Callable[..., dict[str, Any]],
+    tmp_path: Path,
 ) -> None:
     """A tmpfs: the run ends with one line at most, what was there stays whole, and with room again the same command goes on from it."""
     options = ("--seeds", "5", "--max-steps", "300")
@@ -193,22 +262,34 @@ def test_a_disk_that_fills_up(
         until(all_are("finished", runs), runs, slurm)
         nothing_left(runs, slurm)
         assert finished(runs) == quiet(*long_plan, *options)
-        assert "goes on from step" in "".join(log.read_text() for log in runs.glob(".jobs/*/logs/*.log"))
+        assert "goes on from step" in "".join(
+            log.read_text() for log in runs.glob(".jobs/*/logs/*.log")
+        )
 
 
 @pytest.mark.engine
 def test_cancelled_runs_save_a_state_and_the_same_command_goes_on(
-    slurm: SlurmCluster, long_plan: tuple[str, ...], quiet: Callable[..., dict[str, Any]], tmp_path: Path
+    slurm: SlurmCluster,
+    long_plan: tuple[str, ...],
+    quiet: Callable[..., dict[str, Any]],
+    tmp_path: Path,
 ) -> None:
     """Also by scancel: told apart from a time limit, and not queued again. The third run never began."""
     runs, options = tmp_path / "runs", ("--seeds", "1-3")
     submit(long_plan, runs, *options)
-    until(lambda: len(list(runs.glob("*/state/step-*.pt"))) >= 2 and len(workers(runs)) == 2, runs, slurm)
+    until(
+        lambda: len(list(runs.glob("*/state/step-*.pt"))) >= 2 and len(workers(runs)) == 2,
+        runs,
+        slurm,
+    )
     began = time.monotonic()
     done = bench("cancel", "--all", "--runs", runs)
     assert done.exit_code == 0 and "3 runs ended" in done.stdout and time.monotonic() - began < 60
     until(lambda: not slurm.queue() and not at_work(runs), runs, slurm, 30)
-    assert set(states(runs).values()) == {"interrupted"} and len(list(runs.glob("*/state/step-*.pt"))) >= 2
+    assert (
+        set(states(runs).values()) == {"interrupted"}
+        and len(list(runs.glob("*/state/step-*.pt"))) >= 2
+    )
     submit(long_plan, runs, *options)
     until(all_are("finished", runs), runs, slurm)
     nothing_left(runs, slurm)
@@ -219,7 +300,10 @@ def test_cancelled_runs_save_a_state_and_the_same_command_goes_on(
 
 @pytest.mark.engine
 def test_a_time_limit_that_nears_and_a_run_that_fails(
-    slurm: SlurmCluster, long_plan: tuple[str, ...], quiet: Callable[..., dict[str, Any]], tmp_path: Path
+    slurm: SlurmCluster,
+    long_plan: tuple[str, ...],
+    quiet: Callable[..., dict[str, Any]],
+    tmp_path: Path,
 ) -> None:
     """A minute, of which Slurm tells after 25 to 55 s; one run of the plan fails by itself."""
     runs = tmp_path / "runs"
@@ -251,7 +335,12 @@ def test_two_jobs_without_a_new_state_are_enough(plan: tuple[str, ...], tmp_path
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(time, "sleep", lambda seconds: None)
         outcomes = []
-        for states_there in (["step-1"], ["step-1", "step-2"], ["step-1", "step-2"], ["step-1", "step-2"]):
+        for states_there in (
+            ["step-1"],
+            ["step-1", "step-2"],
+            ["step-1", "step-2"],
+            ["step-1", "step-2"],
+        ):
             for name in states_there:
                 (tmp_path / "runs" / "run" / "state" / name).mkdir(parents=True, exist_ok=True)
             state = worker.read_state(file) | {"outcome": "time limit"}
@@ -279,7 +368,12 @@ def test_what_the_cluster_lacks_is_one_line_and_nothing_is_queued(
 ) -> None:
     (tmp_path / "broken.py").write_text("import nothing_of_that_name\n")
     given = [str(tmp_path / one) if one == "broken.py" else one for one in options]
-    assert said.lower() in error_line(bench(*plan, "--runs", tmp_path / "runs", "--executor", "slurm", *given)).lower()
+    assert (
+        said.lower()
+        in error_line(
+            bench(*plan, "--runs", tmp_path / "runs", "--executor", "slurm", *given)
+        ).lower()
+    )
     assert slurm.queue() == [] and not list((tmp_path / "runs").glob(".jobs/*/batch.json"))
 
 
@@ -300,7 +394,16 @@ def test_a_node_that_does_not_see_the_runs_or_the_data(
         slurm.wait_for(lambda: slurm.idle() == 2, "the nodes", 60)
         for unseen, options in ((own / "runs", []), (own / "data", ["--data", str(own / "data")])):
             runs = unseen if unseen.name == "runs" else tmp_path / "runs"
-            given = (*plan, *options, "--runs", runs, "--executor", "slurm", "--slurm", "nodelist=n2")
+            given = (
+                *plan,
+                *options,
+                "--runs",
+                runs,
+                "--executor",
+                "slurm",
+                "--slurm",
+                "nodelist=n2",
+            )
             assert f"a node of Slurm does not see {unseen}" in error_line(bench(*given))
             assert not slurm.queue() and not list(runs.glob(".jobs/*/batch.json"))
         assert "no node" not in submit(plan, tmp_path / "runs", "--slurm", "nodelist=n2")
@@ -331,10 +434,14 @@ def test_what_is_not_known_before_submission_is_said(
 
 def test_without_sbatch(plan: tuple[str, ...], tmp_path: Path) -> None:
     folder = Path(sys.executable).parent
-    assert "no sbatch on this machine" in error_line(bench(*plan, "--runs", tmp_path / "runs", "--executor", "slurm", PATH=str(folder)))
+    assert "no sbatch on this machine" in error_line(
+        bench(*plan, "--runs", tmp_path / "runs", "--executor", "slurm", PATH=str(folder))
+    )
 
 
-def test_five_thousand_runs_are_queued_as_arrays_within_the_limit(slurm: SlurmCluster, tmp_path: Path) -> None:
+def test_five_thousand_runs_are_queued_as_arrays_within_the_limit(
+    slurm: SlurmCluster, tmp_path: Path
+) -> None:
     """2,500 here, with the cluster's MaxArraySize of 1,001: three arrays, which together keep to --parallel. Nothing of them is begun."""
     from bench.run.executors import slurm as engine
     from bench.run.jobs import Jobs, Queued, Resources, new_batch
@@ -347,25 +454,57 @@ def test_five_thousand_runs_are_queued_as_arrays_within_the_limit(slurm: SlurmCl
     try:
         engine.submit(batch)
         found = engine.places([batch])
-        assert {number for _, number in found} == set(range(2500)) and {place.state for place in found.values()} == {"queued"}
+        assert {number for _, number in found} == set(range(2500)) and {
+            place.state for place in found.values()
+        } == {"queued"}
         limits = slurm.call("squeue", "-h", "-o", "%i").split()
-        assert len(limits) == 3 and sum(int(one.rpartition("%")[2].rstrip("]")) for one in limits) == 7, limits
+        assert (
+            len(limits) == 3 and sum(int(one.rpartition("%")[2].rstrip("]")) for one in limits) == 7
+        ), limits
     finally:
         slurm.call("scancel", "--user=root")
         slurm.wait_for(lambda: not slurm.queue(), "the queue", 30)
 
 
 @pytest.mark.engine
-def test_jobs_of_an_array_share_a_search(slurm: SlurmCluster, plan: tuple[str, ...], tmp_path: Path) -> None:
+def test_jobs_of_an_array_share_a_search(
+    slurm: SlurmCluster, plan: tuple[str, ...], tmp_path: Path
+) -> None:
     """As docs/search.md has it: the command itself, wrapped."""
     page = (Path(__file__).parents[2] / "docs" / "search.md").read_text()
     options, _ = re.findall(r"sbatch (--array=\S+) (--gres=\S+) --wrap \"bench search", page)[0]
-    command = ["search", *plan[1:], "--select", "captions dev", "--trials", "4", "--max-steps", "20", "--seeds", "901", "--name", "shared",
-               "--runs", str(tmp_path), "--device", "cpu"]  # fmt: skip
+    command = [
+        "search",
+        *plan[1:],
+        "--select",
+        "captions dev",
+        "--trials",
+        "4",
+        "--max-steps",
+        "20",
+        "--seeds",
+        "901",
+        "--name",
+        "shared",
+        "--runs",
+        str(tmp_path),
+        "--device",
+        "cpu",
+    ]
     wrapped = shlex.join([sys.executable, "-P", "-m", "bench", *command])
-    slurm.call("sbatch", options.replace("7", "1"), f"--chdir={tmp_path}", "--output=%a.log", "--wrap", wrapped)
+    slurm.call(
+        "sbatch",
+        options.replace("7", "1"),
+        f"--chdir={tmp_path}",
+        "--output=%a.log",
+        "--wrap",
+        wrapped,
+    )
     until(lambda: not slurm.queue(), tmp_path, slurm)
     logs = [(tmp_path / f"{i}.log").read_text() for i in range(2)]
-    begun = [{line.partition(" (")[0] for line in log.splitlines() if line.endswith("): starts")} for log in logs]
+    begun = [
+        {line.partition(" (")[0] for line in log.splitlines() if line.endswith("): starts")}
+        for log in logs
+    ]
     assert not begun[0] & begun[1] and len(begun[0] | begun[1]) == 5, logs
     assert len(list(tmp_path.rglob("simcse.toml"))) == 1

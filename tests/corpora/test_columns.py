@@ -27,20 +27,32 @@ JSON = '{"premise": "a b", "hypothesis": "c", "label": 0}\n{"premise": "d", "hyp
 def test_labels_are_words_or_the_hubs_numbers(tmp_path: Path) -> None:
     made = corpus(tmp_path, "l.csv", CSV)
     assert (made.columns, made.kind) == (("sent0", "sent1", "label"), "labelled")
-    assert list(made.rows()) == [("a b", "c", "entailment"), ("d", "e f", "contradiction"), ("g", "h", "neutral")]
-    assert list(corpus(tmp_path, "l.jsonl", JSON).rows()) == [("a b", "c", "entailment"), ("d", "e f", "contradiction")]
+    assert list(made.rows()) == [
+        ("a b", "c", "entailment"),
+        ("d", "e f", "contradiction"),
+        ("g", "h", "neutral"),
+    ]
+    assert list(corpus(tmp_path, "l.jsonl", JSON).rows()) == [
+        ("a b", "c", "entailment"),
+        ("d", "e f", "contradiction"),
+    ]
 
 
 @pytest.mark.parametrize(("label", "line"), [("-1", 3), ("maybe", 3), (" ", 3), ("3", 3)])
 def test_a_row_without_a_gold_label_is_named(tmp_path: Path, label: str, line: int) -> None:
     made = corpus(tmp_path, "l.csv", f"sent0,sent1,label\na,b,0\nc,d,{label}\n")
-    with pytest.raises(CorpusError, match=f"line {line} has the label '{label}'; expected entailment \\(0\\), neutral \\(1\\)"):
+    with pytest.raises(
+        CorpusError,
+        match=f"line {line} has the label '{label}'; expected entailment \\(0\\), neutral \\(1\\)",
+    ):
         len(made)
 
 
 def test_labels_are_tokenised_as_their_number(tmp_path: Path) -> None:
     made = corpus(tmp_path, "l.csv", CSV)
-    ready = tokenise(made, lambda texts: [[7] * len(t) for t in texts], "sevens", 500, cache=tmp_path / "cache")
+    ready = tokenise(
+        made, lambda texts: [[7] * len(t) for t in texts], "sevens", 500, cache=tmp_path / "cache"
+    )
     assert [ids.tolist() for ids in ready.column(2).rows([0, 1, 2])] == [[0], [2], [1]]
     assert [ids.tolist() for ids in ready.column(0).rows([0, 1])] == [[7, 7, 7], [7]]
 
@@ -53,12 +65,21 @@ def test_one_column_of_a_wider_corpus(tmp_path: Path) -> None:
     assert [row[0] for row in every.rows()] == ["a", "b", "c", "d", "e", "f"]
     assert (len(made), len(made.only("sent0"))) == (2, 2)  # each keeps its own survey
     assert made.only("sent0").sha256 == made.sha256
-    with pytest.raises(CorpusError, match="has no column 'sentence'; it has sent0, sent1, hard_neg"):
+    with pytest.raises(
+        CorpusError, match="has no column 'sentence'; it has sent0, sent1, hard_neg"
+    ):
         made.only("sentence")
 
 
 def test_all_columns_of_a_labelled_corpus_are_its_texts(tmp_path: Path) -> None:
-    assert [row[0] for row in corpus(tmp_path, "l.csv", CSV).only("all").rows()] == ["a b", "c", "d", "e f", "g", "h"]
+    assert [row[0] for row in corpus(tmp_path, "l.csv", CSV).only("all").rows()] == [
+        "a b",
+        "c",
+        "d",
+        "e f",
+        "g",
+        "h",
+    ]
     with pytest.raises(CorpusError, match="no column 'label'"):
         corpus(tmp_path, "l.csv", CSV).only("label")
 
@@ -67,16 +88,31 @@ def test_two_columns_of_one_file_are_two_caches(tmp_path: Path) -> None:
     made = corpus(tmp_path, "t.csv", "sent0,sent1\na,bb\nccc,d\n")
 
     def lengths(column: str) -> list[int]:
-        ready = tokenise(made.only(column), lambda texts: [[1] * len(t) for t in texts], "k", 500, cache=tmp_path / "cache")
+        ready = tokenise(
+            made.only(column),
+            lambda texts: [[1] * len(t) for t in texts],
+            "k",
+            500,
+            cache=tmp_path / "cache",
+        )
         return [len(ids) for ids in ready.column(0).ids(range(len(ready)))]
 
-    assert [lengths(c) for c in ("sent0", "sent1", "all", "sent0")] == [[1, 3], [2, 1], [1, 2, 3, 1], [1, 3]]
+    assert [lengths(c) for c in ("sent0", "sent1", "all", "sent0")] == [
+        [1, 3],
+        [2, 1],
+        [1, 2, 3, 1],
+        [1, 3],
+    ]
 
 
-LINE = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\n\r\0\ufeff"), max_size=40).filter(str.strip)
+LINE = st.text(
+    st.characters(blacklist_categories=["Cs"], blacklist_characters="\n\r\0\ufeff"), max_size=40
+).filter(str.strip)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(st.lists(LINE, min_size=1, max_size=12))
 def test_text_comes_back_letter_by_letter(tmp_path: Path, lines: list[str]) -> None:
     made = corpus(tmp_path, "t.txt", "".join(line + "\n" for line in lines))
@@ -86,4 +122,7 @@ def test_text_comes_back_letter_by_letter(tmp_path: Path, lines: list[str]) -> N
 
 def test_a_very_long_text_is_cut_between_two_characters(tmp_path: Path) -> None:
     made = corpus(tmp_path, "t.txt", "é" * 5000 + "\n" + "a" + "é" * 5000 + "\n")
-    assert as_text(made, tmp_path / "cache").column(0).rows([0, 1]) == ["é" * 2048, "a" + "é" * 2047]
+    assert as_text(made, tmp_path / "cache").column(0).rows([0, 1]) == [
+        "é" * 2048,
+        "a" + "é" * 2047,
+    ]

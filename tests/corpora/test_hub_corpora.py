@@ -53,28 +53,43 @@ def test_a_name_is_taken_apart() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["hub:", "hub:name:text", "hub:owner/:text", "hub:o/n@:text", "hub:o/n:a,b,c,d", "hub:o/n:a#x", "hub:o/n:a#0"]
+    "text",
+    [
+        "hub:",
+        "hub:name:text",
+        "hub:owner/:text",
+        "hub:o/n@:text",
+        "hub:o/n:a,b,c,d",
+        "hub:o/n:a#x",
+        "hub:o/n:a#0",
+    ],
 )
 def test_what_is_no_name(text: str) -> None:
     with pytest.raises(CorpusError, match="expected hub:OWNER/NAME:COLUMN"):
         HubName.of(text)
 
 
-def test_parquet_in_several_files_is_read_in_their_order_and_the_test_split_is_left_out(hub: StandInHub, tmp_path: Path) -> None:
+def test_parquet_in_several_files_is_read_in_their_order_and_the_test_split_is_left_out(
+    hub: StandInHub, tmp_path: Path
+) -> None:
     revision = hub.add(
         "dataset",
         REPO,
         {
             "README.md": b"---\nlicense: cc0-1.0\n---\n",
             "data/train-00001-of-00002.parquet": parquet(text=["d", None], other=[4, 5]),
-            "data/train-00000-of-00002.parquet": parquet(text=["a é", "b\u2028c", "c"], other=[1, 2, 3]),
+            "data/train-00000-of-00002.parquet": parquet(
+                text=["a é", "b\u2028c", "c"], other=[1, 2, 3]
+            ),
             "data/test-00000-of-00001.parquet": parquet(text=["not this"], other=[9]),
         },
     )
     corpus = opened(f"hub:{REPO}:text", tmp_path)
     assert rows(corpus) == [("a é",), ("b\u2028c",), ("c",), ("d",), (" ",)]
     assert corpus.columns == ("sentence",) and corpus.name == f"hub:{REPO}@{revision[:12]}:text"
-    assert [p.name for p in corpus.path.parent.iterdir()].count("parts") == 0, "nothing of the data set's own files stays"
+    assert [p.name for p in corpus.path.parent.iterdir()].count("parts") == 0, (
+        "nothing of the data set's own files stays"
+    )
 
 
 FORMATS = {
@@ -97,7 +112,11 @@ def test_columns_are_known_by_name_or_taken_in_order() -> None:
     assert name_columns(("positive", "anchor")) == ("sent1", "sent0")
     assert name_columns(("question", "answer")) == ("sent0", "sent1")
     assert name_columns(("query", "pos", "neg")) == ("sent0", "sent1", "hard_neg")
-    assert name_columns(("a", "b", "label")) == name_columns(("premise", "hypothesis", "label")) == ("sent0", "sent1", "label")
+    assert (
+        name_columns(("a", "b", "label"))
+        == name_columns(("premise", "hypothesis", "label"))
+        == ("sent0", "sent1", "label")
+    )
     assert name_columns(("title",)) == ("sentence",)
 
 
@@ -107,21 +126,32 @@ def test_triplets_and_labelled_pairs(hub: StandInHub, tmp_path: Path) -> None:
         REPO,
         {
             "triplet/train.parquet": parquet(negative=["n"], anchor=["a"], positive=["p"]),
-            "pair-class/train.parquet": parquet(premise=["a", "b", "c"], hypothesis=["x", "y", "z"], label=[2, -1, 0]),
+            "pair-class/train.parquet": parquet(
+                premise=["a", "b", "c"], hypothesis=["x", "y", "z"], label=[2, -1, 0]
+            ),
         },
     )
     triplets = opened(f"hub:{REPO}/triplet:negative,anchor,positive", tmp_path)
     assert (triplets.kind, rows(triplets)) == ("triplets", [("a", "p", "n")])
     pairs = opened(f"hub:{REPO}/pair-class:premise,hypothesis,label", tmp_path)
-    assert (pairs.kind, rows(pairs)) == ("labelled", [("a", "x", "contradiction"), ("c", "z", "entailment")])
+    assert (pairs.kind, rows(pairs)) == (
+        "labelled",
+        [("a", "x", "contradiction"), ("c", "z", "entailment")],
+    )
     with pytest.raises(CorpusError, match="several tables") as caught:
         opened(f"hub:{REPO}:anchor", tmp_path)
     assert "pair-class, triplet" in str(caught.value.hint)
 
 
 def test_a_limit_fetches_no_more_files_than_it_needs(hub: StandInHub, tmp_path: Path) -> None:
-    hub.add("dataset", REPO, {f"train-{i}.jsonl": jsonl(*({"text": f"{i}-{k}"} for k in range(4))) for i in range(3)})
-    assert rows(opened(f"hub:{REPO}:text#6", tmp_path)) == [(t,) for t in ("0-0", "0-1", "0-2", "0-3", "1-0", "1-1")]
+    hub.add(
+        "dataset",
+        REPO,
+        {f"train-{i}.jsonl": jsonl(*({"text": f"{i}-{k}"} for k in range(4))) for i in range(3)},
+    )
+    assert rows(opened(f"hub:{REPO}:text#6", tmp_path)) == [
+        (t,) for t in ("0-0", "0-1", "0-2", "0-3", "1-0", "1-1")
+    ]
     assert not hub.asked("train-2.jsonl", "GET")
 
 
@@ -131,7 +161,11 @@ def test_what_is_here_stays_and_needs_no_network(hub: StandInHub, tmp_path: Path
     new = hub.add("dataset", REPO, {"train.jsonl": jsonl({"text": "new"})})
     asked = len(hub.requests)
     again = opened(f"hub:{REPO}:text", tmp_path, offline=True)
-    assert (again.sha256, again.name, len(hub.requests)) == (first.sha256, first.name, asked) and old[:12] in first.name
+    assert (again.sha256, again.name, len(hub.requests)) == (
+        first.sha256,
+        first.name,
+        asked,
+    ) and old[:12] in first.name
     assert rows(opened(f"hub:{REPO}@{new}:text", tmp_path)) == [("new",)]
 
 
@@ -141,7 +175,9 @@ def test_offline_and_not_here(tmp_path: Path, no_network: list[Any]) -> None:
     assert "bring" in str(caught.value.hint) and not no_network
 
 
-def test_a_cut_download_goes_on_and_an_interrupted_data_set_keeps_what_it_had(hub: StandInHub, tmp_path: Path) -> None:
+def test_a_cut_download_goes_on_and_an_interrupted_data_set_keeps_what_it_had(
+    hub: StandInHub, tmp_path: Path
+) -> None:
     """The second file fails for good; the next command takes the first one's rows as they are, at the same revision."""
     big = jsonl(*({"text": f"row {k} " + "x" * 50} for k in range(3000)))
     files = {"train-0.jsonl": big, "train-1.jsonl": jsonl({"text": "last"})}
@@ -150,7 +186,9 @@ def test_a_cut_download_goes_on_and_an_interrupted_data_set_keeps_what_it_had(hu
     hub.fault("train-1.jsonl", status=403)
     with pytest.raises(BenchError):
         opened(f"hub:{REPO}:text", tmp_path)
-    ranges = [one.headers["range"] for one in hub.asked("train-0.jsonl", "GET") if "range" in one.headers]
+    ranges = [
+        one.headers["range"] for one in hub.asked("train-0.jsonl", "GET") if "range" in one.headers
+    ]
     assert ranges == ["bytes=100000-"]
     hub.add("dataset", REPO, files | {"train-1.jsonl": jsonl({"text": "changed meanwhile"})})
     corpus = opened(f"hub:{REPO}:text", tmp_path)
@@ -171,21 +209,35 @@ def test_a_busy_hub_is_waited_for(hub: StandInHub, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("files", "text", "said"),
     [
-        ({"train.jsonl": jsonl({"sentence": "a", "n": 1})}, "text", "no column 'text' in train.jsonl; it has sentence, n"),
+        (
+            {"train.jsonl": jsonl({"sentence": "a", "n": 1})},
+            "text",
+            "no column 'text' in train.jsonl; it has sentence, n",
+        ),
         ({"train.jsonl": jsonl({"sentence": "a"})}, "", "its columns were not named"),
-        ({"train.jsonl": jsonl({"n": 1})}, "n", "row 1 of train.jsonl has a int in 'n', expected text"),
+        (
+            {"train.jsonl": jsonl({"n": 1})},
+            "n",
+            "row 1 of train.jsonl has a int in 'n', expected text",
+        ),
         ({"train.jsonl": jsonl({"n": ["a"]})}, "n", "has a list in 'n'"),
         ({"train.jsonl": b"[1, 2]\n"}, "text", "line 1 of train.jsonl is no JSON object"),
         ({"train.parquet": b"PAR1 broken"}, "text", "is no parquet file"),
         ({"train.txt": b"a\n"}, "words", "no column 'words' in train.txt; it has text"),
         ({"a.txt": b"a\n", "b.txt": b"b\n"}, "text", "several tables"),
-        ({"README.md": b"", "model.bin": b""}, "text", "no training data in a format that is read here"),
+        (
+            {"README.md": b"", "model.bin": b""},
+            "text",
+            "no training data in a format that is read here",
+        ),
         ({"data/test.jsonl": jsonl({"text": "a"})}, "text", "no training data"),
         ({"train.jsonl": b""}, "text", "has no rows"),
         ({"train.csv": b"text\nno utf-8 \xff\n"}, "text", "not UTF-8"),
     ],
 )
-def test_what_is_refused_is_one_line(hub: StandInHub, tmp_path: Path, files: dict[str, bytes], text: str, said: str) -> None:
+def test_what_is_refused_is_one_line(
+    hub: StandInHub, tmp_path: Path, files: dict[str, bytes], text: str, said: str
+) -> None:
     hub.add("dataset", REPO, files)
     with pytest.raises(CorpusError, match=said) as caught:
         opened(f"hub:{REPO}:{text}", tmp_path)
@@ -206,8 +258,13 @@ def test_files_are_chosen_by_split_folder_and_format() -> None:
 
     assert chosen("hub:o/n:t", "b.csv", "a.csv", "LICENSE.md") == ["a.csv", "b.csv"]
     assert chosen("hub:o/n:t", "x/validation.csv", "x/train.csv") == ["x/train.csv"]
-    assert chosen("hub:o/n/wiki1m.txt:text", "wiki1m.txt", "nli.csv", "senteval.tar") == ["wiki1m.txt"]
-    assert chosen("hub:o/n/en:t", "en/train-1.csv", "en/train-0.csv", "de/train-0.csv") == ["en/train-0.csv", "en/train-1.csv"]
+    assert chosen("hub:o/n/wiki1m.txt:text", "wiki1m.txt", "nli.csv", "senteval.tar") == [
+        "wiki1m.txt"
+    ]
+    assert chosen("hub:o/n/en:t", "en/train-1.csv", "en/train-0.csv", "de/train-0.csv") == [
+        "en/train-0.csv",
+        "en/train-1.csv",
+    ]
     assert chosen("hub:o/n/test.csv:t", "train.csv", "test.csv") == ["test.csv"]
     assert suffix_of("a/B.TXT.xz") == ".txt.xz" and suffix_of("v1.2.jsonl") == ".jsonl"
 
@@ -221,8 +278,23 @@ def test_a_run_trains_on_it(hub: StandInHub, tiny: str, tmp_path: Path) -> None:
     writer = csv.writer(table)
     writer.writerows([["id", "text"], *([i, text] for i, text in enumerate(sentences(40)))])
     revision = hub.add("dataset", REPO, {"train.csv": table.getvalue().encode()})
-    done = bench("run", "--method", "simcse", "--backbone", tiny, "--suite", "check", "--corpus", f"hub:{REPO}:text", "--device", "cpu",
-                 "--set", "batch_size=8", "--runs", tmp_path / "runs")  # fmt: skip
+    done = bench(
+        "run",
+        "--method",
+        "simcse",
+        "--backbone",
+        tiny,
+        "--suite",
+        "check",
+        "--corpus",
+        f"hub:{REPO}:text",
+        "--device",
+        "cpu",
+        "--set",
+        "batch_size=8",
+        "--runs",
+        tmp_path / "runs",
+    )
     assert done.exit_code == 0, done.stderr
     assert f"fetching hub:{REPO}:text" in done.stderr
     record = json.loads((the_run(tmp_path / "runs") / "run.json").read_text())

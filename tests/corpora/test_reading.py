@@ -40,14 +40,25 @@ def refused(make, name, content) -> CorpusError:
         for _ in make(name, content).rows():
             pass
     error = caught.value
-    assert "\n" not in error.message and "\n" not in (error.hint or "") and name in error.message and error.exit_code == 2
+    assert (
+        "\n" not in error.message
+        and "\n" not in (error.hint or "")
+        and name in error.message
+        and error.exit_code == 2
+    )
     return error
 
 
 # text of one line: anything but LF, CR, NUL and half characters (refused) and a BOM (dropped at the start)
-LINE = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\n\r\0\ufeff"), max_size=30)
-CELL = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0\ufeff"), max_size=30)
-quick = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+LINE = st.text(
+    st.characters(blacklist_categories=["Cs"], blacklist_characters="\n\r\0\ufeff"), max_size=30
+)
+CELL = st.text(
+    st.characters(blacklist_categories=["Cs"], blacklist_characters="\0\ufeff"), max_size=30
+)
+quick = settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 
 def want(cells) -> tuple[str, ...]:
@@ -55,7 +66,12 @@ def want(cells) -> tuple[str, ...]:
 
 
 @quick
-@given(st.lists(LINE, min_size=1, max_size=20), st.sampled_from(["\n", "\r\n"]), st.booleans(), st.sampled_from(["", ".gz", ".xz"]))
+@given(
+    st.lists(LINE, min_size=1, max_size=20),
+    st.sampled_from(["\n", "\r\n"]),
+    st.booleans(),
+    st.sampled_from(["", ".gz", ".xz"]),
+)
 def test_text_round_trip(make, lines, end, last_end, suffix):
     lines = [*lines, "the last line has text"]
     content = (end.join(lines) + (end if last_end else "")).encode()
@@ -66,12 +82,18 @@ def test_text_round_trip(make, lines, end, last_end, suffix):
 
 
 @quick
-@given(st.lists(st.tuples(CELL, CELL, CELL), min_size=1, max_size=10), st.sampled_from(["\n", "\r\n"]), st.permutations(TRIPLET))
+@given(
+    st.lists(st.tuples(CELL, CELL, CELL), min_size=1, max_size=10),
+    st.sampled_from(["\n", "\r\n"]),
+    st.permutations(TRIPLET),
+)
 def test_csv_round_trip_with_commas_quotes_and_line_breaks(make, cells, end, header):
     cells = [*cells, ('say "a, b"', "line\nbreak", "x")]
     out = io.StringIO(newline="")
     # Python's writer leaves a CR bare where the lines end in LF alone; a reader cannot know what that means
-    writer = csv.writer(out, lineterminator=end, quoting=csv.QUOTE_MINIMAL if end == "\r\n" else csv.QUOTE_ALL)
+    writer = csv.writer(
+        out, lineterminator=end, quoting=csv.QUOTE_MINIMAL if end == "\r\n" else csv.QUOTE_ALL
+    )
     writer.writerow(header)
     for row in cells:
         writer.writerow([row[TRIPLET.index(name)] for name in header])
@@ -84,14 +106,21 @@ def test_csv_round_trip_with_commas_quotes_and_line_breaks(make, cells, end, hea
 @given(st.lists(st.tuples(CELL, st.none() | CELL), min_size=1, max_size=10), st.booleans())
 def test_json_lines_round_trip(make, cells, ascii_only):
     cells = [*cells, ("some", "text")]
-    lines = [json.dumps({"sent1": b, "id": i, "sent0": a}, ensure_ascii=ascii_only) for i, (a, b) in enumerate(cells)]
+    lines = [
+        json.dumps({"sent1": b, "id": i, "sent0": a}, ensure_ascii=ascii_only)
+        for i, (a, b) in enumerate(cells)
+    ]
     corpus = make("a.jsonl", "\n".join(lines))
     assert corpus.columns == ("sent0", "sent1")
     assert rows(corpus) == [want((a, b or "")) for a, b in cells]
 
 
 @quick
-@given(st.binary(max_size=300), st.sampled_from([".txt", ".csv", ".tsv", ".jsonl", ".txt.gz", ".csv.xz"]), st.booleans())
+@given(
+    st.binary(max_size=300),
+    st.sampled_from([".txt", ".csv", ".tsv", ".jsonl", ".txt.gz", ".csv.xz"]),
+    st.booleans(),
+)
 def test_any_bytes_give_rows_or_one_clear_line(tmp_path, data, suffix, packed):
     path = tmp_path / ("a" + suffix)
     path.write_bytes(COMPRESS[path.suffix](data) if packed and path.suffix in COMPRESS else data)
@@ -128,11 +157,18 @@ def test_tsv_has_no_quotes(make):
 )
 def test_columns_are_found_by_name(make, header, order):
     corpus = make("a.csv", f"{header}\na,b,c\n"[: len(header) + 2 * len(order)] + "\n")
-    assert corpus.columns == {1: ("sentence",), 2: ("sent0", "sent1"), 3: TRIPLET}[len(order)] and rows(corpus) == [tuple(order)]
+    assert corpus.columns == {1: ("sentence",), 2: ("sent0", "sent1"), 3: TRIPLET}[
+        len(order)
+    ] and rows(corpus) == [tuple(order)]
 
 
 def test_json_null_and_other_keys(make):
-    corpus = make("a.json.gz", gzip.compress(b'{"text": "one", "id": 3}\n{"text": null}\r\n{"n": [], "text": ""}', mtime=0))
+    corpus = make(
+        "a.json.gz",
+        gzip.compress(
+            b'{"text": "one", "id": 3}\n{"text": null}\r\n{"n": [], "text": ""}', mtime=0
+        ),
+    )
     assert corpus.columns == ("sentence",) and rows(corpus) == [("one",), (" ",), (" ",)]
 
 
@@ -157,7 +193,11 @@ def test_json_null_and_other_keys(make):
         ("a.gz", gzip.compress(b"x", mtime=0), "unknown format '.gz'"),
         ("a.csv", "", "line 1 is missing or empty"),
         ("a.csv", "sent0,sent1\n", "empty: it has no rows"),
-        ("a.csv", "A first sentence, and more\nx,y\n", "line 1 is the header 'A first sentence', 'and more'; expected sentence"),
+        (
+            "a.csv",
+            "A first sentence, and more\nx,y\n",
+            "line 1 is the header 'A first sentence', 'and more'; expected sentence",
+        ),
         ("a.csv", "sent0,sent1,gold\na,b,1\n", "'sent0', 'sent1', 'gold'"),
         ("a.csv", "sent0,sent0\na,b\n", "expected sentence, or sent0,sent1"),
         ("a.csv", 'sent0,sent1\n"a\nb",c\nonly one\n', "line 4 has 1 cells, the header has 2"),
@@ -170,9 +210,17 @@ def test_json_null_and_other_keys(make):
         ("a.jsonl", '[{"text": "a"}]', "JSON list, expected an object"),
         ("a.json", '[\n{"text": "a"}\n]', "line 1 is no JSON"),
         ("a.jsonl", '{"premise": "a", "label": 1}', "has the keys 'premise', 'label'"),
-        ("a.jsonl", '{"sent0": "a", "sent1": "b"}\n{"sent0": "a"}', "line 2 has sent0; line 1 has sent0, sent1"),
+        (
+            "a.jsonl",
+            '{"sent0": "a", "sent1": "b"}\n{"sent0": "a"}',
+            "line 2 has sent0; line 1 has sent0, sent1",
+        ),
         ("a.jsonl", '{"text": "a"}\n{"text": 7}', "line 2: 'text' is 7, expected a string or null"),
-        ("a.jsonl", '{"text": "a"}\n{"text": "\\ud83d"}', "line 2: 'text' has an escape that is no character"),
+        (
+            "a.jsonl",
+            '{"text": "a"}\n{"text": "\\ud83d"}',
+            "line 2: 'text' has an escape that is no character",
+        ),
         ("a.jsonl", '{"text": "a\\u0000"}', "an escape that is no character"),
     ],
 )
@@ -187,7 +235,10 @@ def test_an_archive_that_ends_too_soon(make, suffix):
 
     text = "".join(f"{random.Random(i).random()} sentence {i}\n" for i in range(60000)).encode()
     data = COMPRESS[suffix](text)
-    assert "the archive ends too soon, after line" in refused(make, "a.txt" + suffix, data[: len(data) * 2 // 3]).message
+    assert (
+        "the archive ends too soon, after line"
+        in refused(make, "a.txt" + suffix, data[: len(data) * 2 // 3]).message
+    )
     assert "ends too soon" in refused(make, "b.txt" + suffix, data[:-4]).message
     damaged = data[: len(data) // 2] + bytes(100) + data[len(data) // 2 + 100 :]
     assert "damaged, after line" in refused(make, "c.txt" + suffix, damaged).message

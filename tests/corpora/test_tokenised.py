@@ -37,18 +37,30 @@ def build(corpus, tmp_path, encode=letters, key="letters", vocab=500, **more):
 
 
 def everything(ready):
-    return [[row.tolist() for row in ready.column(i).ids(np.arange(len(ready)))] for i in range(len(ready.columns))]
+    return [
+        [row.tolist() for row in ready.column(i).ids(np.arange(len(ready)))]
+        for i in range(len(ready.columns))
+    ]
 
 
 @pytest.mark.parametrize("chunk", [1, 7, 26, 1000])
-@pytest.mark.parametrize("vocab, dtype", [(500, np.uint16), (1 << 16, np.uint16), ((1 << 16) + 1, np.uint32)])
+@pytest.mark.parametrize(
+    "vocab, dtype", [(500, np.uint16), (1 << 16, np.uint16), ((1 << 16) + 1, np.uint32)]
+)
 def test_ids_are_the_tokenizers(triplets, tmp_path, monkeypatch, chunk, vocab, dtype):
     monkeypatch.setattr("bench.data.corpora.token_cache.CHUNK", chunk)
     said = []
     ready = build(triplets, tmp_path, vocab=vocab, progress=lambda *a: said.append(a))
-    wanted = [[ids[:MAX_TOKENS] for ids in letters(column)] for column in zip(*triplets.rows(), strict=True)]
+    wanted = [
+        [ids[:MAX_TOKENS] for ids in letters(column)]
+        for column in zip(*triplets.rows(), strict=True)
+    ]
     assert everything(ready) == wanted and len(ready) == 26 and said[-1] == (26, 26)
-    assert ready.columns == ("sent0", "sent1", "hard_neg") and ready.sha256 == triplets.sha256 and ready.name == "t.csv"
+    assert (
+        ready.columns == ("sent0", "sent1", "hard_neg")
+        and ready.sha256 == triplets.sha256
+        and ready.name == "t.csv"
+    )
     some = ready.column(1).ids(np.array([25, 0, 0, 3]))
     assert [row.tolist() for row in some] == [wanted[1][i] for i in (25, 0, 0, 3)]
     assert all(row.dtype == dtype and not row.flags.writeable for row in some)
@@ -71,7 +83,9 @@ def test_another_tokenizer_format_or_text_is_another_cache(triplets, tmp_path):
     assert everything(other)[0] == [[1]] * 26
     (tmp_path / "t.txt").write_bytes((tmp_path / "t.csv").read_bytes())
     as_text = build(open_corpus(tmp_path / "t.txt", cache=tmp_path / "cache"), tmp_path)
-    assert len(as_text) == 27 and as_text.sha256 == triplets.sha256  # with the header as a line of text
+    assert (
+        len(as_text) == 27 and as_text.sha256 == triplets.sha256
+    )  # with the header as a line of text
 
 
 def test_a_damaged_cache_is_built_again(triplets, tmp_path):
@@ -93,7 +107,11 @@ def test_a_damaged_cache_is_built_again(triplets, tmp_path):
         for damage in (cut, flip, rubbish, type(file).unlink):
             damage(file)
             calls = []
-            again = build(triplets, tmp_path, encode=lambda texts, calls=calls: calls.append(1) or letters(texts))
+            again = build(
+                triplets,
+                tmp_path,
+                encode=lambda texts, calls=calls: calls.append(1) or letters(texts),
+            )
             assert everything(again) == wanted
             # a flip inside the corpus's name or a blank in meta.json is not damage that matters; everything else is
             assert calls or file.name == "meta.json"
@@ -165,7 +183,9 @@ def test_a_column_without_any_text(tmp_path):
     (tmp_path / "a.csv").write_text("sent0,sent1\nab,\nc,\n")
     ready = build(open_corpus(tmp_path / "a.csv", cache=tmp_path / "cache"), tmp_path)
     assert everything(ready) == [letters(["ab", "c"]), [[], []]]
-    assert everything(build(open_corpus(tmp_path / "a.csv", cache=tmp_path / "cache"), tmp_path, encode=never))[1] == [[], []]
+    assert everything(
+        build(open_corpus(tmp_path / "a.csv", cache=tmp_path / "cache"), tmp_path, encode=never)
+    )[1] == [[], []]
 
 
 MEASURE = """
@@ -188,7 +208,9 @@ def test_memory_does_not_grow_with_the_corpus(tmp_path):
     path = tmp_path / "big.txt"
     with path.open("w") as file:
         for i in range(300_000):
-            file.write(f"sentence number {i} of a corpus that has a few hundred thousand of them, and some more words\n")
+            file.write(
+                f"sentence number {i} of a corpus that has a few hundred thousand of them, and some more words\n"
+            )
     run = [sys.executable, "-c", MEASURE, str(path), str(tmp_path / "cache")]
     first = json.loads(subprocess.run(run, capture_output=True, text=True, check=True).stdout)
     second = json.loads(subprocess.run(run, capture_output=True, text=True, check=True).stdout)

@@ -23,22 +23,34 @@ def test_both_forms_of_every_set(shared, name):
     found = read_clustering(folder, name)
     assert found.form == "sccl" and len(found) == len(found.labels) == data_set(name).items["test"]
     assert len(set(found.labels.tolist())) == CLASSES.get(name, 152)
-    lines = (shared / "data" / "clustering" / f"{name}.tsv").read_text(encoding="utf-8").split("\n")[:-1]
-    assert [f"{label}\t{text}" for label, text in zip(found.labels, found.texts, strict=True)] == lines
+    lines = (
+        (shared / "data" / "clustering" / f"{name}.tsv")
+        .read_text(encoding="utf-8")
+        .split("\n")[:-1]
+    )
+    assert [
+        f"{label}\t{text}" for label, text in zip(found.labels, found.texts, strict=True)
+    ] == lines
     other = read_clustering(folder, name, text="raw")
     if name not in ORIGINALS:
         assert (other.form, other.sha256) == (found.form, found.sha256)
         return
     assert other.form == "original" and other.sha256 != found.sha256
     assert len(other) == (20000 if name == "StackOverflow" else 11109)
-    assert sorted(Counter(other.labels.tolist()).values())[1:] == pytest.approx(sorted(Counter(found.labels.tolist()).values())[1:], abs=1)
+    assert sorted(Counter(other.labels.tolist()).values())[1:] == pytest.approx(
+        sorted(Counter(found.labels.tolist()).values())[1:], abs=1
+    )
     empty = [i for i, text in enumerate(other.texts) if text == "."]
     assert empty == {"GoogleNews-T": [3950], "GoogleNews-S": [6831]}.get(name, [])
     if name == "StackOverflow":  # 45 titles lost their quotes
         differ = [(a, b) for a, b in zip(other.texts, found.texts, strict=True) if a != b]
-        assert len(differ) == 45 and all(a.replace('"', "").split() == b.replace('"', "").split() for a, b in differ)
+        assert len(differ) == 45 and all(
+            a.replace('"', "").split() == b.replace('"', "").split() for a, b in differ
+        )
     else:  # "lt" and "gt" were cut out
-        assert [any("washington" in text.split() for text in one.texts) for one in (other, found)] == [True, False]
+        assert [
+            any("washington" in text.split() for text in one.texts) for one in (other, found)
+        ] == [True, False]
 
 
 def test_what_text_selects(shared):
@@ -62,9 +74,13 @@ def test_a_form_is_known_by_content_not_by_place(shared, tmp_path):
     folder = DataFolder(tmp_path)
     assert read_clustering(folder, "GoogleNews-S", text="raw").form == "original"
     assert read_clustering(folder, "GoogleNews-S", text="any").form == "original"
-    with pytest.raises(DataMissing, match="no sccl text found, only original in GoogleNews-S.tsv") as caught:
+    with pytest.raises(
+        DataMissing, match="no sccl text found, only original in GoogleNews-S.tsv"
+    ) as caught:
         read_clustering(folder, "GoogleNews-S")
-    assert "--text raw" in str(caught.value.hint) and "short-text-clustering-enhancement" in str(caught.value.hint)
+    assert "--text raw" in str(caught.value.hint) and "short-text-clustering-enhancement" in str(
+        caught.value.hint
+    )
     (home / "variants").mkdir()
     shutil.copyfile(source / "GoogleNews-S.tsv", home / "variants" / "GoogleNews-S.gsdmm.tsv")
     assert read_clustering(folder, "GoogleNews-S").form == "sccl"
@@ -122,7 +138,11 @@ def test_a_missing_set_says_where_it_was_looked_for(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["clustering.json", "cxc.json"])
 def test_remaking_the_manifests_changes_nothing(shared, name):
-    stored = json.loads((resources.files("bench.data.sets") / "manifests" / name).read_text(encoding="utf-8"))
+    stored = json.loads(
+        (resources.files("bench.data.sets") / "manifests" / name).read_text(encoding="utf-8")
+    )
     again = json.loads(json.dumps(stored))
-    assert update(again, shared / "data", shared, name) == (["CxC-STS-official"] if name == "cxc.json" else [])
+    assert update(again, shared / "data", shared, name) == (
+        ["CxC-STS-official"] if name == "cxc.json" else []
+    )
     assert again == stored

@@ -32,30 +32,51 @@ def captions(table: Path) -> dict[int, str]:
 
 
 @pytest.fixture(scope="module")
-def official(table: Path, captions: dict[int, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def official(
+    table: Path, captions: dict[int, str], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     """A data folder with the published file and captions as COCO's JSON has them: not split from their punctuation."""
     root = tmp_path_factory.mktemp("data")
     (root / "cxc").mkdir()
     lines = table.read_text(encoding="utf-8").splitlines()
-    rows = ["caption1,caption2,agg_score,sampling_method", *(",".join(line.split("\t")[:4]) for line in lines[1:])]
+    rows = [
+        "caption1,caption2,agg_score,sampling_method",
+        *(",".join(line.split("\t")[:4]) for line in lines[1:]),
+    ]
     (root / "cxc" / "sts_test.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
     put(root, captions)
     return root
 
 
 def put(root: Path, captions: dict[int, str], **others: object) -> None:
-    joined = [{"image_id": 0, "id": number, "caption": text.replace(" .", ".") + "\n"} for number, text in captions.items()]
-    content = {"info": {}, "annotations": [{"image_id": 1, "id": 1, "caption": "Not asked for"}, *joined], **others}
+    joined = [
+        {"image_id": 0, "id": number, "caption": text.replace(" .", ".") + "\n"}
+        for number, text in captions.items()
+    ]
+    content = {
+        "info": {},
+        "annotations": [{"image_id": 1, "id": 1, "caption": "Not asked for"}, *joined],
+        **others,
+    }
     (root / "cxc" / "captions_val2014.json").write_text(json.dumps(content), encoding="utf-8")
 
 
 def test_the_table(pairs):
     assert (len(pairs), pairs.form) == (44045, "tokenised")
     assert Counter(pairs.subset) == {"c2c_cocaption": 25000, "c2c_isim": 19045}
-    assert pairs.gold.min() == 0 and pairs.gold.max() == 5 and pairs.gold.mean() == pytest.approx(2.377, abs=5e-4)
+    assert (
+        pairs.gold.min() == 0
+        and pairs.gold.max() == 5
+        and pairs.gold.mean() == pytest.approx(2.377, abs=5e-4)
+    )
     assert pairs.sentences1[0] == "A person riding a beautiful wave very smooth"
     assert pairs.sentences2[0] == "A red surfboard is sticking up from the ocean waves ."
-    assert (pairs.caption1[0], pairs.caption2[0], pairs.gold[0], pairs.subset[0]) == (411553, 5142, 1.56, "c2c_isim")
+    assert (pairs.caption1[0], pairs.caption2[0], pairs.gold[0], pairs.subset[0]) == (
+        411553,
+        5142,
+        1.56,
+        "c2c_isim",
+    )
     assert set(pairs.caption1) == set(pairs.caption2) and len(set(pairs.caption1)) == 25000
     assert Counter(Counter(pairs.caption1.tolist()).values()) == {1: 7416, 2: 16123, 3: 1461}
 
@@ -84,7 +105,12 @@ def test_captions_that_are_not_tied_by_fives_are_refused():
             *((f"x{i}" if i else "x", f"x{(i + 1) % 5}" if (i + 1) % 5 else "x") for i in range(5)),
         ],
     ).tolist() == [0, 1, 0]
-    for broken in (ring[:-1], [*ring, ("a", "f"), ("f", "b")], [*ring[:-1], ("e", "b")], [*ring, ("a", "c")]):
+    for broken in (
+        ring[:-1],
+        [*ring, ("a", "f"), ("f", "b")],
+        [*ring[:-1], ("e", "b")],
+        [*ring, ("a", "c")],
+    ):
         with pytest.raises(DataDamaged, match="caption a is tied to"):
             cxc.images(["a"], broken)
 
@@ -99,7 +125,9 @@ def test_the_published_file_with_captions_of_an_unknown_json(official, pairs):
     assert found.subset == pairs.subset
     assert read_cxc(DataFolder(official), text=found.form).sha256 == found.sha256
     for text in ("tokenised", "raw"):
-        with pytest.raises(DataMissing, match=f"no {text} text found, only {found.form} in sts_test.csv"):
+        with pytest.raises(
+            DataMissing, match=f"no {text} text found, only {found.form} in sts_test.csv"
+        ):
             read_cxc(DataFolder(official), text=text)
 
 
@@ -112,7 +140,11 @@ def test_cocos_own_file_is_the_raw_form(official, pairs, table, tmp_path, monkey
     content = (official / "cxc" / "captions_val2014.json").read_bytes()
     form = Form(sha256=hashlib.sha256(content).hexdigest(), bytes=len(content))
     files = (known.files[0], replace(known.files[1], forms={"any": form}))
-    monkeypatch.setattr(cxc, "data_set", lambda name: replace(known, files=files) if name == cxc.OFFICIAL else data_set(name))
+    monkeypatch.setattr(
+        cxc,
+        "data_set",
+        lambda name: replace(known, files=files) if name == cxc.OFFICIAL else data_set(name),
+    )
     for text in ("raw", "tokenised", "any"):  # without the table, the default takes it too
         found = read_cxc(DataFolder(official), text=text)
         assert (found.form, found.sentences1[5]) == ("raw", pairs.sentences1[5].replace(" .", "."))
@@ -120,7 +152,9 @@ def test_cocos_own_file_is_the_raw_form(official, pairs, table, tmp_path, monkey
     both.mkdir()
     for source in (table, *(official / "cxc").iterdir()):
         (both / source.name).symlink_to(source)
-    assert [read_cxc(DataFolder(tmp_path), text=text).form for text in ("raw", "tokenised", "any")] == [
+    assert [
+        read_cxc(DataFolder(tmp_path), text=text).form for text in ("raw", "tokenised", "any")
+    ] == [
         "raw",
         "tokenised",
         "tokenised",
@@ -129,19 +163,29 @@ def test_cocos_own_file_is_the_raw_form(official, pairs, table, tmp_path, monkey
 
 def test_the_manifest_knows_the_published_files():
     csv, captions = data_set(cxc.OFFICIAL).files
-    assert (csv.forms["any"].bytes, csv.rows, captions.forms["any"].bytes) == (3_096_467, 44_045, 32_421_077)
-    assert csv.forms["any"].sha256.startswith("33eea25b") and captions.forms["any"].sha256.startswith("7da4cc45")
+    assert (csv.forms["any"].bytes, csv.rows, captions.forms["any"].bytes) == (
+        3_096_467,
+        44_045,
+        32_421_077,
+    )
+    assert csv.forms["any"].sha256.startswith("33eea25b") and captions.forms[
+        "any"
+    ].sha256.startswith("7da4cc45")
 
 
 @pytest.mark.slow
 def test_captions_that_are_missing_or_altered_are_refused(official, captions, tmp_path):
     (tmp_path / "cxc").mkdir()
     (tmp_path / "cxc" / "sts_test.csv").symlink_to(official / "cxc" / "sts_test.csv")
-    with pytest.raises(DataMissing, match="captions_val2014.json is missing; sts_test.csv holds caption ids only"):
+    with pytest.raises(
+        DataMissing, match="captions_val2014.json is missing; sts_test.csv holds caption ids only"
+    ):
         read_cxc(DataFolder(tmp_path))
     first, second = sorted(captions)[:2]
     put(tmp_path, {number: text for number, text in captions.items() if number != second})
-    with pytest.raises(DataDamaged, match=f"1 of 25,000 captions are not in .*, first COCO_val2014:sentid:{second}"):
+    with pytest.raises(
+        DataDamaged, match=f"1 of 25,000 captions are not in .*, first COCO_val2014:sentid:{second}"
+    ):
         read_cxc(DataFolder(tmp_path))
     put(tmp_path, captions | {first: captions[second], second: captions[first]})
     with pytest.raises(DataDamaged, match="altered text"):
@@ -158,7 +202,10 @@ def test_captions_that_are_missing_or_altered_are_refused(official, captions, tm
     [
         (lambda lines: lines[:-3], "44,042 rows found, 44,045 expected"),
         (lambda lines: [lines[0], *lines[:0:-1]], "altered text"),
-        (lambda lines: [*lines[:9], lines[9].rsplit("\t", 1)[0], *lines[10:]], "line 10 has 5 columns, 6 expected"),
+        (
+            lambda lines: [*lines[:9], lines[9].rsplit("\t", 1)[0], *lines[10:]],
+            "line 10 has 5 columns, 6 expected",
+        ),
         (lambda lines: [*lines[:9], lines[9].replace("\t", "\t9", 2), *lines[10:]], "altered text"),
     ],
     ids=["cut", "shuffled", "a column less", "another id"],
@@ -166,7 +213,9 @@ def test_captions_that_are_missing_or_altered_are_refused(official, captions, tm
 def test_a_damaged_table_is_refused(table, tmp_path, damage, message):
     (tmp_path / "cxc").mkdir()
     lines = table.read_text(encoding="utf-8").splitlines()
-    (tmp_path / "cxc" / "sts_test.tsv").write_text("\n".join(damage(lines)) + "\n", encoding="utf-8")
+    (tmp_path / "cxc" / "sts_test.tsv").write_text(
+        "\n".join(damage(lines)) + "\n", encoding="utf-8"
+    )
     with pytest.raises(DataDamaged, match=message) as caught:
         read_cxc(DataFolder(tmp_path))
     assert "sts_test.tsv" in caught.value.message
@@ -185,7 +234,9 @@ def test_another_tokenisation_and_what_is_not_there(table, tmp_path):
     assert read_cxc(DataFolder(tmp_path)).form == "tokenised"
     with pytest.raises(DataMissing, match="no raw text found, only tokenised") as caught:
         read_cxc(DataFolder(tmp_path), text="raw")
-    assert "--text tokenised" in str(caught.value.hint) and "captions_val2014.json" in str(caught.value.hint)
+    assert "--text tokenised" in str(caught.value.hint) and "captions_val2014.json" in str(
+        caught.value.hint
+    )
     with pytest.raises(DataMissing, match="CxC-STS: not found in .*cxc/sts_test.tsv"):
         read_cxc(DataFolder(tmp_path / "cxc"))
     with pytest.raises(DataMissing, match="no data folder was given"):

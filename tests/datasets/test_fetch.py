@@ -50,27 +50,86 @@ def _set() -> DataSet:
     files = []
     for path, data in TOKENISED.items():
         rows = [line.split("\t") for line in data.decode().splitlines()]
-        forms = {"tokenised": Form(sha256=sha(data), bytes=len(data)), "raw": Form(sha256=sha(RAW[path]), bytes=len(RAW[path]))}
-        files.append(DataFile(path=path, role="pairs", rows=len(rows), columns=2, content=content_hash(rows), forms=forms))
+        forms = {
+            "tokenised": Form(sha256=sha(data), bytes=len(data)),
+            "raw": Form(sha256=sha(RAW[path]), bytes=len(RAW[path])),
+        }
+        files.append(
+            DataFile(
+                path=path,
+                role="pairs",
+                rows=len(rows),
+                columns=2,
+                content=content_hash(rows),
+                forms=forms,
+            )
+        )
     return DataSet(
-        name="ONE", kind="evaluation", title="One", suites=("sts",), unit="pairs", items={"test": 3}, licence="of nobody",
-        terms="the terms of one", source="us", cite="us", get="ask us", homes={"tokenised": "moses", "raw": "raw"},
-        also=("archive",), files=tuple(files), accept=True,
-    )  # fmt: skip
+        name="ONE",
+        kind="evaluation",
+        title="One",
+        suites=("sts",),
+        unit="pairs",
+        items={"test": 3},
+        licence="of nobody",
+        terms="the terms of one",
+        source="us",
+        cite="us",
+        get="ask us",
+        homes={"tokenised": "moses", "raw": "raw"},
+        also=("archive",),
+        files=tuple(files),
+        accept=True,
+    )
 
 
 ONE = _set()
 CORPUS = DataSet(
-    name="corp", kind="corpus", title="Corpus", suites=(), unit="sentences", items={"train": 3}, licence="free", terms="none",
-    source="us", cite="us", get="ask us", homes={"any": "train"},
-    files=(DataFile(path="corp.txt", role="text", rows=3, split="train", first_use=True, forms={"any": Form(sha256="", bytes=40)}),),
-)  # fmt: skip
+    name="corp",
+    kind="corpus",
+    title="Corpus",
+    suites=(),
+    unit="sentences",
+    items={"train": 3},
+    licence="free",
+    terms="none",
+    source="us",
+    cite="us",
+    get="ask us",
+    homes={"any": "train"},
+    files=(
+        DataFile(
+            path="corp.txt",
+            role="text",
+            rows=3,
+            split="train",
+            first_use=True,
+            forms={"any": Form(sha256="", bytes=40)},
+        ),
+    ),
+)
 ARCHIVE = Source(
-    name="one.tar", title="", site="hub", repo="owner/data", revision="main", archive="one.tar", into="archive", form="tokenised",
-    sets=("ONE",), note="trust on first use: not seen",
-)  # fmt: skip
+    name="one.tar",
+    title="",
+    site="hub",
+    repo="owner/data",
+    revision="main",
+    archive="one.tar",
+    into="archive",
+    form="tokenised",
+    sets=("ONE",),
+    note="trust on first use: not seen",
+)
 COPY = Source(
-    name="copy", title="", site="github", repo="owner/copy", revision="c0ffee", root="data", into="moses", form="tokenised", sets=("ONE",)
+    name="copy",
+    title="",
+    site="github",
+    repo="owner/copy",
+    revision="c0ffee",
+    root="data",
+    into="moses",
+    form="tokenised",
+    sets=("ONE",),
 )
 RAWS = replace(COPY, name="raws", root="raws", into="raw", form="raw")
 FIRST = Source(
@@ -133,16 +192,22 @@ def known(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def fetcher(tmp_path: Path, known: None) -> Callable[..., Fetcher]:
-    return lambda heard=None, **more: Fetcher(tmp_path / "data", heard, sleep=lambda _: None, **more)
+    return lambda heard=None, **more: Fetcher(
+        tmp_path / "data", heard, sleep=lambda _: None, **more
+    )
 
 
 def files(folder: Path) -> dict[str, bytes]:
     return {
-        str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file() and p.suffix not in (".lock", ".json")
+        str(p.relative_to(folder)): p.read_bytes()
+        for p in sorted(folder.rglob("*"))
+        if p.is_file() and p.suffix not in (".lock", ".json")
     }
 
 
-def test_a_set_comes_out_of_an_archive_with_a_receipt(hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path) -> None:
+def test_a_set_comes_out_of_an_archive_with_a_receipt(
+    hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path
+) -> None:
     packed = tar({**TOKENISED, "B/stranger.txt": b"?"}, "./downstream/")
     revision = hub.add("dataset", "owner/data", {"one.tar": packed})
     heard = Heard()
@@ -150,7 +215,9 @@ def test_a_set_comes_out_of_an_archive_with_a_receipt(hub: StandInHub, fetcher: 
     assert files(tmp_path / "data") == {f"archive/{path}": data for path, data in TOKENISED.items()}
     receipt = read_receipt(tmp_path / "data/archive/one.tar.receipt.json")
     assert receipt and (receipt.revision, receipt.downloads) == (revision, {"one.tar": sha(packed)})
-    assert heard.lines == [f"fetching from hub data set owner/data into {tmp_path / 'data/archive'}"]
+    assert heard.lines == [
+        f"fetching from hub data set owner/data into {tmp_path / 'data/archive'}"
+    ]
     before = len(hub.requests)
     fetcher().get(ONE)
     assert len(hub.requests) == before  # what is there is not asked for
@@ -166,7 +233,9 @@ def test_another_tokenisation_in_the_archive_is_kept_and_the_known_one_is_fetche
     assert [copy.form[:6] for copy in copies] == ["tokeni", "other-"] and problems == []
 
 
-def test_where_one_source_fails_the_next_is_taken(hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path) -> None:
+def test_where_one_source_fails_the_next_is_taken(
+    hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path
+) -> None:
     serve_copy(hub, TOKENISED)
     heard = Heard()
     fetcher(heard).get(ONE)
@@ -176,13 +245,18 @@ def test_where_one_source_fails_the_next_is_taken(hub: StandInHub, fetcher: Call
         fetcher().get(ONE, "raw")  # nobody serves it
 
 
-def test_where_all_fail_the_first_reason_is_told(hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path) -> None:
+def test_where_all_fail_the_first_reason_is_told(
+    hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path
+) -> None:
     with pytest.raises(FetchFailed, match="ONE: .*gated, private or not there") as failure:
         fetcher().get(ONE)
     assert "hf auth login" in (failure.value.hint or "") and files(tmp_path) == {}
 
 
-@pytest.mark.parametrize("spoilt", [OTHER, {**TOKENISED, "A/two.txt": b"x y\tw\n"}, {**TOKENISED, "A/one.txt": b"<html>"}])
+@pytest.mark.parametrize(
+    "spoilt",
+    [OTHER, {**TOKENISED, "A/two.txt": b"x y\tw\n"}, {**TOKENISED, "A/one.txt": b"<html>"}],
+)
 def test_a_file_that_is_not_what_the_manifest_knows_is_refused(
     hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path, spoilt: dict[str, bytes]
 ) -> None:
@@ -220,7 +294,9 @@ def test_the_first_copy_is_trusted_and_every_later_one_is_held_against_it(
     fetcher().get(CORPUS)
     assert path.read_bytes() == TEXT  # the revision is pinned
     path.unlink()
-    hub.repos["dataset", "owner/data"].revisions[first]["corp.txt"] = changed  # the same revision, other bytes
+    hub.repos["dataset", "owner/data"].revisions[first]["corp.txt"] = (
+        changed  # the same revision, other bytes
+    )
     with pytest.raises(DataDamaged, match="is not what it should be"):
         fetcher().get(CORPUS)
     path.write_bytes(changed)
@@ -228,7 +304,9 @@ def test_the_first_copy_is_trusted_and_every_later_one_is_held_against_it(
     assert state.status == "damaged" and "was fetched" in state.problems[0]
 
 
-def test_a_copy_that_the_user_brought_has_no_receipt_and_only_its_rows_are_checked(known: None, tmp_path: Path) -> None:
+def test_a_copy_that_the_user_brought_has_no_receipt_and_only_its_rows_are_checked(
+    known: None, tmp_path: Path
+) -> None:
     (tmp_path / "train").mkdir()
     (tmp_path / "train/corp.txt").write_bytes(TEXT)
     folder = DataFolder(tmp_path)
@@ -245,7 +323,9 @@ def test_a_receipt_that_cannot_be_read_is_an_error(known: None, tmp_path: Path) 
     assert "no receipt of a download" in DataFolder(tmp_path).check(CORPUS).problems[0]
 
 
-def test_a_cut_fetch_of_several_files_goes_on(hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path) -> None:
+def test_a_cut_fetch_of_several_files_goes_on(
+    hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path
+) -> None:
     serve_copy(hub, TOKENISED)
     hub.fault("two.txt", cut_after=3)
     hub.fault("two.txt", status=500, times=None)
@@ -255,7 +335,9 @@ def test_a_cut_fetch_of_several_files_goes_on(hub: StandInHub, fetcher: Callable
     hub.faults.clear()
     hub.requests.clear()
     fetcher().get(ONE)
-    assert [one.headers.get("range") for one in hub.requests if "githubusercontent" in one.path] == ["bytes=3-"]
+    assert [
+        one.headers.get("range") for one in hub.requests if "githubusercontent" in one.path
+    ] == ["bytes=3-"]
     assert DataFolder(tmp_path / "data").check(ONE).status == "found"
 
 
@@ -273,7 +355,10 @@ def test_an_opened_set_is_fetched_and_an_offline_one_says_how_to_bring_it(
     offline = DataFolder(None, offline=True, fetcher=fetcher(), store=tmp_path / "data")
     with pytest.raises(DataMissing, match="nothing is fetched") as missing:
         offline.open(ONE)
-    assert missing.value.hint == "where there is a network: bench data fetch ONE --data DIR; copy DIR here, then --data DIR"
+    assert (
+        missing.value.hint
+        == "where there is a network: bench data fetch ONE --data DIR; copy DIR here, then --data DIR"
+    )
     with pytest.raises(DataMissing) as missing:
         offline.open(ONE, text="raw")
     assert "bench data fetch ONE --text raw --data DIR" in (missing.value.hint or "")
@@ -289,13 +374,17 @@ def test_an_opened_set_is_fetched_and_an_offline_one_says_how_to_bring_it(
     assert offline.open(ONE).form == "tokenised" and offline.corpus("corp.txt") == path
 
 
-def test_what_cannot_be_fetched_is_missing(hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path) -> None:
+def test_what_cannot_be_fetched_is_missing(
+    hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path
+) -> None:
     online = DataFolder(None, fetcher=fetcher(), store=tmp_path / "data")
     with pytest.raises(DataMissing, match="ONE: .*; ONE: .*not there"):
         online.open(ONE)
 
 
-def test_a_plan_notes_what_it_would_fetch_and_asks_nobody(hub: StandInHub, known: None, tmp_path: Path, no_network: list[object]) -> None:
+def test_a_plan_notes_what_it_would_fetch_and_asks_nobody(
+    hub: StandInHub, known: None, tmp_path: Path, no_network: list[object]
+) -> None:
     later = Later()
     plan = DataFolder(None, fetcher=later, store=tmp_path / "data")
     for _ in range(2):
@@ -304,21 +393,36 @@ def test_a_plan_notes_what_it_would_fetch_and_asks_nobody(hub: StandInHub, known
         with pytest.raises(NotFetchedYet):
             plan.corpus("corp.txt")
     one, corpus = later.pending
-    assert (one.name, one.kind, one.licence, one.terms) == ("ONE", "data", "of nobody", "the terms of one")
-    assert one.notes == ("one.tar: trust on first use: not seen",) and one.archives == {"one.tar": ("ONE",)}
-    assert one.where == "hub data set owner/data" and f"{hub.url}/datasets/owner/data/resolve/main/one.tar" in one.urls
+    assert (one.name, one.kind, one.licence, one.terms) == (
+        "ONE",
+        "data",
+        "of nobody",
+        "the terms of one",
+    )
+    assert one.notes == ("one.tar: trust on first use: not seen",) and one.archives == {
+        "one.tar": ("ONE",)
+    }
+    assert (
+        one.where == "hub data set owner/data"
+        and f"{hub.url}/datasets/owner/data/resolve/main/one.tar" in one.urls
+    )
     assert (corpus.name, corpus.kind, corpus.bytes) == ("corp", "corpus", CORPUS.bytes)
     assert hub.requests == [] and no_network == []
 
 
-def test_beside_a_folder_that_was_given_nothing_is_fetched(hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path) -> None:
+def test_beside_a_folder_that_was_given_nothing_is_fetched(
+    hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path
+) -> None:
     hub.add("dataset", "owner/data", {"one.tar": tar(TOKENISED), "corp.txt": TEXT})
     mine = tmp_path / "mine"
     mine.mkdir()
     folder = DataFolder(mine, fetcher=fetcher(), store=tmp_path / "data")
     with pytest.raises(DataMissing, match=f"ONE: not found in {mine}") as missing:
         folder.open(ONE)
-    assert missing.value.hint == f"to get it: bench data fetch ONE --data {mine}" and missing.value.name == "ONE"
+    assert (
+        missing.value.hint == f"to get it: bench data fetch ONE --data {mine}"
+        and missing.value.name == "ONE"
+    )
     assert folder.corpus("corp.txt") is None and hub.requests == []
     with pytest.raises(DataMissing, match=f"the data folder {mine / 'no'} does not exist"):
         DataFolder(mine / "no").check_root()
@@ -329,7 +433,9 @@ def test_beside_a_folder_that_was_given_nothing_is_fetched(hub: StandInHub, fetc
     DataFolder(None).check_root()
 
 
-def test_the_users_folder_comes_first(hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path) -> None:
+def test_the_users_folder_comes_first(
+    hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path
+) -> None:
     mine = tmp_path / "mine"
     for path, data in TOKENISED.items():
         (mine / "moses" / path).parent.mkdir(parents=True, exist_ok=True)
@@ -339,7 +445,9 @@ def test_the_users_folder_comes_first(hub: StandInHub, fetcher: Callable[..., Fe
     serve_copy(hub, RAW, "raws")
     with pytest.raises(DataMissing, match="no raw text found, only tokenised") as missing:
         folder.open(ONE, text="raw")
-    assert f"to get the raw form: bench data fetch ONE --text raw --data {mine}" in str(missing.value.hint)
+    assert f"to get the raw form: bench data fetch ONE --text raw --data {mine}" in str(
+        missing.value.hint
+    )
     fetcher().get(ONE, "raw")
     assert folder.open(ONE, text="raw").place == tmp_path / "data/raw"
 
@@ -366,9 +474,15 @@ def test_every_source_is_of_sets_that_exist_and_gives_files_that_they_have() -> 
         assert set(source.files) <= paths, source.name
         assert {part.conversion for part in source.files.values()} <= {"as is", *CONVERSIONS}
         assert all(source.into in one.places for one in wanted), source.name
-        assert source.form == ANY or all(source.form in (*one.forms, ANY) or not one.forms for one in wanted)
+        assert source.form == ANY or all(
+            source.form in (*one.forms, ANY) or not one.forms for one in wanted
+        )
         assert source.pinned or "trust on first use" in source.note
-        assert all(len(part.sha256) == len(part.paths) for part in source.files.values() if part.conversion != "as is")
+        assert all(
+            len(part.sha256) == len(part.paths)
+            for part in source.files.values()
+            if part.conversion != "as is"
+        )
         if source.site == "github":
             assert len(source.revision) == 40
 
@@ -378,7 +492,10 @@ def test_every_evaluation_set_but_the_prepared_table_can_be_fetched_whole() -> N
         if one.kind == "evaluation" and one.name != "CxC-STS":
             for form in one.forms or (ANY,):
                 given = sources_of(one, form)
-                assert all(any(source.part(file) for source in given) for file in one.files), (one.name, form)
+                assert all(any(source.part(file) for source in given) for file in one.files), (
+                    one.name,
+                    form,
+                )
 
 
 def test_the_text_that_the_archive_of_simcse_should_hold_is_read_as_the_papers_scored_it(
@@ -393,15 +510,30 @@ def test_the_text_that_the_archive_of_simcse_should_hold_is_read_as_the_papers_s
     hub.add("dataset", "princeton-nlp/datasets-for-simcse", {"senteval.tar": out.getvalue()})
     folder = DataFolder(None, fetcher=Fetcher(tmp_path), store=tmp_path)
     pairs, mine = read_sts(folder, "STS13"), read_sts(DataFolder(shared / "data"), "STS13")
-    assert pairs.sentences1 == mine.sentences1 and pairs.form == "tokenised" and pairs.sha256 == mine.sha256
-    assert folder.check(data_set("MRPC")).status == "found" and len(hub.asked("senteval.tar", "GET")) == 2  # and the redirect
+    assert (
+        pairs.sentences1 == mine.sentences1
+        and pairs.form == "tokenised"
+        and pairs.sha256 == mine.sha256
+    )
+    assert (
+        folder.check(data_set("MRPC")).status == "found"
+        and len(hub.asked("senteval.tar", "GET")) == 2
+    )  # and the redirect
 
 
 @pytest.mark.parametrize(
     ("name", "given", "want"),
     [
-        ("labelled lines", [b"\xef\xbb\xbf1\ta b \r\n2\tc\td\t\r\n3\te"], b"1\ta b\n2\tc d\n3\te\n"),
-        ("JSON lines", [b'{"text": " a b", "cluster": 7}\n{"text": "", "cluster": 8}\n'], b"7\ta b\n8\t\n"),
+        (
+            "labelled lines",
+            [b"\xef\xbb\xbf1\ta b \r\n2\tc\td\t\r\n3\te"],
+            b"1\ta b\n2\tc d\n3\te\n",
+        ),
+        (
+            "JSON lines",
+            [b'{"text": " a b", "cluster": 7}\n{"text": "", "cluster": 8}\n'],
+            b"7\ta b\n8\t\n",
+        ),
         ("text and labels", [b"a\tb \nc\n", b"1\n2\n"], b"1\ta b\n2\tc\n"),
         ("first 2 columns", [b"a\tb\tsource\nc\td\n"], b"a\tb\nc\td\n"),
     ],
@@ -411,15 +543,38 @@ def test_conversions(name: str, given: list[bytes], want: bytes) -> None:
 
 
 SNLI = [  # as snli_1.0_train.jsonl has them, with keys that nobody reads here
-    {"annotator_labels": ["neutral"], "captionID": "3416050480.jpg#4", "gold_label": "neutral", "pairID": "3416050480.jpg#4r1n",
-     "sentence1": "A person on a horse jumps over a broken down airplane.", "sentence2": "A person is training his horse, or \"so\"."},
-    {"annotator_labels": ["neutral", "contradiction"], "gold_label": "-", "sentence1": "Two men.", "sentence2": "Nobody agrees."},
-    {"annotator_labels": ["contradiction"], "gold_label": "contradiction", "sentence1": "Two women.", "sentence2": ""},
-]  # fmt: skip
+    {
+        "annotator_labels": ["neutral"],
+        "captionID": "3416050480.jpg#4",
+        "gold_label": "neutral",
+        "pairID": "3416050480.jpg#4r1n",
+        "sentence1": "A person on a horse jumps over a broken down airplane.",
+        "sentence2": 'A person is training his horse, or "so".',
+    },
+    {
+        "annotator_labels": ["neutral", "contradiction"],
+        "gold_label": "-",
+        "sentence1": "Two men.",
+        "sentence2": "Nobody agrees.",
+    },
+    {
+        "annotator_labels": ["contradiction"],
+        "gold_label": "contradiction",
+        "sentence1": "Two women.",
+        "sentence2": "",
+    },
+]
 MNLI = [
-    {"annotator_labels": ["entailment"], "genre": "fiction", "gold_label": "entailment", "promptID": "31193", "pairID": "31193n",
-     "sentence1": "Caf\u00e9s \u2028 are two lines\nhere.", "sentence2": "There are caf\u00e9s."},
-]  # fmt: skip
+    {
+        "annotator_labels": ["entailment"],
+        "genre": "fiction",
+        "gold_label": "entailment",
+        "promptID": "31193",
+        "pairID": "31193n",
+        "sentence1": "Caf\u00e9s \u2028 are two lines\nhere.",
+        "sentence2": "There are caf\u00e9s.",
+    },
+]
 
 
 def nli_archives() -> dict[str, bytes]:
@@ -434,12 +589,16 @@ def nli_archives() -> dict[str, bytes]:
             archive.writestr(f"__MACOSX/{name}/._{name}_train.jsonl", b"\0")
             archive.writestr(f"{name}/{name}_train.txt", "gold_label\tsentence1\n")
             for split, of in (("dev", pairs[:1]), ("train", pairs)):
-                archive.writestr(f"{name}/{name}_{split}.jsonl", "".join(json.dumps(pair) + "\n" for pair in of))
+                archive.writestr(
+                    f"{name}/{name}_{split}.jsonl", "".join(json.dumps(pair) + "\n" for pair in of)
+                )
         archives[place] = out.getvalue()
     return archives
 
 
-def test_labelled_nli_is_built_from_the_two_archives(hub: StandInHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_labelled_nli_is_built_from_the_two_archives(
+    hub: StandInHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """From archives with the known checksums alone; pairs without a gold label are left out; what was built is held against later."""
     wanted, source = data_set("nli-labelled"), sources()["nli_labelled.csv"]
     for place, data in nli_archives().items():
@@ -448,8 +607,13 @@ def test_labelled_nli_is_built_from_the_two_archives(hub: StandInHub, tmp_path: 
         Fetcher(tmp_path).get(wanted)
     part = source.files["nli_labelled.csv"]
     assert [path.partition("://")[2] for path in part.paths] == list(nli_archives())
-    known = replace(source, files={"nli_labelled.csv": replace(part, sha256=tuple(map(sha, nli_archives().values())))})
-    monkeypatch.setattr(importlib.import_module("bench.data.sets.sources"), "sources", lambda: {source.name: known})
+    known = replace(
+        source,
+        files={"nli_labelled.csv": replace(part, sha256=tuple(map(sha, nli_archives().values())))},
+    )
+    monkeypatch.setattr(
+        importlib.import_module("bench.data.sets.sources"), "sources", lambda: {source.name: known}
+    )
     with pytest.raises(DataDamaged, match="3 rows found, 942,069 expected"):
         Fetcher(tmp_path).get(wanted)
     few = replace(wanted, files=(replace(wanted.files[0], rows=3),))
@@ -457,11 +621,18 @@ def test_labelled_nli_is_built_from_the_two_archives(hub: StandInHub, tmp_path: 
     corpus = open_corpus(tmp_path / "train/nli_labelled.csv", cache=tmp_path / "cache")
     assert corpus.columns == ("sent0", "sent1", "label") and corpus.kind == wanted.unit
     assert list(corpus.rows()) == [  # an empty cell is one space, as in every corpus
-        ("A person on a horse jumps over a broken down airplane.", 'A person is training his horse, or "so".', "neutral"),
+        (
+            "A person on a horse jumps over a broken down airplane.",
+            'A person is training his horse, or "so".',
+            "neutral",
+        ),
         ("Two women.", " ", "contradiction"),
         ("Caf\u00e9s \u2028 are two lines\nhere.", "There are caf\u00e9s.", "entailment"),
     ]
-    assert {path.name for path in (tmp_path / "train").iterdir()} == {"nli_labelled.csv", "nli_labelled.csv.receipt.json"}
+    assert {path.name for path in (tmp_path / "train").iterdir()} == {
+        "nli_labelled.csv",
+        "nli_labelled.csv.receipt.json",
+    }
     assert DataFolder(tmp_path).check(few).status == "found"
     corpus.path.write_bytes(corpus.path.read_bytes().replace(b"women", b"woman"))
     assert "was fetched" in DataFolder(tmp_path).check(few).problems[0]
@@ -473,7 +644,9 @@ def test_a_plan_names_both_archives_of_labelled_nli() -> None:
     assert pending.where.count("https://") == 2 and pending.bytes == 322_000_000
 
 
-def test_mirror_berts_lines_are_a_corpus_with_a_known_checksum(hub: StandInHub, tmp_path: Path) -> None:
+def test_mirror_berts_lines_are_a_corpus_with_a_known_checksum(
+    hub: StandInHub, tmp_path: Path
+) -> None:
     wanted = data_set("stsb-10k")
     (source,) = sources_of(wanted)
     path = f"raw.githubusercontent.com/{source.repo}/{source.revision}/data/mirror_corpus/{wanted.files[0].path}"

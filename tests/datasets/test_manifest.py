@@ -20,14 +20,20 @@ from bench.data.sets.manifest import cells, content_hash
 
 def test_remaking_the_sts_manifest_changes_nothing(shared):
     package = resources.files("bench")
-    stored = json.loads((package / "data" / "sets" / "manifests" / "sts.json").read_text(encoding="utf-8"))
+    stored = json.loads(
+        (package / "data" / "sets" / "manifests" / "sts.json").read_text(encoding="utf-8")
+    )
     again = json.loads(json.dumps(stored))
     assert update(again, shared / "data", shared, "sts.json") == []
     assert again == stored
 
 
 def test_forms_that_are_not_the_same_text_are_refused(tmp_path):
-    for form, text in (("a", "One , two\tthree\n"), ("b", "one, TWO\tthree\n"), ("c", "one, two\tfour\n")):
+    for form, text in (
+        ("a", "One , two\tthree\n"),
+        ("b", "one, TWO\tthree\n"),
+        ("c", "one, two\tfour\n"),
+    ):
         (tmp_path / form).mkdir()
         (tmp_path / form / "x.txt").write_text(text)
     file = {"path": "x.txt", "role": "pairs", "columns": 2}
@@ -62,18 +68,30 @@ def test_list_without_a_folder_is_quick_fits_80_columns_and_says_what_to_do():
     for name in data_sets():
         assert name in result.output
     detailed = invoke("list", "STS16")
-    assert "CC BY-NC-SA" in detailed.output and "to get it" in detailed.output and "Agirre" in detailed.output
+    assert (
+        "CC BY-NC-SA" in detailed.output
+        and "to get it" in detailed.output
+        and "Agirre" in detailed.output
+    )
 
 
 def test_list_and_check_of_the_real_folder(shared):
     result = invoke("list", "--data", str(shared / "data"), "--json")
     found = {one["name"]: one for one in map(json.loads, result.output.splitlines())}
-    assert found["STS12"]["status"] == "found" and found["STS12"]["found_forms"] == ["tokenised", "raw"]
-    assert found["wiki_sentences"]["status"] == "found" and found["wiki_sentences"]["items"] == {"train": 1_000_000}
+    assert found["STS12"]["status"] == "found" and found["STS12"]["found_forms"] == [
+        "tokenised",
+        "raw",
+    ]
+    assert found["wiki_sentences"]["status"] == "found" and found["wiki_sentences"]["items"] == {
+        "train": 1_000_000
+    }
     wide = invoke("list", "--data", str(shared / "data"))
     assert max(len(line) for line in wide.output.splitlines()) <= 80
     checked = invoke("check", "STS14", "--data", str(shared / "data"), "--json")
-    assert checked.exit_code == 0 and json.loads(checked.output)["found_forms"] == ["tokenised", "raw"]
+    assert checked.exit_code == 0 and json.loads(checked.output)["found_forms"] == [
+        "tokenised",
+        "raw",
+    ]
 
 
 def test_check_names_what_is_damaged_and_list_says_that_it_is_not_known(shared, tmp_path):
@@ -114,13 +132,17 @@ def test_the_real_corpus_passes(shared):
 @pytest.mark.parametrize("name", ["captions", "builtin"])
 def test_what_the_package_carries_is_found_without_a_folder(name):
     state = DataFolder(None).check(data_set(name))
-    assert state.status == "found", f"{state.problems}; after a change of the generator: python tools/make_manifest.py DIR"
+    assert state.status == "found", (
+        f"{state.problems}; after a change of the generator: python tools/make_manifest.py DIR"
+    )
     assert DataFolder(None).look(data_set(name)).status == "found"
 
 
 def test_reading_data_needs_no_torch():
     code = "import sys, bench.data.sets, bench.score.suites, bench.score.suites.sts, bench.score.metrics.correlation, bench.cli.data, bench.cli.suites\n"
-    code += "assert not {'torch', 'transformers', 'mteb', 'sentence_transformers'} & set(sys.modules)\n"
+    code += (
+        "assert not {'torch', 'transformers', 'mteb', 'sentence_transformers'} & set(sys.modules)\n"
+    )
     subprocess.run([sys.executable, "-c", code], check=True)
     code = "import sys, bench.cli.data, bench.cli.suites\nassert not {'numpy', 'rich', 'scipy'} & set(sys.modules)\n"
     subprocess.run([sys.executable, "-c", code], check=True)

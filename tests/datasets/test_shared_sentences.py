@@ -25,7 +25,9 @@ def test_the_counts_of_the_issue(shared: Path) -> None:
     """18,850 pairs, of which 17,318 have other letters: 153 of SMTeuroparl are there twice (149 sign for sign)."""
     data = DataFolder(shared / "data" / "senteval-moses")
     kept = {task: sentence_numbers(task, read_sts(data, task).gold) for task in STS_TASKS}
-    pairs = np.sort(np.concatenate([numbers for numbers in kept.values() if numbers is not None]), axis=1)
+    pairs = np.sort(
+        np.concatenate([numbers for numbers in kept.values() if numbers is not None]), axis=1
+    )
     assert len(pairs) == 18_850 and len(np.unique(pairs, axis=0)) == 17_318
     subset = np.array(read_sts(data, "STS12").subset)
     assert kept["STS12"] is not None
@@ -34,7 +36,10 @@ def test_the_counts_of_the_issue(shared: Path) -> None:
 
 
 def test_other_scores_have_no_numbers() -> None:
-    assert sentence_numbers("STS12", np.zeros(3108)) is None and sentence_numbers("MR", np.zeros(3)) is None
+    assert (
+        sentence_numbers("STS12", np.zeros(3108)) is None
+        and sentence_numbers("MR", np.zeros(3)) is None
+    )
 
 
 def test_what_is_stored_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -51,4 +56,7 @@ def test_what_is_stored_is_read_again(tmp_path: Path, monkeypatch: pytest.Monkey
         found = sts._stored()
     finally:
         sts._stored.cache_clear()
-    assert all(found[task][0] == str(i) and np.array_equal(found[task][1], numbers[i]) for i, task in enumerate(STS_TASKS))
+    assert all(
+        found[task][0] == str(i) and np.array_equal(found[task][1], numbers[i])
+        for i, task in enumerate(STS_TASKS)
+    )

@@ -15,11 +15,36 @@ from bench.data.sets import DataFile, DataFolder, data_set, data_sets, read_sts
 from bench.data.sets.sts import parse_gold, parse_pairs, parse_table
 
 SUBSETS = {
-    "STS12": {"MSRpar": 750, "MSRvid": 750, "SMTeuroparl": 459, "surprise.OnWN": 750, "surprise.SMTnews": 399},
+    "STS12": {
+        "MSRpar": 750,
+        "MSRvid": 750,
+        "SMTeuroparl": 459,
+        "surprise.OnWN": 750,
+        "surprise.SMTnews": 399,
+    },
     "STS13": {"FNWN": 189, "headlines": 750, "OnWN": 561},
-    "STS14": {"deft-forum": 450, "deft-news": 300, "headlines": 750, "images": 750, "OnWN": 750, "tweet-news": 750},
-    "STS15": {"answers-forums": 375, "answers-students": 750, "belief": 375, "headlines": 750, "images": 750},
-    "STS16": {"answer-answer": 254, "headlines": 249, "plagiarism": 230, "postediting": 244, "question-question": 209},
+    "STS14": {
+        "deft-forum": 450,
+        "deft-news": 300,
+        "headlines": 750,
+        "images": 750,
+        "OnWN": 750,
+        "tweet-news": 750,
+    },
+    "STS15": {
+        "answers-forums": 375,
+        "answers-students": 750,
+        "belief": 375,
+        "headlines": 750,
+        "images": 750,
+    },
+    "STS16": {
+        "answer-answer": 254,
+        "headlines": 249,
+        "plagiarism": 230,
+        "postediting": 244,
+        "question-question": 209,
+    },
     "STS-B": {"STS-B": 1379},
     "SICK-R": {"SICK-R": 4927},
 }
@@ -38,7 +63,11 @@ def copied(shared: Path, to: Path, form: str, as_: str | None = None) -> Path:
     home = FORM_FOLDERS[form]
     target = to / (as_ or home) / "downstream"
     for part in ("STS/STS13-en-test", "STS/STSBenchmark"):
-        shutil.copytree(shared / "data" / home / "downstream" / part, target / part, copy_function=shutil.copyfile)
+        shutil.copytree(
+            shared / "data" / home / "downstream" / part,
+            target / part,
+            copy_function=shutil.copyfile,
+        )
         for path in (target / part).iterdir():
             path.chmod(0o644)
         (target / part).chmod(0o755)
@@ -70,14 +99,28 @@ def test_empty_gold_lines_are_dropped_with_their_pairs(shared):
     folder = shared / "data" / "senteval" / "downstream" / "STS" / "STS16-en-test"
     lines = (folder / "STS.input.headlines.txt").read_text(encoding="utf-8").splitlines()
     gold = (folder / "STS.gs.headlines.txt").read_text().splitlines()
-    want = [(" ".join(line.split("\t")[0].split()), float(score)) for line, score in zip(lines, gold, strict=True) if score]
+    want = [
+        (" ".join(line.split("\t")[0].split()), float(score))
+        for line, score in zip(lines, gold, strict=True)
+        if score
+    ]
     pairs = read_sts(DataFolder(shared / "data"), "STS16", text="raw")
-    found = [(a, g) for a, g, s in zip(pairs.sentences1, pairs.gold, pairs.subset, strict=True) if s == "headlines"]
+    found = [
+        (a, g)
+        for a, g, s in zip(pairs.sentences1, pairs.gold, pairs.subset, strict=True)
+        if s == "headlines"
+    ]
     assert found == want and len(want) < len(lines)
 
 
 @pytest.mark.parametrize(
-    "task, split, n", [("STS-B", "dev", 1500), ("STS-B", "train", 5749), ("SICK-R", "dev", 500), ("SICK-R", "all", 9927)]
+    "task, split, n",
+    [
+        ("STS-B", "dev", 1500),
+        ("STS-B", "train", 5749),
+        ("SICK-R", "dev", 500),
+        ("SICK-R", "all", 9927),
+    ],
 )
 def test_other_splits(shared, task, split, n):
     assert len(read_sts(DataFolder(shared / "data"), task, split=split)) == n
@@ -111,7 +154,11 @@ def test_line_ends_do_not_make_another_form(copy):
     for path in (downstream / "STS/STS13-en-test").iterdir():
         path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
     after = read_sts(DataFolder(root), "STS13")
-    assert (after.form, after.sha256, after.sentences1) == (before.form, before.sha256, before.sentences1)
+    assert (after.form, after.sha256, after.sentences1) == (
+        before.form,
+        before.sha256,
+        before.sentences1,
+    )
 
 
 def change(path: Path, lines) -> None:
@@ -145,7 +192,10 @@ def test_an_altered_file_or_swapped_lines_are_refused(copy, edit):
 
 def test_a_sentence_moved_over_the_tab_is_refused(copy):
     root, downstream = copy
-    change(downstream / PAIRS, lambda lines: [lines[0].replace(b"\t", b" ").replace(b" ", b"\t", 1), *lines[1:]])
+    change(
+        downstream / PAIRS,
+        lambda lines: [lines[0].replace(b"\t", b" ").replace(b" ", b"\t", 1), *lines[1:]],
+    )
     with pytest.raises(DataDamaged, match="STS.input.FNWN.txt"):
         read_sts(DataFolder(root), "STS13")
 
@@ -180,7 +230,9 @@ def test_a_missing_file_is_named(copy):
 
 def test_the_wrong_form_names_the_option(copy):
     root, downstream = copy
-    with pytest.raises(DataMissing, match="no raw text found, only tokenised in .*STS13-en-test") as caught:
+    with pytest.raises(
+        DataMissing, match="no raw text found, only tokenised in .*STS13-en-test"
+    ) as caught:
         read_sts(DataFolder(root), "STS13", text="raw")
     assert "--text tokenised" in str(caught.value.hint)
 
@@ -204,7 +256,9 @@ def test_another_tokenisation_is_complete_but_another_form(copy):
     assert read_sts(DataFolder(root), "STS13", text=pairs.form).sha256 == pairs.sha256
 
 
-def test_a_damaged_copy_where_the_form_lives_is_not_hidden_by_a_whole_copy_of_the_other(shared, copy):
+def test_a_damaged_copy_where_the_form_lives_is_not_hidden_by_a_whole_copy_of_the_other(
+    shared, copy
+):
     root, downstream = copy
     copied(shared, root, "raw")
     change(downstream / PAIRS, swapped)
@@ -219,7 +273,9 @@ def test_missing_data_says_where_it_was_looked_for(tmp_path):
     assert "--data" in str(caught.value.hint)
     with pytest.raises(DataMissing, match="does not exist"):
         read_sts(DataFolder(tmp_path / "nowhere"), "STS12")
-    with pytest.raises(DataMissing, match="STS12: not found in .*senteval-moses/downstream/STS/STS12-en-test"):
+    with pytest.raises(
+        DataMissing, match="STS12: not found in .*senteval-moses/downstream/STS/STS12-en-test"
+    ):
         read_sts(DataFolder(tmp_path), "STS12")
 
 
@@ -252,14 +308,18 @@ line_end = st.sampled_from(["\n", "\r\n"])
 
 
 def described(columns: int, header: int = 0) -> DataFile:
-    return DataFile(path="made/up.txt", role="pairs", rows=0, forms={}, columns=columns, header=header)
+    return DataFile(
+        path="made/up.txt", role="pairs", rows=0, forms={}, columns=columns, header=header
+    )
 
 
 @pytest.mark.slow
 @given(st.lists(st.tuples(sentence, sentence), max_size=8), line_end, st.booleans())
 def test_pairs_survive_writing_and_reading(pairs, end, last_end):
     text = end.join("\t".join(pair) for pair in pairs) + (end if last_end and pairs else "")
-    assert parse_pairs(text, described(2)) == pairs if pairs else parse_pairs("", described(2)) == []
+    assert (
+        parse_pairs(text, described(2)) == pairs if pairs else parse_pairs("", described(2)) == []
+    )
 
 
 @given(st.lists(st.one_of(st.none(), score), min_size=1, max_size=12), line_end)
@@ -271,7 +331,11 @@ def test_gold_survives_and_empty_lines_are_none(scores, end):
 @pytest.mark.slow
 @given(st.lists(st.tuples(sentence, sentence, score), max_size=8), line_end)
 def test_tables_survive_with_further_columns_ignored(rows, end):
-    text = "id\tA\tB\tscore" + end + "".join(f"{i}\t{a}\t{b}\t{s}\tNEUTRAL\tnote" + end for i, (a, b, s) in enumerate(rows))
+    text = (
+        "id\tA\tB\tscore"
+        + end
+        + "".join(f"{i}\t{a}\t{b}\t{s}\tNEUTRAL\tnote" + end for i, (a, b, s) in enumerate(rows))
+    )
     assert parse_table(text, described(5, header=1), (1, 2, 3)) == rows
 
 

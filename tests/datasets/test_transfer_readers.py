@@ -21,8 +21,15 @@ COUNTS = {
     "CR": [("test", 3775, [1368, 2407])],
     "SUBJ": [("test", 10000, [5000, 5000])],
     "MPQA": [("test", 10606, [7294, 3312])],
-    "SST-2": [("train", 67349, [29780, 37569]), ("dev", 872, [428, 444]), ("test", 1821, [912, 909])],
-    "TREC": [("train", 5452, [86, 1162, 1250, 1223, 835, 896]), ("test", 500, [9, 138, 94, 65, 81, 113])],
+    "SST-2": [
+        ("train", 67349, [29780, 37569]),
+        ("dev", 872, [428, 444]),
+        ("test", 1821, [912, 909]),
+    ],
+    "TREC": [
+        ("train", 5452, [86, 1162, 1250, 1223, 835, 896]),
+        ("test", 500, [9, 138, 94, 65, 81, 113]),
+    ],
     "MRPC": [("train", 4076, [1323, 2753]), ("test", 1725, [578, 1147])],
 }
 FOLDERS = {"SST-2": "SST/binary"}
@@ -40,7 +47,9 @@ def copy(shared, tmp_path):
     def copied(task: str) -> Path:
         name = FOLDERS.get(task, task)
         target = tmp_path / "downstream" / name
-        shutil.copytree(shared / "data/senteval-moses/downstream" / name, target, copy_function=shutil.copyfile)
+        shutil.copytree(
+            shared / "data/senteval-moses/downstream" / name, target, copy_function=shutil.copyfile
+        )
         target.chmod(0o755)
         return target
 
@@ -60,7 +69,9 @@ def test_the_real_data_has_the_known_counts(folder, task):
 
 
 def test_blank_lines_stay_as_empty_sentences_with_a_label(folder):
-    assert [read_transfer(folder, task).texts[0].count("") for task in ("MR", "CR", "SUBJ", "MPQA")] == [0, 4, 0, 3]
+    assert [
+        read_transfer(folder, task).texts[0].count("") for task in ("MR", "CR", "SUBJ", "MPQA")
+    ] == [0, 4, 0, 3]
 
 
 def test_positive_comes_first_and_letters_outside_ascii_are_read_as_senteval_does(folder):
@@ -70,12 +81,16 @@ def test_positive_comes_first_and_letters_outside_ascii_are_read_as_senteval_doe
     assert any("\xe9" in text for text in read_transfer(folder, "SST-2").texts[0])  # UTF-8
 
 
-@pytest.mark.parametrize("task, files", [("CR", ["custrev.pos", "custrev.neg"]), ("MPQA", ["mpqa.pos", "mpqa.neg"])])
+@pytest.mark.parametrize(
+    "task, files", [("CR", ["custrev.pos", "custrev.neg"]), ("MPQA", ["mpqa.pos", "mpqa.neg"])]
+)
 def test_rows_are_sorted_by_tokens_then_label_and_else_stay_in_place(shared, folder, task, files):
     """Against a plain second reading."""
     items = []
     for file, label in zip(files, (1, 0), strict=True):
-        text = (shared / "data/senteval-moses/downstream" / task / file).read_bytes().decode("latin-1")
+        text = (
+            (shared / "data/senteval-moses/downstream" / task / file).read_bytes().decode("latin-1")
+        )
         items += [(line.split(), label) for line in text.splitlines()]
     items.sort(key=lambda item: (len(item[0]), item[1]))
     texts = read_transfer(folder, task)
@@ -85,12 +100,18 @@ def test_rows_are_sorted_by_tokens_then_label_and_else_stay_in_place(shared, fol
 
 def test_pairs_are_sorted_by_the_first_then_the_second_sentence(folder):
     texts = read_transfer(folder, "MRPC")
-    keys = [(len(texts.texts[0][i].split()), len(texts.texts[1][i].split()), texts.labels[i], i) for i in texts.rows("train")]
+    keys = [
+        (len(texts.texts[0][i].split()), len(texts.texts[1][i].split()), texts.labels[i], i)
+        for i in texts.rows("train")
+    ]
     assert keys == sorted(keys) and len(keys) == 4076
 
 
 def test_every_text_form_is_this_one(folder):
-    assert read_transfer(folder, "CR", text="raw").sha256 == read_transfer(folder, "CR", text="tokenised").sha256
+    assert (
+        read_transfer(folder, "CR", text="raw").sha256
+        == read_transfer(folder, "CR", text="tokenised").sha256
+    )
 
 
 def test_a_users_own_folder_and_other_line_ends_are_recognised(folder, copy):
@@ -99,14 +120,20 @@ def test_a_users_own_folder_and_other_line_ends_are_recognised(folder, copy):
         for path in target.iterdir():
             path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
         own, known = read_transfer(DataFolder(target.parents[1]), task), read_transfer(folder, task)
-        assert (own.texts, own.sha256, own.labels.tolist()) == (known.texts, known.sha256, known.labels.tolist())
+        assert (own.texts, own.sha256, own.labels.tolist()) == (
+            known.texts,
+            known.sha256,
+            known.labels.tolist(),
+        )
 
 
 def test_u0085_ends_a_line_where_splitlines_reads_and_only_there(copy):
     """No such byte is in the real files; a copy with one has a sentence too many and is refused."""
     path = copy("CR") / "custrev.pos"
     data = path.read_bytes()
-    path.write_bytes(data.replace(b" ", b" \x85", 1))  # white space and control characters are no part of the content hash
+    path.write_bytes(
+        data.replace(b" ", b" \x85", 1)
+    )  # white space and control characters are no part of the content hash
     with pytest.raises(DataDamaged, match="CR: 3,776 test items found, 3,775 expected"):
         read_transfer(DataFolder(path.parents[2]), "CR", text="any")
     path = copy("TREC") / "train_5500.label"
@@ -132,9 +159,24 @@ DAMAGES = [
     ("MPQA", "mpqa.pos", lambda data: data.replace(b"good", b"bad", 1), "MPQA: altered text"),
     ("SST-2", "sentiment-train", encoded_twice, "SST-2: encoded twice"),
     ("TREC", "train_5500.label", encoded_twice, "TREC: encoded twice"),
-    ("TREC", "train_5500.label", lambda data: data.replace(b"NUM:", b"LOC:", 1), "TREC: altered text"),
-    ("MRPC", "msr_paraphrase_test.txt", lambda data: data.replace(b"\n1\t", b"\n0\t", 1), "MRPC: altered text"),
-    ("SST-2", "sentiment-dev", lambda data: data[:-200] + b"\xff" + data[-199:], "SST-2: line 871 is not UTF-8"),
+    (
+        "TREC",
+        "train_5500.label",
+        lambda data: data.replace(b"NUM:", b"LOC:", 1),
+        "TREC: altered text",
+    ),
+    (
+        "MRPC",
+        "msr_paraphrase_test.txt",
+        lambda data: data.replace(b"\n1\t", b"\n0\t", 1),
+        "MRPC: altered text",
+    ),
+    (
+        "SST-2",
+        "sentiment-dev",
+        lambda data: data[:-200] + b"\xff" + data[-199:],
+        "SST-2: line 871 is not UTF-8",
+    ),
 ]
 
 
@@ -167,7 +209,9 @@ def test_missing_and_unknown_are_one_line(tmp_path):
 
 
 def test_remaking_the_manifest_changes_nothing(shared):
-    stored = json.loads((resources.files("bench.data.sets") / "manifests/transfer.json").read_text(encoding="utf-8"))
+    stored = json.loads(
+        (resources.files("bench.data.sets") / "manifests/transfer.json").read_text(encoding="utf-8")
+    )
     again = json.loads(json.dumps(stored))
     assert update(again, shared / "data", shared, "transfer.json") == []
     assert again == stored

@@ -23,7 +23,9 @@ Bench = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), flags=re.M | re.S)
+    return re.findall(
+        rf"^```{language}\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), flags=re.M | re.S
+    )
 
 
 def bench_in(folder: Path) -> Bench:
@@ -41,7 +43,9 @@ def bench_in(folder: Path) -> Bench:
         if "PYTHONPATH" not in environment:
             return bench_process([*arguments], folder, settings)
         command = [sys.executable, "-c", "from bench.cli import main; main()", *arguments]
-        return subprocess.run(command, cwd=folder, env=settings, capture_output=True, text=True, timeout=300)
+        return subprocess.run(
+            command, cwd=folder, env=settings, capture_output=True, text=True, timeout=300
+        )
 
     return bench
 
@@ -54,7 +58,9 @@ def written(tmp_path: Path) -> Bench:
     (tmp_path / "slow_copy.py").write_text(ready, encoding="utf-8")
     (tmp_path / "my_method.py").write_text(code, encoding="utf-8")
     (tmp_path / "recipes").mkdir()
-    (tmp_path / "recipes" / "cut-off.toml").write_text("\n".join(blocks("toml")[:2]), encoding="utf-8")
+    (tmp_path / "recipes" / "cut-off.toml").write_text(
+        "\n".join(blocks("toml")[:2]), encoding="utf-8"
+    )
     return bench_in(tmp_path)
 
 
@@ -71,7 +77,9 @@ def loaded(file: Path) -> Any:
     return discover([file])["dcl"].cls
 
 
-def test_simcse_with_another_loss_is_a_class_of_twelve_lines_and_the_loss_is_that_of_its_paper(written: Bench, tmp_path: Path) -> None:
+def test_simcse_with_another_loss_is_a_class_of_twelve_lines_and_the_loss_is_that_of_its_paper(
+    written: Bench, tmp_path: Path
+) -> None:
     """The paper's sum, in a plain loop: over the others of the row, without the pair itself."""
     import torch
 
@@ -83,26 +91,40 @@ def test_simcse_with_another_loss_is_a_class_of_twelve_lines_and_the_loss_is_tha
     method.recipe = SimpleNamespace(temperature=0.1)
     expected = 0.0
     for i in range(5):
-        cosines = [float(first[i] @ second[j] / (first[i].norm() * second[j].norm())) for j in range(5)]
-        expected += -cosines[i] / 0.1 + math.log(sum(math.exp(cosines[j] / 0.1) for j in range(5) if j != i))
+        cosines = [
+            float(first[i] @ second[j] / (first[i].norm() * second[j].norm())) for j in range(5)
+        ]
+        expected += -cosines[i] / 0.1 + math.log(
+            sum(math.exp(cosines[j] / 0.1) for j in range(5) if j != i)
+        )
     assert float(method.loss((first, second), None).total) == pytest.approx(expected / 5, abs=1e-4)
 
 
 @pytest.mark.slow(seconds=20)
-def test_the_commands_of_another_loss_check_train_and_compare_it(written: Bench, tmp_path: Path, tiny: str) -> None:
+def test_the_commands_of_another_loss_check_train_and_compare_it(
+    written: Bench, tmp_path: Path, tiny: str
+) -> None:
     check, run, compare = [shlex.split(line)[1:] for line in blocks("sh")[0].splitlines()]
     done = written(*check)
     assert done.returncode == 0 and "FAILED" not in done.stdout, done.stdout + done.stderr
-    done = written(*run, "--backbone", tiny, "--max-steps", "2", "--set", "select_on=last", "--plain")
+    done = written(
+        *run, "--backbone", tiny, "--max-steps", "2", "--set", "select_on=last", "--plain"
+    )
     assert done.returncode == 0, done.stderr
     records = [json.loads(file.read_text()) for file in (tmp_path / "runs").glob("*/run.json")]
-    assert sorted((one["method"], one["seed"]) for one in records) == [(name, seed) for name in ("dcl", "simcse") for seed in (1, 2, 3)]
+    assert sorted((one["method"], one["seed"]) for one in records) == [
+        (name, seed) for name in ("dcl", "simcse") for seed in (1, 2, 3)
+    ]
     done = written(*compare)
-    assert done.returncode == 0 and "baseline: simcse" in done.stdout and "less simcse" in done.stdout, done.stdout + done.stderr
+    assert (
+        done.returncode == 0 and "baseline: simcse" in done.stdout and "less simcse" in done.stdout
+    ), done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("backbone", ["builtin", "bert-base-uncased"])
-def test_another_loss_trains_with_the_values_that_simcse_has(written: Bench, tmp_path: Path, backbone: str) -> None:
+def test_another_loss_trains_with_the_values_that_simcse_has(
+    written: Bench, tmp_path: Path, backbone: str
+) -> None:
     """So that the two rows differ by their loss alone; the page names the two backbones."""
     from bench.run.recipe_file import entries
     from bench.run.recipes import merge, of_backbone
@@ -111,16 +133,24 @@ def test_another_loss_trains_with_the_values_that_simcse_has(written: Bench, tmp
     dcl = loaded(tmp_path / "dcl.py")
     entry, _ = of_backbone(dcl, "unsupervised", backbone)
     ours = merge(dcl, entry, "", {}, trained=True)
-    (theirs,) = [e for e in entries(ROOT / "methods", "simcse") if (e.setting, e.backbone, e.variant) == ("unsupervised", backbone, "")]
+    (theirs,) = [
+        e
+        for e in entries(ROOT / "methods", "simcse")
+        if (e.setting, e.backbone, e.variant) == ("unsupervised", backbone, "")
+    ]
     recipe = merge(SimCSE, theirs, "", {}, trained=True)
-    assert {key: ours[key] for key in ours.values_with_source()} == {key: recipe[key] for key in recipe.values_with_source()}
+    assert {key: ours[key] for key in ours.values_with_source()} == {
+        key: recipe[key] for key in recipe.values_with_source()
+    }
 
 
 def test_the_example_is_short_and_imports_the_contract_only() -> None:
     _, code, _ = blocks("python")
     lines = [line for line in code.splitlines() if line.strip()]
     assert len(lines) < 60
-    assert set(re.findall(r"^(?:from|import) (bench[\w.]*|methods[\w.]*)", code, flags=re.M)) == {"bench.method"}
+    assert set(re.findall(r"^(?:from|import) (bench[\w.]*|methods[\w.]*)", code, flags=re.M)) == {
+        "bench.method"
+    }
 
 
 @pytest.mark.slow
@@ -132,7 +162,9 @@ def test_the_example_keeps_the_contract(written: Bench) -> None:
 
 
 @pytest.mark.slow(seconds=10)
-def test_the_queue_and_the_slow_copy_keep_the_contract_and_a_plain_attribute_does_not(written: Bench, tmp_path: Path) -> None:
+def test_the_queue_and_the_slow_copy_keep_the_contract_and_a_plain_attribute_does_not(
+    written: Bench, tmp_path: Path
+) -> None:
     done = written("methods", "--check", "slow_copy.py")
     assert done.returncode == 0, done.stdout + done.stderr
     code = (tmp_path / "slow_copy.py").read_text()
@@ -143,13 +175,19 @@ def test_the_queue_and_the_slow_copy_keep_the_contract_and_a_plain_attribute_doe
     assert lost != code
     (tmp_path / "lost.py").write_text(lost)
     done = written("methods", "--check", "lost.py")
-    assert done.returncode == 1 and re.search(r"FAILED +unsupervised +a stopped training goes on", done.stdout), done.stdout
+    assert done.returncode == 1 and re.search(
+        r"FAILED +unsupervised +a stopped training goes on", done.stdout
+    ), done.stdout
 
 
 @pytest.mark.slow
-def test_the_check_finds_a_vector_that_depends_on_its_neighbours(written: Bench, tmp_path: Path) -> None:
+def test_the_check_finds_a_vector_that_depends_on_its_neighbours(
+    written: Bench, tmp_path: Path
+) -> None:
     code = (tmp_path / "my_method.py").read_text()
-    wrong = code.replace("return self.hidden(features)[:, 0]", "return self.hidden(features).mean(1)")  # padding counts
+    wrong = code.replace(
+        "return self.hidden(features)[:, 0]", "return self.hidden(features).mean(1)"
+    )  # padding counts
     assert wrong != code
     (tmp_path / "wrong.py").write_text(wrong)
     done = written("methods", "--check", "wrong.py")
@@ -159,18 +197,51 @@ def test_the_check_finds_a_vector_that_depends_on_its_neighbours(written: Bench,
 
 
 @pytest.mark.slow
-def test_the_example_trains_and_is_scored_from_the_command_line(written: Bench, tmp_path: Path, tiny: str) -> None:
-    command = ["run", "--plugin", "my_method.py", "--method", "cut-off", "--variant", "symmetric", "--backbone", tiny, "--suite", "check",
-               "--corpus", "builtin", "--set", "select_on=captions dev", "--set", "eval_steps=3", "--max-steps", "6", "--plain"]  # fmt: skip
+def test_the_example_trains_and_is_scored_from_the_command_line(
+    written: Bench, tmp_path: Path, tiny: str
+) -> None:
+    command = [
+        "run",
+        "--plugin",
+        "my_method.py",
+        "--method",
+        "cut-off",
+        "--variant",
+        "symmetric",
+        "--backbone",
+        tiny,
+        "--suite",
+        "check",
+        "--corpus",
+        "builtin",
+        "--set",
+        "select_on=captions dev",
+        "--set",
+        "eval_steps=3",
+        "--max-steps",
+        "6",
+        "--plain",
+    ]
     done = written(*command)
     assert done.returncode == 0, done.stdout + done.stderr
     (file,) = (tmp_path / "runs").glob("*/run.json")
     record = json.loads(file.read_text())
-    assert (record["method"], record["variant"], record["status"]) == ("cut-off", "symmetric", "finished")
+    assert (record["method"], record["variant"], record["status"]) == (
+        "cut-off",
+        "symmetric",
+        "finished",
+    )
     assert record["training"]["steps"] == 6 and record["training"]["best_step"] in (3, 6)
     assert [score["task"] for score in record["scores"]][:1] == ["captions"]
-    assert record["recipe"]["lost"]["value"] == 0.2 and record["recipe"]["lost"]["source"] == "our search, dev score"
-    assert record["recipe"]["temperature"] == {"value": 0.05, "source": "SimCSE, run_unsup_example.sh", "note": None}
+    assert (
+        record["recipe"]["lost"]["value"] == 0.2
+        and record["recipe"]["lost"]["source"] == "our search, dev score"
+    )
+    assert record["recipe"]["temperature"] == {
+        "value": 0.05,
+        "source": "SimCSE, run_unsup_example.sh",
+        "note": None,
+    }
     assert record["recipe"]["symmetric"]["source"] == "variant symmetric"
     curve = [json.loads(line) for line in (file.parent / "curve.jsonl").read_text().splitlines()]
     assert {"loss", "forth", "back"} <= set().union(*curve)
@@ -180,11 +251,31 @@ def test_the_example_trains_and_is_scored_from_the_command_line(written: Bench, 
 
 @pytest.mark.slow
 def test_an_edited_method_has_runs_of_its_own(written: Bench, tmp_path: Path, tiny: str) -> None:
-    command = ["run", "--plugin", "my_method.py", "--method", "cut-off", "--backbone", tiny, "--suite", "check", "--corpus", "builtin",
-               "--set", "select_on=last", "--max-steps", "1", "--plain", "--dry-run", "--json"]  # fmt: skip
+    command = [
+        "run",
+        "--plugin",
+        "my_method.py",
+        "--method",
+        "cut-off",
+        "--backbone",
+        tiny,
+        "--suite",
+        "check",
+        "--corpus",
+        "builtin",
+        "--set",
+        "select_on=last",
+        "--max-steps",
+        "1",
+        "--plain",
+        "--dry-run",
+        "--json",
+    ]
     before = written(*command)
     code = (tmp_path / "my_method.py").read_text()
-    (tmp_path / "my_method.py").write_text(code.replace(">= self.recipe.lost", "> self.recipe.lost"))
+    (tmp_path / "my_method.py").write_text(
+        code.replace(">= self.recipe.lost", "> self.recipe.lost")
+    )
     after = written(*command)
     assert before.returncode == after.returncode == 0, before.stderr + after.stderr
     ids = [re.findall(r"cut-off-tiny-s42-[0-9a-f]{8}", out.stdout) for out in (before, after)]
@@ -195,10 +286,16 @@ def test_an_edited_method_has_runs_of_its_own(written: Bench, tmp_path: Path, ti
 def test_the_page_shows_what_the_harness_shows(written: Bench) -> None:
     done = written("methods", "--plugin", "my_method.py", "cut-off", "--all")
     assert done.returncode == 0, done.stderr
-    assert "SimCSE, run_unsup_example.sh" in done.stdout and "symmetric" in done.stdout and "our search, dev score" in done.stdout
+    assert (
+        "SimCSE, run_unsup_example.sh" in done.stdout
+        and "symmetric" in done.stdout
+        and "our search, dev score" in done.stdout
+    )
 
 
-def install(site: Path, package: str, code: str, entry_points: str, recipes: Mapping[str, str] = {}) -> None:
+def install(
+    site: Path, package: str, code: str, entry_points: str, recipes: Mapping[str, str] = {}
+) -> None:
     """What pip would have put into site-packages."""
     folder = site / package
     (folder / "recipes").mkdir(parents=True)
@@ -208,17 +305,27 @@ def install(site: Path, package: str, code: str, entry_points: str, recipes: Map
         (folder / "recipes" / name).write_text(text, encoding="utf-8")
     about = site / f"{package}-1.0.dist-info"
     about.mkdir()
-    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package.replace('_', '-')}\nVersion: 1.0\n")
+    (about / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {package.replace('_', '-')}\nVersion: 1.0\n"
+    )
     (about / "entry_points.txt").write_text(entry_points)
 
 
 @pytest.mark.slow
-def test_an_installed_package_registers_its_method_and_a_broken_one_takes_nothing_down(tmp_path: Path) -> None:
+def test_an_installed_package_registers_its_method_and_a_broken_one_takes_nothing_down(
+    tmp_path: Path,
+) -> None:
     site, bench = tmp_path / "site", bench_in(tmp_path)
     code, toml = blocks("python")[1], blocks("toml")
     table = re.search(r'^cut-off = "(.*?)"', toml[2], flags=re.M)
     assert table and '[project.entry-points."bench.methods"]' in toml[2]
-    install(site, "cut_off_embeddings", code, f"[bench.methods]\ncut-off = {table[1]}\n", {"cut-off.toml": toml[0] + toml[1]})
+    install(
+        site,
+        "cut_off_embeddings",
+        code,
+        f"[bench.methods]\ncut-off = {table[1]}\n",
+        {"cut-off.toml": toml[0] + toml[1]},
+    )
     install(
         site,
         "broken_methods",
@@ -231,7 +338,11 @@ def test_an_installed_package_registers_its_method_and_a_broken_one_takes_nothin
     names = [line.split()[0] for line in listed.stdout.splitlines() if line.strip()]
     assert {"cut-off", "simcse", "glove-avg"} <= set(names) and "broken" not in names
     warnings = [line for line in listed.stderr.splitlines() if line.startswith("warning")]
-    assert len(warnings) == 1 and "broken" in warnings[0] and "RuntimeError: built for another version" in warnings[0]
+    assert (
+        len(warnings) == 1
+        and "broken" in warnings[0]
+        and "RuntimeError: built for another version" in warnings[0]
+    )
     assert "Traceback" not in listed.stderr
 
     shown = bench("methods", "cut-off", "--all", PYTHONPATH=str(site))

@@ -22,7 +22,9 @@ from bench.cli import main
 from bench.runs import RunsFolder
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "benchmarks/README.md")]
+PAGES = [
+    ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "benchmarks/README.md")
+]
 PAGES += sorted(path for path in (ROOT / "docs").rglob("*.md") if path.parent.name != "reference")
 WHY = {  # docs/verified.md has the same reasons for the reader
     r"python3? -m venv|pip install|\btox\b|pytest|pre-commit": "the environment that tests run in",
@@ -57,7 +59,11 @@ class Printed:
 
     @property
     def words(self) -> list[str]:
-        said = re.split(r" {2,}(?!-)|\s#\s| \\$", self.text)[0] if self.text.startswith("bench") else self.text
+        said = (
+            re.split(r" {2,}(?!-)|\s#\s| \\$", self.text)[0]
+            if self.text.startswith("bench")
+            else self.text
+        )
         return shlex.split(said, comments=True)
 
 
@@ -65,16 +71,21 @@ def printed() -> Iterator[Printed]:
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
         name = page.relative_to(ROOT).as_posix()
-        for mark, language, block in re.findall(r"(?:<!-- not run: (.*?) -->\n)?^```(\w*)\n(.*?)^```$", text, flags=re.M | re.S):
+        for mark, language, block in re.findall(
+            r"(?:<!-- not run: (.*?) -->\n)?^```(\w*)\n(.*?)^```$", text, flags=re.M | re.S
+        ):
             if language not in ("", "sh"):
                 continue
             for line in block.replace("\\\n", " ").splitlines():
                 for one in re.split(r" {4,}(?=bench )", line.strip().removeprefix("$ ")):
-                    if re.match(r"(bench|nohup|python3?|pip|tox|torchrun|git|\.ci/\S+|\.venv/\S+) ?(?!\s)", one) and not re.match(
-                        r"bench {3,}", one
-                    ):
+                    if re.match(
+                        r"(bench|nohup|python3?|pip|tox|torchrun|git|\.ci/\S+|\.venv/\S+) ?(?!\s)",
+                        one,
+                    ) and not re.match(r"bench {3,}", one):
                         yield Printed(name, one, mark)
-        for one in re.findall(r"^    (bench .*)$", re.sub(r"(?ms)^```.*?^```$", "", text), flags=re.M):
+        for one in re.findall(
+            r"^    (bench .*)$", re.sub(r"(?ms)^```.*?^```$", "", text), flags=re.M
+        ):
             yield Printed(name, one, "")
 
 
@@ -83,17 +94,23 @@ OURS = [one for one in COMMANDS if one.text.startswith("bench ") and "..." not i
 
 
 def why(one: Printed) -> str:
-    return one.marked or next((said for pattern, said in WHY.items() if re.search(pattern, one.text)), "")
+    return one.marked or next(
+        (said for pattern, said in WHY.items() if re.search(pattern, one.text)), ""
+    )
 
 
 def test_there_are_commands_and_whatever_is_not_ours_is_marked() -> None:
     assert len(COMMANDS) > 150 and len(OURS) > 120
-    assert [one for one in COMMANDS if one not in OURS and "..." not in one.text and not why(one)] == []
+    assert [
+        one for one in COMMANDS if one not in OURS and "..." not in one.text and not why(one)
+    ] == []
 
 
 def test_reasons_are_needed_and_the_tests_that_they_name_exist() -> None:
     for pattern, said in WHY.items():
-        assert [one for one in COMMANDS if re.search(pattern, one.text)], f"no command is of this kind any more: {pattern}"
+        assert [one for one in COMMANDS if re.search(pattern, one.text)], (
+            f"no command is of this kind any more: {pattern}"
+        )
         for path in re.findall(r"(?:tests|benchmarks)/[\w/*.]*", said):
             assert (ROOT / path.rstrip(".")).exists(), path
         assert f"| {said} |" in (ROOT / "docs" / "verified.md").read_text(encoding="utf-8"), said
@@ -105,13 +122,22 @@ def test_every_option_is_there() -> None:
         words = [word.replace("NAME|SUITE|all", "sts").strip("[]") for word in one.words[1:]]
         with click.Context(main, info_name="bench", **main.context_settings) as context:
             command: click.Command = main
-            while isinstance(command, click.Group) and words and (found := command.get_command(context, words[0])):
+            while (
+                isinstance(command, click.Group)
+                and words
+                and (found := command.get_command(context, words[0]))
+            ):
                 command, words = found, words[1:]
             assert command is not main or not words, f"{one.page}: {one.text}"
             if isinstance(command, click.Group) or "--plugin" in words:
                 continue  # a plugin's file is read where it is named
             try:
-                command.make_context(command.name, list(words), context, resilient_parsing="NAME" in one.text or "FILE" in one.text)
+                command.make_context(
+                    command.name,
+                    list(words),
+                    context,
+                    resilient_parsing="NAME" in one.text or "FILE" in one.text,
+                )
             except click.UsageError as error:
                 pytest.fail(f"{one.page}: {one.text}: {error.format_message()}")
 
@@ -133,8 +159,16 @@ def filled(one: Printed, folder: Path) -> list[str]:
     first, second = sorted(path.name for path in (folder / "runs").iterdir())
     stands = {"RUN": first, "RUN-A": first, "RUN-B": second, "[NAME]": "STS12"}
     if one.words[1] not in PLANS:  # these read what is here
-        stands |= {"DIR": str(folder), "sts": "check", "sts,cxc": "check", "last-avg": "simcse", "simcse,promcse": "simcse"}
-    words = [re.sub(r"^simcse-builtin-s\d+$", first, stands.get(word, word)) for word in one.words[1:]]
+        stands |= {
+            "DIR": str(folder),
+            "sts": "check",
+            "sts,cxc": "check",
+            "last-avg": "simcse",
+            "simcse,promcse": "simcse",
+        }
+    words = [
+        re.sub(r"^simcse-builtin-s\d+$", first, stands.get(word, word)) for word in one.words[1:]
+    ]
     return [word for word in words if word not in (">", "table.tex")]
 
 

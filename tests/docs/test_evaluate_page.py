@@ -26,7 +26,10 @@ def cells() -> list[str]:
 
 def test_the_notebook_has_some_twenty_lines_and_no_output() -> None:
     assert 15 <= sum(bool(line.strip()) for cell in cells() for line in cell.splitlines()) <= 25
-    assert '"outputs": []' in (DOCS / "evaluate.ipynb").read_text() and '"output_type"' not in (DOCS / "evaluate.ipynb").read_text()
+    assert (
+        '"outputs": []' in (DOCS / "evaluate.ipynb").read_text()
+        and '"output_type"' not in (DOCS / "evaluate.ipynb").read_text()
+    )
 
 
 @pytest.mark.slow
@@ -42,13 +45,18 @@ def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
             shown.append(eval(ast.unparse(last), names))
     verdict = names["comparison"].frame().set_index("backbone")["verdict"]["built-in"]
     assert verdict in ("better", "worse", "equivalent", "unknown") and shown[-1] == (2, 256)
-    assert "<table>" in names["words"]._repr_html_() and "random words" in names["comparison"]._repr_html_()
+    assert (
+        "<table>" in names["words"]._repr_html_()
+        and "random words" in names["comparison"]._repr_html_()
+    )
 
 
 @pytest.mark.slow
 def test_the_first_block_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    (code, *_) = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), flags=re.M | re.S)
+    (code, *_) = re.findall(
+        r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), flags=re.M | re.S
+    )
     names: dict[str, Any] = {}
     exec(code, names)
     assert len(bench.runs()) == 2 and names["result"].name == "random words"  # type: ignore[operator]
@@ -56,7 +64,9 @@ def test_the_first_block_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.Mo
 
 LINES = [
     shlex.split(line.split("     #")[0], comments=True)[1:]
-    for block in re.findall(r"^```sh\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), flags=re.M | re.S)
+    for block in re.findall(
+        r"^```sh\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), flags=re.M | re.S
+    )
     for line in block.splitlines()
     if line.startswith("bench ")
 ]
@@ -78,6 +88,16 @@ def test_commands_of_the_page_on_a_tiny_decoder(words: list[str], tmp_path: Path
     from tiny_decoders import decoder
 
     folder = decoder(tmp_path / "qwen", "qwen")
-    given = [folder if word == "FOLDER" else "check" if word.startswith("sts") else word for word in words]
-    done = command(*given, *(() if "check" in given else ("--suite", "check")), "--runs", tmp_path / "runs", "--device", "cpu")
+    given = [
+        folder if word == "FOLDER" else "check" if word.startswith("sts") else word
+        for word in words
+    ]
+    done = command(
+        *given,
+        *(() if "check" in given else ("--suite", "check")),
+        "--runs",
+        tmp_path / "runs",
+        "--device",
+        "cpu",
+    )
     assert done.exit_code == 0 and "captions" in done.stdout, done.stderr

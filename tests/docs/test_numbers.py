@@ -28,7 +28,11 @@ def sections(text: str) -> Iterator[str]:
 
 
 def sourceless(text: str) -> list[str]:
-    return [one.splitlines()[0] for one in sections(text) if SCORE.search(one) and not SOURCE.search(one)]
+    return [
+        one.splitlines()[0]
+        for one in sections(text)
+        if SCORE.search(one) and not SOURCE.search(one)
+    ]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -37,13 +41,18 @@ def test_every_section_with_a_score_names_where_it_is_from(page: Path) -> None:
 
 
 def test_a_score_from_nowhere_is_found() -> None:
-    assert sourceless("# A page\n\nOur method reaches 81.23.\n\n## More\n\nAs leaderboards/v1 has it, 60.33.\n") == ["# A page"]
+    assert sourceless(
+        "# A page\n\nOur method reaches 81.23.\n\n## More\n\nAs leaderboards/v1 has it, 60.33.\n"
+    ) == ["# A page"]
 
 
 def table(page: str, name: str) -> list[list[str]]:
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     (found,) = re.findall(rf"<!-- table: {name} -->\n(.*?)<!-- end of table -->", text, flags=re.S)
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in found.strip().splitlines()[2:]]
+    return [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in found.strip().splitlines()[2:]
+    ]
 
 
 def test_what_is_printed_of_methods_is_what_the_papers_print() -> None:
@@ -56,7 +65,8 @@ def test_what_is_printed_of_methods_is_what_the_papers_print() -> None:
         return [
             one.printed
             for one in every
-            if (one.paper, one.table, one.method, one.backbone, one.setting, one.task) == (paper, number, method, backbone, setting, "Avg.")
+            if (one.paper, one.table, one.method, one.backbone, one.setting, one.task)
+            == (paper, number, method, backbone, setting, "Avg.")
             and not one.variant
         ]
 
@@ -85,14 +95,25 @@ def test_what_was_measured_of_methods_is_what_the_published_runs_give() -> None:
         for row in make_pictures.judged(f"{make_pictures.VERSION}/runs")
     }
     rows = table("choose-a-method.md", "measured")
-    assert {method for method, _, _ in rows} == {method for method, against in found.items() if against}
+    assert {method for method, _, _ in rows} == {
+        method for method, against in found.items() if against
+    }
     for method, difference, verdict in rows:
         of = found[method]
-        assert difference == f"{of['difference']:+.2f} [{of['low']:+.2f}, {of['high']:+.2f}]" and verdict == of["verdict"]
+        assert (
+            difference == f"{of['difference']:+.2f} [{of['low']:+.2f}, {of['high']:+.2f}]"
+            and verdict == of["verdict"]
+        )
     verdicts = [verdict for _, _, verdict in rows]
-    assert f"{len(rows) + 1} rows on seven STS sets" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"{len(rows) + 1} rows on seven STS sets" in (ROOT / "README.md").read_text(
+        encoding="utf-8"
+    )
     page = (ROOT / "docs" / "choose-a-method.md").read_text(encoding="utf-8")
-    assert f"None of the {len(rows)} is better than simcse, {verdicts.count('worse')} are worse." in page and "better" not in verdicts
+    assert (
+        f"None of the {len(rows)} is better than simcse, {verdicts.count('worse')} are worse."
+        in page
+        and "better" not in verdicts
+    )
 
 
 def score(run: str, task: str) -> dict[str, object]:
@@ -114,7 +135,10 @@ def test_the_three_aggregations_are_those_of_the_published_runs() -> None:
         detail = of["detail"]
         assert isinstance(detail, dict)
         assert [float(value) for value in values] == [
-            pytest.approx(one, abs=0.005001) for one in (of["value"], detail["mean"], detail["wmean"])
+            pytest.approx(one, abs=0.005001)
+            for one in (of["value"], detail["mean"], detail["wmean"])
         ]
     apart = [float(row[3]) - float(row[2]) for row in rows]
-    assert max(map(abs, apart)) > 8 and min(apart) < 0 < max(apart)  # "Eight points on one set, in both directions"
+    assert max(map(abs, apart)) > 8 and min(apart) < 0 < max(
+        apart
+    )  # "Eight points on one set, in both directions"

@@ -15,7 +15,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-FIVE = [line.partition("  #")[0].strip() for line in re.findall(r"^```sh\n(.*?)^```$", README, flags=re.M | re.S)[1].splitlines()]
+FIVE = [
+    line.partition("  #")[0].strip()
+    for line in re.findall(r"^```sh\n(.*?)^```$", README, flags=re.M | re.S)[1].splitlines()
+]
 
 
 def links(page: Path) -> list[Path]:
@@ -32,7 +35,12 @@ def test_every_link_leads_somewhere_and_every_page_of_docs_is_reached_from_it() 
     seen, left = set[Path](), [ROOT / "README.md"]
     while left:
         page = left.pop()
-        if page in seen or page.suffix != ".md" or not page.is_relative_to(ROOT) or "leaderboards" in page.parts:
+        if (
+            page in seen
+            or page.suffix != ".md"
+            or not page.is_relative_to(ROOT)
+            or "leaderboards" in page.parts
+        ):
             continue
         seen.add(page)
         for to in links(page):
@@ -56,21 +64,46 @@ def pasted(tmp_path_factory: pytest.TempPathFactory) -> list[subprocess.Complete
     environment |= {"PATH": os.defpath, "HOME": str(folder), "COLUMNS": "200"}
     assert shutil.which("bench", path=os.defpath) is None
     lines = [line + " --dry-run" * (" run " in line and "--dry-run" not in line) for line in FIVE]
-    script = [f"{{ {line}; }} > out.{i} 2> err.{i}; echo $? > code.{i}" for i, line in enumerate(lines)]
-    subprocess.run(["/bin/sh"], input="\n".join(script), cwd=folder, env=environment, text=True, timeout=600, check=True)
-    told = [[(folder / f"{name}.{i}").read_text(encoding="utf-8") for name in ("code", "out", "err")] for i in range(len(lines))]
-    return [subprocess.CompletedProcess(line, int(code), out, err) for line, (code, out, err) in zip(lines, told, strict=True)]
+    script = [
+        f"{{ {line}; }} > out.{i} 2> err.{i}; echo $? > code.{i}" for i, line in enumerate(lines)
+    ]
+    subprocess.run(
+        ["/bin/sh"],
+        input="\n".join(script),
+        cwd=folder,
+        env=environment,
+        text=True,
+        timeout=600,
+        check=True,
+    )
+    told = [
+        [(folder / f"{name}.{i}").read_text(encoding="utf-8") for name in ("code", "out", "err")]
+        for i in range(len(lines))
+    ]
+    return [
+        subprocess.CompletedProcess(line, int(code), out, err)
+        for line, (code, out, err) in zip(lines, told, strict=True)
+    ]
 
 
 @pytest.mark.slow(seconds=15)
-def test_the_five_commands_run_in_a_fresh_shell(pasted: list[subprocess.CompletedProcess[str]]) -> None:
+def test_the_five_commands_run_in_a_fresh_shell(
+    pasted: list[subprocess.CompletedProcess[str]],
+) -> None:
     assert len(pasted) == 5
     for done in pasted:
-        offline = "roberta-large" in done.args  # tests open no connection: the plan is shown, and what it would fetch is an error
-        assert done.returncode == (2 if offline else 0) and done.stdout.strip(), (done.args, done.stderr)
+        offline = (
+            "roberta-large" in done.args
+        )  # tests open no connection: the plan is shown, and what it would fetch is an error
+        assert done.returncode == (2 if offline else 0) and done.stdout.strip(), (
+            done.args,
+            done.stderr,
+        )
         assert not offline or "promcse" in done.stdout and "forbids fetching" in done.stderr
 
 
 @pytest.mark.slow
 def test_the_picture_is_what_the_command_prints() -> None:
-    assert make_pictures.terminal() == (ROOT / "docs" / "pictures" / "terminal.svg").read_text(encoding="utf-8")
+    assert make_pictures.terminal() == (ROOT / "docs" / "pictures" / "terminal.svg").read_text(
+        encoding="utf-8"
+    )

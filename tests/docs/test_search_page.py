@@ -16,7 +16,10 @@ from bench.run.search.space import check_key, dimension, parse_dimension
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "search.md").read_text(encoding="utf-8")
-SHELL = [shlex.split(line, comments=True)[1:] for line in re.search(r"^```sh\n(.*?)^```$", PAGE, flags=re.M | re.S)[1].splitlines()]  # type: ignore[index]
+SHELL = [
+    shlex.split(line, comments=True)[1:]
+    for line in re.search(r"^```sh\n(.*?)^```$", PAGE, flags=re.M | re.S)[1].splitlines()
+]  # type: ignore[index]
 TOML = re.findall(r"^```toml\n(.*?)^```$", PAGE, flags=re.M | re.S)
 
 
@@ -33,7 +36,9 @@ def without_times(text: str) -> str:
 
 def test_the_spaces_on_the_page_are_those_that_the_command_prints(own_folder: Path) -> None:
     searches = [words for words in SHELL if words[0] == "search"]
-    assert len(searches) == 2 and [word for word in searches[0] if word != "--dry-run"] == searches[1]
+    assert (
+        len(searches) == 2 and [word for word in searches[0] if word != "--dry-run"] == searches[1]
+    )
     done = bench(*searches[0], COLUMNS="130")
     assert done.exit_code == 0, done.stderr
     shown = PAGE[PAGE.index("simcse, unsupervised, on builtin") :].partition("```")[0]
@@ -50,7 +55,9 @@ def test_the_recipe_on_the_page_is_one_that_bench_run_takes(own_folder: Path) ->
     given = tomllib.loads(TOML[1])["values"]
     for key, one in given.items():
         assert re.search(
-            rf"^ *{key} +{re.escape(str(one['value']))} +{re.escape(one['source'][:40])}", done.stdout.replace('"', ""), re.M
+            rf"^ *{key} +{re.escape(str(one['value']))} +{re.escape(one['source'][:40])}",
+            done.stdout.replace('"', ""),
+            re.M,
         ), key
 
 
@@ -65,7 +72,13 @@ def test_the_forms_of_a_space_are_read() -> None:
     )
     (table,) = tomllib.loads(TOML[0])["space"]
     read = {key: dimension(key, bounds, recipe, key) for key, bounds in table["values"].items()}
-    assert (read["queue_size"].low, read["queue_size"].high, read["queue_size"].whole) == (40, 640, True)
-    for key, text in parse_spaces(["temperature=0.1,0.2", "dropout=0.05..0.2", "learning_rate=log:1e-5..1e-3"]).items():
+    assert (read["queue_size"].low, read["queue_size"].high, read["queue_size"].whole) == (
+        40,
+        640,
+        True,
+    )
+    for key, text in parse_spaces(
+        ["temperature=0.1,0.2", "dropout=0.05..0.2", "learning_rate=log:1e-5..1e-3"]
+    ).items():
         check_key(key, recipe, (), "")
         assert parse_dimension(key, text, recipe).at(0.0) in (0.1, 0.05, 1e-5)

@@ -14,7 +14,11 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
-ROWS = [[cell.strip() for cell in line.strip("|").split("|")] for line in PAGE.splitlines() if line.startswith("| ")][1:]
+ROWS = [
+    [cell.strip() for cell in line.strip("|").split("|")]
+    for line in PAGE.splitlines()
+    if line.startswith("| ")
+][1:]
 
 
 @pytest.fixture
@@ -33,23 +37,35 @@ def modules(monkeypatch: pytest.MonkeyPatch) -> dict[str, ModuleType]:
 
 def cases(module: ModuleType, name: str) -> int:
     """Of one test, or of all in the file where none is named."""
-    tests = {one: function for one, function in vars(module).items() if one.startswith("test_") and callable(function)}
+    tests = {
+        one: function
+        for one, function in vars(module).items()
+        if one.startswith("test_") and callable(function)
+    }
     return sum(
-        math.prod(len(mark.args[1]) for mark in getattr(function, "pytestmark", ()) if mark.name == "parametrize")
+        math.prod(
+            len(mark.args[1])
+            for mark in getattr(function, "pytestmark", ())
+            if mark.name == "parametrize"
+        )
         for one, function in tests.items()
         if name in ("", one)
     )
 
 
 @pytest.mark.slow
-def test_every_row_names_tests_that_are_there_and_counts_them(modules: dict[str, ModuleType]) -> None:
+def test_every_row_names_tests_that_are_there_and_counts_them(
+    modules: dict[str, ModuleType],
+) -> None:
     assert len(ROWS) > 12
     for what, where, often in ROWS:
         named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", where)
         assert named and where.count("`") == 2 * len(named), what
         counts = [cases(modules[file], name) for file, name in named]
         assert 0 not in counts, (what, named)
-        assert re.match(r"\d+ cases?\b", often)[0] == f"{sum(counts)} case{'s' * (sum(counts) > 1)}", (what, sum(counts))  # type: ignore[index]
+        assert (
+            re.match(r"\d+ cases?\b", often)[0] == f"{sum(counts)} case{'s' * (sum(counts) > 1)}"
+        ), (what, sum(counts))  # type: ignore[index]
 
 
 @pytest.mark.slow
@@ -57,14 +73,30 @@ def test_numbers_in_the_table_are_those_of_the_tests(modules: dict[str, ModuleTy
     often = {file: row[2] for row in ROWS for file in re.findall(r"`(tests/[\w/]+\.py)", row[1])}
     fuzzed, killed = modules["tests/test_readers_fuzzed.py"], modules["tests/test_kills.py"]
     assert f"{len(fuzz.READERS)} kinds of files" in often["tests/test_readers_fuzzed.py"]
-    assert f"{fuzzed.CHANGES:,} changes in at most {fuzzed.SECONDS} s" in often["tests/test_readers_fuzzed.py"]
+    assert (
+        f"{fuzzed.CHANGES:,} changes in at most {fuzzed.SECONDS} s"
+        in often["tests/test_readers_fuzzed.py"]
+    )
     assert f"{sum(killed.FEW.values())} kills" in often["tests/test_kills.py"]
-    assert f"{len(kills.PAPERS)} methods, {len(kills.SUITES)} suites" in often["tests/test_kills.py"]
-    assert f"{len(modules['tests/cli/test_hostile_records.py'].BAD)} kinds of words" in often["tests/cli/test_hostile_records.py"]
+    assert (
+        f"{len(kills.PAPERS)} methods, {len(kills.SUITES)} suites" in often["tests/test_kills.py"]
+    )
+    assert (
+        f"{len(modules['tests/cli/test_hostile_records.py'].BAD)} kinds of words"
+        in often["tests/cli/test_hostile_records.py"]
+    )
     crowd = modules["tests/cli/test_many_at_once.py"]
-    assert f"{crowd.PROCESSES} processes on {crowd.RUNS} runs" in often["tests/cli/test_many_at_once.py"]
+    assert (
+        f"{crowd.PROCESSES} processes on {crowd.RUNS} runs"
+        in often["tests/cli/test_many_at_once.py"]
+    )
 
 
 def test_what_is_not_defended_and_how_to_report_is_said() -> None:
     titles = re.findall(r"^## (.*)$", PAGE, re.M)
-    assert titles == ["How to report", "What is defended", "What is not defended", "What is behind this"]
+    assert titles == [
+        "How to report",
+        "What is defended",
+        "What is not defended",
+        "What is behind this",
+    ]

@@ -34,7 +34,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("site") / "with a blank"
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = os.environ | {"PATH": path, "NO_MKDOCS_2_WARNING": "1"}
-    done = subprocess.run([ROOT / ".ci" / "site", out], env=environment, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        [ROOT / ".ci" / "site", out], env=environment, capture_output=True, text=True, timeout=300
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return out
 
@@ -42,7 +44,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("name", make_reference.PAGES)
 def test_the_reference_is_that_of_the_code(name: str) -> None:
     """After a change:  python tools/make_reference.py"""
-    assert (make_reference.FOLDER / name).read_text(encoding="utf-8") == make_reference.PAGES[name]()
+    assert (make_reference.FOLDER / name).read_text(encoding="utf-8") == make_reference.PAGES[
+        name
+    ]()
 
 
 def test_links_lead_to_where_files_stand_on_the_site() -> None:
@@ -61,28 +65,40 @@ def test_links_lead_to_where_files_stand_on_the_site() -> None:
 
 @pytest.mark.slow
 def test_boards_and_files_of_the_repository_lie_in_it(site: Path) -> None:
-    assert (site / "leaderboards" / "v2" / "index.html").read_bytes() == (ROOT / "leaderboards/v2/index.html").read_bytes()
+    assert (site / "leaderboards" / "v2" / "index.html").read_bytes() == (
+        ROOT / "leaderboards/v2/index.html"
+    ).read_bytes()
     assert (site / "repository" / "bench" / "runs" / "schema" / "run-3.schema.json").is_file()
     assert not list(site.rglob("*.py"))
     home = (site / "index.html").read_text(encoding="utf-8")
-    assert "says what each means" in (tutorial := (site / "tutorial.html").read_text(encoding="utf-8"))
-    assert '<a href="statistics.html">Statistics</a>' in tutorial  # a page is called as the navigation calls it
+    assert "says what each means" in (
+        tutorial := (site / "tutorial.html").read_text(encoding="utf-8")
+    )
+    assert (
+        '<a href="statistics.html">Statistics</a>' in tutorial
+    )  # a page is called as the navigation calls it
     assert 'href="leaderboards/index.html"' in home and 'href="repository/CHANGES.html"' in home
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
-def test_it_reads_from_a_disk_light_and_dark_and_asks_for_nothing_else(site: Path, chromium: Browser, size: tuple[int, int]) -> None:
+def test_it_reads_from_a_disk_light_and_dark_and_asks_for_nothing_else(
+    site: Path, chromium: Browser, size: tuple[int, int]
+) -> None:
     grounds = set()
     for dark in (False, True):
         for name in PAGES if size == PHONE and not dark else PAGES[:2]:
             with visit(chromium, (site / f"{name}.html").as_uri(), size, dark=dark) as seen:
                 assert seen.outside(site.as_uri()) == [] and seen.troubles == []
-                wide, inner = seen.page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+                wide, inner = seen.page.evaluate(
+                    "[document.documentElement.scrollWidth, innerWidth]"
+                )
                 assert wide <= inner, f"{name} is {wide} wide on {inner}"
                 if size == WIDE:
                     found = Axe().run(seen.page).response["violations"]
-                    assert [one["help"] for one in found if one["impact"] in ("serious", "critical")] == []
+                    assert [
+                        one["help"] for one in found if one["impact"] in ("serious", "critical")
+                    ] == []
         grounds.add((dark, _ground(site, chromium, size, dark)))
     light, night = (next(value for dark, value in grounds if dark is one) for one in (False, True))
     assert light == "rgb(255, 255, 255)" and light != night
@@ -96,10 +112,19 @@ def _ground(site: Path, chromium: Browser, size: tuple[int, int], dark: bool) ->
 @pytest.mark.slow
 def test_a_search_on_a_disk_finds_a_page(site: Path, chromium: Browser) -> None:
     with visit(chromium, (site / "suites" / "sts.html").as_uri(), WIDE) as seen:
-        seen.page.locator(".md-search__input").press_sequentially("torchrun")  # keys: what is filled in at once asks for nothing
+        seen.page.locator(".md-search__input").press_sequentially(
+            "torchrun"
+        )  # keys: what is filled in at once asks for nothing
         first = seen.page.locator(".md-search-result__link").first
         first.wait_for()
-        assert any("training" in str(one.get_attribute("href")) for one in seen.page.locator(".md-search-result__link").all())
+        assert any(
+            "training" in str(one.get_attribute("href"))
+            for one in seen.page.locator(".md-search-result__link").all()
+        )
         first.click()
         seen.page.wait_for_load_state()
-        assert "torchrun" in seen.page.content() and "sts.html" not in seen.page.url and seen.troubles == []
+        assert (
+            "torchrun" in seen.page.content()
+            and "sts.html" not in seen.page.url
+            and seen.troubles == []
+        )

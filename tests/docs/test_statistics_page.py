@@ -60,40 +60,68 @@ def drawn(name: str, pattern: str) -> dict[str, list[tuple[float, float]]]:
 def on_one_line(pairs: list[tuple[float, float]]) -> bool:
     """A picture is to scale: values and places follow one straight line, to a tenth of a unit."""
     values, places = zip(*pairs, strict=True)
-    return len(pairs) > 3 and bool(np.abs(np.polyval(np.polyfit(values, places, 1), values) - places).max() < 0.1)
+    return len(pairs) > 3 and bool(
+        np.abs(np.polyval(np.polyfit(values, places, 1), values) - places).max() < 0.1
+    )
 
 
 def test_the_intervals_are_drawn_to_scale(command: list[str]) -> None:
     """After other runs:  python tools/make_pictures.py"""
-    (table,) = [one for one in json.loads(bench(*command, "--format", "json").stdout)["tables"] if len(one["rows"]) > 1]
+    (table,) = [
+        one
+        for one in json.loads(bench(*command, "--format", "json").stdout)["tables"]
+        if len(one["rows"]) > 1
+    ]
     rows = {row["method"]: of for row in table["rows"] if (of := row["cells"]["Avg."]["against"])}
     ends = drawn("differences", 'interval [^"]*')
     assert set(ends) == {f"interval {method}" for method in rows}
-    pairs = [(of[end], ends[f"interval {method}"][k][0]) for method, of in rows.items() for k, end in enumerate(("low", "high"))]
-    assert on_one_line(pairs) and not on_one_line([(value + (k == 0), place) for k, (value, place) in enumerate(pairs)])
-    picture = (ROOT / "docs" / "pictures" / "statistics-differences.svg").read_text(encoding="utf-8")
+    pairs = [
+        (of[end], ends[f"interval {method}"][k][0])
+        for method, of in rows.items()
+        for k, end in enumerate(("low", "high"))
+    ]
+    assert on_one_line(pairs) and not on_one_line(
+        [(value + (k == 0), place) for k, (value, place) in enumerate(pairs)]
+    )
+    picture = (ROOT / "docs" / "pictures" / "statistics-differences.svg").read_text(
+        encoding="utf-8"
+    )
     for verdict in ("unknown", "worse", "better", "equivalent"):
-        assert picture.count(f">{verdict}</text>") == sum(of["verdict"] == verdict for of in rows.values())
+        assert picture.count(f">{verdict}</text>") == sum(
+            of["verdict"] == verdict for of in rows.values()
+        )
 
 
 def test_the_seeds_are_drawn_to_scale_and_their_spread_is_said() -> None:
     found, points = make_pictures.seeds(), drawn("seeds", 'seed [^"]*')
     mean = {method: sum(values.values()) / len(values) for method, values in found.items()}
-    values = {f"seed {method} {seed}": value - mean[method] for method, of in found.items() for seed, value in of.items()}
+    values = {
+        f"seed {method} {seed}": value - mean[method]
+        for method, of in found.items()
+        for seed, value in of.items()
+    }
     assert set(values) == set(points) and len(points) == 15
     assert on_one_line([(value, points[name][0][0]) for name, value in values.items()])
     said = re.search(r"seeds of simcse lie ([\d.]+) points apart, those of dcpcse ([\d.]+)\.", PAGE)
     assert said and [float(one) for one in said.groups()] == [
-        pytest.approx(max(found[method].values()) - min(found[method].values()), abs=0.005) for method in ("simcse", "dcpcse")
+        pytest.approx(max(found[method].values()) - min(found[method].values()), abs=0.005)
+        for method in ("simcse", "dcpcse")
     ]
 
 
 def test_the_curve_of_false_verdicts_is_that_of_independent_questions() -> None:
     (points,) = drawn("families", "curve single").values()
-    draws = np.random.default_rng(1).uniform(size=(20_000, 28)) < 0.05  # by simulation, not by the formula
+    draws = (
+        np.random.default_rng(1).uniform(size=(20_000, 28)) < 0.05
+    )  # by simulation, not by the formula
     simulated = 100 * np.logical_or.accumulate(draws, axis=1).mean(0)
     places = np.array(points)[:, 1]
     fitted = np.polyval(np.polyfit(simulated, places, 1), simulated)
     assert len(points) == 28 and np.abs(fitted - places).max() < 0.02 * np.ptp(places)
-    said = re.search(r"wrong somewhere in (\d+) of 100 tables in which nothing differs, all 28 pairs in (\d+)", PAGE)
-    assert said and [int(one) for one in said.groups()] == [pytest.approx(simulated[k - 1], abs=1.5) for k in (7, 28)]
+    said = re.search(
+        r"wrong somewhere in (\d+) of 100 tables in which nothing differs, all 28 pairs in (\d+)",
+        PAGE,
+    )
+    assert said and [int(one) for one in said.groups()] == [
+        pytest.approx(simulated[k - 1], abs=1.5) for k in (7, 28)
+    ]

@@ -38,7 +38,8 @@ class Probe(TorchMethod):
         self.encoder = encoder
         self.shapes: list[tuple[int, ...]] = []
         encoder.register_forward_pre_hook(
-            lambda module, args, kwargs: self.shapes.append(tuple(kwargs["input_ids"].shape)), with_kwargs=True
+            lambda module, args, kwargs: self.shapes.append(tuple(kwargs["input_ids"].shape)),
+            with_kwargs=True,
         )
 
 
@@ -54,7 +55,9 @@ def test_groups_hold_every_row_once_longest_first(lengths: list[int]) -> None:
     longest = [max(lengths[row] for row in group) for group in groups]
     assert longest == sorted(longest, reverse=True)
     computed = sum(len(group) * most for group, most in zip(groups, longest, strict=True))
-    assert computed + bench.method.features.PASS_TOKENS * (len(groups) - 1) <= len(lengths) * max(lengths)  # each cut pays for its pass
+    assert computed + bench.method.features.PASS_TOKENS * (len(groups) - 1) <= len(lengths) * max(
+        lengths
+    )  # each cut pays for its pass
 
 
 def test_a_mask_with_holes_counts_to_its_last_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,7 +68,9 @@ def test_a_mask_with_holes_counts_to_its_last_one(monkeypatch: pytest.MonkeyPatc
 
 def test_states_and_gradients_are_those_of_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     features = pad(rows([30, 3, 17, 29, 4, 4, 5, 16, 2, 30, 6, 3] * 2), 0)
-    weight = torch.randn(24, 30, 32, generator=torch.Generator().manual_seed(1)) * features["attention_mask"].unsqueeze(-1)
+    weight = torch.randn(24, 30, 32, generator=torch.Generator().manual_seed(1)) * features[
+        "attention_mask"
+    ].unsqueeze(-1)
     seen = []
     for cost in (bench.method.features.PASS_TOKENS, 10**9):  # in groups; all at once
         monkeypatch.setattr(bench.method.features, "PASS_TOKENS", cost)
@@ -80,7 +85,9 @@ def test_states_and_gradients_are_those_of_one_pass(monkeypatch: pytest.MonkeyPa
             )
         )
     (grouped, grads, shapes), (whole, whole_grads, whole_shapes) = seen
-    assert whole_shapes == [(24, 30)] and len(shapes) > 1 and sum(n * t for n, t in shapes) < 24 * 30
+    assert (
+        whole_shapes == [(24, 30)] and len(shapes) > 1 and sum(n * t for n, t in shapes) < 24 * 30
+    )
     torch.testing.assert_close(grouped, whole, atol=2e-6, rtol=0)
     for one, other in zip(grads, whole_grads, strict=True):
         torch.testing.assert_close(one, other, atol=2e-5, rtol=1e-4)

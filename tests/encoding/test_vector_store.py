@@ -27,7 +27,9 @@ class Encoder:
 WORDS = st.lists(st.text("ab \u00e9\U0001f600", max_size=6), max_size=12)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(st.lists(WORDS, min_size=1, max_size=4), st.integers(1, 5))
 def test_a_sentence_is_encoded_once_over_all_sessions(
     tmp_path_factory: pytest.TempPathFactory, suites: list[list[str]], chunk: int
@@ -44,8 +46,13 @@ def test_a_sentence_is_encoded_once_over_all_sessions(
         np.testing.assert_array_equal(VectorStore(folder, "k")(every), Encoder()(every))
 
 
-@pytest.mark.parametrize(("file", "lost"), [("f32", 5), ("f32", 12 * 3), ("keys", 1), ("keys", 40), ("f32", 60), ("keys", 80)])
-def test_what_a_killed_process_left_half_written_is_cut_off(tmp_path: Path, file: str, lost: int) -> None:
+@pytest.mark.parametrize(
+    ("file", "lost"),
+    [("f32", 5), ("f32", 12 * 3), ("keys", 1), ("keys", 40), ("f32", 60), ("keys", 80)],
+)
+def test_what_a_killed_process_left_half_written_is_cut_off(
+    tmp_path: Path, file: str, lost: int
+) -> None:
     sentences = ["a" * i + "b" for i in range(5)]
     VectorStore(tmp_path, "k").add(sentences, Encoder())
     (path,) = tmp_path.glob(f"*.{file}")
@@ -60,7 +67,9 @@ def test_what_a_killed_process_left_half_written_is_cut_off(tmp_path: Path, file
 
 
 @pytest.mark.parametrize(("gone", "left"), [("keys", 60), ("keys", 24), ("keys", 7), ("f32", 80)])
-def test_one_file_that_was_never_written_leaves_nothing_of_the_other(tmp_path: Path, gone: str, left: int) -> None:
+def test_one_file_that_was_never_written_leaves_nothing_of_the_other(
+    tmp_path: Path, gone: str, left: int
+) -> None:
     """Killed, or the disk was full, between the vectors and their keys: what follows is not appended to vectors of nobody."""
     sentences = ["a" * i + "b" for i in range(5)]
     VectorStore(tmp_path, "k").add(sentences, Encoder())

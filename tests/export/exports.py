@@ -35,15 +35,33 @@ class Case:
 
     @property
     def id(self) -> str:
-        values = "-".join(f"{key}-{value}" for key, value in self.values.items() if key not in ("teacher", "vectors", "generator"))
-        return "+".join(part for part in (self.name, self.variant, values.replace(" ", ""), self.backbone) if part)
+        values = "-".join(
+            f"{key}-{value}"
+            for key, value in self.values.items()
+            if key not in ("teacher", "vectors", "generator")
+        )
+        return "+".join(
+            part
+            for part in (self.name, self.variant, values.replace(" ", ""), self.backbone)
+            if part
+        )
 
 
 HEAD = {"head_at_test": True}
 TEMPLATED = [
     Case("promptbert"),
-    Case("promptbert", "supervised", values={**HEAD, "head": "mlm-transform", "debias_at_test": True}),
-    Case("promptbert", values={**HEAD, "debias_at_test": True, "delta_positions": "aligned", "append_full_stop_at_test": False}),
+    Case(
+        "promptbert", "supervised", values={**HEAD, "head": "mlm-transform", "debias_at_test": True}
+    ),
+    Case(
+        "promptbert",
+        values={
+            **HEAD,
+            "debias_at_test": True,
+            "delta_positions": "aligned",
+            "append_full_stop_at_test": False,
+        },
+    ),
     Case("conpvp"),
     Case("conpvp", "unsupervised", "manual", HEAD),
     Case("sncse"),
@@ -66,30 +84,58 @@ OWN_LAYERS = [
     Case("flow", "none", values={"permutation": "random", "levels": 2}),
 ]
 PLAIN = [
-    *(Case(name, "none") for name in ("cls", "last-avg", "first-last-avg", "embedding-last-avg")), Case("first-last-avg", "none", backbone="roberta"),
-    Case("simcse"), Case("simcse", values={"pooler": "avg_top2"}), Case("focal-infonce"), Case("esimcse"), Case("diffcse"),
-    Case("dclr", values={"teacher": "builtin"}), Case("sbert", "supervised"), Case("consert"), Case("ct"), Case("sg-opt"),
-    Case("mirror-bert", backbone="roberta"), Case("mirror-bert", "unsupervised", "masked-mean"), Case("pretrained", "none", values={"pooling": "mean", "max_length": 9}),
-]  # fmt: skip
+    *(Case(name, "none") for name in ("cls", "last-avg", "first-last-avg", "embedding-last-avg")),
+    Case("first-last-avg", "none", backbone="roberta"),
+    Case("simcse"),
+    Case("simcse", values={"pooler": "avg_top2"}),
+    Case("focal-infonce"),
+    Case("esimcse"),
+    Case("diffcse"),
+    Case("dclr", values={"teacher": "builtin"}),
+    Case("sbert", "supervised"),
+    Case("consert"),
+    Case("ct"),
+    Case("sg-opt"),
+    Case("mirror-bert", backbone="roberta"),
+    Case("mirror-bert", "unsupervised", "masked-mean"),
+    Case("pretrained", "none", values={"pooling": "mean", "max_length": 9}),
+]
 WITH_HEAD = [
     Case("simcse", "supervised", values=HEAD),
     Case("simcse", "supervised", values=HEAD, backbone="roberta"),
     Case("focal-infonce", values=HEAD),
     Case("pretrained", "none", values={"pooling": "mlp"}),
 ]
-WHITENED = [Case("whitening", "none", values={"components": 11}), Case("whitening", "none", values={"pooling": "avg"})]
+WHITENED = [
+    Case("whitening", "none", values={"components": 11}),
+    Case("whitening", "none", values={"pooling": "avg"}),
+]
 WORDS = [
     Case("glove-avg", "none", values={"vectors": "words.txt"}, backbone=""),
-    Case("infersent", "supervised", values={"vectors": "words.txt", "lstm_size": 5, "classifier_size": 3}, backbone=""),
+    Case(
+        "infersent",
+        "supervised",
+        values={"vectors": "words.txt", "lstm_size": 5, "classifier_size": 3},
+        backbone="",
+    ),
 ]
 FOLDER = Case("pretrained", "none", values={"pooling": None, "max_length": 8}, backbone="st-folder")
 
 STORED_PREFIX = Case("stored-prefix", "none", values={"pooling": "mlp"}, backbone="prefixed")
 
 CASES = [
-    *PLAIN, *WITH_HEAD, *WHITENED, *OWN_LAYERS, MASKED_PADDING, *PROMPTED, *TEMPLATED, *WORDS, FOLDER, STORED_PREFIX,
+    *PLAIN,
+    *WITH_HEAD,
+    *WHITENED,
+    *OWN_LAYERS,
+    MASKED_PADDING,
+    *PROMPTED,
+    *TEMPLATED,
+    *WORDS,
+    FOLDER,
+    STORED_PREFIX,
     *(Case(c.name, c.setting, c.variant, c.values, "roberta") for c in (*PROMPTED, *TEMPLATED)),
-]  # fmt: skip
+]
 
 
 def make(case: Case, backbones: dict[str, str], folder: Path) -> Method:
@@ -99,7 +145,10 @@ def make(case: Case, backbones: dict[str, str], folder: Path) -> Method:
         from bench.method import Context, Recipe, Value
 
         table = np.random.default_rng(0).normal(size=(6, 4))
-        lines = [" ".join([word, *map(str, row)]) for word, row in zip(["man", "A", "a", "Yes", ".", "dog"], table, strict=True)]
+        lines = [
+            " ".join([word, *map(str, row)])
+            for word, row in zip(["man", "A", "a", "Yes", ".", "dog"], table, strict=True)
+        ]
         (folder / "words.txt").write_text("\n".join(lines))
         method = REGISTRY[case.name].cls()
         method.context = Context(folder=folder)
@@ -107,9 +156,20 @@ def make(case: Case, backbones: dict[str, str], folder: Path) -> Method:
         torch.manual_seed(5)
         method.build(None, Recipe({key: Value(value, "test") for key, value in values.items()}))
         return method
-    method = built(REGISTRY[case.name].cls, backbones[case.backbone], folder, setting=case.setting, variant=case.variant, **values)
+    method = built(
+        REGISTRY[case.name].cls,
+        backbones[case.backbone],
+        folder,
+        setting=case.setting,
+        variant=case.variant,
+        **values,
+    )
     torch.manual_seed(5)
-    own = [(name, tensor) for name, tensor in method.state_dict().items() if not name.startswith(("encoder.", "whole."))]
+    own = [
+        (name, tensor)
+        for name, tensor in method.state_dict().items()
+        if not name.startswith(("encoder.", "whole."))
+    ]
     with torch.no_grad():
         for _, tensor in own:
             if tensor.is_floating_point():
@@ -118,7 +178,9 @@ def make(case: Case, backbones: dict[str, str], folder: Path) -> Method:
     return result
 
 
-def outside(what: str, folder: Path, place: Path, texts: Sequence[str] = TEXTS) -> dict[str, np.ndarray]:
+def outside(
+    what: str, folder: Path, place: Path, texts: Sequence[str] = TEXTS
+) -> dict[str, np.ndarray]:
     """What the exports in ``folder`` give in a process that cannot import this package."""
     place.mkdir(exist_ok=True)
     (place / "sentences.json").write_text(json.dumps(list(texts)), encoding="utf-8")
@@ -132,7 +194,15 @@ def outside(what: str, folder: Path, place: Path, texts: Sequence[str] = TEXTS) 
         "TOKENIZERS_PARALLELISM": "false",
     }
     done = subprocess.run(
-        [sys.executable, "-P", str(script), what, str(folder), str(place / "sentences.json"), str(place / "out.npz")],
+        [
+            sys.executable,
+            "-P",
+            str(script),
+            what,
+            str(folder),
+            str(place / "sentences.json"),
+            str(place / "out.npz"),
+        ],
         capture_output=True,
         text=True,
         cwd=place,

@@ -54,12 +54,16 @@ def sentence_transformers(folder: Path, sentences: list[str]) -> dict[str, Any]:
                 assert "trust_remote_code=True" in str(error)
             else:
                 raise AssertionError(f"{one.name} ran code that nobody allowed")
-        model = SentenceTransformer(str(one), device="cpu", local_files_only=True, trust_remote_code=trust)
+        model = SentenceTransformer(
+            str(one), device="cpu", local_files_only=True, trust_remote_code=trust
+        )
         found[one.name] = model.encode(sentences, batch_size=3)
         if one.name in SAVED_AGAIN:
             place = str(folder.parent / "again" / one.name)
             model.save(place, create_model_card=False)
-            model = SentenceTransformer(place, device="cpu", local_files_only=True, trust_remote_code=True)
+            model = SentenceTransformer(
+                place, device="cpu", local_files_only=True, trust_remote_code=True
+            )
             found[f"again {one.name}"] = model.encode(sentences, batch_size=3)
     return found
 
@@ -75,14 +79,32 @@ def mteb(folder: Path, sentences: list[str]) -> dict[str, Any]:
 
     class Small(AbsTaskSTS):
         metadata = TaskMetadata(
-            name="Small", description="", reference=None, dataset={"path": "local", "revision": "1"}, type="STS",
-            category="t2t", eval_splits=["test"], eval_langs=["eng-Latn"], main_score="cosine_spearman", date=None, domains=None,
-            task_subtypes=None, license=None, annotations_creators=None, dialect=None, sample_creation=None, bibtex_citation="",
+            name="Small",
+            description="",
+            reference=None,
+            dataset={"path": "local", "revision": "1"},
+            type="STS",
+            category="t2t",
+            eval_splits=["test"],
+            eval_langs=["eng-Latn"],
+            main_score="cosine_spearman",
+            date=None,
+            domains=None,
+            task_subtypes=None,
+            license=None,
+            annotations_creators=None,
+            dialect=None,
+            sample_creation=None,
+            bibtex_citation="",
             modalities=["text"],
-        )  # fmt: skip
+        )
 
         def load_data(self, **_: Any) -> None:
-            rows = {"sentence1": sentences[:-1], "sentence2": sentences[1:], "score": list(range(len(sentences) - 1))}
+            rows = {
+                "sentence1": sentences[:-1],
+                "sentence2": sentences[1:],
+                "score": list(range(len(sentences) - 1)),
+            }
             self.dataset = DatasetDict(test=Dataset.from_dict(rows))
             self.data_loaded = True
 

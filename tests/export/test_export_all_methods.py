@@ -21,7 +21,9 @@ pytestmark = pytest.mark.slow  # over 60 models are written, and loaded by anoth
 
 
 @pytest.fixture(scope="module")
-def backbones(tiny: str, tiny_roberta: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def backbones(
+    tiny: str, tiny_roberta: str, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, str]:
     """A BERT, a RoBERTa, and a sentence-transformers folder with normalisation and a prompt of its own."""
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
@@ -29,7 +31,9 @@ def backbones(tiny: str, tiny_roberta: str, tmp_path_factory: pytest.TempPathFac
     folder = tmp_path_factory.mktemp("st") / "finished"
     encoder = Transformer(tiny)
     modules = [encoder, Pooling(32, "mean"), Normalize()]
-    model = SentenceTransformer(modules=modules, prompts={"own": "a word before: "}, default_prompt_name="own", device="cpu")
+    model = SentenceTransformer(
+        modules=modules, prompts={"own": "a word before: "}, default_prompt_name="own", device="cpu"
+    )
     model.save(str(folder), create_model_card=False)
     return {
         "tiny": tiny,
@@ -41,7 +45,9 @@ def backbones(tiny: str, tiny_roberta: str, tmp_path_factory: pytest.TempPathFac
 
 
 @pytest.fixture(scope="module")
-def exported(backbones: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, np.ndarray]]:
+def exported(
+    backbones: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, dict[str, np.ndarray]]:
     """The folder of all exports, and each method's own vectors."""
     place = tmp_path_factory.mktemp("exports")
     mine = {}
@@ -57,7 +63,9 @@ def exported(backbones: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 
 
 @pytest.fixture(scope="module")
-def theirs(exported: tuple[Path, dict[str, np.ndarray]], tmp_path_factory: pytest.TempPathFactory) -> dict[str, np.ndarray]:
+def theirs(
+    exported: tuple[Path, dict[str, np.ndarray]], tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, np.ndarray]:
     return outside("sentence-transformers", exported[0], tmp_path_factory.mktemp("elsewhere"))
 
 
@@ -67,14 +75,18 @@ def test_every_method_is_exported() -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
-def test_a_stranger_gets_the_methods_own_vectors(case: Case, exported: Any, theirs: dict[str, np.ndarray]) -> None:
+def test_a_stranger_gets_the_methods_own_vectors(
+    case: Case, exported: Any, theirs: dict[str, np.ndarray]
+) -> None:
     mine, found = exported[1][case.id], theirs[case.id]
     assert mine.shape == found.shape and np.ptp(mine, axis=0).max() > 0.01
     assert relative(mine, found) <= 1e-5
 
 
 def test_full_fine_tuning_needs_no_code_that_travels(exported: Any) -> None:
-    with_code = {folder.name.split("+")[0] for folder in exported[0].iterdir() if any(folder.glob("*.py"))}
+    with_code = {
+        folder.name.split("+")[0] for folder in exported[0].iterdir() if any(folder.glob("*.py"))
+    }
     assert with_code == {
         "promcse",
         "dcpcse",
@@ -92,9 +104,17 @@ def test_full_fine_tuning_needs_no_code_that_travels(exported: Any) -> None:
 
 def test_what_travels_imports_nothing_of_ours(exported: Any) -> None:
     for file in exported[0].rglob("*.py"):
-        lines = [line.split() for line in file.read_text(encoding="utf-8").splitlines() if line.startswith(("import ", "from "))]
+        lines = [
+            line.split()
+            for line in file.read_text(encoding="utf-8").splitlines()
+            if line.startswith(("import ", "from "))
+        ]
         origins = {words[1].partition(".")[0] for words in lines}
-        assert origins - sys.stdlib_module_names <= {"torch", "safetensors", "sentence_transformers"}
+        assert origins - sys.stdlib_module_names <= {
+            "torch",
+            "safetensors",
+            "sentence_transformers",
+        }
 
 
 def test_nothing_in_an_export_is_a_pickle(exported: Any) -> None:
@@ -103,7 +123,9 @@ def test_nothing_in_an_export_is_a_pickle(exported: Any) -> None:
 
 
 @pytest.mark.parametrize("name", SAVED_AGAIN)
-def test_sentence_transformers_can_save_it_again(name: str, exported: Any, theirs: dict[str, np.ndarray]) -> None:
+def test_sentence_transformers_can_save_it_again(
+    name: str, exported: Any, theirs: dict[str, np.ndarray]
+) -> None:
     assert relative(exported[1][name], theirs[f"again {name}"]) <= 1e-5
 
 

@@ -40,4 +40,6 @@ def test_sentence_transformers_gives_the_methods_vectors(family: str, tmp_path: 
 def test_a_head_needs_a_pooling_layer_in_a_plain_checkpoint(family: str, tmp_path: Path) -> None:
     backbones = {"one": family_models.written(getattr(family_models, family), tmp_path / family)}
     with pytest.raises(BenchError, match="has no pooling layer, in which the head could stand"):
-        transformers_folder.write(make(HEADED, backbones, tmp_path).portable(), tmp_path / "export", "simcse")
+        transformers_folder.write(
+            make(HEADED, backbones, tmp_path).portable(), tmp_path / "export", "simcse"
+        )

@@ -17,14 +17,18 @@ REFUSED = [case for case in CASES if case not in FITTING and case.backbone != "s
 
 
 @pytest.fixture(scope="module")
-def backbones(tiny: str, tiny_roberta: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def backbones(
+    tiny: str, tiny_roberta: str, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, str]:
     prefixed = tiny_backbone(tmp_path_factory.mktemp("models") / "prefixed", prefix=5)
     return {"tiny": tiny, "roberta": tiny_roberta, "prefixed": prefixed, "": ""}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", FITTING, ids=lambda case: case.id)
-def test_the_example_of_the_readme_gives_the_methods_vectors(case: Case, backbones: dict[str, str], tmp_path: Path) -> None:
+def test_the_example_of_the_readme_gives_the_methods_vectors(
+    case: Case, backbones: dict[str, str], tmp_path: Path
+) -> None:
     method = make(case, backbones, tmp_path)
     folder = tmp_path / "export"
     folder.mkdir()
@@ -34,7 +38,9 @@ def test_the_example_of_the_readme_gives_the_methods_vectors(case: Case, backbon
     assert {file.suffix for file in folder.iterdir()} <= {".json", ".safetensors", ".txt"}
 
 
-def test_the_head_stands_where_the_simcse_authors_put_theirs(backbones: dict[str, str], tmp_path: Path) -> None:
+def test_the_head_stands_where_the_simcse_authors_put_theirs(
+    backbones: dict[str, str], tmp_path: Path
+) -> None:
     """``pooler_output`` of AutoModel, as their README takes it; and `bench` reads the folder as such a checkpoint."""
     import torch
     from transformers import AutoModel, AutoTokenizer
@@ -42,24 +48,41 @@ def test_the_head_stands_where_the_simcse_authors_put_theirs(backbones: dict[str
     method = make(WITH_HEAD[0], backbones, tmp_path)
     (tmp_path / "export").mkdir()
     transformers_folder.write(method.portable(), tmp_path / "export", "simcse")
-    tokenizer, model = (cls.from_pretrained(tmp_path / "export") for cls in (AutoTokenizer, AutoModel))
+    tokenizer, model = (
+        cls.from_pretrained(tmp_path / "export") for cls in (AutoTokenizer, AutoModel)
+    )
     with torch.no_grad():
-        vectors = model.eval()(**tokenizer(["a man plays"], return_tensors="pt")).pooler_output.numpy()
+        vectors = model.eval()(
+            **tokenizer(["a man plays"], return_tensors="pt")
+        ).pooler_output.numpy()
     assert relative(method.encode(["a man plays"]), vectors) <= 1e-5
-    back = make(Case("pretrained", "none", values={"pooling": "mlp"}, backbone="export"), {"export": str(tmp_path / "export")}, tmp_path)
+    back = make(
+        Case("pretrained", "none", values={"pooling": "mlp"}, backbone="export"),
+        {"export": str(tmp_path / "export")},
+        tmp_path,
+    )
     np.testing.assert_allclose(back.encode(["a man plays"]).shape, vectors.shape)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", REFUSED, ids=lambda case: case.id)
-def test_what_a_plain_checkpoint_has_no_place_for_is_refused_with_the_reason(case: Case, backbones: dict[str, str], tmp_path: Path) -> None:
+def test_what_a_plain_checkpoint_has_no_place_for_is_refused_with_the_reason(
+    case: Case, backbones: dict[str, str], tmp_path: Path
+) -> None:
     parts = make(case, backbones, tmp_path).portable()
-    with pytest.raises(BenchError, match=f"{case.name}: a plain transformers checkpoint has no place for") as refused:
+    with pytest.raises(
+        BenchError, match=f"{case.name}: a plain transformers checkpoint has no place for"
+    ) as refused:
         transformers_folder.write(parts, tmp_path / "export", case.name)
-    assert refused.value.hint == "--format sentence-transformers" and not (tmp_path / "export").exists()
+    assert (
+        refused.value.hint == "--format sentence-transformers"
+        and not (tmp_path / "export").exists()
+    )
 
 
-def test_an_export_that_gives_other_vectors_is_a_failure(backbones: dict[str, str], tmp_path: Path) -> None:
+def test_an_export_that_gives_other_vectors_is_a_failure(
+    backbones: dict[str, str], tmp_path: Path
+) -> None:
     method = make(PLAIN[0], backbones, tmp_path)
     (tmp_path / "export").mkdir()
     transformers_folder.write(method.portable(), tmp_path / "export", "cls")

@@ -34,7 +34,14 @@ def made() -> RunRecord:
         text="tokenised",
     )
     raw = replace(found.scores[0], text="raw", value=70.5)
-    align = Score(suite="geometry", task="alignment", protocol="wang-isola/1", metric="alignment", value=0.2, n=10)
+    align = Score(
+        suite="geometry",
+        task="alignment",
+        protocol="wang-isola/1",
+        metric="alignment",
+        value=0.2,
+        n=10,
+    )
     return replace(found, scores=(*found.scores, cxc, raw, align))
 
 
@@ -45,16 +52,24 @@ def loaded(folder: Path) -> Any:
 def test_mteb_loads_them(made: RunRecord, tmp_path: Path) -> None:
     files = write(made, tmp_path / "run", tmp_path / "out")
     (model,) = loaded(tmp_path / "out").model_results
-    assert (model.model_name, model.model_revision) == (f"bench/{made.run_id}", made.fingerprint[:16])
+    assert (model.model_name, model.model_revision) == (
+        f"bench/{made.run_id}",
+        made.fingerprint[:16],
+    )
     scores = {one.task_name: one for one in model.task_results}
     for name in ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R"):
         ours = made.score("sts", name, text="tokenised")
         theirs = scores.pop(f"bench-{name}")
         assert ours is not None and theirs.get_score() == pytest.approx(ours.value / 100, abs=1e-6)
-        assert theirs.scores["test"][0]["bench_protocol"] == "senteval-all/1" and theirs.dataset_revision == "d" * 64
+        assert (
+            theirs.scores["test"][0]["bench_protocol"] == "senteval-all/1"
+            and theirs.dataset_revision == "d" * 64
+        )
         assert theirs.scores["test"][0]["bench_n"] == ours.n
     assert scores.pop("bench-STS12-raw").get_score() == pytest.approx(0.705)
-    assert scores.pop("bench-CxC-STS-cxc-parekh").scores["test"][0]["bench_spearman_bootstrap_std"] == pytest.approx(0.0125)
+    assert scores.pop("bench-CxC-STS-cxc-parekh").scores["test"][0][
+        "bench_spearman_bootstrap_std"
+    ] == pytest.approx(0.0125)
     assert not [name for name in scores if "Avg" in name], "an average is no task"
     assert len(files) == len(model.task_results) and all(file.is_file() for file in files)
 
@@ -79,7 +94,9 @@ class Words:
         return np.array([[len(s), sum(map(ord, s)) % 17, 1.0] for s in sentences], dtype=np.float32)
 
 
-def test_what_mteb_wrote_itself_is_taken_over(made: RunRecord, shared: Path, tmp_path: Path) -> None:
+def test_what_mteb_wrote_itself_is_taken_over(
+    made: RunRecord, shared: Path, tmp_path: Path
+) -> None:
     from bench.data.sets import DataFolder
     from bench.score.suites import RunPlace, suite
 
@@ -102,21 +119,39 @@ def test_what_mteb_wrote_itself_is_taken_over(made: RunRecord, shared: Path, tmp
     scores = {one.task_name: one.get_score() for one in model.task_results}
     assert 100 * scores["STS16"] == pytest.approx(result.value, abs=1e-4)
     assert {"bench-STS16", "STS16"} <= set(scores), "one folder, one model, both protocols"
-    settings = [json.loads(line)["task"] for line in files[-1].with_name("run_settings.jsonl").read_text().splitlines()]
+    settings = [
+        json.loads(line)["task"]
+        for line in files[-1].with_name("run_settings.jsonl").read_text().splitlines()
+    ]
     assert settings.count("STS16") == 1 and "bench-STS12" in settings
     original.unlink()
     with pytest.raises(DataMissing, match="the file that mteb wrote of STS16"):
         write(both, tmp_path / "run", tmp_path / "out2")
 
 
-@pytest.mark.parametrize("name", ["mteb/../../outside/STS16.json", "../outside/STS16.json", "{outside}/STS16.json"])
-def test_a_file_outside_of_the_run_is_not_opened(made: RunRecord, tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    "name", ["mteb/../../outside/STS16.json", "../outside/STS16.json", "{outside}/STS16.json"]
+)
+def test_a_file_outside_of_the_run_is_not_opened(
+    made: RunRecord, tmp_path: Path, name: str
+) -> None:
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside/STS16.json").write_text("{}")
     (tmp_path / "run/mteb").mkdir(parents=True)
     named = name.format(outside=tmp_path / "outside")
     assert (tmp_path / "run" / named).is_file()
-    forged = Score(suite="mteb", task="STS16", protocol="mteb/1", metric="m", value=1.0, n=1, detail={"results": [named]})
+    forged = Score(
+        suite="mteb",
+        task="STS16",
+        protocol="mteb/1",
+        metric="m",
+        value=1.0,
+        n=1,
+        detail={"results": [named]},
+    )
     with pytest.raises(DataMissing, match="the file that mteb wrote of STS16"):
         write(replace(made, scores=(forged,)), tmp_path / "run", tmp_path / "out")
-    assert not list(tmp_path.glob("out/**/STS16.json")) and foreign_files(forged, tmp_path / "run") == []
+    assert (
+        not list(tmp_path.glob("out/**/STS16.json"))
+        and foreign_files(forged, tmp_path / "run") == []
+    )

@@ -41,7 +41,9 @@ def good(path: Path, mode: str) -> Path:
             for name, data in GOOD.items():
                 out.writestr(name, data)
         return path
-    return tar(path, *(member(name, data, mode=0o4777, uid=0) for name, data in GOOD.items()), mode=mode)
+    return tar(
+        path, *(member(name, data, mode=0o4777, uid=0) for name, data in GOOD.items()), mode=mode
+    )
 
 
 def into(folder: Path) -> Callable[[str], Path | None]:
@@ -49,7 +51,11 @@ def into(folder: Path) -> Callable[[str], Path | None]:
 
 
 def everything(folder: Path) -> list[str]:
-    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if not path.is_dir() or path.is_symlink())
+    return sorted(
+        str(path.relative_to(folder))
+        for path in folder.rglob("*")
+        if not path.is_dir() or path.is_symlink()
+    )
 
 
 @pytest.mark.parametrize("mode", ["w", "w:gz", "w:xz", "zip"])
@@ -64,9 +70,21 @@ def test_what_is_wanted_comes_out_and_nothing_else(tmp_path: Path, mode: str) ->
     assert (tmp_path / "out/STS/a.txt").stat().st_mode & 0o7111 == 0  # no mode of the archive's
 
 
-@pytest.mark.parametrize("name", ["/STS/a.txt", "../STS/a.txt", "STS/../../a.txt", "STS\\..\\a.txt", "C:/STS/a.txt", "other/../../x"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "/STS/a.txt",
+        "../STS/a.txt",
+        "STS/../../a.txt",
+        "STS\\..\\a.txt",
+        "C:/STS/a.txt",
+        "other/../../x",
+    ],
+)
 @pytest.mark.parametrize("kind", ["tar", "zip"])
-def test_a_path_that_leads_elsewhere_refuses_the_archive(tmp_path: Path, name: str, kind: str) -> None:
+def test_a_path_that_leads_elsewhere_refuses_the_archive(
+    tmp_path: Path, name: str, kind: str
+) -> None:
     if kind == "tar":
         archive = tar(tmp_path / "a.tar", member("STS/b.txt"), member(name))
     else:
@@ -80,7 +98,9 @@ def test_a_path_that_leads_elsewhere_refuses_the_archive(tmp_path: Path, name: s
     assert everything(tmp_path) == before
 
 
-@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE, tarfile.DIRTYPE])
+@pytest.mark.parametrize(
+    "kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE, tarfile.DIRTYPE]
+)
 def test_what_is_no_regular_file_is_never_made(tmp_path: Path, kind: bytes) -> None:
     secret = tmp_path / "secret"
     secret.write_text("secret")
@@ -97,7 +117,9 @@ def test_a_file_behind_a_link_of_the_archive_stays_inside(tmp_path: Path) -> Non
     (tmp_path / "outside").mkdir()
     link = member("STS", type=tarfile.SYMTYPE, linkname=str(tmp_path / "outside"))
     unpack(tar(tmp_path / "a.tar", link, member("STS/a.txt", b"inside")), into(tmp_path / "out"))
-    assert (tmp_path / "out/STS/a.txt").read_bytes() == b"inside" and everything(tmp_path / "outside") == []
+    assert (tmp_path / "out/STS/a.txt").read_bytes() == b"inside" and everything(
+        tmp_path / "outside"
+    ) == []
 
 
 def test_a_link_in_a_zip_is_no_file(tmp_path: Path) -> None:
@@ -114,7 +136,9 @@ def test_a_link_that_lies_where_a_file_goes_is_replaced_and_not_followed(tmp_pat
     (tmp_path / "target").write_text("untouched")
     os.symlink(tmp_path / "target", tmp_path / "out/STS/a.txt")
     unpack(tar(tmp_path / "a.tar", member("STS/a.txt", b"new")), into(tmp_path / "out"))
-    assert (tmp_path / "target").read_text() == "untouched" and not (tmp_path / "out/STS/a.txt").is_symlink()
+    assert (tmp_path / "target").read_text() == "untouched" and not (
+        tmp_path / "out/STS/a.txt"
+    ).is_symlink()
 
 
 def test_one_file_twice_refuses_the_archive_and_leaves_nothing(tmp_path: Path) -> None:

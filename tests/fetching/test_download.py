@@ -54,7 +54,11 @@ def place(hub: StandInHub) -> Site:
 
 
 def left(folder: Path) -> set[str]:
-    return {path.name for path in folder.iterdir() if not path.name.endswith(".lock") and path.name != "hf-home"}
+    return {
+        path.name
+        for path in folder.iterdir()
+        if not path.name.endswith(".lock") and path.name != "hf-home"
+    }
 
 
 def test_a_whole_file_arrives_and_is_told(place: Site, tmp_path: Path) -> None:
@@ -65,7 +69,9 @@ def test_a_whole_file_arrives_and_is_told(place: Site, tmp_path: Path) -> None:
     assert heard.starts == [("data.bin", len(DATA), 0)] and heard.count == len(DATA)
 
 
-def test_what_is_there_and_right_is_not_asked_for(place: Site, hub: StandInHub, tmp_path: Path) -> None:
+def test_what_is_there_and_right_is_not_asked_for(
+    place: Site, hub: StandInHub, tmp_path: Path
+) -> None:
     (tmp_path / "data.bin").write_bytes(DATA)
     assert not download(place, tmp_path / "data.bin", sha256=SHA).fetched and hub.requests == []
     (tmp_path / "data.bin").write_bytes(DATA[:-1])
@@ -78,7 +84,11 @@ def test_a_slow_server_is_waited_for(place: Site, hub: StandInHub, tmp_path: Pat
 
 
 def test_a_server_that_stops_sending_counts_as_gone(
-    place: Site, hub: StandInHub, tmp_path: Path, waits: list[float], monkeypatch: pytest.MonkeyPatch
+    place: Site,
+    hub: StandInHub,
+    tmp_path: Path,
+    waits: list[float],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("bench.data.fetching.http.TIMEOUT", 0.2)
     hub.fault("data.bin", slow=0.6)
@@ -88,20 +98,31 @@ def test_a_server_that_stops_sending_counts_as_gone(
 
 
 @pytest.mark.parametrize("after", [0, 1, 300_000, len(DATA) - 1])
-def test_a_cut_download_goes_on_where_it_stopped(place: Site, hub: StandInHub, tmp_path: Path, waits: list[float], after: int) -> None:
+def test_a_cut_download_goes_on_where_it_stopped(
+    place: Site, hub: StandInHub, tmp_path: Path, waits: list[float], after: int
+) -> None:
     hub.fault("data.bin", cut_after=after)
     assert download(place, tmp_path / "data.bin", sha256=SHA, sleep=waits.append).sha256 == SHA
     first, second = hub.asked("data.bin")
-    assert "range" not in first.headers and second.headers.get("range") == (f"bytes={after}-" if after else None)
+    assert "range" not in first.headers and second.headers.get("range") == (
+        f"bytes={after}-" if after else None
+    )
     assert second.status == (206 if after else 200) and len(waits) == 1
 
 
-def test_a_download_that_was_given_up_goes_on_in_the_next_call(place: Site, hub: StandInHub, tmp_path: Path, waits: list[float]) -> None:
+def test_a_download_that_was_given_up_goes_on_in_the_next_call(
+    place: Site, hub: StandInHub, tmp_path: Path, waits: list[float]
+) -> None:
     hub.fault("data.bin", cut_after=400_000)
     hub.fault("data.bin", status=503, times=None)
-    with pytest.raises(FetchFailed, match=r"answered 503, .* times; 400,000 bytes are kept") as failure:
+    with pytest.raises(
+        FetchFailed, match=r"answered 503, .* times; 400,000 bytes are kept"
+    ) as failure:
         download(place, tmp_path / "data.bin", sleep=waits.append)
-    assert "goes on where it stopped" in (failure.value.hint or "") and not (tmp_path / "data.bin").exists()
+    assert (
+        "goes on where it stopped" in (failure.value.hint or "")
+        and not (tmp_path / "data.bin").exists()
+    )
     assert waits == [1.0, 2.0, 4.0] and len(hub.requests) == TRIES
     hub.faults.clear()
     heard = Heard()
@@ -109,7 +130,9 @@ def test_a_download_that_was_given_up_goes_on_in_the_next_call(place: Site, hub:
     assert heard.starts == [("data.bin", len(DATA), 400_000)] and left(tmp_path) == {"data.bin"}
 
 
-def test_a_file_that_changed_meanwhile_is_fetched_from_its_start(place: Site, hub: StandInHub, tmp_path: Path, waits: list[float]) -> None:
+def test_a_file_that_changed_meanwhile_is_fetched_from_its_start(
+    place: Site, hub: StandInHub, tmp_path: Path, waits: list[float]
+) -> None:
     hub.fault("data.bin", cut_after=400_000)
     hub.fault("data.bin", status=503, times=TRIES)
     with pytest.raises(FetchFailed):
@@ -120,14 +143,18 @@ def test_a_file_that_changed_meanwhile_is_fetched_from_its_start(place: Site, hu
     assert hub.requests[-1].status == 200
 
 
-def test_a_server_that_ignores_ranges_is_read_from_the_start(place: Site, hub: StandInHub, tmp_path: Path, waits: list[float]) -> None:
+def test_a_server_that_ignores_ranges_is_read_from_the_start(
+    place: Site, hub: StandInHub, tmp_path: Path, waits: list[float]
+) -> None:
     hub.fault("data.bin", cut_after=1000)
     hub.fault("data.bin", no_range=True)
     assert download(place, tmp_path / "data.bin", sleep=waits.append).sha256 == SHA
     assert [one.status for one in hub.requests] == [200, 200]
 
 
-def test_a_part_that_is_complete_already_is_finished_without_its_bytes(place: Site, hub: StandInHub, tmp_path: Path) -> None:
+def test_a_part_that_is_complete_already_is_finished_without_its_bytes(
+    place: Site, hub: StandInHub, tmp_path: Path
+) -> None:
     download(place, tmp_path / "data.bin")
     hub.fault("data.bin", cut_after=400_000)
     hub.fault("data.bin", status=404, times=1)
@@ -144,14 +171,18 @@ def test_a_part_that_is_complete_already_is_finished_without_its_bytes(place: Si
     assert download(place, tmp_path / "third.bin", sha256=SHA, sleep=lambda _: None).sha256 == SHA
 
 
-def test_another_checksum_is_refused_and_nothing_is_kept(place: Site, hub: StandInHub, tmp_path: Path) -> None:
+def test_another_checksum_is_refused_and_nothing_is_kept(
+    place: Site, hub: StandInHub, tmp_path: Path
+) -> None:
     hub.fault("data.bin", wrong=b"<html>please log in</html>")
     with pytest.raises(DataDamaged, match=rf"\(26 bytes\) found, {SHA[:12]} expected"):
         download(place, tmp_path / "data.bin", sha256=SHA)
     assert left(tmp_path) == set()
 
 
-def test_a_resumed_download_with_another_checksum_is_tried_once_more_from_the_start(place: Site, hub: StandInHub, tmp_path: Path) -> None:
+def test_a_resumed_download_with_another_checksum_is_tried_once_more_from_the_start(
+    place: Site, hub: StandInHub, tmp_path: Path
+) -> None:
     hub.fault("data.bin", cut_after=1000)
     hub.fault("data.bin", wrong=b"x" * len(DATA))
     assert download(place, tmp_path / "data.bin", sha256=SHA, sleep=lambda _: None).sha256 == SHA
@@ -177,7 +208,13 @@ def test_the_checksum_that_the_hub_itself_names_is_held(hub: StandInHub, tmp_pat
     ],
 )
 def test_a_refusal_that_stays_is_told_at_once(
-    place: Site, hub: StandInHub, tmp_path: Path, waits: list[float], status: int, message: str, hint: str
+    place: Site,
+    hub: StandInHub,
+    tmp_path: Path,
+    waits: list[float],
+    status: int,
+    message: str,
+    hint: str,
 ) -> None:
     hub.fault("data.bin", status=status, times=None)
     with pytest.raises(FetchFailed, match=message) as failure:
@@ -198,25 +235,40 @@ def test_a_gated_data_set_names_the_login_command(
     assert "hf auth login" in (failure.value.hint or "")
 
 
-def test_the_token_goes_to_the_hub_and_not_where_it_redirects(hub: StandInHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_token_goes_to_the_hub_and_not_where_it_redirects(
+    hub: StandInHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     hub.add("dataset", "owner/gated", {"data.tar": DATA}, gated=True)
     monkeypatch.setenv("HF_TOKEN", "hf_good")
-    assert download(site("hub", "owner/gated", "main", "data.tar"), tmp_path / "data.tar").sha256 == SHA
+    assert (
+        download(site("hub", "owner/gated", "main", "data.tar"), tmp_path / "data.tar").sha256
+        == SHA
+    )
     asked, content = hub.requests
     assert asked.headers["authorization"] == "Bearer hf_good" and asked.status == 302
-    assert "authorization" not in content.headers and content.headers["host"].startswith("localhost")
+    assert "authorization" not in content.headers and content.headers["host"].startswith(
+        "localhost"
+    )
 
 
-def test_retry_after_is_obeyed(place: Site, hub: StandInHub, tmp_path: Path, waits: list[float]) -> None:
+def test_retry_after_is_obeyed(
+    place: Site, hub: StandInHub, tmp_path: Path, waits: list[float]
+) -> None:
     hub.fault("data.bin", status=429, headers={"Retry-After": "7"})
-    hub.fault("data.bin", status=429, headers={"Retry-After": email.utils.formatdate(time.time() + 30, usegmt=True)})
+    hub.fault(
+        "data.bin",
+        status=429,
+        headers={"Retry-After": email.utils.formatdate(time.time() + 30, usegmt=True)},
+    )
     heard = Heard()
     assert download(place, tmp_path / "data.bin", sleep=waits.append, report=heard).sha256 == SHA
     assert waits[0] == 7.0 and 20 < waits[1] <= 30
     assert "too many requests; next try in 7 s" in heard.lines[0]
 
 
-def test_a_wait_that_is_too_long_is_told_and_not_waited_for(place: Site, hub: StandInHub, tmp_path: Path, waits: list[float]) -> None:
+def test_a_wait_that_is_too_long_is_told_and_not_waited_for(
+    place: Site, hub: StandInHub, tmp_path: Path, waits: list[float]
+) -> None:
     hub.fault("data.bin", status=429, headers={"Retry-After": "3600"})
     with pytest.raises(FetchFailed, match="asks to wait 60 min") as failure:
         download(place, tmp_path / "data.bin", sleep=waits.append)
@@ -229,9 +281,13 @@ def test_retry_after_as_the_standard_writes_it() -> None:
     assert seconds_to_wait("soon") is None and seconds_to_wait(None) is None
 
 
-def test_an_error_that_passes_is_tried_again(place: Site, hub: StandInHub, tmp_path: Path, waits: list[float]) -> None:
+def test_an_error_that_passes_is_tried_again(
+    place: Site, hub: StandInHub, tmp_path: Path, waits: list[float]
+) -> None:
     hub.fault("data.bin", status=500)
-    assert download(place, tmp_path / "data.bin", sleep=waits.append).sha256 == SHA and waits == [1.0]
+    assert download(place, tmp_path / "data.bin", sleep=waits.append).sha256 == SHA and waits == [
+        1.0
+    ]
 
 
 def test_a_server_that_never_answered_is_told_at_once(tmp_path: Path, waits: list[float]) -> None:
@@ -240,7 +296,9 @@ def test_a_server_that_never_answered_is_told_at_once(tmp_path: Path, waits: lis
     assert waits == []
 
 
-def test_a_server_that_is_gone_after_it_has_answered_is_tried_again(tmp_path: Path, waits: list[float]) -> None:
+def test_a_server_that_is_gone_after_it_has_answered_is_tried_again(
+    tmp_path: Path, waits: list[float]
+) -> None:
     with StandInHub() as hub:
         place = Site(hub.serve("files/data.bin", DATA))
         download(place, tmp_path / "first.bin")
@@ -249,9 +307,14 @@ def test_a_server_that_is_gone_after_it_has_answered_is_tried_again(tmp_path: Pa
     assert waits == [1.0, 2.0, 4.0]
 
 
-def test_without_any_server_that_is_one_line_at_once(hub: StandInHub, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_any_server_that_is_one_line_at_once(
+    hub: StandInHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
     began = time.monotonic()
-    with pytest.raises(FetchFailed, match=r"^no network: neither 127.0.0.1 nor localhost can be reached \(Connection refused\)$"):
+    with pytest.raises(
+        FetchFailed,
+        match=r"^no network: neither 127.0.0.1 nor localhost can be reached \(Connection refused\)$",
+    ):
         check_network(["http://127.0.0.1:9/a", "http://localhost:9/b", "http://localhost:9/c"])
     with pytest.raises(FetchFailed, match=r"^no network: 127.0.0.1 cannot be reached"):
         check_network(["http://127.0.0.1:9/a"])
@@ -265,7 +328,9 @@ def test_without_any_server_that_is_one_line_at_once(hub: StandInHub, monkeypatc
     check_network(["http://nowhere.invalid/a"])  # what goes through a proxy is where the proxy is
 
 
-def test_a_server_that_neither_answers_nor_refuses_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_neither_answers_nor_refuses_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     from bench.data.fetching import http as network
 
     monkeypatch.setattr(network.socket, "create_connection", lambda *_, **__: time.sleep(5))
@@ -281,7 +346,9 @@ def test_room_is_asked_for_before_a_byte_is_written(place: Site, tmp_path: Path)
     assert "--data DIR" in (failure.value.hint or "") and left(tmp_path) == set()
 
 
-def test_a_disk_that_fills_up_keeps_what_arrived(place: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_fills_up_keeps_what_arrived(
+    place: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def full(_: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -300,7 +367,9 @@ def test_a_folder_that_cannot_be_written(place: Site, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("tells_length", [True, False])
-def test_more_than_may_be_is_refused(place: Site, hub: StandInHub, tmp_path: Path, tells_length: bool) -> None:
+def test_more_than_may_be_is_refused(
+    place: Site, hub: StandInHub, tmp_path: Path, tells_length: bool
+) -> None:
     if not tells_length:
         hub.fault("data.bin", hide_length=True)
     with pytest.raises(FetchFailed, match=r"larger \(.* bytes\) than it may be \(1,000\)"):
@@ -315,7 +384,11 @@ def test_two_processes_fetch_one_file_once(place: Site, hub: StandInHub, tmp_pat
         "print(download(Site(sys.argv[1]), Path(sys.argv[2]), sha256=sys.argv[3]).fetched)"
     )
     both = [
-        subprocess.Popen([sys.executable, "-c", code, place.url, tmp_path / "data.bin", SHA], stdout=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            [sys.executable, "-c", code, place.url, tmp_path / "data.bin", SHA],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         for _ in range(2)
     ]
     said = sorted(process.communicate(timeout=60)[0].strip() for process in both)
@@ -326,12 +399,21 @@ def test_two_processes_fetch_one_file_once(place: Site, hub: StandInHub, tmp_pat
 def test_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HF_ENDPOINT", "BENCH_MIRROR"):
         monkeypatch.delenv(name, raising=False)
-    assert site("hub", "o/n", "main", "a b.txt").url == "https://huggingface.co/datasets/o/n/resolve/main/a%20b.txt"
-    assert site("github", "o/n", "c0ffee", "a/b").url == "https://raw.githubusercontent.com/o/n/c0ffee/a/b"
+    assert (
+        site("hub", "o/n", "main", "a b.txt").url
+        == "https://huggingface.co/datasets/o/n/resolve/main/a%20b.txt"
+    )
+    assert (
+        site("github", "o/n", "c0ffee", "a/b").url
+        == "https://raw.githubusercontent.com/o/n/c0ffee/a/b"
+    )
     assert site("web", "http://host/x", "", "y.zip").url == "http://host/x/y.zip"
     monkeypatch.setenv("BENCH_MIRROR", "http://mirror/")
     monkeypatch.setenv("HF_ENDPOINT", "http://hub/")
-    assert site("github", "o/n", "c0ffee", "a/b").url == "http://mirror/raw.githubusercontent.com/o/n/c0ffee/a/b"
+    assert (
+        site("github", "o/n", "c0ffee", "a/b").url
+        == "http://mirror/raw.githubusercontent.com/o/n/c0ffee/a/b"
+    )
     assert site("hub", "o/n", "main", "x").url == "http://hub/datasets/o/n/resolve/main/x"
 
 

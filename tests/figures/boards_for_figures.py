@@ -12,7 +12,11 @@ from bench.board.content import board
 from bench.runs import Cost, RunsFolder
 
 SUITES = ("sts", "fewshot", "geometry")
-METHODS = {"simcse": (0.8, 5_000_000, 60.0), "promcse": (0.55, 24_576, 42.0), "promptbert": (0.5, 5_400_000, 300.0)}
+METHODS = {
+    "simcse": (0.8, 5_000_000, 60.0),
+    "promcse": (0.55, 24_576, 42.0),
+    "promptbert": (0.5, 5_400_000, 300.0),
+}
 """Method -> noise, trained parameters, seconds of training."""
 
 
@@ -22,7 +26,9 @@ def fill(runs: Path, suites: tuple[str, ...] = SUITES, **changes: Any) -> Path:
     made_run(runs, "cls", None, noise=1.6, suites=suites, setting="none", training=None, cost=free)
     for method, (noise, trained, seconds) in METHODS.items():
         for seed in (1, 2):
-            cost = Cost(trainable_parameters=trained, train_seconds=seconds + seed, device="cpu: made")
+            cost = Cost(
+                trainable_parameters=trained, train_seconds=seconds + seed, device="cpu: made"
+            )
             made_run(runs, method, seed, noise=noise, suites=suites, cost=cost, **changes)
     return runs
 

@@ -35,8 +35,14 @@ def runs(tmp_path: Path) -> Path:
     folder = fill(tmp_path / "runs", suites=("sts",))
     for run in folder.iterdir():
         if run.name.startswith("promptbert"):
-            key = next(one.record.fingerprint for one in board_of(folder).runs if one.record.run_id == run.name)[:16]
-            VectorStore(run / "vectors", key).add([*PAIRS.first, *PAIRS.second, "first 1"], vectors_of)
+            key = next(
+                one.record.fingerprint
+                for one in board_of(folder).runs
+                if one.record.run_id == run.name
+            )[:16]
+            VectorStore(run / "vectors", key).add(
+                [*PAIRS.first, *PAIRS.second, "first 1"], vectors_of
+            )
     return folder
 
 
@@ -50,7 +56,10 @@ def test_groups_of_a_run_with_vectors(runs: Path) -> None:
     first, second = vectors_of(list(PAIRS.first)), vectors_of(list(PAIRS.second))
     for _, level, n, cosine in one.data:
         chosen = [i for i, gold in enumerate(GOLD) if gold == level]
-        plain = [float(first[i] @ second[i] / np.sqrt((first[i] @ first[i]) * (second[i] @ second[i]))) for i in chosen]
+        plain = [
+            float(first[i] @ second[i] / np.sqrt((first[i] @ first[i]) * (second[i] @ second[i])))
+            for i in chosen
+        ]
         assert n == 10.0 and cosine == pytest.approx(np.mean(plain), abs=1e-3)
     assert f"+{float(one.data[2][3]) - float(one.data[0][3]):.2f} in promptbert" in one.caption
     assert {file: file.read_bytes() for file in runs.glob("*/vectors/*")} == before

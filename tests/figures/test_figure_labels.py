@@ -15,13 +15,19 @@ FRAME = Box(0.0, 0.0, 350.0, 250.0)
 
 
 def apart(a: Box, b: Box) -> bool:
-    return a.right <= b.left + 1e-9 or b.right <= a.left + 1e-9 or a.high <= b.low + 1e-9 or b.high <= a.low + 1e-9
+    return (
+        a.right <= b.left + 1e-9
+        or b.right <= a.left + 1e-9
+        or a.high <= b.low + 1e-9
+        or b.high <= a.low + 1e-9
+    )
 
 
 def crossing(begin: tuple[float, float], end: tuple[float, float], box: Box) -> bool:
     """Whether a line goes through a box: any of many points on it lies inside."""
     return any(
-        box.left < begin[0] + t * (end[0] - begin[0]) < box.right and box.low < begin[1] + t * (end[1] - begin[1]) < box.high
+        box.left < begin[0] + t * (end[0] - begin[0]) < box.right
+        and box.low < begin[1] + t * (end[1] - begin[1]) < box.high
         for t in np.linspace(0, 1, 200)
     )
 
@@ -36,7 +42,9 @@ def test_nothing_overlaps(seed: int) -> None:
     found = place_labels(points, texts, FRAME, specks=specks, avoid=[Box(100, 0, 102, 250)])
     shown = [(i, place) for i, place in enumerate(found) if place is not None]
     assert len(shown) > n / 3
-    dots = [Box(x - 4, y - 4, x + 4, y + 4) for x, y in points] + [Box(x - 2, y - 2, x + 2, y + 2) for x, y in specks]
+    dots = [Box(x - 4, y - 4, x + 4, y + 4) for x, y in points] + [
+        Box(x - 2, y - 2, x + 2, y + 2) for x, y in specks
+    ]
     for i, place in shown:
         assert place.box.within(FRAME)
         assert place.box.right - place.box.left == pytest.approx(width(texts[i], 12.0))
@@ -61,12 +69,23 @@ def test_of_two_labels_that_exclude_each_other_the_first_has_the_place() -> None
 
 def test_an_empty_text_has_no_place_and_takes_none() -> None:
     assert place_labels([(5.0, 100.0), (5.0, 100.0)], ["", "name"], FRAME)[0] is None
-    assert isinstance(place_labels([(5.0, 100.0), (5.0, 100.0)], ["", "name"], FRAME)[1], LabelPlace)
+    assert isinstance(
+        place_labels([(5.0, 100.0), (5.0, 100.0)], ["", "name"], FRAME)[1], LabelPlace
+    )
     assert place_labels([], [], FRAME) == []
 
 
 @pytest.mark.parametrize(
-    "text", ["promcse", "promcse+eh", "WWWmmm@@@", "illicit", "conpvp+manual prompt_length=16", "focal-infonce", "0.05 1e-05"]
+    "text",
+    [
+        "promcse",
+        "promcse+eh",
+        "WWWmmm@@@",
+        "illicit",
+        "conpvp+manual prompt_length=16",
+        "focal-infonce",
+        "0.05 1e-05",
+    ],
 )
 def test_width_is_not_less_than_in_a_wide_font(text: str) -> None:
     """DejaVu Sans is wider than the system fonts that a page names."""
@@ -75,7 +94,11 @@ def test_width_is_not_less_than_in_a_wide_font(text: str) -> None:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        real = TextPath((0, 0), text, size=12, prop=FontProperties(family="DejaVu Sans")).get_extents().width
+        real = (
+            TextPath((0, 0), text, size=12, prop=FontProperties(family="DejaVu Sans"))
+            .get_extents()
+            .width
+        )
     assert real * 0.97 <= width(text, 12.0) <= real * 1.6
 
 

@@ -32,7 +32,9 @@ def drawn(name: str = "made", title: str = "Title", alt: str = "Alt", text: str 
 
 def test_it_is_one_element_that_says_what_it_is() -> None:
     root = ET.fromstring(drawn())
-    assert root.tag == f"{NS}svg" and root.get("class") == "bench-figure" and root.get("role") == "img"
+    assert (
+        root.tag == f"{NS}svg" and root.get("class") == "bench-figure" and root.get("role") == "img"
+    )
     named = {element.get("id"): element.text for element in root if element.get("id")}
     assert [named[key] for key in (root.get("aria-labelledby") or "").split()] == ["Title", "Alt"]
     assert root.get("viewBox") == "0 0 360 300" and root.get("width") is None
@@ -49,7 +51,11 @@ def test_text_stays_text_and_is_escaped() -> None:
 
 def test_colours_are_the_pages_and_none_of_the_library_remains() -> None:
     found = drawn()
-    assert "var(--accent,#8a3b12)" in found and "currentColor" in found and "prefers-color-scheme:dark" in found
+    assert (
+        "var(--accent,#8a3b12)" in found
+        and "currentColor" in found
+        and "prefers-color-scheme:dark" in found
+    )
     assert not set(drawing.COLOURS) & set(re.findall(r"#[0-9a-f]{6}", found))
     assert "var(--second" not in found  # only what is used
     assert "style=" not in found and "clip-path" not in found and "xlink" not in found
@@ -68,14 +74,21 @@ def test_the_same_bytes_whatever_the_user_has_set() -> None:
     import matplotlib
 
     first = drawn()
-    with matplotlib.rc_context({"font.size": 30, "svg.fonttype": "path", "lines.linewidth": 9, "svg.hashsalt": "other"}):
+    with matplotlib.rc_context(
+        {"font.size": 30, "svg.fonttype": "path", "lines.linewidth": 9, "svg.hashsalt": "other"}
+    ):
         assert drawn() == first
     assert re.search(r"20\d\d-\d\d-\d\d|matplotlib", first) is None
 
 
 def test_numbers_have_one_decimal() -> None:
     root = ET.fromstring(drawn())
-    drawn_numbers = [n for e in root.iter() for key in ("d", "x", "y") for n in re.findall(r"\d+\.(\d+)", e.get(key, ""))]
+    drawn_numbers = [
+        n
+        for e in root.iter()
+        for key in ("d", "x", "y")
+        for n in re.findall(r"\d+\.(\d+)", e.get(key, ""))
+    ]
     assert drawn_numbers and {len(decimals) for decimals in drawn_numbers} == {1}
 
 
@@ -95,18 +108,36 @@ def test_cutting_keeps_what_fits() -> None:
 def test_addresses_are_plain_and_apart() -> None:
     assert slug("cost", "unsupervised", "builtin") == "cost-unsupervised-builtin"
     assert slug("ablation", "promcse+eh", "margin") == "ablation-promcse-with-eh-margin"
-    strange = [slug("cost", name) for name in ("a_b", "a-b", "A-B", "../../etc", "漢字", "漢", "", "x" * 300, "x" * 301)]
+    strange = [
+        slug("cost", name)
+        for name in ("a_b", "a-b", "A-B", "../../etc", "漢字", "漢", "", "x" * 300, "x" * 301)
+    ]
     assert len(set(strange)) == len(strange)
-    assert all(re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name) and len(name) <= 90 for name in strange)
+    assert all(
+        re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name) and len(name) <= 90 for name in strange
+    )
 
 
 def test_csv_quotes_and_disarms() -> None:
     import csv
     import io
 
-    made = Figure(name="n", kind="k", title="t", caption="c", alt="a", svg="", header=("method", "x"),
-                  data=(("=1+1", 1.5), ('a "b", c', ""), ("plain", -2.0)))  # fmt: skip
-    assert list(csv.reader(io.StringIO(made.csv))) == [["method", "x"], ["'=1+1", "1.5"], ['a "b", c', ""], ["plain", "-2.0"]]
+    made = Figure(
+        name="n",
+        kind="k",
+        title="t",
+        caption="c",
+        alt="a",
+        svg="",
+        header=("method", "x"),
+        data=(("=1+1", 1.5), ('a "b", c', ""), ("plain", -2.0)),
+    )
+    assert list(csv.reader(io.StringIO(made.csv))) == [
+        ["method", "x"],
+        ["'=1+1", "1.5"],
+        ['a "b", c', ""],
+        ["plain", "-2.0"],
+    ]
 
 
 @pytest.mark.parametrize("colour", list(drawing.COLOURS.values()), ids=lambda one: one[0])

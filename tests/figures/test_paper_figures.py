@@ -19,7 +19,9 @@ def test_the_curve_is_what_the_loss_does_with_a_negative_pair(m: float) -> None:
     cosines = torch.linspace(-1, 1, 21, dtype=torch.float64).repeat(2, 1)
     logits = focal_logits(cosines, temperature=1.0, m=m)
     for column in range(2, 21):
-        assert rescaled(float(cosines[0, column]), m) == pytest.approx(float(logits[0, column]), abs=1e-12)
+        assert rescaled(float(cosines[0, column]), m) == pytest.approx(
+            float(logits[0, column]), abs=1e-12
+        )
 
 
 def test_its_data_are_the_formula_and_the_curves_cross_at_one_less_m() -> None:
@@ -37,9 +39,14 @@ def test_its_data_are_the_formula_and_the_curves_cross_at_one_less_m() -> None:
 def test_a_point_for_every_pair_and_levels_that_hold_all() -> None:
     rng = np.random.default_rng(0)
     gold = np.array([0.0, 0.5, 1.0, 2.0, 2.9, 3.0, 4.0, 4.6, 5.0])
-    rated = [(name, rng.uniform(low, 1, len(gold)), gold, "STS-B") for name, low in (("one", -0.3), ("two", 0.6))]
+    rated = [
+        (name, rng.uniform(low, 1, len(gold)), gold, "STS-B")
+        for name, low in (("one", -0.3), ("two", 0.6))
+    ]
     figures = scatters(rated)
-    assert [figure.title for figure in figures] == ["one", "two"] and len({figure.name for figure in figures}) == 2
+    assert [figure.title for figure in figures] == ["one", "two"] and len(
+        {figure.name for figure in figures}
+    ) == 2
     for figure, (_, cosine, _, _) in zip(figures, rated, strict=True):
         assert [(row[0], row[1]) for row in figure.data] == [
             ("0 to 1", 2.0),
@@ -48,7 +55,9 @@ def test_a_point_for_every_pair_and_levels_that_hold_all() -> None:
             ("3 to 4", 1.0),
             ("4 to 5", 3.0),
         ]
-        assert figure.data[-1][2:] == tuple(round(float(f(cosine[-3:])), 4) for f in (np.mean, np.min, np.max))
+        assert figure.data[-1][2:] == tuple(
+            round(float(f(cosine[-3:])), 4) for f in (np.mean, np.min, np.max)
+        )
         points = len(re.findall(r"<use ", figure.svg))
         assert points == len(gold)
     ticks = [sorted(set(re.findall(r">([−-]?\d\.\d)<", figure.svg))) for figure in figures]

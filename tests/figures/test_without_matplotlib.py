@@ -25,7 +25,12 @@ INSTALL = "pip install 'sentence-bench[publish]'"
 
 
 def blocked(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return bench_process([*arguments], folder, {**os.environ, "COLUMNS": "200", "BENCH_CACHE": str(folder / "cache")}, BLOCKED)
+    return bench_process(
+        [*arguments],
+        folder,
+        {**os.environ, "COLUMNS": "200", "BENCH_CACHE": str(folder / "cache")},
+        BLOCKED,
+    )
 
 
 @pytest.fixture
@@ -46,7 +51,9 @@ def here(tmp_path: Path) -> Path:
     ],
     ids=" ".join,
 )
-def test_what_draws_says_what_is_missing_and_writes_nothing(here: Path, arguments: tuple[str, ...]) -> None:
+def test_what_draws_says_what_is_missing_and_writes_nothing(
+    here: Path, arguments: tuple[str, ...]
+) -> None:
     before = tree(here)
     done = blocked(here, *arguments)
     assert (done.returncode, done.stdout) == (2, "")
@@ -54,7 +61,9 @@ def test_what_draws_says_what_is_missing_and_writes_nothing(here: Path, argument
         f"error: bench {arguments[0]} draws figures with matplotlib, which is not installed",
         f"try: {INSTALL}",
     ]
-    assert {name: seen for name, seen in tree(here).items() if not name.startswith("cache")} == before
+    assert {
+        name: seen for name, seen in tree(here).items() if not name.startswith("cache")
+    } == before
     assert not (here / "leaderboards").exists()
 
 
@@ -73,11 +82,16 @@ def test_what_draws_nothing_works_without_it(here: Path) -> None:
         ("reproduce", "promcse:figure1", "--dry-run"),
     ):
         done = blocked(here, *arguments)
-        assert done.returncode == 0 and done.stdout and "matplotlib" not in done.stderr, (arguments, done.stderr)
+        assert done.returncode == 0 and done.stdout and "matplotlib" not in done.stderr, (
+            arguments,
+            done.stderr,
+        )
     assert "not installed: publish" in blocked(here, "doctor").stdout
 
 
-def test_the_demo_has_all_but_its_page(here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_demo_has_all_but_its_page(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     store = RunsFolder(here / "runs")
     records = sorted(store.records()[0], key=lambda record: record.method != "promcse")
     show(records, store, here, browse=False)
@@ -89,8 +103,12 @@ def test_the_demo_has_all_but_its_page(here: Path, monkeypatch: pytest.MonkeyPat
     assert tree(here) == before
     lines = [line for line in whole.splitlines() if not line.startswith("page: ")]
     told = [line for line in said.splitlines() if line not in lines]
-    assert told == [f"no page: bench demo draws figures with matplotlib, which is not installed (try: {INSTALL})"]
-    assert [line for line in said.splitlines() if line in lines] == lines and "baseline: promcse" in said
+    assert told == [
+        f"no page: bench demo draws figures with matplotlib, which is not installed (try: {INSTALL})"
+    ]
+    assert [
+        line for line in said.splitlines() if line in lines
+    ] == lines and "baseline: promcse" in said
 
 
 def test_a_search_draws_when_it_is_called_again(
@@ -106,6 +124,10 @@ def test_a_search_draws_when_it_is_called_again(
     said = capsys.readouterr().out
     told = "no figures: bench search draws figures with matplotlib, which is not installed"
     assert f"{told} (try: {INSTALL}, then the same command)\n" in said
-    assert (folder / "simcse.toml").is_file() and "simcse.toml" in said and not list(folder.rglob("*.svg"))
+    assert (
+        (folder / "simcse.toml").is_file()
+        and "simcse.toml" in said
+        and not list(folder.rglob("*.svg"))
+    )
     show_result(folder, study, False)
     assert told not in capsys.readouterr().out and list(folder.rglob("*.svg"))

@@ -55,10 +55,31 @@ def test_the_public_names_and_their_arguments() -> None:
 
     names = {"evaluate", "train", "compare", "runs", "load_run"}
     assert set(bench.__all__) == {"__version__", *names} and set(bench.__all__) <= set(dir(bench))
-    arguments = {name: list(inspect.signature(getattr(bench.library, name)).parameters) for name in names}
-    assert arguments["evaluate"] == ["model", "suites", "data", "name", "prefix", "prompts", "settings", "server", "text", "runs", "device",
-                                     "fresh", "offline", "progress", "plugins"]  # fmt: skip
-    assert arguments["compare"][:2] == ["what", "baseline"] and arguments["runs"] == ["folder"] and arguments["load_run"][0] == "run"
+    arguments = {
+        name: list(inspect.signature(getattr(bench.library, name)).parameters) for name in names
+    }
+    assert arguments["evaluate"] == [
+        "model",
+        "suites",
+        "data",
+        "name",
+        "prefix",
+        "prompts",
+        "settings",
+        "server",
+        "text",
+        "runs",
+        "device",
+        "fresh",
+        "offline",
+        "progress",
+        "plugins",
+    ]
+    assert (
+        arguments["compare"][:2] == ["what", "baseline"]
+        and arguments["runs"] == ["folder"]
+        and arguments["load_run"][0] == "run"
+    )
     assert arguments["train"][:4] == ["method", "backbone", "corpus", "seeds"]
     assert all(inspect.getdoc(getattr(bench.library, name)) for name in names)
     with pytest.raises(AttributeError, match="no attribute 'evalute'"):
@@ -80,26 +101,47 @@ except Exception as error:
     assert "nothing to compare" in str(error), error
 """
     for first in ("", "bench.runs; bench.compare", "import bench.compare, bench.runs"):
-        done = subprocess.run([sys.executable, "-c", code.format(first=first)], capture_output=True, text=True, timeout=120)
+        done = subprocess.run(
+            [sys.executable, "-c", code.format(first=first)],
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
         assert done.returncode == 0, done.stderr
 
 
 def test_an_object_has_the_score_that_its_vectors_give(result: Any) -> None:
     assert result["captions"].value == pytest.approx(by_hand(bag), abs=1e-4)
-    assert result.name == "words" and result.record.method == "object" and result.record.backbone == "words"
+    assert (
+        result.name == "words"
+        and result.record.method == "object"
+        and result.record.backbone == "words"
+    )
 
 
 def test_the_record_says_what_it_was_and_nothing_that_it_was_not(result: Any) -> None:
     about = result.model
     assert about["kind"] == "object" and about["class"] == "bags.Bag" and about["dimension"] == 48
-    assert about["known"] is False and about["identity"] == "answers" and about["normalised"] is False and about["pooling"] is None
+    assert (
+        about["known"] is False
+        and about["identity"] == "answers"
+        and about["normalised"] is False
+        and about["pooling"] is None
+    )
     text = (result.folder / "run.json").read_text()
-    assert "builtin" not in json.dumps(json.loads(text)["provenance"]["backbone"]) and result.record.backbone != "builtin"
+    assert (
+        "builtin" not in json.dumps(json.loads(text)["provenance"]["backbone"])
+        and result.record.backbone != "builtin"
+    )
     assert result.record.provenance.command == "bench.evaluate(Bag, suites=['check'], name='words')"
-    assert "object, 48 dimensions, known by its answers alone" in command("show", result.folder).stdout
+    assert (
+        "object, 48 dimensions, known by its answers alone" in command("show", result.folder).stdout
+    )
 
 
-def test_the_same_object_again_is_not_encoded_again_and_another_is_another_run(result: Any, runs: Path) -> None:
+def test_the_same_object_again_is_not_encoded_again_and_another_is_another_run(
+    result: Any, runs: Path
+) -> None:
     texts: list[str] = []
 
     class Counting(Bag):
@@ -110,13 +152,23 @@ def test_the_same_object_again_is_not_encoded_again_and_another_is_another_run(r
     again = bench.evaluate(Counting(), name="words", runs=runs, **CHECK)
     assert again.run_id == result.run_id and len(texts) < 100
     other = bench.evaluate(lambda some: bag(some, 24), name="words", runs=runs, **CHECK)
-    assert other.run_id != result.run_id and other.model["kind"] == "function" and other.model["dimension"] == 24
+    assert (
+        other.run_id != result.run_id
+        and other.model["kind"] == "function"
+        and other.model["dimension"] == 24
+    )
 
 
 def test_what_answers_differently_each_time_is_another_run_each_time(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     noisy = [
-        bench.evaluate(lambda some: bag(some) + rng.normal(size=(len(some), 48)), name="noise", runs=tmp_path, **CHECK) for _ in range(2)
+        bench.evaluate(
+            lambda some: bag(some) + rng.normal(size=(len(some), 48)),
+            name="noise",
+            runs=tmp_path,
+            **CHECK,
+        )
+        for _ in range(2)
     ]
     assert noisy[0].run_id != noisy[1].run_id and noisy[0].model["identity"].startswith("nothing")
 
@@ -127,7 +179,9 @@ def test_tensors_lists_and_half_precision_are_vectors_too(result: Any, tmp_path:
         lambda some: torch.tensor(bag(some)),
         lambda some: [torch.tensor(row) for row in bag(some)],
     ):
-        assert bench.evaluate(encode, runs=tmp_path, **CHECK)["captions"].value == pytest.approx(result["captions"].value, abs=1e-4)
+        assert bench.evaluate(encode, runs=tmp_path, **CHECK)["captions"].value == pytest.approx(
+            result["captions"].value, abs=1e-4
+        )
     half = bench.evaluate(lambda some: torch.tensor(bag(some)).bfloat16(), runs=tmp_path, **CHECK)
     assert half["captions"].value == pytest.approx(result["captions"].value, abs=0.5)
 
@@ -135,7 +189,10 @@ def test_tensors_lists_and_half_precision_are_vectors_too(result: Any, tmp_path:
 def test_it_can_be_verified_and_cannot_be_encoded_again(result: Any) -> None:
     done = command("verify", result.folder, "--retrain-free", "--device", "cpu")
     assert done.exit_code == 0 and "1 score" in done.stdout and "nothing differs" in done.stdout
-    assert "scored an object of a Python process: its predictions are kept, the model is not" in " ".join(done.stdout.split())
+    assert (
+        "scored an object of a Python process: its predictions are kept, the model is not"
+        in " ".join(done.stdout.split())
+    )
     for verb in (
         ("encode", result.folder, __file__, "--to", result.folder / "v.npy"),
         ("export", result.folder, "--to", result.folder / "x"),
@@ -154,12 +211,19 @@ def test_its_grade_says_that_nothing_is_known_of_it(result: Any) -> None:
         "nothing is known of the model, an object of its maker's process, beyond its predictions"
     )
     again = repeat([result.record])
-    assert again.command == "bench.evaluate(model, suites=['check'], name='words')" and "Needs the object itself" in again.needs
+    assert (
+        again.command == "bench.evaluate(model, suites=['check'], name='words')"
+        and "Needs the object itself" in again.needs
+    )
 
 
 def test_tables_frames_and_html(result: Any, runs: Path) -> None:
     frame = result.frame()
-    assert list(frame["task"]) == ["captions"] and frame["value"][0] == result["captions"].value and frame["name"][0] == "words"
+    assert (
+        list(frame["task"]) == ["captions"]
+        and frame["value"][0] == result["captions"].value
+        and frame["name"][0] == "words"
+    )
     shown = f"{result['captions'].value:.2f}"
     assert (
         shown in str(result.table())
@@ -171,7 +235,10 @@ def test_tables_frames_and_html(result: Any, runs: Path) -> None:
     with pytest.raises(UnknownName, match="unknown task 'caption'"):
         result["caption"]
     every = bench.runs(runs)
-    assert every["words"].run_id.startswith("object-words") and every[result.run_id].record == result.record
+    assert (
+        every["words"].run_id.startswith("object-words")
+        and every[result.run_id].record == result.record
+    )
     assert set(every.frame()["run"]) == {one.run_id for one in every} and len(every[:1]) == 1
 
 
@@ -195,11 +262,18 @@ def test_compare_takes_results_ids_and_folders(result: Any, runs: Path) -> None:
         bench.compare(["nosuch"], runs=runs)
 
 
-def test_one_string_or_result_is_compared_and_a_model_is_called_by_its_name(result: Any, runs: Path) -> None:
+def test_one_string_or_result_is_compared_and_a_model_is_called_by_its_name(
+    result: Any, runs: Path
+) -> None:
     for what in ("words", result.run_id, str(result.folder), result, [result]):
         found = bench.compare(what, runs=runs)
         assert {row.name for row in found.tables[0].rows} == {"words"}
-        for text in (str(found), found.table().markdown(), found._repr_html_(), str(result.table())):
+        for text in (
+            str(found),
+            found.table().markdown(),
+            found._repr_html_(),
+            str(result.table()),
+        ):
             assert "words" in text and "object" not in text
     assert "words" in command("compare", "words", "--runs", runs).stdout
     assert "object" not in command("compare", "words", "--runs", runs).stdout
@@ -212,13 +286,19 @@ def test_a_model_of_a_folder_is_compared_by_its_name(tiny: str, tmp_path: Path) 
     assert row.runs == (named.run_id,)
 
 
-def test_the_predictions_of_a_task_give_its_score_and_a_task_may_be_written_differently(result: Any) -> None:
+def test_the_predictions_of_a_task_give_its_score_and_a_task_may_be_written_differently(
+    result: Any,
+) -> None:
     from scipy.stats import spearmanr
 
     arrays = result.predictions("captions")
     assert set(arrays) >= {"prediction", "gold", "subset"}
-    assert 100 * spearmanr(arrays["prediction"], arrays["gold"]).statistic == pytest.approx(result["captions"].value, abs=1e-4)
-    assert all((arrays[name] == other).all() for name, other in result.predictions("CAPTIONS").items())
+    assert 100 * spearmanr(arrays["prediction"], arrays["gold"]).statistic == pytest.approx(
+        result["captions"].value, abs=1e-4
+    )
+    assert all(
+        (arrays[name] == other).all() for name, other in result.predictions("CAPTIONS").items()
+    )
     assert result["Captions"] is result["check/captions"] is result["captions"]
     with pytest.raises(UnknownName, match="unknown task 'nothing'"):
         result.predictions("nothing")
@@ -227,7 +307,9 @@ def test_the_predictions_of_a_task_give_its_score_and_a_task_may_be_written_diff
 # --- prompts ---
 
 
-def test_a_prefix_and_a_template_stand_around_every_sentence_and_in_the_record(tmp_path: Path) -> None:
+def test_a_prefix_and_a_template_stand_around_every_sentence_and_in_the_record(
+    tmp_path: Path,
+) -> None:
     got: list[str] = []
 
     def keep(some: list[str]) -> np.ndarray:
@@ -235,7 +317,9 @@ def test_a_prefix_and_a_template_stand_around_every_sentence_and_in_the_record(t
         return bag(some)
 
     before = bench.evaluate(keep, prefix="query: ", runs=tmp_path, **CHECK)
-    assert all(one.startswith("query: ") for one in got[100:]) and before.model["prompt"] == "query: "
+    assert (
+        all(one.startswith("query: ") for one in got[100:]) and before.model["prompt"] == "query: "
+    )
     got.clear()
     around = bench.evaluate(keep, prefix='This sentence : "[X]" means', runs=tmp_path, **CHECK)
     assert all(one.startswith('This sentence : "') and one.endswith('" means') for one in got[100:])
@@ -246,20 +330,31 @@ def test_a_prefix_and_a_template_stand_around_every_sentence_and_in_the_record(t
 
 
 def test_a_task_has_its_own_prompt_in_the_place_of_the_others(tmp_path: Path) -> None:
-    own = bench.evaluate(bag, prefix="query: ", prompts={"captions": "caption : "}, runs=tmp_path, **CHECK)
-    assert own["captions"].value == pytest.approx(by_hand(lambda some: bag([f"caption : {one}" for one in some])), abs=1e-4)
+    own = bench.evaluate(
+        bag, prefix="query: ", prompts={"captions": "caption : "}, runs=tmp_path, **CHECK
+    )
+    assert own["captions"].value == pytest.approx(
+        by_hand(lambda some: bag([f"caption : {one}" for one in some])), abs=1e-4
+    )
     of_suite = bench.evaluate(bag, prompts={"check": "caption : "}, runs=tmp_path, **CHECK)
     from bench.board.repeat import repeat
 
     said = repeat([own.record]).command
-    assert said == "bench.evaluate(model, suites=['check'], name='bag', prefix='query: ', prompts={'captions': 'caption : '})"
-    assert of_suite["captions"].value == own["captions"].value and of_suite.model["prompts"] == {"check": "caption : "}
+    assert (
+        said
+        == "bench.evaluate(model, suites=['check'], name='bag', prefix='query: ', prompts={'captions': 'caption : '})"
+    )
+    assert of_suite["captions"].value == own["captions"].value and of_suite.model["prompts"] == {
+        "check": "caption : "
+    }
     with pytest.raises(UnknownName, match="unknown task 'STS12'"):
         bench.evaluate(bag, prompts={"STS12": "x"}, runs=tmp_path, **CHECK)
 
 
 @pytest.mark.slow
-def test_two_tasks_with_two_prompts_have_two_vectors_of_one_sentence(tmp_path: Path, shared: Path) -> None:
+def test_two_tasks_with_two_prompts_have_two_vectors_of_one_sentence(
+    tmp_path: Path, shared: Path
+) -> None:
     seen: dict[str, set[str]] = {"a : ": set(), "b : ": set()}
 
     def keep(some: list[str]) -> np.ndarray:
@@ -270,9 +365,17 @@ def test_two_tasks_with_two_prompts_have_two_vectors_of_one_sentence(tmp_path: P
         return bag(some)
 
     got = bench.evaluate(
-        keep, suites=["sts"], data=shared / "data", prefix="a : ", prompts={"STS-B": "b : "}, runs=tmp_path, progress=False
+        keep,
+        suites=["sts"],
+        data=shared / "data",
+        prefix="a : ",
+        prompts={"STS-B": "b : "},
+        runs=tmp_path,
+        progress=False,
     )
-    plain = bench.evaluate(bag, suites=["sts"], data=shared / "data", prefix="b : ", runs=tmp_path, progress=False)
+    plain = bench.evaluate(
+        bag, suites=["sts"], data=shared / "data", prefix="b : ", runs=tmp_path, progress=False
+    )
     assert got["STS-B"].value == plain["STS-B"].value and got["STS12"].value != plain["STS12"].value
     assert seen["a : "] & seen["b : "], "STS-B shares sentences with the other years"
 
@@ -285,12 +388,21 @@ WRONG: list[tuple[Any, str]] = [
     (3, "this is no model: its type, int, has no encode"),
     (lambda some: bag(some)[:-1], r"returned shape \(12, 48\) for 13 sentences"),
     (lambda some: bag(some)[0], r"returned shape \(48,\) for 13 sentences"),
-    (lambda some: bag(some) * np.nan, "returned NaN or infinity for 13 of 13 sentences, first 'A man is playing a guitar.'"),
+    (
+        lambda some: bag(some) * np.nan,
+        "returned NaN or infinity for 13 of 13 sentences, first 'A man is playing a guitar.'",
+    ),
     (lambda some: some, "returned text, not numbers"),
     (lambda some: [["a", "b"] for _ in some], "returned text, not numbers"),
-    (lambda some: [[0.0] * (1 + i % 2) for i in range(len(some))], "returned vectors of different dimensions: 1, 2"),
+    (
+        lambda some: [[0.0] * (1 + i % 2) for i in range(len(some))],
+        "returned vectors of different dimensions: 1, 2",
+    ),
     (lambda some: None, "returned objects"),
-    (lambda some: 1 / 0, "raised ZeroDivisionError: division by zero for 13 sentences, the first is 'A man is playing a guitar.'"),
+    (
+        lambda some: 1 / 0,
+        "raised ZeroDivisionError: division by zero for 13 sentences, the first is 'A man is playing a guitar.'",
+    ),
     ("/no/such/folder", "no such folder"),
     ("vectors:/no/such.npz", "no such file"),
     ({}, "a mapping of sentences to vectors needs strings"),
@@ -298,7 +410,9 @@ WRONG: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("model", "said"), WRONG)
-def test_what_is_no_model_is_one_line_and_nothing_is_written(model: Any, said: str, tmp_path: Path) -> None:
+def test_what_is_no_model_is_one_line_and_nothing_is_written(
+    model: Any, said: str, tmp_path: Path
+) -> None:
     with pytest.raises(BenchError, match=said) as caught:
         bench.evaluate(model, runs=tmp_path / "runs", **CHECK)
     assert "\n" not in caught.value.message and not (tmp_path / "runs").exists()
@@ -340,9 +454,16 @@ def test_unknown_words_are_answered_before_the_model_is_asked(tmp_path: Path) ->
 
 
 @pytest.mark.slow
-def test_a_folder_is_what_bench_run_makes_of_it_and_a_run_is_scored_further(tiny: str, tmp_path: Path, shared: Path) -> None:
+def test_a_folder_is_what_bench_run_makes_of_it_and_a_run_is_scored_further(
+    tiny: str, tmp_path: Path, shared: Path
+) -> None:
     made = bench.evaluate(tiny, settings={"pooling": "mean"}, runs=tmp_path, name="Tiny", **CHECK)
-    assert made.record.method == "pretrained" and made.name == "Tiny" and made.model["kind"] == "folder" and made.model["pooling"] == "mean"
+    assert (
+        made.record.method == "pretrained"
+        and made.name == "Tiny"
+        and made.model["kind"] == "folder"
+        and made.model["pooling"] == "mean"
+    )
     done = command(
         "run",
         "--method",
@@ -367,7 +488,18 @@ def test_a_folder_is_what_bench_run_makes_of_it_and_a_run_is_scored_further(tiny
     live = bench.evaluate(loaded, runs=tmp_path, **CHECK)
     assert live["captions"].value == pytest.approx(made["captions"].value, abs=1e-4)
 
-    further = command("evaluate", made.run_id, "--suite", "geometry", "--data", shared / "data", "--runs", tmp_path, "--device", "cpu")
+    further = command(
+        "evaluate",
+        made.run_id,
+        "--suite",
+        "geometry",
+        "--data",
+        shared / "data",
+        "--runs",
+        tmp_path,
+        "--device",
+        "cpu",
+    )
     assert further.exit_code == 0, further.stderr
     again = bench.runs(tmp_path)[made.run_id]
     assert {score.suite for score in again.scores} == {
@@ -376,12 +508,24 @@ def test_a_folder_is_what_bench_run_makes_of_it_and_a_run_is_scored_further(tiny
     } and again.record.fingerprint == made.record.fingerprint
     assert command("verify", made.folder).exit_code == 0
     assert "which would be trained anew" in error_line(
-        command("evaluate", made.run_id, "--suite", "check", "--fresh", "--runs", tmp_path, "--device", "cpu")
+        command(
+            "evaluate",
+            made.run_id,
+            "--suite",
+            "check",
+            "--fresh",
+            "--runs",
+            tmp_path,
+            "--device",
+            "cpu",
+        )
     )
 
 
 @pytest.mark.slow
-def test_several_models_are_one_table_with_named_rows(tiny: str, tiny_roberta: str, tmp_path: Path) -> None:
+def test_several_models_are_one_table_with_named_rows(
+    tiny: str, tiny_roberta: str, tmp_path: Path
+) -> None:
     arguments = (
         "evaluate",
         tiny,
@@ -400,7 +544,19 @@ def test_several_models_are_one_table_with_named_rows(tiny: str, tiny_roberta: s
     assert "pretrained one" in done.stdout and "pretrained two" in done.stdout
     assert "2 names for 1 models" in error_line(command("evaluate", tiny, "--name", "a,b"))
     assert "are the same model" in error_line(
-        command("evaluate", tiny, tiny, "--set", "pooling=mean", "--suite", "check", "--runs", tmp_path, "--device", "cpu")
+        command(
+            "evaluate",
+            tiny,
+            tiny,
+            "--set",
+            "pooling=mean",
+            "--suite",
+            "check",
+            "--runs",
+            tmp_path,
+            "--device",
+            "cpu",
+        )
     )
 
 
@@ -422,7 +578,9 @@ def test_train_is_bench_run(tiny: str, tmp_path: Path) -> None:
         device="cpu",
         progress=False,
     )
-    assert [one.record.seed for one in results] == [1, 2] and all(one.record.training for one in results)
+    assert [one.record.seed for one in results] == [1, 2] and all(
+        one.record.training for one in results
+    )
     (row,) = results.table().tables[0].rows
     assert len(row.runs) == 2
     encoder = bench.load_run(results[0], device="cpu")
@@ -433,7 +591,15 @@ def test_train_is_bench_run(tiny: str, tmp_path: Path) -> None:
 
 def test_a_mistake_in_train_is_one_line_whatever_its_type(tmp_path: Path) -> None:
     with pytest.raises(BenchError, match="--budget 600: expected a number and steps"):
-        bench.train("simcse", corpus="builtin", suites=["check"], budget=600, runs=tmp_path, device="cpu", progress=False)  # type: ignore[arg-type]
+        bench.train(
+            "simcse",
+            corpus="builtin",
+            suites=["check"],
+            budget=600,
+            runs=tmp_path,
+            device="cpu",
+            progress=False,
+        )  # type: ignore[arg-type]
 
 
 def test_a_run_of_a_plugin_needs_its_file_and_takes_it(tmp_path: Path) -> None:
@@ -443,10 +609,31 @@ def test_a_run_of_a_plugin_needs_its_file_and_takes_it(tmp_path: Path) -> None:
         "    name, settings, own_backbone, deterministic = 'lengths', ('none',), 'lengths', ('none',)\n\n"
         "    def encode(self, sentences):\n        return np.array([[len(s), s.count('a') + 1] for s in sentences], dtype=np.float32)\n"
     )
-    done = command("run", "--method", "lengths", "--plugin", plugin, "--suite", "check", "--runs", tmp_path / "runs", "--device", "cpu")
+    done = command(
+        "run",
+        "--method",
+        "lengths",
+        "--plugin",
+        plugin,
+        "--suite",
+        "check",
+        "--runs",
+        tmp_path / "runs",
+        "--device",
+        "cpu",
+    )
     assert done.exit_code == 0, done.stderr
     (made,) = bench.runs(tmp_path / "runs")
-    words = ("evaluate", made.run_id, "--suite", "check", "--runs", tmp_path / "runs", "--device", "cpu")
+    words = (
+        "evaluate",
+        made.run_id,
+        "--suite",
+        "check",
+        "--runs",
+        tmp_path / "runs",
+        "--device",
+        "cpu",
+    )
     assert "--plugin" in command(*words).stderr
     again = command(*words, "--plugin", plugin)
     assert again.exit_code == 0 and "nothing repeated" in again.stderr, again.stderr

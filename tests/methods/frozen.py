@@ -57,9 +57,13 @@ def step_of(method: TorchMethod, batch: Batch) -> set[str]:
         torch.manual_seed(0)
         method(batch).total.backward()
         for name, parameter in method.named_parameters():
-            assert (parameter.grad is not None and bool(parameter.grad.any())) == parameter.requires_grad, name
+            assert (
+                parameter.grad is not None and bool(parameter.grad.any())
+            ) == parameter.requires_grad, name
         optimizer.step()
-    return {name for name, value in method.state_dict().items() if not torch.equal(value, before[name])}
+    return {
+        name for name, value in method.state_dict().items() if not torch.equal(value, before[name])
+    }
 
 
 def same_after_loading(build: Any, folder: Path) -> set[str]:
@@ -90,22 +94,48 @@ class WithoutMemory(Backbone):
         return self.masked
 
 
-def counts(cls: type[TorchMethod], model: str, size: str, variant: str = "", **values: Any) -> dict[str, int]:
+def counts(
+    cls: type[TorchMethod], model: str, size: str, variant: str = "", **values: Any
+) -> dict[str, int]:
     """Trained numbers of each part, after everything is built, on an encoder of a published size that takes no memory."""
-    large = {"hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16, "intermediate_size": 4096}
-    kinds: Any = {"bert": (BertConfig, BertForMaskedLM, 30522), "roberta": (RobertaConfig, RobertaForMaskedLM, 50265)}
+    large = {
+        "hidden_size": 1024,
+        "num_hidden_layers": 24,
+        "num_attention_heads": 16,
+        "intermediate_size": 4096,
+    }
+    kinds: Any = {
+        "bert": (BertConfig, BertForMaskedLM, 30522),
+        "roberta": (RobertaConfig, RobertaForMaskedLM, 50265),
+    }
     config_of, lm_of, vocabulary = kinds[model]
-    extra = {"max_position_embeddings": 514, "type_vocab_size": 1, "pad_token_id": 1} if model == "roberta" else {}
+    extra = (
+        {"max_position_embeddings": 514, "type_vocab_size": 1, "pad_token_id": 1}
+        if model == "roberta"
+        else {}
+    )
     config = config_of(vocab_size=vocabulary, **extra, **(large if size == "large" else {}))
     with torch.device("meta"):
         whole = lm_of(config)
-        tokenizer = lambda _, add_special_tokens: {"input_ids": [2, 7, 3] if add_special_tokens else [7]}  # noqa: E731
-        backbone = WithoutMemory(f"{model}-{size}", "none", model, getattr(lm_of(config), model), tokenizer, Path())
+
+        def tokenizer(_: object, add_special_tokens: bool) -> dict[str, list[int]]:
+            return {"input_ids": [2, 7, 3] if add_special_tokens else [7]}
+
+        backbone = WithoutMemory(
+            f"{model}-{size}", "none", model, getattr(lm_of(config), model), tokenizer, Path()
+        )
         backbone.masked = whole
         method = cls()
         method.context = Context()
-        method.build(backbone, merge(cls, None, variant, {key: str(value) for key, value in values.items()}, trained=True))
+        method.build(
+            backbone,
+            merge(
+                cls, None, variant, {key: str(value) for key, value in values.items()}, trained=True
+            ),
+        )
     found = parameter_counts(method, trained=True)
-    assert found["trainable_parameters"] == sum(p.numel() for p in method.parameters() if p.requires_grad)
+    assert found["trainable_parameters"] == sum(
+        p.numel() for p in method.parameters() if p.requires_grad
+    )
     parts: dict[str, int] = found["trainable_parts"]
     return parts

@@ -12,13 +12,25 @@ from hypothesis import strategies as st
 from torch import nn
 from transformers import BertConfig, BertModel
 
-from methods.augment import DropHead, cropped, inside_words, kept, mask_span, repeat_tokens, shuffled, without_words, words_of
+from methods.augment import (
+    DropHead,
+    cropped,
+    inside_words,
+    kept,
+    mask_span,
+    repeat_tokens,
+    shuffled,
+    without_words,
+    words_of,
+)
 
 SEEDS = st.integers(0, 2**32)
 
 
 @given(st.integers(0, 60), st.floats(0, 1), SEEDS)
-def test_repeated_tokens_stand_in_place_at_most_twice_and_are_fewer_than_the_bound(length: int, rate: float, seed: int) -> None:
+def test_repeated_tokens_stand_in_place_at_most_twice_and_are_fewer_than_the_bound(
+    length: int, rate: float, seed: int
+) -> None:
     ids = list(range(100, 100 + length))
     repeated = repeat_tokens(ids, rate, np.random.default_rng(seed))
     runs = [(token, len(list(run))) for token, run in groupby(repeated)]
@@ -29,9 +41,12 @@ def test_repeated_tokens_stand_in_place_at_most_twice_and_are_fewer_than_the_bou
 
 
 @pytest.mark.parametrize(
-    ("length", "rate", "bound"), [(6, 0.32, 2), (30, 0.32, 10), (30, 0.25, 8), (6, 0.3, 2), (1, 0.32, 0), (100, 0.5, 10)]
+    ("length", "rate", "bound"),
+    [(6, 0.32, 2), (30, 0.32, 10), (30, 0.25, 8), (6, 0.3, 2), (1, 0.32, 0), (100, 0.5, 10)],
 )
-def test_how_many_are_repeated_is_uniform_below_the_bound_and_every_token_may_be(length: int, rate: float, bound: int) -> None:
+def test_how_many_are_repeated_is_uniform_below_the_bound_and_every_token_may_be(
+    length: int, rate: float, bound: int
+) -> None:
     """The bound counts two special tokens: int(0.32 x 8) = 2 for six word pieces."""
     rng = np.random.default_rng(0)
     draws = [repeat_tokens(range(length), rate, rng) for _ in range(3000)]  # type: ignore[arg-type]
@@ -39,7 +54,10 @@ def test_how_many_are_repeated_is_uniform_below_the_bound_and_every_token_may_be
     assert len(counts) == max(1, bound)
     np.testing.assert_allclose(counts / 3000, 1 / len(counts), atol=0.035)
     if bound > 1:
-        doubled = np.bincount(np.concatenate([np.array(draw)[1:][np.diff(draw) == 0] for draw in draws]), minlength=length)
+        doubled = np.bincount(
+            np.concatenate([np.array(draw)[1:][np.diff(draw) == 0] for draw in draws]),
+            minlength=length,
+        )
         assert doubled.min() > 0.6 * doubled.mean()
 
 
@@ -75,7 +93,9 @@ def test_a_cut_off_drops_every_place_equally_often() -> None:
 
 
 @given(st.integers(0, 50), st.integers(0, 20), st.integers(0, 2), SEEDS)
-def test_only_the_positions_of_tokens_are_permuted(tokens: int, padding: int, first: int, seed: int) -> None:
+def test_only_the_positions_of_tokens_are_permuted(
+    tokens: int, padding: int, first: int, seed: int
+) -> None:
     positions = np.arange(first, first + tokens + padding)
     before = positions.copy()
     mixed = shuffled(positions, tokens, np.random.default_rng(seed))
@@ -128,7 +148,9 @@ def test_heads_are_dropped_in_every_layer_and_only_while_training() -> None:
     assert torch.equal(model.eval()(input_ids=ids).last_hidden_state, plain)
     seen = []
     for layer in model.encoder.layer:
-        layer.attention.output.dense.register_forward_pre_hook(lambda _module, inputs: seen.append(inputs[0].unflatten(-1, (4, 3))))
+        layer.attention.output.dense.register_forward_pre_hook(
+            lambda _module, inputs: seen.append(inputs[0].unflatten(-1, (4, 3)))
+        )
     model.train()
     model(input_ids=ids.repeat(10, 1))
     assert len(seen) == 2
@@ -141,16 +163,25 @@ WORDS = st.lists(st.lists(st.integers(0, 9), min_size=1, max_size=3), min_size=1
 
 
 @given(WORDS, st.floats(0.01, 0.99), SEEDS)
-def test_a_crop_is_a_stretch_of_whole_words_of_the_right_length(words: list[list[int]], share: float, seed: int) -> None:
-    numbered = [[10 * i + token for token in word] for i, word in enumerate(words)]  # no two words alike
+def test_a_crop_is_a_stretch_of_whole_words_of_the_right_length(
+    words: list[list[int]], share: float, seed: int
+) -> None:
+    numbered = [
+        [10 * i + token for token in word] for i, word in enumerate(words)
+    ]  # no two words alike
     found = cropped(numbered, share, np.random.default_rng(seed))
     left = max(1, len(words) - round(share * len(words)))
-    stretches = [[token for word in numbered[i : i + left] for token in word] for i in range(len(words) - left + 1)]
+    stretches = [
+        [token for word in numbered[i : i + left] for token in word]
+        for i in range(len(words) - left + 1)
+    ]
     assert found in stretches
 
 
 @given(WORDS, st.integers(0, 50), SEEDS)
-def test_so_many_words_are_left_out_and_the_rest_stays_in_order(words: list[list[int]], count: int, seed: int) -> None:
+def test_so_many_words_are_left_out_and_the_rest_stays_in_order(
+    words: list[list[int]], count: int, seed: int
+) -> None:
     numbered = [[10 * i + token for token in word] for i, word in enumerate(words)]
     found = without_words(numbered, count, np.random.default_rng(seed))
     left = list(dict.fromkeys(token // 10 for token in found))

@@ -20,7 +20,9 @@ from methods.losses import nt_xent
 
 @pytest.fixture(params=["tiny", "tiny_roberta"])
 def build(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., ConSERT]:
-    return partial(built, ConSERT, request.getfixturevalue(request.param), tmp_path, setting="unsupervised")
+    return partial(
+        built, ConSERT, request.getfixturevalue(request.param), tmp_path, setting="unsupervised"
+    )
 
 
 def by_hand(first: np.ndarray, second: np.ndarray, temperature: float) -> tuple[float, np.ndarray]:
@@ -47,16 +49,30 @@ def by_hand(first: np.ndarray, second: np.ndarray, temperature: float) -> tuple[
     return loss, gradient[:n]
 
 
-def test_loss_and_gradient_are_those_of_the_reference(reference: dict[str, Any], reference_b: dict[str, Any]) -> None:
+def test_loss_and_gradient_are_those_of_the_reference(
+    reference: dict[str, Any], reference_b: dict[str, Any]
+) -> None:
     inputs, known = reference_b["inputs"], reference_b["consert"]
-    a, b = (torch.tensor(inputs[name], dtype=torch.float64, requires_grad=True) for name in ("v", "c_pos"))
+    a, b = (
+        torch.tensor(inputs[name], dtype=torch.float64, requires_grad=True)
+        for name in ("v", "c_pos")
+    )
     loss = 2 * nt_xent(a, b, temperature=known["tau"])
     loss.backward()
     wanted, gradient = by_hand(a.detach().numpy(), b.detach().numpy(), known["tau"])
-    assert loss.item() == pytest.approx(known["loss_a_plus_loss_b"], abs=1e-10) == pytest.approx(wanted, abs=1e-10)
-    assert known["training_loss_factor_cl_rate"] * loss.item() == pytest.approx(known["training_loss"], abs=1e-10)
+    assert (
+        loss.item()
+        == pytest.approx(known["loss_a_plus_loss_b"], abs=1e-10)
+        == pytest.approx(wanted, abs=1e-10)
+    )
+    assert known["training_loss_factor_cl_rate"] * loss.item() == pytest.approx(
+        known["training_loss"], abs=1e-10
+    )
     np.testing.assert_allclose(a.grad, gradient, rtol=0, atol=1e-10)
-    a, b = (torch.tensor(reference["contrastive"]["inputs"][z], dtype=torch.float64) for z in ("z1", "z2"))
+    a, b = (
+        torch.tensor(reference["contrastive"]["inputs"][z], dtype=torch.float64)
+        for z in ("z1", "z2")
+    )
     wanted = reference["other_baselines"]["consert_ntxent"]["tau_0.1"]
     assert 2 * nt_xent(a, b, temperature=0.1).item() == pytest.approx(wanted, abs=1e-10)
 
@@ -66,10 +82,17 @@ class Seen:
 
     def __init__(self, method: ConSERT) -> None:
         self.embeddings: list[torch.Tensor] = []
-        method.encoder.encoder.register_forward_pre_hook(lambda _module, inputs: self.embeddings.append(inputs[0].detach()))
+        method.encoder.encoder.register_forward_pre_hook(
+            lambda _module, inputs: self.embeddings.append(inputs[0].detach())
+        )
 
 
-def pooled(method: ConSERT, views: tuple[dict[str, torch.Tensor], ...], embeddings: torch.Tensor, layers: int) -> list[np.ndarray]:
+def pooled(
+    method: ConSERT,
+    views: tuple[dict[str, torch.Tensor], ...],
+    embeddings: torch.Tensor,
+    layers: int,
+) -> list[np.ndarray]:
     """Masked means of the last ``layers`` layers, from embeddings on, layer by layer."""
     found = []
     for view, given in zip(views, embeddings.chunk(2), strict=True):
@@ -83,7 +106,9 @@ def pooled(method: ConSERT, views: tuple[dict[str, torch.Tensor], ...], embeddin
 
 
 @pytest.mark.parametrize(("train_pooler", "layers"), [("avg", 1), ("avg_top2", 2)])
-def test_the_loss_follows_from_cut_features_and_shuffled_positions(build: Callable[..., ConSERT], train_pooler: str, layers: int) -> None:
+def test_the_loss_follows_from_cut_features_and_shuffled_positions(
+    build: Callable[..., ConSERT], train_pooler: str, layers: int
+) -> None:
     """Every step by hand, in float64: embeddings, cut-off, layers, means, loss."""
     method = build(train_pooler=train_pooler).double()
     batch, seen = batch_of(method), Seen(method)
@@ -97,9 +122,15 @@ def test_the_loss_follows_from_cut_features_and_shuffled_positions(build: Callab
         lost = (cut == 0) & (plain != 0)
         for i in range(len(TEXTS)):
             columns = lost[i].all(0)
-            assert columns.sum() == int(0.2 * 32) and torch.equal(lost[i], columns.expand_as(lost[i]))
-        torch.testing.assert_close(cut[real & True], plain.masked_fill(lost, 0)[real], rtol=0, atol=1e-12)
-        again = method.encoder.embeddings(input_ids=first["input_ids"], position_ids=second["position_ids"])
+            assert columns.sum() == int(0.2 * 32) and torch.equal(
+                lost[i], columns.expand_as(lost[i])
+            )
+        torch.testing.assert_close(
+            cut[real & True], plain.masked_fill(lost, 0)[real], rtol=0, atol=1e-12
+        )
+        again = method.encoder.embeddings(
+            input_ids=first["input_ids"], position_ids=second["position_ids"]
+        )
         torch.testing.assert_close(mixed[real], again[real], rtol=0, atol=1e-12)
         assert not torch.allclose(mixed[real], plain[real])
         z1, z2 = pooled(method, batch.columns, embeddings, layers)
@@ -108,13 +139,17 @@ def test_the_loss_follows_from_cut_features_and_shuffled_positions(build: Callab
     assert found.total.item() == pytest.approx(0.15 * wanted, abs=1e-10)
 
 
-def test_the_positions_of_the_tokens_are_permuted_and_those_of_the_padding_stay(build: Callable[..., ConSERT]) -> None:
+def test_the_positions_of_the_tokens_are_permuted_and_those_of_the_padding_stay(
+    build: Callable[..., ConSERT],
+) -> None:
     method = build()
     plain, mixed = views(method, TEXTS)
     first, T = method.backbone.first_position, plain["input_ids"].shape[1]
     assert first == (0 if method.backbone.family == "bert" else 2)
     assert (plain["position_ids"] == torch.arange(first, first + T)).all()
-    for ids, tokens in zip(mixed["position_ids"].tolist(), plain["attention_mask"].sum(1).tolist(), strict=True):
+    for ids, tokens in zip(
+        mixed["position_ids"].tolist(), plain["attention_mask"].sum(1).tolist(), strict=True
+    ):
         assert sorted(ids[:tokens]) == list(range(first, first + tokens))
         assert ids[tokens:] == list(range(first + tokens, first + T))
     assert mixed["kept"].all()
@@ -134,17 +169,26 @@ def test_what_each_view_cuts(build: Callable[..., ConSERT], kind: str) -> None:
             assert lost.any(0).sum() == int(0.3 * 32) and torch.equal(lost.any(0), lost.all(0))
         else:
             assert keep[tokens:].all(), "padding is not cut, or fewer tokens are"
-            assert lost.sum() == (int(0.3 * tokens) * 32 if kind == "token-cutoff" else int(0.3 * tokens * 32))
+            assert lost.sum() == (
+                int(0.3 * tokens) * 32 if kind == "token-cutoff" else int(0.3 * tokens * 32)
+            )
             assert kind == "dropout" or torch.equal(lost.any(1), lost.all(1))
 
 
 @pytest.mark.parametrize("kinds", [("feature-cutoff", "shuffle"), ("token-cutoff", "dropout")])
-def test_views_follow_from_seed_epoch_and_row(build: Callable[..., ConSERT], kinds: tuple[str, str]) -> None:
+def test_views_follow_from_seed_epoch_and_row(
+    build: Callable[..., ConSERT], kinds: tuple[str, str]
+) -> None:
     method = build(view1=kinds[0], view2=kinds[1])
-    equal = [f"a man plays {word} dogs run" for word in ("guitar",) * 6]  # so that all rows are of one length
+    equal = [
+        f"a man plays {word} dogs run" for word in ("guitar",) * 6
+    ]  # so that all rows are of one length
 
     def drawn(rows: list[int], epoch: int = 0) -> list[list[Any]]:
-        return [[v["kept"][i].tolist() + v["position_ids"][i].tolist() for i in range(6)] for v in views(method, equal, rows, epoch)]
+        return [
+            [v["kept"][i].tolist() + v["position_ids"][i].tolist() for i in range(6)]
+            for v in views(method, equal, rows, epoch)
+        ]
 
     rows = [3, 1, 4, 15, 9, 2]
     wanted = drawn(rows)
@@ -183,7 +227,10 @@ def test_what_is_scored_is_the_mean_of_the_last_two_layers(build: Callable[..., 
     np.testing.assert_allclose(method.encode(TEXTS), wanted, rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize(("key", "value"), [("view1", "crop"), ("view2", "cutoff"), ("train_pooler", "max"), ("rate1", 1.0)])
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("view1", "crop"), ("view2", "cutoff"), ("train_pooler", "max"), ("rate1", 1.0)],
+)
 def test_what_cannot_be_is_refused(build: Callable[..., ConSERT], key: str, value: Any) -> None:
     with pytest.raises(BenchError, match=key):
         ConSERT.check(build(**{key: value}).recipe, None)
@@ -210,13 +257,20 @@ JOINT: dict[str, Any] = {"classifier": True, "view1": "none", "view2": "token-cu
 
 @pytest.fixture(params=["tiny", "tiny_roberta"])
 def joint(request: pytest.FixtureRequest, tmp_path: Path) -> ConSERT:
-    return built(ConSERT, request.getfixturevalue(request.param), tmp_path, setting="supervised", **JOINT)
+    return built(
+        ConSERT, request.getfixturevalue(request.param), tmp_path, setting="supervised", **JOINT
+    )
 
 
 def labelled(method: ConSERT, labels: list[int]) -> Batch:
-    rows = {"sent0": sentences(len(labels), seed=1), "sent1": sentences(len(labels), seed=2, longest=20)}
+    rows = {
+        "sent0": sentences(len(labels), seed=1),
+        "sent1": sentences(len(labels), seed=2, longest=20),
+    }
     columns = {name: method.backbone.ids(texts) for name, texts in rows.items()}
-    return Batch(method.collate(columns | {"label": [[one] for one in labels]}, np.arange(len(labels)), 0))
+    return Batch(
+        method.collate(columns | {"label": [[one] for one in labels]}, np.arange(len(labels)), 0)
+    )
 
 
 def test_the_supervised_loss_follows_from_the_four_views_in_plain_loops(joint: ConSERT) -> None:
@@ -239,7 +293,9 @@ def test_the_supervised_loss_follows_from_the_four_views_in_plain_loops(joint: C
         logits = [sum(w * x for w, x in zip(W[k], features, strict=True)) + b[k] for k in range(3)]
         surprise += (np.log(sum(np.exp(one) for one in logits)) - logits[label]) / len(labels)
     contrast = by_hand(u, u_cut, 0.1)[0] + by_hand(v, v_cut, 0.1)[0]
-    assert found.parts["classification"].item() == pytest.approx(surprise, abs=1e-6)  # the harness computes it in float32
+    assert found.parts["classification"].item() == pytest.approx(
+        surprise, abs=1e-6
+    )  # the harness computes it in float32
     assert found.parts["contrast"].item() == pytest.approx(contrast, abs=1e-10)
     assert found.total.item() == pytest.approx(surprise + 0.15 * contrast, abs=1e-6)
 
@@ -256,14 +312,20 @@ def test_gradients_of_the_classifiers_features_equal_central_differences() -> No
         return total / 4
 
     t = torch.tensor(u, requires_grad=True)
-    torch.nn.functional.cross_entropy(pair_features(t, torch.tensor(v)) @ torch.tensor(W).T, torch.tensor([0, 1, 2, 0])).backward()
+    torch.nn.functional.cross_entropy(
+        pair_features(t, torch.tensor(v)) @ torch.tensor(W).T, torch.tensor([0, 1, 2, 0])
+    ).backward()
     for at in np.ndindex(4, 5):
         step = np.zeros_like(u)
         step[at] = 1e-6
-        assert t.grad[at].item() == pytest.approx((loss(u + step) - loss(u - step)) / 2e-6, abs=1e-7)
+        assert t.grad[at].item() == pytest.approx(
+            (loss(u + step) - loss(u - step)) / 2e-6, abs=1e-7
+        )
 
 
-def test_the_first_views_are_the_texts_as_they_are_and_the_second_have_lost_tokens_of_their_own(joint: ConSERT) -> None:
+def test_the_first_views_are_the_texts_as_they_are_and_the_second_have_lost_tokens_of_their_own(
+    joint: ConSERT,
+) -> None:
     a, a_cut, b, b_cut, _ = labelled(joint, [0, 1, 2, 0]).columns
     assert a["kept"].all() and b["kept"].all()
     for plain, cut in ((a, a_cut), (b, b_cut)):
@@ -278,7 +340,11 @@ def test_the_first_views_are_the_texts_as_they_are_and_the_second_have_lost_toke
 
 def test_supervised_everything_trains_and_only_the_encoder_is_kept(joint: ConSERT) -> None:
     joint.train()(labelled(joint, [0, 1, 2, 0])).total.backward()
-    assert all(p.grad is not None and p.grad.abs().sum() > 0 for name, p in joint.named_parameters() if "key.bias" not in name)
+    assert all(
+        p.grad is not None and p.grad.abs().sum() > 0
+        for name, p in joint.named_parameters()
+        if "key.bias" not in name
+    )
     assert joint.classifier.weight.shape == (3, 4 * 32)
     assert {name.split(".")[0] for name in joint.trained_state()} == {"encoder"}
     assert {name.split(".")[0] for name in joint.training_state()} == {"encoder", "classifier"}

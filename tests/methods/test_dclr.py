@@ -35,21 +35,38 @@ def dclr(folder: str, tmp_path: Path, **values: Any) -> DCLR:
     return built(DCLR, folder, tmp_path, setting="unsupervised", **({"teacher": folder} | values))
 
 
-def by_hand(cosines: np.ndarray, weights: np.ndarray, form: str, tau: float, m: float = 0.0) -> float:
+def by_hand(
+    cosines: np.ndarray, weights: np.ndarray, form: str, tau: float, m: float = 0.0
+) -> float:
     """The three losses as the formulas read, row by row."""
     n, C = cosines.shape
     w = np.concatenate([weights, np.ones((n, C - weights.shape[1]))], axis=1)
     if form == "code":
         e = np.exp(cosines / tau * w)
         p = e / e.sum(1, keepdims=True)
-        return -np.mean([[np.log(p[i, j]) if i == j else np.log(1 - p[i, j]) for j in range(C)] for i in range(n)])
+        return -np.mean(
+            [
+                [np.log(p[i, j]) if i == j else np.log(1 - p[i, j]) for j in range(C)]
+                for i in range(n)
+            ]
+        )
     logits = cosines / tau
     if form == "focal":
-        logits = np.array([[s * (s + (0 if i == j else m)) for j, s in enumerate(row)] for i, row in enumerate(cosines)]) / tau
+        logits = (
+            np.array(
+                [
+                    [s * (s + (0 if i == j else m)) for j, s in enumerate(row)]
+                    for i, row in enumerate(cosines)
+                ]
+            )
+            / tau
+        )
     return -np.mean([logits[i, i] - np.log((w[i] * np.exp(logits[i])).sum()) for i in range(n)])
 
 
-def numeric_gradient(function: Callable[[np.ndarray], float], x: np.ndarray, step: float = 1e-6) -> np.ndarray:
+def numeric_gradient(
+    function: Callable[[np.ndarray], float], x: np.ndarray, step: float = 1e-6
+) -> np.ndarray:
     gradient = np.zeros_like(x)
     for i in np.ndindex(*x.shape):
         up, down = x.copy(), x.copy()
@@ -64,19 +81,37 @@ def known(reference_b: dict[str, Any]) -> dict[str, Any]:
     inputs = reference_b["inputs"]
     z1, z2, noise, judged = (
         torch.tensor(x, dtype=torch.float64)
-        for x in (inputs["v"], inputs["c_pos"], reference_b["dclr"]["noise"], reference_b["dclr"]["cos_of_fixed_model"])
+        for x in (
+            inputs["v"],
+            inputs["c_pos"],
+            reference_b["dclr"]["noise"],
+            reference_b["dclr"]["cos_of_fixed_model"],
+        )
     )
     return reference_b["dclr"] | {"z1": z1, "z2": z2, "noise": noise, "judged": judged}
 
 
 def test_weights_losses_and_noise_equal_the_reference_values(known: dict[str, Any]) -> None:
     weights = instance_weights(known["judged"], known["phi"])
-    assert torch.cat([weights, torch.ones(4, 3, dtype=torch.float64)], 1).tolist() == known["weights"]
+    assert (
+        torch.cat([weights, torch.ones(4, 3, dtype=torch.float64)], 1).tolist() == known["weights"]
+    )
     cosines = cosine_matrix(known["z1"], torch.cat([known["z2"], known["noise"]]))
     loss = partial(debiased, temperature=known["tau"])
-    assert loss(cosines, weights, form="code").item() == pytest.approx(known["code_loss"], abs=1e-10)
-    assert loss(cosines, weights, form="infonce").item() == pytest.approx(known["paper_style_loss_weight_outside_exp"], abs=1e-10)
-    moved = uphill(known["noise"], known["z1"], cosines[:, :4], lambda s: loss(s, torch.ones_like(weights), form="infonce"), 1, 1e-3)
+    assert loss(cosines, weights, form="code").item() == pytest.approx(
+        known["code_loss"], abs=1e-10
+    )
+    assert loss(cosines, weights, form="infonce").item() == pytest.approx(
+        known["paper_style_loss_weight_outside_exp"], abs=1e-10
+    )
+    moved = uphill(
+        known["noise"],
+        known["z1"],
+        cosines[:, :4],
+        lambda s: loss(s, torch.ones_like(weights), form="infonce"),
+        1,
+        1e-3,
+    )
     np.testing.assert_allclose(moved, known["noise_after_one_step_1e-3"], rtol=0, atol=1e-10)
 
 
@@ -87,25 +122,39 @@ def test_every_form_and_its_gradient_equal_the_formula(known: dict[str, Any], fo
     def loss(z: np.ndarray) -> float:
         a = z / np.linalg.norm(z, axis=1, keepdims=True)
         b = torch.cat([known["z2"], noise]).numpy()
-        return by_hand(a @ (b / np.linalg.norm(b, axis=1, keepdims=True)).T, weights.numpy(), form, 0.05, 0.3)
+        return by_hand(
+            a @ (b / np.linalg.norm(b, axis=1, keepdims=True)).T, weights.numpy(), form, 0.05, 0.3
+        )
 
     z1 = known["z1"].clone().requires_grad_()
-    found = debiased(cosine_matrix(z1, torch.cat([known["z2"], noise])), weights, form=form, temperature=0.05, m=0.3)
+    found = debiased(
+        cosine_matrix(z1, torch.cat([known["z2"], noise])),
+        weights,
+        form=form,
+        temperature=0.05,
+        m=0.3,
+    )
     assert found.item() == pytest.approx(loss(known["z1"].numpy()), abs=1e-10)
     found.backward()
-    np.testing.assert_allclose(z1.grad, numeric_gradient(loss, known["z1"].numpy()), rtol=0, atol=1e-6)
+    np.testing.assert_allclose(
+        z1.grad, numeric_gradient(loss, known["z1"].numpy()), rtol=0, atol=1e-6
+    )
 
 
 def test_a_dropped_pair_is_a_logit_of_zero_in_the_code_and_no_term_in_the_paper() -> None:
     cosines = torch.tensor([[0.9, 0.5, 0.1], [0.3, 0.8, 0.2]], dtype=torch.float64)
     weights = torch.tensor([[1.0, 0.0], [1.0, 1.0]], dtype=torch.float64)
     without = debiased(cosines[:1, [0, 2]], weights[:1, :1], form="infonce", temperature=0.05)
-    assert debiased(cosines[:1], weights[:1], form="infonce", temperature=0.05).item() == pytest.approx(without.item(), abs=1e-12)
+    assert debiased(
+        cosines[:1], weights[:1], form="infonce", temperature=0.05
+    ).item() == pytest.approx(without.item(), abs=1e-12)
     zero = cosines.clone()
     zero[0, 1] = 0
     all_ones = torch.ones_like(weights)
     code = debiased(cosines, weights, form="code", temperature=0.05)
-    assert code.item() == pytest.approx(debiased(zero, all_ones, form="code", temperature=0.05).item(), abs=1e-12)
+    assert code.item() == pytest.approx(
+        debiased(zero, all_ones, form="code", temperature=0.05).item(), abs=1e-12
+    )
 
 
 @pytest.mark.parametrize("own", [1.0, -1.0])
@@ -122,12 +171,17 @@ def test_weights_of_a_later_rank_keep_its_own_columns() -> None:
     cosines = torch.tensor([[0.95, 0.1, 0.99, 0.2], [0.5, 0.91, 0.3, 0.97]])
     assert instance_weights(cosines, 0.9, offset=2).tolist() == [[0, 1, 1, 1], [1, 0, 1, 1]]
     judged = [[0.5, 0.9], [0.90001, 0.2]]
-    assert instance_weights(torch.tensor(judged), 0.9).tolist() == [[1, 1], [0, 1]], "above phi, not at it"
+    assert instance_weights(torch.tensor(judged), 0.9).tolist() == [[1, 1], [0, 1]], (
+        "above phi, not at it"
+    )
 
 
 def test_noise_climbs_by_steps_of_the_given_length_and_carries_no_gradient() -> None:
     torch.manual_seed(0)
-    z, noise = torch.randn(4, 6, dtype=torch.float64, requires_grad=True), torch.randn(5, 6, dtype=torch.float64)
+    z, noise = (
+        torch.randn(4, 6, dtype=torch.float64, requires_grad=True),
+        torch.randn(5, 6, dtype=torch.float64),
+    )
     cosines = cosine_matrix(z, z)
 
     def loss(s: Tensor) -> Tensor:
@@ -162,20 +216,28 @@ def test_the_loss_is_that_of_the_heads_vectors_the_teachers_weights_and_its_nois
     method = dclr(folder, tmp_path, variant=variant, dropout=0.0, phi=phi, noise_times=1.5)
     method.train()
     heads, moved = [], []
-    method.head.register_forward_hook(lambda _m, _i, out: heads.append(out.detach().double().numpy()))
-    monkeypatch.setattr(methods.dclr, "uphill", lambda *given: moved.append(uphill(*given)) or moved[-1])
+    method.head.register_forward_hook(
+        lambda _m, _i, out: heads.append(out.detach().double().numpy())
+    )
+    monkeypatch.setattr(
+        methods.dclr, "uphill", lambda *given: moved.append(uphill(*given)) or moved[-1]
+    )
     method.teacher.eval()  # its dropout is its own backbone's
     torch.manual_seed(3)
     total = method(batch_of(method)).total.item()
     assert moved[0].shape == (12, 32)
     h1, h2 = np.split(heads[0], 2)
     candidates = np.concatenate([h2, moved[0].double().numpy()])
-    cosines = (h1 / np.linalg.norm(h1, axis=1, keepdims=True)) @ (candidates / np.linalg.norm(candidates, axis=1, keepdims=True)).T
+    cosines = (h1 / np.linalg.norm(h1, axis=1, keepdims=True)) @ (
+        candidates / np.linalg.norm(candidates, axis=1, keepdims=True)
+    ).T
     wanted = by_hand(cosines, weights, variant or "code", 0.07 if variant == "focal" else 0.05, 0.3)
     assert total == pytest.approx(wanted, abs=1e-4)
 
 
-def test_the_teacher_is_frozen_and_its_dropout_is_on_while_training(tiny: str, tmp_path: Path) -> None:
+def test_the_teacher_is_frozen_and_its_dropout_is_on_while_training(
+    tiny: str, tmp_path: Path
+) -> None:
     method = dclr(tiny, tmp_path)
     assert not [p for p in method.teacher.parameters() if p.requires_grad]
     assert method.train().teacher.module.training and not method.eval().teacher.module.training
@@ -188,7 +250,9 @@ def test_faithful_attends_to_padding(folder: str, tmp_path: Path) -> None:
     for faithful in (False, True):
         method = dclr(folder, tmp_path, faithful=faithful)
         pooled: list[Tensor] = []
-        method.head.register_forward_hook(lambda _m, given, _o, pooled=pooled: pooled.append(given[0].detach()))
+        method.head.register_forward_hook(
+            lambda _m, given, _o, pooled=pooled: pooled.append(given[0].detach())
+        )
         for texts in (TEXTS[:3], [*TEXTS[:2], " ".join(["guitar"] * 20)]):
             method(batch_of(method, texts))
         found[faithful] = (pooled[0][:2] - pooled[1][:2]).abs().max().item()
@@ -210,25 +274,45 @@ def keeping(folder: str, place: Path, seed: int) -> str:
 
 
 @pytest.mark.parametrize("large", [False, True])
-def test_faithful_is_the_authors_stack(folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, large: bool) -> None:
+def test_faithful_is_the_authors_stack(
+    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, large: bool
+) -> None:
     """simcse/models.py in numpy: no mask; the checkpoint's own pooling layer, then at base size the new head; the teacher judges by
     the head that it keeps. Measured beside their own function, run on the same weights: losses and gradients are 1e-15 apart."""
     import methods.dclr
 
     monkeypatch.setattr(methods.dclr, "BASE", 16 if large else 768)  # these are 32 wide
-    start, teacher = keeping(folder, tmp_path / "start", 1), keeping(folder, tmp_path / "teacher", 2)
-    method = built(DCLR, start, tmp_path, setting="unsupervised", teacher=teacher, faithful=True, dropout=0.0, noise_times=1.5)
+    start, teacher = (
+        keeping(folder, tmp_path / "start", 1),
+        keeping(folder, tmp_path / "teacher", 2),
+    )
+    method = built(
+        DCLR,
+        start,
+        tmp_path,
+        setting="unsupervised",
+        teacher=teacher,
+        faithful=True,
+        dropout=0.0,
+        noise_times=1.5,
+    )
     method.train()
     method.teacher.eval()  # its dropout is its own backbone's
     noise: list[Tensor] = []
-    monkeypatch.setattr(methods.dclr, "uphill", lambda *given: noise.append(uphill(*given)) or noise[-1])
+    monkeypatch.setattr(
+        methods.dclr, "uphill", lambda *given: noise.append(uphill(*given)) or noise[-1]
+    )
     (features,) = batch_of(method).columns
     with torch.no_grad():
-        cls = method.encoder(input_ids=features["input_ids"]).last_hidden_state[:, 0].double().numpy()  # both encoders are alike
+        cls = (
+            method.encoder(input_ids=features["input_ids"]).last_hidden_state[:, 0].double().numpy()
+        )  # both encoders are alike
 
     def dense(x: np.ndarray, name: str, file: str) -> np.ndarray:
         kept = {
-            key.split(".", 1)[1]: t.double().numpy() for key, t in load_file(Path(file) / "model.safetensors").items() if "pooler" in key
+            key.split(".", 1)[1]: t.double().numpy()
+            for key, t in load_file(Path(file) / "model.safetensors").items()
+            if "pooler" in key
         }
         return np.tanh(x @ kept[f"{name}.weight"].T + kept[f"{name}.bias"])
 
@@ -237,31 +321,43 @@ def test_faithful_is_the_authors_stack(folder: str, tmp_path: Path, monkeypatch:
 
     judged, z = dense(cls, "pooler.dense", teacher), dense(cls, "pooler.dense", start)
     if not large:
-        weight, bias = (p.detach().double().numpy() for p in (method.head.dense.weight, method.head.dense.bias))
+        weight, bias = (
+            p.detach().double().numpy() for p in (method.head.dense.weight, method.head.dense.bias)
+        )
         z = np.tanh(z @ weight.T + bias)
     similar = cosines(judged, judged)
     phi = float(np.median(similar[~np.eye(8, dtype=bool)]) + 1e-4)
-    method.recipe = type(method.recipe)(method.recipe.values_with_source() | {"phi": Value(phi, "test")})
+    method.recipe = type(method.recipe)(
+        method.recipe.values_with_source() | {"phi": Value(phi, "test")}
+    )
     total = method(batch_of(method)).total.item()
     weights = np.where((similar > phi) & ~np.eye(8, dtype=bool), 0.0, 1.0)
     assert 20 < weights.sum() < 60, "some are dropped and some stay"
-    wanted = by_hand(cosines(z, np.concatenate([z, noise[0].double().numpy()])), weights, "code", 0.05)
+    wanted = by_hand(
+        cosines(z, np.concatenate([z, noise[0].double().numpy()])), weights, "code", 0.05
+    )
     assert total == pytest.approx(wanted, abs=1e-5)
     check_step(method, frozen=["teacher.", "judge."])
     assert {name.split(".")[0] for name in method.trained_state()} == {"encoder"}
 
 
-def test_what_a_teacher_keeps_is_found_in_a_folder_and_in_a_run(folder: str, tmp_path: Path) -> None:
+def test_what_a_teacher_keeps_is_found_in_a_folder_and_in_a_run(
+    folder: str, tmp_path: Path
+) -> None:
     """A run of simcse keeps its head beside the encoder; without either a faithful teacher cannot judge."""
     kept = resolve(keeping(folder, tmp_path / "kept", 3))
     weight, bias = load(kept).pooling_layer()
     wanted = load_file(tmp_path / "kept" / "model.safetensors")
-    assert torch.equal(weight, next(t for name, t in wanted.items() if name.endswith("pooler.dense.weight"))) and bias.shape == (32,)
+    assert torch.equal(
+        weight, next(t for name, t in wanted.items() if name.endswith("pooler.dense.weight"))
+    ) and bias.shape == (32,)
     simcse = built(SimCSE, folder, tmp_path, setting="unsupervised")
     simcse.save(tmp_path / "run" / "checkpoint")
     trained = tmp_path / "run" / "checkpoint" / "trained.safetensors"
     weight, bias = load(replace(kept, trained=trained)).pooling_layer()
-    assert torch.equal(weight, simcse.head.dense.weight) and torch.equal(bias, simcse.head.dense.bias)
+    assert torch.equal(weight, simcse.head.dense.weight) and torch.equal(
+        bias, simcse.head.dense.bias
+    )
     bare = {name: t for name, t in wanted.items() if "pooler" not in name}
     save_file(bare, tmp_path / "kept" / "model.safetensors", metadata={"format": "pt"})
     assert load(kept).pooling_layer() is None
@@ -294,7 +390,9 @@ def test_what_is_scored_is_cls_without_the_head(folder: str, tmp_path: Path) -> 
     np.testing.assert_allclose(method.encode(TEXTS), wanted, rtol=0, atol=1e-5)
 
 
-def test_a_teacher_of_another_vocabulary_is_refused(tiny: str, tiny_roberta: str, tmp_path: Path) -> None:
+def test_a_teacher_of_another_vocabulary_is_refused(
+    tiny: str, tiny_roberta: str, tmp_path: Path
+) -> None:
     with pytest.raises(BenchError, match="different vocabularies"):
         dclr(tiny, tmp_path, teacher=tiny_roberta)
 
@@ -308,8 +406,13 @@ def test_a_teacher_of_another_vocabulary_is_refused(tiny: str, tiny_roberta: str
         ({"temperature": 0.0}, "temperature"),
     ],
 )
-def test_a_recipe_that_cannot_work_is_refused(tiny: str, tmp_path: Path, values: dict[str, Any], message: str) -> None:
+def test_a_recipe_that_cannot_work_is_refused(
+    tiny: str, tmp_path: Path, values: dict[str, Any], message: str
+) -> None:
     recipe = dclr(tiny, tmp_path).recipe
-    changed = type(recipe)(recipe.values_with_source() | {k: type(recipe.values_with_source()["phi"])(v, "t") for k, v in values.items()})
+    changed = type(recipe)(
+        recipe.values_with_source()
+        | {k: type(recipe.values_with_source()["phi"])(v, "t") for k, v in values.items()}
+    )
     with pytest.raises(BenchError, match=message):
         DCLR.check(changed, None)

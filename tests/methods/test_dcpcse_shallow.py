@@ -23,7 +23,9 @@ def shallow(backbone: str, folder: Path, **values: Any) -> DCPCSE:
 
 
 @BACKBONES
-def test_an_untrained_template_prompt_is_the_template_in_words(request: Any, backbone: str, tmp_path: Path) -> None:
+def test_an_untrained_template_prompt_is_the_template_in_words(
+    request: Any, backbone: str, tmp_path: Path
+) -> None:
     """Its vectors start as the template's word embeddings: the plain encoder on the filled template gives the same states."""
     method = shallow(request.getfixturevalue(backbone), tmp_path)
     tokenizer = method.backbone.tokenizer
@@ -33,7 +35,10 @@ def test_an_untrained_template_prompt_is_the_template_in_words(request: Any, bac
         else:  # a byte-level vocabulary cuts the filled text elsewhere: the pieces are tokenised on their own
             pieces = method.backbone.ids(['This sentence : "', text, '" means<mask>.'])
             ids = [tokenizer.bos_token_id, *sum(pieces, []), tokenizer.eos_token_id]
-            whole = {"input_ids": torch.tensor([ids]), "attention_mask": torch.ones(1, len(ids), dtype=torch.int64)}
+            whole = {
+                "input_ids": torch.tensor([ids]),
+                "attention_mask": torch.ones(1, len(ids), dtype=torch.int64),
+            }
         (place,) = (whole["input_ids"][0] == tokenizer.mask_token_id).nonzero().flatten().tolist()
         with torch.no_grad():
             wanted = method.encoder(**whole).last_hidden_state[0, place]
@@ -42,27 +47,39 @@ def test_an_untrained_template_prompt_is_the_template_in_words(request: Any, bac
 
 def test_six_vectors_start_as_the_words_before_the_mask(tiny: str, tmp_path: Path) -> None:
     method = shallow(tiny, tmp_path)
-    ids = method.backbone.tokenizer.convert_tokens_to_ids(["this", "sentence", ":", '"', '"', "means"])
+    ids = method.backbone.tokenizer.convert_tokens_to_ids(
+        ["this", "sentence", ":", '"', '"', "means"]
+    )
     assert method.backbone.tokenizer.unk_token_id not in ids
     assert torch.equal(method.prompt.table, method.encoder.get_input_embeddings().weight[ids])
-    assert trained(method) == {"prompt.table": (6, H), "head.dense.weight": (H, H), "head.dense.bias": (H,)}
+    assert trained(method) == {
+        "prompt.table": (6, H),
+        "head.dense.weight": (H, H),
+        "head.dense.bias": (H,),
+    }
 
 
 @BACKBONES
-def test_prompt_and_head_of_the_template_train_and_nothing_else(request: Any, backbone: str, tmp_path: Path) -> None:
+def test_prompt_and_head_of_the_template_train_and_nothing_else(
+    request: Any, backbone: str, tmp_path: Path
+) -> None:
     method = shallow(request.getfixturevalue(backbone), tmp_path, learning_rate=1e-2)
     assert step_of(method, batch_in(method, "unsupervised")) == set(trained(method))
 
 
 @BACKBONES
-def test_each_vector_stands_at_its_own_place_and_mask_and_full_stop_are_not_trained(request: Any, backbone: str, tmp_path: Path) -> None:
+def test_each_vector_stands_at_its_own_place_and_mask_and_full_stop_are_not_trained(
+    request: Any, backbone: str, tmp_path: Path
+) -> None:
     """The embeddings that reach the encoder: k-th vector at the k-th word of the template, words everywhere else."""
     method = shallow(request.getfixturevalue(backbone), tmp_path)
     count = len(method.prompt.table)
     with torch.no_grad():
         method.prompt.table.copy_(100.0 + torch.arange(count)[:, None].expand(-1, H))
     given: list[Any] = []
-    method.encoder.register_forward_pre_hook(lambda _m, _a, named: given.append(named), with_kwargs=True)
+    method.encoder.register_forward_pre_hook(
+        lambda _m, _a, named: given.append(named), with_kwargs=True
+    )
     texts = ["a man", "woman reads book in park", '"[MASK]" means <mask> .']
     features = method.tokenize(texts)
     with torch.no_grad():
@@ -80,21 +97,31 @@ def test_each_vector_stands_at_its_own_place_and_mask_and_full_stop_are_not_trai
 
 
 @BACKBONES
-def test_the_sentence_is_cut_and_the_template_comes_on_top(request: Any, backbone: str, tmp_path: Path) -> None:
+def test_the_sentence_is_cut_and_the_template_comes_on_top(
+    request: Any, backbone: str, tmp_path: Path
+) -> None:
     method = shallow(request.getfixturevalue(backbone), tmp_path)
     long = " ".join(["guitar"] * 100)
     whole = method.tokenize([long], 32)
-    assert whole["input_ids"].shape == (1, 32 + len(method.prompt.table) + 2)  # the mask and the full stop
+    assert whole["input_ids"].shape == (
+        1,
+        32 + len(method.prompt.table) + 2,
+    )  # the mask and the full stop
     (features,) = batch_of(method, [long]).columns
     assert features["input_ids"].shape == whole["input_ids"].shape
     assert features["input_ids"][0, features["mask_position"][0]] == method.backbone.mask_id
 
 
 @BACKBONES
-def test_the_shallow_loss_from_the_vectors_alone(request: Any, backbone: str, tmp_path: Path) -> None:
+def test_the_shallow_loss_from_the_vectors_alone(
+    request: Any, backbone: str, tmp_path: Path
+) -> None:
     method = shallow(request.getfixturevalue(backbone), tmp_path, dropout=0.0, head_at_test=True)
     with torch.no_grad():
         total = method(batch_in(method, "unsupervised")).total.item()
     z = torch.nn.functional.normalize(torch.tensor(method.encode(TEXTS[0])).double())
-    rows = [math.log(sum(math.exp(s / 0.05) for s in row)) - row[i] / 0.05 for i, row in enumerate((z @ z.T).tolist())]
+    rows = [
+        math.log(sum(math.exp(s / 0.05) for s in row)) - row[i] / 0.05
+        for i, row in enumerate((z @ z.T).tolist())
+    ]
     assert total == pytest.approx(np.mean(rows), abs=1e-4)

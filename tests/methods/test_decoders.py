@@ -33,9 +33,10 @@ def by_loop(folder: str, texts: list[str], pooling: str) -> np.ndarray:
     rows = []
     with torch.inference_mode():
         for text in texts:
-            states = model(**tokenizer(text, return_tensors="pt", return_token_type_ids=False), output_hidden_states=True).hidden_states[
-                -1
-            ][0]
+            states = model(
+                **tokenizer(text, return_tensors="pt", return_token_type_ids=False),
+                output_hidden_states=True,
+            ).hidden_states[-1][0]
             rows.append(states[-1] if pooling == "last" else states.mean(0))
     return torch.stack(rows).numpy()
 
@@ -43,22 +44,35 @@ def by_loop(folder: str, texts: list[str], pooling: str) -> np.ndarray:
 @pytest.mark.parametrize("padding", ["right", "left"])
 @pytest.mark.parametrize("pooling", ["last", "mean"])
 @pytest.mark.parametrize("prompt", [None, "query: ", PROMPTEOL])
-def test_the_vectors_are_those_of_a_plain_loop(folder: str, pooling: str, padding: str, prompt: str | None, tmp_path: Path) -> None:
-    method = built(Pretrained, folder, tmp_path, pooling=pooling, padding=padding, **({"prompt": prompt} if prompt else {}))
+def test_the_vectors_are_those_of_a_plain_loop(
+    folder: str, pooling: str, padding: str, prompt: str | None, tmp_path: Path
+) -> None:
+    method = built(
+        Pretrained,
+        folder,
+        tmp_path,
+        pooling=pooling,
+        padding=padding,
+        **({"prompt": prompt} if prompt else {}),
+    )
     got = method.encode(TEXTS)
     np.testing.assert_allclose(got, by_loop(folder, prompted(prompt, TEXTS), pooling), atol=2e-5)
     assert np.abs(got[0] - got[1]).max() > 0.01, "or nothing was compared"
     np.testing.assert_allclose(method.encode(TEXTS[:1]), got[:1], atol=2e-5)
 
 
-def test_a_sentence_that_is_too_long_loses_its_own_end_and_not_the_templates(folder: str, tmp_path: Path) -> None:
+def test_a_sentence_that_is_too_long_loses_its_own_end_and_not_the_templates(
+    folder: str, tmp_path: Path
+) -> None:
     method = built(Pretrained, folder, tmp_path, pooling="last", prompt=PROMPTEOL)
     long = "a man plays the guitar " * 40
     (cut,), (whole,) = method.token_ids([long]), method.token_ids(["a"])
     room = SIZES["max_position_embeddings"] - len(method.before)
     assert room - 3 <= len(cut) <= room
     tokenizer = method.backbone.tokenizer
-    assert tokenizer.decode(cut).endswith('" means in one word:"') and tokenizer.decode(cut).startswith('This sentence : "a man plays')
+    assert tokenizer.decode(cut).endswith('" means in one word:"') and tokenizer.decode(
+        cut
+    ).startswith('This sentence : "a man plays')
     assert cut[-5:] == whole[-5:]
     assert np.isfinite(method.encode([long])).all()
 
@@ -66,11 +80,16 @@ def test_a_sentence_that_is_too_long_loses_its_own_end_and_not_the_templates(fol
 def test_bf16_takes_half_the_memory_and_nearly_gives_the_same(folder: str, tmp_path: Path) -> None:
     from bench.backbones import load, resolve
 
-    full, half = (built(Pretrained, folder, tmp_path, pooling="mean", dtype=dtype) for dtype in ("fp32", "bf16"))
+    full, half = (
+        built(Pretrained, folder, tmp_path, pooling="mean", dtype=dtype)
+        for dtype in ("fp32", "bf16")
+    )
     weights = [sum(p.numel() * p.element_size() for p in one.parameters()) for one in (full, half)]
     assert weights[0] == 2 * weights[1]
     loaded = load(resolve(folder), dtype="bf16")
-    assert {p.dtype for p in loaded.encoder.parameters()} == {torch.bfloat16}, "it never lies in memory in float32"
+    assert {p.dtype for p in loaded.encoder.parameters()} == {torch.bfloat16}, (
+        "it never lies in memory in float32"
+    )
     a, b = full.encode(TEXTS).astype(float), half.encode(TEXTS)
     assert b.dtype == np.float32
     cosines = (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
@@ -78,7 +97,9 @@ def test_bf16_takes_half_the_memory_and_nearly_gives_the_same(folder: str, tmp_p
     assert half.about()["dtype"] == "bf16" and half.about()["pooling"] == "mean"
 
 
-def test_settings_that_do_not_go_together_are_refused(folder: str, tiny: str, tmp_path: Path) -> None:
+def test_settings_that_do_not_go_together_are_refused(
+    folder: str, tiny: str, tmp_path: Path
+) -> None:
     for values, said in (
         ({"pooling": "last", "padding": "up"}, "padding=up is unknown"),
         ({"pooling": "cls", "padding": "left"}, "padding=left with pooling=cls"),

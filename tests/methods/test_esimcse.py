@@ -20,10 +20,14 @@ from methods.losses import info_nce
 
 @pytest.fixture(params=["tiny", "tiny_roberta"])
 def build(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., ESimCSE]:
-    return partial(built, ESimCSE, request.getfixturevalue(request.param), tmp_path, setting="unsupervised")
+    return partial(
+        built, ESimCSE, request.getfixturevalue(request.param), tmp_path, setting="unsupervised"
+    )
 
 
-def by_hand(anchors: np.ndarray, candidates: np.ndarray, temperature: float) -> tuple[float, np.ndarray]:
+def by_hand(
+    anchors: np.ndarray, candidates: np.ndarray, temperature: float
+) -> tuple[float, np.ndarray]:
     """InfoNCE where candidate i is anchor i's, by loops: the loss, and its gradient with respect to the anchors."""
     loss, gradient = 0.0, np.zeros_like(anchors)
     for i, a in enumerate(anchors):
@@ -39,14 +43,20 @@ def by_hand(anchors: np.ndarray, candidates: np.ndarray, temperature: float) -> 
     return loss, gradient
 
 
-def test_the_loss_over_batch_and_queue_is_that_of_the_reference(reference_b: dict[str, Any]) -> None:
+def test_the_loss_over_batch_and_queue_is_that_of_the_reference(
+    reference_b: dict[str, Any],
+) -> None:
     known, inputs = reference_b["esimcse"], reference_b["inputs"]
-    z1, z2, queue = (torch.tensor(x, dtype=torch.float64) for x in (inputs["v"], inputs["c_pos"], known["queue"]))
+    z1, z2, queue = (
+        torch.tensor(x, dtype=torch.float64) for x in (inputs["v"], inputs["c_pos"], known["queue"])
+    )
     z1.requires_grad_()
     loss = info_nce(z1, torch.cat([z2, queue]), temperature=known["tau"])
     loss.backward()
     wanted, gradient = by_hand(z1.detach().numpy(), torch.cat([z2, queue]).numpy(), known["tau"])
-    assert loss.item() == pytest.approx(known["loss"], abs=1e-10) == pytest.approx(wanted, abs=1e-10)
+    assert (
+        loss.item() == pytest.approx(known["loss"], abs=1e-10) == pytest.approx(wanted, abs=1e-10)
+    )
     np.testing.assert_allclose(z1.grad, gradient, rtol=0, atol=1e-10)
 
 
@@ -59,7 +69,8 @@ def test_three_steps_by_hand(build: Callable[..., ESimCSE]) -> None:
         batch = batch_of(method, TEXTS[step : step + 3])
         with torch.no_grad():
             z1, z2 = (
-                method.head(method.encoder(**view).last_hidden_state[:, 0]).numpy() for view in batch.columns
+                method.head(method.encoder(**view).last_hidden_state[:, 0]).numpy()
+                for view in batch.columns
             )  # dropout is off: train mode changes nothing
             wanted, _ = by_hand(z1, np.concatenate([z2, queue]), 0.05)
             assert method(batch).total.item() == pytest.approx(wanted, abs=1e-10)
@@ -69,10 +80,14 @@ def test_three_steps_by_hand(build: Callable[..., ESimCSE]) -> None:
             new = method.head(method.encoder(**batch.columns[0]).last_hidden_state[:, 0]).numpy()
             queue = np.concatenate([new, queue])[:5]
             np.testing.assert_allclose(method.queue.vectors(), queue, rtol=0, atol=1e-10)
-            method.encoder.load_state_dict({name: p * 1.02 for name, p in online.items()}, strict=False)  # "an optimiser step"
+            method.encoder.load_state_dict(
+                {name: p * 1.02 for name, p in online.items()}, strict=False
+            )  # "an optimiser step"
 
 
-def test_the_queue_knows_no_dropout_and_a_pass_in_eval_mode_leaves_no_trace(build: Callable[..., ESimCSE]) -> None:
+def test_the_queue_knows_no_dropout_and_a_pass_in_eval_mode_leaves_no_trace(
+    build: Callable[..., ESimCSE],
+) -> None:
     method = build(dropout=0.5)
     batch = batch_of(method)
     before = {name: tensor.clone() for name, tensor in method.state_dict().items()}
@@ -81,7 +96,9 @@ def test_the_queue_knows_no_dropout_and_a_pass_in_eval_mode_leaves_no_trace(buil
     method.train()(batch)
     with torch.no_grad():
         method.eval()  # copy and encoder are still equal: no optimiser step was made
-        np.testing.assert_allclose(method.queue.vectors(), method.head(method.cls(batch.columns[0])), rtol=0, atol=1e-5)
+        np.testing.assert_allclose(
+            method.queue.vectors(), method.head(method.cls(batch.columns[0])), rtol=0, atol=1e-5
+        )
 
 
 def test_only_the_second_view_repeats_after_the_cut(build: Callable[..., ESimCSE]) -> None:
@@ -103,7 +120,9 @@ def test_only_the_second_view_repeats_after_the_cut(build: Callable[..., ESimCSE
     assert lengths == {12, 13, 14}, "int(0.32 x 12) = 3: none, one or two are repeated"
 
 
-def test_a_line_is_repeated_alike_in_every_batch_and_epoch_and_otherwise_with_another_seed(build: Callable[..., ESimCSE]) -> None:
+def test_a_line_is_repeated_alike_in_every_batch_and_epoch_and_otherwise_with_another_seed(
+    build: Callable[..., ESimCSE],
+) -> None:
     method = build()
     texts = [f"{text} guitar woman reads book in park dog runs" for text in TEXTS]
     rows = rows_of(views(method, texts)[1])
@@ -122,7 +141,9 @@ def test_the_checkpoint_is_the_encoder(build: Callable[..., ESimCSE], tmp_path: 
     check_checkpoint(build, tmp_path / "saved", absent=["momentum", "queue", "head"])
 
 
-def test_a_stopped_training_goes_on_with_its_copy_and_its_queue(build: Callable[..., ESimCSE], tmp_path: Path) -> None:
+def test_a_stopped_training_goes_on_with_its_copy_and_its_queue(
+    build: Callable[..., ESimCSE], tmp_path: Path
+) -> None:
     check_resume(build, tmp_path, extra=["head", "momentum", "queue"])
 
 

@@ -55,9 +55,14 @@ def test_the_flow_trains_and_the_encoder_is_frozen(method: Flow, tmp_path: Path)
     assert all(p.grad is None for p in method.encoder.parameters())
     before = {name: tensor.clone() for name, tensor in method.encoder.state_dict().items()}
     method.optimizer().step()
-    assert all(torch.equal(tensor, before[name]) for name, tensor in method.encoder.state_dict().items())
+    assert all(
+        torch.equal(tensor, before[name]) for name, tensor in method.encoder.state_dict().items()
+    )
     orders = {name for name, _ in method.named_buffers() if name.endswith(".order")}
-    assert len(orders) == 9 and method.trained_state().keys() == names | orders == method.training_state().keys()
+    assert (
+        len(orders) == 9
+        and method.trained_state().keys() == names | orders == method.training_state().keys()
+    )
 
 
 @pytest.mark.parametrize(("hidden", "parameters"), [(768, 151_488), (32, 16_248)])
@@ -65,7 +70,10 @@ def test_how_many_parameters_it_has(hidden: int, parameters: int) -> None:
     """Counted by hand: per step 2C of the actnorm, C/2 x 32 + 32 x 32 + 4 x 32, 32 x C/2 + C/2 + C/2 of the coupling."""
     from methods.glow import Glow
 
-    by_hand = sum(3 * (2 * c + c // 2 * 32 + 32 * 32 + 4 * 32 + 33 * (c // 2) + c // 2) for c in (hidden, hidden // 2, hidden // 4))
+    by_hand = sum(
+        3 * (2 * c + c // 2 * 32 + 32 * 32 + 4 * 32 + 33 * (c // 2) + c // 2)
+        for c in (hidden, hidden // 2, hidden // 4)
+    )
     assert sum(p.numel() for p in Glow(hidden).parameters()) == by_hand == parameters
 
 
@@ -83,7 +91,9 @@ def test_the_loss_is_the_likelihood_of_the_pooled_vectors(method: Flow) -> None:
     with torch.no_grad():
         found = method(batch_of(method, texts)).total.item()
         z = method.glow(pooled_by_hand(method, texts)).double().numpy()
-    log_density = -0.5 * (z**2).sum(1) - 16 * np.log(2 * np.pi) + method.glow.log_determinant().item()
+    log_density = (
+        -0.5 * (z**2).sum(1) - 16 * np.log(2 * np.pi) + method.glow.log_determinant().item()
+    )
     assert found == pytest.approx(np.mean(-log_density / np.log(2) / 32), abs=1e-5)
 
 
@@ -98,7 +108,9 @@ def test_a_fit_starts_on_data_lowers_the_loss_and_is_found_again(tiny: str, tmp_
     rows, losses = Columns(built(Flow, tiny, tmp_path).token_ids(corpus)), []
     for folder, rate in (("start", 0.0), ("fit", 5e-3)):
         context = Context(folder=tmp_path / folder, seed=1)
-        method = built(Flow, tiny, tmp_path, context=context, dropout=0.0, learning_rate=rate, epochs=4)
+        method = built(
+            Flow, tiny, tmp_path, context=context, dropout=0.0, learning_rate=rate, epochs=4
+        )
         losses.append(loss_of(method, corpus))
         report = train(method, rows, context)
         losses.append(loss_of(method, corpus))
@@ -143,8 +155,12 @@ def test_the_optimiser_decays_everything_at_a_constant_rate(method: Flow) -> Non
     assert method.learning_rate(0, 100) == method.learning_rate(99, 100) == 1e-3
 
 
-@pytest.mark.parametrize("values", [{"levels": 6}, {"depth": 0}, {"pooling": "mlp"}, {"permutation": "shuffled"}])
-def test_a_recipe_that_cannot_work_is_refused(tiny: str, tmp_path: Path, values: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "values", [{"levels": 6}, {"depth": 0}, {"pooling": "mlp"}, {"permutation": "shuffled"}]
+)
+def test_a_recipe_that_cannot_work_is_refused(
+    tiny: str, tmp_path: Path, values: dict[str, Any]
+) -> None:
     (key,) = values
     with pytest.raises(BenchError, match="halved" if key == "levels" else key):
         built(Flow, tiny, tmp_path, **values)

@@ -36,9 +36,13 @@ def by_hand(z: np.ndarray, tau: float, m: float) -> float:
 
 @BACKBONES
 @pytest.mark.parametrize(("tau", "m"), [(0.07, 0.3), (0.05, 0.3), (0.07, 0.0)])
-def test_the_loss_is_the_focal_one_of_head_outputs(request: Any, backbone: str, tmp_path: Path, tau: float, m: float) -> None:
+def test_the_loss_is_the_focal_one_of_head_outputs(
+    request: Any, backbone: str, tmp_path: Path, tau: float, m: float
+) -> None:
     """Without dropout both views are one vector, so that the loss follows from the vectors alone."""
-    method = focal(request.getfixturevalue(backbone), tmp_path, dropout=0.0, temperature=tau, hardness_m=m)
+    method = focal(
+        request.getfixturevalue(backbone), tmp_path, dropout=0.0, temperature=tau, hardness_m=m
+    )
     texts = sentences(5, seed=1)
     with torch.no_grad():
         found = method(batch_of(method, texts)).total.item()
@@ -46,10 +50,14 @@ def test_the_loss_is_the_focal_one_of_head_outputs(request: Any, backbone: str, 
     assert found == pytest.approx(by_hand(z, tau, m), abs=1e-3)
 
 
-def test_the_two_views_have_dropout_masks_of_their_own_in_one_pass(tiny: str, tmp_path: Path) -> None:
+def test_the_two_views_have_dropout_masks_of_their_own_in_one_pass(
+    tiny: str, tmp_path: Path
+) -> None:
     method = focal(tiny, tmp_path)
     passes, pooled = [], []
-    method.encoder.register_forward_hook(lambda _m, _i, out: passes.append(len(out.last_hidden_state)))
+    method.encoder.register_forward_hook(
+        lambda _m, _i, out: passes.append(len(out.last_hidden_state))
+    )
     method.head.register_forward_hook(lambda _m, given, _o: pooled.append(given[0].detach()))
     with training(method):
         method(batch_of(method, sentences(5)))
@@ -62,7 +70,10 @@ def test_encoder_and_head_train(request: Any, backbone: str, tmp_path: Path) -> 
     folder = request.getfixturevalue(backbone)
     method = focal(folder, tmp_path, learning_rate=1e-2)
     encoder = AutoModel.from_pretrained(folder, add_pooling_layer=False)
-    wanted = {f"encoder.{name}" for name, _ in encoder.named_parameters()} | {"head.dense.weight", "head.dense.bias"}
+    wanted = {f"encoder.{name}" for name, _ in encoder.named_parameters()} | {
+        "head.dense.weight",
+        "head.dense.bias",
+    }
     assert set(trained(method)) == wanted
     assert step_of(method, batch_in(method, "unsupervised")) == wanted
 
@@ -74,7 +85,10 @@ def test_how_many_numbers_train_at_the_papers_sizes() -> None:
 
 @BACKBONES
 def test_a_checkpoint_gives_the_same_vectors(request: Any, backbone: str, tmp_path: Path) -> None:
-    first, second = (focal(request.getfixturevalue(backbone), tmp_path, seed=seed, learning_rate=1e-2) for seed in (1, 2))
+    first, second = (
+        focal(request.getfixturevalue(backbone), tmp_path, seed=seed, learning_rate=1e-2)
+        for seed in (1, 2)
+    )
     step_of(first, batch_in(first, "unsupervised"))
     first.save(tmp_path / "c")
     texts = sentences(9, seed=5)
@@ -85,7 +99,9 @@ def test_a_checkpoint_gives_the_same_vectors(request: Any, backbone: str, tmp_pa
 
 
 @pytest.mark.parametrize("head_at_test", [False, True])
-def test_the_head_is_scored_only_where_the_recipe_says_so(tiny: str, tmp_path: Path, head_at_test: bool) -> None:
+def test_the_head_is_scored_only_where_the_recipe_says_so(
+    tiny: str, tmp_path: Path, head_at_test: bool
+) -> None:
     method = focal(tiny, tmp_path, **({"head_at_test": True} if head_at_test else {}))
     texts = sentences(3)
     with torch.no_grad():
@@ -97,6 +113,8 @@ def test_the_head_is_scored_only_where_the_recipe_says_so(tiny: str, tmp_path: P
 
 def test_sentences_alone_are_its_corpus_and_a_temperature_of_zero_is_refused() -> None:
     assert FocalInfoNCE.settings == ("unsupervised",)
-    assert FocalInfoNCE.needs("unsupervised", merge(FocalInfoNCE, None, "", {}, trained=True)) == ("sentences",)
+    assert FocalInfoNCE.needs("unsupervised", merge(FocalInfoNCE, None, "", {}, trained=True)) == (
+        "sentences",
+    )
     with pytest.raises(BenchError, match="must be greater than 0"):
         FocalInfoNCE.check(merge(FocalInfoNCE, None, "", {"temperature": "0"}, trained=True), None)

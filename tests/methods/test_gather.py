@@ -23,12 +23,20 @@ def with_hinge(views: list[Tensor]) -> Tensor:
 
 def inputs(reference: dict[str, Any]) -> list[Tensor]:
     given = reference["contrastive"]["inputs"]
-    return [torch.tensor(given[name], dtype=torch.float64, requires_grad=True) for name in ("z1", "z2", "z3")]
+    return [
+        torch.tensor(given[name], dtype=torch.float64, requires_grad=True)
+        for name in ("z1", "z2", "z3")
+    ]
 
 
-def test_the_authors_own_run_over_two_ranks(reference: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_authors_own_run_over_two_ranks(
+    reference: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     contrastive = reference["contrastive"]
-    known, hinge = contrastive["two_rank_faithful_gather"], contrastive["eh_alone_margin_0.2"]["loss"]
+    known, hinge = (
+        contrastive["two_rank_faithful_gather"],
+        contrastive["eh_alone_margin_0.2"]["loss"],
+    )
     alone, both = inputs(reference), inputs(reference)
     with_hinge(across_ranks(alone, faithful=True)).backward()
     monkeypatch.setattr("methods.gather.processes", lambda: 2)
@@ -43,7 +51,9 @@ def test_the_authors_own_run_over_two_ranks(reference: dict[str, Any], monkeypat
         np.testing.assert_allclose(ratio, known["gradient_ratio_to_single_process"], rtol=1e-9)
 
 
-@pytest.mark.parametrize(("count", "faithful", "by"), [(4, True, 4.0), (4, False, 1.0), (1, True, 1.0)])
+@pytest.mark.parametrize(
+    ("count", "faithful", "by"), [(4, True, 4.0), (4, False, 1.0), (1, True, 1.0)]
+)
 def test_only_faithful_and_only_several_processes_lessen_the_gradient(
     monkeypatch: pytest.MonkeyPatch, count: int, faithful: bool, by: float
 ) -> None:

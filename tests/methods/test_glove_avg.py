@@ -49,9 +49,13 @@ def test_the_header_of_word2vec_is_no_word(tmp_path: Path) -> None:
     np.testing.assert_array_equal(table, TABLE)
 
 
-def test_a_word_that_stands_twice_keeps_its_first_vector_and_blanks_belong_to_a_word(tmp_path: Path) -> None:
+def test_a_word_that_stands_twice_keeps_its_first_vector_and_blanks_belong_to_a_word(
+    tmp_path: Path,
+) -> None:
     """The public 840B file has words with blanks in them, such as ". . ."."""
-    words, table = read_vectors(write(tmp_path / "v.txt", "a 1 2\n. . . 3 4\na 5 6\nat name@domain.com 7 8\n"))
+    words, table = read_vectors(
+        write(tmp_path / "v.txt", "a 1 2\n. . . 3 4\na 5 6\nat name@domain.com 7 8\n")
+    )
     assert words["a"] == 0
     np.testing.assert_array_equal(table[words[". . ."]], [3, 4])
     np.testing.assert_array_equal(table[words["at name@domain.com"]], [7, 8])

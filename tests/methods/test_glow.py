@@ -24,11 +24,15 @@ def random_glow(channels: int, seed: int = 0, **named: int | str) -> Glow:
 def rows(n: int, channels: int, seed: int = 1) -> Tensor:
     """Correlated, off centre, of unequal scales."""
     rng = np.random.default_rng(seed)
-    return torch.tensor(rng.normal(size=(n, channels)) @ rng.normal(size=(channels, channels)) + rng.normal(size=channels) * 3)
+    return torch.tensor(
+        rng.normal(size=(n, channels)) @ rng.normal(size=(channels, channels))
+        + rng.normal(size=channels) * 3
+    )
 
 
 @pytest.mark.parametrize(
-    ("channels", "levels", "permutation"), [(8, 3, "random"), (32, 3, "reversed"), (36, 3, "random"), (7, 1, "random")]
+    ("channels", "levels", "permutation"),
+    [(8, 3, "random"), (32, 3, "reversed"), (36, 3, "random"), (7, 1, "random")],
 )
 def test_it_is_inverted_exactly(channels: int, levels: int, permutation: str) -> None:
     glow, x = random_glow(channels, levels=levels, permutation=permutation), rows(6, channels)
@@ -39,19 +43,25 @@ def test_it_is_inverted_exactly(channels: int, levels: int, permutation: str) ->
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("channels", "permutation"), [(8, "random"), (36, "random"), (16, "reversed")])
+@pytest.mark.parametrize(
+    ("channels", "permutation"), [(8, "random"), (36, "random"), (16, "reversed")]
+)
 def test_its_log_determinant_is_that_of_the_jacobian(channels: int, permutation: str) -> None:
     glow = random_glow(channels, seed=2, permutation=permutation)
     for x in rows(3, channels):
         jacobian = torch.autograd.functional.jacobian(lambda row: glow(row[None])[0], x)
-        assert glow.log_determinant().item() == pytest.approx(torch.linalg.slogdet(jacobian)[1].item(), abs=1e-10)
+        assert glow.log_determinant().item() == pytest.approx(
+            torch.linalg.slogdet(jacobian)[1].item(), abs=1e-10
+        )
         step, numeric = 1e-6, torch.zeros_like(jacobian)
         for i in range(channels):
             e = torch.zeros(channels, dtype=torch.float64)
             e[i] = step
             with torch.no_grad():
                 numeric[:, i] = (glow((x + e)[None]) - glow((x - e)[None]))[0] / (2 * step)
-        assert glow.log_determinant().item() == pytest.approx(torch.linalg.slogdet(numeric)[1].item(), abs=1e-5)
+        assert glow.log_determinant().item() == pytest.approx(
+            torch.linalg.slogdet(numeric)[1].item(), abs=1e-5
+        )
 
 
 def test_an_actnorm_starts_with_outputs_of_mean_0_and_variance_1() -> None:
@@ -59,7 +69,9 @@ def test_an_actnorm_starts_with_outputs_of_mean_0_and_variance_1() -> None:
     norm = ActNorm(5).double()
     y = norm(x, start=True).detach()
     np.testing.assert_allclose(y.mean(0), 0, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(y.square().mean(0), 1, rtol=0, atol=1e-5)  # 1e-6 is added to the standard deviation
+    np.testing.assert_allclose(
+        y.square().mean(0), 1, rtol=0, atol=1e-5
+    )  # 1e-6 is added to the standard deviation
     np.testing.assert_array_equal(norm(x).detach(), y)
     np.testing.assert_allclose(norm.inverse(y).detach(), x, rtol=0, atol=1e-12)
 
@@ -76,7 +88,9 @@ def test_the_whole_starts_as_a_standardisation_of_each_channel() -> None:
     order = [int((standard - z[:, [j]]).square().sum(0).argmin()) for j in range(12)]
     assert sorted(order) == list(range(12)) and order != list(range(12))
     np.testing.assert_allclose(z, standard[:, order], rtol=0, atol=1e-4)
-    assert glow.log_determinant().item() == pytest.approx(-x.std(0, unbiased=False).log().sum().item(), abs=1e-4)
+    assert glow.log_determinant().item() == pytest.approx(
+        -x.std(0, unbiased=False).log().sum().item(), abs=1e-4
+    )
     hidden = glow.levels[0][0].net.first(x[:, glow.levels[0][0].order][:, :6] * 0 + z[:, :6])  # type: ignore[index]
     assert hidden.abs().max() > 0, "the hidden layers are not zero, only the last one is"
 
@@ -96,9 +110,13 @@ def test_hidden_actnorms_of_a_coupling_start_on_data_too() -> None:
 def test_the_loss_is_the_negative_log_likelihood_in_bits_per_channel() -> None:
     glow, x = random_glow(8, seed=5), rows(4, 8)
     z = glow(x).detach().numpy()
-    density = np.prod(np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi), axis=1) * np.exp(glow.log_determinant().item())
+    density = np.prod(np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi), axis=1) * np.exp(
+        glow.log_determinant().item()
+    )
     wanted = np.mean(-np.log2(density)) / 8
-    assert bits_per_channel(glow(x), glow.log_determinant()).item() == pytest.approx(wanted, abs=1e-10)
+    assert bits_per_channel(glow(x), glow.log_determinant()).item() == pytest.approx(
+        wanted, abs=1e-10
+    )
 
 
 def test_the_density_integrates_to_one() -> None:

@@ -25,13 +25,21 @@ KNOWN = sorted(set(WORDS))[2:]  # two words have no vector
 def vectors(tmp_path: Path) -> Path:
     rng = np.random.default_rng(0)
     file = tmp_path / "vectors.txt"
-    file.write_text("".join(f"{word} {' '.join(f'{x:.4f}' for x in rng.normal(size=6))}\n" for word in [*KNOWN, "<s>", "</s>"]))
+    file.write_text(
+        "".join(
+            f"{word} {' '.join(f'{x:.4f}' for x in rng.normal(size=6))}\n"
+            for word in [*KNOWN, "<s>", "</s>"]
+        )
+    )
     return file
 
 
 def made(vectors: Path, **values: Any) -> InferSent:
     given = {"vectors": str(vectors), "lstm_size": 5, "classifier_size": 4, **values}
-    recipe = Recipe(merge(InferSent, None, "", {}, trained=True).values_with_source() | {k: Value(v, "test") for k, v in given.items()})
+    recipe = Recipe(
+        merge(InferSent, None, "", {}, trained=True).values_with_source()
+        | {k: Value(v, "test") for k, v in given.items()}
+    )
     method = InferSent()
     method.context = Context(seed=1)
     torch.manual_seed(0)
@@ -45,8 +53,13 @@ def build(vectors: Path) -> Callable[..., InferSent]:
 
 
 def batch_of(method: InferSent, labels: list[int]) -> Batch:
-    columns: dict[str, Any] = {"sent0": sentences(len(labels), seed=1), "sent1": sentences(len(labels), seed=2, longest=20)}
-    return Batch(method.collate(columns | {"label": [[one] for one in labels]}, np.arange(len(labels)), 0))
+    columns: dict[str, Any] = {
+        "sent0": sentences(len(labels), seed=1),
+        "sent1": sentences(len(labels), seed=2, longest=20),
+    }
+    return Batch(
+        method.collate(columns | {"label": [[one] for one in labels]}, np.arange(len(labels)), 0)
+    )
 
 
 def sigmoid(x: float) -> float:
@@ -56,7 +69,10 @@ def sigmoid(x: float) -> float:
 def by_hand(method: InferSent, text: str) -> list[float]:
     """A sentence's vector number by number: an LSTM's equations forwards and backwards, then the largest of each output."""
     table = method.table.double().numpy()
-    known = {line.split(" ")[0]: i + 1 for i, line in enumerate(Path(method.recipe.vectors).read_text().splitlines())}
+    known = {
+        line.split(" ")[0]: i + 1
+        for i, line in enumerate(Path(method.recipe.vectors).read_text().splitlines())
+    }
     words = [known["<s>"], *(known[w] for w in text.split() if w in known), known["</s>"]]
     inputs, size = [table[row] for row in words], method.recipe.lstm_size
     outputs = []
@@ -67,7 +83,10 @@ def by_hand(method: InferSent, text: str) -> list[float]:
         )
         h, c, states = [0.0] * size, [0.0] * size, []
         for x in order:
-            gates = [sum(W_in[k] * x) + sum(W_h[k] * np.array(h)) + b_in[k] + b_h[k] for k in range(4 * size)]
+            gates = [
+                sum(W_in[k] * x) + sum(W_h[k] * np.array(h)) + b_in[k] + b_h[k]
+                for k in range(4 * size)
+            ]
             i, f, g, o = (gates[part * size : (part + 1) * size] for part in range(4))
             c = [sigmoid(f[k]) * c[k] + sigmoid(i[k]) * math.tanh(g[k]) for k in range(size)]
             h = [sigmoid(o[k]) * math.tanh(c[k]) for k in range(size)]
@@ -84,7 +103,9 @@ def test_vectors_are_those_of_an_lstm_written_out(build: Callable[..., InferSent
     np.testing.assert_array_equal(*method.encode(["zebra", ""]))  # nothing known: <s> </s>
 
 
-def test_a_vector_does_not_depend_on_its_batch_where_all_states_are_negative(build: Callable[..., InferSent]) -> None:
+def test_a_vector_does_not_depend_on_its_batch_where_all_states_are_negative(
+    build: Callable[..., InferSent],
+) -> None:
     """Version 1 of the authors' code lets the zeros of padding win."""
     method = build()
     with torch.no_grad():
@@ -102,13 +123,23 @@ def test_the_loss_is_that_of_three_layers_written_out(build: Callable[..., Infer
     with torch.no_grad():
         found = method.train()(batch_of(method, labels)).total.item()
     wanted = 0.0
-    for a, b, label in zip(sentences(4, seed=1), sentences(4, seed=2, longest=20), labels, strict=True):
+    for a, b, label in zip(
+        sentences(4, seed=1), sentences(4, seed=2, longest=20), labels, strict=True
+    ):
         u, v = by_hand(method, a), by_hand(method, b)
-        x = [*u, *v, *(abs(p - q) for p, q in zip(u, v, strict=True)), *(p * q for p, q in zip(u, v, strict=True))]
+        x = [
+            *u,
+            *v,
+            *(abs(p - q) for p, q in zip(u, v, strict=True)),
+            *(p * q for p, q in zip(u, v, strict=True)),
+        ]
         layer: Any
         for layer in method.classifier:
             W, bias = layer.weight.detach().double().numpy(), layer.bias.detach().double().numpy()
-            x = [sum(w * one for w, one in zip(row, x, strict=True)) + bias[k] for k, row in enumerate(W)]
+            x = [
+                sum(w * one for w, one in zip(row, x, strict=True)) + bias[k]
+                for k, row in enumerate(W)
+            ]
         wanted += (math.log(sum(map(math.exp, x))) - x[label]) / len(labels)
     assert found == pytest.approx(wanted, abs=1e-6)
 
@@ -139,15 +170,22 @@ def said(score: float, _method: Any) -> float:
     return score
 
 
-def test_the_rate_falls_each_epoch_and_where_the_dev_score_does_not_rise(build: Callable[..., InferSent]) -> None:
+def test_the_rate_falls_each_epoch_and_where_the_dev_score_does_not_rise(
+    build: Callable[..., InferSent],
+) -> None:
     method = build(epochs=4)
-    assert [method.learning_rate(step, 40) for step in (0, 9, 10, 39)] == pytest.approx([0.1, 0.1, 0.099, 0.1 * 0.99**3])
+    assert [method.learning_rate(step, 40) for step in (0, 9, 10, 39)] == pytest.approx(
+        [0.1, 0.1, 0.099, 0.1 * 0.99**3]
+    )
     for score in (50.0, 60.0, 60.0, 55.0, 61.0):
         assert method.dev_score(partial(said, score)) == score
     assert method.learning_rate(0, 40) == pytest.approx(0.1 / 25)
     again = build(epochs=4)
     again.load_state_dict(method.training_state(), strict=False)
-    assert again.learning_rate(0, 40) == pytest.approx(0.1 / 25) and again.dev_score(partial(said, 61.0)) == 61.0
+    assert (
+        again.learning_rate(0, 40) == pytest.approx(0.1 / 25)
+        and again.dev_score(partial(said, 61.0)) == 61.0
+    )
     assert again.learning_rate(0, 40) == pytest.approx(0.1 / 125)
 
 
@@ -162,10 +200,17 @@ def test_one_step_of_sgd(build: Callable[..., InferSent]) -> None:
         torch.testing.assert_close(p.detach(), before[name] - 0.1 * p.grad)
 
 
-def test_the_checkpoint_is_the_lstm_and_word_vectors_are_looked_up_again(build: Callable[..., InferSent], tmp_path: Path) -> None:
+def test_the_checkpoint_is_the_lstm_and_word_vectors_are_looked_up_again(
+    build: Callable[..., InferSent], tmp_path: Path
+) -> None:
     method = build()
     assert {name.split(".")[0] for name in method.trained_state()} == {"encoder"}
-    assert {name.split(".")[0] for name in method.training_state()} == {"encoder", "classifier", "best", "drops"}
+    assert {name.split(".")[0] for name in method.training_state()} == {
+        "encoder",
+        "classifier",
+        "best",
+        "drops",
+    }
     with torch.no_grad():
         method.encoder.bias_hh_l0 += 1.0
     method.save(tmp_path / "saved")
@@ -182,7 +227,10 @@ def test_a_file_without_the_ends_has_zeros_for_them(tmp_path: Path) -> None:
     assert method.tokenize(["dog cat man"])["input_ids"].tolist() == [[3, 2, 1, 4]]
 
 
-@pytest.mark.parametrize(("key", "value"), [("vectors", None), ("vectors", "/no/such/file"), ("lstm_size", 0), ("rate_shrink", 0.0)])
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("vectors", None), ("vectors", "/no/such/file"), ("lstm_size", 0), ("rate_shrink", 0.0)],
+)
 def test_what_cannot_be_is_refused(build: Callable[..., InferSent], key: str, value: Any) -> None:
     recipe = Recipe(build().recipe.values_with_source() | {key: Value(value, "test")})
     with pytest.raises(BenchError, match="word vectors" if value is None else key):

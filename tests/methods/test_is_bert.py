@@ -21,10 +21,19 @@ from methods.pooling import masked_mean
 
 @pytest.fixture(params=["tiny", "tiny_roberta"])
 def build(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., ISBert]:
-    return partial(built, ISBert, request.getfixturevalue(request.param), tmp_path, setting="unsupervised", channels=8)
+    return partial(
+        built,
+        ISBert,
+        request.getfixturevalue(request.param),
+        tmp_path,
+        setting="unsupervised",
+        channels=8,
+    )
 
 
-def padded(tokens: np.ndarray, lengths: list[int], fill: float) -> tuple[torch.Tensor, torch.Tensor]:
+def padded(
+    tokens: np.ndarray, lengths: list[int], fill: float
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Token vectors behind one another as (n, T, D) with ``fill`` at padding, and the mask."""
     local = torch.full((len(lengths), max(lengths), tokens.shape[1]), fill, dtype=torch.float64)
     mask = torch.zeros(local.shape[:2], dtype=torch.int64)
@@ -33,7 +42,9 @@ def padded(tokens: np.ndarray, lengths: list[int], fill: float) -> tuple[torch.T
     return local, mask
 
 
-def by_hand(local: torch.Tensor, mask: torch.Tensor, sentences: torch.Tensor) -> tuple[float, np.ndarray, np.ndarray]:
+def by_hand(
+    local: torch.Tensor, mask: torch.Tensor, sentences: torch.Tensor
+) -> tuple[float, np.ndarray, np.ndarray]:
     """The loss by loops over (token, sentence) pairs, and its gradients."""
     n, tokens = len(sentences), int(mask.sum())
     loss, grad_local, grad_sentences = 0.0, np.zeros(local.shape), np.zeros(sentences.shape)
@@ -74,7 +85,9 @@ def test_loss_and_gradients_agree_with_plain_loops(lengths: list[int], size: flo
     np.testing.assert_allclose(sentences.grad, grad_sentences, rtol=0, atol=1e-10)
 
 
-def test_local_features_are_three_convolutions_over_each_sentence_alone(build: Callable[..., ISBert]) -> None:
+def test_local_features_are_three_convolutions_over_each_sentence_alone(
+    build: Callable[..., ISBert],
+) -> None:
     """By hand, sentence by sentence: no padding, zeros beyond both ends."""
     method = build(dropout=0.0).double()
     (features,) = batch_of(method).columns
@@ -86,10 +99,18 @@ def test_local_features_are_three_convolutions_over_each_sentence_alone(build: C
             states = method.encoder(input_ids=ids).last_hidden_state[0].numpy()
             parts = []
             for convolution, width in zip(method.convolutions, (1, 3, 5), strict=True):
-                weight, bias = convolution.weight.numpy(), convolution.bias.numpy()  # (channels, H, width)
+                weight, bias = (
+                    convolution.weight.numpy(),
+                    convolution.bias.numpy(),
+                )  # (channels, H, width)
                 assert weight.shape[2] == width
                 around = np.pad(states, ((width // 2, width // 2), (0, 0)))
-                parts.append([np.einsum("th,cht->c", around[t : t + width], weight) + bias for t in range(len(states))])
+                parts.append(
+                    [
+                        np.einsum("th,cht->c", around[t : t + width], weight) + bias
+                        for t in range(len(states))
+                    ]
+                )
             wanted = np.concatenate(parts, axis=1)
             np.testing.assert_allclose(found[i, : len(wanted)], wanted, rtol=0, atol=1e-10)
             means.append(wanted.mean(0))
@@ -99,11 +120,15 @@ def test_local_features_are_three_convolutions_over_each_sentence_alone(build: C
     assert loss == pytest.approx(wanted_loss, abs=1e-10)
 
 
-def test_a_vector_depends_on_no_other_sentence_and_has_768_numbers(tiny: str, tmp_path: Path) -> None:
+def test_a_vector_depends_on_no_other_sentence_and_has_768_numbers(
+    tiny: str, tmp_path: Path
+) -> None:
     method = built(ISBert, tiny, tmp_path, setting="unsupervised")
     together = method.encode(TEXTS)
     assert together.shape == (len(TEXTS), 768)
-    np.testing.assert_allclose(together, np.concatenate([method.encode([text]) for text in TEXTS]), rtol=0, atol=1e-5)
+    np.testing.assert_allclose(
+        together, np.concatenate([method.encode([text]) for text in TEXTS]), rtol=0, atol=1e-5
+    )
 
 
 def test_everything_trains(build: Callable[..., ISBert]) -> None:
@@ -114,13 +139,19 @@ def test_it_is_trained_as_the_authors_fork_trains(build: Callable[..., ISBert]) 
     """Their SentenceTransformer.fit: AdamW, lr 2e-6, eps 1e-7, correct_bias False, decay 0.01; 10 % warm-up from 0."""
     method = build()
     optimizer = method.optimizer()
-    assert isinstance(optimizer, UncorrectedAdamW) and not isinstance(build(bias_correction=True).optimizer(), UncorrectedAdamW)
+    assert isinstance(optimizer, UncorrectedAdamW) and not isinstance(
+        build(bias_correction=True).optimizer(), UncorrectedAdamW
+    )
     assert {group["eps"] for group in optimizer.param_groups} == {1e-7}
     assert {group["weight_decay"] for group in optimizer.param_groups} == {0.01, 0.0}
-    assert [method.learning_rate(step, 1000) for step in (0, 50, 100, 550)] == pytest.approx([0, 1e-6, 2e-6, 1e-6])
+    assert [method.learning_rate(step, 1000) for step in (0, 50, 100, 550)] == pytest.approx(
+        [0, 1e-6, 2e-6, 1e-6]
+    )
 
 
-def test_the_checkpoint_is_encoder_and_convolutions(build: Callable[..., ISBert], tmp_path: Path) -> None:
+def test_the_checkpoint_is_encoder_and_convolutions(
+    build: Callable[..., ISBert], tmp_path: Path
+) -> None:
     check_checkpoint(build, tmp_path / "saved")
     assert {name.split(".")[0] for name in build().trained_state()} == {"encoder", "convolutions"}
 

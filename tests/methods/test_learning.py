@@ -28,8 +28,17 @@ from bench.runs import RunsFolder
 from bench.score.suites import LoadedTask
 from bench.score.suites.sts import LoadedPairs
 
-STEPS = {"max_steps": "12", "eval_steps": "12", "batch_size": "16", "max_seq_length": "16", "select_on": "captions dev"}
-FAST = {"learning_rate": "5e-4", "batch_size": "24"}  # trains what [CLS] says, with all weights; 16 rows are too few for it
+STEPS = {
+    "max_steps": "12",
+    "eval_steps": "12",
+    "batch_size": "16",
+    "max_seq_length": "16",
+    "select_on": "captions dev",
+}
+FAST = {
+    "learning_rate": "5e-4",
+    "batch_size": "24",
+}  # trains what [CLS] says, with all weights; 16 rows are too few for it
 OWN = {
     "simcse": FAST,
     "focal-infonce": FAST,
@@ -55,10 +64,15 @@ TRAINED = [
 
 def corpus(name: str, setting: str, shared: Path, folder: Path) -> str:
     """Sentences of the package, or NLI triplets."""
-    defaults = {k: v if isinstance(v, Value) else Value(v, "default") for k, v in REGISTRY[name].cls.defaults.items()}
+    defaults = {
+        k: v if isinstance(v, Value) else Value(v, "default")
+        for k, v in REGISTRY[name].cls.defaults.items()
+    }
     if REGISTRY[name].cls.needs(setting, Recipe(defaults))[-1] == "sentences":
         return "builtin"
-    rows = itertools.islice(open_corpus(shared / "data" / "train" / "nli_triplets.csv.xz").rows(), 1000)
+    rows = itertools.islice(
+        open_corpus(shared / "data" / "train" / "nli_triplets.csv.xz").rows(), 1000
+    )
     with open(folder / "triplets.csv", "w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([("sent0", "sent1", "hard_neg"), *rows])
     return str(folder / "triplets.csv")
@@ -69,16 +83,26 @@ def every_third(read: Callable[[], LoadedTask]) -> LoadedTask:
     task = read()
     assert isinstance(task, LoadedPairs)
     pairs = task.data
-    kept = {key: value[::3] for key, value in vars(pairs).items() if isinstance(value, list | np.ndarray)}
+    kept = {
+        key: value[::3]
+        for key, value in vars(pairs).items()
+        if isinstance(value, list | np.ndarray)
+    }
     return replace(task, data=replace(pairs, **kept))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "setting"), TRAINED)
-def test_a_trained_method_rises_above_its_start(name: str, setting: str, shared: Path, tmp_path: Path) -> None:
+def test_a_trained_method_rises_above_its_start(
+    name: str, setting: str, shared: Path, tmp_path: Path
+) -> None:
     values = OWN.get(name, {}) if setting == "unsupervised" else {}
     request = Request(
-        methods=(name,), setting=setting, suites=("check",), corpus=corpus(name, setting, shared, tmp_path), overrides=STEPS | values
+        methods=(name,),
+        setting=setting,
+        suites=("check",),
+        corpus=corpus(name, setting, shared, tmp_path),
+        overrides=STEPS | values,
     )
     (planned,) = make(request, REGISTRY, DataFolder(shared / "data"))
     run = replace(planned, tasks=(), task_data=())  # nothing is scored after training

@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from methods.losses import cosine_matrix, energy_hinge, focal_info_nce, focal_logits, info_nce, nt_xent
+from methods.losses import (
+    cosine_matrix,
+    energy_hinge,
+    focal_info_nce,
+    focal_logits,
+    info_nce,
+    nt_xent,
+)
 
 MARGINS = (0.0, 0.05, 0.1, 0.15, 0.25, 0.3, 0.35, 0.4)
 
@@ -25,7 +32,11 @@ def same(ours: torch.Tensor, theirs) -> None:
 
 @pytest.mark.parametrize(
     ("key", "weight"),
-    [("infonce_unsup", None), ("infonce_hard_negative_weight_0", 0.0), ("infonce_hard_negative_weight_1", 1.0)],
+    [
+        ("infonce_unsup", None),
+        ("infonce_hard_negative_weight_0", 0.0),
+        ("infonce_hard_negative_weight_1", 1.0),
+    ],
 )
 def test_info_nce_is_that_of_the_authors_code(reference, key: str, weight: float | None) -> None:
     inputs, wanted = reference["contrastive"]["inputs"], reference["contrastive"][key]
@@ -55,12 +66,16 @@ def test_the_energy_hinge_is_that_of_the_authors_code(reference) -> None:
 
 
 @pytest.mark.parametrize("row", range(4))
-def test_the_energy_hinge_of_one_row_and_the_candidate_that_it_pushes_away(reference, row: int) -> None:
+def test_the_energy_hinge_of_one_row_and_the_candidate_that_it_pushes_away(
+    reference, row: int
+) -> None:
     wanted = reference["contrastive"]["eh_alone_margin_0.2"]
     z1, z2, z3 = leaves(reference["contrastive"]["inputs"], "z1", "z2", "z3")
     anchor = z1[row : row + 1]
     same(energy_hinge(anchor, z2, z3, margin=0.2, offset=row), wanted["per_row_hinge"][row])
-    energy_hinge(anchor, z2, z3, margin=1.0, offset=row).backward()  # a margin that makes every row active
+    energy_hinge(
+        anchor, z2, z3, margin=1.0, offset=row
+    ).backward()  # a margin that makes every row active
     pushed = torch.cat([z2.grad, z3.grad]).abs().sum(1).nonzero()[:, 0].tolist()
     assert pushed == sorted([row, wanted["hardest_column"][row]])
     loss = energy_hinge(anchor, z2, z3, margin=1.0, offset=row)
@@ -74,11 +89,17 @@ def test_the_energy_hinge_at_other_margins(reference, margin: float) -> None:
     same(loss, contrastive["eh_alone_other_margins"][str(margin)])
 
 
-@pytest.mark.parametrize(("key", "weight"), [("total_promcse_eh", 0.0), ("total_promcse_eh_hard_negative_weight_1", 1.0)])
-def test_info_nce_and_ten_times_the_hinge_is_the_authors_total(reference, key: str, weight: float) -> None:
+@pytest.mark.parametrize(
+    ("key", "weight"), [("total_promcse_eh", 0.0), ("total_promcse_eh_hard_negative_weight_1", 1.0)]
+)
+def test_info_nce_and_ten_times_the_hinge_is_the_authors_total(
+    reference, key: str, weight: float
+) -> None:
     contrastive = reference["contrastive"]
     z = leaves(contrastive["inputs"], "z1", "z2", "z3")
-    loss = info_nce(*z, temperature=0.05, hard_negative_weight=weight) + 10 * energy_hinge(*z, margin=0.2)
+    loss = info_nce(*z, temperature=0.05, hard_negative_weight=weight) + 10 * energy_hinge(
+        *z, margin=0.2
+    )
     loss.backward()
     same(loss, contrastive[key]["loss"])
     if "grad_z1" in contrastive[key]:
@@ -111,7 +132,9 @@ def test_focal_logits_rows_and_slopes_are_those_of_the_authors_code(reference_b)
 
 def test_focal_terms_of_one_cosine(reference_b) -> None:
     curve = reference_b["focal_infonce"]["scalar_curve"]
-    s = tensor([curve["s"]] * 2).requires_grad_()  # in row 0 column 0 is the own one, in row 1 column 1
+    s = tensor(
+        [curve["s"]] * 2
+    ).requires_grad_()  # in row 0 column 0 is the own one, in row 1 column 1
     logits = focal_logits(s, temperature=curve["tau"], m=curve["m"])
     (slope,) = torch.autograd.grad(logits.sum(), s)
     same(logits[0, 1:], curve["negative_term_s_times_s_plus_m"][1:])
@@ -123,7 +146,10 @@ def test_focal_terms_of_one_cosine(reference_b) -> None:
 @pytest.mark.parametrize("tau", [0.05, 0.07])
 def test_info_nce_on_the_focal_input(reference_b, tau: float) -> None:
     h, h_plus = leaves(reference_b["inputs"], "v", "c_pos")
-    same(info_nce(h, h_plus, temperature=tau), reference_b["focal_infonce"]["infonce_same_inputs"][str(tau)])
+    same(
+        info_nce(h, h_plus, temperature=tau),
+        reference_b["focal_infonce"]["infonce_same_inputs"][str(tau)],
+    )
 
 
 def test_conpvps_loss_is_info_nce_with_everybodys_negative_prototypes(reference_b) -> None:
@@ -153,7 +179,10 @@ def test_conpvps_loss_without_negative_prototypes(reference_b) -> None:
 @pytest.mark.parametrize("tau", [0.04, 0.1])
 def test_nt_xent_is_that_of_the_baselines(reference, tau: float) -> None:
     z1, z2 = leaves(reference["contrastive"]["inputs"], "z1", "z2")
-    same(nt_xent(z1, z2, temperature=tau), reference["other_baselines"]["ntxent_2n_mean"][f"tau_{tau}"])
+    same(
+        nt_xent(z1, z2, temperature=tau),
+        reference["other_baselines"]["ntxent_2n_mean"][f"tau_{tau}"],
+    )
 
 
 def test_nt_xent_is_mirror_berts_loss_and_half_of_conserts(reference, reference_b) -> None:
@@ -162,4 +191,7 @@ def test_nt_xent_is_mirror_berts_loss_and_half_of_conserts(reference, reference_
     same(nt_xent(z1, z2, temperature=mirror["tau"]), mirror["loss_mean_over_2N"])
     same(2 * nt_xent(z1, z2, temperature=consert["tau"]), consert["loss_a_plus_loss_b"])
     z1, z2 = leaves(reference["contrastive"]["inputs"], "z1", "z2")
-    same(2 * nt_xent(z1, z2, temperature=0.1), reference["other_baselines"]["consert_ntxent"]["tau_0.1"])
+    same(
+        2 * nt_xent(z1, z2, temperature=0.1),
+        reference["other_baselines"]["consert_ntxent"]["tau_0.1"],
+    )

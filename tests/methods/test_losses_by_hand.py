@@ -11,7 +11,14 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from methods.losses import cosine_matrix, dot_matrix, energy_hinge, focal_info_nce, info_nce, nt_xent
+from methods.losses import (
+    cosine_matrix,
+    dot_matrix,
+    energy_hinge,
+    focal_info_nce,
+    info_nce,
+    nt_xent,
+)
 
 
 def tensor(rows) -> torch.Tensor:
@@ -19,7 +26,11 @@ def tensor(rows) -> torch.Tensor:
 
 
 def cosine_of(a, c) -> float:
-    return sum(x * y for x, y in zip(a, c, strict=True)) / math.sqrt(sum(x * x for x in a)) / math.sqrt(sum(y * y for y in c))
+    return (
+        sum(x * y for x, y in zip(a, c, strict=True))
+        / math.sqrt(sum(x * x for x in a))
+        / math.sqrt(sum(y * y for y in c))
+    )
 
 
 def chained(anchors, candidates, pull) -> tuple[np.ndarray, np.ndarray]:
@@ -47,14 +58,25 @@ def softmax_loss(logits, own, slopes) -> tuple[float, np.ndarray]:
 def info_nce_by_hand(anchors, positives, negatives, offset, *, temperature, weight):
     C, candidates = len(positives), [*positives, *negatives]
     logits = [
-        [cosine_of(a, c) / temperature + (weight if k == C + offset + i else 0) for k, c in enumerate(candidates)]
+        [
+            cosine_of(a, c) / temperature + (weight if k == C + offset + i else 0)
+            for k, c in enumerate(candidates)
+        ]
         for i, a in enumerate(anchors)
     ]
-    return softmax_loss(logits, [offset + i for i in range(len(anchors))], [[1 / temperature] * len(candidates)] * len(anchors))
+    return softmax_loss(
+        logits,
+        [offset + i for i in range(len(anchors))],
+        [[1 / temperature] * len(candidates)] * len(anchors),
+    )
 
 
 def hinge_by_hand(anchors, positives, negatives, offset, *, margin):
-    candidates, loss, pull = [*positives, *negatives], 0.0, np.zeros((len(anchors), len(positives) + len(negatives)))
+    candidates, loss, pull = (
+        [*positives, *negatives],
+        0.0,
+        np.zeros((len(anchors), len(positives) + len(negatives))),
+    )
     for i, a in enumerate(anchors):
         wrong = [(cosine_of(a, c), k) for k, c in enumerate(candidates) if k != offset + i]
         hardest, column = max(wrong)
@@ -83,26 +105,38 @@ def batches(draw, hard: bool | None = None) -> tuple[list[np.ndarray], int]:
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     C = offset + B + after
     with_negatives = draw(st.booleans()) if hard is None else hard
-    return [rng.normal(size=(B, D)), rng.normal(size=(C, D)), *([rng.normal(size=(C, D))] if with_negatives else [])], offset
+    return [
+        rng.normal(size=(B, D)),
+        rng.normal(size=(C, D)),
+        *([rng.normal(size=(C, D))] if with_negatives else []),
+    ], offset
 
 
 def agrees(loss: Callable, by_hand: Callable, rows: list[np.ndarray], offset: int) -> None:
     ours = [tensor(row).requires_grad_() for row in rows]
     found = loss(*ours, offset=offset)
     found.backward()
-    wanted, pull = by_hand(rows[0], rows[1], rows[2] if len(rows) > 2 else np.zeros((0, rows[0].shape[1])), offset)
+    wanted, pull = by_hand(
+        rows[0], rows[1], rows[2] if len(rows) > 2 else np.zeros((0, rows[0].shape[1])), offset
+    )
     grad_anchors, grad_candidates = chained(rows[0], np.concatenate(rows[1:]), pull)
     assert found.item() == pytest.approx(wanted, abs=1e-10)
     scale = max(1.0, np.abs(pull).max())  # vectors close to zero have large gradients
     np.testing.assert_allclose(ours[0].grad, grad_anchors, rtol=1e-9, atol=1e-10 * scale)
-    np.testing.assert_allclose(torch.cat([one.grad for one in ours[1:]]), grad_candidates, rtol=1e-9, atol=1e-10 * scale)
+    np.testing.assert_allclose(
+        torch.cat([one.grad for one in ours[1:]]), grad_candidates, rtol=1e-9, atol=1e-10 * scale
+    )
 
 
 @settings(max_examples=60, deadline=None)
 @given(batches(), st.sampled_from([0.03, 0.05, 0.3, 1.0]), st.floats(-2, 2))
-def test_info_nce_and_all_its_gradients_agree_with_a_plain_loop(batch, temperature: float, weight: float) -> None:
+def test_info_nce_and_all_its_gradients_agree_with_a_plain_loop(
+    batch, temperature: float, weight: float
+) -> None:
     agrees(
-        lambda *z, offset: info_nce(*z, temperature=temperature, hard_negative_weight=weight, offset=offset),
+        lambda *z, offset: info_nce(
+            *z, temperature=temperature, hard_negative_weight=weight, offset=offset
+        ),
         lambda *rows: info_nce_by_hand(*rows, temperature=temperature, weight=weight),
         *batch,
     )
@@ -110,7 +144,9 @@ def test_info_nce_and_all_its_gradients_agree_with_a_plain_loop(batch, temperatu
 
 @settings(max_examples=60, deadline=None)
 @given(batches(hard=True), st.sampled_from([0.0, 0.2, 0.5, 2.5]))
-def test_the_energy_hinge_and_all_its_gradients_agree_with_a_plain_loop(batch, margin: float) -> None:
+def test_the_energy_hinge_and_all_its_gradients_agree_with_a_plain_loop(
+    batch, margin: float
+) -> None:
     agrees(
         lambda *z, offset: energy_hinge(*z, margin=margin, offset=offset),
         lambda *rows: hinge_by_hand(*rows, margin=margin),
@@ -120,7 +156,9 @@ def test_the_energy_hinge_and_all_its_gradients_agree_with_a_plain_loop(batch, m
 
 @settings(max_examples=60, deadline=None)
 @given(batches(hard=False), st.sampled_from([0.05, 0.07, 1.0]), st.floats(-0.5, 0.9))
-def test_focal_info_nce_and_all_its_gradients_agree_with_a_plain_loop(batch, temperature: float, m: float) -> None:
+def test_focal_info_nce_and_all_its_gradients_agree_with_a_plain_loop(
+    batch, temperature: float, m: float
+) -> None:
     agrees(
         lambda *z, offset: focal_info_nce(*z, temperature=temperature, m=m, offset=offset),
         lambda *rows: focal_by_hand(*rows, temperature=temperature, m=m),
@@ -129,14 +167,23 @@ def test_focal_info_nce_and_all_its_gradients_agree_with_a_plain_loop(batch, tem
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.integers(1, 6), st.integers(2, 7), st.integers(0, 2**32 - 1), st.sampled_from([0.04, 0.1, 1.0]))
-def test_nt_xent_and_its_gradients_agree_with_a_plain_loop(B: int, D: int, seed: int, temperature: float) -> None:
+@given(
+    st.integers(1, 6),
+    st.integers(2, 7),
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([0.04, 0.1, 1.0]),
+)
+def test_nt_xent_and_its_gradients_agree_with_a_plain_loop(
+    B: int, D: int, seed: int, temperature: float
+) -> None:
     rows = np.random.default_rng(seed).normal(size=(2 * B, D))
     loss, gradient = 0.0, np.zeros_like(rows)
     for i in range(2 * B):
         others = [k for k in range(2 * B) if k != i]
         logits = [cosine_of(rows[i], rows[k]) / temperature for k in others]
-        mine, pull = softmax_loss([logits], [others.index((i + B) % (2 * B))], [[1 / temperature] * len(others)])
+        mine, pull = softmax_loss(
+            [logits], [others.index((i + B) % (2 * B))], [[1 / temperature] * len(others)]
+        )
         of_anchor, of_others = chained(rows[i : i + 1], rows[others], pull)
         loss += mine / (2 * B)
         gradient[i] += of_anchor[0] / (2 * B)
@@ -170,7 +217,9 @@ def test_dot_products_take_the_place_of_cosines_where_asked() -> None:
     a, b = tensor([[1.0, 2.0], [0.5, -1.0]]), tensor([[0.2, 0.1], [1.0, 3.0]])
     logits = [[0.4, 7.0], [0.0, -2.5]]
     wanted = sum(math.log(sum(map(math.exp, row))) - row[i] for i, row in enumerate(logits)) / 2
-    assert info_nce(a, b, temperature=1.0, similarity=dot_matrix).item() == pytest.approx(wanted, abs=1e-12)
+    assert info_nce(a, b, temperature=1.0, similarity=dot_matrix).item() == pytest.approx(
+        wanted, abs=1e-12
+    )
 
 
 def test_the_weight_of_the_own_hard_negative_multiplies_its_term_by_its_exponential() -> None:
@@ -178,7 +227,9 @@ def test_the_weight_of_the_own_hard_negative_multiplies_its_term_by_its_exponent
     plain = [(z[0] @ other.T / z[0].norm() / other.norm()).item() for other in z[1:]]
     alpha = 2.0
     wanted = -math.log(math.exp(plain[0]) / (math.exp(plain[0]) + alpha * math.exp(plain[1])))
-    assert info_nce(*z, temperature=1.0, hard_negative_weight=math.log(alpha)).item() == pytest.approx(wanted, abs=1e-12)
+    assert info_nce(
+        *z, temperature=1.0, hard_negative_weight=math.log(alpha)
+    ).item() == pytest.approx(wanted, abs=1e-12)
 
 
 def test_a_zero_vector_has_cosine_zero_and_a_finite_gradient() -> None:
@@ -195,12 +246,19 @@ def test_cosines_are_computed_in_float32_at_least_under_autocast() -> None:
     with torch.autocast("cpu", torch.bfloat16):
         found = cosine_matrix(a.bfloat16(), b.bfloat16())
     assert found.dtype == torch.float32
-    wanted = torch.nn.functional.cosine_similarity(a.bfloat16().float()[:, None], b.bfloat16().float()[None], dim=-1)
+    wanted = torch.nn.functional.cosine_similarity(
+        a.bfloat16().float()[:, None], b.bfloat16().float()[None], dim=-1
+    )
     torch.testing.assert_close(found, wanted, rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize(("positives", "negatives", "offset"), [(2, 3, 0), (1, None, 0), (2, None, 1), (3, 2, 0), (3, None, -1)])
-def test_anchors_without_a_candidate_of_their_own_are_refused(positives: int, negatives: int | None, offset: int) -> None:
+@pytest.mark.parametrize(
+    ("positives", "negatives", "offset"),
+    [(2, 3, 0), (1, None, 0), (2, None, 1), (3, 2, 0), (3, None, -1)],
+)
+def test_anchors_without_a_candidate_of_their_own_are_refused(
+    positives: int, negatives: int | None, offset: int
+) -> None:
     others = [torch.ones(positives, 4)] + ([torch.ones(negatives, 4)] if negatives else [])
     with pytest.raises(ValueError, match="2 anchors"):
         info_nce(torch.ones(2, 4), *others, temperature=1.0, offset=offset)

@@ -28,12 +28,16 @@ def test_the_moving_average_is_that_of_the_reference(reference_b: dict[str, Any]
 
 def test_a_copy_shares_nothing_gets_no_gradient_and_drops_nothing_out() -> None:
     online = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
-    parent = nn.ModuleDict({"online": online, "copy": FrozenCopy(online), "wild": FrozenCopy(online, dropout=True)}).train()
+    parent = nn.ModuleDict(
+        {"online": online, "copy": FrozenCopy(online), "wild": FrozenCopy(online, dropout=True)}
+    ).train()
     x = torch.ones(8, 4, requires_grad=True)
     out = parent["copy"](x)
     assert not out.requires_grad and torch.equal(out, online[0](x).detach())
     assert not any(p.requires_grad for p in parent["copy"].parameters())
-    assert (parent["wild"](x) == 0).any(), "with dropout=True it follows the parent into training mode"
+    assert (parent["wild"](x) == 0).any(), (
+        "with dropout=True it follows the parent into training mode"
+    )
     parent.eval()
     assert torch.equal(parent["wild"](x), out)
     with torch.no_grad():
@@ -59,6 +63,8 @@ def test_a_queue_is_state_and_no_graph() -> None:
     queue, other = Queue(3, 2), Queue(3, 2)
     before = queue.rows
     queue.push(torch.ones(2, 2, requires_grad=True) * 2)
-    assert not queue.rows.requires_grad and torch.equal(before, torch.zeros(3, 2)), "the tensor that a loss holds was changed"
+    assert not queue.rows.requires_grad and torch.equal(before, torch.zeros(3, 2)), (
+        "the tensor that a loss holds was changed"
+    )
     other.load_state_dict(queue.state_dict())
     assert torch.equal(other.vectors(), torch.full((2, 2), 2.0))

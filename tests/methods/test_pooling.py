@@ -24,8 +24,13 @@ AS_PRINTED = {
 @pytest.mark.parametrize("name", sorted(POOLERS))
 def test_a_pooler_gives_the_values_that_were_computed_by_hand(reference, name: str) -> None:
     given = reference["poolers"]
-    states, mask = torch.tensor(given["hidden_states"], dtype=torch.float64), torch.tensor(given["attention_mask"])
-    np.testing.assert_allclose(POOLERS[name](tuple(states), mask), given[AS_PRINTED[name]], rtol=0, atol=1e-11)
+    states, mask = (
+        torch.tensor(given["hidden_states"], dtype=torch.float64),
+        torch.tensor(given["attention_mask"]),
+    )
+    np.testing.assert_allclose(
+        POOLERS[name](tuple(states), mask), given[AS_PRINTED[name]], rtol=0, atol=1e-11
+    )
 
 
 LAYERS = {"avg": (-1,), "avg_top2": (-1, -2), "avg_first_last": (1, -1), "avg_emb_last": (0, -1)}
@@ -49,20 +54,35 @@ def test_a_pooler_agrees_with_a_plain_double_loop(name: str) -> None:
         np.testing.assert_allclose(found[row], wanted, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize(("cls", "layers"), [(Cls, None), (LastAvg, (2,)), (FirstLastAvg, (1, 2)), (EmbeddingLastAvg, (0, 2))])
-def test_an_untrained_method_is_a_loop_over_the_tokens_of_one_sentence(tiny: str, tmp_path: Path, cls: type, layers) -> None:
+@pytest.mark.parametrize(
+    ("cls", "layers"),
+    [(Cls, None), (LastAvg, (2,)), (FirstLastAvg, (1, 2)), (EmbeddingLastAvg, (0, 2))],
+)
+def test_an_untrained_method_is_a_loop_over_the_tokens_of_one_sentence(
+    tiny: str, tmp_path: Path, cls: type, layers
+) -> None:
     """The states are caught at the layers themselves, one sentence at a time and without padding."""
     method = built(cls, tiny, tmp_path)
-    texts = [*sentences(9, seed=3), "", "x " * 300]  # nothing but special tokens; longer than the positions
+    texts = [
+        *sentences(9, seed=3),
+        "",
+        "x " * 300,
+    ]  # nothing but special tokens; longer than the positions
     found = method.encode(texts)
     assert found.dtype == np.float32
     encoder, tokenizer = method.encoder, method.backbone.tokenizer
     caught: list[torch.Tensor] = []
     for module in (encoder.embeddings, *encoder.encoder.layer):
-        module.register_forward_hook(lambda _m, _i, out: caught.append(out[0] if isinstance(out, tuple) else out))
+        module.register_forward_hook(
+            lambda _m, _i, out: caught.append(out[0] if isinstance(out, tuple) else out)
+        )
     for row, text in enumerate(texts):
         caught.clear()
-        ids = [tokenizer.cls_token_id, *tokenizer(text, add_special_tokens=False)["input_ids"][: 256 - 2], tokenizer.sep_token_id]
+        ids = [
+            tokenizer.cls_token_id,
+            *tokenizer(text, add_special_tokens=False)["input_ids"][: 256 - 2],
+            tokenizer.sep_token_id,
+        ]
         with torch.no_grad():
             encoder(input_ids=torch.tensor([ids]))
         states = [layer.reshape(len(ids), -1).double().numpy() for layer in caught]

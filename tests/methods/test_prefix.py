@@ -24,12 +24,27 @@ ATTENTION = pytest.mark.parametrize("attention", ["eager", "sdpa"])
 
 def encoder(family: str, attention: str = "sdpa", dropout: float = 0.0) -> Any:
     """Random, and far from flat: the library's own start hardly shows a token at the wrong position."""
-    sizes = {"vocab_size": 50, "hidden_size": H, "num_hidden_layers": L, "num_attention_heads": A, "intermediate_size": 40}
-    rest = {"max_position_embeddings": 40, "pad_token_id": PAD[family], "attn_implementation": attention}
+    sizes = {
+        "vocab_size": 50,
+        "hidden_size": H,
+        "num_hidden_layers": L,
+        "num_attention_heads": A,
+        "intermediate_size": 40,
+    }
+    rest = {
+        "max_position_embeddings": 40,
+        "pad_token_id": PAD[family],
+        "attn_implementation": attention,
+    }
     rest |= {"hidden_dropout_prob": dropout, "attention_probs_dropout_prob": dropout}
     torch.manual_seed(0)
-    config, model = {"bert": (BertConfig, BertModel), "roberta": (RobertaConfig, RobertaModel)}[family]
-    built = model(config(**sizes, type_vocab_size=2 if family == "bert" else 1, **rest), add_pooling_layer=False)
+    config, model = {"bert": (BertConfig, BertModel), "roberta": (RobertaConfig, RobertaModel)}[
+        family
+    ]
+    built = model(
+        config(**sizes, type_vocab_size=2 if family == "bert" else 1, **rest),
+        add_pooling_layer=False,
+    )
     with torch.no_grad():
         for parameter in built.parameters():
             parameter += 0.2 * torch.randn_like(parameter)
@@ -39,7 +54,10 @@ def encoder(family: str, attention: str = "sdpa", dropout: float = 0.0) -> Any:
 def batch(family: str, extra_padding: int = 0) -> dict[str, Tensor]:
     rows = [row + [None] * extra_padding for row in IDS]
     ids = torch.tensor([[PAD[family] if i is None else i for i in row] for row in rows])
-    return {"input_ids": ids, "attention_mask": torch.tensor([[int(i is not None) for i in row] for row in rows])}
+    return {
+        "input_ids": ids,
+        "attention_mask": torch.tensor([[int(i is not None) for i in row] for row in rows]),
+    }
 
 
 def table(seed: int = 5, columns: int = 2 * L * H) -> Tensor:
@@ -79,25 +97,44 @@ def by_hand(
         positions = (mask.cumsum(1) + (taken if start is None else start)) * mask + PAD[family]
     if before is not None:
         x = torch.cat([before.double().expand(n, -1, -1), x], dim=1)
-        own = torch.arange(len(before)).expand(n, -1) + (PAD[family] + 1 if family == "roberta" else 0)
-        positions = torch.cat([own, positions + len(before) * (mask if family == "roberta" else 1)], dim=1)
+        own = torch.arange(len(before)).expand(n, -1) + (
+            PAD[family] + 1 if family == "roberta" else 0
+        )
+        positions = torch.cat(
+            [own, positions + len(before) * (mask if family == "roberta" else 1)], dim=1
+        )
         mask = torch.cat([torch.ones(n, len(before), dtype=mask.dtype), mask], dim=1)
 
     def norm(name: str, value: Tensor) -> Tensor:
-        return layer_norm(value, (H,), w[f"{name}.LayerNorm.weight"], w[f"{name}.LayerNorm.bias"], model.config.layer_norm_eps)
+        return layer_norm(
+            value,
+            (H,),
+            w[f"{name}.LayerNorm.weight"],
+            w[f"{name}.LayerNorm.bias"],
+            model.config.layer_norm_eps,
+        )
 
     def dense(name: str, value: Tensor) -> Tensor:
         return linear(value, w[f"{name}.weight"], w[f"{name}.bias"])
 
-    x = x + w["embeddings.token_type_embeddings.weight"][0] + w["embeddings.position_embeddings.weight"][positions]
+    x = (
+        x
+        + w["embeddings.token_type_embeddings.weight"][0]
+        + w["embeddings.position_embeddings.weight"][positions]
+    )
     x = norm("embeddings", x)
     for i in range(L):
         at = f"encoder.layer.{i}"
-        q, k, v = (heads(dense(f"{at}.attention.self.{kind}", x)) for kind in ("query", "key", "value"))
+        q, k, v = (
+            heads(dense(f"{at}.attention.self.{kind}", x)) for kind in ("query", "key", "value")
+        )
         seen = mask
         if E is not None:
             first = 0 if shared else 2 * i * H
-            own_k, own_v = E[:, first : first + H].double(), E[:, first + H : first + 2 * H].double()
+            own_k, own_v = (
+                E[:, first : first + H].double(),
+                E[:, first + H : first + 2 * H].double(),
+            )
             own_k, own_v = (own_v, own_k) if swapped else (own_k, own_v)
             k = torch.cat([heads(own_k.expand(n, -1, -1)), k], dim=2)
             v = torch.cat([heads(own_v.expand(n, -1, -1)), v], dim=2)
@@ -137,7 +174,9 @@ def test_states_equal_those_computed_by_hand(family: str, attention: str) -> Non
 
 @FAMILIES
 @ATTENTION
-def test_a_prefix_that_the_layers_share_and_vectors_before_the_sentence(family: str, attention: str) -> None:
+def test_a_prefix_that_the_layers_share_and_vectors_before_the_sentence(
+    family: str, attention: str
+) -> None:
     model, features = encoder(family, attention).double(), batch(family)
     shared, before = table(columns=2 * H).double(), table(columns=H).double()
     prompt = InputPrompt(H, P).double()
@@ -168,7 +207,9 @@ def test_a_draw_may_be_used_again_and_never_grows(family: str, attention: str) -
         }
         again = [model(**named, past_key_values=cache).last_hidden_state for _ in range(2)]
         assert torch.equal(again[0], first) and torch.equal(again[1], first)
-    assert cache.get_seq_length() == P and all(k.shape == v.shape == (2, A, P, H // A) for k, v in drawn)
+    assert cache.get_seq_length() == P and all(
+        k.shape == v.shape == (2, A, P, H // A) for k, v in drawn
+    )
 
 
 @FAMILIES
@@ -193,7 +234,9 @@ def test_padding_is_not_seen(family: str, attention: str) -> None:
             short, long = (kind.states(model, batch(family, extra)) for extra in (0, 2))
             assert apart(short, long, batch(family)) <= 5e-6
             alone = {name: value[1:, :3] for name, value in batch(family).items()}
-            torch.testing.assert_close(kind.states(model, alone)[0], short[1, :3], rtol=0, atol=5e-6)
+            torch.testing.assert_close(
+                kind.states(model, alone)[0], short[1, :3], rtol=0, atol=5e-6
+            )
 
 
 @FAMILIES
@@ -202,20 +245,29 @@ def test_a_prompt_of_no_length_is_the_plain_encoder(family: str, attention: str)
     model, features = encoder(family, attention), batch(family)
     with torch.no_grad():
         plain = model(**features).last_hidden_state
-        assert apart(prefix(torch.empty(0, 2 * L * H)).states(model, features), plain, features) == 0.0
+        assert (
+            apart(prefix(torch.empty(0, 2 * L * H)).states(model, features), plain, features) == 0.0
+        )
         assert apart(InputPrompt(H, 0).states(model, features), plain, features) == 0.0
 
 
-@pytest.mark.skipif(torch.__version__.startswith("2.6."), reason="torch 2.6 does not compile what transformers does with a cache whole")
+@pytest.mark.skipif(
+    torch.__version__.startswith("2.6."),
+    reason="torch 2.6 does not compile what transformers does with a cache whole",
+)
 @pytest.mark.slow
 @FAMILIES
 def test_it_compiles_whole(family: str) -> None:
     model, features, E = encoder(family), batch(family), prefix(table())
     torch._dynamo.reset()
-    compiled = torch.compile(lambda given: E.states(model, given), fullgraph=True, backend="aot_eager")
+    compiled = torch.compile(
+        lambda given: E.states(model, given), fullgraph=True, backend="aot_eager"
+    )
     with torch.no_grad():
         assert apart(compiled(features), E.states(model, features), features) <= 5e-6
-        assert apart(compiled(features), by_hand(model, family, features, table()), features) <= 5e-6
+        assert (
+            apart(compiled(features), by_hand(model, family, features, table()), features) <= 5e-6
+        )
 
 
 @contextmanager
@@ -229,7 +281,9 @@ def training(*modules: nn.Module) -> Iterator[None]:
 
 @FAMILIES
 @pytest.mark.parametrize("of_prefix, of_backbone", [(0.1, 0.0), (0.0, 0.1), (0.0, 0.0)])
-def test_in_training_two_rows_of_equal_ids_differ_by_either_dropout(family: str, of_prefix: float, of_backbone: float) -> None:
+def test_in_training_two_rows_of_equal_ids_differ_by_either_dropout(
+    family: str, of_prefix: float, of_backbone: float
+) -> None:
     model, E = encoder(family, dropout=of_backbone), prefix(table(), of_prefix)
     ids = torch.tensor([IDS[0], IDS[0]])
     with training(model, E), torch.no_grad():
@@ -276,7 +330,9 @@ def test_the_start_is_normal_with_deviation_002() -> None:
 @FAMILIES
 @ATTENTION
 @pytest.mark.usefixtures("bf16")
-def test_mixed_precision_takes_the_prefix_in_the_precision_of_the_layers(family: str, attention: str) -> None:
+def test_mixed_precision_takes_the_prefix_in_the_precision_of_the_layers(
+    family: str, attention: str
+) -> None:
     model, features, E = encoder(family, attention), batch(family), prefix(table())
     with torch.no_grad(), torch.autocast("cpu", dtype=torch.bfloat16):
         states = E.states(model, features)

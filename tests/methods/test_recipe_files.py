@@ -34,7 +34,9 @@ def classes() -> dict[str, type[Method]]:
 
 CLASSES = classes()
 FILES = sorted(file.stem for file in (FOLDER / "recipes").glob("*.toml"))
-TRAINED = sorted(name for name, cls in CLASSES.items() if cls.settings != ("none",) and cls.own_backbone is None)
+TRAINED = sorted(
+    name for name, cls in CLASSES.items() if cls.settings != ("none",) and cls.own_backbone is None
+)
 
 
 def learns(cls: type[Method], setting: str) -> bool:
@@ -55,17 +57,30 @@ def test_every_recipe_is_one_that_its_method_can_be_run_with(name: str) -> None:
         assert entry.setting in cls.settings and entry.variant in ("", *variants_of(cls)), entry
         recipe = merge(cls, entry, entry.variant, {}, trained=learns(cls, entry.setting))
         # else the user has to give a file or a model, or vectors are fetched whose name the recipe has
-        if all(recipe[key] is not None and vectors_named(recipe[key]) is None for key in cls.places):
+        if all(
+            recipe[key] is not None and vectors_named(recipe[key]) is None for key in cls.places
+        ):
             cls.check(recipe, None)
         if learns(cls, entry.setting):
-            assert set(cls.needs(entry.setting, recipe)) <= {"sentences", "pairs", "triplets", "labelled"}
+            assert set(cls.needs(entry.setting, recipe)) <= {
+                "sentences",
+                "pairs",
+                "triplets",
+                "labelled",
+            }
             assert entry.corpus, entry
         for key, value in {**entry.values, **entry.facts}.items():
-            assert value.source.strip() and value.source != NO_SOURCE and value.note != "", (entry.backbone, key)
+            assert value.source.strip() and value.source != NO_SOURCE and value.note != "", (
+                entry.backbone,
+                key,
+            )
             like = cls.defaults.get(key, TRAINING.get(key)) if key in entry.values else None
             like = like.value if isinstance(like, Value) else like
             if like is not None and value.value is not None:
-                assert isinstance(value.value, float | int) == isinstance(like, float | int), (entry.backbone, key)
+                assert isinstance(value.value, float | int) == isinstance(like, float | int), (
+                    entry.backbone,
+                    key,
+                )
 
 
 @pytest.mark.parametrize("name", TRAINED)
@@ -100,10 +115,22 @@ def test_what_a_paper_is_expected_to_give_is_what_it_prints(name: str, shared: P
             metric="spearman",
             paper=paper.lower(),
         )
-        means = {r: meaning(r.method, r.variant, r.setting, r.backbone) for r in rows if r.variant != "reproduced"}
-        rows = [r for r, meant in means.items() if (meant.method, meant.variant) == (name, entry.variant) and not meant.set]
-        own_setting = {"none": {r.setting for r in rows}}.get(entry.setting, {entry.setting})  # the tables call untrained rows unsupervised
-        assert [r.value for r in rows if r.table == table and r.setting in own_setting] == [expect["value"]], entry
+        means = {
+            r: meaning(r.method, r.variant, r.setting, r.backbone)
+            for r in rows
+            if r.variant != "reproduced"
+        }
+        rows = [
+            r
+            for r, meant in means.items()
+            if (meant.method, meant.variant) == (name, entry.variant) and not meant.set
+        ]
+        own_setting = {"none": {r.setting for r in rows}}.get(
+            entry.setting, {entry.setting}
+        )  # the tables call untrained rows unsupervised
+        assert [r.value for r in rows if r.table == table and r.setting in own_setting] == [
+            expect["value"]
+        ], entry
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -119,7 +146,9 @@ def test_a_disagreement_says_who_says_what(name: str) -> None:
 
 def recipes_json(shared: Path) -> list[dict[str, Any]]:
     text = (shared / "reference" / "recipes.json").read_text(encoding="utf-8")
-    return json.loads(text.replace("not verifiable from the seeds", "not verifiable here"))["recipes"]
+    return json.loads(text.replace("not verifiable from the seeds", "not verifiable here"))[
+        "recipes"
+    ]
 
 
 def template(text: str) -> str:
@@ -156,7 +185,9 @@ OF_METHOD: dict[tuple[str, str], Callable[[Any], tuple[str, Any]]] = {
     ("promptbert", "pooler_train"): lambda v: ("head", "mlm-transform" if "MLM" in v else "tanh"),
     ("whitening", "pooler_test"): lambda v: ("pooling", "avg_first_last"),
 }
-NAMES = {"first-last-avg": "embedding-last-avg"}  # its published numbers are those of the embedding layer
+NAMES = {
+    "first-last-avg": "embedding-last-avg"
+}  # its published numbers are those of the embedding layer
 CORPORA = {"wiki1m": "wiki1m_for_simcse.txt", "nli": "nli_for_simcse.csv"}
 
 
@@ -169,7 +200,11 @@ def ours(method: str, key: str, value: Any) -> tuple[str, Any]:
 
 
 # On RoBERTa the paper's own system has MLM: there the reference file's variant is the method, and the method without it a variant.
-VARIANTS = {("dcpcse", "roberta-base", "mlm"): "", ("dcpcse", "roberta-large", "mlm"): "", ("dcpcse", "roberta-base", ""): "no-mlm"}
+VARIANTS = {
+    ("dcpcse", "roberta-base", "mlm"): "",
+    ("dcpcse", "roberta-large", "mlm"): "",
+    ("dcpcse", "roberta-base", ""): "no-mlm",
+}
 CORRECTED = {  # (method, backbone, our variant, key): its table 3 prints neither of these two runs
     ("dcpcse", "bert-base-uncased", "mlm", "mlm"): "DCPCSE Table 2: w/ MLM",
     ("dcpcse", "roberta-base", "no-mlm", "mlm"): "DCPCSE Table 2: w/o MLM",
@@ -181,7 +216,9 @@ def find(name: str, recipe: dict[str, Any]) -> Entry:
     if recipe["setting"] == "unsupervised":
         variant = VARIANTS.get((name, recipe["backbone"], variant), variant)
     found = [
-        e for e in read(FOLDER, name).recipes if (e.setting, e.backbone, e.variant) == (recipe["setting"], recipe["backbone"], variant)
+        e
+        for e in read(FOLDER, name).recipes
+        if (e.setting, e.backbone, e.variant) == (recipe["setting"], recipe["backbone"], variant)
     ]
     assert len(found) == 1, (name, recipe["setting"], recipe["backbone"], variant)
     return found[0]
@@ -205,10 +242,17 @@ def test_every_value_of_the_reference_file_stands_in_ours_with_its_source(shared
             source = CORRECTED.get((name, entry.backbone, entry.variant, key), stated["source"])
             assert (value.value, value.source) == (our_value, source), (name, entry.backbone, key)
             for other in stated.get("other", []):
-                assert value.note and f"{other['source']}: " in value.note, (name, entry.backbone, key, value.note)
+                assert value.note and f"{other['source']}: " in value.note, (
+                    name,
+                    entry.backbone,
+                    key,
+                    value.note,
+                )
             seen += 1
         if "corpus" in recipe["parameters"]:
-            assert entry.corpus and recipe["parameters"]["corpus"]["value"].startswith(CORPORA[entry.corpus])
+            assert entry.corpus and recipe["parameters"]["corpus"]["value"].startswith(
+                CORPORA[entry.corpus]
+            )
     assert seen > 1000
 
 

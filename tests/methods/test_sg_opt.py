@@ -20,15 +20,27 @@ from methods.sg_opt import SGOpt, self_guided, squared_distance
 
 @pytest.fixture(params=["tiny", "tiny_roberta"])
 def build(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., SGOpt]:
-    return partial(built, SGOpt, request.getfixturevalue(request.param), tmp_path, setting="unsupervised", head_width=64)
+    return partial(
+        built,
+        SGOpt,
+        request.getfixturevalue(request.param),
+        tmp_path,
+        setting="unsupervised",
+        head_width=64,
+    )
 
 
-def by_hand(cls: np.ndarray, layers: np.ndarray, temperature: float) -> tuple[float, np.ndarray, np.ndarray]:
+def by_hand(
+    cls: np.ndarray, layers: np.ndarray, temperature: float
+) -> tuple[float, np.ndarray, np.ndarray]:
     """The loss as the paper writes it, by loops, and its gradients."""
     (B, K, _), loss = layers.shape, 0.0
     grad_cls, grad_layers = np.zeros_like(cls), np.zeros_like(layers)
     for i in range(B):
-        cosine = [[cls[i] @ h / np.linalg.norm(cls[i]) / np.linalg.norm(h) for h in layers[j]] for j in range(B)]
+        cosine = [
+            [cls[i] @ h / np.linalg.norm(cls[i]) / np.linalg.norm(h) for h in layers[j]]
+            for j in range(B)
+        ]
         foreign = sum(np.exp(c / temperature) for j in range(B) if j != i for c in cosine[j])
         pull = np.zeros((B, K))
         for k in range(K):
@@ -48,18 +60,31 @@ def by_hand(cls: np.ndarray, layers: np.ndarray, temperature: float) -> tuple[fl
 
 
 def test_the_loss_is_that_of_the_authors_code(reference: dict[str, Any]) -> None:
-    z1, z2, z3 = (torch.tensor(reference["contrastive"]["inputs"][z], dtype=torch.float64) for z in ("z1", "z2", "z3"))
+    z1, z2, z3 = (
+        torch.tensor(reference["contrastive"]["inputs"][z], dtype=torch.float64)
+        for z in ("z1", "z2", "z3")
+    )
     loss = self_guided(z1, torch.stack([z2, z3], dim=1), temperature=0.1)
-    assert loss.item() == pytest.approx(reference["other_baselines"]["sg_opt"]["tau_0.1"], abs=1e-10)
+    assert loss.item() == pytest.approx(
+        reference["other_baselines"]["sg_opt"]["tau_0.1"], abs=1e-10
+    )
 
 
-@pytest.mark.parametrize(("B", "K", "D", "temperature"), [(2, 1, 3, 1.0), (5, 3, 4, 0.1), (4, 13, 7, 0.05)])
-def test_loss_and_gradients_agree_with_plain_loops(B: int, K: int, D: int, temperature: float) -> None:
+@pytest.mark.parametrize(
+    ("B", "K", "D", "temperature"), [(2, 1, 3, 1.0), (5, 3, 4, 0.1), (4, 13, 7, 0.05)]
+)
+def test_loss_and_gradients_agree_with_plain_loops(
+    B: int, K: int, D: int, temperature: float
+) -> None:
     rng = np.random.default_rng(B)
-    cls, layers = (torch.tensor(rng.normal(size=size), requires_grad=True) for size in ((B, D), (B, K, D)))
+    cls, layers = (
+        torch.tensor(rng.normal(size=size), requires_grad=True) for size in ((B, D), (B, K, D))
+    )
     loss = self_guided(cls, layers, temperature=temperature)
     loss.backward()
-    wanted, grad_cls, grad_layers = by_hand(cls.detach().numpy(), layers.detach().numpy(), temperature)
+    wanted, grad_cls, grad_layers = by_hand(
+        cls.detach().numpy(), layers.detach().numpy(), temperature
+    )
     assert loss.item() == pytest.approx(wanted, abs=1e-10)
     np.testing.assert_allclose(cls.grad, grad_cls, rtol=0, atol=1e-10)
     np.testing.assert_allclose(layers.grad, grad_layers, rtol=0, atol=1e-10)
@@ -79,7 +104,9 @@ def test_the_distance_is_the_sum_of_squares_over_what_trains() -> None:
     squared_distance(now, then).backward()
     torch.testing.assert_close(now.weight.grad, 2 * (now.weight - then.weight).detach())
     now.bias.requires_grad_(False)
-    assert squared_distance(now, then).item() == pytest.approx(((now.weight - then.weight) ** 2).sum().item(), abs=1e-12)
+    assert squared_distance(now, then).item() == pytest.approx(
+        ((now.weight - then.weight) ** 2).sum().item(), abs=1e-12
+    )
 
 
 def test_the_loss_follows_from_the_two_copies_and_the_head(build: Callable[..., SGOpt]) -> None:
@@ -105,7 +132,9 @@ def test_the_loss_follows_from_the_two_copies_and_the_head(build: Callable[..., 
         contrast, _, _ = by_hand(head(cls.numpy()), head(means), 0.1)
         distance = sum(
             ((now - then) ** 2).sum().item()
-            for now, then in zip(method.encoder.parameters(), method.start.module.parameters(), strict=True)
+            for now, then in zip(
+                method.encoder.parameters(), method.start.module.parameters(), strict=True
+            )
         )
         found = method.train()(batch)
     assert found.parts["contrast"].item() == pytest.approx(contrast, abs=1e-10)
@@ -114,7 +143,9 @@ def test_the_loss_follows_from_the_two_copies_and_the_head(build: Callable[..., 
 
 
 @pytest.mark.parametrize("faithful", [False, True])
-def test_the_frozen_copy_drops_out_only_as_the_authors_code_does(build: Callable[..., SGOpt], faithful: bool) -> None:
+def test_the_frozen_copy_drops_out_only_as_the_authors_code_does(
+    build: Callable[..., SGOpt], faithful: bool
+) -> None:
     method = build(faithful=faithful).train()
     (features,) = batch_of(method).columns
     one, other = (method.start(**features).last_hidden_state for _ in range(2))
@@ -131,7 +162,9 @@ def test_the_checkpoint_is_the_layers(build: Callable[..., SGOpt], tmp_path: Pat
     check_checkpoint(build, tmp_path / "saved", absent=["start", "head", "encoder.embeddings"])
 
 
-def test_a_stopped_training_goes_on_from_the_same_start(build: Callable[..., SGOpt], tmp_path: Path) -> None:
+def test_a_stopped_training_goes_on_from_the_same_start(
+    build: Callable[..., SGOpt], tmp_path: Path
+) -> None:
     """The copy is not stored: it is the backbone."""
     check_resume(build, tmp_path, extra=["head"])
 
@@ -143,8 +176,16 @@ def test_the_optimiser_has_the_authors_betas(build: Callable[..., SGOpt]) -> Non
 
 def test_the_head_has_the_authors_size_and_start(tiny: str, tmp_path: Path) -> None:
     method = built(SGOpt, tiny, tmp_path, setting="unsupervised")
-    assert [tuple(p.shape) for p in method.head.parameters()] == [(4096, 32), (4096,), (4096, 4096), (4096,)]
-    assert method.head[2].weight.std().item() == pytest.approx(0.02, rel=0.01) and not method.head[2].bias.any()
+    assert [tuple(p.shape) for p in method.head.parameters()] == [
+        (4096, 32),
+        (4096,),
+        (4096, 4096),
+        (4096,),
+    ]
+    assert (
+        method.head[2].weight.std().item() == pytest.approx(0.02, rel=0.01)
+        and not method.head[2].bias.any()
+    )
 
 
 def test_what_is_scored_is_cls_without_the_head(build: Callable[..., SGOpt]) -> None:

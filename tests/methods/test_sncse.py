@@ -30,7 +30,9 @@ def backbone(request: pytest.FixtureRequest) -> str:
 
 
 def sncse(backbone: str, folder: Path, **values: Any) -> SNCSE:
-    return built(SNCSE, backbone, folder, setting="unsupervised", **({"max_seq_length": 64} | values)).double()
+    return built(
+        SNCSE, backbone, folder, setting="unsupervised", **({"max_seq_length": 64} | values)
+    ).double()
 
 
 def batch_of(method: SNCSE, texts: Sequence[str]) -> Batch:
@@ -39,7 +41,10 @@ def batch_of(method: SNCSE, texts: Sequence[str]) -> Batch:
 
 def test_the_loss_is_that_of_the_authors_code(reference_b: dict[str, Any]) -> None:
     known, inputs = reference_b["sncse"], reference_b["inputs"]
-    z1, z2, z3 = (torch.tensor(inputs[key], dtype=torch.float64, requires_grad=True) for key in ("v", "c_pos", "c_neg"))
+    z1, z2, z3 = (
+        torch.tensor(inputs[key], dtype=torch.float64, requires_grad=True)
+        for key in ("v", "c_pos", "c_neg")
+    )
     margin = margin_loss(z1, z2, z3, alpha=known["alpha"], beta=known["beta"])
     assert margin.item() == pytest.approx(known["bml"], abs=1e-10)
     total = info_nce(z1, z2, temperature=0.05) + known["lambda"] * margin
@@ -52,7 +57,13 @@ def test_the_margin_loss_pulls_the_difference_between_its_two_bounds() -> None:
         cosine = torch.tensor([0.4 + d], dtype=torch.float64, requires_grad=True)
         unit = torch.tensor([[1.0, 0.0]], dtype=torch.float64)
         positive = torch.tensor([[0.4, 0.84**0.5]], dtype=torch.float64)
-        found = margin_loss(unit, positive, torch.stack([cosine, (1 - cosine**2).sqrt()], dim=1), alpha=0.1, beta=0.3)
+        found = margin_loss(
+            unit,
+            positive,
+            torch.stack([cosine, (1 - cosine**2).sqrt()], dim=1),
+            alpha=0.1,
+            beta=0.3,
+        )
         assert found.item() == pytest.approx(loss, abs=1e-12)
         found.backward()
         assert cosine.grad is not None and cosine.grad.item() == pytest.approx(slope, abs=1e-12)
@@ -62,18 +73,38 @@ def state(method: SNCSE, sentence: str, pieces: tuple[str, str], blank: str = ""
     """(H,) the mask's state of one sentence in a template that is tokenised here, in one pass of its own."""
     tokenizer, first = method.backbone.tokenizer, method.backbone.first_position
     before, after = (piece.replace("[MASK]", tokenizer.mask_token) for piece in pieces)
-    head, tail = tokenizer(before.rstrip(" ") if blank else before)["input_ids"][:-1], tokenizer(after)["input_ids"][1:]
+    head, tail = (
+        tokenizer(before.rstrip(" ") if blank else before)["input_ids"][:-1],
+        tokenizer(after)["input_ids"][1:],
+    )
     ids = [*head, *tokenizer(blank + sentence, add_special_tokens=False)["input_ids"], *tail]
     place = len(ids) - len(tail) + tail.index(tokenizer.mask_token_id)
     positions = torch.arange(first, first + len(ids))[None]
-    return method.encoder(input_ids=torch.tensor([ids]), position_ids=positions).last_hidden_state[0, place]
+    return method.encoder(input_ids=torch.tensor([ids]), position_ids=positions).last_hidden_state[
+        0, place
+    ]
 
 
 def test_the_loss_by_hand(backbone: str, tmp_path: Path) -> None:
     method = sncse(backbone, tmp_path, dropout=0.0, margin_weight=0.5)
-    texts = ["a man is near the sea", "prices rose!", 'the "child" [MASK] sleeps <mask>.', "he will not win"]
-    same = ["a man is near the sea .", "prices rose!", 'the "child" [MASK] sleeps <mask>.', "he will not win ."]
-    opposite = ["a man is not near the sea .", "Not prices rose!", 'Not the "child" [MASK] sleeps <mask>.', "he will win ."]
+    texts = [
+        "a man is near the sea",
+        "prices rose!",
+        'the "child" [MASK] sleeps <mask>.',
+        "he will not win",
+    ]
+    same = [
+        "a man is near the sea .",
+        "prices rose!",
+        'the "child" [MASK] sleeps <mask>.',
+        "he will not win .",
+    ]
+    opposite = [
+        "a man is not near the sea .",
+        "Not prices rose!",
+        'Not the "child" [MASK] sleeps <mask>.',
+        "he will win .",
+    ]
     with torch.no_grad():
         z = [
             torch.tanh(method.head.dense(torch.stack([state(method, s, pieces) for s in some])))
@@ -90,7 +121,9 @@ def test_the_loss_by_hand(backbone: str, tmp_path: Path) -> None:
     assert loss.parts["contrast"].item() == pytest.approx(contrast, abs=1e-10)
 
 
-def test_what_is_scored_is_the_state_in_the_first_filled_template(backbone: str, tmp_path: Path) -> None:
+def test_what_is_scored_is_the_state_in_the_first_filled_template(
+    backbone: str, tmp_path: Path
+) -> None:
     method = sncse(backbone, tmp_path)
     with torch.no_grad():
         wanted = state(method, "a man plays .", BERT[0], blank=" ")
@@ -120,19 +153,41 @@ def test_negation(sentence: str, negation: str) -> None:
     assert negate(sentence) == negation
 
 
-WORDS = ["not", "cannot", "is", "Is", "He", "has", "been", "played", "isn't", "knots", ",", "not-so", "May", "may", ""]
+WORDS = [
+    "not",
+    "cannot",
+    "is",
+    "Is",
+    "He",
+    "has",
+    "been",
+    "played",
+    "isn't",
+    "knots",
+    ",",
+    "not-so",
+    "May",
+    "may",
+    "",
+]
 
 
 @given(st.one_of(st.text(max_size=40), st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join)))
 def test_a_negation_differs_from_its_sentence_by_one_not(sentence: str) -> None:
     found = negate(sentence)
     if sentence.strip():
-        assert found != sentence and abs(found.lower().count("not") - sentence.lower().count("not")) == 1
+        assert (
+            found != sentence
+            and abs(found.lower().count("not") - sentence.lower().count("not")) == 1
+        )
     else:
         assert found == sentence
 
 
-@pytest.mark.parametrize(("sentence", "wanted"), [("a man", "a man ."), ("a man.", "a man."), ("a)  ", "a)  "), ("", ""), (" ", " ")])
+@pytest.mark.parametrize(
+    ("sentence", "wanted"),
+    [("a man", "a man ."), ("a man.", "a man."), ("a)  ", "a)  "), ("", ""), (" ", " ")],
+)
 def test_a_full_stop_where_no_punctuation_ends_the_sentence(sentence: str, wanted: str) -> None:
     assert ended(sentence) == wanted
 
@@ -141,23 +196,33 @@ def test_the_length_counts_the_template_and_cuts_the_sentence(tiny: str, tmp_pat
     method = sncse(tiny, tmp_path, max_seq_length=32)
     for features in batch_of(method, ["man " * 100, "man"]).columns:
         assert features["input_ids"].shape[1] == 32
-        assert (features["input_ids"].gather(1, features["mask_position"].unsqueeze(1)) == method.backbone.mask_id).all()
+        assert (
+            features["input_ids"].gather(1, features["mask_position"].unsqueeze(1))
+            == method.backbone.mask_id
+        ).all()
     with pytest.raises(BenchError, match="no room"):
         sncse(tiny, tmp_path, max_seq_length=10)
 
 
-def test_backbone_and_head_train_and_all_of_them_get_a_gradient(backbone: str, tmp_path: Path) -> None:
+def test_backbone_and_head_train_and_all_of_them_get_a_gradient(
+    backbone: str, tmp_path: Path
+) -> None:
     method = sncse(backbone, tmp_path)
     own = {n: p.numel() for n, p in method.named_parameters() if not n.startswith("encoder.")}
     assert own == {"head.dense.weight": 32 * 32, "head.dense.bias": 32}
     method.train()
     method(batch_of(method, sentences(5))).total.backward()
     without = {n for n, p in method.named_parameters() if p.grad is None or not p.grad.any()}
-    assert without <= {n for n in dict(method.named_parameters()) if n.endswith("key.bias")}  # softmax does not see a key's bias
+    assert without <= {
+        n for n in dict(method.named_parameters()) if n.endswith("key.bias")
+    }  # softmax does not see a key's bias
 
 
 def test_a_checkpoint_gives_the_same_vectors_bit_for_bit(backbone: str, tmp_path: Path) -> None:
-    one, other = (built(SNCSE, backbone, tmp_path, setting="unsupervised", seed=seed, max_seq_length=64) for seed in (1, 2))
+    one, other = (
+        built(SNCSE, backbone, tmp_path, setting="unsupervised", seed=seed, max_seq_length=64)
+        for seed in (1, 2)
+    )
     with torch.no_grad():
         for p in one.parameters():
             p.add_(torch.randn_like(p) * 0.01)
@@ -169,23 +234,44 @@ def test_a_checkpoint_gives_the_same_vectors_bit_for_bit(backbone: str, tmp_path
 
 def test_vectors_do_not_depend_on_batch_mates(backbone: str, tmp_path: Path) -> None:
     method = sncse(backbone, tmp_path)
-    texts = ["", '"', "[MASK]", "<mask> <mask>", "a <pad> man", "a [PAD] man [SEP]", *sentences(3), "a man plays " * 300]
+    texts = [
+        "",
+        '"',
+        "[MASK]",
+        "<mask> <mask>",
+        "a <pad> man",
+        "a [PAD] man [SEP]",
+        *sentences(3),
+        "a man plays " * 300,
+    ]
     alone = np.concatenate([method.encode([text]) for text in texts])
     np.testing.assert_allclose(method.encode(texts), alone, rtol=0, atol=1e-6)
     assert np.isfinite(alone).all()
 
 
-@pytest.mark.parametrize("values", [{"template_1": "{m}"}, {"temperature": 0.0}, {"template_2": "x"}, {"alpha": 0.4}])
-def test_a_recipe_that_cannot_work_is_refused_before_anything_starts(values: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "values", [{"template_1": "{m}"}, {"temperature": 0.0}, {"template_2": "x"}, {"alpha": 0.4}]
+)
+def test_a_recipe_that_cannot_work_is_refused_before_anything_starts(
+    values: dict[str, Any],
+) -> None:
     recipe = merge(SNCSE, None, "", {}, trained=True)
     SNCSE.check(recipe, None)
     with pytest.raises(BenchError):
-        SNCSE.check(Recipe(recipe.values_with_source() | {k: Value(v, "test") for k, v in values.items()}), None)
+        SNCSE.check(
+            Recipe(recipe.values_with_source() | {k: Value(v, "test") for k, v in values.items()}),
+            None,
+        )
 
 
 def test_the_recipes_follow_the_authors_script(reference_b: dict[str, Any]) -> None:
-    for backbone, batch, rate, weight in (("bert-base-uncased", 256, 1e-5, 1e-3), ("roberta-large", 128, 5e-6, 5e-4)):
-        entry, line = choose(entries(Path(methods.__file__).parent, "sncse"), "unsupervised", backbone, "")
+    for backbone, batch, rate, weight in (
+        ("bert-base-uncased", 256, 1e-5, 1e-3),
+        ("roberta-large", 128, 5e-6, 5e-4),
+    ):
+        entry, line = choose(
+            entries(Path(methods.__file__).parent, "sncse"), "unsupervised", backbone, ""
+        )
         assert line is None
         ours = merge(SNCSE, entry, "", {}, trained=True)
         assert (ours.batch_size, ours.learning_rate, ours.margin_weight) == (batch, rate, weight)

@@ -41,7 +41,9 @@ def pooled_by_hand(method: Whitening, texts: list[str], first: int = 1) -> np.nd
     """(n, H) float64, one sentence at a time, so without padding: mean over tokens of (layer ``first`` + last layer) / 2."""
     rows = []
     for text in texts:
-        ids = torch.tensor([[*method.before, *method.token_ids([text])[0][: 64 - 2], *method.after]])
+        ids = torch.tensor(
+            [[*method.before, *method.token_ids([text])[0][: 64 - 2], *method.after]]
+        )
         with torch.no_grad():
             states = method.encoder(input_ids=ids, output_hidden_states=True).hidden_states
         rows.append(((states[first] + states[-1]) / 2)[0].double().mean(0).numpy())
@@ -58,22 +60,34 @@ def test_it_gives_the_reference_values(reference: dict[str, Any]) -> None:
         y = (rows - moments.mean) @ kernel(moments, k)
         np.testing.assert_allclose(cosines(y), known[f"k{k}_cosines"], rtol=0, atol=1e-10)
     W = kernel(moments, 3)
-    signs = np.sign(W[np.abs(W).argmax(0), range(3)] * np.diag(np.array(known["kernel_W"])[np.abs(known["kernel_W"]).argmax(0)]))
+    signs = np.sign(
+        W[np.abs(W).argmax(0), range(3)]
+        * np.diag(np.array(known["kernel_W"])[np.abs(known["kernel_W"]).argmax(0)])
+    )
     np.testing.assert_allclose(W * signs, known["kernel_W"], rtol=0, atol=1e-10)
     new = (np.array(known["new_point"]) - moments.mean) @ (W * signs)[:, :2]
     np.testing.assert_allclose(new, known["new_point_k2"], rtol=0, atol=1e-10)
 
 
-@given(st.integers(0, 1000), st.integers(12, 40), st.lists(st.integers(0, 40), max_size=4), st.sampled_from([0.0, 1e3, 1e6]))
+@given(
+    st.integers(0, 1000),
+    st.integers(12, 40),
+    st.lists(st.integers(0, 40), max_size=4),
+    st.sampled_from([0.0, 1e3, 1e6]),
+)
 @settings(max_examples=40, deadline=None)
-def test_blocks_of_any_size_give_numpy_s_mean_and_covariance(seed: int, n: int, cuts: list[int], offset: float) -> None:
+def test_blocks_of_any_size_give_numpy_s_mean_and_covariance(
+    seed: int, n: int, cuts: list[int], offset: float
+) -> None:
     """An offset that is large beside the spread is where a sum of squares would lose its digits."""
     rows = np.random.default_rng(seed).normal(size=(n, 4)) + offset
     inside = sorted({cut for cut in cuts if 0 < cut < n})
     moments = moments_of(rows, *inside)
     assert moments.count == n
     np.testing.assert_allclose(moments.mean, rows.mean(0), rtol=1e-13, atol=1e-12)
-    np.testing.assert_allclose(moments.covariance(), np.cov(rows.T), rtol=0, atol=1e-8 if offset == 1e6 else 1e-11)
+    np.testing.assert_allclose(
+        moments.covariance(), np.cov(rows.T), rtol=0, atol=1e-8 if offset == 1e6 else 1e-11
+    )
 
 
 @pytest.mark.parametrize("k", [5, 16])
@@ -89,7 +103,9 @@ def test_whitened_rows_are_uncorrelated_and_of_unit_variance_and_equal_an_svd(k:
 
 
 @pytest.mark.parametrize(("pooling", "first"), [("avg_first_last", 1), ("avg_emb_last", 0)])
-def test_what_is_scored_is_the_whitened_mean_of_two_layers(tiny: str, tmp_path: Path, pooling: str, first: int) -> None:
+def test_what_is_scored_is_the_whitened_mean_of_two_layers(
+    tiny: str, tmp_path: Path, pooling: str, first: int
+) -> None:
     corpus, texts = sentences(150, seed=4), sentences(6, seed=5)
     method = fitted(tiny, tmp_path, corpus, pooling=pooling, components=8)
     x, new = pooled_by_hand(method, corpus, first), pooled_by_hand(method, texts, first)
@@ -102,14 +118,22 @@ def test_what_is_scored_is_the_whitened_mean_of_two_layers(tiny: str, tmp_path: 
 def test_it_works_on_both_families_keeps_the_encoder_and_is_found_again(
     backbone: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    folder, corpus, texts = request.getfixturevalue(backbone), sentences(120, seed=6), sentences(5, seed=7)
+    folder, corpus, texts = (
+        request.getfixturevalue(backbone),
+        sentences(120, seed=6),
+        sentences(5, seed=7),
+    )
     before = built(Whitening, folder, tmp_path).encoder.state_dict()
     method = fitted(folder, tmp_path, corpus, components=31)
-    assert all(torch.equal(tensor, before[name]) for name, tensor in method.encoder.state_dict().items())
+    assert all(
+        torch.equal(tensor, before[name]) for name, tensor in method.encoder.state_dict().items()
+    )
     assert not [name for name, p in method.named_parameters() if p.requires_grad]
     y = method.encode(corpus)
     assert y.shape == (120, 31)
-    np.testing.assert_allclose(np.cov(y.T.astype(float)), np.eye(31), rtol=0, atol=1e-3)  # float32 vectors
+    np.testing.assert_allclose(
+        np.cov(y.T.astype(float)), np.eye(31), rtol=0, atol=1e-3
+    )  # float32 vectors
     assert method.trained_state().keys() == {"mu", "W"}
     again = built(Whitening, folder, tmp_path, seed=2, components=31)
     again.load(tmp_path / "checkpoint")
@@ -124,10 +148,14 @@ def test_no_seed_and_no_dropout_changes_the_fit(tiny: str, tmp_path: Path) -> No
     assert torch.equal(one.mu, other.mu) and torch.equal(one.W, other.W)
 
 
-def test_sentences_are_cut_at_64_tokens_when_fitted_and_when_scored(tiny: str, tmp_path: Path) -> None:
+def test_sentences_are_cut_at_64_tokens_when_fitted_and_when_scored(
+    tiny: str, tmp_path: Path
+) -> None:
     method = built(Whitening, tiny, tmp_path, components=2)
     widths = []
-    method.encoder.register_forward_pre_hook(lambda _m, _a, named: widths.append(named["input_ids"].shape[1]), with_kwargs=True)
+    method.encoder.register_forward_pre_hook(
+        lambda _m, _a, named: widths.append(named["input_ids"].shape[1]), with_kwargs=True
+    )
     long = [" ".join(["guitar"] * n) for n in (100, 3, 5, 8)]
     train(method, Columns(method.token_ids(long)), method.context)
     method.encode(long[:1])
@@ -137,7 +165,9 @@ def test_sentences_are_cut_at_64_tokens_when_fitted_and_when_scored(tiny: str, t
 def test_until_it_is_fitted_it_gives_the_pooled_vectors(tiny: str, tmp_path: Path) -> None:
     texts = sentences(3)
     method = built(Whitening, tiny, tmp_path)
-    np.testing.assert_allclose(method.encode(texts), pooled_by_hand(method, texts), rtol=0, atol=1e-5)
+    np.testing.assert_allclose(
+        method.encode(texts), pooled_by_hand(method, texts), rtol=0, atol=1e-5
+    )
 
 
 @pytest.mark.parametrize(
@@ -147,19 +177,25 @@ def test_until_it_is_fitted_it_gives_the_pooled_vectors(tiny: str, tmp_path: Pat
         (2, {"components": 2}, "needs more than 2 sentences, the corpus has 2"),
     ],
 )
-def test_too_few_sentences_are_one_clear_line(tiny: str, tmp_path: Path, corpus: int, values: dict, message: str) -> None:
+def test_too_few_sentences_are_one_clear_line(
+    tiny: str, tmp_path: Path, corpus: int, values: dict, message: str
+) -> None:
     with pytest.raises(BenchError, match=message):
         fitted(tiny, tmp_path, sentences(corpus), **values)
 
 
-def test_the_direction_that_a_fresh_layer_norm_takes_away_is_noticed(tiny: str, tmp_path: Path) -> None:
+def test_the_direction_that_a_fresh_layer_norm_takes_away_is_noticed(
+    tiny: str, tmp_path: Path
+) -> None:
     """Its outputs sum to 0, but for float32's rounding, which whitening would blow up to unit variance."""
     with pytest.raises(BenchError, match="vary in 31 directions only"):
         fitted(tiny, tmp_path, sentences(120, seed=6))
 
 
 def test_directions_without_variance_are_one_clear_line() -> None:
-    rows = np.random.default_rng(0).normal(size=(30, 3)) @ np.random.default_rng(1).normal(size=(3, 5))
+    rows = np.random.default_rng(0).normal(size=(30, 3)) @ np.random.default_rng(1).normal(
+        size=(3, 5)
+    )
     with pytest.raises(BenchError, match="vary in 3 directions only") as error:
         kernel(moments_of(rows), 5)
     assert "components=3" in str(error.value.hint)
@@ -176,7 +212,9 @@ def test_a_recipe_that_cannot_work_is_refused(tiny: str, tmp_path: Path, values:
 
 
 def test_it_stops_when_told_to(tiny: str, tmp_path: Path) -> None:
-    method = built(Whitening, tiny, tmp_path, context=Context(folder=tmp_path, should_stop=lambda: True))
+    method = built(
+        Whitening, tiny, tmp_path, context=Context(folder=tmp_path, should_stop=lambda: True)
+    )
     with pytest.raises(Interrupted):
         train(method, Columns(method.token_ids(sentences(40))), method.context)
     assert not (tmp_path / "checkpoint").exists()

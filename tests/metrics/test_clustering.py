@@ -15,7 +15,9 @@ from bench.score.metrics.clustering import accuracy, agreement, confusion, summa
 
 def test_the_papers_own_code_gives_the_same(reference_b):
     for case in reference_b["clustering_accuracy"]:
-        assert accuracy(case["y_pred"], case["y_true"]) == pytest.approx(100 * case["accuracy"], abs=1e-10)
+        assert accuracy(case["y_pred"], case["y_true"]) == pytest.approx(
+            100 * case["accuracy"], abs=1e-10
+        )
         wrong = [case[key] for key in ("purity_wrong", "no_matching_wrong") if key in case]
         assert all(abs(accuracy(case["y_pred"], case["y_true"]) / 100 - one) > 0.1 for one in wrong)
     table = reference_b["clustering_accuracy"][0]
@@ -59,7 +61,9 @@ def test_summary_is_over_columns():
     gold = [0, 0, 1, 1]
     found = summary(np.array([[0, 1], [0, 1], [0, 0], [1, 0]]), gold)
     assert found["accuracy"] == {"mean": 87.5, "std": 12.5, "each": [75.0, 100.0]}
-    assert set(found) == {"accuracy", "nmi", "ami", "ari"} and found["ari"]["each"][1] == pytest.approx(100)
+    assert set(found) == {"accuracy", "nmi", "ami", "ari"} and found["ari"]["each"][
+        1
+    ] == pytest.approx(100)
 
 
 def test_undefined_is_an_error():

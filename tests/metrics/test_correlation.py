@@ -14,7 +14,13 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.score.metrics.correlation import correlate_groups, mean_ranks, paired_cosine, pearson, spearman
+from bench.score.metrics.correlation import (
+    correlate_groups,
+    mean_ranks,
+    paired_cosine,
+    pearson,
+    spearman,
+)
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +35,9 @@ def test_spearman_with_many_ties_agrees_with_scipy(n, levels):
         a, b = rng.integers(levels, size=n) / 3, rng.integers(levels, size=n) * 0.4
         if np.ptp(a) == 0 or np.ptp(b) == 0:
             continue
-        assert spearman(a, b) == pytest.approx(100 * scipy.stats.spearmanr(a, b).statistic, abs=1e-10)
+        assert spearman(a, b) == pytest.approx(
+            100 * scipy.stats.spearmanr(a, b).statistic, abs=1e-10
+        )
         assert pearson(a, b) == pytest.approx(100 * scipy.stats.pearsonr(a, b).statistic, abs=1e-10)
         assert mean_ranks(a).tolist() == scipy.stats.rankdata(a).tolist()
 
@@ -54,7 +62,9 @@ def test_all_mean_and_wmean_of_the_reference_vector(vectors, name, correlation):
     assert found.mean == pytest.approx(100 * case[name]["mean"], abs=1e-9)
     assert found.wmean == pytest.approx(100 * case[name]["wmean"], abs=1e-9)
     if name == "spearman":
-        assert found.each == pytest.approx({key: 100 * value for key, value in case["spearman_each"].items()}, abs=1e-9)
+        assert found.each == pytest.approx(
+            {key: 100 * value for key, value in case["spearman_each"].items()}, abs=1e-9
+        )
 
 
 def test_grouped_by_hand():
@@ -76,7 +86,14 @@ def test_a_constant_group_is_undefined_and_not_zero():
 
 @pytest.mark.parametrize(
     "a, b",
-    [([1, 1, 1], [1, 2, 3]), ([1, 2, 3], [0.1, 0.1, 0.1]), ([1], [1]), ([], []), ([1, math.nan], [1, 2]), ([1, 2], [1, 2, 3])],
+    [
+        ([1, 1, 1], [1, 2, 3]),
+        ([1, 2, 3], [0.1, 0.1, 0.1]),
+        ([1], [1]),
+        ([], []),
+        ([1, math.nan], [1, 2]),
+        ([1, 2], [1, 2, 3]),
+    ],
 )
 def test_undefined_is_an_error(a, b):
     for correlation in (spearman, pearson):
@@ -84,7 +101,10 @@ def test_undefined_is_an_error(a, b):
             correlation(a, b)
 
 
-@given(st.lists(st.tuples(st.integers(-20, 20), st.integers(-20, 20)), min_size=2, max_size=60), st.randoms())
+@given(
+    st.lists(st.tuples(st.integers(-20, 20), st.integers(-20, 20)), min_size=2, max_size=60),
+    st.randoms(),
+)
 def test_laws_of_spearman(rows, random):
     a, b = np.array(rows, dtype=float).T
     if np.ptp(a) == 0 or np.ptp(b) == 0:
@@ -103,7 +123,8 @@ def test_cosine_agrees_with_a_plain_loop():
     rng = np.random.default_rng(3)
     a, b = rng.normal(size=(17, 5)).astype(np.float32), rng.normal(size=(17, 5)).astype(np.float32)
     want = [
-        math.fsum(x * y for x, y in zip(p, q, strict=True)) / math.sqrt(math.fsum(x * x for x in p) * math.fsum(y * y for y in q))
+        math.fsum(x * y for x, y in zip(p, q, strict=True))
+        / math.sqrt(math.fsum(x * x for x in p) * math.fsum(y * y for y in q))
         for p, q in zip(a.astype(float).tolist(), b.astype(float).tolist(), strict=True)
     ]
     assert paired_cosine(a, b) == pytest.approx(want, abs=1e-14)
@@ -130,7 +151,9 @@ def test_cosine_refuses_what_has_none():
         paired_cosine(np.ones((2, 3)), np.ones((3, 3)))
 
 
-@given(st.lists(st.floats(-1e6, 1e6, width=32), min_size=3, max_size=3), st.floats(0.125, 8, width=32))
+@given(
+    st.lists(st.floats(-1e6, 1e6, width=32), min_size=3, max_size=3), st.floats(0.125, 8, width=32)
+)
 def test_cosine_stays_within_one(row, scale):
     a = np.array([row], dtype=np.float32)
     value = paired_cosine(a, a * np.float32(scale))[0]

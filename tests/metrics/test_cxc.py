@@ -8,13 +8,20 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.score.metrics.correlation import _Words, draws_with_replacement, draws_without_replacement, sampled_spearman
+from bench.score.metrics.correlation import (
+    _Words,
+    draws_with_replacement,
+    draws_without_replacement,
+    sampled_spearman,
+)
 
 
 @pytest.mark.slow
 def test_the_authors_draws_and_their_mean(reference):
     known = reference["cxc_bootstrap_promcse"]
-    query, gold, cosine = (np.array([pair[key] for pair in known["pairs"]]) for key in ("query", "gold", "cosine"))
+    query, gold, cosine = (
+        np.array([pair[key] for pair in known["pairs"]]) for key in ("query", "gold", "cosine")
+    )
     drawn = list(draws_with_replacement(query))
     assert drawn[0].tolist() == known["first_draw_pair_indices"]
     assert query[drawn[0]].tolist() == known["first_draw_queries"]
@@ -26,12 +33,19 @@ def test_the_authors_draws_and_their_mean(reference):
 
 
 @settings(deadline=None, max_examples=60)
-@given(st.integers(0, 2**32 - 1), st.lists(st.lists(st.integers(1, 70), max_size=40), max_size=6), st.integers(1, 6000))
+@given(
+    st.integers(0, 2**32 - 1),
+    st.lists(st.lists(st.integers(1, 70), max_size=40), max_size=6),
+    st.integers(1, 6000),
+)
 def test_words_are_consumed_as_numpy_consumes_them(seed, calls, limit):
     words, generator = _Words(seed), np.random.RandomState(seed)
     words.BLOCK = 7  # blocks end in the middle of everything
     for limits in calls:
-        assert words.below(limit, len(limits)).tolist() == generator.choice(limit, len(limits)).tolist()
+        assert (
+            words.below(limit, len(limits)).tolist()
+            == generator.choice(limit, len(limits)).tolist()
+        )
         assert words.below_each(limits).tolist() == [generator.randint(one) for one in limits]
 
 
@@ -51,14 +65,23 @@ def test_draws_without_replacement_take_half_of_the_queries_and_one_pair_of_each
     for drawn in draws_without_replacement(query, draws=3000):
         assert len(drawn) == len(set(query[drawn].tolist())) == 20
         counts[drawn] += 1
-    expected = 3000 / 2 / np.bincount(query)[query]  # every query in half of the draws, its pairs equally often
+    expected = (
+        3000 / 2 / np.bincount(query)[query]
+    )  # every query in half of the draws, its pairs equally often
     assert counts == pytest.approx(expected, abs=6 * np.sqrt(3000 / 4))
-    one, other = (np.stack(list(draws_without_replacement(query, draws=5, seed=seed))) for seed in (123, 124))
-    assert (one == np.stack(list(draws_without_replacement(query, draws=5)))).all() and (one != other).any()
+    one, other = (
+        np.stack(list(draws_without_replacement(query, draws=5, seed=seed))) for seed in (123, 124)
+    )
+    assert (one == np.stack(list(draws_without_replacement(query, draws=5)))).all() and (
+        one != other
+    ).any()
 
 
 @settings(deadline=None, max_examples=100)
-@given(st.lists(st.tuples(st.integers(-3, 3), st.floats(-1, 1, width=16)), min_size=3, max_size=40), st.randoms())
+@given(
+    st.lists(st.tuples(st.integers(-3, 3), st.floats(-1, 1, width=16)), min_size=3, max_size=40),
+    st.randoms(),
+)
 def test_correlations_are_scipys_ties_and_repeated_rows_included(pairs, random):
     gold, predicted = (np.array(side, dtype=float) for side in zip(*pairs, strict=True))
     drawn = [np.array([random.randrange(len(pairs)) for _ in range(12)]) for _ in range(5)]
@@ -76,7 +99,9 @@ def test_draws_of_as_many_pairs_as_the_set_has_equal_scipys():
         for query in (np.minimum(image, image[-1]), caption):
             rows = list(draw(query, draws=20))
             found = sampled_spearman(cosine, gold, rows)
-            assert found == pytest.approx([100 * scipy.stats.spearmanr(cosine[r], gold[r]).statistic for r in rows], abs=1e-9)
+            assert found == pytest.approx(
+                [100 * scipy.stats.spearmanr(cosine[r], gold[r]).statistic for r in rows], abs=1e-9
+            )
 
 
 def test_undefined_is_an_error():

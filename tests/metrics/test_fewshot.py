@@ -41,11 +41,15 @@ def test_the_fit_is_the_regularised_maximum_likelihood(classes, monkeypatch):
 
     def loss(flat):
         w = flat.reshape(6, classes)
-        return -log_softmax(x @ w[:5] + w[5], axis=1)[np.arange(len(y)), y].sum() + (w[:5] ** 2).sum() / (1 if classes == 2 else 2)
+        return -log_softmax(x @ w[:5] + w[5], axis=1)[np.arange(len(y)), y].sum() + (
+            w[:5] ** 2
+        ).sum() / (1 if classes == 2 else 2)
 
     # of two classes scikit-learn fits one vector, the difference of the two of a softmax: w and -w at half its length,
     # whose squares sum to half of its own; so the same penalty is twice as strong on the two
-    w = minimize(loss, np.zeros(6 * classes), method="BFGS", options={"gtol": 1e-9}).x.reshape(6, classes)
+    w = minimize(loss, np.zeros(6 * classes), method="BFGS", options={"gtol": 1e-9}).x.reshape(
+        6, classes
+    )
     found = fit_predict(x.astype(np.float32), y, test)
     assert found.predicted.tolist() == (test @ w[:5] + w[5]).argmax(axis=1).tolist()
     assert found.converged and found.iterations > 0

@@ -26,23 +26,31 @@ def test_the_reference_vector(reference):
     case, given = reference["alignment_uniformity"], reference["contrastive"]["inputs"]
     z1, z2 = unit(given["z1"]), unit(given["z2"])
     assert squared_distances(z1, z2).mean() == pytest.approx(case["alignment_alpha2"], abs=1e-11)
-    assert uniformity(potentials(np.vstack([z1, z2]))) == pytest.approx(case["uniformity_t2_distinct_pairs"], abs=1e-11)
+    assert uniformity(potentials(np.vstack([z1, z2]))) == pytest.approx(
+        case["uniformity_t2_distinct_pairs"], abs=1e-11
+    )
 
 
 @pytest.mark.parametrize("n, dim, block", [(2, 3, 512), (7, 1, 2), (101, 16, 10), (50, 8, 50)])
 def test_uniformity_agrees_with_scipys_pairs_in_blocks_of_any_size(n, dim, block):
     x = unit(np.random.default_rng(n).normal(size=(n, dim)) + 0.5)
-    assert uniformity(potentials(x, block=block)) == pytest.approx(math.log(np.exp(-2 * pdist(x) ** 2).mean()), abs=1e-12)
+    assert uniformity(potentials(x, block=block)) == pytest.approx(
+        math.log(np.exp(-2 * pdist(x) ** 2).mean()), abs=1e-12
+    )
     assert mean_cosines(x).mean() == pytest.approx((1 - pdist(x) ** 2 / 2).mean(), abs=1e-12)
     for i in (0, n - 1):
         others = np.delete(x, i, axis=0)
-        assert potentials(x, block=block)[i] == pytest.approx(np.exp(-2 * ((others - x[i]) ** 2).sum(1)).mean(), abs=1e-12)
+        assert potentials(x, block=block)[i] == pytest.approx(
+            np.exp(-2 * ((others - x[i]) ** 2).sum(1)).mean(), abs=1e-12
+        )
         assert mean_cosines(x)[i] == pytest.approx((others @ x[i]).mean(), abs=1e-12)
 
 
 def test_a_sentence_that_occurs_twice_is_a_pair_at_distance_zero():
     x = unit([[1.0, 0.0], [1.0, 0.0], [-1.0, 0.0]])
-    assert uniformity(potentials(x)) == pytest.approx(math.log((1 + 2 * math.exp(-8)) / 3), abs=1e-12)
+    assert uniformity(potentials(x)) == pytest.approx(
+        math.log((1 + 2 * math.exp(-8)) / 3), abs=1e-12
+    )
 
 
 def test_unit_vectors_keep_their_direction_at_any_length_and_zero_stays_zero():
@@ -67,14 +75,19 @@ def test_effective_rank_counts_directions_that_are_used_alike(k, seed):
 
 
 def test_effective_rank_of_unequal_directions_is_the_entropys():
-    assert effective_rank([3.0, 1.0, 0.0]) == pytest.approx(math.exp(-(0.75 * math.log(0.75) + 0.25 * math.log(0.25))), abs=1e-12)
+    assert effective_rank([3.0, 1.0, 0.0]) == pytest.approx(
+        math.exp(-(0.75 * math.log(0.75) + 0.25 * math.log(0.25))), abs=1e-12
+    )
     with pytest.raises(ValueError, match="undefined"):
         effective_rank(singular_values(np.ones((4, 3))))
 
 
 def test_histograms_by_hand():
     made = histograms([-1, 0.1, 0.5, 1.0, 0.49], [0, 0.9, 1, 2, 2], (0, 1, 2), (-1, 0, 0.5, 1))
-    assert [(one["gold"], one["n"], one["counts"]) for one in made] == [([0, 1], 2, [1, 1, 0]), ([1, 2], 3, [0, 1, 2])]
+    assert [(one["gold"], one["n"], one["counts"]) for one in made] == [
+        ([0, 1], 2, [1, 1, 0]),
+        ([1, 2], 3, [0, 1, 2]),
+    ]
     assert made[0] == {
         "gold": [0, 1],
         "n": 2,
@@ -85,7 +98,15 @@ def test_histograms_by_hand():
         "counts": [1, 1, 0],
     }
     (empty, _) = histograms([0.5], [1], (0, 1, 2), (0, 1))
-    assert empty == {"gold": [0, 1], "n": 0, "mean": None, "sd": None, "min": None, "max": None, "counts": [0]}
+    assert empty == {
+        "gold": [0, 1],
+        "n": 0,
+        "mean": None,
+        "sd": None,
+        "min": None,
+        "max": None,
+        "counts": [0],
+    }
     for value, gold in ((2, 1), (0.5, 6)):
         with pytest.raises(ValueError, match="not within"):
             histograms([value], [gold], (0, 5), (-1, 1))

@@ -12,15 +12,21 @@ from bench.score.metrics.clustering import Points, kmeans, lloyd, seedings, tria
 
 def blobs(n: int, dim: int, centres: int, seed: int = 0, spread: float = 1.0) -> np.ndarray:
     rng = np.random.default_rng(seed)
-    return rng.normal(size=(centres, dim))[rng.integers(0, centres, n)] + spread * rng.normal(size=(n, dim))
+    return rng.normal(size=(centres, dim))[rng.integers(0, centres, n)] + spread * rng.normal(
+        size=(n, dim)
+    )
 
 
 def uniforms(seeds: range, starts: int, clusters: int) -> np.ndarray:
     each = 1 + (clusters - 1) * trials(clusters)
-    return np.concatenate([np.random.RandomState(seed).random_sample((starts, each)) for seed in seeds])
+    return np.concatenate(
+        [np.random.RandomState(seed).random_sample((starts, each)) for seed in seeds]
+    )
 
 
-@pytest.mark.parametrize(("n", "dim", "clusters"), [(500, 8, 5), (300, 3, 40), (701, 20, 11), (60, 2, 1), (97, 5, 60)])
+@pytest.mark.parametrize(
+    ("n", "dim", "clusters"), [(500, 8, 5), (300, 3, 40), (701, 20, 11), (60, 2, 1), (97, 5, 60)]
+)
 def test_the_same_clusters_as_scikit_learn_in_float64(n, dim, clusters):
     x = blobs(n, dim, 6) + 100
     for seed, one in enumerate(kmeans(x, clusters, range(3))):
@@ -37,10 +43,15 @@ def test_seedings_are_scikit_learns(clusters, table, monkeypatch):
     x = blobs(150, 7, 4)
     rows = seedings(Points(x), clusters, uniforms(range(5), 1, clusters))
     for seed, row in enumerate(rows):
-        assert row.tolist() == kmeans_plusplus(x, clusters, random_state=np.random.RandomState(seed))[1].tolist()
+        assert (
+            row.tolist()
+            == kmeans_plusplus(x, clusters, random_state=np.random.RandomState(seed))[1].tolist()
+        )
 
 
-@pytest.mark.parametrize(("dtype", "accuracy", "least"), [(np.float64, 1e-9, 12), (np.float32, 1e-5, 5)])
+@pytest.mark.parametrize(
+    ("dtype", "accuracy", "least"), [(np.float64, 1e-9, 12), (np.float32, 1e-5, 5)]
+)
 def test_the_same_clusters_from_the_same_centres(dtype, accuracy, least):
     """Starts of all kinds in one lockstep: some with centres twice, whose clusters are empty and are given the farthest points.
 
@@ -49,11 +60,14 @@ def test_the_same_clusters_from_the_same_centres(dtype, accuracy, least):
     """
     x = blobs(400, 16, 5, spread=0.3).astype(dtype)
     rng = np.random.default_rng(1)
-    rows = np.stack([rng.permutation(400)[:8] for _ in range(6)] + [rng.integers(0, 8, 8) for _ in range(6)])
+    rows = np.stack(
+        [rng.permutation(400)[:8] for _ in range(6)] + [rng.integers(0, 8, 8) for _ in range(6)]
+    )
     assert any(len(set(row.tolist())) < 7 for row in rows)
     points = Points(x)
     pairs = [
-        (one, KMeans(8, init=x[row], n_init=1, tol=1e-4).fit(x)) for row, one in zip(rows, lloyd(points, points.x_ND[rows]), strict=True)
+        (one, KMeans(8, init=x[row], n_init=1, tol=1e-4).fit(x))
+        for row, one in zip(rows, lloyd(points, points.x_ND[rows]), strict=True)
     ]
     same = [(one, want) for one, want in pairs if one.labels_N.tolist() == want.labels_.tolist()]
     assert len(same) >= least
@@ -68,9 +82,20 @@ def test_limits_of_the_iterations_are_scikit_learns():
     x = blobs(600, 6, 3, spread=2.0)
     rows = np.arange(12) * 7
     points = Points(x)
-    for limit in ({"max_iterations": 1}, {"max_iterations": 4}, {"tolerance": 0.02}, {"tolerance": 0.0}):
+    for limit in (
+        {"max_iterations": 1},
+        {"max_iterations": 4},
+        {"tolerance": 0.02},
+        {"tolerance": 0.0},
+    ):
         one = lloyd(points, points.x_ND[rows][None], **limit)[0]
-        want = KMeans(12, init=x[rows], n_init=1, max_iter=limit.get("max_iterations", 300), tol=limit.get("tolerance", 1e-4)).fit(x)
+        want = KMeans(
+            12,
+            init=x[rows],
+            n_init=1,
+            max_iter=limit.get("max_iterations", 300),
+            tol=limit.get("tolerance", 1e-4),
+        ).fit(x)
         assert one.iterations == want.n_iter_, limit
         assert one.inertia == pytest.approx(want.inertia_, rel=1e-9)
         assert one.labels_N.tolist() == want.labels_.tolist()
@@ -80,7 +105,9 @@ def test_float32_finds_optima_as_good_as_scikit_learns():
     """Rounding may lead a start to a neighbouring optimum: then the two are level on average over seeds."""
     x = blobs(3000, 64, 25, spread=0.9).astype(np.float32)
     ours = np.array([one.inertia for one in kmeans(x, 25, range(4))])
-    theirs = np.array([KMeans(25, n_init=10, random_state=seed).fit(x).inertia_ for seed in range(4)])
+    theirs = np.array(
+        [KMeans(25, n_init=10, random_state=seed).fit(x).inertia_ for seed in range(4)]
+    )
     assert ours == pytest.approx(theirs, rel=2e-3)
     assert ours.mean() == pytest.approx(theirs.mean(), rel=5e-4)
 
@@ -90,7 +117,9 @@ def test_which_starts_run_together_changes_nothing(monkeypatch):
     together = kmeans(x, 7, range(4))
     monkeypatch.setattr(module, "STATE_BYTES", 1)
     for one, other in zip(together, kmeans(x, 7, range(4)), strict=True):
-        assert one.labels_N.tolist() == other.labels_N.tolist() and one.inertia == pytest.approx(other.inertia, rel=1e-12)
+        assert one.labels_N.tolist() == other.labels_N.tolist() and one.inertia == pytest.approx(
+            other.inertia, rel=1e-12
+        )
 
 
 @pytest.mark.parametrize("scale", [1e-30, 2.0**-60, 1e30])
@@ -99,7 +128,9 @@ def test_neither_scale_nor_place_change_the_clusters(scale):
     plain, scaled = kmeans(x, 4, [0])[0], kmeans((x * np.float32(scale)), 4, [0])[0]
     assert scaled.labels_N.tolist() == plain.labels_N.tolist()
     assert scaled.inertia == pytest.approx(plain.inertia * scale**2, rel=1e-4)
-    assert kmeans(x.astype(np.float64) + 1e4, 4, [0])[0].labels_N.tolist() == plain.labels_N.tolist()
+    assert (
+        kmeans(x.astype(np.float64) + 1e4, 4, [0])[0].labels_N.tolist() == plain.labels_N.tolist()
+    )
 
 
 def test_fewer_distinct_points_than_clusters():
@@ -109,7 +140,9 @@ def test_fewer_distinct_points_than_clusters():
         assert len(np.unique(one.labels_N)) >= 3
         for first in (0, 5, 10):
             others = one.labels_N[np.arange(15) // 5 != first // 5]
-            assert not set(one.labels_N[first : first + 5]) & set(others)  # unlike points are never together
+            assert not set(one.labels_N[first : first + 5]) & set(
+                others
+            )  # unlike points are never together
 
 
 def test_what_cannot_be_clustered():

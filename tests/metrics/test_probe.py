@@ -47,9 +47,18 @@ def data(authors):
 def test_the_defaults_are_the_configuration_of_the_papers_test_tables(authors):
     want = authors["config"]
     assert want["nhid"] == 0 and want["optim"] == "adam"
-    assert (SENTEVAL.tenacity, SENTEVAL.epoch_size, SENTEVAL.seed) == (want["tenacity"], want["epoch_size"], want["seed"])
+    assert (SENTEVAL.tenacity, SENTEVAL.epoch_size, SENTEVAL.seed) == (
+        want["tenacity"],
+        want["epoch_size"],
+        want["seed"],
+    )
     assert list(SENTEVAL.penalties) == want["l2"]
-    assert (SENTEVAL.folds, SENTEVAL.batch_size, SENTEVAL.learning_rate, SENTEVAL.max_epochs) == (10, 64, 1e-3, 200)
+    assert (SENTEVAL.folds, SENTEVAL.batch_size, SENTEVAL.learning_rate, SENTEVAL.max_epochs) == (
+        10,
+        64,
+        1e-3,
+        200,
+    )
 
 
 def test_initial_weights_and_first_permutation_are_the_authors(authors):
@@ -59,7 +68,10 @@ def test_initial_weights_and_first_permutation_are_the_authors(authors):
     assert bias.tolist() == authors["initial_bias"]
     assert torch.equal(torch.random.get_rng_state(), before)
     rows = np.arange(10)
-    assert Orders(1111)(Job(rows, rows, (1e-5,)), 0).tolist() == authors["first_permutation_of_10_after_seed_1111"]
+    assert (
+        Orders(1111)(Job(rows, rows, (1e-5,)), 0).tolist()
+        == authors["first_permutation_of_10_after_seed_1111"]
+    )
 
 
 def test_a_stream_goes_on_after_what_was_drawn_before_and_is_the_same_when_asked_again():
@@ -87,12 +99,17 @@ def test_nested_cross_validation_gives_the_authors_numbers(authors, fitter):
     assert [fold.dev for fold in probe.folds] == want["dev_per_fold"]
     assert [fold.test for fold in probe.folds] == want["test_per_fold"]
     assert (probe.dev, probe.test, probe.fits) == (want["dev"], want["test"], want["fits"])
-    assert [seen[0][inner][0].epochs for inner in range(3)] == want["first_outer_fold_l2_1e-5_epochs"]
+    assert [seen[0][inner][0].epochs for inner in range(3)] == want[
+        "first_outer_fold_l2_1e-5_epochs"
+    ]
     assert probe.folds[0].penalty == want["first_outer_fold_chosen_l2"]
     for fold, starts in enumerate(authors["outer_test_index_starts"]):
         assert np.flatnonzero(probe.fold == fold)[: len(starts)].tolist() == starts
         member = probe.fold == fold
-        assert round(100 * float(np.mean(probe.predicted[member] == y[member])), 2) == want["test_per_fold"][fold]
+        assert (
+            round(100 * float(np.mean(probe.predicted[member] == y[member])), 2)
+            == want["test_per_fold"][fold]
+        )
 
 
 @FITTERS
@@ -105,7 +122,10 @@ def test_cross_validation_and_dev_split_give_the_authors_numbers(authors, fitter
     divided = split(x, y, rows[:40], rows[40:50], rows[50:], 2, fitter, config(authors))
     want = authors["split_40_10_10"]
     assert (divided.dev, divided.test) == (want["dev"], want["test"])
-    assert (divided.folds[0].penalty, divided.folds[0].epochs) == (want["chosen_l2"], want["epochs_every_fit"])
+    assert (divided.folds[0].penalty, divided.folds[0].epochs) == (
+        want["chosen_l2"],
+        want["epochs_every_fit"],
+    )
     assert divided.predicted.shape == (10,) and (divided.fold == 0).all()
 
 
@@ -135,7 +155,9 @@ def test_classes_that_all_have_fewer_rows_than_folds_are_refused():
 def problem(classes: int, n: int = 150, dimensions: int = 7, noise: float = 2.0):
     rng = np.random.default_rng(classes)
     x = rng.normal(size=(n, dimensions))
-    y = (x @ rng.normal(size=(dimensions, classes)) + noise * rng.normal(size=(n, classes))).argmax(1)
+    y = (x @ rng.normal(size=(dimensions, classes)) + noise * rng.normal(size=(n, classes))).argmax(
+        1
+    )
     return x, y
 
 
@@ -179,7 +201,10 @@ def test_float32_predicts_the_same_classes():
     x, y = problem(2, n=300, dimensions=40)
     rows = np.arange(300)
     settings_ = Settings(folds=2)
-    probes = [inner_kfold(x.astype(np.float32), y, rows[::-1].copy(), 2, fitter, settings_) for fitter in (fit_batched, fit_sequential)]
+    probes = [
+        inner_kfold(x.astype(np.float32), y, rows[::-1].copy(), 2, fitter, settings_)
+        for fitter in (fit_batched, fit_sequential)
+    ]
     assert (probes[0].predicted == probes[1].predicted).all() and probes[0].folds == probes[1].folds
     assert 50 < probes[0].test < 100
 
@@ -190,7 +215,10 @@ def test_a_fit_stops_at_the_look_after_its_tenacity_is_used_up_and_never_later_t
     job = [Job(rows, rows, (1e-5,))]
     for fitter in (fit_batched, fit_sequential):
         # One class: all is right at the first look, so that six more looks do not improve it.
-        (stopped,), (limited,) = (fitter(x, y, 2, job, Settings(max_epochs=limit, learning_rate=1.0))[0] for limit in (200, 10))
+        (stopped,), (limited,) = (
+            fitter(x, y, 2, job, Settings(max_epochs=limit, learning_rate=1.0))[0]
+            for limit in (200, 10)
+        )
         assert (stopped.dev_accuracy, stopped.epochs) == (1.0, 4 * 7)
         assert limited.epochs == 12  # a round of epochs is begun as long as the limit is not passed
 
@@ -198,7 +226,9 @@ def test_a_fit_stops_at_the_look_after_its_tenacity_is_used_up_and_never_later_t
 def test_the_dev_fold_that_holds_nothing_out_is_refused():
     x, y = problem(2, n=24)
     with pytest.raises(ValueError, match="holds nothing out"):
-        kfold(x, y, np.arange(18), np.arange(18, 24), 2, fit_batched, Settings(folds=2, max_epochs=1))
+        kfold(
+            x, y, np.arange(18), np.arange(18, 24), 2, fit_batched, Settings(folds=2, max_epochs=1)
+        )
 
 
 @FITTERS

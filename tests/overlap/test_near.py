@@ -38,7 +38,10 @@ def test_recall_and_precision_on_sentences_that_were_changed_a_little() -> None:
     """600 sentences of 3 to 40 words out of 400, frequent ones more often, and changed copies of them: recall and precision are 1."""
     drawn = random.Random(4)
     vocabulary = [f"w{i}" for i in range(400)]
-    here = [[vocabulary[int(400 * drawn.random() ** 3)] for _ in range(drawn.randint(3, 40))] for _ in range(600)]
+    here = [
+        [vocabulary[int(400 * drawn.random() ** 3)] for _ in range(drawn.randint(3, 40))]
+        for _ in range(600)
+    ]
 
     def changed(sentence: list[str]) -> list[str]:
         copy = list(sentence)
@@ -60,11 +63,17 @@ def test_recall_and_precision_on_sentences_that_were_changed_a_little() -> None:
 def test_the_threshold_itself_counts() -> None:
     five = ["one", "two", "three", "four", "five"]
     index = NearIndex([five, ["alone"]])
-    assert pairs(index, [five[:4], five[:3], [*five, "six"], [*five, "six", "seven"], ["alone"], []]) == [(0, 0), (2, 0), (4, 1)]
+    assert pairs(
+        index, [five[:4], five[:3], [*five, "six"], [*five, "six", "seven"], ["alone"], []]
+    ) == [(0, 0), (2, 0), (4, 1)]
 
 
 def test_nothing_is_near_an_empty_index() -> None:
-    assert NearIndex([]).near([["a", "b"]]) == [] and NearIndex([[]]).near([[], ["a"]]) == [] and NearIndex([["a"]]).near([]) == []
+    assert (
+        NearIndex([]).near([["a", "b"]]) == []
+        and NearIndex([[]]).near([[], ["a"]]) == []
+        and NearIndex([["a"]]).near([]) == []
+    )
 
 
 @pytest.mark.parametrize(

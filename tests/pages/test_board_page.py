@@ -33,12 +33,24 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Board:
     """Three methods, three seeds, sts."""
     folder = tmp_path_factory.mktemp("board") / "runs"
     made_runs(folder, METHODS, seeds=(1, 2, 3), suites=("sts", "geometry"))
-    runs = [PublishedRun(record=record, folder=folder / record.run_id) for record in RunsFolder(folder).records()[0]]
-    return board(runs, version="v1", title="Some sentences", note="No evidence.", left_out=("simcse-x: failed",), baseline="simcse")
+    runs = [
+        PublishedRun(record=record, folder=folder / record.run_id)
+        for record in RunsFolder(folder).records()[0]
+    ]
+    return board(
+        runs,
+        version="v1",
+        title="Some sentences",
+        note="No evidence.",
+        left_out=("simcse-x: failed",),
+        baseline="simcse",
+    )
 
 
 def data_of(html: str) -> dict[str, Any]:
-    found = re.search(r'<script type="application/json" id="board-data">(.*?)</script>', html, re.DOTALL)
+    found = re.search(
+        r'<script type="application/json" id="board-data">(.*?)</script>', html, re.DOTALL
+    )
     assert found
     return json.loads(found[1])
 
@@ -56,7 +68,8 @@ def test_every_number_links_to_a_run_and_is_the_tables(made: Board) -> None:
         for cell in row.cells:
             assert cell is not None
             assert re.search(
-                rf'<a href="runs/{re.escape(row.runs[0])}/index.html">(<[bu]>)?{cell.mean:.{cell.decimals}f}(</[bu]>)?</a>', html
+                rf'<a href="runs/{re.escape(row.runs[0])}/index.html">(<[bu]>)?{cell.mean:.{cell.decimals}f}(</[bu]>)?</a>',
+                html,
             )
 
 
@@ -65,14 +78,24 @@ def test_the_panel_knows_seeds_interval_and_command(made: Board) -> None:
     records = {run.record.run_id: run.record for run in made.runs}
     for one in made.tables:
         kept = data["tables"][one.anchor]
-        for row, (runs, cells, (what, suites, needs)) in zip(one.table.rows, kept["rows"], strict=True):
+        for row, (runs, cells, (what, suites, needs)) in zip(
+            one.table.rows, kept["rows"], strict=True
+        ):
             again = repeat([records[run] for run in row.runs], [one.table.suite])
-            assert (f"{data['texts'][what]} {data['texts'][suites]}", data["texts"][needs]) == (again.command, again.needs)
+            assert (f"{data['texts'][what]} {data['texts'][suites]}", data["texts"][needs]) == (
+                again.command,
+                again.needs,
+            )
             assert [data["runs"][run][0] for run in runs] == [f"runs/{run}" for run in row.runs]
             for cell, found, column in zip(row.cells, cells, kept["columns"], strict=False):
-                assert cell is not None and found[0] == [round(value, column["d"]) for value in cell.values]
+                assert cell is not None and found[0] == [
+                    round(value, column["d"]) for value in cell.values
+                ]
                 if cell.spread:
-                    assert found[1:3] == [round(cell.spread.low, column["d"]), round(cell.spread.high, column["d"])]
+                    assert found[1:3] == [
+                        round(cell.spread.low, column["d"]),
+                        round(cell.spread.high, column["d"]),
+                    ]
             for run in runs:
                 folder, seed, _, grade = data["runs"][run]
                 assert (seed, grade) == (records[folder.removeprefix("runs/")].seed, "own")
@@ -101,21 +124,33 @@ def test_the_verdict_against_each_baseline_is_the_tables(made: Board) -> None:
             for task, cell, verdict in zip(found.columns, row.cells, verdicts, strict=True):
                 against = cell.against if cell is not None else None
                 known = head if task == "Avg." else letters
-                assert (verdict[0] if verdict else None) == (known[against.verdict] if against and against.verdict else None)
+                assert (verdict[0] if verdict else None) == (
+                    known[against.verdict] if against and against.verdict else None
+                )
     assert any(verdict[0] == "b" for row in kept["simcse"]["rows"] for verdict in row if verdict)
 
 
-def test_a_page_of_many_comparisons_has_their_verdicts_alone(made: Board, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_of_many_comparisons_has_their_verdicts_alone(
+    made: Board, monkeypatch: pytest.MonkeyPatch
+) -> None:
     whole = data_of(pages.render(made))
     monkeypatch.setattr(cell_data, "MOST_TESTS", 0)
     monkeypatch.setattr(score_tables, "MOST_LINKS", 0)
     html = pages.render(made)
     anchor = made.tables[0].anchor
-    for (name, found), (_, short) in zip(whole["tables"][anchor]["baselines"], data_of(html)["tables"][anchor]["baselines"], strict=True):
-        assert short["rows"] == ["".join(one[0] if one else "-" for one in row) for row in found["rows"]], name
+    for (name, found), (_, short) in zip(
+        whole["tables"][anchor]["baselines"],
+        data_of(html)["tables"][anchor]["baselines"],
+        strict=True,
+    ):
+        assert short["rows"] == [
+            "".join(one[0] if one else "-" for one in row) for row in found["rows"]
+        ], name
     HTMLParser(strict=True).parse(html)
     links = re.findall(r'<td[^>]*><a href="runs/', html)
-    assert len(links) == sum(len(one.table.rows) * (2 if one.table.columns[-1] == "Avg." else 1) for one in made.tables)
+    assert len(links) == sum(
+        len(one.table.rows) * (2 if one.table.columns[-1] == "Avg." else 1) for one in made.tables
+    )
 
 
 def test_a_comparison_of_the_same_runs_draws_the_same_table(made: Board) -> None:
@@ -132,13 +167,17 @@ def test_ranks_are_those_that_a_row_may_have(made: Board) -> None:
     (of,) = [one.table for one in made.tables if one.table.suite == "sts"]
     assert table.ranks and [row.rank for row in table.rows] == ["1-2", "1-2", "3"]
     tops = [[cell.top for cell in row.cells if cell] for row in table.rows]
-    assert tops == [[False] * 7 + [row.rank is not None and row.rank[0] == 1] for row in of.rows], "on the average alone"
+    assert tops == [[False] * 7 + [row.rank is not None and row.rank[0] == 1] for row in of.rows], (
+        "on the average alone"
+    )
 
 
 def test_a_row_has_the_grade_of_its_least_checked_run(made: Board) -> None:
     grades = iter(("retrained", "checkpoint", "own") * 3)
     mixed = replace(made, runs=tuple(replace(run, grade=next(grades)) for run in made.runs))
-    assert {row.grade for table in score_tables.score_tables(mixed) for row in table.rows} == {"own"}
+    assert {row.grade for table in score_tables.score_tables(mixed) for row in table.rows} == {
+        "own"
+    }
 
 
 def test_foreign_text_stays_text(made: Board) -> None:
@@ -148,23 +187,40 @@ def test_foreign_text_stays_text(made: Board) -> None:
         note=HOSTILE,
         answer=HOSTILE,
         left_out=(HOSTILE,),
-        runs=tuple(replace(run, record=structs.replace(run.record, method=HOSTILE, variant=HOSTILE)) for run in made.runs),
+        runs=tuple(
+            replace(run, record=structs.replace(run.record, method=HOSTILE, variant=HOSTILE))
+            for run in made.runs
+        ),
     )
     html = pages.render(hostile)
     HTMLParser(strict=True).parse(html)
     assert "<script>window" not in html and "<img" not in html and "\u202e" not in html
     assert html.count("<script") == 4, "three of ours, and the data"
     commands = data_of(html)["texts"]
-    assert any("<script>window" in one for one in commands) and not any("\u202e" in one for one in commands)
+    assert any("<script>window" in one for one in commands) and not any(
+        "\u202e" in one for one in commands
+    )
     assert "<" not in json.dumps(data_of(html)).replace(json.dumps(commands), "")
 
 
 def test_a_long_table_of_a_figure_is_in_its_file(made: Board) -> None:
-    figure = Figure(name="many", kind="cost", title="Many", caption="All <of> them.", alt="many", svg="<svg></svg>", header=("a", "b"),
-                    data=tuple((f"m{i}", i / 3) for i in range(pages.MOST_DATA + 5)))  # fmt: skip
+    figure = Figure(
+        name="many",
+        kind="cost",
+        title="Many",
+        caption="All <of> them.",
+        alt="many",
+        svg="<svg></svg>",
+        header=("a", "b"),
+        data=tuple((f"m{i}", i / 3) for i in range(pages.MOST_DATA + 5)),
+    )
     page = pages.board_page(made, [figure] * 4)
     assert (len(page.figures), len(page.more_figures)) == (3, 1)
-    assert page.figures[0].more == 5 and page.figures[0].numbers == (False, True) and page.figures[0].rows[1] == ("m1", "0.3333")
+    assert (
+        page.figures[0].more == 5
+        and page.figures[0].numbers == (False, True)
+        and page.figures[0].rows[1] == ("m1", "0.3333")
+    )
     html = pages.render(made, [figure])
     assert "5 more rows" in html and "All &lt;of&gt; them." in html and "<svg></svg>" in html
 
@@ -176,9 +232,17 @@ def test_printed_tables_are_all_there_with_their_remarks(made: Board) -> None:
     for paper in papers:
         for table in paper.tables:
             anchors = [remark.anchor for note in table.notes for remark in note.remarks]
-            assert len(set(anchors)) == len(anchors) and all(html.count(f' id="{anchor}"') == 1 for anchor in anchors)
+            assert len(set(anchors)) == len(anchors) and all(
+                html.count(f' id="{anchor}"') == 1 for anchor in anchors
+            )
             used = {remark.anchor for row in table.rows for remark in row.remarks}
-            used |= {remark.anchor for row in table.rows for cell in row.cells if cell for remark in cell.remarks}
+            used |= {
+                remark.anchor
+                for row in table.rows
+                for cell in row.cells
+                if cell
+                for remark in cell.remarks
+            }
             assert used == set(anchors)
     assert any(table.notes for paper in papers for table in paper.tables)
 
@@ -188,7 +252,8 @@ def test_what_the_page_weighs_without_its_data(made: Board) -> None:
     empty = replace(made, tables=(), references=(), runs=made.runs[:1], methods=())
     templates = Path(pages.__file__).with_name("templates")
     weight = len(pages.render(empty).encode()) + sum(
-        (templates / name).stat().st_size for name in ("board.css", "panel.js", "compare.js", "board.js")
+        (templates / name).stat().st_size
+        for name in ("board.css", "panel.js", "compare.js", "board.js")
     )
     assert weight < 72_000
 
@@ -199,7 +264,10 @@ def test_a_note_is_two_sentences_and_the_rest_behind_a_word(made: Board) -> None
         "Of 5.4 million weights, e.g. these. And v2.1 too.",
         "",
     )
-    assert pages.first_sentences("no end") == ("no end", "") and pages.first_sentences("") == ("", "")
+    assert pages.first_sentences("no end") == ("no end", "") and pages.first_sentences("") == (
+        "",
+        "",
+    )
     html = pages.render(replace(made, note="One. Two. Three <b>."))
     assert re.search(
         r'<details class="note"><summary>One. Two. <span class="word">more</span></summary><p>Three &lt;b&gt;.</p></details>',
@@ -223,11 +291,17 @@ def test_finished_encoders_stand_below_for_scale(tmp_path: Path) -> None:
         title="t",
         statistics="no",
     )
-    tables = {(one.setting, one.backbone, one.text): one for one in score_tables.score_tables(found)}
+    tables = {
+        (one.setting, one.backbone, one.text): one for one in score_tables.score_tables(found)
+    }
     scale = tables["unsupervised", "builtin", "tokenised"].finished
     assert [(row.method, row.beside, row.rank) for row in scale] == [("first-last-avg", "mini", "")]
-    (of_its_own,) = [row for row in tables["none", "mini", "tokenised"].rows if row.method == "first-last-avg"]
-    assert [cell and cell.text for cell in scale[0].cells] == [cell and cell.text for cell in of_its_own.cells]
+    (of_its_own,) = [
+        row for row in tables["none", "mini", "tokenised"].rows if row.method == "first-last-avg"
+    ]
+    assert [cell and cell.text for cell in scale[0].cells] == [
+        cell and cell.text for cell in of_its_own.cells
+    ]
     assert tables["none", "mini", "tokenised"].finished == ()
     html = pages.render(found)
     assert html.count('<tbody class="finished">') == 2  # the trained backbone's table has it, too
@@ -235,7 +309,10 @@ def test_finished_encoders_stand_below_for_scale(tmp_path: Path) -> None:
 
 def test_nothing_trained_took_no_time(tmp_path: Path) -> None:
     """Which is known, unlike the time of a trained run that did not record it."""
-    free, unknown = Cost(trainable_parameters=0, device="cpu"), Cost(trainable_parameters=5, device="cpu")
+    free, unknown = (
+        Cost(trainable_parameters=0, device="cpu"),
+        Cost(trainable_parameters=5, device="cpu"),
+    )
     made_run(tmp_path, "cls", None, cost=free)
     made_run(tmp_path, "simcse", 1)
     made_run(tmp_path, "promcse", 1, cost=unknown)
@@ -247,26 +324,55 @@ def test_nothing_trained_took_no_time(tmp_path: Path) -> None:
     )
     (table,) = score_tables.score_tables(found)
     times = {row.method: row.costs[1] for row in table.rows}
-    assert times["cls"] == ("none", 0.0) and times["promcse"] == ("", -1.0) and times["simcse"][1] > 0
+    assert (
+        times["cls"] == ("none", 0.0) and times["promcse"] == ("", -1.0) and times["simcse"][1] > 0
+    )
 
 
 def test_encoding_is_a_column_of_what_was_measured_alike(tmp_path: Path) -> None:
     """A finished encoder below the table has its speed there only where it was measured under the table's condition."""
-    here = EncodingCost(sentences_per_second=400.0, memory_bytes=5 * 10**8, device="cpu", threads=1, precision="fp32", text="t",
-                        torch="2.13.0", bench_version="0.1.0")  # fmt: skip
+    here = EncodingCost(
+        sentences_per_second=400.0,
+        memory_bytes=5 * 10**8,
+        device="cpu",
+        threads=1,
+        precision="fp32",
+        text="t",
+        torch="2.13.0",
+        bench_version="0.1.0",
+    )
 
     def speeds(finished: EncodingCost) -> dict[str, tuple[str, float]]:
         made_run(tmp_path, "simcse", 1, noise=0.5, cost=Cost(device="cpu", encoding=here))
         made_run(tmp_path, "promcse", 1, noise=0.8, cost=Cost(device="cpu"))
-        made_run(tmp_path, "cls", None, noise=0.2, backbone="mini", cost=Cost(device="cpu", encoding=finished))
-        runs = [PublishedRun(record=one, folder=tmp_path) for one in RunsFolder(tmp_path).records()[0]]
-        (table,) = [
-            one for one in score_tables.score_tables(board(runs, version="v1", title="t", statistics="no")) if one.setting != "none"
+        made_run(
+            tmp_path,
+            "cls",
+            None,
+            noise=0.2,
+            backbone="mini",
+            cost=Cost(device="cpu", encoding=finished),
+        )
+        runs = [
+            PublishedRun(record=one, folder=tmp_path) for one in RunsFolder(tmp_path).records()[0]
         ]
-        assert table.costs == ("params", "train", "encode") and any("bench speed" in note for note in table.notes)
+        (table,) = [
+            one
+            for one in score_tables.score_tables(
+                board(runs, version="v1", title="t", statistics="no")
+            )
+            if one.setting != "none"
+        ]
+        assert table.costs == ("params", "train", "encode") and any(
+            "bench speed" in note for note in table.notes
+        )
         return {row.method: row.costs[2] for row in (*table.rows, *table.finished)}
 
-    assert speeds(here) == {"simcse": ("400/s", 400.0), "promcse": ("", -1.0), "cls": ("400/s", 400.0)}
+    assert speeds(here) == {
+        "simcse": ("400/s", 400.0),
+        "promcse": ("", -1.0),
+        "cls": ("400/s", 400.0),
+    }
     assert speeds(structs.replace(here, threads=2))["cls"] == ("", -1.0)
 
 
@@ -274,13 +380,25 @@ def test_a_remark_stands_once_however_many_rows_it_concerns(made: Board) -> None
     for paper in printed.printed_papers(made):
         for one in paper.tables:
             (table,) = [table for table in made.references if table.anchor == one.anchor]
-            said = [remark for row in table.rows for part in (row, *row.cells) if part is not None for remark in part.remarks]
+            said = [
+                remark
+                for row in table.rows
+                for part in (row, *row.cells)
+                if part is not None
+                for remark in part.remarks
+            ]
             shown = [remark for note in one.notes for remark in note.remarks]
             assert len(shown) == len({(r.kind, r.text) for r in said if r.kind != "copied"})
             assert sorted(r.text for r in shown) == sorted({r.text for r in shown})
-            assert len(one.notes) == count_told(r for r in audit() if (r.paper, r.table) == (one.paper, one.table)), (
-                "as the terminal counts"
-            )
+            assert len(one.notes) == count_told(
+                r for r in audit() if (r.paper, r.table) == (one.paper, one.table)
+            ), "as the terminal counts"
             anchors = {remark.anchor for remark in shown}
-            marks = {r.anchor for row in one.rows for part in (row, *row.cells) if part is not None for r in part.remarks}
+            marks = {
+                r.anchor
+                for row in one.rows
+                for part in (row, *row.cells)
+                if part is not None
+                for r in part.remarks
+            }
             assert marks == anchors and all(remark.where for remark in (*one.notes, *shown))

@@ -56,16 +56,25 @@ class Reader(HTMLParser):
 def curve(folder: Path) -> Path:
     folder.mkdir(parents=True)
     lines = [
-        {"step": step, "loss": 3 / step, "learning_rate": 1e-5, **({"dev_score": 60 + step / 100} if step % 125 == 0 else {})}
+        {
+            "step": step,
+            "loss": 3 / step,
+            "learning_rate": 1e-5,
+            **({"dev_score": 60 + step / 100} if step % 125 == 0 else {}),
+        }
         for step in range(25, 1001, 25)
     ]
-    (folder / "curve.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"step": 10')
+    (folder / "curve.jsonl").write_text(
+        "".join(json.dumps(line) + "\n" for line in lines) + '{"step": 10'
+    )
     return folder
 
 
 def test_the_page_holds_every_number_and_everything_about_each_run(tmp_path: Path) -> None:
     records = family()
-    folders = {one.run_id: curve(tmp_path / one.run_id) for one in records if one.method == "promcse"}
+    folders = {
+        one.run_id: curve(tmp_path / one.run_id) for one in records if one.method == "promcse"
+    }
     html = render_page(records, "A title", "A note.", baseline="simcse", folders=folders)
     page = Reader(html)
     assert "A title" in page.text and "A note." in page.text
@@ -74,7 +83,12 @@ def test_the_page_holds_every_number_and_everything_about_each_run(tmp_path: Pat
         for cell in row.cells:
             assert cell is not None and f"{cell.mean:.2f}" in page.words
     for one in records:
-        for part in (one.run_id, one.provenance.command, "MSRvid", *(value.source for value in one.recipe.values())):
+        for part in (
+            one.run_id,
+            one.provenance.command,
+            "MSRvid",
+            *(value.source for value in one.recipe.values()),
+        ):
             assert str(part) in page.text
     assert sum(tag == "polyline" for tag, _ in page.tags) == 2 * len(folders)
     assert "STS-B dev: 74.50 at step 875, which was kept." in page.text
@@ -84,8 +98,17 @@ def test_a_loss_that_is_small_is_not_called_nothing(tmp_path: Path) -> None:
     lines = [{"step": step, "loss": 2 * 10.0**-step} for step in range(6)]
     (tmp_path / "curve.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     (loss,) = curves(record("simcse", 1), tmp_path)
-    assert (loss.caption, loss.low, loss.high) == ("loss: 2.000 at first, 2e-05 at the end.", "2e-05", "2.000")
-    assert [loss_words(value) for value in (0.0, 0.0123, -0.5, 0.00512)] == ["0.000", "0.012", "-0.500", "0.0051"]
+    assert (loss.caption, loss.low, loss.high) == (
+        "loss: 2.000 at first, 2e-05 at the end.",
+        "2e-05",
+        "2.000",
+    )
+    assert [loss_words(value) for value in (0.0, 0.0123, -0.5, 0.00512)] == [
+        "0.000",
+        "0.012",
+        "-0.500",
+        "0.0051",
+    ]
 
 
 def test_the_answer_is_computed_and_claims_no_significance() -> None:
@@ -94,16 +117,24 @@ def test_the_answer_is_computed_and_claims_no_significance() -> None:
     assert best and second
     text = Reader(render_page(family())).text
     gap = round(best.mean, 2) - round(second.mean, 2)
-    assert f"promcse has the highest value on the STS average, {best.mean:.2f}, {gap:.2f} above dcpcse (mlm)" in text
+    assert (
+        f"promcse has the highest value on the STS average, {best.mean:.2f}, {gap:.2f} above dcpcse (mlm)"
+        in text
+    )
     assert "On the built-in backbone" in text and "differences were not tested" in text
     assert "simcse reaches" in Reader(render_page([record("simcse", 1)])).text
 
 
 def test_nothing_is_loaded_from_anywhere() -> None:
     page = Reader(render_page(family(), note="https://example.com"))
-    assert {"script", "link", "img", "iframe", "object", "base", "form"}.isdisjoint(tag for tag, _ in page.tags)
+    assert {"script", "link", "img", "iframe", "object", "base", "form"}.isdisjoint(
+        tag for tag, _ in page.tags
+    )
     for tag, attributes in page.tags:
-        assert not any(name.startswith("on") or name == "src" for name in attributes), (tag, attributes)
+        assert not any(name.startswith("on") or name == "src" for name in attributes), (
+            tag,
+            attributes,
+        )
         assert (attributes.get("href") or "#").startswith("#")
     html = render_page(family())
     assert "@import" not in html and "url(" not in html and "default-src 'none'" in html
@@ -128,10 +159,30 @@ HOSTILE = "</style><script>alert(1)</script>\"' onload=x {{ 7*7 }} \x1b[2J \u202
 
 
 def test_a_hostile_record_is_only_words(tmp_path: Path) -> None:
-    score = Score(suite=HOSTILE, task=HOSTILE, protocol=HOSTILE, metric=HOSTILE, value=1.0, n=1, text=HOSTILE,
-                  detail={"subsets": {HOSTILE: {"spearman": 1.0, "n": 2}, "x": 3}, "pearson": HOSTILE, "mean": "x"})  # fmt: skip
+    score = Score(
+        suite=HOSTILE,
+        task=HOSTILE,
+        protocol=HOSTILE,
+        metric=HOSTILE,
+        value=1.0,
+        n=1,
+        text=HOSTILE,
+        detail={
+            "subsets": {HOSTILE: {"spearman": 1.0, "n": 2}, "x": 3},
+            "pearson": HOSTILE,
+            "mean": "x",
+        },
+    )
     bad: list[RunRecord] = [
-        record(HOSTILE, seed, variant=HOSTILE, backbone=HOSTILE, scores=(score,), recipe={HOSTILE: HOSTILE}, run_id=f"bad-{seed}")
+        record(
+            HOSTILE,
+            seed,
+            variant=HOSTILE,
+            backbone=HOSTILE,
+            scores=(score,),
+            recipe={HOSTILE: HOSTILE},
+            run_id=f"bad-{seed}",
+        )
         for seed in (1, 2)
     ]
     page = Reader(render_page(bad, HOSTILE, HOSTILE))
@@ -139,7 +190,11 @@ def test_a_hostile_record_is_only_words(tmp_path: Path) -> None:
     assert {tag for tag, _ in page.tags} <= {tag for tag, _ in plain.tags}
     assert not any(name.startswith("on") for _, attributes in page.tags for name in attributes)
     html = render_page(bad, HOSTILE, HOSTILE)
-    assert "\x1b" not in html and "\u202e" not in html and "49" not in re.findall(r"<h1>(.*?)</h1>", html)[0]
+    assert (
+        "\x1b" not in html
+        and "\u202e" not in html
+        and "49" not in re.findall(r"<h1>(.*?)</h1>", html)[0]
+    )
 
 
 def test_a_missing_cell_is_empty() -> None:
@@ -155,13 +210,17 @@ def test_a_page_of_no_finished_run() -> None:
     assert "no runs" in Reader(render_page([record(status="failed")])).text
 
 
-def test_the_template_cannot_print_what_is_not_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_template_cannot_print_what_is_not_there(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     from bench.show.pages import engine
 
     for sheet in engine.SHEETS:
         (tmp_path / sheet).write_text("")
     monkeypatch.setattr(engine, "TEMPLATES", tmp_path)
-    monkeypatch.setattr(engine, "_environment", engine._environment.__wrapped__)  # neither kept from before nor for later
+    monkeypatch.setattr(
+        engine, "_environment", engine._environment.__wrapped__
+    )  # neither kept from before nor for later
     (tmp_path / "comparison.html").write_text("{{ page.nothing }}")
     with pytest.raises(jinja2.UndefinedError):
         render_page(family())
@@ -184,5 +243,7 @@ def test_contrast_is_aa_in_light_and_dark() -> None:
     for theme in (light_theme, dark_theme):
         for text in ("ink", "quiet", "accent"):
             for ground in ("paper", "tint", "top", "raised"):
-                light, dark = sorted((luminance(theme[text]), luminance(theme[ground])), reverse=True)
+                light, dark = sorted(
+                    (luminance(theme[text]), luminance(theme[ground])), reverse=True
+                )
                 assert (light + 0.05) / (dark + 0.05) >= 4.5, (text, ground)

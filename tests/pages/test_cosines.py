@@ -16,16 +16,25 @@ from bench.show.pages.cosines import BINS, FEWEST, LEFT, RIGHT, WIDTH, cosines, 
 @pytest.mark.parametrize(("n", "seed"), [(40, 1), (333, 2), (4000, 3)])
 def test_density_is_scipys_up_to_the_histograms_width(n: int, seed: int) -> None:
     values = np.random.default_rng(seed).beta(5, 2, n)
-    theirs = gaussian_kde(values)(-1 + (np.arange(BINS) + 0.5) * 2.5 / BINS)  # Scott's bandwidth is its default
+    theirs = gaussian_kde(values)(
+        -1 + (np.arange(BINS) + 0.5) * 2.5 / BINS
+    )  # Scott's bandwidth is its default
     assert density(values, -1, 1.5) == pytest.approx(theirs, abs=theirs.max() * 0.02)
 
 
 def test_density_of_one_value_can_be_seen_and_is_finite() -> None:
     heights = density(np.full(20, 0.5), 0, 1)
-    assert np.isfinite(heights).all() and abs(heights.argmax() / BINS - 0.5) < 0.02 and heights.sum() / BINS == pytest.approx(1, abs=1e-3)
+    assert (
+        np.isfinite(heights).all()
+        and abs(heights.argmax() / BINS - 0.5) < 0.02
+        and heights.sum() / BINS == pytest.approx(1, abs=1e-3)
+    )
 
 
-@pytest.mark.parametrize(("above", "below"), [((3, 4, 5), (1, 2)), ((1, 1, 2), (1, 2)), ((0.1, 0.5, 0.5), (0.5, 0.2, 0.9, 0.1))])
+@pytest.mark.parametrize(
+    ("above", "below"),
+    [((3, 4, 5), (1, 2)), ((1, 1, 2), (1, 2)), ((0.1, 0.5, 0.5), (0.5, 0.2, 0.9, 0.1))],
+)
 def test_larger_is_the_u_statistic_over_all_pairs(above, below) -> None:
     u = mannwhitneyu(above, below).statistic
     assert larger(np.array(above), np.sort(below)) == pytest.approx(u / (len(above) * len(below)))
@@ -38,10 +47,20 @@ def test_each_level_has_its_pairs_and_their_mean(tmp_path: Path) -> None:
     stored = RunsFolder(tmp_path).read_predictions(record.run_id, "STS-B", "tokenised")
     for ridge in drawn.ridges:
         low = int(ridge.label[0])
-        inside = [c for c, g in zip(stored["prediction"], stored["gold"], strict=True) if low <= g < low + 1 or (low == 4 and g == 5)]
+        inside = [
+            c
+            for c, g in zip(stored["prediction"], stored["gold"], strict=True)
+            if low <= g < low + 1 or (low == 4 and g == 5)
+        ]
         assert (ridge.pairs, ridge.mean) == (len(inside), pytest.approx(np.mean(inside)))
         assert ridge.middle == pytest.approx(tuple(np.percentile(inside, [25, 75])))
-    assert [ridge.label for ridge in drawn.ridges] == ["4 to 5", "3 to 4", "2 to 3", "1 to 2", "0 to 1"]
+    assert [ridge.label for ridge in drawn.ridges] == [
+        "4 to 5",
+        "3 to 4",
+        "2 to 3",
+        "1 to 2",
+        "0 to 1",
+    ]
     assert sum(ridge.pairs for ridge in drawn.ridges) == len(stored["gold"])
 
 
@@ -60,20 +79,31 @@ def test_the_caption_states_what_is_drawn(tmp_path: Path) -> None:
     record = made_run(tmp_path, "simcse", 1)
     drawn = cosines(record, tmp_path / record.run_id)
     stored = RunsFolder(tmp_path).read_predictions(record.run_id, "STS-B", "tokenised")
-    above, below = stored["prediction"][stored["gold"] >= 4], stored["prediction"][stored["gold"] < 1]
+    above, below = (
+        stored["prediction"][stored["gold"] >= 4],
+        stored["prediction"][stored["gold"] < 1],
+    )
     share = 100 * sum(a > b for a in above for b in below) / (len(above) * len(below))
-    assert drawn is not None and f"{above.mean():.2f}" in drawn.caption and f"{share:.1f} %" in drawn.caption
+    assert (
+        drawn is not None
+        and f"{above.mean():.2f}" in drawn.caption
+        and f"{share:.1f} %" in drawn.caption
+    )
 
 
 def test_without_sts_b_the_pairs_of_geometry_are_drawn(tmp_path: Path) -> None:
     record = made_run(tmp_path, "simcse", 1, suites=("geometry",))
     drawn = cosines(record, tmp_path / record.run_id)
-    stored = RunsFolder(tmp_path).read_predictions(record.run_id, "alignment", "tokenised", "geometry")
+    stored = RunsFolder(tmp_path).read_predictions(
+        record.run_id, "alignment", "tokenised", "geometry"
+    )
     assert drawn is not None
     assert drawn.ridges[0].mean == pytest.approx(stored["cosine"][stored["gold"] >= 4].mean())
 
 
-@pytest.mark.parametrize("damage", ["missing", "text", "out of range", "other shape", "few", "not a file of arrays"])
+@pytest.mark.parametrize(
+    "damage", ["missing", "text", "out of range", "other shape", "few", "not a file of arrays"]
+)
 def test_nothing_is_drawn_of_what_are_no_cosines(damage: str, tmp_path: Path) -> None:
     record = made_run(tmp_path, "simcse", 1)
     path = RunsFolder(tmp_path).predictions_path(record.run_id, "STS-B", "tokenised")
@@ -84,7 +114,10 @@ def test_nothing_is_drawn_of_what_are_no_cosines(damage: str, tmp_path: Path) ->
         "text": {"prediction": np.full(60, "a"), "gold": gold},
         "out of range": {"prediction": gold, "gold": gold},
         "other shape": {"prediction": np.zeros((60, 2)), "gold": gold},
-        "few": {"prediction": np.zeros(2 * FEWEST - 2), "gold": np.arange(2 * FEWEST - 2) % 2 * 4.0},
+        "few": {
+            "prediction": np.zeros(2 * FEWEST - 2),
+            "gold": np.arange(2 * FEWEST - 2) % 2 * 4.0,
+        },
     }
     path.unlink()
     if damage in made:

@@ -32,9 +32,17 @@ def a_board(records: list[RunRecord], folder: Path, statistics: str = "no") -> B
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> Board:
     folder = tmp_path_factory.mktemp("runs")
-    records = made_runs(folder, {"simcse": 0.8, "promcse": 0.45}, seeds=(1, 2), suites=("sts",), provenance=PACKAGE)
-    records += [made_run(folder, "promcse", 1, noise=0.4, setting="supervised", variant="eh", provenance=PACKAGE)]
-    records += made_runs(folder, {"promcse": 0.3}, seeds=(1,), backbone="bert-base-uncased", provenance=PACKAGE)
+    records = made_runs(
+        folder, {"simcse": 0.8, "promcse": 0.45}, seeds=(1, 2), suites=("sts",), provenance=PACKAGE
+    )
+    records += [
+        made_run(
+            folder, "promcse", 1, noise=0.4, setting="supervised", variant="eh", provenance=PACKAGE
+        )
+    ]
+    records += made_runs(
+        folder, {"promcse": 0.3}, seeds=(1,), backbone="bert-base-uncased", provenance=PACKAGE
+    )
     return a_board(records, folder, statistics="yes")
 
 
@@ -44,29 +52,46 @@ def text_of(html: str) -> str:
 
 def test_each_row_of_the_method_stands_with_its_numbers_and_leads_to_its_table(found) -> None:
     page = method_page.page(found, "promcse")
-    expected = [(table, row) for table in found.tables for row in table.table.rows if row.method == "promcse"]
+    expected = [
+        (table, row)
+        for table in found.tables
+        for row in table.table.rows
+        if row.method == "promcse"
+    ]
     assert len(expected) == 3
     rows = [row for table in page.tables for row in table.rows]
-    assert [(row.setting, row.backbone, row.name) for row in rows] == [(r.setting, r.backbone, r.variant) for _, r in expected]
+    assert [(row.setting, row.backbone, row.name) for row in rows] == [
+        (r.setting, r.backbone, r.variant) for _, r in expected
+    ]
     for row, (table, of) in zip(rows, expected, strict=True):
         assert row.table == f"../index.html#{table.anchor}"
         assert [one.text for one in row.cells] == [f"{cell.mean:.2f}" for cell in of.cells]
-        assert [unquote(link) for _, link in row.runs] == [f"../runs/{run}/index.html" for run in of.runs]
+        assert [unquote(link) for _, link in row.runs] == [
+            f"../runs/{run}/index.html" for run in of.runs
+        ]
 
 
 def test_rank_and_verdict_are_those_of_the_whole_table(found) -> None:
     page = method_page.page(found, "promcse")
     (table,) = [one for one in found.tables if len({row.method for row in one.table.rows}) == 2]
     ours = next(row for row in table.table.rows if row.method == "promcse")
-    row = next(row for one in page.tables for row in one.rows if row.table.endswith(f"#{table.anchor}"))
+    row = next(
+        row for one in page.tables for row in one.rows if row.table.endswith(f"#{table.anchor}")
+    )
     assert ours.rank is not None and row.rank == f"{rank_words(ours)} of 2"
-    assert table.table.baseline == "simcse" and row.verdict_words == "better than simcse" and row.verdict == "▲"
+    assert (
+        table.table.baseline == "simcse"
+        and row.verdict_words == "better than simcse"
+        and row.verdict == "▲"
+    )
     assert all(cell.spread for cell in row.cells)
 
 
 def test_all_its_runs_are_listed_and_no_other(found) -> None:
     page = method_page.page(found, "promcse")
-    assert sorted(run.run_id for run in page.runs) == sorted(r.record.run_id for r in found.runs if r.record.method == "promcse")
+    assert sorted(run.run_id for run in page.runs) == sorted(
+        r.record.run_id for r in found.runs if r.record.method == "promcse"
+    )
     assert all(unquote(run.link) == f"../runs/{run.run_id}/index.html" for run in page.runs)
 
 
@@ -93,15 +118,32 @@ def test_every_value_of_every_recipe_is_found_by_its_key_and_backbone() -> None:
             for key, value in entry.values.items():
                 shown = same.get(key) or differing[key][made.names.index(name)]
                 assert shown == recipes.value_words(value.value), (name, key)
-        assert {one.key for one in made.sources} - {""} == {key for one in entries for key in one.values}
+        assert {one.key for one in made.sources} - {""} == {
+            key for one in entries for key in one.values
+        }
 
 
 def test_what_papers_printed_of_it_is_there_with_the_audits_remarks(found) -> None:
     page = method_page.page(found, "promcse")
     own = {(r.paper, r.table) for r in results(method="promcse")}
     assert own <= {(one.paper, one.table) for one in page.printed}
-    average = next(r for r in results(method="promcse", backbone="bert-base-uncased", setting="unsupervised", task="Avg.", variant=""))
-    cells = [cell.text for one in page.printed for row in one.rows for cell in row.cells if cell is not None]
+    average = next(
+        r
+        for r in results(
+            method="promcse",
+            backbone="bert-base-uncased",
+            setting="unsupervised",
+            task="Avg.",
+            variant="",
+        )
+    )
+    cells = [
+        cell.text
+        for one in page.printed
+        for row in one.rows
+        for cell in row.cells
+        if cell is not None
+    ]
     assert f"{average.value:.2f}" in cells
     assert any(one.notes for one in page.printed)
     for one in page.printed:
@@ -116,9 +158,24 @@ def test_rows_that_a_paper_calls_otherwise_are_the_methods_too(found) -> None:
 
 
 def test_a_method_that_is_not_installed_has_a_page_from_its_records_alone(tmp_path: Path) -> None:
-    found = a_board([made_run(tmp_path, "somebody-elses", 1, provenance={"plugin": {"package": "theirs", "version": "2.0"}})], tmp_path)
+    found = a_board(
+        [
+            made_run(
+                tmp_path,
+                "somebody-elses",
+                1,
+                provenance={"plugin": {"package": "theirs", "version": "2.0"}},
+            )
+        ],
+        tmp_path,
+    )
     page = method_page.page(found, "somebody-elses")
-    assert page.how is None and page.recipes == () and page.printed == () and page.packages == ("theirs 2.0",)
+    assert (
+        page.how is None
+        and page.recipes == ()
+        and page.printed == ()
+        and page.packages == ("theirs 2.0",)
+    )
     text = text_of(method_page.render(found, "somebody-elses"))
     assert "not installed" in text and found.runs[0].record.run_id in text and "theirs 2.0" in text
 
@@ -126,15 +183,24 @@ def test_a_method_that_is_not_installed_has_a_page_from_its_records_alone(tmp_pa
 def test_markup_in_a_methods_name_and_records_stays_text(tmp_path: Path) -> None:
     found = a_board([hostile_run(tmp_path)], tmp_path)
     html = method_page.render(found, HOSTILE)
-    assert html.count("<script") == 1 and "<img" not in html and "\u202e" not in html and "window.hit=1" in text_of(html)
-    assert all(re.match(r"(?:\.\./|#|data:,$)", one) for one in re.findall(r'(?:href|src)="([^"]*)"', html))
+    assert (
+        html.count("<script") == 1
+        and "<img" not in html
+        and "\u202e" not in html
+        and "window.hit=1" in text_of(html)
+    )
+    assert all(
+        re.match(r"(?:\.\./|#|data:,$)", one) for one in re.findall(r'(?:href|src)="([^"]*)"', html)
+    )
 
 
 def test_a_table_without_an_average_has_no_column_for_it(tmp_path: Path) -> None:
     found = a_board([made_run(tmp_path, "simcse", 1, suites=("geometry",))], tmp_path)
     (table,) = method_page.page(found, "simcse").tables
     assert table.average is None and [cell.text for cell in table.rows[0].cells if cell]
-    assert "None" not in text_of(method_page.render(found, "simcse")).replace("None of them", "").replace("None (unsup. SimCSE)", "")
+    assert "None" not in text_of(method_page.render(found, "simcse")).replace(
+        "None of them", ""
+    ).replace("None (unsup. SimCSE)", "")
 
 
 def test_code_in_a_description_is_set_as_code(tmp_path: Path) -> None:
@@ -146,7 +212,9 @@ def test_code_in_a_description_is_set_as_code(tmp_path: Path) -> None:
 def test_ids_are_used_once(found) -> None:
     ids = re.findall(r' id="([^"]*)"', method_page.render(found, "promcse"))
     assert len(ids) == len(set(ids))
-    assert {one[1:] for one in re.findall(r'href="(#[^"]*)"', method_page.render(found, "promcse"))} <= set(ids)
+    assert {
+        one[1:] for one in re.findall(r'href="(#[^"]*)"', method_page.render(found, "promcse"))
+    } <= set(ids)
 
 
 def test_no_method_is_imported_for_its_page(tmp_path: Path) -> None:
@@ -155,5 +223,7 @@ def test_no_method_is_imported_for_its_page(tmp_path: Path) -> None:
         "assert method_description('simcse').summary; assert run_page.how('promcse', 'sentence-bench').whole; "
         "print([m for m in ('torch', 'transformers', 'methods', 'methods.simcse', 'click') if m in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, cwd=tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, cwd=tmp_path
+    )
     assert done.stdout.strip() == "[]", done.stdout + done.stderr

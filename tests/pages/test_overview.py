@@ -21,7 +21,12 @@ from bench.show.pages.overview import HEIGHT, ROOM, page_overviews
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Board:
     folder = tmp_path_factory.mktemp("suites") / "runs"
-    made_runs(folder, {"simcse": 0.8, "promcse": 0.45, "promptbert": 0.44}, seeds=(1, 2, 3), suites=("sts", "cxc", "geometry"))
+    made_runs(
+        folder,
+        {"simcse": 0.8, "promcse": 0.45, "promptbert": 0.44},
+        seeds=(1, 2, 3),
+        suites=("sts", "cxc", "geometry"),
+    )
     made_runs(folder, {"diffcse": 0.5}, seeds=(1, 2, 3), suites=("cxc",))
     records, _ = RunsFolder(folder).records()
     return board(
@@ -35,7 +40,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Board:
 def test_ranks_and_differences_are_those_of_the_suites_own_tables(made: Board) -> None:
     (one,) = overviews(made.tables)
     assert [suite.table.suite for suite in one.suites] == ["sts", "cxc"], "a geometry has no rank"
-    assert one.suites[1].table.protocol == "cxc-promcse/1", "the one that stands beside the STS sets"
+    assert one.suites[1].table.protocol == "cxc-promcse/1", (
+        "the one that stands beside the STS sets"
+    )
     assert [method for method, _ in one.names].count("diffcse") == 1 and len(one.names) == 4
     for i, (method, _) in enumerate(one.names):
         for j, suite in enumerate(one.suites):
@@ -69,10 +76,20 @@ def test_a_dot_a_task_and_its_words(made: Board) -> None:
             assert row.profile is None and row.method == "simcse"
             continue
         assert row.profile is not None
-        heights = {kind: [float(y) for _, y in re.findall(r"M(\d+) ([\d.]+)h0", getattr(row.profile, kind))] for kind in ("told", "open")}
-        assert (len(heights["told"]), len(heights["open"])) == (sum(s.told for s in steps), sum(not s.told for s in steps))
+        heights = {
+            kind: [
+                float(y) for _, y in re.findall(r"M(\d+) ([\d.]+)h0", getattr(row.profile, kind))
+            ]
+            for kind in ("told", "open")
+        }
+        assert (len(heights["told"]), len(heights["open"])) == (
+            sum(s.told for s in steps),
+            sum(not s.told for s in steps),
+        )
         for height, step in zip(heights["told"], [s for s in steps if s.told], strict=True):
-            assert (height < shown.zero) == (step.difference > 0) and ROOM <= height <= HEIGHT - ROOM
+            assert (height < shown.zero) == (
+                step.difference > 0
+            ) and ROOM <= height <= HEIGHT - ROOM
         above = sum(s.told and s.difference > 0 for s in steps)
         assert (
             f": above the baseline on {above}, below on {sum(s.told for s in steps) - above}, open on {sum(not s.told for s in steps)}"
@@ -81,11 +98,16 @@ def test_a_dot_a_task_and_its_words(made: Board) -> None:
         lowest = min(steps, key=lambda s: s.difference)
         assert f"({lowest.task}) to " in row.profile.words and row.profile.words in html
     ranks = [[None if cell is None else cell.rank for cell in row.cells] for row in shown.rows]
-    assert ranks == [[None if one is None else rank_words(one.row) for one in row] for row in model.standings]
+    assert ranks == [
+        [None if one is None else rank_words(one.row) for one in row] for row in model.standings
+    ]
 
 
 def test_no_overview_where_there_is_one_suite_and_nothing_unchecked_in_it(made: Board) -> None:
-    one_suite = replace(made, tables=tuple(replace(one, beside=()) for one in made.tables if one.table.suite == "sts"))
+    one_suite = replace(
+        made,
+        tables=tuple(replace(one, beside=()) for one in made.tables if one.table.suite == "sts"),
+    )
     assert (
         overviews(one_suite.tables) == ()
         and "All suites" not in markdown_page(one_suite)
@@ -101,4 +123,6 @@ def test_in_markdown(made: Board) -> None:
     lines = [one for one in said.splitlines() if one.startswith("| ")][2:]
     assert len(lines) == len(model.names)
     for (method, _), row, text in zip(model.names, model.standings, lines, strict=True):
-        assert text.startswith(f"| {method}") and all(standing is None or rank_words(standing.row) in text for standing in row)
+        assert text.startswith(f"| {method}") and all(
+            standing is None or rank_words(standing.row) in text for standing in row
+        )

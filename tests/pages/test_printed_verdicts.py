@@ -39,25 +39,45 @@ def moved(runs: list[PublishedRun], by: float) -> Board:
     found = []
     for i, run in enumerate(runs):
         scores = tuple(
-            structs.replace(one, value=PRINTED[one.task] + by + 0.01 * i) if one.task in PRINTED else one for one in run.record.scores
+            structs.replace(one, value=PRINTED[one.task] + by + 0.01 * i)
+            if one.task in PRINTED
+            else one
+            for one in run.record.scores
         )
         found.append(replace(run, record=structs.replace(run.record, scores=scores)))
     return board(found, version="v1", title="T", statistics="no")
 
 
 def cells(made: Board) -> dict[str, PrintedCell]:
-    (table,) = [one for paper in printed_papers(made) for one in paper.tables if (one.paper, one.table) == ("promcse", "1")]
-    (row,) = [one for one in table.rows if one.label == "SimCSE-BERT-base" and one.setting == "unsupervised"]
-    return {task: cell for task, cell in zip(table.tasks, row.cells, strict=True) if cell is not None}
+    (table,) = [
+        one
+        for paper in printed_papers(made)
+        for one in paper.tables
+        if (one.paper, one.table) == ("promcse", "1")
+    ]
+    (row,) = [
+        one
+        for one in table.rows
+        if one.label == "SimCSE-BERT-base" and one.setting == "unsupervised"
+    ]
+    return {
+        task: cell for task, cell in zip(table.tasks, row.cells, strict=True) if cell is not None
+    }
 
 
-@pytest.mark.parametrize(("by", "verdict", "sign"), [(0.05, "equivalent", "≈"), (8.0, "different", "≠")])
-def test_a_printed_number_ours_and_the_verdict_in_one_cell(runs: list[PublishedRun], by: float, verdict: str, sign: str) -> None:
+@pytest.mark.parametrize(
+    ("by", "verdict", "sign"), [(0.05, "equivalent", "≈"), (8.0, "different", "≠")]
+)
+def test_a_printed_number_ours_and_the_verdict_in_one_cell(
+    runs: list[PublishedRun], by: float, verdict: str, sign: str
+) -> None:
     made = moved(runs, by)
     found = cells(made)
     assert {task for task, cell in found.items() if cell.verdict == verdict} == set(PRINTED)
     for task, cell in found.items():
-        ours = fmean(score.value for run in made.runs for score in run.record.scores if score.task == task)
+        ours = fmean(
+            score.value for run in made.runs for score in run.record.scores if score.task == task
+        )
         low, high = (float(bound) for bound in cell.between.split("–"))
         assert (
             cell.ours == f"{ours:.2f}"
@@ -67,16 +87,25 @@ def test_a_printed_number_ours_and_the_verdict_in_one_cell(runs: list[PublishedR
         )
     html, of_method = pages.render(made), method_page.render(made, "simcse")
     assert "what became of it" in of_method and cells(made)["STS12"].ours in of_method
-    assert f'title="{verdict}"' in html and "what became of it" in html and "none of them was put to the test" not in html
+    assert (
+        f'title="{verdict}"' in html
+        and "what became of it" in html
+        and "none of them was put to the test" not in html
+    )
 
 
 def test_another_recipe_backbone_or_sender_is_no_test_of_a_print(runs: list[PublishedRun]) -> None:
     assert all(cell.ours for cell in cells(moved(runs, 0.0)).values())
     key, value = next(iter(runs[0].record.recipe.items()))
     by_hand = {key: RecipeValue(value=value.value, source="--set")}
-    others = [replace(one, record=structs.replace(one.record, recipe={**one.record.recipe, **by_hand})) for one in runs]
+    others = [
+        replace(one, record=structs.replace(one.record, recipe={**one.record.recipe, **by_hand}))
+        for one in runs
+    ]
     made = moved(others, 0.0)
-    assert not any(cell.ours for cell in cells(made).values()) and "none of them was put to the test" in pages.render(made)
+    assert not any(
+        cell.ours for cell in cells(made).values()
+    ) and "none of them was put to the test" in pages.render(made)
     assert "what became of it" not in method_page.render(made, "simcse")
     sent = [replace(one, submitted_by="Ada", grade="submitted") for one in runs]
     assert not any(cell.ours for cell in cells(moved(sent, 0.0)).values())

@@ -31,9 +31,13 @@ def a_board(records: list[RunRecord], folder: Path, **changes: object) -> Board:
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Board, Path]:
     folder = tmp_path_factory.mktemp("runs")
-    records = made_runs(folder, {"simcse": 0.8, "promcse": 0.45}, seeds=(1, 2), suites=("sts", "geometry"))
+    records = made_runs(
+        folder, {"simcse": 0.8, "promcse": 0.45}, seeds=(1, 2), suites=("sts", "geometry")
+    )
     records.append(made_run(folder, "cls", None, noise=1.5))
-    return a_board(records, folder, grade="checkpoint", reason="encoded again on 2026-02-01"), folder
+    return a_board(
+        records, folder, grade="checkpoint", reason="encoded again on 2026-02-01"
+    ), folder
 
 
 class Parsed(HTMLParser):
@@ -110,7 +114,11 @@ def test_the_row_of_all_seeds_stands_beside_the_runs_own_score(made) -> None:
     found, _ = made
     run = first(found, "promcse")
     page = run_page.page(found, run)
-    values = [one.record.score("sts", "Avg.").value for one in found.runs if one.record.method == "promcse"]
+    values = [
+        one.record.score("sts", "Avg.").value
+        for one in found.runs
+        if one.record.method == "promcse"
+    ]
     (head,) = [one for one in page.heads if one.suite == "sts"]
     assert head.value == f"{run.record.score('sts', 'Avg.').value:.2f}"
     assert head.around.startswith(f"{sum(values) / 2:.2f}") and head.around.endswith("over 2 seeds")
@@ -124,7 +132,10 @@ def test_other_seeds_are_linked(made) -> None:
     run = first(found, "promcse")
     (other,) = [one for one in found.runs if one.record.method == "promcse" and one is not run]
     (sibling,) = run_page.page(found, run).siblings
-    assert (sibling.name, unquote(sibling.link)) == (str(other.record.seed), f"../../runs/{other.record.run_id}/index.html")
+    assert (sibling.name, unquote(sibling.link)) == (
+        str(other.record.seed),
+        f"../../runs/{other.record.run_id}/index.html",
+    )
 
 
 def test_a_papers_number_stands_in_a_column_of_its_own(tmp_path: Path) -> None:
@@ -141,7 +152,10 @@ def test_links_lead_to_files_of_the_version_or_nowhere_else(made) -> None:
     run = first(found, "simcse")
     page = rendered(found, run.record.run_id)
     inside = {"run.json", "scores.csv", "curve.jsonl"}
-    inside |= {f"predictions/{path.name}" for path in (folder / run.record.run_id / "predictions").iterdir()}
+    inside |= {
+        f"predictions/{path.name}"
+        for path in (folder / run.record.run_id / "predictions").iterdir()
+    }
     assert inside <= {unquote(one) for one in page.links}
     anchors = {one.anchor for one in found.tables}
     for one in page.links:
@@ -150,7 +164,9 @@ def test_links_lead_to_files_of_the_version_or_nowhere_else(made) -> None:
         if path == "../../index.html":
             assert anchor in anchors | {""}
         elif path.startswith("../../"):
-            assert path.removeprefix("../../").startswith(("assets/", "methods/", "runs/", "../index.html"))
+            assert path.removeprefix("../../").startswith(
+                ("assets/", "methods/", "runs/", "../index.html")
+            )
         else:
             assert one == "data:," or path in inside or (not path and anchor in page.ids)
     assert len(page.ids) == len(set(page.ids))
@@ -168,7 +184,9 @@ def test_values_that_the_command_set_stand_first_and_apart(made, tmp_path: Path)
     found, folder = made
     run = first(found, "simcse")
     key = min(run.record.recipe)
-    recipe = dict(run.record.recipe) | {key: structs.replace(run.record.recipe[key], source="--set")}
+    recipe = dict(run.record.recipe) | {
+        key: structs.replace(run.record.recipe[key], source="--set")
+    }
     page = run_page.page(found, replace(run, record=structs.replace(run.record, recipe=recipe)))
     assert [row.key for row in page.by_hand] == [key]
     assert [row.key for row in page.recipe] == sorted(set(recipe) - {key})
@@ -177,7 +195,12 @@ def test_values_that_the_command_set_stand_first_and_apart(made, tmp_path: Path)
 def test_how_it_works_is_told_in_the_methods_own_words(made) -> None:
     found, _ = made
     page = run_page.page(found, first(found, "simcse"))
-    assert page.how is not None and "dropout" in page.how.summary[0][0] and page.how.short and "Gao" in page.how.paper
+    assert (
+        page.how is not None
+        and "dropout" in page.how.summary[0][0]
+        and page.how.short
+        and "Gao" in page.how.paper
+    )
     assert len(page.how.short) < len(page.how.whole)
 
 
@@ -189,25 +212,39 @@ def test_a_method_that_is_not_installed_has_a_page_all_the_same(tmp_path: Path) 
 
 
 def test_a_method_of_another_package_is_not_explained_by_ours(tmp_path: Path) -> None:
-    record = made_run(tmp_path, "simcse", 1, provenance={"plugin": {"package": "somebody-elses", "version": "1"}})
+    record = made_run(
+        tmp_path, "simcse", 1, provenance={"plugin": {"package": "somebody-elses", "version": "1"}}
+    )
     found = a_board([record], tmp_path)
     assert run_page.page(found, found.runs[0]).how is None
 
 
 def test_a_folder_of_somebodys_machine_is_named_by_its_last_part(tmp_path: Path) -> None:
-    found = a_board([made_run(tmp_path, "cls", None, backbone="/home/somebody/models/mini-encoder")], tmp_path)
-    assert run_page.page(found, found.runs[0]).where == "nothing trained, mini-encoder, the same for every seed"
+    found = a_board(
+        [made_run(tmp_path, "cls", None, backbone="/home/somebody/models/mini-encoder")], tmp_path
+    )
+    assert (
+        run_page.page(found, found.runs[0]).where
+        == "nothing trained, mini-encoder, the same for every seed"
+    )
 
 
 @pytest.mark.parametrize("make", [hostile_run, hostile_scores])
 def test_markup_in_a_record_stays_text(make, tmp_path: Path) -> None:
     record = make(tmp_path)
-    runs = [PublishedRun(record=record, folder=tmp_path / record.run_id, submitted_by=HOSTILE, reason=HOSTILE)]
+    runs = [
+        PublishedRun(
+            record=record, folder=tmp_path / record.run_id, submitted_by=HOSTILE, reason=HOSTILE
+        )
+    ]
     found = board(runs, version="v1", title=HOSTILE, statistics="no")
     html = run_page.render(found, found.runs[0])
     page = Parsed(html)
     assert page.tags.count("script") == 1 and "img" not in page.tags
-    assert all(re.match(r"(?:\.\./|#|data:,$|run\.json|scores\.csv|curve\.jsonl|predictions/)", one) for one in page.links)
+    assert all(
+        re.match(r"(?:\.\./|#|data:,$|run\.json|scores\.csv|curve\.jsonl|predictions/)", one)
+        for one in page.links
+    )
     assert "<script>window" not in html and "\u202e" not in html and "window.hit=1" in page.text
 
 
@@ -239,7 +276,10 @@ def test_names_that_look_alike_get_files_of_their_own() -> None:
 
 def test_a_link_is_quoted_once_and_leads_back() -> None:
     run_id = "promcse+eh-builtin-s1-0a1b2c3d"
-    assert addresses.link(addresses.run_file(run_id, "predictions/STS12@raw.npz"), 2) == f"../../runs/{run_id}/predictions/STS12@raw.npz"
+    assert (
+        addresses.link(addresses.run_file(run_id, "predictions/STS12@raw.npz"), 2)
+        == f"../../runs/{run_id}/predictions/STS12@raw.npz"
+    )
     assert unquote(addresses.link("predictions/a%2Fb c.npz")) == "predictions/a%2Fb c.npz"
     assert addresses.link("predictions/a%2Fb c.npz") == "predictions/a%252Fb%20c.npz"
 
@@ -248,14 +288,37 @@ def test_scores_as_csv_hold_every_number_in_full(made) -> None:
     found, _ = made
     record = first(found, "simcse").record
     lines = list(csv.DictReader(io.StringIO(scores_csv(record))))
-    tasks = {(one["suite"], one["task"], one["text"]): float(one["value"]) for one in lines if not one["subset"]}
-    assert tasks == {(score.suite, score.task, score.text or ""): score.value for score in record.scores}
-    parts = [(one["subset"], float(one["value"]), int(one["n"])) for one in lines if one["subset"] and one["task"] == "STS12"]
-    assert parts == [(name, part["spearman"], part["n"]) for name, part in record.score("sts", "STS12").detail["subsets"].items()]
+    tasks = {
+        (one["suite"], one["task"], one["text"]): float(one["value"])
+        for one in lines
+        if not one["subset"]
+    }
+    assert tasks == {
+        (score.suite, score.task, score.text or ""): score.value for score in record.scores
+    }
+    parts = [
+        (one["subset"], float(one["value"]), int(one["n"]))
+        for one in lines
+        if one["subset"] and one["task"] == "STS12"
+    ]
+    assert parts == [
+        (name, part["spearman"], part["n"])
+        for name, part in record.score("sts", "STS12").detail["subsets"].items()
+    ]
 
 
 def test_a_csv_cell_is_no_formula(tmp_path: Path) -> None:
     record = made_run(tmp_path, "cls", None)
-    odd = structs.replace(record.scores[0], task="=1+1", text="+raw", detail={"subsets": {"@sum": {"spearman": 1.0, "n": 2}}})
+    odd = structs.replace(
+        record.scores[0],
+        task="=1+1",
+        text="+raw",
+        detail={"subsets": {"@sum": {"spearman": 1.0, "n": 2}}},
+    )
     text = scores_csv(structs.replace(record, scores=(odd,)))
-    assert "'=1+1" in text and "'+raw" in text and "'@sum" in text and not re.search(r"(?m)(^|,)[=+@]", text)
+    assert (
+        "'=1+1" in text
+        and "'+raw" in text
+        and "'@sum" in text
+        and not re.search(r"(?m)(^|,)[=+@]", text)
+    )

@@ -27,7 +27,9 @@ def page(seen: Visit) -> Page:
 
 def settle(page: Page) -> None:
     """A click on a link and a step back change the address at once, and the page in a task of its own: wait for that."""
-    page.evaluate("() => new Promise((done) => setTimeout(() => requestAnimationFrame(() => setTimeout(done))))")
+    page.evaluate(
+        "() => new Promise((done) => setTimeout(() => requestAnimationFrame(() => setTimeout(done))))"
+    )
 
 
 def shown_tables(page: Page) -> Locator:
@@ -42,9 +44,15 @@ def rows(page: Page) -> Locator:
 
 def column(page: Page, name: str) -> list[float]:
     """The numbers of a column, from the top; a missing one is NaN."""
-    at = [one.inner_text().strip() for one in shown_tables(page).first.locator("thead tr:last-child th").all()].index(name)
+    at = [
+        one.inner_text().strip()
+        for one in shown_tables(page).first.locator("thead tr:last-child th").all()
+    ].index(name)
     found = [row.locator("th, td").nth(at) for row in rows(page).all()]
-    texts = [cell.locator("a").first.inner_text() if cell.locator("a").count() else "nan" for cell in found]
+    texts = [
+        cell.locator("a").first.inner_text() if cell.locator("a").count() else "nan"
+        for cell in found
+    ]
     return [float(text.replace("\N{MINUS SIGN}", "-")) for text in texts]
 
 

@@ -33,7 +33,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     plan = root / SUB_PATH / "leaderboards" / "plans" / "v1.md"
     plan.parent.mkdir(parents=True)
     plan.write_text("# Plan\n\nEverything, once.\n", encoding="utf-8")
-    yield publish(root / "runs", root / SUB_PATH / "leaderboards", "--note", "Made by a test: no evidence of anything.")
+    yield publish(
+        root / "runs",
+        root / SUB_PATH / "leaderboards",
+        "--note",
+        "Made by a test: no evidence of anything.",
+    )
 
 
 @pytest.fixture(scope="session")
@@ -69,6 +74,8 @@ def quick(runs: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> Publish:
     monkeypatch.setattr(build, "_figures", lambda *_: ())
 
     def make(**asked: Any) -> Outcome:
-        return build.publish(build.PublishOptions(**{"runs": runs, "out": out, "statistics": "no", **asked}))
+        return build.publish(
+            build.PublishOptions(**{"runs": runs, "out": out, "statistics": "no", **asked})
+        )
 
     return make

@@ -60,7 +60,9 @@ def signs(values: np.ndarray) -> np.ndarray:
 def spearman(x_sign: np.ndarray, y_sign: np.ndarray) -> tuple[float, np.ndarray]:
     """The correlation of ranks in points, and (N,) its derivative by the share that an item has of the data, over N."""
     n = len(x_sign)
-    u, v = (sign.mean(axis=1, dtype=np.float64) for sign in (x_sign, y_sign))  # twice the centred rank, as a share
+    u, v = (
+        sign.mean(axis=1, dtype=np.float64) for sign in (x_sign, y_sign)
+    )  # twice the centred rank, as a share
     a, b, c = (u * v).mean(), (u * u).mean(), (v * v).mean()
 
     def moved(sign: np.ndarray, other: np.ndarray) -> np.ndarray:
@@ -87,7 +89,9 @@ def over_items(moved_RN: np.ndarray, pairs: np.ndarray) -> tuple[np.ndarray, np.
         same.setdefault(tuple(sorted(both)), []).append(item)
     near, equal = np.zeros_like(moved_RN), np.zeros_like(moved_RN)
     for item, both in enumerate(pairs.tolist()):
-        near[:, item] = moved_RN[:, sorted({other for one in both for other in having[one]})].sum(axis=1)
+        near[:, item] = moved_RN[:, sorted({other for one in both for other in having[one]})].sum(
+            axis=1
+        )
         equal[:, item] = moved_RN[:, same[tuple(sorted(both))]].sum(axis=1)
     return moved_RN @ near.T, moved_RN @ equal.T
 
@@ -106,14 +110,30 @@ def digamma(x: float) -> float:
     less = 0.0
     while x < 20:
         less, x = less + 1 / x, x + 1
-    return math.log(x) - 1 / (2 * x) - 1 / (12 * x**2) + 1 / (120 * x**4) - 1 / (252 * x**6) + 1 / (240 * x**8) - less
+    return (
+        math.log(x)
+        - 1 / (2 * x)
+        - 1 / (12 * x**2)
+        + 1 / (120 * x**4)
+        - 1 / (252 * x**6)
+        + 1 / (240 * x**8)
+        - less
+    )
 
 
 def trigamma(x: float) -> float:
     more = 0.0
     while x < 20:
         more, x = more + 1 / x**2, x + 1
-    return 1 / x + 1 / (2 * x**2) + 1 / (6 * x**3) - 1 / (30 * x**5) + 1 / (42 * x**7) - 1 / (30 * x**9) + more
+    return (
+        1 / x
+        + 1 / (2 * x**2)
+        + 1 / (6 * x**3)
+        - 1 / (30 * x**5)
+        + 1 / (42 * x**7)
+        - 1 / (30 * x**9)
+        + more
+    )
 
 
 def bisected(function, low: float, high: float) -> float:  # type: ignore[no-untyped-def]
@@ -124,7 +144,9 @@ def bisected(function, low: float, high: float) -> float:  # type: ignore[no-unt
     return (low + high) / 2
 
 
-def borrowed(variances: list[float], freedoms: list[int], statistics: int = 3) -> tuple[list[float], list[float]]:
+def borrowed(
+    variances: list[float], freedoms: list[int], statistics: int = 3
+) -> tuple[list[float], list[float]]:
     """Variances over seeds drawn towards what all have (Smyth 2004, section 6.2), and degrees of freedom. What is then below the mean is
     drawn up to it, in logarithms by the share that was borrowed; up to version 2 of the ``statistics`` it was raised to the mean."""
     d, s = np.array(freedoms, dtype=float), np.array(variances)
@@ -140,8 +162,13 @@ def borrowed(variances: list[float], freedoms: list[int], statistics: int = 3) -
     prior = math.exp(float(e.mean()) + digamma(half) - math.log(half))
     posterior = (d * s + 2 * half * prior) / (d + 2 * half)
     shares = 2 * half / (d + 2 * half) if statistics > 2 else np.ones(len(d))
-    up = [math.exp(s * math.log(pooled) + (1 - s) * math.log(one)) for s, one in zip(shares, posterior, strict=True)]
-    return [max(pair) for pair in zip(up, posterior, strict=True)], [min(total, one + 2 * half) for one in d]
+    up = [
+        math.exp(s * math.log(pooled) + (1 - s) * math.log(one))
+        for s, one in zip(shares, posterior, strict=True)
+    ]
+    return [max(pair) for pair in zip(up, posterior, strict=True)], [
+        min(total, one + 2 * half) for one in d
+    ]
 
 
 # --- Student's t ---
@@ -183,7 +210,11 @@ def primary_family(version: Path) -> list[dict[str, Any]]:
     """Of every row of the version's first STS table but the baseline: what the table says, and what comes out here."""
     content = json.loads((version / "tables.json").read_text(encoding="utf-8"))
     records = {one["run_id"]: (version / one["record"]).resolve().parent for one in content["runs"]}
-    table = next(one["table"] for one in content["tables"] if one["table"]["suite"] == "sts" and one["table"]["setting"] == "unsupervised")
+    table = next(
+        one["table"]
+        for one in content["tables"]
+        if one["table"]["suite"] == "sts" and one["table"]["setting"] == "unsupervised"
+    )
     rows, sentences = table["rows"], sentences_of_pairs()
     pairs = np.concatenate([sentences[task] for task in TASKS])
     gold_signs: dict[str, np.ndarray] = {}
@@ -197,7 +228,9 @@ def primary_family(version: Path) -> list[dict[str, Any]]:
                 arrays = arrays_of(records[run] / "predictions" / f"{task}.npz")
                 if task not in gold_signs:
                     gold_signs[task] = signs(arrays["gold"].astype(np.float64))
-                score, by_item = spearman(signs(arrays["prediction"].astype(np.float64)), gold_signs[task])
+                score, by_item = spearman(
+                    signs(arrays["prediction"].astype(np.float64)), gold_signs[task]
+                )
                 scores.append(score)
                 parts.append(by_item / len(TASKS))
             of_row.append(round(sum(round(one, 2) for one in scores) / len(scores), 2))
@@ -208,20 +241,32 @@ def primary_family(version: Path) -> list[dict[str, Any]]:
 
 
 def _compared(rows, baseline, values, moved_RN, pairs, rule):  # type: ignore[no-untyped-def]
-    counts, starts = [len(one) for one in values], np.concatenate([[0], np.cumsum([len(one) for one in values])])
+    counts, starts = (
+        [len(one) for one in values],
+        np.concatenate([[0], np.cumsum([len(one) for one in values])]),
+    )
     mean = [float(np.mean(one)) for one in values]
     near, equal = over_items(moved_RN, pairs)
-    weights = np.concatenate([np.full(len(one), 1 / len(one) / len(TASKS)) for one in sentences_of_pairs().values()])
+    weights = np.concatenate(
+        [np.full(len(one), 1 / len(one) / len(TASKS)) for one in sentences_of_pairs().values()]
+    )
     freedom = freedom_of_items(weights, pairs)
     near, equal = ((freedom + 1) / freedom * one for one in (near, equal))
     block = [slice(starts[i], starts[i + 1]) for i in range(len(values))]
     own = []
-    for i, n in enumerate(counts):  # what each run has for itself, which the spread over seeds holds already
+    for i, n in enumerate(
+        counts
+    ):  # what each run has for itself, which the spread over seeds holds already
         part = near[block[i], block[i]]
         own.append(max(0.0, (np.trace(part) - part.sum() / n) / (n - 1)) / n if n > 1 else 0.0)
     several = [i for i, row in enumerate(rows) if row["seeds"] != [None] and counts[i] > 1]
-    variance, of_seeds = dict.fromkeys(range(len(rows)), 0.0), dict.fromkeys(range(len(rows)), math.inf)
-    found, freedoms = borrowed([float(np.var(values[i], ddof=1)) for i in several], [counts[i] - 1 for i in several], rule)
+    variance, of_seeds = (
+        dict.fromkeys(range(len(rows)), 0.0),
+        dict.fromkeys(range(len(rows)), math.inf),
+    )
+    found, freedoms = borrowed(
+        [float(np.var(values[i], ddof=1)) for i in several], [counts[i] - 1 for i in several], rule
+    )
     for i, one, its in zip(several, found, freedoms, strict=True):
         variance[i], of_seeds[i] = one, its
     total = float(sum(counts[i] - 1 for i in several))
@@ -233,21 +278,38 @@ def _compared(rows, baseline, values, moved_RN, pairs, rule):  # type: ignore[no
         items = max(
             0.0,
             *(
-                m[block[i], block[i]].mean() - own[i] + m[block[base], block[base]].mean() - own[base] - 2 * m[block[i], block[base]].mean()
+                m[block[i], block[i]].mean()
+                - own[i]
+                + m[block[base], block[base]].mean()
+                - own[base]
+                - 2 * m[block[i], block[base]].mean()
                 for m in (near, equal)
             ),
         )
         one, other = variance[i] / counts[i], variance[base] / counts[base]
         seeds_freedom = satterthwaite([(one, of_seeds[i]), (other, of_seeds[base])])
         seeds_freedom = seeds_freedom if math.isinf(seeds_freedom) else min(seeds_freedom, total)
-        error, its = math.sqrt(items + one + other), satterthwaite([(items, freedom), (one + other, seeds_freedom)])
+        error, its = (
+            math.sqrt(items + one + other),
+            satterthwaite([(items, freedom), (one + other, seeds_freedom)]),
+        )
         difference = mean[i] - mean[base]
         nearest = (MARGIN - abs(difference)) / error
-        told.append([rows[i], difference, error, its, 2 * tail(abs(difference) / error, its),
-                     tail(nearest, its) if nearest >= 0 else 1 - tail(-nearest, its)])  # fmt: skip
+        told.append(
+            [
+                rows[i],
+                difference,
+                error,
+                its,
+                2 * tail(abs(difference) / error, its),
+                tail(nearest, its) if nearest >= 0 else 1 - tail(-nearest, its),
+            ]
+        )
     adjusted, equivalent = holm([one[4] for one in told]), holm([one[5] for one in told])
     alpha = ALPHA / max(1, len(told) - sum(p < ALPHA for p in adjusted))
-    for (row, difference, error, its, p, _), p_adjusted, p_equal in zip(told, adjusted, equivalent, strict=True):
+    for (row, difference, error, its, p, _), p_adjusted, p_equal in zip(
+        told, adjusted, equivalent, strict=True
+    ):
         half = quantile(alpha / 2, its) * error
         verdict = "better" if difference > half else "worse" if -difference > half else "unknown"
         if abs(difference) + half < MARGIN and p_equal < ALPHA:
@@ -262,7 +324,11 @@ def _compared(rows, baseline, values, moved_RN, pairs, rule):  # type: ignore[no
             "p_adjusted": p_adjusted,
             "verdict": verdict,
         }
-        yield {"row": f"{row['method']} {row['variant']}".strip(), "here": here, "table": {key: said[key] for key in here}}
+        yield {
+            "row": f"{row['method']} {row['variant']}".strip(),
+            "here": here,
+            "table": {key: said[key] for key in here},
+        }
 
 
 if __name__ == "__main__":

@@ -15,7 +15,10 @@ from playwright.sync_api import sync_playwright
 def pages(version: Path) -> list[str]:
     found = [
         "index.html",
-        *(str(next(iter(sorted(version.glob(one)))).relative_to(version)) for one in ("runs/*/index.html", "methods/*.html")),
+        *(
+            str(next(iter(sorted(version.glob(one)))).relative_to(version))
+            for one in ("runs/*/index.html", "methods/*.html")
+        ),
     ]
     return [*found, "../index.html"] if (version.parent / "index.html").is_file() else found
 
@@ -28,7 +31,9 @@ def pictures(version: Path, to: Path, names: list[str], whole: bool = True) -> l
             for size in (WIDE, PHONE):
                 for dark in (False, True):
                     with visit(chromium, address(version / name), size, dark=dark) as seen:
-                        stem = name.removesuffix(".html").replace("../", "versions-").replace("/", "-")
+                        stem = (
+                            name.removesuffix(".html").replace("../", "versions-").replace("/", "-")
+                        )
                         path = to / f"{stem}-{size[0]}-{'dark' if dark else 'light'}.png"
                         seen.page.screenshot(path=path, full_page=whole)
                         made.append(path)

@@ -7,7 +7,18 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from board_page import STS, choose, column, current, header, methods, rows, shown_tables, sort_by, switch
+from board_page import (
+    STS,
+    choose,
+    column,
+    current,
+    header,
+    methods,
+    rows,
+    shown_tables,
+    sort_by,
+    switch,
+)
 from browser import PHONE, address, visit
 from playwright.sync_api import Browser, Page, expect
 
@@ -22,16 +33,27 @@ def test_the_first_screen_answers(page: Page) -> None:
 
 
 @pytest.mark.parametrize("size", [(1280, 800), PHONE])
-def test_the_numbers_begin_above_320_pixels(chromium: Browser, site: Path, size: tuple[int, int]) -> None:
+def test_the_numbers_begin_above_320_pixels(
+    chromium: Browser, site: Path, size: tuple[int, int]
+) -> None:
     with visit(chromium, address(site / "index.html"), size) as one:
         first = rows(one.page).first.bounding_box()
         assert first is not None and first["y"] < 320
 
 
 @pytest.mark.parametrize("script", [True, False])
-def test_no_width_and_no_suite_makes_the_page_scroll_sideways(chromium: Browser, site: Path, script: bool) -> None:
+def test_no_width_and_no_suite_makes_the_page_scroll_sideways(
+    chromium: Browser, site: Path, script: bool
+) -> None:
     with visit(chromium, address(site / "index.html"), script=script) as one:
-        names = [str(link.get_attribute("data-value")) for link in switch(one.page, "suite").locator("a").all()] if script else [""]
+        names = (
+            [
+                str(link.get_attribute("data-value"))
+                for link in switch(one.page, "suite").locator("a").all()
+            ]
+            if script
+            else [""]
+        )
         assert "clustering" in names or not script
         for suite in names:
             if suite:
@@ -39,7 +61,10 @@ def test_no_width_and_no_suite_makes_the_page_scroll_sideways(chromium: Browser,
             for width in (320, 360, 640, 641, 900, 1024, 1200, 1279, 1280, 1281, 1440, 1480, 1600):
                 one.page.set_viewport_size({"width": width, "height": 800})
                 # asked of the browser, which answers without a page's script too
-                assert one.page.locator("html").evaluate("one => one.scrollWidth") <= width, (suite, width)
+                assert one.page.locator("html").evaluate("one => one.scrollWidth") <= width, (
+                    suite,
+                    width,
+                )
 
 
 # --- order ---
@@ -48,7 +73,11 @@ def test_no_width_and_no_suite_makes_the_page_scroll_sideways(chromium: Browser,
 def test_what_was_not_trained_comes_first_by_time(page: Page) -> None:
     sort_by(page, "train")
     cells = [row.locator("td.cost").nth(1).inner_text() for row in rows(page).all()]
-    assert cells[0] == "none" and sorted(cells, key=lambda text: text != "none") == cells and set(cells) > {"none"}
+    assert (
+        cells[0] == "none"
+        and sorted(cells, key=lambda text: text != "none") == cells
+        and set(cells) > {"none"}
+    )
 
 
 def test_a_grade_is_explained_where_it_stands(page: Page) -> None:
@@ -85,7 +114,9 @@ def test_a_row_keeps_its_printed_lines_below_it_when_sorted(page: Page) -> None:
     def below() -> dict[str, str]:
         lines = shown_tables(page).first.locator("tbody tr").all()
         return {
-            lines[i - 1].inner_text(): line.inner_text() for i, line in enumerate(lines) if "printed" in (line.get_attribute("class") or "")
+            lines[i - 1].inner_text(): line.inner_text()
+            for i, line in enumerate(lines)
+            if "printed" in (line.get_attribute("class") or "")
         }
 
     choose(page, "backbone", "bert-base-uncased")
@@ -115,17 +146,23 @@ def test_the_back_button_undoes_what_was_chosen(page: Page) -> None:
 
 def test_every_choice_leaves_as_many_rows_as_it_says(page: Page) -> None:
     for key in ("setting", "backbone", "suite", "text"):
-        for value in [one.get_attribute("data-value") for one in switch(page, key).locator("a").all()]:
+        for value in [
+            one.get_attribute("data-value") for one in switch(page, key).locator("a").all()
+        ]:
             assert value is not None
             link = switch(page, key).locator(f"a[data-value='{value}']")
             said = int(link.locator("small").inner_text())
             link.click()
             assert said > 0
-            expect(page.locator("section.scores:visible tbody tr:not(.printed):visible")).to_have_count(said)  # drawn after the click
+            expect(
+                page.locator("section.scores:visible tbody tr:not(.printed):visible")
+            ).to_have_count(said)  # drawn after the click
             assert f"{said} row" in page.locator("nav output").inner_text()
             assert current(page, key) == value
             if key != "text":  # a suite that has one form only is shown whatever the form is
-                assert {one.get_attribute(f"data-{key}") for one in shown_tables(page).all()} <= {value} or value == "all"
+                assert {one.get_attribute(f"data-{key}") for one in shown_tables(page).all()} <= {
+                    value
+                } or value == "all"
 
 
 def test_a_view_can_be_linked(page: Page, chromium: Browser) -> None:
@@ -136,7 +173,10 @@ def test_a_view_can_be_linked(page: Page, chromium: Browser) -> None:
     text, numbers, where = methods(page), column(page, "MR"), page.url
     with visit(chromium, where) as again:
         assert methods(again.page) == text and column(again.page, "MR") == numbers
-        assert current(again.page, "baseline") == "promcse" and again.page.get_by_label("search").input_value() == "p"
+        assert (
+            current(again.page, "baseline") == "promcse"
+            and again.page.get_by_label("search").input_value() == "p"
+        )
         assert again.troubles == []
 
 
@@ -148,14 +188,24 @@ def test_a_setting_that_another_backbone_has_takes_the_backbone_along(page: Page
 
 
 def test_an_address_that_names_nothing_shows_the_whole_page(chromium: Browser, site: Path) -> None:
-    for view in ("#suite=nonsense", "#cell=a/b/c", "#sort=nonsense", "#show=nonsense&baseline=nobody", "#nowhere"):
+    for view in (
+        "#suite=nonsense",
+        "#cell=a/b/c",
+        "#sort=nonsense",
+        "#show=nonsense&baseline=nobody",
+        "#nowhere",
+    ):
         with visit(chromium, address(site / "index.html") + view) as one:
             assert one.troubles == []
-            assert shown_tables(one.page).count() > 0 or one.page.locator("p.empty").is_visible(), view
+            assert shown_tables(one.page).count() > 0 or one.page.locator("p.empty").is_visible(), (
+                view
+            )
 
 
 def test_a_table_can_be_linked_by_its_name(chromium: Browser, site: Path, page: Page) -> None:
-    anchors = page.evaluate("[...document.querySelectorAll('section.scores h2')].map(one => one.id)")
+    anchors = page.evaluate(
+        "[...document.querySelectorAll('section.scores h2')].map(one => one.id)"
+    )
     assert len(set(anchors)) == len(anchors) > 3
     with visit(chromium, address(site / "index.html") + "#" + anchors[-1]) as one:
         assert shown_tables(one.page).locator(f"h2[id='{anchors[-1]}']").is_visible()
@@ -189,7 +239,11 @@ def test_the_sentence_and_the_figures_are_of_the_suite_that_is_shown(page: Page)
         return {str(one.get_attribute("data-suites")) for one in figures.all()}
 
     begun = sentence.inner_text()
-    assert "STS average" in begun and any("sts" in one for one in shown()) and not any("geometry" in one for one in shown())
+    assert (
+        "STS average" in begun
+        and any("sts" in one for one in shown())
+        and not any("geometry" in one for one in shown())
+    )
     choose(page, "suite", "transfer")
     assert "transfer average" in sentence.inner_text() and "STS" not in sentence.inner_text()
     assert shown() <= {""} and page.locator(".figures .none").is_visible() == (not shown())
@@ -211,7 +265,10 @@ def test_printed_rows_have_no_rank(page: Page) -> None:
 
 
 def test_search_leaves_the_rows_that_have_it(page: Page) -> None:
-    everything, all_rows = methods(page), page.locator("section.scores:visible tbody tr:not(.printed):visible")
+    everything, all_rows = (
+        methods(page),
+        page.locator("section.scores:visible tbody tr:not(.printed):visible"),
+    )
     number, search = all_rows.count(), page.get_by_label("search")
     search.fill("PROM")
     assert methods(page) == [one for one in everything if "prom" in one.lower()] != everything
@@ -225,7 +282,9 @@ def test_search_leaves_the_rows_that_have_it(page: Page) -> None:
 # --- rows side by side ---
 
 
-def test_rows_that_are_ticked_stand_side_by_side_at_an_address_of_their_own(page: Page, chromium: Browser) -> None:
+def test_rows_that_are_ticked_stand_side_by_side_at_an_address_of_their_own(
+    page: Page, chromium: Browser
+) -> None:
     view, table = page.locator("section.compare"), shown_tables(page).first
     before = table.locator("tbody").inner_text()
     for name in ("compare simcse", "compare promptbert"):
@@ -235,19 +294,31 @@ def test_rows_that_are_ticked_stand_side_by_side_at_an_address_of_their_own(page
     assert table.locator("tbody").inner_text() == before, "nothing else changed"
     average = view.locator("tr", has=page.locator("th", has_text="Avg.")).first
     numbers = {row.locator("th.method a").inner_text(): row for row in rows(page).all()}
-    at = [one.inner_text().strip() for one in table.locator("thead tr:last-child th").all()].index("Avg.")
+    at = [one.inner_text().strip() for one in table.locator("thead tr:last-child th").all()].index(
+        "Avg."
+    )
     printed = [numbers[name].locator("th, td").nth(at) for name in ("simcse", "promptbert")]
     said = average.locator("td").all_inner_texts()
     values = [float(one.locator("a").inner_text()) for one in printed]
     assert [text.split(" ")[0] for text in said[:2]] == [f"{value:.2f}" for value in values]
-    assert [text.split(" ")[1] for text in said[:2]] == [one.locator("small").inner_text() for one in printed]
+    assert [text.split(" ")[1] for text in said[:2]] == [
+        one.locator("small").inner_text() for one in printed
+    ]
     assert said[2].startswith(f"+{values[1] - values[0]:.2f}, from ") and ": better" in said[2]
     assert average.locator("svg circle").count() == 6  # three seeds each
     assert "train" in view.inner_text() and "900" not in said[2]
     commands = view.locator("pre").all_inner_texts()
-    assert len(commands) == 2 and "--method simcse" in commands[0] and "--method promptbert" in commands[1] and "--seeds 1-3" in commands[1]
+    assert (
+        len(commands) == 2
+        and "--method simcse" in commands[0]
+        and "--method promptbert" in commands[1]
+        and "--seeds 1-3" in commands[1]
+    )
     with visit(chromium, page.url) as again:
-        assert again.page.locator("section.compare").inner_text() == view.inner_text() and again.troubles == []
+        assert (
+            again.page.locator("section.compare").inner_text() == view.inner_text()
+            and again.troubles == []
+        )
         again.page.set_viewport_size({"width": 360, "height": 740})
         assert again.page.evaluate("document.documentElement.scrollWidth") <= 360
     table.get_by_role("checkbox", name="compare simcse").uncheck()
@@ -263,8 +334,20 @@ def test_rows_that_are_ticked_stand_side_by_side_at_an_address_of_their_own(page
 
 def state_of(page: Page) -> str:
     """Everything of the shown table and above it that a choice could change, but the choices themselves."""
-    parts = [shown_tables(page).first.inner_text(), page.locator("p.answer").inner_text(), page.locator(".figures").inner_text()]
-    return "\n".join([*parts, *(str(current(page, key)) for key in ("setting", "backbone", "suite", "baseline", "show"))])
+    parts = [
+        shown_tables(page).first.inner_text(),
+        page.locator("p.answer").inner_text(),
+        page.locator(".figures").inner_text(),
+    ]
+    return "\n".join(
+        [
+            *parts,
+            *(
+                str(current(page, key))
+                for key in ("setting", "backbone", "suite", "baseline", "show")
+            ),
+        ]
+    )
 
 
 def own_choice(page: Page, key: str, *values: str) -> None:
@@ -273,28 +356,52 @@ def own_choice(page: Page, key: str, *values: str) -> None:
         choose(page, key, value)
 
 
-def test_the_mean_of_chosen_tasks_is_marked_as_own_and_nothing_is_ranked_by_it(page: Page, chromium: Browser) -> None:
+def test_the_mean_of_chosen_tasks_is_marked_as_own_and_nothing_is_ranked_by_it(
+    page: Page, chromium: Browser
+) -> None:
     table, note, before = shown_tables(page).first, page.locator("p.own:visible"), state_of(page)
-    expected = {name: [column(page, task)[i] for task in ("STS12", "SICK-R")] for i, name in enumerate(methods(page))}
+    expected = {
+        name: [column(page, task)[i] for task in ("STS12", "SICK-R")]
+        for i, name in enumerate(methods(page))
+    }
     signs = verdicts(page, "SICK-R")
     own_choice(page, "tasks", "STS12", "SICK-R")
-    heads = [one.inner_text().strip() for one in table.locator("thead tr:last-child th:visible").all()]
-    assert [head for head in heads if head in (*STS, "Avg.", "rank", "own choice")] == ["own choice", "STS12", "SICK-R"]
-    assert "mean of STS12 and SICK-R" in note.inner_text() and "neither tested nor ranked" in note.inner_text()
+    heads = [
+        one.inner_text().strip() for one in table.locator("thead tr:last-child th:visible").all()
+    ]
+    assert [head for head in heads if head in (*STS, "Avg.", "rank", "own choice")] == [
+        "own choice",
+        "STS12",
+        "SICK-R",
+    ]
+    assert (
+        "mean of STS12 and SICK-R" in note.inner_text()
+        and "neither tested nor ranked" in note.inner_text()
+    )
     assert not table.locator(".of-ranks").is_visible() and table.locator(".against").is_visible()
-    own = {row.locator("th.method").inner_text(): float(row.locator("td.own").inner_text()) for row in rows(page).all()}
-    assert own.keys() == expected.keys() and all(abs(own[name] - sum(two) / 2) < 0.0101 for name, two in expected.items())
+    own = {
+        row.locator("th.method").inner_text(): float(row.locator("td.own").inner_text())
+        for row in rows(page).all()
+    }
+    assert own.keys() == expected.keys() and all(
+        abs(own[name] - sum(two) / 2) < 0.0101 for name, two in expected.items()
+    )
     assert verdicts(page, "SICK-R") == signs, "what was tested stays as it was tested"
     header(page, "own choice").get_by_role("button").click()
     assert [own[name] for name in methods(page)] == sorted(own.values(), reverse=True)
     with visit(chromium, page.url) as again:
-        assert again.page.locator("section.scores:visible").inner_text() == table.inner_text() and again.troubles == []
+        assert (
+            again.page.locator("section.scores:visible").inner_text() == table.inner_text()
+            and again.troubles == []
+        )
         for width in (320, 360, 641, 1280):
             again.page.set_viewport_size({"width": width, "height": 800})
             assert again.page.evaluate("document.documentElement.scrollWidth") <= width
         assert current(again.page, "suite") == "sts"
     own_choice(page, "tasks", "STS12")
-    assert not table.locator("th.own").is_visible() and "SICK-R" in note.inner_text(), "one task has no mean"
+    assert not table.locator("th.own").is_visible() and "SICK-R" in note.inner_text(), (
+        "one task has no mean"
+    )
     page.go_back()
     page.go_back()
     page.go_back()
@@ -307,7 +414,10 @@ def test_all_tasks_are_no_choice_and_a_choice_outlives_another_suite(page: Page)
     assert "tasks=" not in page.url and not page.locator("p.own:visible").count()
     own_choice(page, "tasks", "STS13")
     choose(page, "suite", "transfer")
-    assert not page.locator("p.own:visible").count() and "STS13" not in switch(page, "tasks").inner_text()
+    assert (
+        not page.locator("p.own:visible").count()
+        and "STS13" not in switch(page, "tasks").inner_text()
+    )
     choose(page, "suite", "sts")
     assert "STS13" in page.locator("p.own:visible").inner_text()
     page.get_by_role("link", name="As published").locator("visible=true").click()
@@ -322,7 +432,10 @@ def test_pearson_in_the_place_of_spearman(page: Page, site: Path) -> None:
     shown = column(page, "STS12")
     assert len(lines) == len(shown) > 3
     for (runs, *_), value in zip(lines, shown, strict=True):
-        records = [json.loads((site / unquote(data["runs"][run][0]) / "run.json").read_text()) for run in runs]
+        records = [
+            json.loads((site / unquote(data["runs"][run][0]) / "run.json").read_text())
+            for run in runs
+        ]
         found = [
             one["detail"]["pearson"]["all"]
             for record in records
@@ -336,14 +449,20 @@ def test_pearson_in_the_place_of_spearman(page: Page, site: Path) -> None:
         and "Spearman" not in said
         and "±" not in table.locator("tbody").first.inner_text()
     )
-    assert not table.locator("td i").first.is_visible() and not table.locator(".of-numbers").first.is_visible()
+    assert (
+        not table.locator("td i").first.is_visible()
+        and not table.locator(".of-numbers").first.is_visible()
+    )
     row = rows(page).first
     averaged = [float(row.locator("th, td").nth(i).inner_text()) for i in range(3, 11)]
     assert abs(averaged[-1] - sum(averaged[:-1]) / 7) < 0.0101
     sort_by(page, "STS12")
     assert column(page, "STS12") == sorted(shown, reverse=True)
     choose(page, "suite", "transfer")
-    assert "Pearson" not in shown_tables(page).first.inner_text() and not switch(page, "metric").is_visible()
+    assert (
+        "Pearson" not in shown_tables(page).first.inner_text()
+        and not switch(page, "metric").is_visible()
+    )
     page.go_back()
     page.go_back()
     page.go_back()
@@ -352,41 +471,63 @@ def test_pearson_in_the_place_of_spearman(page: Page, site: Path) -> None:
 
 def test_rows_by_family_by_what_is_trained_and_how_long(page: Page, chromium: Browser) -> None:
     everything = {row.locator("th.method").inner_text(): row for row in rows(page).all()}
-    seconds = {name: row.locator("td.cost").nth(1).get_attribute("data-v") for name, row in everything.items()}
-    trains, families = ({name: row.get_attribute(f"data-{key}") for name, row in everything.items()} for key in ("trains", "family"))
+    seconds = {
+        name: row.locator("td.cost").nth(1).get_attribute("data-v")
+        for name, row in everything.items()
+    }
+    trains, families = (
+        {name: row.get_attribute(f"data-{key}") for name, row in everything.items()}
+        for key in ("trains", "family")
+    )
     page.locator(".choice").evaluate("one => { one.open = true }")
     for key, of, fits in (
         ("trains", trains, lambda value, most: value == most),
         ("family", families, lambda value, most: value == most),
         ("time", seconds, lambda value, most: 0 <= float(value) <= float(most)),
     ):
-        offered = [str(one.get_attribute("data-value")) for one in switch(page, key).locator("a").all()]
+        offered = [
+            str(one.get_attribute("data-value")) for one in switch(page, key).locator("a").all()
+        ]
         for value in offered[1:]:
             own_choice(page, key, value)
             found = methods(page) if rows(page).count() else []
             assert found == [name for name in everything if fits(of[name], value)], (key, value)
             with visit(chromium, page.url) as again:
-                assert (methods(again.page) if rows(again.page).count() else []) == found and again.troubles == []
+                assert (
+                    methods(again.page) if rows(again.page).count() else []
+                ) == found and again.troubles == []
         if offered:
             own_choice(page, key, "")
             assert methods(page) == list(everything)
     assert switch(page, "trains").locator("a").count() > 2, "the rows differ in what is trained"
-    assert switch(page, "family").locator("a").count() > 2 and families["promptbert"] == "prompt" and families["simcse"] == "contrastive"
+    assert (
+        switch(page, "family").locator("a").count() > 2
+        and families["promptbert"] == "prompt"
+        and families["simcse"] == "contrastive"
+    )
 
 
 # --- the baseline ---
 
 
 def verdicts(page: Page, task: str) -> dict[str, str]:
-    at = [one.inner_text().strip() for one in shown_tables(page).first.locator("thead tr:last-child th").all()].index(task)
+    at = [
+        one.inner_text().strip()
+        for one in shown_tables(page).first.locator("thead tr:last-child th").all()
+    ].index(task)
     return {
-        row.locator("th.method").inner_text(): (row.locator("th, td").nth(at).locator("i").first.text_content() or "")
+        row.locator("th.method").inner_text(): (
+            row.locator("th, td").nth(at).locator("i").first.text_content() or ""
+        )
         for row in rows(page).all()
     }
 
 
 def test_another_baseline_turns_the_verdicts_round(page: Page) -> None:
-    names = [one.get_attribute("data-value") for one in switch(page, "baseline").locator("li:visible a").all()]
+    names = [
+        one.get_attribute("data-value")
+        for one in switch(page, "baseline").locator("li:visible a").all()
+    ]
     assert {"simcse", "promptbert"} <= set(names)
     choose(page, "baseline", "simcse")
     first = verdicts(page, "STS12")
@@ -403,7 +544,19 @@ def test_another_baseline_turns_the_verdicts_round(page: Page) -> None:
 def test_a_verdict_is_never_colour_alone(page: Page) -> None:
     signs = page.locator("section.scores:visible tbody td i:visible")
     words = {one.text_content() for one in signs.all()}
-    assert words <= {"better", "worse", "equivalent", "unknown", "better, exploratory", "worse, exploratory", ""} and "better" in words
+    assert (
+        words
+        <= {
+            "better",
+            "worse",
+            "equivalent",
+            "unknown",
+            "better, exploratory",
+            "worse, exploratory",
+            "",
+        }
+        and "better" in words
+    )
 
 
 # --- all suites ---
@@ -412,17 +565,23 @@ def test_a_verdict_is_never_colour_alone(page: Page) -> None:
 def test_the_overview_is_of_the_setting_and_backbone_that_are_shown(page: Page) -> None:
     shown = page.locator(".overview:visible")
     everything = page.locator(".overview")
-    places = {(one.get_attribute("data-setting"), one.get_attribute("data-backbone")) for one in everything.all()}
+    places = {
+        (one.get_attribute("data-setting"), one.get_attribute("data-backbone"))
+        for one in everything.all()
+    }
     assert ("unsupervised", "builtin") in places
     for suite in ("transfer", "sts"):  # which is no matter of one suite
         choose(page, "suite", suite)
-        assert {(one.get_attribute("data-setting"), one.get_attribute("data-backbone")) for one in shown.all()} == {
-            ("unsupervised", "builtin")
-        }
+        assert {
+            (one.get_attribute("data-setting"), one.get_attribute("data-backbone"))
+            for one in shown.all()
+        } == {("unsupervised", "builtin")}
     link = shown.first.locator("thead a").nth(1)
     wanted = link.get_attribute("href")
     link.click()
-    assert shown_tables(page).first.locator("h2").get_attribute("id") == (wanted or "").removeprefix("#")
+    assert shown_tables(page).first.locator("h2").get_attribute("id") == (
+        wanted or ""
+    ).removeprefix("#")
     choose(page, "backbone", "bert-base-uncased")
     assert {one.get_attribute("data-backbone") for one in shown.all()} <= {"bert-base-uncased"}
     choose(page, "show", "papers")

@@ -41,7 +41,12 @@ def only(shown: Board) -> BoardTable:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[RunRecord]]:
     runs = tmp_path_factory.mktemp("runs")
     records = made_runs(runs, METHODS)
-    return runs, [*records, made_run(runs, "cls", None, noise=1.6), made_run(runs, "last-avg", None, noise=1.2), failed_run(runs)]
+    return runs, [
+        *records,
+        made_run(runs, "cls", None, noise=1.6),
+        made_run(runs, "last-avg", None, noise=1.2),
+        failed_run(runs),
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +54,9 @@ def shown(folder: tuple[Path, list[RunRecord]]) -> Board:
     return made(folder[1], folder[0])
 
 
-def test_the_order_in_which_runs_are_found_changes_nothing(shown: Board, folder: tuple[Path, list[RunRecord]]) -> None:
+def test_the_order_in_which_runs_are_found_changes_nothing(
+    shown: Board, folder: tuple[Path, list[RunRecord]]
+) -> None:
     mixed = list(folder[1])
     random.Random(3).shuffle(mixed)
     assert mixed != folder[1]
@@ -59,18 +66,28 @@ def test_the_order_in_which_runs_are_found_changes_nothing(shown: Board, folder:
 def test_a_run_that_failed_has_no_row_and_no_method(shown: Board) -> None:
     assert len(shown.runs) == 11
     assert shown.methods == ("cls", "last-avg", "promcse", "promptbert", "simcse")
-    assert not any("consert" in run for one in shown.tables for row in one.table.rows for run in row.runs)
-    assert shown.date == max(one.record.provenance.created for one in shown.runs)[:10] == "2026-01-04"
+    assert not any(
+        "consert" in run for one in shown.tables for row in one.table.rows for run in row.runs
+    )
+    assert (
+        shown.date == max(one.record.provenance.created for one in shown.runs)[:10] == "2026-01-04"
+    )
 
 
 def test_a_sender_does_not_date_a_version(tmp_path: Path) -> None:
     own, sent = (made_run(tmp_path, "simcse", seed, suites=("check",)) for seed in (1, 2))
-    sent = structs.replace(sent, provenance=structs.replace(sent.provenance, created="9999-12-31T00:00:00+00:00"))
+    sent = structs.replace(
+        sent, provenance=structs.replace(sent.provenance, created="9999-12-31T00:00:00+00:00")
+    )
     runs = published([own, sent], tmp_path)
     mixed = [runs[0], replace(runs[1], submitted_by="somebody")]
     shown = board(mixed, version="v1", title="A board", statistics="no")
-    assert shown.date == own.provenance.created[:10] and update_time(shown.runs).startswith(shown.date)
-    assert board(mixed[1:], version="v1", title="A board", statistics="no").date == "9999-12-31"  # of nobody else's
+    assert shown.date == own.provenance.created[:10] and update_time(shown.runs).startswith(
+        shown.date
+    )
+    assert (
+        board(mixed[1:], version="v1", title="A board", statistics="no").date == "9999-12-31"
+    )  # of nobody else's
 
 
 def test_nothing_to_show_is_said(tmp_path: Path) -> None:
@@ -83,15 +100,27 @@ def test_a_baseline_that_no_table_has_is_refused(folder: tuple[Path, list[RunRec
         made(folder[1], folder[0], baseline="consert")
 
 
-def test_every_other_baseline_is_what_a_board_of_its_own_would_say(shown: Board, folder: tuple[Path, list[RunRecord]]) -> None:
+def test_every_other_baseline_is_what_a_board_of_its_own_would_say(
+    shown: Board, folder: tuple[Path, list[RunRecord]]
+) -> None:
     sts = shown.tables[0]
     assert sts.table.baseline == "simcse"
-    assert list(sts.baselines) == ["last-avg", "promptbert", "promcse", "cls"]  # untrained first, then the best
+    assert list(sts.baselines) == [
+        "last-avg",
+        "promptbert",
+        "promcse",
+        "cls",
+    ]  # untrained first, then the best
     for name in ("promcse", "cls"):
         alone = made(folder[1], folder[0], baseline=name).tables[0].table
         assert sts.baselines[name] == alone
         assert [row.is_baseline for row in alone.rows] == [row.name == name for row in alone.rows]
-        verdicts = {cell.against.verdict for row in alone.rows for cell in row.cells if cell and cell.against}
+        verdicts = {
+            cell.against.verdict
+            for row in alone.rows
+            for cell in row.cells
+            if cell and cell.against
+        }
         assert verdicts - {None}
 
 
@@ -113,14 +142,23 @@ def test_no_more_baselines_than_a_page_can_hold(tmp_path: Path) -> None:
 
 
 def test_without_predictions_the_interval_is_that_of_the_seeds() -> None:
-    records = [record("simcse", seed, base=base) for seed, base in ((1, 70.0), (2, 71.5), (3, 70.6))]
+    records = [
+        record("simcse", seed, base=base) for seed, base in ((1, 70.0), (2, 71.5), (3, 70.6))
+    ]
     one = only(made([*records, record("cls", None, base=40, setting="none")]))
     row = next(row for row in one.table.rows if row.method == "simcse")
     for cell in row.cells:
         assert cell is not None and cell.spread is not None and cell.spread.covers == "seeds"
-        low, high = stats.t.interval(0.95, 2, loc=stats.tmean(cell.values), scale=stats.sem(cell.values))
+        low, high = stats.t.interval(
+            0.95, 2, loc=stats.tmean(cell.values), scale=stats.sem(cell.values)
+        )
         assert (cell.spread.low, cell.spread.high) == pytest.approx((low, high), abs=1e-9)
-    assert all(cell is not None and cell.spread is None for row in one.table.rows if row.method == "cls" for cell in row.cells)
+    assert all(
+        cell is not None and cell.spread is None
+        for row in one.table.rows
+        if row.method == "cls"
+        for cell in row.cells
+    )
     assert "not tested: none of these runs has predictions" in one.table.notes
 
 
@@ -129,7 +167,9 @@ def test_of_very_many_runs_the_items_are_resampled_only_where_that_is_asked_for(
 ) -> None:
     monkeypatch.setattr(judged_tables, "MANY_RUNS", 10)
     many = made(folder[1], folder[0]).tables[0]
-    assert many.table.tested is None and any("--statistics yes" in note for note in many.table.notes)
+    assert many.table.tested is None and any(
+        "--statistics yes" in note for note in many.table.notes
+    )
     assert len(many.baselines) == judged_tables.FEW_BASELINES
     assert made(folder[1], folder[0], statistics="yes").tables[0].table == shown.tables[0].table
 
@@ -138,15 +178,27 @@ def test_of_very_many_runs_the_items_are_resampled_only_where_that_is_asked_for(
 
 
 def selected(dev_task: str | None, dev_score: float | None = 70.0) -> Training:
-    return Training(steps=1000, best_step=875, dev_task=dev_task, dev_score=dev_score, sentences=64_000)
+    return Training(
+        steps=1000, best_step=875, dev_task=dev_task, dev_score=dev_score, sentences=64_000
+    )
 
 
 @pytest.mark.parametrize(
     "training, table",
-    [(None, ""), (selected("STS-B dev"), ""), (selected("MNLI validation"), ""), (selected("none", None), ""), (selected("STS-B test"), "STS-B test"),
-     (selected("STS12"), "STS12"), (selected(None), "a set that was not recorded"), (selected(" "), "a set that was not recorded")],
-)  # fmt: skip
-def test_what_was_not_chosen_on_a_development_set_is_named(training: Training | None, table: str) -> None:
+    [
+        (None, ""),
+        (selected("STS-B dev"), ""),
+        (selected("MNLI validation"), ""),
+        (selected("none", None), ""),
+        (selected("STS-B test"), "STS-B test"),
+        (selected("STS12"), "STS12"),
+        (selected(None), "a set that was not recorded"),
+        (selected(" "), "a set that was not recorded"),
+    ],
+)
+def test_what_was_not_chosen_on_a_development_set_is_named(
+    training: Training | None, table: str
+) -> None:
     assert chosen_on(record("simcse", 1, training=training)) == table
 
 
@@ -157,19 +209,36 @@ def test_dev_selected_and_test_selected_scores_share_no_table() -> None:
         record("cls", None, base=40, setting="none"),
     ]
     tables = made([*honest, record("cheat", 1, base=90, training=selected("STS-B test"))]).tables
-    assert [[row.method for row in one.table.rows] for one in tables] == [["promcse", "simcse", "cls"], ["cheat"]]
-    assert tables[0].selection == "Checkpoint: best on STS-B dev; the last step, nothing selected (promcse)."
-    assert "no development set" in tables[1].selection and tables[1].anchor.endswith("on-sts-b-test")
+    assert [[row.method for row in one.table.rows] for one in tables] == [
+        ["promcse", "simcse", "cls"],
+        ["cheat"],
+    ]
+    assert (
+        tables[0].selection
+        == "Checkpoint: best on STS-B dev; the last step, nothing selected (promcse)."
+    )
+    assert "no development set" in tables[1].selection and tables[1].anchor.endswith(
+        "on-sts-b-test"
+    )
     assert {cell.mark for cell in tables[0].table.rows[0].cells if cell is not None} >= {"best"}
 
 
 def test_a_column_says_how_often_its_dev_set_was_scored() -> None:
-    one = only(made([record("simcse", 1, recipe={"eval_steps": 125}), record("promcse", 1, recipe={"eval_steps": 125})]))
+    one = only(
+        made(
+            [
+                record("simcse", 1, recipe={"eval_steps": 125}),
+                record("promcse", 1, recipe={"eval_steps": 125}),
+            ]
+        )
+    )
     assert one.selection == "Checkpoint: best on STS-B dev, scored every 125 steps."
     assert only(made([record("cls", None, setting="none")])).selection == ""
 
 
-def on(device: str | None, version: str | None = "0.1.0", method: str = "simcse", seed: int = 1) -> RunRecord:
+def on(
+    device: str | None, version: str | None = "0.1.0", method: str = "simcse", seed: int = 1
+) -> RunRecord:
     basis = record(method, seed)
     return structs.replace(
         basis,
@@ -190,31 +259,59 @@ def test_costs_of_other_hardware_or_another_version_share_no_column() -> None:
     ]
     one = only(made(records))
     costs = {row.method: row.cost for row in one.table.rows}
-    timed = {method for method, cost in costs.items() if cost is not None and cost.train_seconds is not None}
+    timed = {
+        method
+        for method, cost in costs.items()
+        if cost is not None and cost.train_seconds is not None
+    }
     assert (
         timed
-        == {method for method, cost in costs.items() if cost is not None and cost.peak_memory_bytes is not None}
+        == {
+            method
+            for method, cost in costs.items()
+            if cost is not None and cost.peak_memory_bytes is not None
+        }
         == {"simcse", "promcse"}
     )
-    assert all(cost is not None and cost.trainable_parameters == 5_300_000 for cost in costs.values())
-    assert one.cost_of is not None and (one.cost_of.device, one.cost_of.bench_version) == ("cpu: A", "0.1.0")
+    assert all(
+        cost is not None and cost.trainable_parameters == 5_300_000 for cost in costs.values()
+    )
+    assert one.cost_of is not None and (one.cost_of.device, one.cost_of.bench_version) == (
+        "cpu: A",
+        "0.1.0",
+    )
     assert not one.costs_comparable
-    assert all(name in one.cost_note for name in ("cpu: A", "dclr", "ct", "diffcse", "mixed")) and "promcse" not in one.cost_note
+    assert (
+        all(name in one.cost_note for name in ("cpu: A", "dclr", "ct", "diffcse", "mixed"))
+        and "promcse" not in one.cost_note
+    )
     for other in one.baselines.values():
         assert [row.cost for row in other.rows] == [row.cost for row in one.table.rows]
 
 
 def test_costs_of_one_machine_are_all_shown() -> None:
     one = only(made([on("cpu: A"), on("cpu: A", method="promcse")]))
-    assert one.costs_comparable and one.cost_note == "Time and memory are those of cpu: A, bench 0.1.0."
+    assert (
+        one.costs_comparable
+        and one.cost_note == "Time and memory are those of cpu: A, bench 0.1.0."
+    )
     nothing = only(made([structs.replace(on("cpu: A"), cost=Cost(device="cpu: A"))]))
     assert nothing.cost_of is None and nothing.cost_note == "" and nothing.costs_comparable
 
 
 def test_a_missing_cell_stays_empty_and_so_does_the_average() -> None:
     part = sts_scores(70, tasks=tuple(STS)[:-1])
-    row = next(row for row in only(made([record("simcse", 1), record("promcse", 1, scores=part)])).table.rows if row.method == "promcse")
-    assert row.cells[-1] is None and row.cells[-2] is None and row.cells[0] is not None and row.rank is None
+    row = next(
+        row
+        for row in only(made([record("simcse", 1), record("promcse", 1, scores=part)])).table.rows
+        if row.method == "promcse"
+    )
+    assert (
+        row.cells[-1] is None
+        and row.cells[-2] is None
+        and row.cells[0] is not None
+        and row.rank is None
+    )
 
 
 # --- addresses, names, order ---
@@ -245,7 +342,15 @@ def test_tables_come_in_blocks_and_have_addresses_of_their_own() -> None:
 
 def test_the_column_of_another_suite_stands_beside_the_average_of_the_same_runs() -> None:
     def with_cxc(one: RunRecord, value: float, protocol: str = "cxc-promcse/1") -> RunRecord:
-        score = Score(suite="cxc", task="CxC-STS", protocol=protocol, metric="spearman-bootstrap", value=value, n=100, text="tokenised")
+        score = Score(
+            suite="cxc",
+            task="CxC-STS",
+            protocol=protocol,
+            metric="spearman-bootstrap",
+            value=value,
+            n=100,
+            text="tokenised",
+        )
         return structs.replace(one, scores=(*one.scores, score))
 
     records = [
@@ -256,27 +361,52 @@ def test_the_column_of_another_suite_stands_beside_the_average_of_the_same_runs(
     ]
     shown = made(records)
     (beside,) = shown.tables[0].beside
-    assert (beside.name, beside.anchor) == ("CxC-STS", "unsupervised-builtin-cxc-cxc-promcse-1-tokenised")
-    means = {row.method: None if cell is None else cell.mean for row, cell in zip(shown.tables[0].table.rows, beside.cells, strict=True)}
+    assert (beside.name, beside.anchor) == (
+        "CxC-STS",
+        "unsupervised-builtin-cxc-cxc-promcse-1-tokenised",
+    )
+    means = {
+        row.method: None if cell is None else cell.mean
+        for row, cell in zip(shown.tables[0].table.rows, beside.cells, strict=True)
+    }
     assert means == {"promcse": 71.2, "simcse": 67.5, "cls": None, "dclr": None}
     assert not any(one.beside for one in shown.tables[1:])
 
 
 def test_predictions_that_do_not_fit_leave_their_cells_untested_and_say_so(tmp_path: Path) -> None:
     records = made_runs(tmp_path, {"simcse": 0.8, "promcse": 0.45}, seeds=(1,))
-    RunsFolder(tmp_path).predictions_path(records[1].run_id, "STS12", "tokenised").write_bytes(b"nothing")
+    RunsFolder(tmp_path).predictions_path(records[1].run_id, "STS12", "tokenised").write_bytes(
+        b"nothing"
+    )
     table = only(made(records, tmp_path)).table
     row = next(row for row in table.rows if row.method == "promcse")
-    assert row.cells[0] is not None and row.cells[0].spread is None and row.cells[1] is not None and row.cells[1].spread is not None
+    assert (
+        row.cells[0] is not None
+        and row.cells[0].spread is None
+        and row.cells[1] is not None
+        and row.cells[1].spread is not None
+    )
     assert any("promcse on STS12" in note for note in table.notes)
 
 
-def test_a_suite_that_is_added_changes_nothing_in_the_tables_that_there_were(tmp_path: Path) -> None:
-    before = made(made_runs(tmp_path / "a", {"simcse": 0.8, "promcse": 0.5}, seeds=(1, 2)), tmp_path / "a")
-    after = made(made_runs(tmp_path / "b", {"simcse": 0.8, "promcse": 0.5}, seeds=(1, 2), suites=("sts", "fewshot")), tmp_path / "b")
+def test_a_suite_that_is_added_changes_nothing_in_the_tables_that_there_were(
+    tmp_path: Path,
+) -> None:
+    before = made(
+        made_runs(tmp_path / "a", {"simcse": 0.8, "promcse": 0.5}, seeds=(1, 2)), tmp_path / "a"
+    )
+    after = made(
+        made_runs(
+            tmp_path / "b", {"simcse": 0.8, "promcse": 0.5}, seeds=(1, 2), suites=("sts", "fewshot")
+        ),
+        tmp_path / "b",
+    )
     (sts,) = before.tables
     assert [one.table.suite for one in after.tables] == ["sts", "fewshot"]
-    same = [replace(one, rows=tuple(replace(row, runs=()) for row in one.rows)) for one in (sts.table, after.tables[0].table)]
+    same = [
+        replace(one, rows=tuple(replace(row, runs=()) for row in one.rows))
+        for one in (sts.table, after.tables[0].table)
+    ]
     assert same[0] == same[1] and same[0].tested is not None
 
 

@@ -19,15 +19,40 @@ from bench.runs.record import public_name
 
 
 def cell(mean: float, verdict: str | None = None, difference: float = 0.0) -> Cell:
-    against = None if verdict is None else Against(difference=difference, low=difference - 0.5, high=difference + 0.5, verdict=verdict)
+    against = (
+        None
+        if verdict is None
+        else Against(
+            difference=difference, low=difference - 0.5, high=difference + 0.5, verdict=verdict
+        )
+    )
     return Cell(mean=mean, sd=None, values=(mean,), n=100, against=against)
 
 
-def row(method: str, mean: float | None, rank: int | None = None, verdict: str | None = None, difference: float = 0.0, *, seeds: int = 3,
-        variant: str = "", setting: str = "unsupervised", baseline: bool = False) -> Row:  # fmt: skip
-    return Row(method=method, variant=variant, setting=setting, backbone="builtin", differs=(), runs=tuple(f"{method}-s{i}" for i in range(seeds)),
-               seeds=tuple(range(seeds)), cells=(None if mean is None else cell(mean, verdict, difference),), rank=rank and (rank, rank),
-               is_baseline=baseline)  # fmt: skip
+def row(
+    method: str,
+    mean: float | None,
+    rank: int | None = None,
+    verdict: str | None = None,
+    difference: float = 0.0,
+    *,
+    seeds: int = 3,
+    variant: str = "",
+    setting: str = "unsupervised",
+    baseline: bool = False,
+) -> Row:
+    return Row(
+        method=method,
+        variant=variant,
+        setting=setting,
+        backbone="builtin",
+        differs=(),
+        runs=tuple(f"{method}-s{i}" for i in range(seeds)),
+        seeds=tuple(range(seeds)),
+        cells=(None if mean is None else cell(mean, verdict, difference),),
+        rank=rank and (rank, rank),
+        is_baseline=baseline,
+    )
 
 
 def says(*rows: Row, baseline: str | None = "simcse", **changes: object) -> str:
@@ -45,7 +70,9 @@ def shown(*rows: Row, baseline: str | None = "simcse", **changes: object) -> Boa
         "columns": ("Avg.",),
     } | changes
     table = Table(rows=rows, baseline=baseline, **fields)  # type: ignore[arg-type]
-    return BoardTable(anchor="a", table=table, baselines={}, selection="", costs_comparable=True, cost_note="")
+    return BoardTable(
+        anchor="a", table=table, baselines={}, selection="", costs_comparable=True, cost_note=""
+    )
 
 
 SIMCSE = row("simcse", 70.0, 4, baseline=True)
@@ -75,21 +102,73 @@ def test_one_row_above_all() -> None:
 @pytest.mark.parametrize(
     "rows, end",
     [
-        ([row("a", 71, 1, "better", 1), row("b", 70.5, 1, "unknown", 0.5), SIMCSE], "but cannot be told from b; it is better than the baseline simcse: +1.00 [+0.50, +1.50]; 1 of 2 rows is better, 1 unknown."),
-        ([row("a", 71, 1, "unknown", 1), row("b", 70.5, 1, "unknown", 0.5), SIMCSE], "; it cannot be told from the baseline simcse: +1.00 [+0.50, +1.50]."),
-        ([row("a", 71, 1, "worse", -1), SIMCSE], "; it is worse than the baseline simcse: -1.00 [-1.50, -0.50]."),
-        ([row("a", 71, 1, "unknown", 0.2), replace(SIMCSE, rank=(1, 2)), row("c", 60, 3, "worse", -10)], "a is highest on the STS average, 71.00, but cannot be told from simcse, the baseline (+0.20 [-0.30, +0.70]); 1 of 2 rows is worse, 1 unknown."),
-        ([row("a", 71, 1, "better", 1), replace(SIMCSE, rank=(1, 2))], "a is the best on the STS average, 71.00, 1.00 above simcse; it is better than the baseline simcse: +1.00 [+0.50, +1.50]."),
-        ([row("a", 71, 1, "unknown", 0.2), row("b", 70.9, 1, "unknown", 0.1), replace(SIMCSE, rank=(1, 3))], "but cannot be told from any other row; the difference to the baseline simcse is +0.20 [-0.30, +0.70]."),
-        ([replace(SIMCSE, rank=(1, 2)), row("c", 69, 1, "worse", -1)], "simcse is the best on the STS average, 70.00, 1.00 above c, and it is the baseline."),
-        ([row("a", 71, 1), replace(SIMCSE, rank=(1, 2)), row("c", 60, 1)], "a is highest on the STS average, 71.00, but cannot be told from any other row."),
-        ([replace(SIMCSE, rank=(1, 1)), row("c", 60, 2, "worse", -10)], "10.00 above c, and it is the baseline."),
-        ([replace(SIMCSE, rank=(1, 2)), row("c", 60, 2)], "simcse is the best on the STS average, 70.00, 10.00 above c, and it is the baseline."),
-        ([row("a", 71, 1, "equivalent", 0.1), SIMCSE], "; it is equivalent to the baseline simcse: +0.10 [-0.40, +0.60]."),
-        ([SIMCSE, *(row(f"m{i}", 60 - i, 5, one, -10) for i, one in enumerate(["better", "worse", "worse", "equivalent", "unknown", None]))], ", and it is the baseline; 1 of 5 rows is better, 2 worse, 1 equivalent, 1 unknown."),
+        (
+            [row("a", 71, 1, "better", 1), row("b", 70.5, 1, "unknown", 0.5), SIMCSE],
+            "but cannot be told from b; it is better than the baseline simcse: +1.00 [+0.50, +1.50]; 1 of 2 rows is better, 1 unknown.",
+        ),
+        (
+            [row("a", 71, 1, "unknown", 1), row("b", 70.5, 1, "unknown", 0.5), SIMCSE],
+            "; it cannot be told from the baseline simcse: +1.00 [+0.50, +1.50].",
+        ),
+        (
+            [row("a", 71, 1, "worse", -1), SIMCSE],
+            "; it is worse than the baseline simcse: -1.00 [-1.50, -0.50].",
+        ),
+        (
+            [
+                row("a", 71, 1, "unknown", 0.2),
+                replace(SIMCSE, rank=(1, 2)),
+                row("c", 60, 3, "worse", -10),
+            ],
+            "a is highest on the STS average, 71.00, but cannot be told from simcse, the baseline (+0.20 [-0.30, +0.70]); 1 of 2 rows is worse, 1 unknown.",
+        ),
+        (
+            [row("a", 71, 1, "better", 1), replace(SIMCSE, rank=(1, 2))],
+            "a is the best on the STS average, 71.00, 1.00 above simcse; it is better than the baseline simcse: +1.00 [+0.50, +1.50].",
+        ),
+        (
+            [
+                row("a", 71, 1, "unknown", 0.2),
+                row("b", 70.9, 1, "unknown", 0.1),
+                replace(SIMCSE, rank=(1, 3)),
+            ],
+            "but cannot be told from any other row; the difference to the baseline simcse is +0.20 [-0.30, +0.70].",
+        ),
+        (
+            [replace(SIMCSE, rank=(1, 2)), row("c", 69, 1, "worse", -1)],
+            "simcse is the best on the STS average, 70.00, 1.00 above c, and it is the baseline.",
+        ),
+        (
+            [row("a", 71, 1), replace(SIMCSE, rank=(1, 2)), row("c", 60, 1)],
+            "a is highest on the STS average, 71.00, but cannot be told from any other row.",
+        ),
+        (
+            [replace(SIMCSE, rank=(1, 1)), row("c", 60, 2, "worse", -10)],
+            "10.00 above c, and it is the baseline.",
+        ),
+        (
+            [replace(SIMCSE, rank=(1, 2)), row("c", 60, 2)],
+            "simcse is the best on the STS average, 70.00, 10.00 above c, and it is the baseline.",
+        ),
+        (
+            [row("a", 71, 1, "equivalent", 0.1), SIMCSE],
+            "; it is equivalent to the baseline simcse: +0.10 [-0.40, +0.60].",
+        ),
+        (
+            [
+                SIMCSE,
+                *(
+                    row(f"m{i}", 60 - i, 5, one, -10)
+                    for i, one in enumerate(
+                        ["better", "worse", "worse", "equivalent", "unknown", None]
+                    )
+                ),
+            ],
+            ", and it is the baseline; 1 of 5 rows is better, 2 worse, 1 equivalent, 1 unknown.",
+        ),
         ([row("a", 71, 1), SIMCSE], "a is the best on the STS average, 71.00, 1.00 above simcse."),
     ],
-)  # fmt: skip
+)
 def test_what_is_said_of_the_baseline(rows: Sequence[Row], end: str) -> None:
     assert says(*rows).endswith(end)
 
@@ -102,16 +181,31 @@ def test_where_nothing_was_tested_only_the_numbers_are_told() -> None:
 
 def test_many_rows_of_one_group_are_counted() -> None:
     rows = [row(f"m{i}", 80.0 - i, 1) for i in range(7)]
-    assert ": m0 is highest on the STS average, 80.00, but cannot be told from m1, m2, m3, m4 and 2 more." in says(*rows, SIMCSE)
+    assert (
+        ": m0 is highest on the STS average, 80.00, but cannot be told from m1, m2, m3, m4 and 2 more."
+        in says(*rows, SIMCSE)
+    )
 
 
 @pytest.mark.parametrize(
-    ("seconds", "words"), [(39.2, "; training a takes 39s."), (812.0, "; training a takes 13m32s."), (0.0, "."), (None, ".")]
+    ("seconds", "words"),
+    [
+        (39.2, "; training a takes 39s."),
+        (812.0, "; training a takes 13m32s."),
+        (0.0, "."),
+        (None, "."),
+    ],
 )
 def test_what_the_best_row_cost(seconds: float | None, words: str) -> None:
     """Of the best row, not of another; nothing where it was not trained."""
-    best = replace(row("a", 71.0, 1), cost=Cost(trainable_parameters=None, train_seconds=seconds, peak_memory_bytes=None))
-    other = replace(row("b", 70.0, 2), cost=Cost(trainable_parameters=None, train_seconds=5.0, peak_memory_bytes=None))
+    best = replace(
+        row("a", 71.0, 1),
+        cost=Cost(trainable_parameters=None, train_seconds=seconds, peak_memory_bytes=None),
+    )
+    other = replace(
+        row("b", 70.0, 2),
+        cost=Cost(trainable_parameters=None, train_seconds=5.0, peak_memory_bytes=None),
+    )
     for said in (
         says(best, other, baseline=None),
         says(best, baseline=None),
@@ -125,27 +219,46 @@ def test_where_the_numbers_are_from() -> None:
     assert says(alone, setting="none", backbone="all-MiniLM-L6-v2", baseline=None) == (
         "On all-MiniLM-L6-v2, nothing trained: pretrained reaches 78.90 on the STS average."
     )
-    several = says(row("a", 71.0, seeds=3), row("b", 70.0, seeds=1), row("cls", 50.0, seeds=1, setting="none"), baseline=None)
+    several = says(
+        row("a", 71.0, seeds=3),
+        row("b", 70.0, seeds=1),
+        row("cls", 50.0, seeds=1, setting="none"),
+        baseline=None,
+    )
     assert several.startswith("On the built-in backbone, unsupervised, 1 to 3 seeds: ")
-    assert "on CxC-STS (raw)" in says(row("a", 71.0), row("b", 70.0), baseline=None, suite="cxc", columns=("CxC-STS",), text="raw")
+    assert "on CxC-STS (raw)" in says(
+        row("a", 71.0), row("b", 70.0), baseline=None, suite="cxc", columns=("CxC-STS",), text="raw"
+    )
 
 
 def test_what_every_row_has_is_said_once() -> None:
     """Values that a search found: beside each row only where not all trained ones have them."""
     tuned, other, cls = (
         replace(row(name, mean), values=values)
-        for name, mean, values in (("a", 71.0, "tuned: 6 trials"), ("b", 70.0, "tuned: 6 trials"), ("cls", 50.0, ""))
+        for name, mean, values in (
+            ("a", 71.0, "tuned: 6 trials"),
+            ("b", 70.0, "tuned: 6 trials"),
+            ("cls", 50.0, ""),
+        )
     )
-    flow = replace(cls, method="flow", setting="none", values="paper")  # fitted, by a setting of no search
+    flow = replace(
+        cls, method="flow", setting="none", values="paper"
+    )  # fitted, by a setting of no search
     for rows in ((tuned, other, cls), (tuned, other, flow)):
-        assert says(*rows, baseline=None).startswith("On the built-in backbone, unsupervised, 3 seeds: a has the highest value")
+        assert says(*rows, baseline=None).startswith(
+            "On the built-in backbone, unsupervised, 3 seeds: a has the highest value"
+        )
     for values in ("paper", "tuned: 12 trials", "tuned: 6 trials, paper"):
         said = says(tuned, replace(other, values=values), cls, baseline=None)
-        assert said.startswith("On the built-in backbone, unsupervised, 3 seeds: a (tuned: 6 trials) has"), said
+        assert said.startswith(
+            "On the built-in backbone, unsupervised, 3 seeds: a (tuned: 6 trials) has"
+        ), said
 
 
 def test_the_first_table_that_ranks_several_rows_gives_the_answer() -> None:
-    geometry = shown(row("z", 0.2), row("y", 0.1), columns=("alignment",), metric="alignment", suite="geometry")
+    geometry = shown(
+        row("z", 0.2), row("y", 0.1), columns=("alignment",), metric="alignment", suite="geometry"
+    )
     single = shown(row("x", 90.0), backbone="other")
     both = shown(row("a", 71.0), row("b", 70.0), baseline=None)
     assert ": a has" in answer([geometry, single, both])
@@ -167,11 +280,26 @@ def facts(shown: Board) -> dict[str, str]:
 
 
 def test_the_facts_are_those_of_the_records() -> None:
-    said = facts(made_of({}, {}, {"training": Training(steps=10, sentences=64_000)}, left_out=["x: failed", "y: interrupted"]))
-    assert said["Protocols"].startswith("sts: senteval-all/1, Spearman's rank correlation × 100, tokenised text.")
-    assert said["Selection"] == "Checkpoints of trained runs: best on STS-B dev (2 runs); the last step, nothing selected (1 run)."
+    said = facts(
+        made_of(
+            {},
+            {},
+            {"training": Training(steps=10, sentences=64_000)},
+            left_out=["x: failed", "y: interrupted"],
+        )
+    )
+    assert said["Protocols"].startswith(
+        "sts: senteval-all/1, Spearman's rank correlation × 100, tokenised text."
+    )
+    assert (
+        said["Selection"]
+        == "Checkpoints of trained runs: best on STS-B dev (2 runs); the last step, nothing selected (1 run)."
+    )
     assert said["Seeds"].startswith("Seeds: 1, 2, 3.")
-    assert said["Training"] == "Each trained run saw 64,000 rows of wiki.txt@cccccc, the same for every trained row."
+    assert (
+        said["Training"]
+        == "Each trained run saw 64,000 rows of wiki.txt@cccccc, the same for every trained row."
+    )
     assert "2 runs were left out" in said["Missing and failed"]
     assert said["Hardware"].startswith("cpu; bench 0.1.0, torch 2.13.0.")
     assert said["Intervals and tests"] == "Differences were not tested."
@@ -203,7 +331,10 @@ def test_what_another_processor_may_give_is_said_of_clusterings_alone() -> None:
 
 def test_what_to_type_names_the_version() -> None:
     commands = {fact.topic: fact.command for fact in made_of({}).made if fact.command}
-    assert commands == {"Check": "bench verify leaderboards/v7", YOURS: 'bench submit RUN --by "your name"'}
+    assert commands == {
+        "Check": "bench verify leaderboards/v7",
+        YOURS: 'bench submit RUN --by "your name"',
+    }
 
 
 # --- names ---
@@ -212,17 +343,29 @@ def test_what_to_type_names_the_version() -> None:
 @pytest.mark.parametrize(
     "backbone, name",
     [
-        ("builtin", "builtin"), ("bert-base-uncased", "bert-base-uncased"), ("owner/model-x", "owner/model-x"),
-        ("/home/me/all-MiniLM-L6-v2", "all-MiniLM-L6-v2"), ("/work/minilm/model/", "minilm"), ("./runs/x/checkpoint", "x"), ("~/m", "m"),
-        ("../up", "up"), ("C:\\Users\\me\\bert", "bert"), ("runs/a/b", "b"), ("/", "local folder"), ("/model", "local folder"),
+        ("builtin", "builtin"),
+        ("bert-base-uncased", "bert-base-uncased"),
+        ("owner/model-x", "owner/model-x"),
+        ("/home/me/all-MiniLM-L6-v2", "all-MiniLM-L6-v2"),
+        ("/work/minilm/model/", "minilm"),
+        ("./runs/x/checkpoint", "x"),
+        ("~/m", "m"),
+        ("../up", "up"),
+        ("C:\\Users\\me\\bert", "bert"),
+        ("runs/a/b", "b"),
+        ("/", "local folder"),
+        ("/model", "local folder"),
     ],
-)  # fmt: skip
+)
 def test_no_path_of_the_publishers_machine_is_a_name(backbone: str, name: str) -> None:
     assert public_name(backbone) == name
 
 
 def test_addresses_are_plain() -> None:
-    assert slug("unsupervised", "owner/Model X", None, "senteval-all/1") == "unsupervised-owner-model-x-senteval-all-1"
+    assert (
+        slug("unsupervised", "owner/Model X", None, "senteval-all/1")
+        == "unsupervised-owner-model-x-senteval-all-1"
+    )
     assert slug("Ünï<script>") == "uni-script"
     assert slug("…", None) == "table"
     assert len(slug("x" * 500)) == 100

@@ -24,9 +24,17 @@ def version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(boards, "PAGES", 4)
     made_runs(tmp_path / "runs", {"promcse": 0.45}, seeds=SEEDS)
     for seed in SEEDS:
-        made_run(tmp_path / "runs", "simcse", seed, noise=0.8, suites=("sts", "transfer") if seed > 1 else ("sts",))
+        made_run(
+            tmp_path / "runs",
+            "simcse",
+            seed,
+            noise=0.8,
+            suites=("sts", "transfer") if seed > 1 else ("sts",),
+        )
     made_run(tmp_path / "runs", "cls", None, noise=1.6, suites=("sts", "transfer"))
-    folder = publish(PublishOptions(runs=tmp_path / "runs", out=tmp_path / "boards", statistics="no")).folder
+    folder = publish(
+        PublishOptions(runs=tmp_path / "runs", out=tmp_path / "boards", statistics="no")
+    ).folder
     assert folder is not None
     return folder
 
@@ -38,12 +46,21 @@ def pages(version: Path) -> set[str]:
 def test_the_first_run_of_each_row_has_a_page_and_tells_of_the_others(version: Path) -> None:
     store = RunsFolder(version / "runs")
     records = {(one.method, one.seed): one for one in store.records()[0]}
-    assert len(records) == 7 and len(runs_below(version)) == 7, "all runs are published and can be verified"
-    first = {records["cls", None].run_id, records["promcse", 1].run_id, records["simcse", 1].run_id, records["simcse", 2].run_id}
+    assert len(records) == 7 and len(runs_below(version)) == 7, (
+        "all runs are published and can be verified"
+    )
+    first = {
+        records["cls", None].run_id,
+        records["promcse", 1].run_id,
+        records["simcse", 1].run_id,
+        records["simcse", 2].run_id,
+    }
     assert pages(version) == first, "the row of the second suite begins with seed 2"
     page = (version / "runs" / records["promcse", 1].run_id / "index.html").read_text()
     assert "Every seed of this row" in page
-    cells = re.findall(r"<tr[^>]*><th scope=\"row\">STS12</th>(.*?)</tr>", page.split("Every seed of this row")[1])
+    cells = re.findall(
+        r"<tr[^>]*><th scope=\"row\">STS12</th>(.*?)</tr>", page.split("Every seed of this row")[1]
+    )
     values = [
         f"{record.score('sts', 'STS12', 'senteval-all/1', 'tokenised').value:.2f}"
         for record in (records["promcse", seed] for seed in SEEDS)
@@ -51,7 +68,10 @@ def test_the_first_run_of_each_row_has_a_page_and_tells_of_the_others(version: P
     assert len(cells) == 1 and re.findall(r">([\d.]+)</td>", cells[0]) == values
     for seed in (2, 3):
         assert f'href="../../runs/{records["promcse", seed].run_id}/run.json"' in page
-    assert "so does the page of each row&#39;s first run, which stands for the others" in (version / "index.html").read_text()
+    assert (
+        "so does the page of each row&#39;s first run, which stands for the others"
+        in (version / "index.html").read_text()
+    )
     alone = (version / "runs" / records["cls", None].run_id / "index.html").read_text()
     assert "Every seed of this row" not in alone
 
@@ -64,13 +84,29 @@ def test_no_link_leads_nowhere(version: Path) -> None:
             elif href.startswith("../") and "runs/" in href:
                 assert (page.parent / href).resolve().exists(), (page, href)
     tables = json.loads((version / "tables.json").read_text())
-    assert all((version / run["page"]).is_file() and (version / run["record"]).is_file() for run in tables["runs"])
-    linked = {version / path for path in re.findall(r"\[CSV\]\((runs/[^)]+)\)", (version / "README.md").read_text())}
-    assert linked == set(version.glob("runs/*/scores.csv")) and {path.parent.name for path in linked} == pages(version)
-    data = json.loads(re.search(r'<script type="application/json"[^>]*>(.*?)</script>', (version / "index.html").read_text(), re.S)[1])  # type: ignore[index]
+    assert all(
+        (version / run["page"]).is_file() and (version / run["record"]).is_file()
+        for run in tables["runs"]
+    )
+    linked = {
+        version / path
+        for path in re.findall(r"\[CSV\]\((runs/[^)]+)\)", (version / "README.md").read_text())
+    }
+    assert linked == set(version.glob("runs/*/scores.csv")) and {
+        path.parent.name for path in linked
+    } == pages(version)
+    data = json.loads(
+        re.search(
+            r'<script type="application/json"[^>]*>(.*?)</script>',
+            (version / "index.html").read_text(),
+            re.S,
+        )[1]
+    )  # type: ignore[index]
     for folder, *_, last in data["runs"]:
         assert (version / folder).is_dir()
-        assert (version / folder / "index.html").is_file() or (version / str(last) / "index.html").is_file()
+        assert (version / folder / "index.html").is_file() or (
+            version / str(last) / "index.html"
+        ).is_file()
 
 
 def test_it_is_checked_and_verified_like_any_other(version: Path) -> None:
@@ -79,7 +115,12 @@ def test_it_is_checked_and_verified_like_any_other(version: Path) -> None:
 
 def test_few_runs_have_a_page_each(tmp_path: Path) -> None:
     made_runs(tmp_path / "runs", {"promcse": 0.45}, seeds=SEEDS)
-    folder = publish(PublishOptions(runs=tmp_path / "runs", out=tmp_path / "boards", statistics="no")).folder
+    folder = publish(
+        PublishOptions(runs=tmp_path / "runs", out=tmp_path / "boards", statistics="no")
+    ).folder
     assert folder is not None and len(pages(folder)) == 3
     assert "so does the page of every run." in (folder / "index.html").read_text()
-    assert all("Every seed of this row" not in page.read_text() for page in folder.glob("runs/*/index.html"))
+    assert all(
+        "Every seed of this row" not in page.read_text()
+        for page in folder.glob("runs/*/index.html")
+    )

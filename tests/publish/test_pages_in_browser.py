@@ -16,7 +16,10 @@ from published import SUB_PATH
 pytestmark = pytest.mark.slow  # each of them drives a browser
 
 SERIOUS = ("serious", "critical")
-WCAG = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"], "resultTypes": ["violations"]}
+WCAG = {
+    "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
+    "resultTypes": ["violations"],
+}
 KINDS = {
     "main": "index.html",
     "run": "runs/*/index.html",
@@ -49,7 +52,9 @@ def test_from_a_disk_nothing_else_is_asked_for(chromium: Browser, site: Path, ki
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_under_a_path_of_a_host_nothing_else_is_asked_for(chromium: Browser, site: Path, base: str, kind: str) -> None:
+def test_under_a_path_of_a_host_nothing_else_is_asked_for(
+    chromium: Browser, site: Path, base: str, kind: str
+) -> None:
     path = page_of(site, kind).resolve().relative_to(site.parent.resolve())
     with visit(chromium, under(base, str(path))) as seen:
         assert seen.troubles == []
@@ -96,16 +101,28 @@ def test_hostile_words_in_the_address_do_nothing(chromium: Browser, site: Path) 
         with visit(chromium, page + view) as seen:
             assert seen.troubles == [], view
             assert seen.page.evaluate("window.hit") is None, view
-            assert seen.page.locator("table.main:visible").count() or seen.page.locator("p.empty").is_visible(), view
+            assert (
+                seen.page.locator("table.main:visible").count()
+                or seen.page.locator("p.empty").is_visible()
+            ), view
 
 
-@pytest.mark.parametrize(("kind", "size", "dark"), [(kind, *view) for kind in KINDS for view in ((WIDE, False), (PHONE, True))])
-def test_no_serious_finding_of_accessibility(chromium: Browser, site: Path, kind: str, size: Any, dark: bool) -> None:
+@pytest.mark.parametrize(
+    ("kind", "size", "dark"),
+    [(kind, *view) for kind in KINDS for view in ((WIDE, False), (PHONE, True))],
+)
+def test_no_serious_finding_of_accessibility(
+    chromium: Browser, site: Path, kind: str, size: Any, dark: bool
+) -> None:
     with visit(chromium, address(page_of(site, kind)), size, dark=dark) as seen:
         for one in seen.page.locator("details").all()[:12]:  # more of the same takes a minute
             one.evaluate("one => { one.open = true }")
         found = Axe().run(seen.page, options=WCAG).response["violations"]
-        serious = [(one["id"], one["help"], [node["html"][:200] for node in one["nodes"][:3]]) for one in found if one["impact"] in SERIOUS]
+        serious = [
+            (one["id"], one["help"], [node["html"][:200] for node in one["nodes"][:3]])
+            for one in found
+            if one["impact"] in SERIOUS
+        ]
         assert serious == []
 
 
@@ -127,7 +144,11 @@ def test_dark_is_dark_and_light_is_light(chromium: Browser, site: Path, kind: st
             )
             ink, paper = (
                 numbers(colours[0]),
-                next(numbers(one) for one in (colours[2], colours[1]) if "rgba(0, 0, 0, 0)" not in one),
+                next(
+                    numbers(one)
+                    for one in (colours[2], colours[1])
+                    if "rgba(0, 0, 0, 0)" not in one
+                ),
             )
             brightness[dark] = sum(paper[:3]) - sum(ink[:3])
     assert brightness[False] > 400 and brightness[True] < -400, brightness
@@ -143,7 +164,10 @@ def test_without_a_script_every_number_is_there(chromium: Browser, site: Path) -
         visit(chromium, address(page_of(site, "main"))) as using,
     ):
         assert without.troubles == []
-        rows = [seen.page.evaluate("document.querySelectorAll('table.main tbody tr').length") for seen in (without, using)]
+        rows = [
+            seen.page.evaluate("document.querySelectorAll('table.main tbody tr').length")
+            for seen in (without, using)
+        ]
         assert rows[0] == rows[1] > 10
         shown = without.page.evaluate(
             "[...document.querySelectorAll('table.main')].filter(t => t.getBoundingClientRect().height > 20).length"
@@ -160,7 +184,10 @@ def test_every_number_is_two_clicks_from_its_command(chromium: Browser, site: Pa
         seen.page.locator("table.main tbody tr:not(.printed) td a:visible").first.click()
         assert "bench run --method" in seen.page.locator("main").inner_text()
         record = seen.page.locator("a[href$='run.json']").first
-        target = (Path(seen.page.evaluate("decodeURIComponent(location.pathname)")).parent / str(record.get_attribute("href"))).resolve()
+        target = (
+            Path(seen.page.evaluate("decodeURIComponent(location.pathname)")).parent
+            / str(record.get_attribute("href"))
+        ).resolve()
         assert target.is_file()
 
 
@@ -182,5 +209,7 @@ def test_the_main_page_weighs_little(site: Path) -> None:
     ):
         text, cut = re.subn(part, "", text, flags=re.DOTALL)
         assert cut, part
-    weight = len(text.encode()) + sum(path.stat().st_size for path in (site / "assets").glob("board.*"))
+    weight = len(text.encode()) + sum(
+        path.stat().st_size for path in (site / "assets").glob("board.*")
+    )
     assert weight < 80_000

@@ -20,17 +20,30 @@ def first_number(page: Page) -> Locator:
 
 
 def test_a_number_tells_what_it_is_made_of(page: Page, site: Path) -> None:
-    row = shown_tables(page).first.locator("tbody tr", has=page.locator("th", has_text="promptbert")).first
-    at = [one.inner_text().strip() for one in shown_tables(page).first.locator("thead tr:last-child th").all()].index("STS12")
+    row = (
+        shown_tables(page)
+        .first.locator("tbody tr", has=page.locator("th", has_text="promptbert"))
+        .first
+    )
+    at = [
+        one.inner_text().strip()
+        for one in shown_tables(page).first.locator("thead tr:last-child th").all()
+    ].index("STS12")
     row.locator("th, td").nth(at).locator("a").click()
     panel = page.get_by_role("dialog")
     said = panel.inner_text()
-    records = [json.loads(path.read_text()) for path in site.glob("runs/promptbert-builtin-s[123]-*/run.json")]
+    records = [
+        json.loads(path.read_text())
+        for path in site.glob("runs/promptbert-builtin-s[123]-*/run.json")
+    ]
     assert len(records) == 3
     for record in records:
         (score,) = [one for one in record["scores"] if one["task"] == "STS12"]
         assert f"{score['value']:.2f}" in said
-    assert "bench run --method promptbert --setting unsupervised --backbone builtin --seeds 1-3" in said
+    assert (
+        "bench run --method promptbert --setting unsupervised --backbone builtin --seeds 1-3"
+        in said
+    )
     assert "senteval-all/1" in said and "interval" in said and "150" in said
     for link in panel.get_by_role("link").all():
         path = site / unquote(str(link.get_attribute("href")))
@@ -68,13 +81,19 @@ def test_the_command_can_be_copied(chromium: Browser, site: Path) -> None:
     root = site.parents[len(Path(SUB_PATH).parts) + 1]
     with (
         host(root) as base,
-        visit(chromium, under(base, f"{SUB_PATH}/leaderboards/v1/index.html"), permissions=["clipboard-read", "clipboard-write"]) as one,
+        visit(
+            chromium,
+            under(base, f"{SUB_PATH}/leaderboards/v1/index.html"),
+            permissions=["clipboard-read", "clipboard-write"],
+        ) as one,
     ):
         first_number(one.page).click()
         box = one.page.get_by_role("dialog").locator(".command").first
         box.get_by_role("button", name="copy").click()
         expect(box.get_by_role("button")).to_have_text("copied")
-        assert one.page.evaluate("navigator.clipboard.readText()") == box.locator("pre").inner_text()
+        assert (
+            one.page.evaluate("navigator.clipboard.readText()") == box.locator("pre").inner_text()
+        )
 
 
 def test_a_panel_fits_on_a_phone(chromium: Browser, site: Path) -> None:
@@ -88,7 +107,9 @@ def test_a_panel_fits_on_a_phone(chromium: Browser, site: Path) -> None:
 def test_the_average_comes_right_after_the_method_on_a_phone(chromium: Browser, site: Path) -> None:
     with visit(chromium, address(site / "index.html"), PHONE) as one:
         heads = [
-            head.inner_text().strip() for head in shown_tables(one.page).first.locator("thead tr:last-child th").all() if head.is_visible()
+            head.inner_text().strip()
+            for head in shown_tables(one.page).first.locator("thead tr:last-child th").all()
+            if head.is_visible()
         ]
         assert heads[:2] == ["method", "Avg."] and heads.count("Avg.") == 1
 
@@ -98,10 +119,14 @@ def test_the_average_comes_right_after_the_method_on_a_phone(chromium: Browser, 
 
 def test_all_of_it_works_by_keyboard(page: Page) -> None:
     page.keyboard.press("Tab")
-    expect(page.locator(":focus")).to_have_text("to the tables")  # the first stop leads past everything
+    expect(page.locator(":focus")).to_have_text(
+        "to the tables"
+    )  # the first stop leads past everything
     tab_to(page, "nav [data-key=suite] a[data-value=transfer]")
     page.keyboard.press("Enter")
-    expect(page.locator("nav [data-key=suite] a[data-value=transfer]")).to_have_attribute("aria-current", "true")  # after the address
+    expect(page.locator("nav [data-key=suite] a[data-value=transfer]")).to_have_attribute(
+        "aria-current", "true"
+    )  # after the address
     assert current(page, "suite") == "transfer"
     tab_to(page, "section.scores:visible th[data-sort=CR] button")
     page.keyboard.press("Enter")
@@ -121,7 +146,9 @@ def test_all_of_it_works_by_keyboard(page: Page) -> None:
 def tab_to(page: Page, selector: str, most: int = 80) -> None:
     for _ in range(most):
         page.keyboard.press("Tab")
-        if page.evaluate("one => document.activeElement.matches(one.replaceAll(':visible', ''))", selector):
+        if page.evaluate(
+            "one => document.activeElement.matches(one.replaceAll(':visible', ''))", selector
+        ):
             return
     raise AssertionError(f"{selector} is not reached by Tab")
 

@@ -14,7 +14,9 @@ from commands import bench
 PUBLISHED = Path(__file__).parents[2] / "leaderboards"
 VERSIONS = sorted(path.parent for path in PUBLISHED.glob("v*/MANIFEST.json"))
 RUNS = [sorted((version / "runs").iterdir()) for version in VERSIONS]
-SAMPLE = [run for runs in RUNS for run in runs[:: -(-len(runs) // 3)]]  # three of each version; all of them: bench verify VERSION
+SAMPLE = [
+    run for runs in RUNS for run in runs[:: -(-len(runs) // 3)]
+]  # three of each version; all of them: bench verify VERSION
 TRAINED = {"simcse", "promcse", "dcpcse", "conpvp", "focal-infonce"}
 SUITES = {"sts", "cxc", "transfer", "clustering", "geometry"}
 MEGABYTES = 40
@@ -28,7 +30,9 @@ def test_nothing_published_was_altered() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("run", SAMPLE, ids=lambda path: path.name)
-def test_every_score_follows_from_the_predictions_beside_it(run: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_every_score_follows_from_the_predictions_beside_it(
+    run: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.chdir(tmp_path)  # nothing but the published folder is at hand
     done = bench("verify", run, "--json")
     (report,) = [json.loads(line) for line in done.stdout.splitlines()]
@@ -37,12 +41,16 @@ def test_every_score_follows_from_the_predictions_beside_it(run: Path, monkeypat
 
 @pytest.mark.parametrize("version", VERSIONS, ids=lambda path: path.name)
 def test_a_version_is_small_enough_for_a_repository(version: Path) -> None:
-    assert sum(path.stat().st_size for path in version.rglob("*") if path.is_file()) < MEGABYTES * 1e6
+    assert (
+        sum(path.stat().st_size for path in version.rglob("*") if path.is_file()) < MEGABYTES * 1e6
+    )
 
 
 def test_the_whole_tree_is_small_enough_for_a_repository() -> None:
     """A clone stays a matter of seconds, whatever boards are added."""
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=PUBLISHED.parent, capture_output=True, text=True, check=False)
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=PUBLISHED.parent, capture_output=True, text=True, check=False
+    )
     if listed.returncode:
         pytest.skip("not a git checkout: which files are the repository's is not known")
     files = [PUBLISHED.parent / name for name in listed.stdout.split("\0") if name]
@@ -50,14 +58,19 @@ def test_the_whole_tree_is_small_enough_for_a_repository() -> None:
 
 
 def records(version: Path) -> list[dict[str, Any]]:
-    return [json.loads(path.read_text(encoding="utf-8")) for path in sorted(version.glob("runs/*/run.json"))]
+    return [
+        json.loads(path.read_text(encoding="utf-8"))
+        for path in sorted(version.glob("runs/*/run.json"))
+    ]
 
 
 def test_the_first_version_has_the_five_methods_on_equal_terms() -> None:
     """At least three seeds of each, one backbone, one corpus, one number of steps, all suites."""
     trained = [record for record in records(PUBLISHED / "v1") if record["method"] in TRAINED]
     for method in TRAINED:
-        assert len({record["seed"] for record in trained if record["method"] == method}) >= 3, method
+        assert len({record["seed"] for record in trained if record["method"] == method}) >= 3, (
+            method
+        )
     terms = {
         (
             r["backbone"],

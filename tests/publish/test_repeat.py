@@ -19,7 +19,11 @@ from bench.board.repeat import repeat, seed_words, without_folders
 from bench.runs import RunsFolder
 
 pytestmark = pytest.mark.usefixtures("own_cache")
-TEXT = "".join(f"A sentence about {what} number {i}.\n" for i in range(8) for what in ("rivers", "bread", "rails", "snow"))
+TEXT = "".join(
+    f"A sentence about {what} number {i}.\n"
+    for i in range(8)
+    for what in ("rivers", "bread", "rails", "snow")
+)
 
 FOUND = """
 method = "esimcse"
@@ -46,7 +50,9 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def rows_of(page: Path) -> dict[str, tuple[str, str]]:
     """Method -> (command, what it needs) of each row of a version's main page."""
     html = page.read_text(encoding="utf-8")
-    found = re.search(r'<script type="application/json" id="board-data">(.*?)</script>', html, re.DOTALL)
+    found = re.search(
+        r'<script type="application/json" id="board-data">(.*?)</script>', html, re.DOTALL
+    )
     assert found is not None
     data: dict[str, Any] = json.loads(found[1])
     made = {}
@@ -60,7 +66,12 @@ def rows_of(page: Path) -> dict[str, tuple[str, str]]:
 def scores(runs: Path, method: str) -> dict[tuple[int | None, str], float]:
     found, damaged = RunsFolder(runs).records()
     assert not damaged
-    return {(one.seed, score.task): score.value for one in found if one.method == method for score in one.scores}
+    return {
+        (one.seed, score.task): score.value
+        for one in found
+        if one.method == method
+        for score in one.scores
+    }
 
 
 def run_again(command: str, runs: Path) -> None:
@@ -72,16 +83,37 @@ def run_again(command: str, runs: Path) -> None:
 
 @pytest.mark.slow(seconds=10)
 @pytest.mark.usefixtures("short_check")
-def test_a_trained_and_an_untrained_row_are_made_again_by_what_their_page_says(tmp_path: Path) -> None:
+def test_a_trained_and_an_untrained_row_are_made_again_by_what_their_page_says(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "text.txt").write_text(TEXT)
     (tmp_path / "found.toml").write_text(FOUND)
-    trained = ("--corpus", tmp_path / "text.txt", "--max-steps", "3", "--set", "learning_rate=0.00031", "--precision", "fp32")
+    trained = (
+        "--corpus",
+        tmp_path / "text.txt",
+        "--max-steps",
+        "3",
+        "--set",
+        "learning_rate=0.00031",
+        "--precision",
+        "fp32",
+    )
     builtin = ("--corpus", "builtin", "--max-steps", "2", "--precision", "fp32")
     for words in (
         ("--method", "cls,last-avg", "--seeds", "7"),
         ("--method", "simcse", *SMALL, *trained, "--seeds", "1,2"),
         ("--method", "promptbert", *SMALL, *builtin, "--set", "select_on=last", "--seeds", "3"),
-        ("--recipe", tmp_path / "found.toml", *SMALL, "--set", "select_on=last", "--precision", "fp32", "--seeds", "3"),
+        (
+            "--recipe",
+            tmp_path / "found.toml",
+            *SMALL,
+            "--set",
+            "select_on=last",
+            "--precision",
+            "fp32",
+            "--seeds",
+            "3",
+        ),
     ):
         done = bench("run", *words, "--suite", "check", "--plain", "--runs", tmp_path / "runs")
         assert done.exit_code == 0, done.output
@@ -98,7 +130,9 @@ def test_a_trained_and_an_untrained_row_are_made_again_by_what_their_page_says(t
 
     command, needs = rows["simcse"]
     assert str(tmp_path) not in command and "text.txt" in needs and "--seeds 1-2" in command
-    assert "no text with sha256:" in error_line(bench(*shlex.split(command)[1:], "--runs", tmp_path / "again"))
+    assert "no text with sha256:" in error_line(
+        bench(*shlex.split(command)[1:], "--runs", tmp_path / "again")
+    )
     Path("by-another-name.txt").write_text(TEXT)
     Path("a-page.txt").write_text("Another text.\n")
     run_again(command, tmp_path / "again")
@@ -106,22 +140,39 @@ def test_a_trained_and_an_untrained_row_are_made_again_by_what_their_page_says(t
     assert len(scores(tmp_path / "runs", "simcse")) == 2
 
     (page,) = version.glob("runs/promptbert-*/index.html")
-    shown = [unescape(one) for one in re.findall(r"<pre[^>]*>(bench run .*?)</pre>", page.read_text(encoding="utf-8"))]
+    shown = [
+        unescape(one)
+        for one in re.findall(r"<pre[^>]*>(bench run .*?)</pre>", page.read_text(encoding="utf-8"))
+    ]
     assert shown[0] == rows["promptbert"][0] and "--plain" in shown[1]  # then as it was typed
 
 
 @pytest.mark.slow
 def test_what_the_page_says_sets_a_run_of_ones_own_in_the_table(tmp_path: Path) -> None:
-    assert bench("run", "--method", "cls", "--suite", "check", "--plain", "--runs", tmp_path / "theirs").exit_code == 0
+    assert (
+        bench(
+            "run", "--method", "cls", "--suite", "check", "--plain", "--runs", tmp_path / "theirs"
+        ).exit_code
+        == 0
+    )
     version = publish(tmp_path / "theirs", Path("leaderboards"))
-    section = (version / "index.html").read_text(encoding="utf-8").split('<section class="yours"')[1].split("</section>")[0]
-    run, look, send = [shlex.split(unescape(one)) for one in re.findall(r"<pre[^>]*>(bench .*?)</pre>", section)]
+    section = (
+        (version / "index.html")
+        .read_text(encoding="utf-8")
+        .split('<section class="yours"')[1]
+        .split("</section>")[0]
+    )
+    run, look, send = [
+        shlex.split(unescape(one)) for one in re.findall(r"<pre[^>]*>(bench .*?)</pre>", section)
+    ]
     own = bench(*[word.replace("NAME", "last-avg") for word in run[1:]])
     assert own.exit_code == 0, own.output
     assert bench(*look[1:]).exit_code == 0
     assert set(rows_of(Path("leaderboards/preview/index.html"))) == {"cls", "last-avg"}
     (folder,) = Path("runs").glob("last-avg-*")
-    assert bench(*[word.replace("RUN", folder.name) for word in send[1:]]).exit_code == 0 and list(Path().glob("*.zip"))
+    assert bench(*[word.replace("RUN", folder.name) for word in send[1:]]).exit_code == 0 and list(
+        Path().glob("*.zip")
+    )
     assert (version / "README.md").read_text(encoding="utf-8").count("Your run in this table") == 3
 
 
@@ -148,17 +199,37 @@ def test_what_stands_in_a_command_and_what_it_needs() -> None:
     }
     one = replace(one, provenance=origin, recipe=recipe)
     made = repeat([replace(one, seed=seed) for seed in (9, 3, 4, 5)])
-    assert made.needs == "" and words_after(made.command, "--backbone") == [f"bert-base-uncased@{'a' * 40}"]
-    assert words_after(made.command, "--set") == ["learning_rate=3.1e-05", "dropout=none", "eh=true"]
-    assert words_after(made.command, "--corpus") == ["hub:owner/name@abc:text"] and words_after(made.command, "--variant") == ["eh"]
-    assert words_after(made.command, "--seeds") == ["3-5,9"] and words_after(made.command, "--gpus") == ["2"]
-    assert words_after(made.command, "--suite") == ["sts"] and words_after(made.command, "--text") == []
+    assert made.needs == "" and words_after(made.command, "--backbone") == [
+        f"bert-base-uncased@{'a' * 40}"
+    ]
+    assert words_after(made.command, "--set") == [
+        "learning_rate=3.1e-05",
+        "dropout=none",
+        "eh=true",
+    ]
+    assert words_after(made.command, "--corpus") == ["hub:owner/name@abc:text"] and words_after(
+        made.command, "--variant"
+    ) == ["eh"]
+    assert words_after(made.command, "--seeds") == ["3-5,9"] and words_after(
+        made.command, "--gpus"
+    ) == ["2"]
+    assert (
+        words_after(made.command, "--suite") == ["sts"]
+        and words_after(made.command, "--text") == []
+    )
 
     raw = replace(one, scores=tuple(replace(score, text="raw") for score in one.scores))
     assert words_after(repeat([raw]).command, "--text") == ["raw"]
     both = replace(one, scores=(*one.scores, *raw.scores))
     assert words_after(repeat([both]).command, "--text") == ["tokenised,raw"]
-    tasks = replace(one, scores=tuple(replace(score, suite="mteb") for score in one.scores if score.task in ("STS12", "SICK-R")))
+    tasks = replace(
+        one,
+        scores=tuple(
+            replace(score, suite="mteb")
+            for score in one.scores
+            if score.task in ("STS12", "SICK-R")
+        ),
+    )
     assert words_after(repeat([tasks]).command, "--suite") == ["mteb:STS12,SICK-R"]
 
     folder = replace(
@@ -168,13 +239,18 @@ def test_what_stands_in_a_command_and_what_it_needs() -> None:
     )
     told = repeat([folder])
     assert words_after(told.command, "--backbone") == ["mini"] and "ada" not in told.command
-    assert told.needs == "Needs the model folder mini (sha256 of its weights bbbbbbbbbbbb...); and the method promcse of theirs."
+    assert (
+        told.needs
+        == "Needs the model folder mini (sha256 of its weights bbbbbbbbbbbb...); and the method promcse of theirs."
+    )
 
     scorer = {"package": "/home/ada/odd.py", "sha256": "c" * 64}
     plugged = replace(
         one,
         provenance=replace(
-            origin, plugin={"package": "mine/new.py", "sha256": "d" * 64}, execution={"suites": {"sts": scorer, "other": scorer}}
+            origin,
+            plugin={"package": "mine/new.py", "sha256": "d" * 64},
+            execution={"suites": {"sts": scorer, "other": scorer}},
         ),
     )
     told = repeat([plugged])
@@ -190,17 +266,38 @@ def test_a_place_that_a_recipe_names_is_typed_without_its_author() -> None:
     value = next(iter(one.recipe.values()))
 
     def told(place: str, content: str) -> tuple[str, str]:
-        origin = replace(one.provenance, determines={"places": {"teacher": content, "other": None}}, corpus=None)
-        made = repeat([replace(one, recipe={"teacher": replace(value, value=place, source="--set")}, provenance=origin)])
+        origin = replace(
+            one.provenance, determines={"places": {"teacher": content, "other": None}}, corpus=None
+        )
+        made = repeat(
+            [
+                replace(
+                    one,
+                    recipe={"teacher": replace(value, value=place, source="--set")},
+                    provenance=origin,
+                )
+            ]
+        )
         assert "ada" not in made.command + made.needs
         return words_after(made.command, "--set")[0], made.needs
 
     run = "simcse-builtin-s1-cdd2eaf2"
-    for place in (f"/home/ada/x/{run}", f"other/{run}", f"/home/ada/{run}/checkpoint/", f"../runs3/{run}"):
-        assert told(place, "e" * 64) == (f"teacher=runs/{run}", f"Needs as teacher the run {run}, made as its own row says.")
+    for place in (
+        f"/home/ada/x/{run}",
+        f"other/{run}",
+        f"/home/ada/{run}/checkpoint/",
+        f"../runs3/{run}",
+    ):
+        assert told(place, "e" * 64) == (
+            f"teacher=runs/{run}",
+            f"Needs as teacher the run {run}, made as its own row says.",
+        )
     assert told("owner/name", "a" * 40) == (f"teacher=owner/name@{'a' * 40}", "")
     assert told("owner/name@main", "a" * 40) == ("teacher=owner/name@main", "")
-    file = ("teacher=vectors.txt", "Needs as teacher vectors.txt, in the folder where you type it (sha256 eeeeeeeeeeee...).")
+    file = (
+        "teacher=vectors.txt",
+        "Needs as teacher vectors.txt, in the folder where you type it (sha256 eeeeeeeeeeee...).",
+    )
     assert told("/home/ada/vectors.txt", "e" * 64) == file
     plain = replace(
         one,

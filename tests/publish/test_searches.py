@@ -23,25 +23,65 @@ from bench.runs.searches import (
     write_study,
     write_trial,
 )
-from bench.show.figures.search import board_values, scores_by_method, values_and_methods, values_words
+from bench.show.figures.search import (
+    board_values,
+    scores_by_method,
+    values_and_methods,
+    values_words,
+)
 from bench.verify.identity import runs_below
 
 DEV = {"simcse": (55.5, 51.0, 57.0, 56.0), "promcse": (48.0, 50.5, 44.0, None)}
 """Dev scores of the recipe as it is and of three trials; None: it failed."""
 
 
-def made_search(runs: Path, name: str = "search-1a2b3c4d", select_on: str = "captions dev") -> Search:
+def made_search(
+    runs: Path, name: str = "search-1a2b3c4d", select_on: str = "captions dev"
+) -> Search:
     """A search of two methods, three trials each, in its folder."""
-    of = Searched(setting="unsupervised", variant="", plugin="", backbone="builtin", revision="", corpus="", dev="", recipe={},
-                  space={"learning_rate": {"low": 1e-5, "high": 1e-3, "scale": "log"}})  # fmt: skip
-    study = Study(name=name, methods=dict.fromkeys(DEV, of), trials=3, seeds=(901,), sampler="random", pruner="none", budget="100steps", select_on=select_on,
-                  dev_pairs=1125, overlap="captions dev shares nothing", precision="fp32", suites=(), fixed=(), created="", command="bench search --method simcse,promcse")  # fmt: skip
+    of = Searched(
+        setting="unsupervised",
+        variant="",
+        plugin="",
+        backbone="builtin",
+        revision="",
+        corpus="",
+        dev="",
+        recipe={},
+        space={"learning_rate": {"low": 1e-5, "high": 1e-3, "scale": "log"}},
+    )
+    study = Study(
+        name=name,
+        methods=dict.fromkeys(DEV, of),
+        trials=3,
+        seeds=(901,),
+        sampler="random",
+        pruner="none",
+        budget="100steps",
+        select_on=select_on,
+        dev_pairs=1125,
+        overlap="captions dev shares nothing",
+        precision="fp32",
+        suites=(),
+        fixed=(),
+        created="",
+        command="bench search --method simcse,promcse",
+    )
     write_study(runs / name, study)
     for method, scores in DEV.items():
         for i, dev in enumerate(scores):
             values = {} if i == 0 else {"learning_rate": 10.0 ** -(i + 2)}
-            write_trial(runs / name, Trial(method=method, number=i, values=values, state="failed" if dev is None else "finished",
-                                           dev=() if dev is None else (dev,), process="my-machine:4711"))  # fmt: skip
+            write_trial(
+                runs / name,
+                Trial(
+                    method=method,
+                    number=i,
+                    values=values,
+                    state="failed" if dev is None else "finished",
+                    dev=() if dev is None else (dev,),
+                    process="my-machine:4711",
+                ),
+            )
     found = read_search(runs / name)
     assert found is not None
     return found
@@ -49,7 +89,17 @@ def made_search(runs: Path, name: str = "search-1a2b3c4d", select_on: str = "cap
 
 def said(name: str = "search-1a2b3c4d", **changes: object) -> dict[str, object]:
     """What a record of a tuned run keeps of its search."""
-    return {"execution": {"search": {"name": name, "trials": 3, "seeds": [901], "select_on": "captions dev", **changes}}}
+    return {
+        "execution": {
+            "search": {
+                "name": name,
+                "trials": 3,
+                "seeds": [901],
+                "select_on": "captions dev",
+                **changes,
+            }
+        }
+    }
 
 
 def tuned_runs(runs: Path, **changes: object) -> None:
@@ -70,7 +120,11 @@ def test_every_trial_is_in_the_version_and_on_a_page(runs: Path, tmp_path: Path)
     assert folder is not None
     file = folder / "searches" / "search-1a2b3c4d.json"
     found = read_search_file(file)
-    assert found is not None and {method: tuple(trial.score for trial in own) for method, own in found.trials.items()} == DEV
+    assert (
+        found is not None
+        and {method: tuple(trial.score for trial in own) for method, own in found.trials.items()}
+        == DEV
+    )
     assert "my-machine" not in file.read_text(), "which machine ran a trial is nobody's business"
     page = (folder / "searches" / "search-1a2b3c4d.html").read_text()
     assert (
@@ -82,12 +136,23 @@ def test_every_trial_is_in_the_version_and_on_a_page(runs: Path, tmp_path: Path)
         assert all(f">{one:.2f}<" in page for one in scores if one is not None)
     assert page.count(">failed<") == 1 and page.count(">best<") == 2
     main, readme = (folder / "index.html").read_text(), (folder / "README.md").read_text()
-    assert 'href="searches/search-1a2b3c4d.html"' in main and "(searches/search-1a2b3c4d.json)" in readme
+    assert (
+        'href="searches/search-1a2b3c4d.html"' in main
+        and "(searches/search-1a2b3c4d.json)" in readme
+    )
     assert (folder / "figures" / "values-and-methods.svg").is_file()
-    seen = re.findall(r'<figure id="figure-([^"]+)" data-suites="([^"]*)"', main.split('<details class="more">')[0])
-    assert [name for name, _ in seen][1:] == ["values-and-methods", "printed-gains-unsupervised-builtin"]
+    seen = re.findall(
+        r'<figure id="figure-([^"]+)" data-suites="([^"]*)"',
+        main.split('<details class="more">')[0],
+    )
+    assert [name for name, _ in seen][1:] == [
+        "values-and-methods",
+        "printed-gains-unsupervised-builtin",
+    ]
     assert dict(seen)["values-and-methods"] == "", "no choice of a suite hides it"
-    assert "simcse, promcse; 3 random trials of each method and its recipe as it is" in " ".join(main.split())
+    assert "simcse, promcse; 3 random trials of each method and its recipe as it is" in " ".join(
+        main.split()
+    )
     assert bench("publish", "--check", "--out", tmp_path / "boards").exit_code == 0
     file.write_bytes(file.read_bytes().replace(b"57.0", b"67.0"))
     assert bench("publish", "--check", "--out", tmp_path / "boards").exit_code != 0
@@ -108,15 +173,30 @@ def test_the_next_version_keeps_a_search_whose_folder_is_gone(runs: Path, tmp_pa
 
 
 @pytest.mark.parametrize(
-    "changes", [{"name": "search-gone"}, {"seeds": [902]}, {"select_on": "STS-B dev"}, {"name": "../runs"}, {"name": "."}, {"name": HOSTILE}, {"name": "a\0b"}, {"name": "x" * 5000}]
-)  # fmt: skip
-def test_a_search_that_is_not_there_or_is_another_one_is_said(tmp_path: Path, changes: dict[str, object]) -> None:
+    "changes",
+    [
+        {"name": "search-gone"},
+        {"seeds": [902]},
+        {"select_on": "STS-B dev"},
+        {"name": "../runs"},
+        {"name": "."},
+        {"name": HOSTILE},
+        {"name": "a\0b"},
+        {"name": "x" * 5000},
+    ],
+)
+def test_a_search_that_is_not_there_or_is_another_one_is_said(
+    tmp_path: Path, changes: dict[str, object]
+) -> None:
     made_search(tmp_path / "runs")
     tuned_runs(tmp_path / "runs", **changes)
     folder = publish(PublishOptions(runs=tmp_path / "runs", out=tmp_path / "boards")).folder
     assert folder is not None and not (folder / "searches").exists()
     page = (folder / "index.html").read_text()
-    assert "which found recipe values of runs here, are not published" in page and "<script>window.hit" not in page
+    assert (
+        "which found recipe values of runs here, are not published" in page
+        and "<script>window.hit" not in page
+    )
 
 
 def test_a_damaged_search_stops_no_version(runs: Path, tmp_path: Path) -> None:
@@ -129,14 +209,22 @@ def test_runs_that_nothing_tuned_name_no_search(tmp_path: Path) -> None:
     made_search(tmp_path / "runs")
     made_run(tmp_path / "runs", "simcse", 1)
     folder = publish(PublishOptions(runs=tmp_path / "runs", out=tmp_path / "boards")).folder
-    assert folder is not None and not (folder / "searches").exists() and "Searches" not in (folder / "index.html").read_text()
+    assert (
+        folder is not None
+        and not (folder / "searches").exists()
+        and "Searches" not in (folder / "index.html").read_text()
+    )
 
 
 def test_markup_in_a_search_is_text(tmp_path: Path) -> None:
     search = made_search(tmp_path / "runs")
     bad = {HOSTILE: search.study.methods["simcse"]}
-    study = structs.replace(search.study, methods=bad, command=HOSTILE, overlap=HOSTILE, budget=HOSTILE)
-    trials = {HOSTILE: tuple(structs.replace(one, method=HOSTILE) for one in search.trials["simcse"])}
+    study = structs.replace(
+        search.study, methods=bad, command=HOSTILE, overlap=HOSTILE, budget=HOSTILE
+    )
+    trials = {
+        HOSTILE: tuple(structs.replace(one, method=HOSTILE) for one in search.trials["simcse"])
+    }
     hostile = Search(study=study, trials=trials)
     from types import SimpleNamespace
 
@@ -149,11 +237,13 @@ def test_markup_in_a_search_is_text(tmp_path: Path) -> None:
 
 def test_the_words_follow_the_numbers() -> None:
     """Values move methods by less, as much and more than methods differ; ranges and medians by hand."""
-    assert "moves by 4.00 at the median (least: b, 2.00; most: a, 6.00), more than the 3.00 between" in values_words(
-        {"a": [60.0, 66.0], "b": [61.0, 63.0]}
+    assert (
+        "moves by 4.00 at the median (least: b, 2.00; most: a, 6.00), more than the 3.00 between"
+        in values_words({"a": [60.0, 66.0], "b": [61.0, 63.0]})
     )
-    assert "less than the 10.00 between the best trials of the methods (b, 56.00, to a, 66.00)." in values_words(
-        {"a": [60.0, 66.0], "b": [54.0, 56.0]}
+    assert (
+        "less than the 10.00 between the best trials of the methods (b, 56.00, to a, 66.00)."
+        in values_words({"a": [60.0, 66.0], "b": [54.0, 56.0]})
     )
     assert "as much as the 2.00 between" in values_words({"a": [60.0, 62.0], "b": [58.0, 60.0]})
 
@@ -168,29 +258,52 @@ def test_a_figure_of_one_method_or_of_single_scores_is_none(tmp_path: Path) -> N
         ("promcse", 50.5),
         ("promcse", 44.0),
     )
-    assert "by 6.25 at the median (least: simcse, 6.00; most: promcse, 6.50), less than the 6.50 between" in figure.caption
+    assert (
+        "by 6.25 at the median (least: simcse, 6.00; most: promcse, 6.50), less than the 6.50 between"
+        in figure.caption
+    )
     assert values_and_methods({"simcse": [51.0, 57.0]}, "captions dev") is None
     assert values_and_methods({"simcse": [51.0], "promcse": [50.5]}, "captions dev") is None
 
 
-def test_methods_of_two_searches_that_were_searched_alike_are_in_one_figure_and_others_in_another(tmp_path: Path) -> None:
+def test_methods_of_two_searches_that_were_searched_alike_are_in_one_figure_and_others_in_another(
+    tmp_path: Path,
+) -> None:
     """A second search of the same kind, of a variant; one of another setting; and one with other seeds."""
     search = made_search(tmp_path / "runs")
     of = search.study.methods["promcse"]
 
     def like(name: str, **changes: str) -> Search:
-        study = structs.replace(search.study, name=name, methods={"promcse": structs.replace(of, **changes)})
+        study = structs.replace(
+            search.study, name=name, methods={"promcse": structs.replace(of, **changes)}
+        )
         return Search(study=study, trials={"promcse": search.trials["promcse"]})
 
     (one,) = board_values([search, like("second", variant="eh")])
-    assert {row[0] for row in one.data} == {"simcse", "promcse", "promcse+eh"} and one.name == "values-and-methods"
-    assert {row[0] for row in board_values([search, like("again")])[0].data} == {"simcse", "promcse", "promcse (again)"}
-    assert one.suites == (), "dev scores stand beside tables of any suite: a filter for sts does not hide them"
+    assert {row[0] for row in one.data} == {
+        "simcse",
+        "promcse",
+        "promcse+eh",
+    } and one.name == "values-and-methods"
+    assert {row[0] for row in board_values([search, like("again")])[0].data} == {
+        "simcse",
+        "promcse",
+        "promcse (again)",
+    }
+    assert one.suites == (), (
+        "dev scores stand beside tables of any suite: a filter for sts does not hide them"
+    )
 
     other = structs.replace(
-        search.study, methods={key: structs.replace(value, setting="supervised") for key, value in search.study.methods.items()}
+        search.study,
+        methods={
+            key: structs.replace(value, setting="supervised")
+            for key, value in search.study.methods.items()
+        },
     )
-    figures = board_values([Search(study=other, trials=search.trials), search, like("second", variant="eh")])
+    figures = board_values(
+        [Search(study=other, trials=search.trials), search, like("second", variant="eh")]
+    )
     assert [(len({row[0] for row in figure.data}), figure.name) for figure in figures] == [
         (3, "values-and-methods"),
         (2, "values-and-methods-2"),
@@ -198,4 +311,7 @@ def test_methods_of_two_searches_that_were_searched_alike_are_in_one_figure_and_
     assert figures[1].title.endswith(" (supervised)")
     seeds = structs.replace(search.study, name="more-seeds", seeds=(1, 2, 3))
     two = board_values([search, Search(study=seeds, trials=search.trials)])
-    assert [figure.title.rpartition(" (")[2] for figure in two] == [f"unsupervised, {search.name})", "unsupervised, more-seeds)"]
+    assert [figure.title.rpartition(" (")[2] for figure in two] == [
+        f"unsupervised, {search.name})",
+        "unsupervised, more-seeds)",
+    ]

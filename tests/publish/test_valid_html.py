@@ -14,7 +14,14 @@ PAGE = """<!DOCTYPE html>
 
 
 def test_a_page_without_faults() -> None:
-    assert faults(PAGE.replace("HERE", "<h2>b</h2><table><thead><tr><th scope='col'>a</th></tr></thead></table>")) == []
+    assert (
+        faults(
+            PAGE.replace(
+                "HERE", "<h2>b</h2><table><thead><tr><th scope='col'>a</th></tr></thead></table>"
+            )
+        )
+        == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -43,12 +50,27 @@ def test_a_page_with_a_fault(inserted: str, said: str) -> None:
     assert any(said in one for one in found), found
 
 
-@pytest.mark.parametrize("address", ["http://a.b", "//a.b/c", "/c", "data:text/html,x", " javascript:x", "file:///x", "\\\\a", "https:"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://a.b",
+        "//a.b/c",
+        "/c",
+        "data:text/html,x",
+        " javascript:x",
+        "file:///x",
+        "\\\\a",
+        "https:",
+    ],
+)
 def test_addresses_that_are_refused(address: str) -> None:
     assert odd_address(address)
 
 
-@pytest.mark.parametrize("address", ["a.html", "../a.html#b", "#b", "?suite=sts", "https://a.b/c", "runs/a+b@c=d/index.html", ""])
+@pytest.mark.parametrize(
+    "address",
+    ["a.html", "../a.html#b", "#b", "?suite=sts", "https://a.b/c", "runs/a+b@c=d/index.html", ""],
+)
 def test_addresses_that_are_allowed(address: str) -> None:
     assert odd_address(address) is None
 
@@ -62,5 +84,7 @@ def test_links_between_pages(tmp_path: Path) -> None:
         "index.html: other.html#there: no such place on that page",
         "other.html: deep is a folder, not a page",
     ]
-    (tmp_path / "other.html").write_text(PAGE.replace("other.html#there", "../outside").replace('"top"', '"there"'))
+    (tmp_path / "other.html").write_text(
+        PAGE.replace("other.html#there", "../outside").replace('"top"', '"there"')
+    )
     assert broken_links(tmp_path) == ["other.html: ../outside leads out of the folder"]

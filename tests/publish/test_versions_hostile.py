@@ -37,7 +37,15 @@ def shown(made: Outcome) -> set[str]:
 
 
 def overlap_of_nothing(content: dict[str, Any]) -> None:
-    one = {"suite": "sts", "task": "STS12", "text": None, "exact": 3, "near": 1, "rows": 4, "sentences": 0}
+    one = {
+        "suite": "sts",
+        "task": "STS12",
+        "text": None,
+        "exact": 3,
+        "near": 1,
+        "rows": 4,
+        "sentences": 0,
+    }
     content["provenance"]["corpus"] = {
         "name": "x",
         "sha256": "c" * 64,
@@ -50,7 +58,9 @@ def cost_of_everything(content: dict[str, Any]) -> None:
 
 
 def score_of_everything(content: dict[str, Any]) -> None:
-    content["scores"].append({"suite": "own", "task": "A", "protocol": "own/1", "metric": "m", "value": -1e308, "n": 1})
+    content["scores"].append(
+        {"suite": "own", "task": "A", "protocol": "own/1", "metric": "m", "value": -1e308, "n": 1}
+    )
 
 
 ATTACKS = [overlap_of_nothing, cost_of_everything, score_of_everything]
@@ -74,7 +84,9 @@ def test_a_record_with_strange_numbers_is_left_out_or_shown_and_the_others_are_t
     odd = changed(runs, 7, change)
     made = quick()
     assert shown(made) >= others
-    assert odd in shown(made) or [line for line in made.board.left_out if line.startswith(f"{odd}: damaged: ")]
+    assert odd in shown(made) or [
+        line for line in made.board.left_out if line.startswith(f"{odd}: damaged: ")
+    ]
     done = bench("compare", "--runs", runs, "--cost")
     assert done.exit_code == 0 and "simcse" in done.stdout and "Traceback" not in done.output
     if change is not overlap_of_nothing:
@@ -124,14 +136,21 @@ def test_those_that_fail_are_found_alone_or_together() -> None:
         (["a", "bad", *"bcdef"], ("a", "e"), ["bad", "e"]),
     ):
         left: list[tuple[str, str]] = []
-        kept = all_but_failing(items, failing(*words), lambda one, why: left.append((one, str(why))), own)  # noqa: B023
+        kept = all_but_failing(
+            items,
+            failing(*words),
+            lambda one, why: left.append((one, str(why))),  # noqa: B023
+            own,
+        )
         assert kept == [one for one in items if one not in bad]
         assert left == [(one, "division by zero") for one in bad]
 
 
 def test_what_fails_with_every_run_is_no_fault_of_a_run() -> None:
     with pytest.raises(ZeroDivisionError):
-        all_but_failing(["bad 1", "bad 2"], failing(), lambda *_: pytest.fail("one was left out"), own)
+        all_but_failing(
+            ["bad 1", "bad 2"], failing(), lambda *_: pytest.fail("one was left out"), own
+        )
 
 
 def test_what_fails_with_whatever_runs_are_together_is_no_fault_of_a_run() -> None:
@@ -155,7 +174,12 @@ def test_any_number_that_others_sent_is_left_out_though_each_fails_only_beside_o
         return items
 
     sent, left = [f"sent {i}" for i in range(6)], list[str]()
-    kept = all_but_failing([*"abcd", *sent], make, lambda one, why: left.append(one), lambda one: one.startswith("sent"))
+    kept = all_but_failing(
+        [*"abcd", *sent],
+        make,
+        lambda one, why: left.append(one),
+        lambda one: one.startswith("sent"),
+    )
     assert list(kept) == list("abcd") and sorted(left) == sent
 
 
@@ -167,12 +191,16 @@ def test_what_is_wrong_without_those_that_were_left_out_says_so() -> None:
             raise BenchError("unknown baseline 'bad'", "--baseline")
         return items
 
-    with pytest.raises(BenchError, match="unknown baseline 'bad' .1 left out before: OverflowError: too large.") as caught:
+    with pytest.raises(
+        BenchError, match="unknown baseline 'bad' .1 left out before: OverflowError: too large."
+    ) as caught:
         all_but_failing(["bad", "a"], make, lambda *_: None, own)
     assert caught.value.hint == "--baseline"
 
 
-def test_a_run_whose_page_cannot_be_made_is_left_out_by_name(quick: Publish, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_whose_page_cannot_be_made_is_left_out_by_name(
+    quick: Publish, runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from bench.show.pages import run_page
 
     whole = quick(out=runs.parent / "whole")
@@ -186,7 +214,10 @@ def test_a_run_whose_page_cannot_be_made_is_left_out_by_name(quick: Publish, run
 
     monkeypatch.setattr(run_page, "render", render)
     made = quick()
-    assert shown(made) == shown(whole) and f"{bad}: cannot be shown: OverflowError: too large" in made.board.left_out
+    assert (
+        shown(made) == shown(whole)
+        and f"{bad}: cannot be shown: OverflowError: too large" in made.board.left_out
+    )
     assert made.folder is not None and whole.folder is not None
     files = {path.relative_to(made.folder) for path in made.folder.rglob("*") if path.is_file()}
     wanted = {path.relative_to(whole.folder) for path in whole.folder.rglob("*") if path.is_file()}
@@ -194,7 +225,9 @@ def test_a_run_whose_page_cannot_be_made_is_left_out_by_name(quick: Publish, run
     assert bench("publish", "--check", "--out", runs.parent / "leaderboards").exit_code == 0
 
 
-def test_a_run_that_cannot_be_graded_is_left_out_by_name(quick: Publish, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_cannot_be_graded_is_left_out_by_name(
+    quick: Publish, runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from bench.board import grades
 
     bad = made_run(runs, "mine", 3, suites=("check",)).run_id
@@ -208,7 +241,11 @@ def test_a_run_that_cannot_be_graded_is_left_out_by_name(quick: Publish, runs: P
     monkeypatch.setattr(grades, "grade_runs", graded)
     made = quick()
     assert bad not in shown(made) and len(shown(made)) == 4
-    assert [line for line in made.board.left_out if line.startswith(f"{bad}: cannot be graded: KeyError")]
+    assert [
+        line
+        for line in made.board.left_out
+        if line.startswith(f"{bad}: cannot be graded: KeyError")
+    ]
     assert gather.left_out(bad, "x", "", runs) == f"{bad}: x"
 
 
@@ -221,14 +258,18 @@ def praised(store: RunsFolder, run: RunRecord, value: float = 99.99) -> RunRecor
     return better
 
 
-def test_an_own_score_that_does_not_follow_from_the_predictions_is_not_published(quick: Publish, runs: Path) -> None:
+def test_an_own_score_that_does_not_follow_from_the_predictions_is_not_published(
+    quick: Publish, runs: Path
+) -> None:
     store = RunsFolder(runs)
     bad = store.read(store.ids()[0])
     praised(store, bad)
     made = quick()
     assert bad.run_id not in shown(made) and len(shown(made)) == 3
     (line,) = made.board.left_out
-    assert line.startswith(f"{bad.run_id}: cannot be published: score of check CHECK: 99.990000 is recorded, its predictions give ")
+    assert line.startswith(
+        f"{bad.run_id}: cannot be published: score of check CHECK: 99.990000 is recorded, its predictions give "
+    )
     assert made.folder is not None and not (made.folder / "runs" / bad.run_id).exists()
     assert ":99.99" not in (made.folder / "tables.json").read_text()
 
@@ -239,10 +280,16 @@ def test_nor_an_average_that_its_tasks_do_not_give(quick: Publish, tmp_path: Pat
     higher = tuple(replace(one, value=99.0) if one.task == "Avg." else one for one in bad.scores)
     RunsFolder(tmp_path / "sts").write(replace(bad, scores=higher))
     made = quick(runs=tmp_path / "sts")
-    assert len(shown(made)) == 1 and f"{bad.run_id}: cannot be published: average of sts Avg.: 99.0 is recorded" in made.board.left_out[0]
+    assert (
+        len(shown(made)) == 1
+        and f"{bad.run_id}: cannot be published: average of sts Avg.: 99.0 is recorded"
+        in made.board.left_out[0]
+    )
 
 
-def test_what_was_scored_again_is_kept_by_the_record_and_the_code(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_scored_again_is_kept_by_the_record_and_the_code(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("BENCH_CACHE", str(tmp_path / "cache"))
     store = RunsFolder(runs)
     run = store.read(store.ids()[0])
@@ -254,7 +301,9 @@ def test_what_was_scored_again_is_kept_by_the_record_and_the_code(runs: Path, tm
     monkeypatch.setattr(
         scores,
         "check_scores",
-        lambda record, folder, *more, **given: asked.append(record.run_id) or real(record, folder, *more, **given),
+        lambda record, folder, *more, **given: (
+            asked.append(record.run_id) or real(record, folder, *more, **given)
+        ),
     )
     ScoredRuns().check(run, store.folder(run.run_id))
     assert asked == [], "the same record and the same code"
@@ -262,7 +311,9 @@ def test_what_was_scored_again_is_kept_by_the_record_and_the_code(runs: Path, tm
     store.write(again)
     ScoredRuns().check(again, store.folder(run.run_id))
     assert asked == [run.run_id], "another record"
-    monkeypatch.setattr("bench.publish.stored.folder_sha256", lambda folder: {"metrics/correlation.py": "another"})
+    monkeypatch.setattr(
+        "bench.publish.stored.folder_sha256", lambda folder: {"metrics/correlation.py": "another"}
+    )
     store.write(run)
     ScoredRuns().check(run, store.folder(run.run_id))
     assert asked == [run.run_id] * 2, "other code"
@@ -290,7 +341,9 @@ def test_a_submission_of_the_publishers_own_kind_is_not_scored_twice(
     monkeypatch.setattr(
         ScoredRuns,
         "check",
-        lambda self, record, folder, *more: checked.append(record.run_id) or real(self, record, folder, *more),
+        lambda self, record, folder, *more: (
+            checked.append(record.run_id) or real(self, record, folder, *more)
+        ),
     )
     made = quick(submissions=tmp_path / "box")
     assert theirs.run_id in shown(made) and sorted(checked) == sorted(shown(made) - {theirs.run_id})
@@ -300,7 +353,11 @@ def test_a_submission_of_the_publishers_own_kind_is_not_scored_twice(
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
 
 
 class FullDisk:
@@ -333,7 +390,9 @@ EVERY = bool(os.environ.get("BENCH_TEST_LONG"))
 
 
 @pytest.mark.slow
-def test_a_disk_that_fills_at_any_write_leaves_what_the_message_says(quick: Publish, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_fills_at_any_write_leaves_what_the_message_says(
+    quick: Publish, runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """At each write where ``BENCH_TEST_LONG`` is set, else at some, and at each beside the versions."""
     out = runs.parent / "leaderboards"
     quick(formats=("md",))
@@ -354,12 +413,18 @@ def test_a_disk_that_fills_at_any_write_leaves_what_the_message_says(quick: Publ
             quick(formats=("md",))
         left, said = contents(out), caught.value.message
         if "v2/version.json" in left:
-            assert said.startswith("v2 is in place and whole; what lies beside it is not up to date (")
+            assert said.startswith(
+                "v2 is in place and whole; what lies beside it is not up to date ("
+            )
             assert {name: data for name, data in left.items() if name.startswith("v2/")} == {
                 name: data for name, data in whole.items() if name.startswith("v2/")
             }
             stale = said.partition("(")[2].partition(")")[0].split(", ")
-            assert {name for name in beside if left.get(name) != whole[name]} <= set(stale) <= set(beside)
+            assert (
+                {name for name in beside if left.get(name) != whole[name]}
+                <= set(stale)
+                <= set(beside)
+            )
         else:
             assert left == before and "nothing was published" in said or "cannot write in" in said
         quick(formats=("md",))
@@ -367,7 +432,9 @@ def test_a_disk_that_fills_at_any_write_leaves_what_the_message_says(quick: Publ
 
 
 @pytest.mark.slow
-def test_what_a_killed_publication_leaves_is_told_and_swept_at_the_next_call(quick: Publish, runs: Path) -> None:
+def test_what_a_killed_publication_leaves_is_told_and_swept_at_the_next_call(
+    quick: Publish, runs: Path
+) -> None:
     """The folder of a process that lives is left alone."""
     out = runs.parent / "leaderboards"
     quick()
@@ -376,7 +443,9 @@ def test_what_a_killed_publication_leaves_is_told_and_swept_at_the_next_call(qui
         "with b._aside(pathlib.Path(sys.argv[1])) as aside:\n"
         "    (aside / 'version').mkdir(); print(aside.name, flush=True); time.sleep(600)\n"
     )
-    process = subprocess.Popen([sys.executable, "-c", code, str(out)], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, str(out)], stdout=subprocess.PIPE, text=True
+    )
     assert process.stdout is not None
     name = process.stdout.readline().strip()
     try:
@@ -386,7 +455,11 @@ def test_what_a_killed_publication_leaves_is_told_and_swept_at_the_next_call(qui
         process.wait()
         process.stdout.close()
     done = bench("publish", "--check", "--out", out)
-    assert done.exit_code == 1 and f"{name}: a version that is being made, or was left by a process that was killed" in done.stdout
+    assert (
+        done.exit_code == 1
+        and f"{name}: a version that is being made, or was left by a process that was killed"
+        in done.stdout
+    )
     assert quick().folder is None and not (out / name).exists()
     assert bench("publish", "--check", "--out", out).exit_code == 0
 
@@ -403,7 +476,10 @@ def test_stray_files_and_folders_beside_the_versions_are_told(quick: Publish, ru
     done = bench("publish", "--check", "--out", out)
     assert done.exit_code == 1
     for name in ("index2.html", "v01"):
-        assert f"  {name}: bench publish did not write it; nothing vouches for it" in done.stdout.splitlines()
+        assert (
+            f"  {name}: bench publish did not write it; nothing vouches for it"
+            in done.stdout.splitlines()
+        )
     made_run(runs, "promptbert", 1, suites=("check",))
     assert quick().name == "v2", "they stop no publication"
 
@@ -431,14 +507,29 @@ def test_what_is_left_of_a_removal_that_was_killed_is_swept_at_the_next_call(
     assert bench("publish", "--check", "--out", out).exit_code == 0
 
 
-def test_an_erratum_of_a_killed_process_does_not_stop_the_next_publication(quick: Publish, runs: Path) -> None:
+def test_an_erratum_of_a_killed_process_does_not_stop_the_next_publication(
+    quick: Publish, runs: Path
+) -> None:
     out = runs.parent / "leaderboards"
     quick()
     assert bench("publish", "--out", out, "--erratum", "v1", "one").exit_code == 0
-    beside = {path: path.read_bytes() for path in out.iterdir() if path.is_file() and path.name != "errata.json"}
+    beside = {
+        path: path.read_bytes()
+        for path in out.iterdir()
+        if path.is_file() and path.name != "errata.json"
+    }
     assert bench("publish", "--out", out, "--erratum", "v1", "two").exit_code == 0
-    for path, data in beside.items():  # as it is where the process was killed after the first of its files
+    for (
+        path,
+        data,
+    ) in beside.items():  # as it is where the process was killed after the first of its files
         path.write_bytes(data)
-    assert "errata.json: it is not in versions.json" in bench("publish", "--check", "--out", out).stdout
+    assert (
+        "errata.json: it is not in versions.json"
+        in bench("publish", "--check", "--out", out).stdout
+    )
     assert quick().folder is None
-    assert bench("publish", "--check", "--out", out).exit_code == 0 and "two" in (out / "index.html").read_text()
+    assert (
+        bench("publish", "--check", "--out", out).exit_code == 0
+        and "two" in (out / "index.html").read_text()
+    )

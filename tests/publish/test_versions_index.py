@@ -26,19 +26,38 @@ EVIL = HOSTILE + " [x](javascript:alert(1)) | \x00\x1b[2J \ud800"
 
 
 def version(
-    out: Path, number: int, *, text: str = "", changes: tuple[str, ...] | None = ("1 new run: mine (1).",), page: bool = True
+    out: Path,
+    number: int,
+    *,
+    text: str = "",
+    changes: tuple[str, ...] | None = ("1 new run: mine (1).",),
+    page: bool = True,
 ) -> Version:
     folder = out / f"v{number}"
     folder.mkdir(parents=True)
     for name in (("index.html",) if page else ()) + ("README.md", "badge.svg"):
         (folder / name).write_text(f"{name} of {number}")
-    run = VersionRun(run_id="a-s1-0", record="0" * 64, grade="submitted", submitted_by=None, reason="")
+    run = VersionRun(
+        run_id="a-s1-0", record="0" * 64, grade="submitted", submitted_by=None, reason=""
+    )
     return Version(
-        folder=folder, name=f"v{number}", date=f"2026-01-0{number}", updated=f"2026-01-0{number}T00:00:00Z", title=f"A board {text}".strip(),
-        note=text or None, baseline=None, answer=f"One is best. {text}", content="1" * 64, references="2" * 64, runs=(run,) * number,
-        methods=("simcse", *((text,) if text else ())), left_out=("x: failed",), before=None, changes=None if number == 1 else changes,
+        folder=folder,
+        name=f"v{number}",
+        date=f"2026-01-0{number}",
+        updated=f"2026-01-0{number}T00:00:00Z",
+        title=f"A board {text}".strip(),
+        note=text or None,
+        baseline=None,
+        answer=f"One is best. {text}",
+        content="1" * 64,
+        references="2" * 64,
+        runs=(run,) * number,
+        methods=("simcse", *((text,) if text else ())),
+        left_out=("x: failed",),
+        before=None,
+        changes=None if number == 1 else changes,
         manifest=f"{number}" * 64,
-    )  # fmt: skip
+    )
 
 
 class Reader(HTMLParser):
@@ -59,21 +78,34 @@ def test_the_newest_version_comes_first_everywhere(tmp_path: Path) -> None:
     files = index_files([version(tmp_path, 1), version(tmp_path, 2), version(tmp_path, 3)])
     page, readme, feed = (files[name].decode() for name in ("index.html", "README.md", "feed.xml"))
     assert page.index('id="v3"') < page.index('id="v2"') < page.index('id="v1"')
-    assert readme.index("## v3") < readme.index("## v1") and "| [v2](v2/README.md) | 2026-01-02 | 2 | simcse |" in readme
+    assert (
+        readme.index("## v3") < readme.index("## v1")
+        and "| [v2](v2/README.md) | 2026-01-02 | 2 | simcse |" in readme
+    )
     assert feed.index("v3/index.html") < feed.index("v1/index.html")
     assert files["badge.svg"] == b"badge.svg of 3"
     words = " ".join(Reader(page).words.split())
-    assert "Since v2 1 new run: mine (1)." in words and "The first version." in words and "1" * 64 in words
+    assert (
+        "Since v2 1 new run: mine (1)." in words
+        and "The first version." in words
+        and "1" * 64 in words
+    )
     assert "2 runs of 1 method" in words
 
 
 def test_the_list_for_programs_has_every_hash(tmp_path: Path) -> None:
     files = index_files([version(tmp_path, 1), version(tmp_path, 2)])
     listed = json.loads(files["versions.json"])
-    assert [(one["version"], one["manifest"]) for one in listed["versions"]] == [("v1", "1" * 64), ("v2", "2" * 64)]
+    assert [(one["version"], one["manifest"]) for one in listed["versions"]] == [
+        ("v1", "1" * 64),
+        ("v2", "2" * 64),
+    ]
     assert set(listed["files"]) == set(files) - {"versions.json"}
     (tmp_path / "versions.json").write_bytes(files["versions.json"])
-    assert index.read_list(tmp_path) == {"versions": {"v1": "1" * 64, "v2": "2" * 64}, "files": listed["files"]}
+    assert index.read_list(tmp_path) == {
+        "versions": {"v1": "1" * 64, "v2": "2" * 64},
+        "files": listed["files"],
+    }
 
 
 def test_the_feed_is_an_atom_feed(tmp_path: Path) -> None:
@@ -81,7 +113,10 @@ def test_the_feed_is_an_atom_feed(tmp_path: Path) -> None:
     made = [version(tmp_path, number) for number in (1, 2)]
     root = ElementTree.fromstring(index_files(made)["feed.xml"])
     space = {"a": ATOM}
-    assert root.tag == f"{{{ATOM}}}feed" and root.findtext("a:updated", "", space) == "2026-01-02T00:00:00Z"
+    assert (
+        root.tag == f"{{{ATOM}}}feed"
+        and root.findtext("a:updated", "", space) == "2026-01-02T00:00:00Z"
+    )
     entries = root.findall("a:entry", space)
     ids = [element.findtext("a:id", "", space) for element in (root, *entries)]
     assert len(set(ids)) == 3 and all(one.startswith("urn:uuid:") for one in ids)
@@ -91,18 +126,30 @@ def test_the_feed_is_an_atom_feed(tmp_path: Path) -> None:
         link = entry.find("a:link", space)
         assert link is not None and link.get("href") in ("v1/index.html", "v2/index.html")
     later = ElementTree.fromstring(index_files([*made, version(tmp_path, 3)])["feed.xml"])
-    assert [one.findtext("a:id", "", space) for one in later.findall("a:entry", space)][1:] == ids[1:], "an id is for ever"
+    assert [one.findtext("a:id", "", space) for one in later.findall("a:entry", space)][1:] == ids[
+        1:
+    ], "an id is for ever"
     assert later.findtext("a:id", "", space) == ids[0]
 
 
 def test_a_version_without_pages_is_linked_by_its_readme(tmp_path: Path) -> None:
     files = index_files([version(tmp_path, 1, page=False)])
-    assert b'href="v1/README.md"' in files["index.html"] and b"v1/index.html" not in files["index.html"] + files["feed.xml"]
+    assert (
+        b'href="v1/README.md"' in files["index.html"]
+        and b"v1/index.html" not in files["index.html"] + files["feed.xml"]
+    )
 
 
 def test_hostile_texts_stay_texts(tmp_path: Path) -> None:
-    files = index_files([version(tmp_path, 1, text=EVIL), version(tmp_path, 2, text=EVIL, changes=(EVIL, "=1+1"))])
-    plain = index_files([version(tmp_path / "plain", 1), version(tmp_path / "plain", 2, text="x", changes=("y", "z"))])
+    files = index_files(
+        [version(tmp_path, 1, text=EVIL), version(tmp_path, 2, text=EVIL, changes=(EVIL, "=1+1"))]
+    )
+    plain = index_files(
+        [
+            version(tmp_path / "plain", 1),
+            version(tmp_path / "plain", 2, text="x", changes=("y", "z")),
+        ]
+    )
     page, calm = Reader(files["index.html"].decode()), Reader(plain["index.html"].decode())
     extra = ["p"]  # the older version has a note in the one and none in the other
     assert sorted(tag for tag, _ in page.tags) == sorted([tag for tag, _ in calm.tags] + extra)
@@ -136,40 +183,87 @@ def test_the_newest_versions_main_table_stands_first(tmp_path: Path) -> None:
     one = version(tmp_path, 1)
     (one.folder / "tables.json").write_text(as_json(found), encoding="utf-8")
     shown = main_table(one)
-    assert shown is not None and shown.columns[0] == "Avg." and shown.caption == "sts, unsupervised, builtin"
+    assert (
+        shown is not None
+        and shown.columns[0] == "Avg."
+        and shown.caption == "sts, unsupervised, builtin"
+    )
     table = found.tables[0].table
     assert [row.method for row in shown.rows] == [*(row.method for row in table.rows), "cls mini"]
-    assert [row.cells[0][0] for row in shown.rows[:-1]] == [f"{row.cells[-1].mean:.2f}" for row in table.rows if row.cells[-1]]
-    assert [row.top for row in shown.rows] == [is_top(row, table) for row in table.rows] + [False] == [True, False, False]
-    assert [row.finished for row in shown.rows] == [False, False, True] and shown.rows[-1].rank == ""
+    assert [row.cells[0][0] for row in shown.rows[:-1]] == [
+        f"{row.cells[-1].mean:.2f}" for row in table.rows if row.cells[-1]
+    ]
+    assert (
+        [row.top for row in shown.rows]
+        == [is_top(row, table) for row in table.rows] + [False]
+        == [True, False, False]
+    )
+    assert [row.finished for row in shown.rows] == [False, False, True] and shown.rows[
+        -1
+    ].rank == ""
     page = index_files([one])["index.html"].decode()
-    assert page.index("promcse") < page.index("simcse") < page.index('<tbody class="finished">') < page.index('id="v1"')
+    assert (
+        page.index("promcse")
+        < page.index("simcse")
+        < page.index('<tbody class="finished">')
+        < page.index('id="v1"')
+    )
     assert 'href="v1/methods/promcse.html"' in page
 
 
 def test_finished_encoders_of_several_backbones_stand_below_for_scale(tmp_path: Path) -> None:
     """The best of each backbone, on the main page, in its Markdown and on the page of versions; their own table says what it is of."""
-    made_runs(tmp_path / "runs", {"simcse": 0.8, "promcse": 0.3}, seeds=(1, 2), suites=("sts", "geometry"))
+    made_runs(
+        tmp_path / "runs", {"simcse": 0.8, "promcse": 0.3}, seeds=(1, 2), suites=("sts", "geometry")
+    )
     for noise, backbone in ((0.1, "large"), (0.2, "mini"), (0.15, "mini-2")):
-        made_run(tmp_path / "runs", "pretrained", None, noise=noise, backbone=backbone, suites=("sts", "geometry"))
+        made_run(
+            tmp_path / "runs",
+            "pretrained",
+            None,
+            noise=noise,
+            backbone=backbone,
+            suites=("sts", "geometry"),
+        )
     made_run(tmp_path / "runs", "cls", None, noise=0.9, backbone="mini", suites=("sts", "geometry"))
     store = RunsFolder(tmp_path / "runs")
     runs = [PublishedRun(record=one, folder=store.folder(one.run_id)) for one in store.records()[0]]
     found = board(runs, version="v1", title="t", statistics="yes")
     wanted = ["pretrained large", "pretrained mini-2", "pretrained mini"]
     html = render(found).replace("&#8203;", "")
-    assert "nothing trained, several backbones" in html and "nothing trained, <" not in html and "nothing trained, None" not in html
+    assert (
+        "nothing trained, several backbones" in html
+        and "nothing trained, <" not in html
+        and "nothing trained, None" not in html
+    )
     grey = html[html.index('<tbody class="finished">') :].partition("</tbody>")[0]
-    assert [re.sub(r"<[^>]+>", " ", row).split()[1:3] for row in grey.split("<tr")[1:]] == [one.split() for one in wanted]
-    lines = [line for line in markdown_page(found).splitlines() if "*for scale*" in line and line.startswith("|")]
-    assert [name in line for name, line in zip(("large", "mini-2", "mini)"), lines, strict=False)] == [True] * 3
+    assert [re.sub(r"<[^>]+>", " ", row).split()[1:3] for row in grey.split("<tr")[1:]] == [
+        one.split() for one in wanted
+    ]
+    lines = [
+        line
+        for line in markdown_page(found).splitlines()
+        if "*for scale*" in line and line.startswith("|")
+    ]
+    assert [
+        name in line for name, line in zip(("large", "mini-2", "mini)"), lines, strict=False)
+    ] == [True] * 3
     one = version(tmp_path, 1)
     (one.folder / "tables.json").write_text(as_json(found), encoding="utf-8")
     shown = main_table(one)
     assert shown is not None and [row.method for row in shown.rows if row.finished] == wanted
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"tables": []}', '{"tables": [{"table": {"columns": [], "rows": []}}]}', '{"tables": 3}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        '{"tables": []}',
+        '{"tables": [{"table": {"columns": [], "rows": []}}]}',
+        '{"tables": 3}',
+    ],
+)
 def test_a_version_whose_tables_cannot_be_read_has_no_main_table(tmp_path: Path, text: str) -> None:
     one = version(tmp_path, 1)
     (one.folder / "tables.json").write_text(text)
@@ -178,5 +272,7 @@ def test_a_version_whose_tables_cannot_be_read_has_no_main_table(tmp_path: Path,
 
 def test_nothing_is_cut_in_the_markdown_of_versions(tmp_path: Path) -> None:
     long = " ".join(f"word{i}" for i in range(200))
-    readme = index_files([version(tmp_path, 1), version(tmp_path, 2, text=long, changes=(long,))])["README.md"].decode()
+    readme = index_files([version(tmp_path, 1), version(tmp_path, 2, text=long, changes=(long,))])[
+        "README.md"
+    ].decode()
     assert readme.count(long) >= 3 and "\u2026" not in readme.partition("## v2")[2]

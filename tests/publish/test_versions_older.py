@@ -38,7 +38,11 @@ def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def make(tmp_path: Path, **asked: object) -> str:
-    return publish(PublishOptions(**{"runs": tmp_path / "runs", "out": tmp_path / "board", "statistics": "no", **asked})).name  # type: ignore[arg-type]
+    return publish(
+        PublishOptions(
+            **{"runs": tmp_path / "runs", "out": tmp_path / "board", "statistics": "no", **asked}
+        )
+    ).name  # type: ignore[arg-type]
 
 
 def manifest(version: Path) -> dict[str, dict[str, object]]:
@@ -47,9 +51,15 @@ def manifest(version: Path) -> dict[str, dict[str, object]]:
 
 def test_what_the_older_version_holds_is_not_copied(out: Path) -> None:
     shutil.rmtree(out.parent / "runs")
-    here = {path.relative_to(out / "v2").as_posix() for path in (out / "v2").rglob("*") if path.is_file()}
+    here = {
+        path.relative_to(out / "v2").as_posix()
+        for path in (out / "v2").rglob("*")
+        if path.is_file()
+    }
     (new,) = {path.split("/")[1] for path in here if path.endswith("run.json")}
-    assert "-s3-" in new and {path.split("/")[1] for path in here if path.endswith(".npz") and path.startswith("runs/")} == {new}
+    assert "-s3-" in new and {
+        path.split("/")[1] for path in here if path.endswith(".npz") and path.startswith("runs/")
+    } == {new}
     older = manifest(out / "v2")["older"]["v1"]
     assert isinstance(older, dict) and sum(name.endswith("run.json") for name in older) == 4
     assert sum(name.endswith(".npz") and name.startswith("runs/") for name in older) == 4
@@ -61,13 +71,26 @@ def test_what_the_older_version_holds_is_not_copied(out: Path) -> None:
 def test_a_version_verifies_from_the_repository_alone(out: Path) -> None:
     shutil.rmtree(out.parent / "runs")
     done = bench("verify", out / "v2")
-    assert done.exit_code == 0 and "5 runs, 5 scores computed again: nothing differs" in done.stdout, done.stdout
+    assert (
+        done.exit_code == 0 and "5 runs, 5 scores computed again: nothing differs" in done.stdout
+    ), done.stdout
     assert len(runs_below(out / "v2")) == 5 and len(runs_below(out)) == 5
     store = RunsFolder(out / "v2" / "runs")
     assert len(store.ids()) == 5 and [len(store.read(one).scores) for one in store.ids()] == [1] * 5
-    assert [one.folder.parts[-3] for one in versions(out)[1].published()] == ["v1", "v1", "v1", "v1", "v2"]
-    shown = bench("compare", "--runs", out / "v2" / "runs", "--statistics", "no", "--format", "json")
-    assert shown.exit_code == 0 and sum(len(row["runs"]) for row in json.loads(shown.stdout)["tables"][0]["rows"]) == 5
+    assert [one.folder.parts[-3] for one in versions(out)[1].published()] == [
+        "v1",
+        "v1",
+        "v1",
+        "v1",
+        "v2",
+    ]
+    shown = bench(
+        "compare", "--runs", out / "v2" / "runs", "--statistics", "no", "--format", "json"
+    )
+    assert (
+        shown.exit_code == 0
+        and sum(len(row["runs"]) for row in json.loads(shown.stdout)["tables"][0]["rows"]) == 5
+    )
     assert bench("show", out / "v2" / "runs" / store.ids()[0]).exit_code == 0
 
 
@@ -90,7 +113,9 @@ def test_what_is_altered_in_the_older_version_is_told_of_the_newer_one(out: Path
     file = next((out / "v1" / "runs").rglob("CHECK.npz"))
     file.write_bytes(file.read_bytes() + b" ")
     found = check_manifest(out / "v2")
-    assert found is not None and [one.why for one in found.differences] == ["changed since it was published"]
+    assert found is not None and [one.why for one in found.differences] == [
+        "changed since it was published"
+    ]
     assert found.differences[0].what == f"v1/{file.relative_to(out / 'v1').as_posix()}"
     assert bench("verify", out / "v2").exit_code == 1
 
@@ -98,15 +123,22 @@ def test_what_is_altered_in_the_older_version_is_told_of_the_newer_one(out: Path
 def test_a_version_without_the_older_one_says_what_it_lacks(out: Path, tmp_path: Path) -> None:
     shutil.copytree(out / "v2", tmp_path / "alone" / "v2")
     found = check_manifest(tmp_path / "alone" / "v2")
-    assert found is not None and {one.why for one in found.differences} == {"missing: v1 is not beside v2"}
-    assert RunsFolder(tmp_path / "alone" / "v2" / "runs").ids() != [] and runs_below(tmp_path / "alone" / "v2") != []
+    assert found is not None and {one.why for one in found.differences} == {
+        "missing: v1 is not beside v2"
+    }
+    assert (
+        RunsFolder(tmp_path / "alone" / "v2" / "runs").ids() != []
+        and runs_below(tmp_path / "alone" / "v2") != []
+    )
 
 
 def test_a_third_version_names_the_one_that_holds_the_file(out: Path) -> None:
     shutil.rmtree(out.parent / "runs")
     assert make(out.parent, keep=True, anyway=True) == "v3"
     older = manifest(out / "v3")["older"]
-    assert set(older) == {"v1", "v2"} and sum(name.endswith("run.json") for name in older["v1"]) == 4
+    assert (
+        set(older) == {"v1", "v2"} and sum(name.endswith("run.json") for name in older["v1"]) == 4
+    )
     assert not list((out / "v3").rglob("*.npz")) and bench("verify", out / "v3").exit_code == 0
     assert [one.differences for one in check(out)] == [[]] * 4
 
@@ -115,15 +147,21 @@ def test_a_third_version_names_the_one_that_holds_the_file(out: Path) -> None:
 def test_a_preview_leaves_there_what_a_version_would(out: Path) -> None:
     make(out.parent, preview=True)
     assert not list((out / "preview").rglob("*.npz"))
-    for href in re.findall(r'href="([^"#:]+)["#]', next((out / "preview" / "runs").glob("*/index.html")).read_text()):
-        assert (next((out / "preview" / "runs").glob("*/index.html")).parent / unquote(href)).exists(), href
+    for href in re.findall(
+        r'href="([^"#:]+)["#]', next((out / "preview" / "runs").glob("*/index.html")).read_text()
+    ):
+        assert (
+            next((out / "preview" / "runs").glob("*/index.html")).parent / unquote(href)
+        ).exists(), href
 
 
 @pytest.mark.slow
 def test_a_run_that_was_scored_again_is_stored_again(out: Path) -> None:
     store = RunsFolder(out.parent / "runs")
     first = store.read(store.ids()[0])
-    (store.folder(first.run_id) / "run.json").write_text(json.dumps(first.to_json()))  # other bytes, the same content
+    (store.folder(first.run_id) / "run.json").write_text(
+        json.dumps(first.to_json())
+    )  # other bytes, the same content
     make(out.parent, anyway=True)
     assert (out / "v3" / "runs" / first.run_id / "run.json").is_file()
     assert len(list((out / "v3" / "runs" / first.run_id / "predictions").iterdir())) == 1
@@ -136,14 +174,20 @@ def test_a_run_that_was_scored_again_is_stored_again(out: Path) -> None:
 
 @pytest.mark.slow
 def test_gold_values_are_stored_once_and_nothing_is_lost(out: Path) -> None:
-    assert len(list((out / "v1" / "given").iterdir())) == 1, "one for each set, not for each of four runs"
+    assert len(list((out / "v1" / "given").iterdir())) == 1, (
+        "one for each set, not for each of four runs"
+    )
     store = RunsFolder(out.parent / "runs")
     for run_id in store.ids():
         for score in store.read(run_id).scores:
-            kept = RunsFolder(out / "v2" / "runs").predictions_path(run_id, score.task, score.text, score.suite)
+            kept = RunsFolder(out / "v2" / "runs").predictions_path(
+                run_id, score.task, score.text, score.suite
+            )
             own, given = read_own(kept)
             assert set(own) == {"prediction"} and given is not None
-            assert values_sha256(read_arrays(kept)) == values_sha256(read_arrays(store.predictions_path(run_id, score.task, score.text)))
+            assert values_sha256(read_arrays(kept)) == values_sha256(
+                read_arrays(store.predictions_path(run_id, score.task, score.text))
+            )
             assert set(read_arrays(kept, ("gold",))) == {"gold"}
 
 
@@ -153,7 +197,9 @@ def test_gold_values_that_are_missing_or_of_others_are_told(out: Path) -> None:
     place = out / "v1" / "given" / f"{given}.npz"
     whole = place.read_bytes()
     place.unlink()
-    with pytest.raises(DataMissing, match=f"its gold values are in given/{given}.npz, which is not there"):
+    with pytest.raises(
+        DataMissing, match=f"its gold values are in given/{given}.npz, which is not there"
+    ):
         read_arrays(run / "predictions" / "CHECK.npz")
     with np.load(io.BytesIO(whole)) as arrays:
         np.savez(place, **{name: arrays[name][::-1] for name in arrays.files})
@@ -173,8 +219,14 @@ def test_a_manifest_leads_nowhere_else(tmp_path: Path) -> None:
     version = tmp_path / "board" / "v2"
     version.mkdir(parents=True)
     (tmp_path / "secret").write_text("x")
-    older = {"..": {"secret": "0"}, "v1": {"../../secret": "0", "/etc/passwd": "0"}, "v01": {"a": "0"}}
+    older = {
+        "..": {"secret": "0"},
+        "v1": {"../../secret": "0", "/etc/passwd": "0"},
+        "v01": {"a": "0"},
+    }
     (version / "MANIFEST.json").write_text(json.dumps({"files": {}, "older": older}))
     assert older_below(version) == {} and place_of(version / "secret") == version / "secret"
     found = check_manifest(version)
-    assert found is not None and {one.why for one in found.differences} == {"leads out of the folder"}
+    assert found is not None and {one.why for one in found.differences} == {
+        "leads out of the folder"
+    }

@@ -16,7 +16,9 @@ from made_runs import made_run, made_runs
 from bench.publish import build
 from bench.publish.signature import NAMESPACE
 
-pytestmark = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="ssh-keygen is not installed")
+pytestmark = pytest.mark.skipif(
+    shutil.which("ssh-keygen") is None, reason="ssh-keygen is not installed"
+)
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +40,18 @@ def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def publish(out: Path, *more: str | Path) -> Result:
-    return bench("publish", "--runs", out.parent / "runs", "--out", out, "--statistics", "no", "--format", "md", *more)
+    return bench(
+        "publish",
+        "--runs",
+        out.parent / "runs",
+        "--out",
+        out,
+        "--statistics",
+        "no",
+        "--format",
+        "md",
+        *more,
+    )
 
 
 def check(out: Path, *more: str | Path) -> tuple[int, str]:
@@ -47,10 +60,14 @@ def check(out: Path, *more: str | Path) -> tuple[int, str]:
     return done.exit_code, done.stdout
 
 
-def test_a_signed_version_is_vouched_for_by_a_key_that_lies_elsewhere(out: Path, keys: Path) -> None:
+def test_a_signed_version_is_vouched_for_by_a_key_that_lies_elsewhere(
+    out: Path, keys: Path
+) -> None:
     done = publish(out, "--sign", keys / "ada")
     assert done.exit_code == 0, done.output
-    print_of = subprocess.run(["ssh-keygen", "-lf", str(keys / "ada.pub")], capture_output=True, text=True, check=True).stdout.split()[1]
+    print_of = subprocess.run(
+        ["ssh-keygen", "-lf", str(keys / "ada.pub")], capture_output=True, text=True, check=True
+    ).stdout.split()[1]
     said = done.stdout.splitlines()[-1]
     assert said.startswith("v1: Signed on 20") and print_of in said
     assert check(out, "--signers", keys / "signers")[0] == 0
@@ -58,12 +75,16 @@ def test_a_signed_version_is_vouched_for_by_a_key_that_lies_elsewhere(out: Path,
     assert code == 0 and f"with the key {print_of}; --signers FILE says whose it is" in told
     statement = json.loads((out / "v1.signature.json").read_text())
     assert (
-        statement["key"] == print_of and statement["manifest"] == json.loads((out / "versions.json").read_text())["versions"][0]["manifest"]
+        statement["key"] == print_of
+        and statement["manifest"]
+        == json.loads((out / "versions.json").read_text())["versions"][0]["manifest"]
     )
     feed = ElementTree.parse(out / "feed.xml")
     (summary,) = [one.text for one in feed.iter("{http://www.w3.org/2005/Atom}summary")]
     assert (
-        summary is not None and summary.endswith(said.removeprefix("v1: ")) and said.removeprefix("v1: ") in (out / "README.md").read_text()
+        summary is not None
+        and summary.endswith(said.removeprefix("v1: "))
+        and said.removeprefix("v1: ") in (out / "README.md").read_text()
     )
 
 
@@ -76,12 +97,18 @@ def test_anybody_checks_it_with_ssh_keygen_alone(out: Path, keys: Path) -> None:
     done = subprocess.run(line, shell=True, cwd=out, capture_output=True, text=True)
     assert done.returncode == 0 and NAMESPACE in line, done.stderr
     (out / "v1.signature.json").write_text((out / "v1.signature.json").read_text() + " ")
-    assert subprocess.run(line, shell=True, cwd=out, capture_output=True, check=False).returncode != 0
+    assert (
+        subprocess.run(line, shell=True, cwd=out, capture_output=True, check=False).returncode != 0
+    )
 
 
-def test_a_version_that_was_altered_and_rehashed_whole_is_found_with_the_signers_alone(out: Path, keys: Path) -> None:
+def test_a_version_that_was_altered_and_rehashed_whole_is_found_with_the_signers_alone(
+    out: Path, keys: Path
+) -> None:
     publish(out, "--sign", keys / "ada")
-    kept = {name: (out / name).read_bytes() for name in ("v1.signature.json", "v1.signature.json.sig")}
+    kept = {
+        name: (out / name).read_bytes() for name in ("v1.signature.json", "v1.signature.json.sig")
+    }
     shutil.rmtree(out)
     made_run(out.parent / "runs", "better", 1, suites=("check",))
     publish(out)
@@ -101,11 +128,18 @@ def test_a_version_that_was_altered_and_rehashed_whole_is_found_with_the_signers
 
 
 @pytest.mark.parametrize("what", ["key", "date", "manifest", "sig", "json", "schema"])
-def test_what_was_changed_of_a_signature_is_found_without_signers(out: Path, keys: Path, what: str) -> None:
+def test_what_was_changed_of_a_signature_is_found_without_signers(
+    out: Path, keys: Path, what: str
+) -> None:
     publish(out, "--sign", keys / "ada")
     path, signature = out / "v1.signature.json", out / "v1.signature.json.sig"
     content = json.loads(path.read_text())
-    other = {"key": "SHA256:" + "A" * 43, "date": "2020-01-01T00:00:00Z", "manifest": "0" * 64, "schema": "x/1"}
+    other = {
+        "key": "SHA256:" + "A" * 43,
+        "date": "2020-01-01T00:00:00Z",
+        "manifest": "0" * 64,
+        "schema": "x/1",
+    }
     if what == "sig":
         signature.write_text(signature.read_text().replace("A", "B"))
     else:
@@ -115,9 +149,13 @@ def test_what_was_changed_of_a_signature_is_found_without_signers(out: Path, key
     assert publish(out, "--anyway").exit_code == (2 if what in ("json", "schema") else 0)
 
 
-def test_the_next_version_is_signed_by_itself_and_keeps_the_word_on_the_last(out: Path, keys: Path) -> None:
+def test_the_next_version_is_signed_by_itself_and_keeps_the_word_on_the_last(
+    out: Path, keys: Path
+) -> None:
     publish(out)
-    assert publish(out, "--sign", keys / "ada").exit_code == 0, "nothing is new, and the version is signed"
+    assert publish(out, "--sign", keys / "ada").exit_code == 0, (
+        "nothing is new, and the version is signed"
+    )
     before = (out / "v1.signature.json").read_bytes()
     publish(out, "--sign", keys / "ada")
     assert (out / "v1.signature.json").read_bytes() == before, "it is signed once"
@@ -129,19 +167,29 @@ def test_the_next_version_is_signed_by_itself_and_keeps_the_word_on_the_last(out
     for name in ("v1.signature.json", "v1.signature.json.sig"):
         (out / name).unlink()
     publish(out)
-    assert check(out, "--signers", keys / "signers")[0] == 0, "v2 keeps the hash of the manifest of v1"
+    assert check(out, "--signers", keys / "signers")[0] == 0, (
+        "v2 keeps the hash of the manifest of v1"
+    )
 
 
-def test_mistakes_are_one_line_and_make_nothing(out: Path, keys: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mistakes_are_one_line_and_make_nothing(
+    out: Path, keys: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert "no key" in error_line(publish(out, "--sign", keys / "nobody"))
     (keys / "text").write_text("no key at all")
     assert "is no key" in error_line(publish(out, "--sign", keys / "text"))
     assert not out.exists()
-    assert "--sign goes with none of" in error_line(bench("publish", "--check", "--out", out, "--sign", keys / "ada"))
+    assert "--sign goes with none of" in error_line(
+        bench("publish", "--check", "--out", out, "--sign", keys / "ada")
+    )
     assert "--signers goes with --check" in error_line(publish(out, "--signers", keys / "signers"))
     publish(out, "--sign", keys / "ada")
-    assert "no file" in error_line(bench("publish", "--check", "--out", out, "--signers", keys / "nobody"))
+    assert "no file" in error_line(
+        bench("publish", "--check", "--out", out, "--signers", keys / "nobody")
+    )
     monkeypatch.setenv("PATH", "")
     assert check(out)[0] == 0 and "ssh-keygen is not installed here" in check(out)[1]
-    assert "ssh-keygen is not installed" in error_line(bench("publish", "--check", "--out", out, "--signers", keys / "signers"))
+    assert "ssh-keygen is not installed" in error_line(
+        bench("publish", "--check", "--out", out, "--signers", keys / "signers")
+    )
     assert publish(out, "--anyway").exit_code == 0, "without a key all works"

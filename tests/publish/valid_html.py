@@ -16,12 +16,46 @@ from xml.etree.ElementTree import Element
 
 import html5lib
 
-HTML, SVG, XLINK = "{http://www.w3.org/1999/xhtml}", "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}"
-ADDRESSES = ("href", "src", "action", "formaction", "poster", "data", "srcset", "cite", XLINK + "href")
-NAMED = ("for", "aria-labelledby", "aria-describedby", "aria-controls", "aria-owns", "headers", "list")
+HTML, SVG, XLINK = (
+    "{http://www.w3.org/1999/xhtml}",
+    "{http://www.w3.org/2000/svg}",
+    "{http://www.w3.org/1999/xlink}",
+)
+ADDRESSES = (
+    "href",
+    "src",
+    "action",
+    "formaction",
+    "poster",
+    "data",
+    "srcset",
+    "cite",
+    XLINK + "href",
+)
+NAMED = (
+    "for",
+    "aria-labelledby",
+    "aria-describedby",
+    "aria-controls",
+    "aria-owns",
+    "headers",
+    "list",
+)
 """Attributes that name ids of their own page."""
 RUNS = ("a", "button", "input", "select", "textarea", "label", "summary")
-OLD = ("center", "font", "marquee", "frame", "frameset", "applet", "object", "embed", "iframe", "base", "template")
+OLD = (
+    "center",
+    "font",
+    "marquee",
+    "frame",
+    "frameset",
+    "applet",
+    "object",
+    "embed",
+    "iframe",
+    "base",
+    "template",
+)
 FORBIDDEN = (*OLD, "foreignObject")
 
 
@@ -29,10 +63,17 @@ def faults(text: str) -> list[str]:
     """Of one page, in words; empty where there are none."""
     parser = html5lib.HTMLParser(namespaceHTMLElements=True)
     root = parser.parse(text)
-    found = [f"line {place[0]}: {code} {values or ''}".strip() for place, code, values in parser.errors]
+    found = [
+        f"line {place[0]}: {code} {values or ''}".strip() for place, code, values in parser.errors
+    ]
     if not text.lstrip().lower().startswith("<!doctype html>"):
         found.append("no doctype")
-    return found + list(_page(root)) + [one for element in root.iter() for one in _element(element)] + list(_nesting(root))
+    return (
+        found
+        + list(_page(root))
+        + [one for element in root.iter() for one in _element(element)]
+        + list(_nesting(root))
+    )
 
 
 def _page(root: Element) -> Iterator[str]:
@@ -43,11 +84,19 @@ def _page(root: Element) -> Iterator[str]:
         if tags[name] != 1:
             yield f"{tags[name]} {name}"
     metas = [element.attrib for element in root.iter(HTML + "meta")]
-    if not any("charset" in one for one in metas) or not any(one.get("name") == "viewport" for one in metas):
+    if not any("charset" in one for one in metas) or not any(
+        one.get("name") == "viewport" for one in metas
+    ):
         yield "no charset or no viewport"
-    ids = Counter(identity for element in root.iter() if (identity := element.get("id")) is not None)
+    ids = Counter(
+        identity for element in root.iter() if (identity := element.get("id")) is not None
+    )
     yield from (f"the id {name!r} stands {count} times" for name, count in ids.items() if count > 1)
-    yield from (f"the id {name!r} is empty or holds a space" for name in ids if not name or name.split() != [name])
+    yield from (
+        f"the id {name!r} is empty or holds a space"
+        for name in ids
+        if not name or name.split() != [name]
+    )
     for element in root.iter():
         for attribute in NAMED:
             missing = [name for name in element.get(attribute, "").split() if name not in ids]
@@ -78,7 +127,9 @@ def _element(element: Element) -> Iterator[str]:
     for name, value in element.attrib.items():
         if name.lower().startswith("on"):
             yield f"{tag} has {name}"
-        empty_icon = tag == "link" and element.get("rel") == "icon" and value == "data:,"  # without it a browser asks for /favicon.ico
+        empty_icon = (
+            tag == "link" and element.get("rel") == "icon" and value == "data:,"
+        )  # without it a browser asks for /favicon.ico
         if name in ADDRESSES and not empty_icon and (odd := odd_address(value)):
             yield f"{tag} {name}: {odd}"
         if name == "target" and "noopener" not in element.get("rel", ""):
@@ -100,7 +151,12 @@ def _nesting(root: Element) -> Iterator[str]:
 
     def walk(element: Element, outer: str) -> Iterator[str]:
         tag = str(element.tag).rsplit("}", 1)[-1]
-        if tag in RUNS and outer and not (outer == "label" and tag != "label") and not (outer == "summary" and tag == "label"):
+        if (
+            tag in RUNS
+            and outer
+            and not (outer == "label" and tag != "label")
+            and not (outer == "summary" and tag == "label")
+        ):
             yield f"{tag} within {outer}"
         for child in element:
             yield from walk(child, tag if tag in RUNS else outer)
@@ -114,13 +170,21 @@ def _nesting(root: Element) -> Iterator[str]:
 def ids_and_links(text: str) -> tuple[set[str], list[str]]:
     """The ids of a page, and every address that it names."""
     root = html5lib.parse(text)
-    links = [element.attrib[name] for element in root.iter() for name in ADDRESSES if name in element.attrib]
+    links = [
+        element.attrib[name]
+        for element in root.iter()
+        for name in ADDRESSES
+        if name in element.attrib
+    ]
     return {element.attrib["id"] for element in root.iter() if "id" in element.attrib}, links
 
 
 def broken_links(folder: Path) -> list[str]:
     """Relative links of every page below ``folder`` that lead out of it, to no file, or to no place on its page."""
-    pages = {path: ids_and_links(path.read_text(encoding="utf-8")) for path in sorted(folder.rglob("*.html"))}
+    pages = {
+        path: ids_and_links(path.read_text(encoding="utf-8"))
+        for path in sorted(folder.rglob("*.html"))
+    }
     return [
         f"{path.relative_to(folder)}: {why}"
         for path, (_, links) in pages.items()
@@ -129,7 +193,9 @@ def broken_links(folder: Path) -> list[str]:
     ]
 
 
-def _broken(link: str, page: Path, folder: Path, pages: dict[Path, tuple[set[str], list[str]]]) -> str | None:
+def _broken(
+    link: str, page: Path, folder: Path, pages: dict[Path, tuple[set[str], list[str]]]
+) -> str | None:
     parts = urlsplit(link)
     if parts.scheme:
         return None
@@ -158,5 +224,7 @@ def nu_checker() -> list[str] | None:
 
 def nu_faults(command: list[str], paths: list[Path]) -> list[str]:
     """Errors, not warnings, that the checker reports of pages."""
-    done = subprocess.run([*command, "--errors-only", "--stdout", *map(str, paths)], capture_output=True, text=True)
+    done = subprocess.run(
+        [*command, "--errors-only", "--stdout", *map(str, paths)], capture_output=True, text=True
+    )
     return [line for line in (done.stdout + done.stderr).splitlines() if line]

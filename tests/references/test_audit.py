@@ -28,16 +28,37 @@ from bench.references.audit import (
 )
 
 MADE = ReferenceResult(
-    paper="promcse", table="1", label="X", setting="unsupervised", method="x", backbone="b", variant="", task="STS12",
-    metric="spearman", value=70.0, printed="70.00", std=None, own_result=True, source="", runs="", protocol="senteval-all/1", text="tokenised",
-    corpus="", note="",
-)  # fmt: skip
+    paper="promcse",
+    table="1",
+    label="X",
+    setting="unsupervised",
+    method="x",
+    backbone="b",
+    variant="",
+    task="STS12",
+    metric="spearman",
+    value=70.0,
+    printed="70.00",
+    std=None,
+    own_result=True,
+    source="",
+    runs="",
+    protocol="senteval-all/1",
+    text="tokenised",
+    corpus="",
+    note="",
+)
 
 
 def made(values: Mapping[str, float | str], **changes: object) -> Row:
     """A printed row; a number that is given as text is printed so, others with two decimals."""
-    printed = {task: value if isinstance(value, str) else f"{value:.2f}" for task, value in values.items()}
-    cells = (replace(MADE, task=task, value=float(text), printed=text, **changes) for task, text in printed.items())  # type: ignore[arg-type]
+    printed = {
+        task: value if isinstance(value, str) else f"{value:.2f}" for task, value in values.items()
+    }
+    cells = (
+        replace(MADE, task=task, value=float(text), printed=text, **changes)
+        for task, text in printed.items()
+    )  # type: ignore[arg-type]
     return Row(tuple(cells))
 
 
@@ -60,11 +81,17 @@ def test_averages_that_do_not_follow() -> None:
     """Against a calculation of its own: in exact fractions."""
     groups: dict[tuple[str, ...], dict[str, Fraction]] = {}
     for r in results():
-        groups.setdefault((r.paper, r.table, r.label, r.backbone, r.metric, r.setting, r.variant), {})[r.task] = Fraction(r.printed)
+        groups.setdefault(
+            (r.paper, r.table, r.label, r.backbone, r.metric, r.setting, r.variant), {}
+        )[r.task] = Fraction(r.printed)
     want = set()
     for key, cells in groups.items():
         parts = [value for task, value in cells.items() if task != "Avg."]
-        if len(parts) > 1 and "Avg." in cells and abs(sum(parts) / len(parts) - cells["Avg."]) > Fraction(1, 100):
+        if (
+            len(parts) > 1
+            and "Avg." in cells
+            and abs(sum(parts) / len(parts) - cells["Avg."]) > Fraction(1, 100)
+        ):
             want.add((*key[:4], "Avg."))
     assert of("average") == want
     assert len(want) == 14
@@ -77,48 +104,98 @@ def test_averages_that_do_not_follow() -> None:
 
 def test_what_is_printed_is_kept_with_its_zeros() -> None:
     """Numbers whose print is known beside the reference file, which keeps none."""
-    printed = {(r.paper, r.table, r.label, r.backbone, r.variant, r.metric, r.task): r.printed for r in results()}
-    assert printed["promcse", "1", "Mirror-BERT-base", "bert-base-uncased", "", "spearman", "Avg."] == "74.40"
-    assert printed["promcse", "1", "PromCSE-RoBERTa-large + EH", "roberta-large", "eh", "spearman", "Avg."] == "85.10"
-    assert printed["promcse", "1", "BERT-base-whitening", "bert-base-uncased", "", "spearman", "STS14"] == "60.9"
-    assert printed["focal-infonce", "3", "SimCSE", "bert-base-uncased", "", "uniformity", "uniformity"] == "-2.400"
+    printed = {
+        (r.paper, r.table, r.label, r.backbone, r.variant, r.metric, r.task): r.printed
+        for r in results()
+    }
+    assert (
+        printed["promcse", "1", "Mirror-BERT-base", "bert-base-uncased", "", "spearman", "Avg."]
+        == "74.40"
+    )
+    assert (
+        printed[
+            "promcse", "1", "PromCSE-RoBERTa-large + EH", "roberta-large", "eh", "spearman", "Avg."
+        ]
+        == "85.10"
+    )
+    assert (
+        printed["promcse", "1", "BERT-base-whitening", "bert-base-uncased", "", "spearman", "STS14"]
+        == "60.9"
+    )
+    assert (
+        printed["focal-infonce", "3", "SimCSE", "bert-base-uncased", "", "uniformity", "uniformity"]
+        == "-2.400"
+    )
     assert all(float(r.printed) == r.value for r in results())
 
 
 def test_what_the_readers_of_two_papers_are_told() -> None:
-    told = {r.paper: r.text for r in audit() if r.kind == "average" and r.task == "Avg." and "81.66" in r.text}
+    told = {
+        r.paper: r.text
+        for r in audit()
+        if r.kind == "average" and r.task == "Avg." and "81.66" in r.text
+    }
     assert told == {
         "promcse": "printed 81.81; the mean of its 7 cells is 81.66 (+0.15)",
         "dcpcse": "printed 81.65; the mean of its 7 cells is 81.66 (-0.01)",
     }
-    (same,) = {r.text for r in audit() if r.kind == "same" and r.paper == "promcse" and "81.81" in r.text}
-    assert "DCPCSE-BERT-base" in same and "printed 81.81 here and 81.65 there" in same and "mean of 10 runs" in same
+    (same,) = {
+        r.text for r in audit() if r.kind == "same" and r.paper == "promcse" and "81.81" in r.text
+    }
+    assert (
+        "DCPCSE-BERT-base" in same
+        and "printed 81.81 here and 81.65 there" in same
+        and "mean of 10 runs" in same
+    )
 
 
 def test_the_one_quotation_that_differs_explains_its_average() -> None:
     """69.54 for 69.45: the source's own number gives the printed average, and is one that 1,725 items can give."""
     slip, first = [r for r in audit() if r.kind == "quoted"]
-    assert (first.paper, first.table, first.task) == ("simcse", "E.1", "MRPC")  # which had it before PromCSE
+    assert (first.paper, first.table, first.task) == (
+        "simcse",
+        "E.1",
+        "MRPC",
+    )  # which had it before PromCSE
     assert (slip.paper, slip.table, slip.task) == ("promcse", "7", "MRPC")
     for one in (slip, first):
         assert "69.54" in one.text and "69.45" in one.text
         assert (one.paper, one.table, one.label, one.backbone, one.task) in of("impossible")
         assert (one.paper, one.table, one.label, one.backbone, "Avg.") in of("average")
-    (row,) = [row for row in rows() if (row.first.paper, row.first.table, row.first.label) == ("promcse", "7", slip.label)]
-    mended = Row(tuple(replace(cell, value=69.45, printed="69.45") if cell.task == "MRPC" else cell for cell in row.cells))
+    (row,) = [
+        row
+        for row in rows()
+        if (row.first.paper, row.first.table, row.first.label) == ("promcse", "7", slip.label)
+    ]
+    mended = Row(
+        tuple(
+            replace(cell, value=69.45, printed="69.45") if cell.task == "MRPC" else cell
+            for cell in row.cells
+        )
+    )
     assert off_average(mended) is None
     assert unreachable(mended.cells[6], mended) is None
 
 
 def test_best_of_four_is_marked_and_differs_from_the_mean_elsewhere() -> None:
-    assert {label for paper, table, label, *_ in of("best") if (paper, table) == ("conpvp", "3")} == {"ConPVP", "PromptBERT"}
-    (cell,) = [r for r in results("conpvp", "roberta-large", variant="", task="Avg.", metric="spearman") if r.table == "3"]
+    assert {
+        label for paper, table, label, *_ in of("best") if (paper, table) == ("conpvp", "3")
+    } == {"ConPVP", "PromptBERT"}
+    (cell,) = [
+        r
+        for r in results("conpvp", "roberta-large", variant="", task="Avg.", metric="spearman")
+        if r.table == "3"
+    ]
     told = {r.kind: r.text for r in remarks(cell)}
-    assert "conpvp table 4: 79.90 (own, mean of 4 seeds)" in told["differs"] and told["best"].startswith("best of 4 seeds")
+    assert "conpvp table 4: 79.90 (own, mean of 4 seeds)" in told["differs"] and told[
+        "best"
+    ].startswith("best of 4 seeds")
 
 
 def test_cxc_rows_of_another_protocol() -> None:
-    assert {label for _, table, label, *_ in of("protocol") if table == "2" and "CxC" not in label} >= {
+    assert {
+        label for _, table, label, *_ in of("protocol") if table == "2" and "CxC" not in label
+    } >= {
         "GloVe embeddings (avg.)",
         "ALIGN-BERT-base",
         "MURAL-BERT-base",
@@ -127,7 +204,9 @@ def test_cxc_rows_of_another_protocol() -> None:
 
 
 def test_every_copied_row_says_so_and_most_could_be_compared() -> None:
-    assert len([r for r in audit() if r.kind == "copied"]) == len([row for row in rows() if row.first.source])
+    assert len([r for r in audit() if r.kind == "copied"]) == len(
+        [row for row in rows() if row.first.source]
+    )
     assert sum(checked_rows().values()) == 59
     assert {r.kind for r in audit()} == set(KINDS)
 
@@ -135,7 +214,11 @@ def test_every_copied_row_says_so_and_most_could_be_compared() -> None:
 def test_claims_of_texts_that_the_tables_do_not_bear_out() -> None:
     """Every gain that is recorded is held against its two cells, here in exact fractions; three of 24 are false."""
     claims = claimed_gains()
-    off = {(one.cell.paper, one.claimed, one.cell.printed, one.less.printed) for one in claims if not _holds(one)}
+    off = {
+        (one.cell.paper, one.claimed, one.cell.printed, one.less.printed)
+        for one in claims
+        if not _holds(one)
+    }
     assert off == {
         ("dcpcse", "0.78", "82.89", "82.21"),
         ("conpvp", "1.21", "63.86", "57.58"),
@@ -148,14 +231,18 @@ def test_claims_of_texts_that_the_tables_do_not_bear_out() -> None:
         ("conpvp", "bert-base-uncased"),
         ("conpvp", "bert-large-uncased"),
     }
-    for remark, numbers in zip(gains, (("0.78", "0.68"), ("1.21", "6.28"), ("2.18", "1.08")), strict=True):
+    for remark, numbers in zip(
+        gains, (("0.78", "0.68"), ("1.21", "6.28"), ("2.18", "1.08")), strict=True
+    ):
         assert all(number in remark.text for number in numbers)
 
 
 def _holds(claim: ClaimedGain) -> bool:
     """Is the claim the difference of its cells, rounded as it is printed?"""
     gain = Fraction(claim.cell.printed) - Fraction(claim.less.printed)
-    return abs(gain - Fraction(claim.claimed)) <= Fraction(1, 2 * 10 ** len(claim.claimed.partition(".")[2]))
+    return abs(gain - Fraction(claim.claimed)) <= Fraction(
+        1, 2 * 10 ** len(claim.claimed.partition(".")[2])
+    )
 
 
 def test_a_claim_is_held_against_its_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,15 +254,30 @@ def test_a_claim_is_held_against_its_cells(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(module, "CLAIMS", file)
     monkeypatch.setattr(module, "_gains_claimed", module._gains_claimed.__wrapped__)
     monkeypatch.setattr(module, "claimed_gains", module.claimed_gains.__wrapped__)
-    file.write_text(text.replace("\t2.24\t", "\t2.34\t").replace("\t1.21\t", "\t6.28\t"), encoding="utf-8")
+    file.write_text(
+        text.replace("\t2.24\t", "\t2.34\t").replace("\t1.21\t", "\t6.28\t"), encoding="utf-8"
+    )
     row = next(
-        row for row in rows() if (row.first.paper, row.first.label, row.first.setting) == ("dcpcse", "DCPCSE-BERT-base", "unsupervised")
+        row
+        for row in rows()
+        if (row.first.paper, row.first.label, row.first.setting)
+        == ("dcpcse", "DCPCSE-BERT-base", "unsupervised")
     )
     (told,) = [r for r in module._claims([row]) if r.task == "Avg."]
     assert "2.34" in told.text and "2.24" in told.text
-    assert not list(module._claims([row for row in rows() if row.first.paper == "conpvp" and row.first.backbone == "bert-base-uncased"]))
+    assert not list(
+        module._claims(
+            [
+                row
+                for row in rows()
+                if row.first.paper == "conpvp" and row.first.backbone == "bert-base-uncased"
+            ]
+        )
+    )
     file.write_text(text.replace("SCPCSE-BERT-base", "SCPCSE-BERT"), encoding="utf-8")
-    with pytest.raises(BenchError, match=r"claims\.tsv: dcpcse table 1 has no cell Avg\. of 'SCPCSE-BERT'"):
+    with pytest.raises(
+        BenchError, match=r"claims\.tsv: dcpcse table 1 has no cell Avg\. of 'SCPCSE-BERT'"
+    ):
         module.claimed_gains()
 
 
@@ -183,18 +285,36 @@ def test_a_claim_is_held_against_its_cells(tmp_path: Path, monkeypatch: pytest.M
 def test_shares_of_trained_parameters(backbone: str) -> None:
     """Against torch: the backbones' own configurations, built without memory, and the parts as modules."""
     import torch
-    from transformers import BertConfig, BertForMaskedLM, BertModel, RobertaConfig, RobertaForMaskedLM, RobertaModel
+    from transformers import (
+        BertConfig,
+        BertForMaskedLM,
+        BertModel,
+        RobertaConfig,
+        RobertaForMaskedLM,
+        RobertaModel,
+    )
 
     layers, width, vocabulary, _ = SIZES[backbone]
     bert = backbone.startswith("bert")
-    shape = {"num_hidden_layers": layers, "hidden_size": width, "num_attention_heads": width // 64, "intermediate_size": 4 * width}
+    shape = {
+        "num_hidden_layers": layers,
+        "hidden_size": width,
+        "num_attention_heads": width // 64,
+        "intermediate_size": 4 * width,
+    }
     rest = {} if bert else {"max_position_embeddings": 514, "type_vocab_size": 1}
-    config = (BertConfig if bert else RobertaConfig)(vocab_size=vocabulary, tie_word_embeddings=False, **shape, **rest)
+    config = (BertConfig if bert else RobertaConfig)(
+        vocab_size=vocabulary, tie_word_embeddings=False, **shape, **rest
+    )
     with torch.device("meta"):
-        encoder, masked = (BertModel, BertForMaskedLM) if bert else (RobertaModel, RobertaForMaskedLM)
+        encoder, masked = (
+            (BertModel, BertForMaskedLM) if bert else (RobertaModel, RobertaForMaskedLM)
+        )
         total = sum(p.numel() for p in encoder(config).parameters())
         parts = (masked(config).cls if bert else masked(config).lm_head).named_parameters()
-        lm_head = sum(p.numel() for name, p in parts if name not in ("predictions.bias", "bias"))  # a second name of the decoder's
+        lm_head = sum(
+            p.numel() for name, p in parts if name not in ("predictions.bias", "bias")
+        )  # a second name of the decoder's
         prompt = torch.nn.Embedding(7, layers * 2 * width).weight.numel()
         head = sum(p.numel() for p in torch.nn.Linear(width, width).parameters())
     shares = trained_shares(backbone, 7, lm_head=True)
@@ -208,13 +328,19 @@ def test_the_tenth_of_a_percent_of_dcpcse() -> None:
     from bench.run.recipe_file import entries
 
     told = {(r.setting, r.label): r.text for r in audit() if r.kind == "claim" and not r.task}
-    assert len(told) == 7 and all(r.paper == "dcpcse" for r in audit() if r.kind == "claim" and not r.task)
+    assert len(told) == 7 and all(
+        r.paper == "dcpcse" for r in audit() if r.kind == "claim" and not r.task
+    )
     base = told["unsupervised", "DCPCSE-BERT-base"]
     assert "0.27 %" in base and "0.81 %" in base and "LM head" not in base
     assert "32 %" in told["unsupervised", "DCPCSE-RoBERTa-base"]
     plugin = discover(())["dcpcse"]
     recipes = entries(plugin.folder, plugin.name)
-    backbones = {(row.first.setting, row.first.label): row.first.backbone for row in rows() if row.first.paper == "dcpcse"}
+    backbones = {
+        (row.first.setting, row.first.label): row.first.backbone
+        for row in rows()
+        if row.first.paper == "dcpcse"
+    }
     for claim in read_rows(TRAINED):
         place = (backbones[claim["setting"], claim["label"]], claim["setting"])
         lengths = {
@@ -228,7 +354,9 @@ def test_the_tenth_of_a_percent_of_dcpcse() -> None:
 # --- made-up rows ---
 
 
-@pytest.mark.parametrize(("average", "told"), [(70.01, None), (69.99, None), (70.02, 70.0), (69.97, 70.0)])
+@pytest.mark.parametrize(
+    ("average", "told"), [(70.01, None), (69.99, None), (70.02, 70.0), (69.97, 70.0)]
+)
 def test_an_average_within_rounding_is_no_slip(average: float, told: float | None) -> None:
     row = made({"STS12": 69.5, "STS13": 70.25, "STS14": 70.25, "Avg.": average})
     assert off_average(row) == (pytest.approx(told) if told else None)
@@ -249,21 +377,35 @@ def test_one_printed_decimal_allows_more() -> None:
         (("67.4", "79.6", "71.3"), "72.90", False),  # printed with one: nothing was hidden
     ],
 )
-def test_what_rounding_to_one_decimal_explains(cells: tuple[str, ...], average: str, explained: bool) -> None:
+def test_what_rounding_to_one_decimal_explains(
+    cells: tuple[str, ...], average: str, explained: bool
+) -> None:
     row = made(dict(zip(("STS12", "STS13", "STS14"), cells, strict=True)) | {"Avg.": average})
     (told,) = kinds_of([row])["average"]
-    assert told.text.startswith(f"printed {average}; the mean of its 3 cells is 72.77") and ("one decimal" in told.text) == explained
+    assert (
+        told.text.startswith(f"printed {average}; the mean of its 3 cells is 72.77")
+        and ("one decimal" in told.text) == explained
+    )
 
 
 def test_accuracies_that_were_rounded_to_one_decimal_are_held_to_that() -> None:
     """82.00 of 1,821 is not possible, 82.0 is: 1,493 right answers are 81.988."""
     cells = {"MR": "76.50", "SST-2": "82.00", "MRPC": "73.00"}
-    rounded, exact = made(cells, metric="accuracy"), made(cells | {"MR": "76.51"}, metric="accuracy")
-    assert unreachable(rounded.cells[1], rounded) is None and unreachable(exact.cells[1], exact) is not None
+    rounded, exact = (
+        made(cells, metric="accuracy"),
+        made(cells | {"MR": "76.51"}, metric="accuracy"),
+    )
+    assert (
+        unreachable(rounded.cells[1], rounded) is None
+        and unreachable(exact.cells[1], exact) is not None
+    )
 
 
 def test_a_row_without_average_or_with_one_cell_says_nothing() -> None:
-    assert off_average(made({"STS12": 70.0})) is None and off_average(made({"STS12": 70.0, "Avg.": 70.5})) is None
+    assert (
+        off_average(made({"STS12": 70.0})) is None
+        and off_average(made({"STS12": 70.0, "Avg.": 70.5})) is None
+    )
 
 
 @pytest.mark.parametrize("runs", ["one run", "mean of 4 seeds"])
@@ -273,34 +415,63 @@ def test_accuracies_that_counts_can_and_cannot_give(runs: str) -> None:
     reachable = {round(100 * right / (500 * times), 2) for right in range(500 * times + 1)}
     for hundredths in range(8000, 8101):
         row = made({"TREC": hundredths / 100, "MR": 80.01}, metric="accuracy", runs=runs)
-        near = any(abs(hundredths / 100 - value) <= (0.0 if times == 1 else 0.01) + 1e-9 for value in reachable)
+        near = any(
+            abs(hundredths / 100 - value) <= (0.0 if times == 1 else 0.01) + 1e-9
+            for value in reachable
+        )
         assert (unreachable(row.cells[0], row) is None) == near, hundredths
-    assert unreachable(made({"MR": 80.01}, metric="accuracy").cells[0], made({"MR": 80.01}, metric="accuracy")) is None
+    assert (
+        unreachable(
+            made({"MR": 80.01}, metric="accuracy").cells[0], made({"MR": 80.01}, metric="accuracy")
+        )
+        is None
+    )
 
 
 def test_reruns_and_copies_that_disagree() -> None:
     one = made({"STS12": 70.0}, method="simcse", own_result=False, source="A et al. 2020")
     two = made({"STS12": 71.5}, method="simcse", paper="dcpcse", label="Y")
-    three = made({"STS12": 70.0}, method="simcse", paper="conpvp", label="Z", own_result=False, source="A et al. 2020")
+    three = made(
+        {"STS12": 70.0},
+        method="simcse",
+        paper="conpvp",
+        label="Z",
+        own_result=False,
+        source="A et al. 2020",
+    )
     told = {(r.paper, r.task): r.text for r in kinds_of([one, two, three])["differs"]}
     assert told["promcse", "STS12"] == "printed 70.00 (copied); dcpcse table 1: 71.50 (rerun)"
-    assert told["dcpcse", "STS12"] == "printed 71.50 (rerun); promcse table 1, conpvp table 1: 70.00 (copied)"
+    assert (
+        told["dcpcse", "STS12"]
+        == "printed 71.50 (rerun); promcse table 1, conpvp table 1: 70.00 (copied)"
+    )
     assert "differs" not in kinds_of([one, three])
 
 
 def test_same_numbers_under_two_names_need_three_cells() -> None:
     cells = {"STS12": 70.0, "STS13": 71.0, "STS14": 72.0}
-    one, two = made(cells, method="a", label="A"), made(cells, method="b", label="B", paper="dcpcse")
+    one, two = (
+        made(cells, method="a", label="A"),
+        made(cells, method="b", label="B", paper="dcpcse"),
+    )
     assert {r.label for r in kinds_of([one, two])["same"]} == {"A", "B"}
     assert "same" not in kinds_of([one, made({**cells, "STS14": 72.01}, method="b")])
-    assert "same" not in kinds_of([made({"STS12": 70.0}, method="a"), made({"STS12": 70.0}, method="b", paper="dcpcse")])
+    assert "same" not in kinds_of(
+        [made({"STS12": 70.0}, method="a"), made({"STS12": 70.0}, method="b", paper="dcpcse")]
+    )
 
 
 def test_the_odd_one_out_is_told_and_the_others_are_not() -> None:
     usual = [made({"STS12": 70.0 + i}, label=f"L{i}", method=f"m{i}") for i in range(3)]
-    odd = made({"STS12": 60.0}, label="odd", method="o", text="unknown", corpus="the scored sentences")
+    odd = made(
+        {"STS12": 60.0}, label="odd", method="o", text="unknown", corpus="the scored sentences"
+    )
     (told,) = kinds_of([*usual, odd])["protocol"]
-    assert told.label == "odd" and told.text == "text form not known, its neighbours' is tokenised; trained on the scored sentences"
+    assert (
+        told.label == "odd"
+        and told.text
+        == "text form not known, its neighbours' is tokenised; trained on the scored sentences"
+    )
     assert told.task == ""
 
 
@@ -310,7 +481,9 @@ def test_names_of_tables() -> None:
     assert split_name("promcse:1") == ("promcse", "1") and split_name("conpvp") == ("conpvp", None)
     with pytest.raises(UnknownName, match="promcs.*promcse"):
         split_name("promcs:1")
-    with pytest.raises(BenchError, match="table '9' of promcse is not here: its tables are 1, 2, 3, 4, 5, 7"):
+    with pytest.raises(
+        BenchError, match="table '9' of promcse is not here: its tables are 1, 2, 3, 4, 5, 7"
+    ):
         split_name("promcse:9")
 
 
@@ -319,9 +492,14 @@ def test_a_damaged_source_file_is_named(tmp_path: Path, monkeypatch: pytest.Monk
     from bench.references import audit as sources
 
     file = tmp_path / "sources.tsv"
-    file.write_text(sources.FILE.read_text(encoding="utf-8").replace("STS12=55.14", "STS12:55.14"), encoding="utf-8")
+    file.write_text(
+        sources.FILE.read_text(encoding="utf-8").replace("STS12=55.14", "STS12:55.14"),
+        encoding="utf-8",
+    )
     monkeypatch.setattr(sources, "FILE", file)
-    with pytest.raises(BenchError, match="'STS12:55.14' in the row 'Avg. GloVe embeddings' is no score"):
+    with pytest.raises(
+        BenchError, match="'STS12:55.14' in the row 'Avg. GloVe embeddings' is no score"
+    ):
         sources._cells.__wrapped__()
 
 

@@ -9,7 +9,13 @@ import pytest
 
 from bench.method import Recipe, Value
 from bench.references import results, rows
-from bench.references.checkpoints import Checkpoint, checkpoints, find_checkpoint, released_for, scored_from
+from bench.references.checkpoints import (
+    Checkpoint,
+    checkpoints,
+    find_checkpoint,
+    released_for,
+    scored_from,
+)
 from bench.references.ours import SUITES, find_printed
 from bench.run.models import find_model
 from bench.run.plugins import discover
@@ -20,26 +26,43 @@ EVERY = pytest.mark.parametrize("checkpoint", checkpoints(), ids=lambda checkpoi
 
 
 @EVERY
-def test_each_is_one_printed_row_and_a_recipe_that_the_harness_takes(checkpoint: Checkpoint) -> None:
+def test_each_is_one_printed_row_and_a_recipe_that_the_harness_takes(
+    checkpoint: Checkpoint,
+) -> None:
     first = checkpoint.row.first  # raises where it is none, or several
     assert first.task and checkpoint.row.average is not None and first.protocol == "senteval-all/1"
     cls = REGISTRY[checkpoint.ours].cls
     assert "none" in cls.settings and set(checkpoint.set) <= set(cls.defaults)
-    values = {key: Value(value, "default") for key, value in cls.defaults.items() if not isinstance(value, Value)}
+    values = {
+        key: Value(value, "default")
+        for key, value in cls.defaults.items()
+        if not isinstance(value, Value)
+    }
     values |= {key: value for key, value in cls.defaults.items() if isinstance(value, Value)}
-    cls.check(Recipe(values | {key: Value(value, "test") for key, value in checkpoint.set.items()}), None)
+    cls.check(
+        Recipe(values | {key: Value(value, "test") for key, value in checkpoint.set.items()}), None
+    )
     assert (checkpoint.prefix is not None) is (checkpoint.ours == "stored-prefix")
 
 
 def test_names_settings_and_averages_are_those_of_the_reference(shared: Path) -> None:
     """The list that was gathered from the hub and the READMEs, independent of the tables. Averages of a mean are text there."""
-    known = {row["hub"]: row for row in json.loads((shared / "reference" / "recipes_c.json").read_text(encoding="utf-8"))["checkpoints"]}
+    known = {
+        row["hub"]: row
+        for row in json.loads(
+            (shared / "reference" / "recipes_c.json").read_text(encoding="utf-8")
+        )["checkpoints"]
+    }
     compared = 0
     for checkpoint in checkpoints():
         row = known[checkpoint.hub]
-        assert (checkpoint.setting, checkpoint.backbone) == (row["setting"], row["backbone"]), checkpoint.hub
+        assert (checkpoint.setting, checkpoint.backbone) == (row["setting"], row["backbone"]), (
+            checkpoint.hub
+        )
         if row["printed_avg"] is not None:
-            assert str(row["printed_avg"]).startswith(checkpoint.printed.rstrip("0")), checkpoint.hub
+            assert str(row["printed_avg"]).startswith(checkpoint.printed.rstrip("0")), (
+                checkpoint.hub
+            )
             compared += 1
     assert compared == len(checkpoints()) - 2  # CT and DeCLUTR print other averages themselves
     assert len({checkpoint.hub for checkpoint in checkpoints()}) == len(checkpoints())
@@ -47,12 +70,33 @@ def test_names_settings_and_averages_are_those_of_the_reference(shared: Path) ->
 
 def test_what_the_authors_print_of_theirs() -> None:
     printed = {checkpoint.hub: checkpoint.printed for checkpoint in checkpoints()}
-    assert [printed[f"YuxinJiang/{name}"] for name in ("unsup-promcse-bert-base-uncased", "sup-promcse-roberta-base", "sup-promcse-roberta-large")] == [
-        "78.49", "82.94", "84.76"]  # fmt: skip
+    assert [
+        printed[f"YuxinJiang/{name}"]
+        for name in (
+            "unsup-promcse-bert-base-uncased",
+            "sup-promcse-roberta-base",
+            "sup-promcse-roberta-large",
+        )
+    ] == ["78.49", "82.94", "84.76"]
     backbones = ("bert-base-uncased", "bert-large-uncased", "roberta-base", "roberta-large")
-    assert [printed[f"Stevenhpy/unsup-simcse-{name}-focal"] for name in backbones] == ["77.32", "78.72", "77.58", "78.74"]
-    assert [printed[f"princeton-nlp/sup-simcse-{name}"] for name in backbones] == ["81.57", "82.21", "82.52", "83.76"]
-    assert [printed[f"princeton-nlp/unsup-simcse-{name}"] for name in backbones] == ["76.25", "78.41", "76.57", "78.90"]
+    assert [printed[f"Stevenhpy/unsup-simcse-{name}-focal"] for name in backbones] == [
+        "77.32",
+        "78.72",
+        "77.58",
+        "78.74",
+    ]
+    assert [printed[f"princeton-nlp/sup-simcse-{name}"] for name in backbones] == [
+        "81.57",
+        "82.21",
+        "82.52",
+        "83.76",
+    ]
+    assert [printed[f"princeton-nlp/unsup-simcse-{name}"] for name in backbones] == [
+        "76.25",
+        "78.41",
+        "76.57",
+        "78.90",
+    ]
 
 
 @EVERY
@@ -67,23 +111,58 @@ def test_a_line_that_another_paper_ran_again_is_another_training() -> None:
     reproduced = [r for r in results("simcse", paper="promcse", variant="reproduced")]
     assert reproduced and not any(released_for(r) for r in reproduced)
     assert not [r for r in results() if r.metric.endswith("-dev") and released_for(r)]
-    quoted = [r for r in results("simcse", "bert-base-uncased", paper="promcse", setting="unsupervised") if r.table == "3"]
+    quoted = [
+        r
+        for r in results("simcse", "bert-base-uncased", paper="promcse", setting="unsupervised")
+        if r.table == "3"
+    ]
     assert {r.own_result for r in quoted} == {True, False}  # one line: quoted on STS, run on CxC
-    assert {getattr(released_for(r), "hub", None) for r in quoted} == {"princeton-nlp/unsup-simcse-bert-base-uncased"}
+    assert {getattr(released_for(r), "hub", None) for r in quoted} == {
+        "princeton-nlp/unsup-simcse-bert-base-uncased"
+    }
 
 
 @EVERY
-def test_a_run_of_it_finds_its_printed_numbers_where_it_is_scored_as_its_authors_do(checkpoint: Checkpoint) -> None:
+def test_a_run_of_it_finds_its_printed_numbers_where_it_is_scored_as_its_authors_do(
+    checkpoint: Checkpoint,
+) -> None:
     for name in (checkpoint.hub, f"{checkpoint.hub}@main", f"/models/{Path(checkpoint.hub).name}"):
-        found = find_printed(checkpoint.ours, "Avg.", suite="sts", setting="none", backbone=name, recipe=dict(checkpoint.set))
+        found = find_printed(
+            checkpoint.ours,
+            "Avg.",
+            suite="sts",
+            setting="none",
+            backbone=name,
+            recipe=dict(checkpoint.set),
+        )
         assert found and {r.printed for r in found} == {checkpoint.printed}
         assert {SUITES[r.metric] for r in found} == {"sts"}
     other = {key: "avg_top2" for key in checkpoint.set}
-    assert find_printed(checkpoint.ours, "Avg.", suite="sts", setting="none", backbone=checkpoint.hub, recipe=other) == ()
+    assert (
+        find_printed(
+            checkpoint.ours,
+            "Avg.",
+            suite="sts",
+            setting="none",
+            backbone=checkpoint.hub,
+            recipe=other,
+        )
+        == ()
+    )
 
 
 def test_the_backbone_alone_is_no_checkpoint() -> None:
-    assert find_printed("pretrained", "Avg.", suite="sts", setting="none", backbone="roberta-base", recipe={"pooling": "avg"}) == ()
+    assert (
+        find_printed(
+            "pretrained",
+            "Avg.",
+            suite="sts",
+            setting="none",
+            backbone="roberta-base",
+            recipe={"pooling": "avg"},
+        )
+        == ()
+    )
     assert find_checkpoint("roberta-base") is None and find_checkpoint("") is None
 
 
@@ -91,15 +170,35 @@ def test_the_backbone_alone_is_no_checkpoint() -> None:
     ("name", "values", "want"),
     [
         ("YuxinJiang/sup-promcse-roberta-large", {}, ("stored-prefix", {"pooling": "mlp"})),
-        ("YuxinJiang/sup-promcse-roberta-large@abc", {"pooling": "cls"}, ("stored-prefix", {"pooling": "cls"})),
-        ("YuxinJiang/sup-promcse-roberta-large", {"max_length": "32"}, ("pretrained", {"max_length": "32"})),  # refused when it is loaded
+        (
+            "YuxinJiang/sup-promcse-roberta-large@abc",
+            {"pooling": "cls"},
+            ("stored-prefix", {"pooling": "cls"}),
+        ),
+        (
+            "YuxinJiang/sup-promcse-roberta-large",
+            {"max_length": "32"},
+            ("pretrained", {"max_length": "32"}),
+        ),  # refused when it is loaded
         ("princeton-nlp/unsup-simcse-roberta-base", {}, ("pretrained", {"pooling": "cls"})),
-        ("princeton-nlp/unsup-simcse-roberta-base", {"max_length": "32"}, ("pretrained", {"pooling": "cls", "max_length": "32"})),
+        (
+            "princeton-nlp/unsup-simcse-roberta-base",
+            {"max_length": "32"},
+            ("pretrained", {"pooling": "cls", "max_length": "32"}),
+        ),
         ("somebody/unsup-simcse-roberta-base", {}, ("pretrained", {})),
     ],
 )
 def test_bench_evaluate_scores_it_as_its_authors_do(
     name: str, values: dict[str, str], want: tuple[str, dict[str, str]], tmp_path: Path
 ) -> None:
-    model = find_model(name, runs=RunsFolder(tmp_path), name="", prompt="", prompts=None, values=values, server=None)
+    model = find_model(
+        name,
+        runs=RunsFolder(tmp_path),
+        name="",
+        prompt="",
+        prompts=None,
+        values=values,
+        server=None,
+    )
     assert (model.method, dict(model.overrides), model.backbone) == (*want, name)

@@ -12,7 +12,15 @@ from click.testing import CliRunner, Result
 
 from bench.base.errors import BenchError, DataDamaged
 from bench.cli.references import WithImport
-from bench.references.imported import ImportedResult, LeftOut, as_lines, merge, read_imported, read_mteb_file, result_files
+from bench.references.imported import (
+    ImportedResult,
+    LeftOut,
+    as_lines,
+    merge,
+    read_imported,
+    read_mteb_file,
+    result_files,
+)
 
 MODEL, REVISION = "sentence-transformers/some-model", "8b3219a92973c328a8e22fadcfa821b5dc75636a"
 
@@ -28,7 +36,9 @@ def sts(value: float = 0.72369, subset: str = "default", **more: Any) -> dict[st
     }
 
 
-def content(task: str = "STS12", version: str = "2.12.7", **scores: list[dict[str, Any]]) -> dict[str, Any]:
+def content(
+    task: str = "STS12", version: str = "2.12.7", **scores: list[dict[str, Any]]
+) -> dict[str, Any]:
     return {
         "dataset_revision": "a0d554a64d88156834ff5ae9920b964011b16384",
         "task_name": task,
@@ -58,9 +68,24 @@ def number(file: Path, **options: Any) -> ImportedResult:
 
 def test_a_file_of_mteb_2(tmp_path: Path) -> None:
     found = number(write(tmp_path, content()))
-    assert (found.task, found.metric, found.value, found.protocol) == ("STS12", "cosine_spearman", 72.369, "mteb/2")
-    assert (found.paper, found.method, found.setting, found.backbone, found.label) == ("mteb", "pretrained", "none", MODEL, MODEL)
-    assert found.source == f"model revision {REVISION}, data a0d554a64d88" and not found.own_result and found.std is None
+    assert (found.task, found.metric, found.value, found.protocol) == (
+        "STS12",
+        "cosine_spearman",
+        72.369,
+        "mteb/2",
+    )
+    assert (found.paper, found.method, found.setting, found.backbone, found.label) == (
+        "mteb",
+        "pretrained",
+        "none",
+        MODEL,
+        MODEL,
+    )
+    assert (
+        found.source == f"model revision {REVISION}, data a0d554a64d88"
+        and not found.own_result
+        and found.std is None
+    )
 
 
 def test_mteb_1_is_another_protocol(tmp_path: Path) -> None:
@@ -72,7 +97,11 @@ def test_a_file_from_before_mteb_1_11(tmp_path: Path) -> None:
         "mteb_dataset_name": "STS12",
         "mteb_version": "1.0.0",
         "dataset_revision": None,
-        "test": {"cos_sim": {"pearson": 0.6, "spearman": 0.5}, "euclidean": {"pearson": 0.4, "spearman": 0.3}, "evaluation_time": 2.1},
+        "test": {
+            "cos_sim": {"pearson": 0.6, "spearman": 0.5},
+            "euclidean": {"pearson": 0.4, "spearman": 0.3},
+            "evaluation_time": 2.1,
+        },
     }
     old["dataset_revision"] = "a" * 40
     found = number(write(tmp_path, old))
@@ -84,13 +113,17 @@ def test_only_the_splits_that_the_task_asks_for_count(tmp_path: Path) -> None:
     assert number(file).value == 82.0
 
 
-def test_languages_are_averaged_as_mteb_averages_them_and_a_missing_one_is_no_number(tmp_path: Path) -> None:
+def test_languages_are_averaged_as_mteb_averages_them_and_a_missing_one_is_no_number(
+    tmp_path: Path,
+) -> None:
     from mteb import get_task
 
     subsets = get_task("STS17").hf_subsets
     every = [sts(i / 20, subset) for i, subset in enumerate(subsets, 1)]
     mean = sum(i / 20 for i in range(1, len(subsets) + 1)) / len(subsets)
-    assert number(write(tmp_path, content("STS17", test=every))).value == pytest.approx(100 * mean, abs=1e-6)
+    assert number(write(tmp_path, content("STS17", test=every))).value == pytest.approx(
+        100 * mean, abs=1e-6
+    )
     left = read_mteb_file(write(tmp_path, content("STS17", test=every[:-1])))
     assert isinstance(left, LeftOut) and left.why.startswith("incomplete")
 
@@ -116,7 +149,16 @@ def test_whose_results_they_are(tmp_path: Path) -> None:
     assert number(lonely, model="owner/other").source.startswith("model revision unknown")
 
 
-@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"task_name": "STS12"}', json.dumps({**content(), "scores": {"test": [{}]}})])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        "[]",
+        "{}",
+        '{"task_name": "STS12"}',
+        json.dumps({**content(), "scores": {"test": [{}]}}),
+    ],
+)
 def test_what_is_no_result_file(text: str, tmp_path: Path) -> None:
     file = tmp_path / "STS12.json"
     file.write_text(text)
@@ -141,7 +183,10 @@ def test_folders_are_searched_for_results_alone(tmp_path: Path) -> None:
 
 
 def test_rows_are_kept_and_replaced(tmp_path: Path) -> None:
-    one, two = number(write(tmp_path / "a", content())), number(write(tmp_path / "b", content("STS13")))
+    one, two = (
+        number(write(tmp_path / "a", content())),
+        number(write(tmp_path / "b", content("STS13"))),
+    )
     better = number(write(tmp_path / "c", content(test=[sts(0.9)])))
     assert [r.value for r in merge([one, two], [better])] == [90.0, two.value]
     file = tmp_path / "references.jsonl"
@@ -191,4 +236,7 @@ def test_a_damaged_file_leaves_everything_as_it_was(tmp_path: Path) -> None:
     bad.write_text("{")
     done = run("import", good, bad, "--to", out)
     assert isinstance(done.exception, DataDamaged) and out.read_bytes() == before
-    assert isinstance(run("import", tmp_path / "no", "--to", out).exception, BenchError) and out.read_bytes() == before
+    assert (
+        isinstance(run("import", tmp_path / "no", "--to", out).exception, BenchError)
+        and out.read_bytes() == before
+    )

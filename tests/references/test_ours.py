@@ -33,7 +33,10 @@ def test_names_agree_with_those_in_the_recipe_files() -> None:
         file = read(REGISTRY[name].folder, name)
         reference = file.printed.get("method", name)
         for variant, called in file.printed.get("variants", {}).items():
-            assert (meaning(reference, called).method, meaning(reference, called).variant) == (name, variant)
+            assert (meaning(reference, called).method, meaning(reference, called).variant) == (
+                name,
+                variant,
+            )
         if "method" in file.printed and reference:
             assert meaning(reference, "").method == name
 
@@ -49,59 +52,129 @@ def test_names_agree_with_those_in_the_recipe_files() -> None:
         ("simcse", "eh,m=", ("simcse", "eh,m=", {})),  # no number: not that pattern
     ],
 )
-def test_what_printed_names_mean(method: str, variant: str, want: tuple[str, str, dict[str, str]]) -> None:
+def test_what_printed_names_mean(
+    method: str, variant: str, want: tuple[str, str, dict[str, str]]
+) -> None:
     means = meaning(method, variant)
     assert (means.method, means.variant, dict(means.set)) == want
 
 
 @pytest.mark.parametrize(
     ("variant", "mlm", "values"),
-    [("", True, [77.93, 77.93]), ("mlm", True, [77.93, 77.93]), ("no-mlm", False, [69.24]), ("", False, [69.24])],
+    [
+        ("", True, [77.93, 77.93]),
+        ("mlm", True, [77.93, 77.93]),
+        ("no-mlm", False, [69.24]),
+        ("", False, [69.24]),
+    ],
 )
 def test_a_run_is_held_against_the_number_of_its_recipe_whatever_its_variant_is_called(
     variant: str, mlm: bool, values: list[float]
 ) -> None:
     """On RoBERTa DCPCSE has MLM. Runs that were made when the method had none there, and the variant had it, keep their numbers."""
     where = {"suite": "sts", "setting": "unsupervised", "backbone": "roberta-base"}
-    assert [r.value for r in find_printed("dcpcse", "Avg.", **where, variant=variant, recipe={"mlm": mlm})] == values
-    assert [r.value for r in find_printed("dcpcse", "Avg.", **where | {"backbone": "bert-base-uncased"}, recipe={"mlm": False})] == [
-        78.49
-    ] * 2
+    assert [
+        r.value
+        for r in find_printed("dcpcse", "Avg.", **where, variant=variant, recipe={"mlm": mlm})
+    ] == values
+    assert [
+        r.value
+        for r in find_printed(
+            "dcpcse", "Avg.", **where | {"backbone": "bert-base-uncased"}, recipe={"mlm": False}
+        )
+    ] == [78.49] * 2
 
 
 def test_the_paper_of_the_method_comes_first_and_a_mean_before_a_best() -> None:
     values = [
-        (r.paper, r.table, r.value) for r in find_printed("conpvp", "Avg.", suite="sts", setting="unsupervised", backbone="roberta-large")
+        (r.paper, r.table, r.value)
+        for r in find_printed(
+            "conpvp", "Avg.", suite="sts", setting="unsupervised", backbone="roberta-large"
+        )
     ]
     assert values == [("conpvp", "4", 79.9), ("conpvp", "3", 80.18)]
-    values = [r.value for r in find_printed("simcse", "Avg.", suite="sts", setting="unsupervised", backbone="hub/bert-base-uncased")]
-    assert values == [76.25, 76.25, 76.25, 76.25, 76.25, 75.68]  # what it printed itself, as quoted; the rerun last
+    values = [
+        r.value
+        for r in find_printed(
+            "simcse", "Avg.", suite="sts", setting="unsupervised", backbone="hub/bert-base-uncased"
+        )
+    ]
+    assert values == [
+        76.25,
+        76.25,
+        76.25,
+        76.25,
+        76.25,
+        75.68,
+    ]  # what it printed itself, as quoted; the rerun last
 
 
 def test_a_suite_a_protocol_and_a_recipe_decide() -> None:
-    assert [r.metric for r in find_printed("simcse", "Avg.", suite="transfer", setting="supervised", backbone="bert-base-uncased")] == [
+    assert [
+        r.metric
+        for r in find_printed(
+            "simcse", "Avg.", suite="transfer", setting="supervised", backbone="bert-base-uncased"
+        )
+    ] == [
         "accuracy",
         "accuracy-dev",
         "accuracy",
     ]
-    assert find_printed("glove-avg", "CxC-STS", suite="cxc", setting="none", backbone="glove", protocol="cxc-promcse/1") == ()
-    assert len(find_printed("glove-avg", "CxC-STS", suite="cxc", setting="none", backbone="glove", protocol="cxc-parekh/1")) == 1
-    swept = {"suite": "sts", "setting": "supervised", "backbone": "bert-base-uncased", "variant": "eh"}
-    assert [r.value for r in find_printed("simcse", "Avg.", **swept, recipe={"eh_margin": 0.35})] == [81.94, 81.48]
+    assert (
+        find_printed(
+            "glove-avg",
+            "CxC-STS",
+            suite="cxc",
+            setting="none",
+            backbone="glove",
+            protocol="cxc-promcse/1",
+        )
+        == ()
+    )
+    assert (
+        len(
+            find_printed(
+                "glove-avg",
+                "CxC-STS",
+                suite="cxc",
+                setting="none",
+                backbone="glove",
+                protocol="cxc-parekh/1",
+            )
+        )
+        == 1
+    )
+    swept = {
+        "suite": "sts",
+        "setting": "supervised",
+        "backbone": "bert-base-uncased",
+        "variant": "eh",
+    }
+    assert [
+        r.value for r in find_printed("simcse", "Avg.", **swept, recipe={"eh_margin": 0.35})
+    ] == [81.94, 81.48]
     assert [r.value for r in find_printed("simcse", "Avg.", **swept)] == [81.94]
 
 
 def test_nothing_printed_is_nothing() -> None:
-    assert find_printed("simcse", "Avg.", suite="sts", setting="unsupervised", backbone="builtin") == ()
     assert (
-        find_printed("whitening", "Avg.", suite="sts", setting="none", backbone="bert-base-uncased")[0].value == 66.28
+        find_printed("simcse", "Avg.", suite="sts", setting="unsupervised", backbone="builtin")
+        == ()
+    )
+    assert (
+        find_printed(
+            "whitening", "Avg.", suite="sts", setting="none", backbone="bert-base-uncased"
+        )[0].value
+        == 66.28
     )  # not on sbert: 77.00
 
 
 def test_every_metric_has_a_suite() -> None:
     from bench.score.suites import suite_names
 
-    assert {r.metric for r in results()} == set(SUITES) and set(SUITES.values()) <= set(suite_names())
+    assert {r.metric for r in results()} == set(SUITES) and set(SUITES.values()) <= set(
+        suite_names()
+    )
 
 
 def test_a_short_line_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,13 @@ from bench.show.pages.reproduced import places
 
 def order(*pairs: tuple[float, float | None]) -> Order:
     return Order(
-        "p", "1", "unsupervised", "b", "Avg.", "spearman", tuple(RowPair(f"row {i}", a, b, "run") for i, (a, b) in enumerate(pairs))
+        "p",
+        "1",
+        "unsupervised",
+        "b",
+        "Avg.",
+        "spearman",
+        tuple(RowPair(f"row {i}", a, b, "run") for i, (a, b) in enumerate(pairs)),
     )
 
 
@@ -25,7 +31,9 @@ def order(*pairs: tuple[float, float | None]) -> Order:
 def test_the_rank_correlation_is_scipys_with_ties_too(seed: int) -> None:
     draw = random.Random(seed)
     a, b = ([float(draw.randint(0, 6)) for _ in range(9)] for _ in range(2))
-    assert order(*zip(a, b, strict=True)).correlation == pytest.approx(spearmanr(a, b).statistic, abs=1e-12)
+    assert order(*zip(a, b, strict=True)).correlation == pytest.approx(
+        spearmanr(a, b).statistic, abs=1e-12
+    )
 
 
 def test_equal_values_share_the_mean_of_their_ranks() -> None:
@@ -37,18 +45,30 @@ def test_pairs_count_where_both_sides_tell_the_two_apart() -> None:
     assert order((3, 30), (2, 20), (1, 10)).pairs == (3, 3)
     assert order((3, 10), (2, 20), (1, 30)).pairs == (0, 3)
     assert order((3, 10), (2, 10), (2, 30)).pairs == (0, 1)  # one run twice, one print twice
-    assert order((3, 30), (2, None), (1, 10)).pairs == (1, 1) and order((3, 30), (2, None), (1, 10)).correlation is None
+    assert (
+        order((3, 30), (2, None), (1, 10)).pairs == (1, 1)
+        and order((3, 30), (2, None), (1, 10)).correlation is None
+    )
     assert order((3, 5), (2, 5), (1, 5)).correlation is None
 
 
 def test_a_table_gives_an_order_for_each_setting_backbone_and_head() -> None:
     printed = [row for row in rows(results(paper="promcse")) if row.first.table == "5"]
-    found = {(one.setting, one.metric): one for one in orders(printed, lambda cell, row: (cell.value, "x"), ("alignment", "uniformity"))}
+    found = {
+        (one.setting, one.metric): one
+        for one in orders(printed, lambda cell, row: (cell.value, "x"), ("alignment", "uniformity"))
+    }
     assert {metric for _, metric in found} == {"alignment", "uniformity"}
     for one in found.values():
-        assert [place.printed for place in one.places] == sorted(place.printed for place in one.places)  # the best first: the lowest
+        assert [place.printed for place in one.places] == sorted(
+            place.printed for place in one.places
+        )  # the best first: the lowest
         assert one.pairs[0] == one.pairs[1]
-    whole = orders([row for row in rows(results(paper="promcse")) if row.first.table == "1"], lambda cell, row: (-cell.value, "x"), ())
+    whole = orders(
+        [row for row in rows(results(paper="promcse")) if row.first.table == "1"],
+        lambda cell, row: (-cell.value, "x"),
+        (),
+    )
     assert {one.task for one in whole} == {"Avg."} and all(one.pairs[0] == 0 for one in whole)
     assert whole[0].places[0].printed == max(place.printed for place in whole[0].places)
 

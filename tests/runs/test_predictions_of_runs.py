@@ -16,7 +16,9 @@ from bench.runs.predictions import QUERIES, Key, Run, read_predicted
 STS12: Key = ("sts", "STS12", "senteval-all/1", "tokenised")
 
 
-def stored(runs: Path, metric: str, protocol: str, seed: int | None = 1, **arrays: np.ndarray) -> Run:
+def stored(
+    runs: Path, metric: str, protocol: str, seed: int | None = 1, **arrays: np.ndarray
+) -> Run:
     score = Score(suite="x", task="T", protocol=protocol, metric=metric, value=50.0, n=4)
     made = record("one", seed, scores=(score,))
     RunsFolder(runs).write_predictions(made.run_id, "T", None, arrays)
@@ -30,7 +32,9 @@ def test_seeds_are_stacked_in_the_given_order(tmp_path: Path) -> None:
     for said, seed in zip(found.prediction_SN, (7, 3), strict=True):
         assert np.array_equal(said, cosines("one", seed, "STS12", 0.5))
     assert np.array_equal(found.gold_N, gold_of("STS12"))
-    assert found.score_S is not None and found.score_S.tolist() == [one.scores[0].value for one in made]
+    assert found.score_S is not None and found.score_S.tolist() == [
+        one.scores[0].value for one in made
+    ]
 
 
 def test_queries_and_images_are_those_of_the_protocols(tmp_path: Path) -> None:
@@ -50,9 +54,19 @@ def test_queries_and_images_are_those_of_the_protocols(tmp_path: Path) -> None:
         assert found.query_N is not None and found.query_N.tolist() == arrays[query].tolist()
         assert found.shared_NK is not None
         (first, second) = found.shared_NK.T.tolist()
-        assert first == [0, 0, 1, 1] and second[0] == 1 and second[2] == 0, "the images of both captions"
-        assert len({second[1], second[3], 0, 1}) == 4, "captions of no known image stand for themselves"
-    run = stored(tmp_path, "spearman-bootstrap", "cxc-parekh/1", prediction=np.arange(4.0), gold=np.arange(4.0))
+        assert first == [0, 0, 1, 1] and second[0] == 1 and second[2] == 0, (
+            "the images of both captions"
+        )
+        assert len({second[1], second[3], 0, 1}) == 4, (
+            "captions of no known image stand for themselves"
+        )
+    run = stored(
+        tmp_path,
+        "spearman-bootstrap",
+        "cxc-parekh/1",
+        prediction=np.arange(4.0),
+        gold=np.arange(4.0),
+    )
     with pytest.raises(DataDamaged, match="no query"):
         read_predicted([run], ("x", "T", "cxc-parekh/1", None))
 
@@ -60,17 +74,36 @@ def test_queries_and_images_are_those_of_the_protocols(tmp_path: Path) -> None:
 def test_folds_and_repeated_answers_come_along(tmp_path: Path) -> None:
     gold = np.array([0, 1, 1, 0])
     found = read_predicted(
-        [stored(tmp_path, "accuracy", "p/1", prediction=gold, gold=gold, fold=np.array([0, 0, 1, 1]))], ("x", "T", "p/1", None)
+        [
+            stored(
+                tmp_path, "accuracy", "p/1", prediction=gold, gold=gold, fold=np.array([0, 0, 1, 1])
+            )
+        ],
+        ("x", "T", "p/1", None),
     )
-    assert found.fold_N is not None and found.fold_N.tolist() == [0, 0, 1, 1] and found.prediction_SN.shape == (1, 4)
+    assert (
+        found.fold_N is not None
+        and found.fold_N.tolist() == [0, 0, 1, 1]
+        and found.prediction_SN.shape == (1, 4)
+    )
     found = read_predicted(
-        [stored(tmp_path, "clustering-accuracy", "p/1", prediction=np.zeros((4, 10), np.int16), gold=gold)],
+        [
+            stored(
+                tmp_path,
+                "clustering-accuracy",
+                "p/1",
+                prediction=np.zeros((4, 10), np.int16),
+                gold=gold,
+            )
+        ],
         ("x", "T", "p/1", None),
     )
     assert found.prediction_SN.shape == (1, 4, 10)
 
 
-def test_the_folder_may_be_named_by_any_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_folder_may_be_named_by_any_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made = sts_run(tmp_path, "one", 1, 0.5, tasks=("STS12",))
     monkeypatch.chdir(tmp_path / made.run_id)
     assert read_predicted([(made, Path("."))], STS12).n_items == len(gold_of("STS12"))
@@ -95,4 +128,7 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataMissing, match="has no predictions of STS12"):
         read_predicted(runs, STS12)
     with pytest.raises(BenchError, match="no statistics of alignment"):
-        read_predicted([stored(tmp_path, "alignment", "p/1", prediction=np.arange(4.0), gold=np.arange(4.0))], ("x", "T", "p/1", None))
+        read_predicted(
+            [stored(tmp_path, "alignment", "p/1", prediction=np.arange(4.0), gold=np.arange(4.0))],
+            ("x", "T", "p/1", None),
+        )

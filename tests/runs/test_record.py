@@ -25,7 +25,9 @@ jsonschema.Draft202012Validator.check_schema(SCHEMA)
 CHECKER = jsonschema.Draft202012Validator.TYPE_CHECKER.redefine(
     "integer", lambda _, value: isinstance(value, int) and not isinstance(value, bool)
 )
-VALIDATOR = jsonschema.validators.extend(jsonschema.Draft202012Validator, type_checker=CHECKER)(SCHEMA)
+VALIDATOR = jsonschema.validators.extend(jsonschema.Draft202012Validator, type_checker=CHECKER)(
+    SCHEMA
+)
 
 NAMES = st.text(min_size=1, max_size=8)
 NUMBERS = st.floats(-(2.0**64), 2.0**64)
@@ -34,28 +36,79 @@ AMOUNTS = st.floats(0, 1e18)
 COUNTS = st.integers(0, 2**63 - 1)
 ANY_JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**64), 2**64) | NUMBERS | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3)
+    ),
     max_leaves=6,
 )
 OBJECTS = st.dictionaries(st.text(max_size=5), ANY_JSON, max_size=3)
-SCORES = st.builds(Score, suite=NAMES, task=NAMES, protocol=NAMES, metric=NAMES, value=VALUES, n=COUNTS, std=st.none() | AMOUNTS,
-                   text=st.none() | NAMES, detail=OBJECTS, predictions_sha256=st.none() | NAMES)  # fmt: skip
-MAYBE_COUNT, MAYBE_AMOUNT, MAYBE_TEXT = st.none() | COUNTS, st.none() | AMOUNTS, st.none() | st.text(max_size=5)
+SCORES = st.builds(
+    Score,
+    suite=NAMES,
+    task=NAMES,
+    protocol=NAMES,
+    metric=NAMES,
+    value=VALUES,
+    n=COUNTS,
+    std=st.none() | AMOUNTS,
+    text=st.none() | NAMES,
+    detail=OBJECTS,
+    predictions_sha256=st.none() | NAMES,
+)
+MAYBE_COUNT, MAYBE_AMOUNT, MAYBE_TEXT = (
+    st.none() | COUNTS,
+    st.none() | AMOUNTS,
+    st.none() | st.text(max_size=5),
+)
 RECORDS = st.builds(
-    RunRecord, run_id=st.from_regex(r"\A[A-Za-z0-9][A-Za-z0-9._+@=-]{0,20}\Z"), fingerprint=NAMES,
-    status=st.sampled_from(record_module.STATUSES), method=NAMES, setting=st.sampled_from(record_module.SETTINGS), backbone=NAMES,
-    seed=MAYBE_COUNT, variant=st.text(max_size=5), error=MAYBE_TEXT,
-    recipe=st.dictionaries(st.text(max_size=5), st.builds(RecipeValue, value=ANY_JSON, source=st.text(), note=MAYBE_TEXT), max_size=3),
+    RunRecord,
+    run_id=st.from_regex(r"\A[A-Za-z0-9][A-Za-z0-9._+@=-]{0,20}\Z"),
+    fingerprint=NAMES,
+    status=st.sampled_from(record_module.STATUSES),
+    method=NAMES,
+    setting=st.sampled_from(record_module.SETTINGS),
+    backbone=NAMES,
+    seed=MAYBE_COUNT,
+    variant=st.text(max_size=5),
+    error=MAYBE_TEXT,
+    recipe=st.dictionaries(
+        st.text(max_size=5),
+        st.builds(RecipeValue, value=ANY_JSON, source=st.text(), note=MAYBE_TEXT),
+        max_size=3,
+    ),
     scores=st.lists(SCORES, max_size=3, unique_by=lambda score: score.key).map(tuple),
-    cost=st.builds(Cost, trainable_parameters=MAYBE_COUNT, trainable_parts=st.none() | st.dictionaries(st.text(max_size=5), COUNTS, max_size=3), train_seconds=MAYBE_AMOUNT, energy_joules=MAYBE_AMOUNT, device=MAYBE_TEXT,
-                   train_tokens_per_second=MAYBE_AMOUNT, host_memory_bytes=MAYBE_COUNT),
-    training=st.none() | st.builds(Training, steps=COUNTS, best_step=MAYBE_COUNT, dev_task=MAYBE_TEXT, dev_score=st.none() | VALUES,
-                                   tokens=MAYBE_COUNT),
-    provenance=st.builds(Provenance, created=st.datetimes().map(lambda moment: moment.isoformat()), command=MAYBE_TEXT,
-                         git=st.none() | OBJECTS, packages=OBJECTS, data=OBJECTS, corpus=st.none() | OBJECTS, determines=st.none() | OBJECTS,
-                         execution=st.none() | OBJECTS),
+    cost=st.builds(
+        Cost,
+        trainable_parameters=MAYBE_COUNT,
+        trainable_parts=st.none() | st.dictionaries(st.text(max_size=5), COUNTS, max_size=3),
+        train_seconds=MAYBE_AMOUNT,
+        energy_joules=MAYBE_AMOUNT,
+        device=MAYBE_TEXT,
+        train_tokens_per_second=MAYBE_AMOUNT,
+        host_memory_bytes=MAYBE_COUNT,
+    ),
+    training=st.none()
+    | st.builds(
+        Training,
+        steps=COUNTS,
+        best_step=MAYBE_COUNT,
+        dev_task=MAYBE_TEXT,
+        dev_score=st.none() | VALUES,
+        tokens=MAYBE_COUNT,
+    ),
+    provenance=st.builds(
+        Provenance,
+        created=st.datetimes().map(lambda moment: moment.isoformat()),
+        command=MAYBE_TEXT,
+        git=st.none() | OBJECTS,
+        packages=OBJECTS,
+        data=OBJECTS,
+        corpus=st.none() | OBJECTS,
+        determines=st.none() | OBJECTS,
+        execution=st.none() | OBJECTS,
+    ),
     checkpoint=st.none() | OBJECTS,
-)  # fmt: skip
+)
 
 
 @pytest.mark.slow
@@ -77,12 +130,47 @@ def accepted(content: Any) -> bool:
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    inside = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     return [path, *(place for key, one in inside for place in places(one, (*path, key)))]
 
 
-ODD = st.sampled_from([None, True, -1, 0, 1.0, 1.5, 2**63, 2**65, 1e308, -0.0, "", "x", "a\n", "../x", [], {}, [1], {"a": 1}, "bench.run/0", "2026-01-01T00:00:00+00:00\n",
-                       "2026-01-01T00:00:00Z", "none", 10**400, "٣"]) | ANY_JSON  # fmt: skip
+ODD = (
+    st.sampled_from(
+        [
+            None,
+            True,
+            -1,
+            0,
+            1.0,
+            1.5,
+            2**63,
+            2**65,
+            1e308,
+            -0.0,
+            "",
+            "x",
+            "a\n",
+            "../x",
+            [],
+            {},
+            [1],
+            {"a": 1},
+            "bench.run/0",
+            "2026-01-01T00:00:00+00:00\n",
+            "2026-01-01T00:00:00Z",
+            "none",
+            10**400,
+            "٣",
+        ]
+    )
+    | ANY_JSON
+)
 
 
 @pytest.mark.slow
@@ -117,13 +205,33 @@ def test_reader_and_schema_agree_on_damaged_records(data: st.DataObject) -> None
         (("scores", 1, "value"), -1e308, "scores[1].value: expected 'float' >= -1000000000.0"),
         (("training", "dev_score"), 1e10, "training.dev_score: expected 'float' <= 1000000000.0"),
         (("cost", "train_seconds"), 1.7e308, "cost.train_seconds: expected 'float' <= 1e"),
-        (("scores", 1, "detail"), {"subsets": {"a": [1, 10**200]}}, "scores[1].detail: a number beyond 1.84e+19"),
+        (
+            ("scores", 1, "detail"),
+            {"subsets": {"a": [1, 10**200]}},
+            "scores[1].detail: a number beyond 1.84e+19",
+        ),
         (("recipe", "epochs"), {"value": -1e300, "source": "us"}, "recipe.epochs: a number beyond"),
-        (("provenance", "corpus"), {"overlap": {"tasks": [{"sentences": 10**250}]}}, "provenance.corpus: a number beyond"),
-        (("status",), "done", "status: expected 'str' matching regex '^(finished|failed|interrupted)"),
+        (
+            ("provenance", "corpus"),
+            {"overlap": {"tasks": [{"sentences": 10**250}]}},
+            "provenance.corpus: a number beyond",
+        ),
+        (
+            ("status",),
+            "done",
+            "status: expected 'str' matching regex '^(finished|failed|interrupted)",
+        ),
         (("recipe", "epochs"), 1, "recipe[...]: expected 'object', got 'int'"),
-        (("provenance", "created"), "yesterday", "provenance.created: expected 'str' matching regex"),
-        (("cost", "trainable_parts"), {"prompt": -1}, "cost.trainable_parts[...]: expected 'int' >= 0"),
+        (
+            ("provenance", "created"),
+            "yesterday",
+            "provenance.created: expected 'str' matching regex",
+        ),
+        (
+            ("cost", "trainable_parts"),
+            {"prompt": -1},
+            "cost.trainable_parts[...]: expected 'int' >= 0",
+        ),
         (("cost", "tokens"), 1, "cost: the object contains unknown field 'tokens'"),
         (("schema",), "other/1", "schema: expected 'bench.run/3'"),
     ],
@@ -159,12 +267,17 @@ def test_a_missing_field_is_named_and_optional_ones_may_be_absent() -> None:
 def test_a_newer_schema_is_refused_with_the_way_out() -> None:
     with pytest.raises(RecordDamaged) as caught:
         RunRecord.from_json(record().to_json() | {"schema": "bench.run/4", "whatever": 1})
-    assert "bench.run/4 by a newer bench" in caught.value.message and "a newer one" in str(caught.value.hint)
+    assert "bench.run/4 by a newer bench" in caught.value.message and "a newer one" in str(
+        caught.value.hint
+    )
 
 
 def test_an_older_schema_is_brought_up_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
     now = record().to_json()
-    old = {key: value for key, value in now.items() if key != "backbone"} | {"schema": "bench.run/0", "model": "builtin"}
+    old = {key: value for key, value in now.items() if key != "backbone"} | {
+        "schema": "bench.run/0",
+        "model": "builtin",
+    }
     with pytest.raises(RecordDamaged, match="nobody knows how to read bench.run/0"):
         RunRecord.from_json(old)
 
@@ -216,4 +329,9 @@ def test_a_record_of_the_first_schema_is_read_and_has_no_hashes() -> None:
 
 def test_reading_needs_no_schema_library_and_no_numpy() -> None:
     code = "import sys, bench.runs; print([m for m in ('jsonschema', 'numpy', 'scipy', 'torch') if m in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        == "[]"
+    )

@@ -15,7 +15,14 @@ import numpy as np
 import pytest
 from factories import record
 
-from bench.base.errors import BenchError, DataDamaged, DataMissing, RecordDamaged, RunLocked, UnknownName
+from bench.base.errors import (
+    BenchError,
+    DataDamaged,
+    DataMissing,
+    RecordDamaged,
+    RunLocked,
+    UnknownName,
+)
 from bench.base.files import write_or_fail
 from bench.runs import RunsFolder, Score
 
@@ -29,11 +36,17 @@ def test_what_was_written_is_read(store: RunsFolder) -> None:
     made = [record("simcse", seed) for seed in (1, 2)]
     for one in made:
         assert store.write(one) == store.path / one.run_id / "run.json"
-    assert sorted(store.records()[0], key=lambda one: str(one.run_id)) == sorted(made, key=lambda one: str(one.run_id))
-    assert [path.name for path in (store.path / made[0].run_id).iterdir()] == ["run.json"], "nothing is left beside the record"
+    assert sorted(store.records()[0], key=lambda one: str(one.run_id)) == sorted(
+        made, key=lambda one: str(one.run_id)
+    )
+    assert [path.name for path in (store.path / made[0].run_id).iterdir()] == ["run.json"], (
+        "nothing is left beside the record"
+    )
 
 
-def test_a_run_is_found_by_id_prefix_and_path(store: RunsFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_is_found_by_id_prefix_and_path(
+    store: RunsFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     one, two = record("simcse", 1), record("simcse", 2)
     file = store.write(one)
     store.write(two)
@@ -67,7 +80,9 @@ def test_an_id_cannot_lead_out_of_the_folder(store: RunsFolder, run_id: str) -> 
         (b'{"schema": "bench.run/1", "\\u001b[2J": 1}', "unknown field '\\x1b[2J'"),
     ],
 )
-def test_a_damaged_record_is_named_and_not_fatal(store: RunsFolder, content: bytes, said: str) -> None:
+def test_a_damaged_record_is_named_and_not_fatal(
+    store: RunsFolder, content: bytes, said: str
+) -> None:
     kept = record()
     store.write(kept)
     write_or_fail(store.path / "broken" / "run.json", content)
@@ -93,7 +108,19 @@ def test_what_cannot_be_read_back_is_not_written(store: RunsFolder, value: float
         ({}, value, "scores[0].value"),
         ({"deep": [1, {"x": value}]}, 1.0, "scores[0].detail.deep[1].x"),
     ):
-        bad = record(scores=(Score(suite="sts", task="STS12", protocol="p/1", metric="m", value=number, n=1, detail=detail),))
+        bad = record(
+            scores=(
+                Score(
+                    suite="sts",
+                    task="STS12",
+                    protocol="p/1",
+                    metric="m",
+                    value=number,
+                    n=1,
+                    detail=detail,
+                ),
+            )
+        )
         assert bad.run_id == first.run_id
         with pytest.raises(RecordDamaged) as caught:
             store.write(bad)
@@ -102,7 +129,15 @@ def test_what_cannot_be_read_back_is_not_written(store: RunsFolder, value: float
 
 
 def test_numpy_numbers_become_plain_ones(store: RunsFolder) -> None:
-    score = Score(suite="sts", task="STS12", protocol="p/1", metric="m", value=np.float32(1.5), n=np.int64(3), detail={"x": np.arange(2)})  # type: ignore[arg-type]
+    score = Score(
+        suite="sts",
+        task="STS12",
+        protocol="p/1",
+        metric="m",
+        value=np.float32(1.5),
+        n=np.int64(3),
+        detail={"x": np.arange(2)},
+    )  # type: ignore[arg-type]
     store.write(record(scores=(score,)))
     (read,) = store.read(record().run_id).scores
     assert (read.value, read.n, read.detail) == (1.5, 3, {"x": [0, 1]})
@@ -139,7 +174,9 @@ def test_kill_9_at_any_moment_leaves_a_whole_record(store: RunsFolder) -> None:
         assert len(records) == 1 and not damaged, "nothing that was left over is taken for a record"
 
 
-def test_a_failing_write_keeps_the_previous_record(store: RunsFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_write_keeps_the_previous_record(
+    store: RunsFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first = record()
     store.write(first)
 
@@ -198,7 +235,9 @@ with RunsFolder({runs!r}).lock("one"):
 
 
 def test_two_processes_on_one_run(store: RunsFolder) -> None:
-    holder = subprocess.Popen([sys.executable, "-c", HOLDER.format(runs=str(store.path))], stdout=subprocess.PIPE)
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLDER.format(runs=str(store.path))], stdout=subprocess.PIPE
+    )
     try:
         assert holder.stdout is not None and holder.stdout.readline() == b"held\n"
         with pytest.raises(RunLocked, match=f"process {holder.pid} on "), store.lock("one"):
@@ -221,7 +260,11 @@ def test_two_processes_on_one_run(store: RunsFolder) -> None:
 
 
 def test_predictions_survive_and_objects_are_refused(store: RunsFolder) -> None:
-    arrays = {"prediction": np.linspace(0, 1, 5), "gold": np.arange(5.0), "subset": np.array(["a", "b", "b", "ä", ""])}
+    arrays = {
+        "prediction": np.linspace(0, 1, 5),
+        "gold": np.arange(5.0),
+        "subset": np.array(["a", "b", "b", "ä", ""]),
+    }
     assert store.write_predictions("one", "STS12", "tokenised", arrays).name == "STS12.npz"
     assert store.write_predictions("one", "STS12", None, arrays).name == "STS12.npz"
     path = store.write_predictions("one", "STS12", "raw", arrays)
@@ -232,15 +275,24 @@ def test_predictions_survive_and_objects_are_refused(store: RunsFolder) -> None:
     for key, array in arrays.items():
         np.testing.assert_array_equal(read[key], array)
     time.sleep(0.01)
-    assert store.write_predictions("one", "STS12", "raw", arrays).read_bytes() == first, "same arrays, same bytes"
+    assert store.write_predictions("one", "STS12", "raw", arrays).read_bytes() == first, (
+        "same arrays, same bytes"
+    )
     with pytest.raises(ValueError, match="Python objects"):
         store.write_predictions("one", "STS12", None, {"x": np.array([{}, None], dtype=object)})
     with pytest.raises(ValueError, match="rows differ"):
-        store.write_predictions("one", "STS12", None, {"prediction": np.zeros(2), "gold": np.zeros(3), "other": np.zeros(9)})
+        store.write_predictions(
+            "one",
+            "STS12",
+            None,
+            {"prediction": np.zeros(2), "gold": np.zeros(3), "other": np.zeros(9)},
+        )
     assert store.write_predictions("one", "../../x", None, arrays).parent == path.parent
 
 
-def test_damaged_predictions_are_named_and_never_unpickled(store: RunsFolder, tmp_path: Path) -> None:
+def test_damaged_predictions_are_named_and_never_unpickled(
+    store: RunsFolder, tmp_path: Path
+) -> None:
     with pytest.raises(DataMissing, match="no predictions of STS12"):
         store.read_predictions("one", "STS12", None)
     path = store.write_predictions("one", "STS12", None, {"x": np.zeros(3)})
@@ -260,13 +312,18 @@ def test_the_file_is_plain_json_a_person_can_read(store: RunsFolder) -> None:
     assert json.loads(store.write(surrogate).read_bytes())["error"] == "file \udcff"
 
 
-def test_what_a_killed_process_left_half_written_goes_when_the_run_is_worked_on_again(tmp_path: Path) -> None:
+def test_what_a_killed_process_left_half_written_goes_when_the_run_is_worked_on_again(
+    tmp_path: Path,
+) -> None:
     store = RunsFolder(tmp_path)
     made = record()
     store.write(made)
     folder = store.folder(made.run_id)
     (folder / "predictions").mkdir()
-    orphans = [folder / "predictions" / ".STS12.npz.0123456789ab.tmp", folder / ".run.json.0123456789ab.tmp"]
+    orphans = [
+        folder / "predictions" / ".STS12.npz.0123456789ab.tmp",
+        folder / ".run.json.0123456789ab.tmp",
+    ]
     kept = [folder / "predictions" / "STS12.npz", folder / "run.json"]
     for path in (*orphans, kept[0]):
         path.write_bytes(b"half")
@@ -281,6 +338,9 @@ def test_a_record_has_a_line_for_each_value_and_each_score(tmp_path: Path) -> No
     assert json.loads(text) == run.to_json()
     told = json.loads(text)
     for key, value in told["recipe"].items():
-        assert f"{json.dumps(key, ensure_ascii=False)}: {json.dumps(value, ensure_ascii=False)}" in lines
+        assert (
+            f"{json.dumps(key, ensure_ascii=False)}: {json.dumps(value, ensure_ascii=False)}"
+            in lines
+        )
     assert [json.loads(line) for line in lines if line.startswith('{"suite"')] == told["scores"]
     assert len(text) < 0.9 * len(json.dumps(told, indent=1))

@@ -21,7 +21,9 @@ P_VALUES = st.lists(st.floats(0, 1), min_size=1, max_size=40)
 def test_statsmodels_agrees(p_values: list[float]) -> None:
     with mock.patch("gc.collect"):  # it would look at all objects of the test run
         for ours, theirs in (("holm", "holm"), ("bh", "fdr_bh")):
-            assert adjust_p_values(p_values, ours) == pytest.approx(multipletests(p_values, method=theirs)[1], abs=1e-12)
+            assert adjust_p_values(p_values, ours) == pytest.approx(
+                multipletests(p_values, method=theirs)[1], abs=1e-12
+            )
 
 
 @settings(deadline=None, max_examples=100)
@@ -29,7 +31,10 @@ def test_statsmodels_agrees(p_values: list[float]) -> None:
 def test_the_step_procedures_as_they_are_defined(p_values: list[float], alpha: float) -> None:
     """Holm: go up from the least while p <= alpha / what is left. Benjamini-Hochberg: the largest k with p_k <= alpha k / m."""
     order, m = np.argsort(p_values, kind="stable"), len(p_values)
-    near = [abs(p * (m - k) - alpha) < 1e-9 or abs(p * m / (k + 1) - alpha) < 1e-9 for k, p in enumerate(np.sort(p_values))]
+    near = [
+        abs(p * (m - k) - alpha) < 1e-9 or abs(p * m / (k + 1) - alpha) < 1e-9
+        for k, p in enumerate(np.sort(p_values))
+    ]
     if any(near):
         return  # decided by rounding
     holm = np.zeros(m, dtype=bool)

@@ -44,12 +44,20 @@ def test_all_pairs_are_tukeys_of_statsmodels() -> None:
     first, second, found = of.pairs()
     np.testing.assert_allclose(-found.value_P, theirs.meandiffs)
     np.testing.assert_allclose(found.freedom_P, theirs.df_total)
-    np.testing.assert_allclose(found.error_P, theirs.std_pairs * math.sqrt(2))  # theirs is of a mean, as the studentised range has it
-    tukeys = scipy.stats.studentized_range.sf(math.sqrt(2) * np.abs(found.value_P) / found.error_P, 4, 8)
+    np.testing.assert_allclose(
+        found.error_P, theirs.std_pairs * math.sqrt(2)
+    )  # theirs is of a mean, as the studentised range has it
+    tukeys = scipy.stats.studentized_range.sf(
+        math.sqrt(2) * np.abs(found.value_P) / found.error_P, 4, 8
+    )
     np.testing.assert_allclose(tukeys, theirs.pvalues, atol=1e-4)
     single_step = np.minimum(1, 6 * found.p_P)
-    assert (tukeys <= single_step + 1e-9).all(), "Tukey's is the sharper of two that adjust in one step"
-    assert [bool(p < 0.05) for p in adjust_p_values(found.p_P)] == [bool(one) for one in theirs.reject]
+    assert (tukeys <= single_step + 1e-9).all(), (
+        "Tukey's is the sharper of two that adjust in one step"
+    )
+    assert [bool(p < 0.05) for p in adjust_p_values(found.p_P)] == [
+        bool(one) for one in theirs.reject
+    ]
 
 
 def test_two_methods_of_one_spread_are_students_test() -> None:
@@ -83,7 +91,9 @@ def test_what_each_seed_has_for_itself_is_counted_once() -> None:
     assert of.less(1).error_P[0] == pytest.approx(math.sqrt(2 * 0.5 + 2 * 1.0 / 3))
     (half, _), (covers, _) = of.half_widths()
     assert covers == "items and seeds"
-    assert half == pytest.approx(math.sqrt(0.5 + 1 / 3) * scipy.stats.t.ppf(0.975, (0.5 + 1 / 3) ** 2 / ((1 / 3) ** 2 / 4)))
+    assert half == pytest.approx(
+        math.sqrt(0.5 + 1 / 3) * scipy.stats.t.ppf(0.975, (0.5 + 1 / 3) ** 2 / ((1 / 3) ** 2 / 4))
+    )
 
 
 def test_all_seeds_are_tested_that_are_shown() -> None:
@@ -102,10 +112,14 @@ def test_a_single_seed_is_not_judged_unless_others_lend_their_spread() -> None:
     assert nobody.half_widths()[1] == ["items", "items"]
     one = Column([[70.0], [72.0, 72.1]], [True, True], of_items(0.01 * np.eye(3)))
     assert verdicts(one.less(1))[0] == [None, None], "one method's spread says nothing of another's"
-    two = Column([[70.0], [75.0, 75.1, 75.2], [75.0, 75.3, 75.2]], [True] * 3, of_items(0.001 * np.eye(7)))
+    two = Column(
+        [[70.0], [75.0, 75.1, 75.2], [75.0, 75.3, 75.2]], [True] * 3, of_items(0.001 * np.eye(7))
+    )
     assert verdicts(two.less(1))[0][0] == "worse" and two.lent_M.tolist() == [True, False, False]
     encoder = Column([[70.0], [75.0, 75.1, 75.2]], [False, True], of_items(0.001 * np.eye(4)))
-    assert verdicts(encoder.less(1))[0][0] == "worse" and not encoder.lent_M.any(), "nothing in it is random: nothing is borrowed"
+    assert verdicts(encoder.less(1))[0][0] == "worse" and not encoder.lent_M.any(), (
+        "nothing in it is random: nothing is borrowed"
+    )
 
 
 def test_five_seeds_beside_one() -> None:
@@ -122,11 +136,15 @@ def test_a_small_variance_is_drawn_up_to_the_mean_of_all_by_the_share_that_was_b
     mean, prior, freedom = np.mean(samples), *of.prior
     for i, sample in enumerate(samples):
         own, share = (2 * sample + freedom * prior) / (2 + freedom), freedom / (2 + freedom)
-        expected = own if own > mean else math.exp(share * math.log(mean) + (1 - share) * math.log(own))
+        expected = (
+            own if own > mean else math.exp(share * math.log(mean) + (1 - share) * math.log(own))
+        )
         assert of.seed_M[i] == pytest.approx(expected) and of.seed_M[i] >= own
     assert of.seed_M[3] == pytest.approx(max(mean, prior)), "of a single seed all is borrowed"
     alike = only_seeds([[70.0, 71.0, 72.0], [70.0, 71.1, 72.2], [70.0, 70.9, 71.8]])
-    assert np.ptp(alike.seed_M) == pytest.approx(0) and alike.seed_M[0] == pytest.approx((1 + 1.21 + 0.81) / 3)
+    assert np.ptp(alike.seed_M) == pytest.approx(0) and alike.seed_M[0] == pytest.approx(
+        (1 + 1.21 + 0.81) / 3
+    )
 
 
 def test_a_method_that_varies_much_does_not_hide_what_others_differ_by() -> None:
@@ -156,7 +174,11 @@ def test_no_verdict_contradicts_its_interval(how: str) -> None:
     for _ in range(300):
         count = int(rng.integers(1, 12))
         found = Differences(
-            rng.normal(scale=2, size=count), rng.uniform(0.1, 1, count), rng.uniform(2, 30, count), np.ones(count), np.ones(count)
+            rng.normal(scale=2, size=count),
+            rng.uniform(0.1, 1, count),
+            rng.uniform(2, 30, count),
+            np.ones(count),
+            np.ones(count),
         )
         said, p, alpha = verdicts(found, how=how)
         half = found.half_P(alpha)
@@ -172,7 +194,11 @@ def test_no_verdict_contradicts_its_interval(how: str) -> None:
 def test_equivalence_is_tested_as_by_two_one_sided_tests() -> None:
     found = only_seeds(ALIKE).less(0)
     for value, error, freedom, p in zip(
-        found.value_P[1:], found.error_P[1:], found.freedom_P[1:], found.equivalent_p_P(0.5)[1:], strict=True
+        found.value_P[1:],
+        found.error_P[1:],
+        found.freedom_P[1:],
+        found.equivalent_p_P(0.5)[1:],
+        strict=True,
     ):
         assert p == pytest.approx(two_one_sided(value, error, freedom, 0.5))
 
@@ -194,7 +220,12 @@ def test_what_is_detectable_is_found_four_times_in_five() -> None:
 
 def test_seeds_that_would_settle_it() -> None:
     def seeds(gap: float, items: float, margin: float = 0.5) -> int | None:
-        values = [[70 + gap, 71 + gap, 70.5 + gap], [70.0, 71.0, 70.5], [60.0, 61.0, 60.4], [50.0, 51.0, 50.6]]
+        values = [
+            [70 + gap, 71 + gap, 70.5 + gap],
+            [70.0, 71.0, 70.5],
+            [60.0, 61.0, 60.4],
+            [50.0, 51.0, 50.6],
+        ]
         runs = np.kron(items * np.eye(4), np.ones((3, 3)))
         return Column(values, [True] * 4, of_items(runs)).seeds_to_settle(0, 1, 0.05, margin)
 
@@ -203,7 +234,9 @@ def test_seeds_that_would_settle_it() -> None:
     assert seeds(0.7, 1.0) is None, "other items would have to be had"
     assert seeds(0.0, 0.0) == seeds(0.5, 0.0, margin=1e-9) != None  # noqa: E711 - to be found equal or to be found different
     between, near = seeds(0.25, 0.0), seeds(0.05, 0.0)
-    assert between is not None and near is not None and between > near, "halfway to the margin is the hardest"
+    assert between is not None and near is not None and between > near, (
+        "halfway to the margin is the hardest"
+    )
 
 
 def test_ranks_hold_all_that_is_told_of_pairs() -> None:
@@ -212,16 +245,24 @@ def test_ranks_hold_all_that_is_told_of_pairs() -> None:
     assert (found, size) == ([(4, 4), (2, 3), (2, 3), (1, 1)], 6)
     unknown = np.array([[np.nan] * 4] + [[np.nan, *row] for row in 0.5 * np.eye(3)])
     found, size = ranks(Column([[99.0], [60.0], [60.1], [70.0]], [False] * 4, of_items(unknown)))
-    assert (found, size) == ([(1, 4), (2, 4), (2, 4), (1, 2)], 3), "who is not tested may be anywhere"
+    assert (found, size) == ([(1, 4), (2, 4), (2, 4), (1, 2)], 3), (
+        "who is not tested may be anywhere"
+    )
 
 
 def test_columns_of_predictions_are_whatever_the_order() -> None:
     rng = np.random.default_rng(10)
     gold = rng.normal(size=200)
-    cells = [Predicted("a", "spearman", (1, 2), gold + k * rng.normal(size=(2, 200)), gold) for k in (1, 2)]
+    cells = [
+        Predicted("a", "spearman", (1, 2), gold + k * rng.normal(size=(2, 200)), gold)
+        for k in (1, 2)
+    ]
     answers = [[(p, influence(p))] for p in cells]
     values = [one[0][1].value_SR[:, 0].tolist() for one in answers]
-    one, other = column(answers, values, [True, True]), column(answers[::-1], values[::-1], [True, True])
+    one, other = (
+        column(answers, values, [True, True]),
+        column(answers[::-1], values[::-1], [True, True]),
+    )
     assert one.less(1).value_P[0] == pytest.approx(-other.less(1).value_P[0])
     assert one.less(1).error_P[0] == pytest.approx(other.less(1).error_P[0])
     part = column([None, answers[1]], values, [True, True])

@@ -13,14 +13,18 @@ from bench.compare.statistics.influence import Items, influence
 from bench.runs.predicted import Predicted
 
 
-def correlated(rng: np.random.Generator, n: int, ties: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+def correlated(
+    rng: np.random.Generator, n: int, ties: int | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     gold = rng.normal(size=n)
     said = gold + rng.normal(size=n)
     return (np.round(said, ties), np.round(gold, ties)) if ties is not None else (said, gold)
 
 
 @pytest.mark.parametrize("ties", [None, 1, 0])
-def test_a_correlation_is_scipys_and_its_influence_what_a_little_weight_changes(ties: int | None) -> None:
+def test_a_correlation_is_scipys_and_its_influence_what_a_little_weight_changes(
+    ties: int | None,
+) -> None:
     rng = np.random.default_rng(1)
     said, gold = correlated(rng, 60, ties)
     found = influence(Predicted("a", "spearman", (1,), said[None], gold))
@@ -30,8 +34,12 @@ def test_a_correlation_is_scipys_and_its_influence_what_a_little_weight_changes(
     for item in (0, 17, 59):
         times = np.full(60, many)
         times[item] += 1
-        moved = 100 * scipy.stats.spearmanr(np.repeat(said, times), np.repeat(gold, times)).statistic
-        assert (moved - found.value_SR[0, 0]) * many == pytest.approx(found.moved_SN[0, item], rel=0.01, abs=2e-3)
+        moved = (
+            100 * scipy.stats.spearmanr(np.repeat(said, times), np.repeat(gold, times)).statistic
+        )
+        assert (moved - found.value_SR[0, 0]) * many == pytest.approx(
+            found.moved_SN[0, item], rel=0.01, abs=2e-3
+        )
 
 
 def test_queries_weigh_the_same() -> None:
@@ -42,7 +50,9 @@ def test_queries_weigh_the_same() -> None:
     found = influence(Predicted("c", "spearman-bootstrap", (1,), said[None], gold, query_N=query))
     sizes = np.bincount(query)
     times = (420 // sizes)[query]
-    assert found.value_SR[0, 0] == pytest.approx(100 * scipy.stats.spearmanr(np.repeat(said, times), np.repeat(gold, times)).statistic)
+    assert found.value_SR[0, 0] == pytest.approx(
+        100 * scipy.stats.spearmanr(np.repeat(said, times), np.repeat(gold, times)).statistic
+    )
     assert found.moved_SN.sum() == pytest.approx(0, abs=1e-9)
 
 
@@ -57,16 +67,25 @@ def test_accuracy_by_folds_clusters_and_few_examples() -> None:
     said = np.where(rng.random((2, 90)) < 0.7, gold, (gold + 1) % 3)
     fold = np.repeat([0, 1, 2], [20, 30, 40])
     found = influence(Predicted("t", "accuracy", (1, 2), said, gold, fold_N=fold))
-    by_hand = [100 * np.mean([(said[s] == gold)[fold == k].mean() for k in range(3)]) for s in range(2)]
+    by_hand = [
+        100 * np.mean([(said[s] == gold)[fold == k].mean() for k in range(3)]) for s in range(2)
+    ]
     np.testing.assert_allclose(found.value_SR[:, 0], by_hand)
     few = np.where(rng.random((1, 90, 4)) < 0.5, said[:1, :, None], -1)
     found = influence(Predicted("t", "accuracy", (1,), few, gold))
-    np.testing.assert_allclose(found.value_SR[0], [100 * (few[0, :, r] == gold)[few[0, :, r] >= 0].mean() for r in range(4)])
+    np.testing.assert_allclose(
+        found.value_SR[0],
+        [100 * (few[0, :, r] == gold)[few[0, :, r] >= 0].mean() for r in range(4)],
+    )
     clusters = np.stack([(gold + 1) % 3, rng.integers(0, 3, 90)], axis=1)[None]
     found = influence(Predicted("k", "clustering-accuracy", (1,), clusters, gold))
     assert found.value_SR[0, 0] == 100
-    table = np.array([[np.sum((clusters[0, :, 1] == a) & (gold == b)) for b in range(3)] for a in range(3)])
-    assert found.value_SR[0, 1] == pytest.approx(100 * table[linear_sum_assignment(table, maximize=True)].sum() / 90)
+    table = np.array(
+        [[np.sum((clusters[0, :, 1] == a) & (gold == b)) for b in range(3)] for a in range(3)]
+    )
+    assert found.value_SR[0, 1] == pytest.approx(
+        100 * table[linear_sum_assignment(table, maximize=True)].sum() / 90
+    )
 
 
 def errors(cells: list[Predicted]) -> np.ndarray:
@@ -83,7 +102,9 @@ def test_independent_items_are_those_of_a_bootstrap_in_a_loop() -> None:
     for _ in range(2000):
         items = rng.integers(0, 300, 300)
         drawn.append(100 * scipy.stats.spearmanr(said[items], gold[items]).statistic)
-    assert errors([Predicted("a", "spearman", (1,), said[None], gold)])[0] == pytest.approx(np.std(drawn), rel=0.06)
+    assert errors([Predicted("a", "spearman", (1,), said[None], gold)])[0] == pytest.approx(
+        np.std(drawn), rel=0.06
+    )
 
 
 @pytest.mark.slow
@@ -95,14 +116,20 @@ def test_clusters_of_two_tasks_are_those_of_a_cluster_bootstrap_in_a_loop() -> N
     for task, own in zip("ab", cluster, strict=True):
         gold = true[own] + 0.3 * rng.normal(size=len(own))
         said = gold + hard[own] + 0.5 * rng.normal(size=len(own))
-        cells.append(Predicted(task, "spearman", (1,), said[None], gold, shared_NK=own[:, None], universe="both"))
+        cells.append(
+            Predicted(
+                task, "spearman", (1,), said[None], gold, shared_NK=own[:, None], universe="both"
+            )
+        )
     drawn = []
     for _ in range(1000):
         clusters = rng.integers(0, 150, 150)
         value = []
         for p, own in zip(cells, cluster, strict=True):
             items = np.concatenate([np.flatnonzero(own == one) for one in clusters])
-            value.append(100 * scipy.stats.spearmanr(p.prediction_SN[0][items], p.gold_N[items]).statistic)
+            value.append(
+                100 * scipy.stats.spearmanr(p.prediction_SN[0][items], p.gold_N[items]).statistic
+            )
         drawn.append(np.mean(value))
     assert errors(cells)[0] == pytest.approx(np.std(drawn), rel=0.08)
     alone = [Predicted(p.task, "spearman", (1,), p.prediction_SN, p.gold_N) for p in cells]
@@ -115,8 +142,17 @@ def test_pairs_that_share_a_sentence_are_summed_as_written_out() -> None:
     cells = []
     for task in "ab":
         said, gold = correlated(rng, 40)
-        cells.append(Predicted(task, "spearman", (1, 2), np.stack([said, gold + rng.normal(size=40)]), gold,
-                               shared_NK=rng.integers(0, 30, (40, 2)), universe="sentences"))  # fmt: skip
+        cells.append(
+            Predicted(
+                task,
+                "spearman",
+                (1, 2),
+                np.stack([said, gold + rng.normal(size=40)]),
+                gold,
+                shared_NK=rng.integers(0, 30, (40, 2)),
+                universe="sentences",
+            )
+        )
     found = [influence(p) for p in cells]
     moved = np.concatenate([one.moved_SN for one in found], axis=1) / 2
     ids = [set(pair.tolist()) for p in cells for pair in p.shared_NK]
@@ -127,7 +163,9 @@ def test_pairs_that_share_a_sentence_are_summed_as_written_out() -> None:
         least += product * (ids[i] == ids[j])
     items = Items(cells, found)
     scale = (items.freedom + 1) / items.freedom
-    np.testing.assert_allclose(items.covariance(moved), scale * np.stack([by_hand, least]), atol=1e-9)
+    np.testing.assert_allclose(
+        items.covariance(moved), scale * np.stack([by_hand, least]), atol=1e-9
+    )
 
 
 def test_repeated_pairs_count_once() -> None:
@@ -136,7 +174,12 @@ def test_repeated_pairs_count_once() -> None:
     said, gold = correlated(rng, 100)
     once = Predicted("a", "spearman", (1,), said[None], gold)
     twice = Predicted(
-        "a", "spearman", (1,), np.tile(said, 2)[None], np.tile(gold, 2), shared_NK=np.tile(np.arange(200).reshape(100, 2), (2, 1))
+        "a",
+        "spearman",
+        (1,),
+        np.tile(said, 2)[None],
+        np.tile(gold, 2),
+        shared_NK=np.tile(np.arange(200).reshape(100, 2), (2, 1)),
     )
     assert errors([twice])[0] == pytest.approx(errors([once])[0], rel=0.01)
     assert Items([twice], [influence(twice)]).freedom == pytest.approx(199)  # sentences
@@ -144,6 +187,13 @@ def test_repeated_pairs_count_once() -> None:
 
 
 def test_items_that_are_one_say_nothing() -> None:
-    p = Predicted("a", "spearman", (1,), np.arange(4.0)[None], np.arange(4.0)[::-1], shared_NK=np.zeros((4, 1), dtype=int))
+    p = Predicted(
+        "a",
+        "spearman",
+        (1,),
+        np.arange(4.0)[None],
+        np.arange(4.0)[::-1],
+        shared_NK=np.zeros((4, 1), dtype=int),
+    )
     with pytest.raises(ValueError, match="all items share something"):
         Items([p], [influence(p)]).covariance(influence(p).moved_SN)

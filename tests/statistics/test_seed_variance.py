@@ -26,8 +26,13 @@ def test_prior_is_that_of_the_printed_equations(df: np.ndarray) -> None:
     variances = np.exp(rng.normal(scale=1.5, size=12)) * rng.chisquare(df) / df
     prior, prior_df, posterior, posterior_df = moderated_variances(variances, df)
     expected, expected_df = by_moments(variances, df)
-    assert (prior, prior_df) == (pytest.approx(expected, rel=1e-6), pytest.approx(expected_df, rel=1e-6))
-    np.testing.assert_allclose(posterior, (df * variances + expected_df * expected) / (df + expected_df), rtol=1e-6)
+    assert (prior, prior_df) == (
+        pytest.approx(expected, rel=1e-6),
+        pytest.approx(expected_df, rel=1e-6),
+    )
+    np.testing.assert_allclose(
+        posterior, (df * variances + expected_df * expected) / (df + expected_df), rtol=1e-6
+    )
     np.testing.assert_allclose(posterior_df, np.minimum(df + expected_df, df.sum()), rtol=1e-6)
 
 
@@ -35,7 +40,9 @@ def test_prior_is_found_again() -> None:
     """20,000 groups drawn from a known prior: s^2 | sigma^2 chi-square, 1/sigma^2 ~ chi-square(d0) / (d0 s0^2)."""
     rng = np.random.default_rng(0)
     true = 4.0 * 7.0 / rng.chisquare(7, 20_000)
-    prior, prior_df, _, _ = moderated_variances(true * rng.chisquare(2, 20_000) / 2, np.full(20_000, 2))
+    prior, prior_df, _, _ = moderated_variances(
+        true * rng.chisquare(2, 20_000) / 2, np.full(20_000, 2)
+    )
     assert prior == pytest.approx(4.0, rel=0.03)
     assert prior_df == pytest.approx(7.0, rel=0.1)
 
@@ -49,7 +56,9 @@ def test_variances_no_more_different_than_chance_are_pooled() -> None:
 
 
 def test_a_single_seed_gets_the_others_variance() -> None:
-    prior, prior_df, posterior, posterior_df = moderated_variances([0.02, 30.0, 1.0, math.nan], [2, 2, 2, 0])
+    prior, prior_df, posterior, posterior_df = moderated_variances(
+        [0.02, 30.0, 1.0, math.nan], [2, 2, 2, 0]
+    )
     assert 0 < prior_df < math.inf
     assert posterior[3] == prior
     assert posterior_df[3] == pytest.approx(min(prior_df, 6))
@@ -74,7 +83,13 @@ def test_zero_variances() -> None:
 
 @pytest.mark.parametrize(
     ("variances", "df"),
-    [([1.0], [1.0, 2.0]), ([-1.0, 1.0], [2, 2]), ([1.0, 2.0], [0, 0]), ([math.inf, 1], [2, 2]), ([1.0, 1], [-1, 2])],
+    [
+        ([1.0], [1.0, 2.0]),
+        ([-1.0, 1.0], [2, 2]),
+        ([1.0, 2.0], [0, 0]),
+        ([math.inf, 1], [2, 2]),
+        ([1.0, 1], [-1, 2]),
+    ],
 )
 def test_what_is_no_variance_is_refused(variances: list[float], df: list[float]) -> None:
     with pytest.raises(ValueError, match=r"varianc|degrees"):
@@ -90,21 +105,63 @@ def test_equivalence_is_that_of_statsmodels() -> None:
 
 
 LIMMA = (  # variances, degrees of freedom; prior variance and its degrees of freedom, posterior variances
-    ([0.21, 1.3, 0.055, 0.62, 4.1, 0.33, 0.9, 0.018], [2] * 8, 0.3672539758919288, 2.2087861870100918,
-     [0.29252745432270577, 0.8104915188143413, 0.21887201395921632, 0.4873579739938715, 2.14104140925157, 0.3495510210557299,
-      0.6204129630375943, 0.20128974754986723]),
-    ([0.21, 1.3, 0.055, 0.62, 4.1, 0.33, 0.9, 0.018], [2, 4, 2, 9, 2, 1, 4, 2], 0.3654922134548512, 2.3890033112122975,
-     [0.29463684952399, 0.9505648709725875, 0.22400577954779208, 0.566613419263204, 2.067248863765343, 0.3550194548896921,
-      0.7001345734656036, 0.20714545961799002]),
-    ([1e-9, 3.0, 2.0, 0.5, 0.7, 9.0], [3] * 6, 0.011834989679055118, 0.42539145556080227,  # one is raised before its logarithm
-     [0.0014697609167989485, 2.6289066871079187, 1.753094378085608, 0.439375914552142, 0.6145383763566039, 7.883780541241783]),
+    (
+        [0.21, 1.3, 0.055, 0.62, 4.1, 0.33, 0.9, 0.018],
+        [2] * 8,
+        0.3672539758919288,
+        2.2087861870100918,
+        [
+            0.29252745432270577,
+            0.8104915188143413,
+            0.21887201395921632,
+            0.4873579739938715,
+            2.14104140925157,
+            0.3495510210557299,
+            0.6204129630375943,
+            0.20128974754986723,
+        ],
+    ),
+    (
+        [0.21, 1.3, 0.055, 0.62, 4.1, 0.33, 0.9, 0.018],
+        [2, 4, 2, 9, 2, 1, 4, 2],
+        0.3654922134548512,
+        2.3890033112122975,
+        [
+            0.29463684952399,
+            0.9505648709725875,
+            0.22400577954779208,
+            0.566613419263204,
+            2.067248863765343,
+            0.3550194548896921,
+            0.7001345734656036,
+            0.20714545961799002,
+        ],
+    ),
+    (
+        [1e-9, 3.0, 2.0, 0.5, 0.7, 9.0],
+        [3] * 6,
+        0.011834989679055118,
+        0.42539145556080227,  # one is raised before its logarithm
+        [
+            0.0014697609167989485,
+            2.6289066871079187,
+            1.753094378085608,
+            0.439375914552142,
+            0.6145383763566039,
+            7.883780541241783,
+        ],
+    ),
     ([1.0, 1.1, 0.9, 1.05, 0.95], [4] * 5, 1.0, math.inf, [1.0] * 5),
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize(("variances", "freedom", "prior", "prior_freedom", "posterior"), LIMMA)
 def test_the_numbers_of_limma(
-    variances: list[float], freedom: list[int], prior: float, prior_freedom: float, posterior: list[float]
+    variances: list[float],
+    freedom: list[int],
+    prior: float,
+    prior_freedom: float,
+    posterior: list[float],
 ) -> None:
     """What ``squeezeVar`` of InMoose 0.9.1, limma in Python, returned for the same variances."""
     found = moderated_variances(variances, freedom)
@@ -141,7 +198,11 @@ def test_the_posterior_is_that_of_limma_for_a_known_prior() -> None:
     variance, freedom = lender.posterior(1.0, 2)
     assert variance == pytest.approx((2 * 1.0 + 4 * 3.0) / 6) and freedom == pytest.approx(6.0)
     unsure = Lender(prior=3.0, alike=4.0, unsure=0.3, total=100.0).posterior(1.0, 2)[1]
-    assert float(special.polygamma(1, unsure / 2)) == pytest.approx(float(special.polygamma(1, 3)) + (4 / 6) ** 2 * 0.3) and unsure < 6
+    assert (
+        float(special.polygamma(1, unsure / 2))
+        == pytest.approx(float(special.polygamma(1, 3)) + (4 / 6) ** 2 * 0.3)
+        and unsure < 6
+    )
 
 
 def test_who_has_nothing_to_learn_from_learns_nothing() -> None:
@@ -157,7 +218,10 @@ def test_who_has_nothing_to_learn_from_learns_nothing() -> None:
 
 def test_how_alike_methods_are_is_learned_from_all_tasks() -> None:
     draw = np.random.default_rng(3)
-    spread = {task: [(float(np.exp(draw.normal(0, 1.2)) * draw.chisquare(2) / 2), 2) for _ in range(5)] for task in range(40)}
+    spread = {
+        task: [(float(np.exp(draw.normal(0, 1.2)) * draw.chisquare(2) / 2), 2) for _ in range(5)]
+        for task in range(40)
+    }
     alike = {task: [(float(draw.chisquare(2) / 2), 2) for _ in range(5)] for task in range(40)}
     far, near = lenders(spread)[0], lenders(alike)[0]
     # the variance of their logarithms, 1.44, is the trigamma of half the prior's degrees of freedom
@@ -165,7 +229,9 @@ def test_how_alike_methods_are_is_learned_from_all_tasks() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("methods", "seeds", "log_sd"), [(5, 3, 0.0), (5, 3, 0.6), (8, 3, 0.6), (3, 2, 0.0)])
+@pytest.mark.parametrize(
+    ("methods", "seeds", "log_sd"), [(5, 3, 0.0), (5, 3, 0.6), (8, 3, 0.6), (3, 2, 0.0)]
+)
 def test_false_alarms_in_rows_of_eight_tasks(methods: int, seeds: int, log_sd: float) -> None:
     """One printed run beside the mean of the seeds: at most one row in twenty has a p-value below 0.04 / 8."""
     draw, wrong, rows = np.random.default_rng(5), 0, 400
@@ -178,6 +244,9 @@ def test_false_alarms_in_rows_of_eight_tasks(methods: int, seeds: int, log_sd: f
         least = 1.0
         for j in range(8):
             variance, freedom = lend[j].posterior(float(own[0, j]), seeds - 1)
-            least = min(least, 2 * float(stats.t.sf(off[j] / math.sqrt(variance * (1 + 1 / seeds)), freedom)))
+            least = min(
+                least,
+                2 * float(stats.t.sf(off[j] / math.sqrt(variance * (1 + 1 / seeds)), freedom)),
+            )
         wrong += least < 0.04 / 8
     assert wrong / rows <= 0.05 + 2 * math.sqrt(0.05 * 0.95 / rows), wrong

@@ -27,9 +27,18 @@ def row(table: Table, name: str) -> int:
 def test_cells_are_means_and_deviations_over_seeds() -> None:
     records = family(range(1, 6))
     table = only(summarise(records))
-    assert table.columns == (*STS, "Avg.") and (table.setting, table.backbone) == ("unsupervised", "builtin")
+    assert table.columns == (*STS, "Avg.") and (table.setting, table.backbone) == (
+        "unsupervised",
+        "builtin",
+    )
     for column, task in enumerate(table.columns):
-        values = [score.value for one in records if one.method == "promcse" for score in one.scores if score.task == task]
+        values = [
+            score.value
+            for one in records
+            if one.method == "promcse"
+            for score in one.scores
+            if score.task == task
+        ]
         cell = table.rows[row(table, "promcse")].cells[column]
         assert cell is not None and len(values) == 5
         assert cell.mean == pytest.approx(np.mean(values), abs=1e-12)
@@ -57,7 +66,10 @@ def test_equal_printed_numbers_share_the_mark_and_one_row_has_none() -> None:
     def scored(method: str, value: float) -> Score:
         return Score(suite="x", task="T", protocol="x/1", metric="accuracy", value=value, n=1)
 
-    made = [record(name, 1, scores=(scored(name, value),)) for name, value in (("a", 70.001), ("b", 70.004), ("c", 69), ("d", 68))]
+    made = [
+        record(name, 1, scores=(scored(name, value),))
+        for name, value in (("a", 70.001), ("b", 70.004), ("c", 69), ("d", 68))
+    ]
     marks = {one.name: cell.mark for one in only(summarise(made)).rows if (cell := one.cells[0])}
     assert marks == {"a": "best", "b": "best", "c": "second", "d": ""}
     (alone,) = only(summarise(made[:1])).rows
@@ -66,28 +78,65 @@ def test_equal_printed_numbers_share_the_mark_and_one_row_has_none() -> None:
 
 def test_lower_is_better_where_the_metric_says_so() -> None:
     made = [
-        record(name, 1, scores=(Score(suite="geometry", task="alignment", protocol="g/1", metric="alignment", value=value, n=1),))
+        record(
+            name,
+            1,
+            scores=(
+                Score(
+                    suite="geometry",
+                    task="alignment",
+                    protocol="g/1",
+                    metric="alignment",
+                    value=value,
+                    n=1,
+                ),
+            ),
+        )
         for name, value in (("a", 0.3), ("b", 0.2))
     ]
     table = only(summarise(made))
-    assert {one.name: cell.mark for one in table.rows if (cell := one.cells[0])} == {"a": "", "b": "best"}
-    assert "lower is better: alignment" in table.notes and table.head is None, "nothing ranks from above"
+    assert {one.name: cell.mark for one in table.rows if (cell := one.cells[0])} == {
+        "a": "",
+        "b": "best",
+    }
+    assert "lower is better: alignment" in table.notes and table.head is None, (
+        "nothing ranks from above"
+    )
     assert not any("lower" in note for table in summarise(family()) for note in table.notes)
 
 
 def test_alignment_is_told_apart_by_three_decimals() -> None:
     made = [
-        record(name, 1, scores=(Score(suite="geometry", task="alignment", protocol="g/1", metric="alignment", value=value, n=1),))
+        record(
+            name,
+            1,
+            scores=(
+                Score(
+                    suite="geometry",
+                    task="alignment",
+                    protocol="g/1",
+                    metric="alignment",
+                    value=value,
+                    n=1,
+                ),
+            ),
+        )
         for name, value in (("a", 0.2384), ("b", 0.2411), ("c", 0.23841))
     ]
     table = only(summarise(made))
-    assert {one.name: (cell.mark, cell.decimals) for one in table.rows if (cell := one.cells[0])} == {
+    assert {
+        one.name: (cell.mark, cell.decimals) for one in table.rows if (cell := one.cells[0])
+    } == {
         "a": ("best", 3),
         "b": ("second", 3),
         "c": ("best", 3),
     }
     for form in ("md", "latex"):
-        assert "0.238" in render((table,), form) and "0.241" in render((table,), form) and "0.2384" not in render((table,), form)
+        assert (
+            "0.238" in render((table,), form)
+            and "0.241" in render((table,), form)
+            and "0.2384" not in render((table,), form)
+        )
 
 
 def test_a_missing_cell_is_empty_and_so_is_its_average() -> None:
@@ -100,8 +149,12 @@ def test_a_missing_cell_is_empty_and_so_is_its_average() -> None:
 
 
 def test_the_average_is_the_papers_and_the_recorded_one() -> None:
-    values = dict(zip(STS, (68.40, 82.41, 74.38, 80.91, 78.56, 76.85, 72.23), strict=True))  # SimCSE, table 5
-    scores = tuple(replace(one, value=values[one.task] + 0.004) for one in sts_scores() if one.task != "Avg.")
+    values = dict(
+        zip(STS, (68.40, 82.41, 74.38, 80.91, 78.56, 76.85, 72.23), strict=True)
+    )  # SimCSE, table 5
+    scores = tuple(
+        replace(one, value=values[one.task] + 0.004) for one in sts_scores() if one.task != "Avg."
+    )
     (made,) = only(summarise([record(scores=scores)])).rows
     assert made.cells[-1] is not None and made.cells[-1].mean == 76.25
     stored = (*scores, replace(scores[0], task="Avg.", value=12.0))
@@ -113,7 +166,12 @@ def test_text_forms_protocols_settings_and_backbones_are_never_mixed() -> None:
     made = [
         record("simcse", 1),
         record("simcse", 1, scores=sts_scores(text="raw"), run_id="raw"),
-        record("simcse", 1, scores=tuple(replace(s, protocol="senteval-all/2") for s in sts_scores()), run_id="two"),
+        record(
+            "simcse",
+            1,
+            scores=tuple(replace(s, protocol="senteval-all/2") for s in sts_scores()),
+            run_id="two",
+        ),
         record("simcse", 1, setting="supervised"),
         record("simcse", 1, backbone="bert-base-uncased"),
     ]
@@ -133,7 +191,10 @@ def test_a_third_tokenisation_is_one_table_under_its_averages_name() -> None:
     average = replace(scores[0], task="Avg.", text="other-deadbeef")
     table = only(summarise([record(scores=(*scores, average))]))
     assert table.text == "other-deadbeef" and None not in table.rows[0].cells
-    other = [replace(s, text=f"other-1{forms[s.task][7:]}" if s.task == "STS12" else s.text) for s in scores]
+    other = [
+        replace(s, text=f"other-1{forms[s.task][7:]}" if s.task == "STS12" else s.text)
+        for s in scores
+    ]
     tables = summarise([record("a", 1, scores=tuple(scores)), record("b", 1, scores=tuple(other))])
     assert len(tables) == 2, "another text of one set is another column"
 
@@ -146,36 +207,59 @@ def test_untrained_rows_stand_in_the_unsupervised_table_of_their_backbone() -> N
     assert len(summarise([untrained, record("simcse", 1, setting="supervised")])) == 2
     assert len(summarise([untrained, record("simcse", 1, backbone="other")])) == 2
     together = only(summarise([untrained, record("simcse", 1, backbone="other")], together=True))
-    assert together.backbone is None and together.setting == "unsupervised" and len(together.rows) == 2
+    assert (
+        together.backbone is None and together.setting == "unsupervised" and len(together.rows) == 2
+    )
 
 
 def test_another_recipe_is_another_row_and_says_what_differs() -> None:
-    made = [record("simcse", seed) for seed in (1, 2)] + [record("simcse", 1, recipe={"temperature": 0.1, "mlm": True})]
+    made = [record("simcse", seed) for seed in (1, 2)] + [
+        record("simcse", 1, recipe={"temperature": 0.1, "mlm": True})
+    ]
     table = only(summarise(made))
     assert sorted((one.differs, len(one.runs)) for one in table.rows) == [
         ((("mlm", "true"), ("temperature", "0.1")), 1),
         ((("temperature", "0.05"),), 2),
     ]
     elsewhere = record("simcse", 3)
-    elsewhere = replace(elsewhere, provenance=replace(elsewhere.provenance, corpus={"name": "news.txt", "sha256": "9" * 64}))
+    elsewhere = replace(
+        elsewhere,
+        provenance=replace(elsewhere.provenance, corpus={"name": "news.txt", "sha256": "9" * 64}),
+    )
     table = only(summarise([*made[:2], elsewhere]))
-    assert {one.differs for one in table.rows} == {(("corpus", "news.txt@999999"),), (("corpus", "wiki.txt@cccccc"),)}
+    assert {one.differs for one in table.rows} == {
+        (("corpus", "news.txt@999999"),),
+        (("corpus", "wiki.txt@cccccc"),),
+    }
 
 
 def test_a_newer_run_of_the_same_seed_stands_and_the_older_is_named() -> None:
-    old = record("simcse", 1, base=60, run_id="old", provenance=Provenance(created="2025-01-01T00:00:00Z"))
-    new = record("simcse", 1, base=70, run_id="new", provenance=Provenance(created="2026-01-01T00:00:00Z"))
+    old = record(
+        "simcse", 1, base=60, run_id="old", provenance=Provenance(created="2025-01-01T00:00:00Z")
+    )
+    new = record(
+        "simcse", 1, base=70, run_id="new", provenance=Provenance(created="2026-01-01T00:00:00Z")
+    )
     table = only(summarise([new, old]))
-    assert table.rows[0].runs == ("new",) and table.notes == ("simcse: a newer run of the same seed stands for old",)
+    assert table.rows[0].runs == ("new",) and table.notes == (
+        "simcse: a newer run of the same seed stands for old",
+    )
 
 
 def of_code(run: RunRecord, sha256: str | None, created: str) -> RunRecord:
     plugin = None if sha256 is None else {"package": "mine.py", "sha256": sha256}
-    return replace(run, run_id=f"{run.run_id}-{sha256}", provenance=replace(run.provenance, plugin=plugin, created=created))
+    return replace(
+        run,
+        run_id=f"{run.run_id}-{sha256}",
+        provenance=replace(run.provenance, plugin=plugin, created=created),
+    )
 
 
 def test_runs_of_different_code_never_share_a_row() -> None:
-    old = [of_code(record("mine", seed, base=90), "a" * 4, "2026-01-01T00:00:00Z") for seed in (1, 2, 3)]
+    old = [
+        of_code(record("mine", seed, base=90), "a" * 4, "2026-01-01T00:00:00Z")
+        for seed in (1, 2, 3)
+    ]
     oldest = of_code(record("mine", 4, base=90), None, "2025-01-01T00:00:00Z")
     new = of_code(record("mine", 1, base=40), "b" * 4, "2026-01-02T00:00:00Z")
     others = [record("simcse", seed) for seed in (1, 2)]
@@ -183,11 +267,16 @@ def test_runs_of_different_code_never_share_a_row() -> None:
     mine = table.rows[row(table, "mine")]
     assert mine.runs == (new.run_id,) and mine.cells[-1] is not None and mine.cells[-1].mean < 50
     (footnote,) = (table.footnotes[i] for i in mine.footnotes)
-    assert f"bench compare {' '.join(run.run_id for run in old)}; bench compare {oldest.run_id}" in footnote
+    assert (
+        f"bench compare {' '.join(run.run_id for run in old)}; bench compare {oldest.run_id}"
+        in footnote
+    )
     assert table.rows[row(table, "simcse")].footnotes == () and table.seeds == (1, 2)
     assert only(summarise(old)).footnotes == (), "the command of the footnote: runs of one code"
     again = of_code(old[2], "a" * 4, "2026-01-03T00:00:00Z")
-    assert set(only(summarise([*old[:2], again, new])).rows[0].runs) == {run.run_id for run in (*old[:2], again)}, "the newest run's code"
+    assert set(only(summarise([*old[:2], again, new])).rows[0].runs) == {
+        run.run_id for run in (*old[:2], again)
+    }, "the newest run's code"
 
 
 def test_unfinished_runs_have_no_row() -> None:
@@ -195,7 +284,9 @@ def test_unfinished_runs_have_no_row() -> None:
 
 
 def test_some_seeds_lack_a_task() -> None:
-    table = only(summarise([record("simcse", 1), record("simcse", 2, scores=sts_scores(tasks=("STS12",)))]))
+    table = only(
+        summarise([record("simcse", 1), record("simcse", 2, scores=sts_scores(tasks=("STS12",)))])
+    )
     assert "simcse: STS13 from 1 of 2 seeds" in table.notes
 
 
@@ -204,7 +295,9 @@ def test_baseline_differences() -> None:
     mean = {one.name: round(one.cells[-1].mean, 2) for one in table.rows if one.cells[-1]}
     for one in table.rows:
         assert one.difference == pytest.approx(mean[one.name] - mean["simcse"], abs=1e-9)
-    assert table.baseline == "simcse" and [one.name for one in table.rows if one.is_baseline] == ["simcse"]
+    assert table.baseline == "simcse" and [one.name for one in table.rows if one.is_baseline] == [
+        "simcse"
+    ]
     assert only(summarise(family(), baseline="dcpcse+mlm")).baseline == "dcpcse+mlm"
     with pytest.raises(UnknownName, match="nearest: simcse"):
         summarise(family(), baseline="simsce")
@@ -212,24 +305,59 @@ def test_baseline_differences() -> None:
 
 def test_the_only_task_of_a_suite_ranks_and_is_compared() -> None:
     made = [
-        record(name, 1, scores=(Score(suite="check", task="CHECK", protocol="check/1", metric="spearman", value=value, n=1000),))
+        record(
+            name,
+            1,
+            scores=(
+                Score(
+                    suite="check",
+                    task="CHECK",
+                    protocol="check/1",
+                    metric="spearman",
+                    value=value,
+                    n=1000,
+                ),
+            ),
+        )
         for name, value in (("cls", 41.0), ("simcse", 60.5), ("avg", 50.0))
     ]
     table = only(summarise(made, baseline="cls"))
-    assert [(one.name, one.difference) for one in table.rows] == [("simcse", 19.5), ("avg", 9.0), ("cls", 0.0)]
+    assert [(one.name, one.difference) for one in table.rows] == [
+        ("simcse", 19.5),
+        ("avg", 9.0),
+        ("cls", 0.0),
+    ]
     assert table.head == "CHECK"
 
 
 def test_two_names_of_one_model_are_told() -> None:
     def predicting(name: str, seed: int, what: str | None) -> RunRecord:
-        scores = tuple(replace(one, predictions_sha256=None if what is None else f"{what} on {one.task}") for one in sts_scores())
+        scores = tuple(
+            replace(one, predictions_sha256=None if what is None else f"{what} on {one.task}")
+            for one in sts_scores()
+        )
         return record(name, seed, scores=scores)
 
     said = ["the same model under 2 names, to the last bit of every prediction: dcpcse, promcse"]
-    alike = [predicting(name, seed, f"prompt {seed}") for name in ("promcse", "dcpcse") for seed in (1, 2)]
+    alike = [
+        predicting(name, seed, f"prompt {seed}")
+        for name in ("promcse", "dcpcse")
+        for seed in (1, 2)
+    ]
     other = predicting("simcse", 1, "simcse 1")
     assert list(only(summarise([*alike, other])).notes) == said
-    assert list(only(summarise([*alike[:1], predicting("dcpcse", 2, "prompt 1"), other])).notes) == said, "whatever their seeds"
-    apart = replace(other, scores=(replace(other.scores[0], predictions_sha256="prompt 1 on STS12"), *other.scores[1:]))
+    assert (
+        list(only(summarise([*alike[:1], predicting("dcpcse", 2, "prompt 1"), other])).notes)
+        == said
+    ), "whatever their seeds"
+    apart = replace(
+        other,
+        scores=(
+            replace(other.scores[0], predictions_sha256="prompt 1 on STS12"),
+            *other.scores[1:],
+        ),
+    )
     assert not only(summarise([alike[0], apart])).notes, "one task alike is no one model"
-    assert not only(summarise([predicting("a", 1, None), predicting("b", 1, None)])).notes, "nothing is known of them"
+    assert not only(summarise([predicting("a", 1, None), predicting("b", 1, None)])).notes, (
+        "nothing is known of them"
+    )

@@ -41,14 +41,24 @@ class World:
         runs = np.array([seeds or 1 for seeds in self.seeds])
         of_items = self.items**2 * ((1 - self.common) * np.eye(count) + self.common)
         own = 0.02 * self.items**2
-        spread = np.where([seeds is None for seeds in self.seeds], 0.0, self.seed_sd) * np.exp(self.unequal / 2 * rng.normal(size=count))
+        spread = np.where([seeds is None for seeds in self.seeds], 0.0, self.seed_sd) * np.exp(
+            self.unequal / 2 * rng.normal(size=count)
+        )
         spread[0] = self.wider * self.seed_sd if self.wider else spread[0]
         shift = np.linalg.cholesky(of_items + 1e-12 * np.eye(count)) @ rng.normal(size=count)
         true = np.array(self.gaps or (0.0,) * count)
-        values = [(true[i] + shift[i] + np.hypot(spread[i], own**0.5) * rng.normal(size=runs[i])).tolist() for i in range(count)]
+        values = [
+            (true[i] + shift[i] + np.hypot(spread[i], own**0.5) * rng.normal(size=runs[i])).tolist()
+            for i in range(count)
+        ]
         of_run = np.repeat(np.arange(count), runs)
         covariance = of_items[np.ix_(of_run, of_run)] + own * np.eye(len(of_run))
-        return Column(values, [seeds is not None for seeds in self.seeds], np.stack([covariance, covariance]), freedom=1000)
+        return Column(
+            values,
+            [seeds is not None for seeds in self.seeds],
+            np.stack([covariance, covariance]),
+            freedom=1000,
+        )
 
 
 THREE = (3,) * 8
@@ -94,7 +104,13 @@ def errors(world: World, tables: int = TABLES) -> Errors:
         pairs += any(rank != (1, count) for rank in ranks(of)[0])
         held.append(np.mean(np.abs(of.mean_M) <= of.half_widths()[0]))
         held_difference.append(np.mean(np.abs(found.value_P[:-1]) <= found.half_P(0.05)[:-1]))
-    return Errors(primary / tables, pairs / tables, float(np.mean(held)), float(np.mean(held_difference)), tables)
+    return Errors(
+        primary / tables,
+        pairs / tables,
+        float(np.mean(held)),
+        float(np.mean(held_difference)),
+        tables,
+    )
 
 
 def bound(tables: int = TABLES, share: float = 0.05) -> float:
@@ -107,7 +123,9 @@ def test_a_table_in_which_nothing_differs_says_so_95_times_in_100(name: str) -> 
     assert found.primary <= bound() and found.pairs <= bound(), found
 
 
-@pytest.mark.parametrize("name", ["items alone", "seeds alone", "both", "unequal numbers of seeds", "19 methods"])
+@pytest.mark.parametrize(
+    "name", ["items alone", "seeds alone", "both", "unequal numbers of seeds", "19 methods"]
+)
 def test_intervals_hold_the_truth_93_to_97_times_in_100(name: str) -> None:
     found = errors(WORLDS[name], 500)
     assert 0.93 <= found.coverage <= 0.97 and 0.93 <= found.of_difference <= 0.97, found
@@ -140,12 +158,17 @@ def test_three_points_are_found_with_three_seeds(unequal: float, power: float) -
         shift = root @ rng.normal(size=8) + 3.0 * (np.arange(8) == better)
         spread = SEED_SD * np.exp(unequal / 2 * rng.normal(size=8))
         values = (shift[:, None] + spread[:, None] * rng.normal(size=(8, 3))).tolist()
-        said, _, _ = verdicts(Column(values, [True] * 8, np.stack([covariance, covariance]), freedom=1000).less(1))
+        said, _, _ = verdicts(
+            Column(values, [True] * 8, np.stack([covariance, covariance]), freedom=1000).less(1)
+        )
         found.append(said[better] == "better")
     assert np.mean(found) >= power
 
 
-@pytest.mark.parametrize(("world", "power"), [("six seeds, spreads far apart", 0.4), ("six seeds, one spread seven times as wide", 0.4)])
+@pytest.mark.parametrize(
+    ("world", "power"),
+    [("six seeds, spreads far apart", 0.4), ("six seeds, one spread seven times as wide", 0.4)],
+)
 def test_a_difference_is_found_beside_methods_that_vary_much(world: str, power: float) -> None:
     """1.5 points, with six seeds: where no variance was taken to be below their mean, it was found 19 to 21 times in 100."""
     rng, made = np.random.default_rng(6), WORLDS[world]
@@ -169,7 +192,12 @@ def test_one_seed_alone_says_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    "world", [World((5,) * 8, items=0.15, seed_sd=0.15), World((None,) * 8, items=0.2), World(THREE, items=0.15, seed_sd=0.1, unequal=0.6)]
+    "world",
+    [
+        World((5,) * 8, items=0.15, seed_sd=0.15),
+        World((None,) * 8, items=0.2),
+        World(THREE, items=0.15, seed_sd=0.1, unequal=0.6),
+    ],
 )
 def test_equivalent_is_wrong_at_most_5_times_in_100(world: World) -> None:
     """All methods lie on the margin itself, half of them above and half below the baseline."""
@@ -193,14 +221,25 @@ def table_of_tasks(rng: np.random.Generator) -> tuple[list[Column], Column]:
     same = of_run[:, None] == of_run[None]
     for _ in range(TASKS):
         of_items = SINGLE_ITEM_SD**2 * (0.4 * same + 0.6)
-        shift = np.linalg.cholesky(SINGLE_ITEM_SD**2 * (0.4 * np.eye(methods) + 0.6)) @ rng.normal(size=methods)
+        shift = np.linalg.cholesky(SINGLE_ITEM_SD**2 * (0.4 * np.eye(methods) + 0.6)) @ rng.normal(
+            size=methods
+        )
         value = shift[of_run] + shared + SINGLE_SEED_SD * rng.normal(size=len(of_run))
         values.append(value)
         covariances.append(of_items)
-        columns.append(Column(value.reshape(methods, seeds).tolist(), [True] * methods, np.stack([of_items, of_items]), freedom=1000))
+        columns.append(
+            Column(
+                value.reshape(methods, seeds).tolist(),
+                [True] * methods,
+                np.stack([of_items, of_items]),
+                freedom=1000,
+            )
+        )
     of_average = sum(covariances) / TASKS**2
     average = np.mean(values, axis=0).reshape(methods, seeds).tolist()
-    return columns, Column(average, [True] * methods, np.stack([of_average, of_average]), freedom=1000)
+    return columns, Column(
+        average, [True] * methods, np.stack([of_average, of_average]), freedom=1000
+    )
 
 
 def test_single_tasks_are_a_family_that_is_held_too() -> None:
@@ -214,14 +253,26 @@ def test_single_tasks_are_a_family_that_is_held_too() -> None:
     assert single / tables <= bound(tables) and primary / tables <= bound(tables)
 
 
-def sentences(rng: np.random.Generator, methods: int, pairs: int = 250, texts: int = 180) -> list[Predicted]:
+def sentences(
+    rng: np.random.Generator, methods: int, pairs: int = 250, texts: int = 180
+) -> list[Predicted]:
     """Correlations of equal methods: how wrong a method is about a pair is what it is about both sentences, and a rest."""
     ids = rng.integers(0, texts, (pairs, 2))
     gold = rng.normal(size=texts)[ids].sum(axis=1) / 2**0.5
     cells = []
     for _ in range(methods):
         wrong = rng.normal(size=texts)[ids].sum(axis=1) / 2**0.5 + 0.5 * rng.normal(size=pairs)
-        cells.append(Predicted("a", "spearman", (None,), (gold + wrong)[None], gold, shared_NK=ids, universe="texts"))
+        cells.append(
+            Predicted(
+                "a",
+                "spearman",
+                (None,),
+                (gold + wrong)[None],
+                gold,
+                shared_NK=ids,
+                universe="texts",
+            )
+        )
     return cells
 
 
@@ -248,7 +299,9 @@ def test_intervals_of_correlations_hold_the_true_value(items: int) -> None:
     rng, true, held = np.random.default_rng(7), 600 / np.pi * np.arcsin(0.5 / 2**0.5), 0
     for _ in range(TABLES):
         gold = rng.normal(size=items)
-        found = interval_of_method(Predicted("a", "spearman", (1,), (gold + rng.normal(size=items))[None], gold))
+        found = interval_of_method(
+            Predicted("a", "spearman", (1,), (gold + rng.normal(size=items))[None], gold)
+        )
         held += found.low <= true <= found.high
     assert 0.93 <= held / TABLES <= 0.97
 
@@ -257,12 +310,21 @@ def test_p_values_of_correlations_are_uniform_where_nothing_differs() -> None:
     rng, p = np.random.default_rng(8), []
     for _ in range(TABLES):
         gold, common = rng.normal(size=(2, 250))
-        cells = [Predicted("a", "spearman", (None,), (gold + common + rng.normal(size=250))[None], gold) for _ in range(2)]
+        cells = [
+            Predicted("a", "spearman", (None,), (gold + common + rng.normal(size=250))[None], gold)
+            for _ in range(2)
+        ]
         answers = [[(one, influence(one))] for one in cells]
-        p.append(column(answers, [one[0][1].value_SR[0].tolist() for one in answers], [False] * 2).less(1).p_P[0])
+        p.append(
+            column(answers, [one[0][1].value_SR[0].tolist() for one in answers], [False] * 2)
+            .less(1)
+            .p_P[0]
+        )
     assert scipy.stats.kstest(p, "uniform").pvalue > 0.001
 
 
 if __name__ == "__main__":
     for name, world in WORLDS.items():
-        print(f"{name:42}", errors(world, int(sys.argv[1]) if len(sys.argv) > 1 else 5000), flush=True)
+        print(
+            f"{name:42}", errors(world, int(sys.argv[1]) if len(sys.argv) > 1 else 5000), flush=True
+        )

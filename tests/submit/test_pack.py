@@ -28,24 +28,42 @@ def store(tmp_path: Path) -> RunsFolder:
 
 def test_what_was_packed_comes_out_again(store: RunsFolder, tmp_path: Path) -> None:
     runs = [finished_run(store, seed) for seed in (1, 2)]
-    (store.folder(runs[0].run_id) / "curve.jsonl").write_text('{"step": 1, "loss": NaN}\n{"step": 2, "loss": 0.5}\n')
+    (store.folder(runs[0].run_id) / "curve.jsonl").write_text(
+        '{"step": 1, "loss": NaN}\n{"step": 2, "loss": 0.5}\n'
+    )
     (store.folder(runs[0].run_id) / "state").mkdir()
-    (store.folder(runs[0].run_id) / "state" / "optimizer.bin").write_bytes(b"what only a resumed training needs")
-    done = pack([store.folder(run.run_id) for run in runs], tmp_path / "mine.zip", by="  Ada\n Lovelace ")
-    assert [(one.run_id, one.scores, one.left_out) for one in done.runs] == [(run.run_id, 1, ()) for run in runs]
-    assert "with its checkpoint" in done.runs[0].checkpoint and done.bytes == (tmp_path / "mine.zip").stat().st_size
+    (store.folder(runs[0].run_id) / "state" / "optimizer.bin").write_bytes(
+        b"what only a resumed training needs"
+    )
+    done = pack(
+        [store.folder(run.run_id) for run in runs], tmp_path / "mine.zip", by="  Ada\n Lovelace "
+    )
+    assert [(one.run_id, one.scores, one.left_out) for one in done.runs] == [
+        (run.run_id, 1, ()) for run in runs
+    ]
+    assert (
+        "with its checkpoint" in done.runs[0].checkpoint
+        and done.bytes == (tmp_path / "mine.zip").stat().st_size
+    )
     unpacked = unpack(tmp_path / "mine.zip", tmp_path / "out")
-    assert unpacked.by == "Ada Lovelace" and unpacked.runs == tuple(sorted(run.run_id for run in runs))
+    assert unpacked.by == "Ada Lovelace" and unpacked.runs == tuple(
+        sorted(run.run_id for run in runs)
+    )
     for run in runs:
         before, after = store.folder(run.run_id), unpacked.folder / run.run_id
         for name in ("run.json", "checkpoint/method.json"):
             assert (after / name).read_bytes() == (before / name).read_bytes()
-        assert values_sha256(read_arrays(predictions(RunsFolder(unpacked.folder), run))) == run.scores[0].predictions_sha256
+        assert (
+            values_sha256(read_arrays(predictions(RunsFolder(unpacked.folder), run)))
+            == run.scores[0].predictions_sha256
+        )
     assert (unpacked.folder / runs[0].run_id / "curve.jsonl").read_text().count("\n") == 2
     assert not (unpacked.folder / runs[0].run_id / "state").exists()
 
 
-def test_the_list_holds_the_hash_of_every_file_and_the_same_runs_give_the_same_bytes(store: RunsFolder, tmp_path: Path) -> None:
+def test_the_list_holds_the_hash_of_every_file_and_the_same_runs_give_the_same_bytes(
+    store: RunsFolder, tmp_path: Path
+) -> None:
     run = finished_run(store)
     for name in ("a.zip", "b.zip"):
         pack([store.folder(run.run_id)], tmp_path / name)
@@ -53,8 +71,14 @@ def test_the_list_holds_the_hash_of_every_file_and_the_same_runs_give_the_same_b
     with zipfile.ZipFile(tmp_path / "a.zip") as archive:
         names = archive.namelist()
         header = json.loads(archive.read(names[0]))
-        assert names[0] == "submission.json" and header["submitted_by"] is None and header["schema"] == "bench.submission/1"
-        assert header["files"] == {name: hashlib.sha256(archive.read(name)).hexdigest() for name in names[1:]}
+        assert (
+            names[0] == "submission.json"
+            and header["submitted_by"] is None
+            and header["schema"] == "bench.submission/1"
+        )
+        assert header["files"] == {
+            name: hashlib.sha256(archive.read(name)).hexdigest() for name in names[1:]
+        }
     assert len(names) == 4, names
 
 
@@ -66,16 +90,28 @@ def test_nothing_is_changed_where_a_run_lies(store: RunsFolder, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("how", ["no", "auto", "yes"])
-def test_a_checkpoint_goes_along_where_it_is_small(store: RunsFolder, tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_checkpoint_goes_along_where_it_is_small(
+    store: RunsFolder, tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run = finished_run(store)
-    assert ("without" in pack([store.folder(run.run_id)], tmp_path / "small.zip", checkpoints=how).runs[0].checkpoint) == (how == "no")
+    assert (
+        "without"
+        in pack([store.folder(run.run_id)], tmp_path / "small.zip", checkpoints=how)
+        .runs[0]
+        .checkpoint
+    ) == (how == "no")
     monkeypatch.setattr("bench.verify.submit.packing.CHECKPOINT_BYTES", 3)
     if how == "yes":
         with pytest.raises(BenchError, match="the checkpoint of .* cannot be sent"):
             pack([store.folder(run.run_id)], tmp_path / "large.zip", checkpoints=how)
         assert not (tmp_path / "large.zip").exists()
     else:
-        assert "without" in pack([store.folder(run.run_id)], tmp_path / "large.zip", checkpoints=how).runs[0].checkpoint
+        assert (
+            "without"
+            in pack([store.folder(run.run_id)], tmp_path / "large.zip", checkpoints=how)
+            .runs[0]
+            .checkpoint
+        )
 
 
 def test_a_pickle_in_a_checkpoint_stays_at_home(store: RunsFolder, tmp_path: Path) -> None:
@@ -86,16 +122,28 @@ def test_a_pickle_in_a_checkpoint_stays_at_home(store: RunsFolder, tmp_path: Pat
     assert unpack(tmp_path / "mine.zip", tmp_path / "out").runs == (run.run_id,)
 
 
-def test_scores_of_one_suite_and_scores_that_nobody_can_compute_again(store: RunsFolder, tmp_path: Path) -> None:
+def test_scores_of_one_suite_and_scores_that_nobody_can_compute_again(
+    store: RunsFolder, tmp_path: Path
+) -> None:
     run = finished_run(store)
-    strange = Score(suite="mteb", task="SomeRetrieval", protocol="mteb/2", metric="ndcg_at_10", value=40.0, n=10)
+    strange = Score(
+        suite="mteb", task="SomeRetrieval", protocol="mteb/2", metric="ndcg_at_10", value=40.0, n=10
+    )
     own = Score(suite="mine", task="Avg.", protocol="mine/1", metric="spearman", value=99.0, n=10)
     data = {**run.provenance.data, "mteb/SomeRetrieval": "d" * 64}
-    store.write(replace(run, scores=(*run.scores, strange, own), provenance=replace(run.provenance, data=data)))
+    store.write(
+        replace(
+            run, scores=(*run.scores, strange, own), provenance=replace(run.provenance, data=data)
+        )
+    )
     folder = store.folder(run.run_id)
     store.write_predictions(run.run_id, "SomeRetrieval", None, {}, "mteb")
     done = pack([folder], tmp_path / "all.zip")
-    assert done.runs[0].scores == 1 and len(done.runs[0].left_out) == 2 and "SomeRetrieval" in done.runs[0].left_out[0]
+    assert (
+        done.runs[0].scores == 1
+        and len(done.runs[0].left_out) == 2
+        and "SomeRetrieval" in done.runs[0].left_out[0]
+    )
     sent = RunsFolder(unpack(tmp_path / "all.zip", tmp_path / "out").folder).read(run.run_id)
     assert [score.suite for score in sent.scores] == ["check"]
     assert pack([folder], tmp_path / "one.zip", suites=("check",)).runs[0].left_out == ()
@@ -113,9 +161,17 @@ def test_predictions_packed_for_a_page_are_packed_anew(tmp_path: Path) -> None:
     arrays = read_arrays(path)
     path.write_bytes(packed(arrays))
     with zipfile.ZipFile(path) as archive:
-        assert {one.compress_type for one in archive.infolist()} & {zipfile.ZIP_LZMA, zipfile.ZIP_DEFLATED}
+        assert {one.compress_type for one in archive.infolist()} & {
+            zipfile.ZIP_LZMA,
+            zipfile.ZIP_DEFLATED,
+        }
     pack([store.folder(run.run_id)], tmp_path / "mine.zip")
-    out = unpack(tmp_path / "mine.zip", tmp_path / "out").folder / run.run_id / "predictions" / "CHECK.npz"
+    out = (
+        unpack(tmp_path / "mine.zip", tmp_path / "out").folder
+        / run.run_id
+        / "predictions"
+        / "CHECK.npz"
+    )
     with zipfile.ZipFile(out) as archive:
         assert {one.compress_type for one in archive.infolist()} == {zipfile.ZIP_DEFLATED}
     assert values_sha256(read_arrays(out)) == values_sha256(arrays)
@@ -124,7 +180,9 @@ def test_predictions_packed_for_a_page_are_packed_anew(tmp_path: Path) -> None:
 def test_what_is_not_true_is_not_packed(store: RunsFolder, tmp_path: Path) -> None:
     run = finished_run(store)
     store.write(replace(run, scores=(replace(run.scores[0], value=run.scores[0].value + 1),)))
-    with pytest.raises(DataDamaged, match="would be refused: score of .* is recorded, its predictions give"):
+    with pytest.raises(
+        DataDamaged, match="would be refused: score of .* is recorded, its predictions give"
+    ):
         pack([store.folder(run.run_id)], tmp_path / "mine.zip")
     other = finished_run(store, 2, status="failed", error="out of memory")
     with pytest.raises(BenchError, match="is not finished, but failed"):

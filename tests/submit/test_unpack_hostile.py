@@ -17,16 +17,25 @@ from bench.verify.submit import unpack, unpacking
 
 RUN = "simcse-builtin-s1-0123abcd"
 RECORD = f"runs/{RUN}/run.json"
-FILES = {RECORD: b"{}", f"runs/{RUN}/predictions/STS12.npz": b"some", f"runs/{RUN}/curve.jsonl": b'{"step": 1}\n'}
+FILES = {
+    RECORD: b"{}",
+    f"runs/{RUN}/predictions/STS12.npz": b"some",
+    f"runs/{RUN}/curve.jsonl": b'{"step": 1}\n',
+}
 Change = Callable[[zipfile.ZipInfo], None]
 
 
 def header(packed: dict[str, bytes], /, **changes: object) -> bytes:
     hashes = {name: hashlib.sha256(data).hexdigest() for name, data in packed.items()}
-    return json.dumps({"schema": unpacking.SCHEMA, "submitted_by": "Eve", "bench_version": "1", "files": hashes} | changes).encode()
+    return json.dumps(
+        {"schema": unpacking.SCHEMA, "submitted_by": "Eve", "bench_version": "1", "files": hashes}
+        | changes
+    ).encode()
 
 
-def made(path: Path, files: dict[str, bytes], first: bytes | None = None, change: Change | None = None) -> Path:
+def made(
+    path: Path, files: dict[str, bytes], first: bytes | None = None, change: Change | None = None
+) -> Path:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("submission.json", header(files) if first is None else first)
         for name, data in files.items():
@@ -43,9 +52,16 @@ def refused(path: Path, tmp_path: Path) -> str:
     before = sorted(tmp_path.rglob("*"))
     with pytest.raises(DataDamaged) as error:
         unpack(path, tmp_path / "in" / "out")
-    assert [one for one in sorted(tmp_path.rglob("*")) if one != tmp_path / "in"] == [one for one in before if one != tmp_path / "in"]
+    assert [one for one in sorted(tmp_path.rglob("*")) if one != tmp_path / "in"] == [
+        one for one in before if one != tmp_path / "in"
+    ]
     line = str(error.value.message)
-    assert line.startswith(f"{path.name} is refused: ") and "\n" not in line and len(line) < 300 and error.value.hint
+    assert (
+        line.startswith(f"{path.name} is refused: ")
+        and "\n" not in line
+        and len(line) < 300
+        and error.value.hint
+    )
     return line.removeprefix(f"{path.name} is refused: ")
 
 
@@ -53,30 +69,61 @@ def test_what_is_as_it_should_be_is_taken(tmp_path: Path) -> None:
     found = unpack(made(tmp_path / "a.zip", FILES), tmp_path / "out")
     assert found.by == "Eve" and found.runs == (RUN,)
     assert {
-        f"runs/{one.relative_to(tmp_path / 'out')}": one.read_bytes() for one in (tmp_path / "out").rglob("*") if one.is_file()
+        f"runs/{one.relative_to(tmp_path / 'out')}": one.read_bytes()
+        for one in (tmp_path / "out").rglob("*")
+        if one.is_file()
     } == FILES
 
 
 @pytest.mark.parametrize(
     "name",
     [
-        "../run.json", "/etc/passwd", f"runs/{RUN}/../../../run.json", f"runs/../{RUN}/run.json", "runs/../run.json", "runs/./run.json",
-        f"runs\\{RUN}\\run.json", "C:/run.json", f"runs/{RUN}/predictions/../../x.npz", f"runs/{RUN}/predictions/a/b.npz",
-        f"runs/{RUN}/predictions/.npz", f"runs/{RUN}/run.json/x", f"runs/{RUN}/", f"runs/{RUN}/checkpoint/model.pt",
-        f"runs/{RUN}/checkpoint/model.pkl", f"runs/{RUN}/checkpoint/model.bin", f"runs/{RUN}/checkpoint/code.py",
-        f"runs/{RUN}/checkpoint/../x.json", f"runs/{RUN}/checkpoint/a/b/c/d/e.json", f"runs/{RUN}/verified.json", f"runs/{RUN}/.lock",
-        f"runs/{RUN}/state/optimizer.safetensors", "index.html", "runs/-x/run.json", f"runs/{RUN}\n/run.json",
-        f"runs/{'x' * 300}/run.json", f"runs/{RUN}/predictions/‮.npz", "",
+        "../run.json",
+        "/etc/passwd",
+        f"runs/{RUN}/../../../run.json",
+        f"runs/../{RUN}/run.json",
+        "runs/../run.json",
+        "runs/./run.json",
+        f"runs\\{RUN}\\run.json",
+        "C:/run.json",
+        f"runs/{RUN}/predictions/../../x.npz",
+        f"runs/{RUN}/predictions/a/b.npz",
+        f"runs/{RUN}/predictions/.npz",
+        f"runs/{RUN}/run.json/x",
+        f"runs/{RUN}/",
+        f"runs/{RUN}/checkpoint/model.pt",
+        f"runs/{RUN}/checkpoint/model.pkl",
+        f"runs/{RUN}/checkpoint/model.bin",
+        f"runs/{RUN}/checkpoint/code.py",
+        f"runs/{RUN}/checkpoint/../x.json",
+        f"runs/{RUN}/checkpoint/a/b/c/d/e.json",
+        f"runs/{RUN}/verified.json",
+        f"runs/{RUN}/.lock",
+        f"runs/{RUN}/state/optimizer.safetensors",
+        "index.html",
+        "runs/-x/run.json",
+        f"runs/{RUN}\n/run.json",
+        f"runs/{'x' * 300}/run.json",
+        f"runs/{RUN}/predictions/‮.npz",
+        "",
     ],
-)  # fmt: skip
+)
 def test_a_name_that_has_no_place(tmp_path: Path, name: str) -> None:
     line = refused(made(tmp_path / "a.zip", FILES | {name: b"x"}), tmp_path)
-    assert "has no place in a submission" in line or "not in it" in line or "cannot be unpacked" in line
+    assert (
+        "has no place in a submission" in line
+        or "not in it" in line
+        or "cannot be unpacked" in line
+    )
 
 
 def test_a_name_that_python_would_cut(tmp_path: Path) -> None:
     name = f"runs/{RUN}/curve.jsonl"
-    path = made(tmp_path / "a.zip", {RECORD: b"{}", name + "X.txt": b"x"}, header({RECORD: b"{}", name: b"x"}))
+    path = made(
+        tmp_path / "a.zip",
+        {RECORD: b"{}", name + "X.txt": b"x"},
+        header({RECORD: b"{}", name: b"x"}),
+    )
     path.write_bytes(path.read_bytes().replace(b"lX.txt", b"l\0.txt"))
     assert "has no place" in refused(path, tmp_path)
 
@@ -86,7 +133,9 @@ def test_links_devices_and_folders(tmp_path: Path, mode: int) -> None:
     def change(info: zipfile.ZipInfo) -> None:
         info.external_attr = (mode | 0o777) << 16
 
-    assert "is a link or a device" in refused(made(tmp_path / "a.zip", FILES, change=change), tmp_path)
+    assert "is a link or a device" in refused(
+        made(tmp_path / "a.zip", FILES, change=change), tmp_path
+    )
 
 
 def test_modes_do_not_come_along(tmp_path: Path) -> None:
@@ -94,7 +143,9 @@ def test_modes_do_not_come_along(tmp_path: Path) -> None:
         info.external_attr = (stat.S_IFREG | 0o6777) << 16
 
     unpack(made(tmp_path / "a.zip", FILES, change=change), tmp_path / "out")
-    assert all(one.stat().st_mode & 0o7111 == 0 for one in (tmp_path / "out").rglob("*") if one.is_file())
+    assert all(
+        one.stat().st_mode & 0o7111 == 0 for one in (tmp_path / "out").rglob("*") if one.is_file()
+    )
 
 
 @pytest.mark.parametrize("kind", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
@@ -102,7 +153,9 @@ def test_other_compressions(tmp_path: Path, kind: int) -> None:
     def change(info: zipfile.ZipInfo) -> None:
         info.compress_type = kind
 
-    assert "compressed in a way" in refused(made(tmp_path / "a.zip", FILES, change=change), tmp_path)
+    assert "compressed in a way" in refused(
+        made(tmp_path / "a.zip", FILES, change=change), tmp_path
+    )
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
@@ -120,7 +173,9 @@ def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
     assert path.stat().st_size < 20_000 and "bytes; at most" in refused(path, tmp_path)
 
 
-def test_many_files_that_are_large_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_files_that_are_large_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = made(tmp_path / "a.zip", FILES)
     monkeypatch.setattr("bench.verify.submit.unpacking.MOST_BYTES", path.stat().st_size - 1)
     assert "bytes; at most" in refused(path, tmp_path)
@@ -141,12 +196,16 @@ def test_a_size_that_is_a_lie(tmp_path: Path) -> None:
     refused(path, tmp_path)
 
 
-def test_a_list_of_a_million_members_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_list_of_a_million_members_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = made(tmp_path / "a.zip", FILES)
     raw = path.read_bytes()
     entry = raw[raw.find(b"PK\1\2") : raw.find(b"PK\5\6")]
     many = raw[: raw.find(b"PK\1\2")] + entry * 20_000
-    end = struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, 4000, 4000, len(entry) * 20_000, raw.find(b"PK\1\2"), 0)
+    end = struct.pack(
+        "<4s4H2LH", b"PK\5\6", 0, 0, 4000, 4000, len(entry) * 20_000, raw.find(b"PK\1\2"), 0
+    )
     path.write_bytes(many + end)
 
     def never(*_: object) -> None:
@@ -172,7 +231,9 @@ def test_ends_of_a_file_that_python_reads_otherwise(tmp_path: Path, how: str) ->
     assert "zip file" in (line := refused(path, tmp_path)) or "list of files" in line
 
 
-@pytest.mark.parametrize("data", [b"", b"PK", b"PK\3\4" * 40, b"\0" * 100, b"not a zip" * 50], ids=len)
+@pytest.mark.parametrize(
+    "data", [b"", b"PK", b"PK\3\4" * 40, b"\0" * 100, b"not a zip" * 50], ids=len
+)
 def test_no_zip_at_all(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "a.zip"
     path.write_bytes(data)
@@ -195,10 +256,14 @@ def test_every_cut_and_many_a_flipped_byte_is_refused_or_harmless(tmp_path: Path
 
 
 def test_a_file_that_is_not_what_the_list_says(tmp_path: Path) -> None:
-    assert "another sha256" in refused(made(tmp_path / "a.zip", FILES, header(FILES | {RECORD: b"[]"})), tmp_path)
+    assert "another sha256" in refused(
+        made(tmp_path / "a.zip", FILES, header(FILES | {RECORD: b"[]"})), tmp_path
+    )
     fewer = {name: data for name, data in FILES.items() if name == RECORD}
     assert "is not in its list" in refused(made(tmp_path / "a.zip", FILES, header(fewer)), tmp_path)
-    assert "in its list and not in it" in refused(made(tmp_path / "a.zip", fewer, header(FILES)), tmp_path)
+    assert "in its list and not in it" in refused(
+        made(tmp_path / "a.zip", fewer, header(FILES)), tmp_path
+    )
 
 
 @pytest.mark.parametrize(
@@ -223,13 +288,17 @@ def test_a_list_that_is_none(tmp_path: Path, first: bytes, why: str) -> None:
 
 def test_what_a_submission_must_have(tmp_path: Path) -> None:
     assert "it holds no runs" in refused(made(tmp_path / "a.zip", {}), tmp_path)
-    assert "has no record" in refused(made(tmp_path / "a.zip", {f"runs/{RUN}/curve.jsonl": b""}), tmp_path)
+    assert "has no record" in refused(
+        made(tmp_path / "a.zip", {f"runs/{RUN}/curve.jsonl": b""}), tmp_path
+    )
     with zipfile.ZipFile(tmp_path / "b.zip", "w") as archive:
         archive.writestr(RECORD, b"{}")
     assert "has no submission.json" in refused(tmp_path / "b.zip", tmp_path)
 
 
-def test_too_many_runs_and_checkpoints_that_are_large_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_runs_and_checkpoints_that_are_large_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     runs = {f"runs/run-{i}/run.json": b"{}" for i in range(unpacking.MOST_RUNS + 1)}
     assert "201 runs" in refused(made(tmp_path / "a.zip", runs), tmp_path)
     monkeypatch.setattr("bench.verify.submit.unpacking.CHECKPOINT_BYTES", 150)

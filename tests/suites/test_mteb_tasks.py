@@ -24,7 +24,12 @@ class Words:
     """Somebody's model, as mteb's protocol has it: a sum of word vectors. Counts what it was asked for."""
 
     mteb_model_meta = ModelMeta.create_empty(
-        {"name": "me/words", "revision": "1", "similarity_fn_name": ScoringFunction.COSINE, "modalities": ["text"]}
+        {
+            "name": "me/words",
+            "revision": "1",
+            "similarity_fn_name": ScoringFunction.COSINE,
+            "modalities": ["text"],
+        }
     )
 
     def __init__(self) -> None:
@@ -34,7 +39,10 @@ class Words:
     def vectors(self, sentences: Any) -> np.ndarray:
         for word in {word for sentence in sentences for word in sentence.split()} - set(self.known):
             self.known[word] = np.random.default_rng(zlib.crc32(word.encode())).normal(size=32)
-        return np.array([sum((self.known[w] for w in s.split()), np.zeros(32)) for s in sentences], dtype=np.float32)
+        return np.array(
+            [sum((self.known[w] for w in s.split()), np.zeros(32)) for s in sentences],
+            dtype=np.float32,
+        )
 
     def encode(self, inputs: Any, **_: Any) -> np.ndarray:
         sentences = [text for batch in inputs for text in batch["text"]]
@@ -64,7 +72,9 @@ def evaluated(made: Any, tmp_path: Path, model: Any) -> dict[str, Any]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", ["tokenised", "raw"])
-def test_every_sts_set_gives_the_number_of_our_suite(text: str, shared: Path, tmp_path: Path) -> None:
+def test_every_sts_set_gives_the_number_of_our_suite(
+    text: str, shared: Path, tmp_path: Path
+) -> None:
     model = Words()
     made = tasks(data=shared / "data", text=text)
     assert [one.metadata.type for one in made] == ["STS"] * 7
@@ -85,7 +95,9 @@ def test_every_sts_set_gives_the_number_of_our_suite(text: str, shared: Path, tm
 
 def test_each_distinct_sentence_is_asked_for_once(shared: Path, tmp_path: Path) -> None:
     model = Words()
-    (made,) = [one for one in tasks("sts", data=shared / "data") if one.metadata.name == "bench-STS12"]
+    (made,) = [
+        one for one in tasks("sts", data=shared / "data") if one.metadata.name == "bench-STS12"
+    ]
     evaluated([made], tmp_path, model)
     assert len(model.asked) == len(set(model.asked)) == len(set(made.loaded.sentences))
 
@@ -95,11 +107,23 @@ def test_identical_sentences_are_what_parts_the_numbers_of_sts12(shared: Path) -
     in an order that means nothing; with exactly 1 for each the same cosines give our number again."""
     pairs = suite("sts").task("STS12").load(DataFolder(shared / "data"), "tokenised").data  # type: ignore[attr-defined]
     model = Words()
-    ours = suite("sts").task("STS12").load(DataFolder(shared / "data"), "tokenised").score(model.vectors)
-    a, b = (v / np.linalg.norm(v, axis=1, keepdims=True) for v in (model.vectors(pairs.sentences1), model.vectors(pairs.sentences2)))
+    ours = (
+        suite("sts")
+        .task("STS12")
+        .load(DataFolder(shared / "data"), "tokenised")
+        .score(model.vectors)
+    )
+    a, b = (
+        v / np.linalg.norm(v, axis=1, keepdims=True)
+        for v in (model.vectors(pairs.sentences1), model.vectors(pairs.sentences2))
+    )
     product = (a * b).sum(axis=1)
-    same = np.array([first == second for first, second in zip(pairs.sentences1, pairs.sentences2, strict=True)])
-    top = ours.predictions["prediction"] > 1 - 1e-6  # the same words in another order count as well, for this model
+    same = np.array(
+        [first == second for first, second in zip(pairs.sentences1, pairs.sentences2, strict=True)]
+    )
+    top = (
+        ours.predictions["prediction"] > 1 - 1e-6
+    )  # the same words in another order count as well, for this model
     assert same.sum() == 79 and top[same].all() and len(set(product[same])) > 1
 
     def spearman(values: np.ndarray) -> float:
@@ -126,11 +150,16 @@ def test_scores_are_on_mtebs_scale_whatever_the_metric_is_called() -> None:
     from bench.score.suites.mteb_tasks import scores_of
 
     def scores(metric: str, std: float | None = None) -> dict[str, Any]:
-        return scores_of(TaskResult(suite="s", task="t", protocol="p/1", metric=metric, value=50.0, std=std, n=3))
+        return scores_of(
+            TaskResult(suite="s", task="t", protocol="p/1", metric=metric, value=50.0, std=std, n=3)
+        )
 
     for metric in ("spearman", "accuracy", "clustering-accuracy", "spearman-bootstrap"):
         assert scores(metric)[f"bench_{metric.replace('-', '_')}"] == 0.5
-    assert scores("uniformity")["bench_uniformity"] == 50.0 and scores("accuracy", 2.0)["bench_accuracy_std"] == 0.02
+    assert (
+        scores("uniformity")["bench_uniformity"] == 50.0
+        and scores("accuracy", 2.0)["bench_accuracy_std"] == 0.02
+    )
 
 
 @pytest.mark.slow

@@ -33,7 +33,9 @@ CLASSES = {
 def test_pairs() -> None:
     found = rescore(("sts", "STS12", "senteval-all/1", "tokenised"), COSINES)
     assert found is not None and (found.n, found.std) == (N, None)
-    assert found.value == pytest.approx(100 * spearmanr(COSINES["prediction"], COSINES["gold"]).statistic, abs=1e-10)
+    assert found.value == pytest.approx(
+        100 * spearmanr(COSINES["prediction"], COSINES["gold"]).statistic, abs=1e-10
+    )
     assert rescore(("check", "captions", "check/2", None), COSINES) == found
     assert rescore(("check", "CHECK", "check/1", None), COSINES) == found, "of an earlier bench"
 
@@ -42,17 +44,26 @@ def test_captions_under_the_protocol_of_the_score() -> None:
     from bench.score.suites.cxc import drawn_scores
 
     protocol = "cxc-parekh/1"
-    arrays = COSINES | {"image": np.arange(N) // 2, "caption1": np.arange(N) // 3, "caption2": np.arange(N)}
+    arrays = COSINES | {
+        "image": np.arange(N) // 2,
+        "caption1": np.arange(N) // 3,
+        "caption2": np.arange(N),
+    }
     found = rescore(("cxc", "CxC-STS", protocol, "tokenised"), arrays)
     assert found is not None and found.std is not None
     draws = drawn_scores(arrays, protocol)
     assert (found.value, found.std) == (pytest.approx(np.mean(draws)), pytest.approx(np.std(draws)))
 
 
-@pytest.mark.parametrize(("suite", "protocol"), [("transfer", "senteval-probe/1"), ("transfer-quick", "logreg-probe/1")])
+@pytest.mark.parametrize(
+    ("suite", "protocol"), [("transfer", "senteval-probe/1"), ("transfer-quick", "logreg-probe/1")]
+)
 def test_classes(suite: str, protocol: str) -> None:
     found = rescore((suite, "MR", protocol, None), CLASSES)
-    folds = [round(100 * np.mean((CLASSES["prediction"] == CLASSES["gold"])[CLASSES["fold"] == k]), 2) for k in range(5)]
+    folds = [
+        round(100 * np.mean((CLASSES["prediction"] == CLASSES["gold"])[CLASSES["fold"] == k]), 2)
+        for k in range(5)
+    ]
     assert found is not None and found.value == round(float(np.mean(folds)), 2)
 
 
@@ -61,29 +72,55 @@ def test_draws_of_few_examples_that_leave_their_own_out() -> None:
     for k in range(3):
         prediction[k * 4 : k * 4 + 4, k] = -1
     gold = DRAW.integers(0, 2, N)
-    found = rescore(("fewshot", "MR-16", "senteval-fewshot/1", None), {"prediction": prediction, "gold": gold, "subset": np.full(N, "MR")})
-    each = [100 * np.mean([p == g for p, g in zip(column, gold, strict=True) if p >= 0]) for column in prediction.T]
+    found = rescore(
+        ("fewshot", "MR-16", "senteval-fewshot/1", None),
+        {"prediction": prediction, "gold": gold, "subset": np.full(N, "MR")},
+    )
+    each = [
+        100 * np.mean([p == g for p, g in zip(column, gold, strict=True) if p >= 0])
+        for column in prediction.T
+    ]
     assert found is not None and found.n == N - 4
-    assert (found.value, found.std) == (pytest.approx(np.mean(each)), pytest.approx(np.std(each, ddof=1)))
+    assert (found.value, found.std) == (
+        pytest.approx(np.mean(each)),
+        pytest.approx(np.std(each, ddof=1)),
+    )
     prediction[0, 1] = -1
     with pytest.raises(DataDamaged, match="different numbers of items"):
-        rescore(("fewshot", "MR-16", "senteval-fewshot/1", None), {"prediction": prediction, "gold": gold, "subset": np.full(N, "MR")})
+        rescore(
+            ("fewshot", "MR-16", "senteval-fewshot/1", None),
+            {"prediction": prediction, "gold": gold, "subset": np.full(N, "MR")},
+        )
 
 
 def test_clusters() -> None:
     prediction = DRAW.integers(0, 3, (N, 10))
-    arrays = {"prediction": prediction, "gold": CLASSES["gold"], "subset": np.full(N, "x"), "inertia": np.ones(10)}
+    arrays = {
+        "prediction": prediction,
+        "gold": CLASSES["gold"],
+        "subset": np.full(N, "x"),
+        "inertia": np.ones(10),
+    }
     found = rescore(("clustering", "AgNews", "sccl-kmeans/1", None), arrays)
     each = []
     for column in prediction.T:
-        table = np.array([[np.sum((column == i) & (CLASSES["gold"] == j)) for j in range(3)] for i in range(3)])
+        table = np.array(
+            [[np.sum((column == i) & (CLASSES["gold"] == j)) for j in range(3)] for i in range(3)]
+        )
         each.append(100 * table[linear_sum_assignment(-table)].sum() / N)
-    assert found is not None and (found.value, found.std) == (pytest.approx(np.mean(each)), pytest.approx(np.std(each)))
+    assert found is not None and (found.value, found.std) == (
+        pytest.approx(np.mean(each)),
+        pytest.approx(np.std(each)),
+    )
 
 
 def test_geometry() -> None:
     distances = DRAW.uniform(0, 2, N)
-    arrays = {"prediction": distances, "gold": COSINES["gold"], "cosine": np.tanh(COSINES["prediction"])}
+    arrays = {
+        "prediction": distances,
+        "gold": COSINES["gold"],
+        "cosine": np.tanh(COSINES["prediction"]),
+    }
     arrays |= {f"without_{k}_cosine": np.tanh(COSINES["prediction"]) for k in (4, 8, 16, 32, 64)}
     found = rescore(("geometry", "alignment", "geometry-stsb/1", "tokenised"), arrays)
     close = distances[COSINES["gold"] > 4]
@@ -98,16 +135,26 @@ def test_tasks_of_mteb() -> None:
         for rows in (COSINES["subset"] == "a", COSINES["subset"] == "b")
     ]
     assert found is not None and found.value == pytest.approx(100 * np.mean(parts))
-    classes = {"prediction": DRAW.integers(0, 2, (N, 4)), "gold": DRAW.integers(0, 2, N), "subset": np.full(N, "default/test")}
+    classes = {
+        "prediction": DRAW.integers(0, 2, (N, 4)),
+        "gold": DRAW.integers(0, 2, N),
+        "subset": np.full(N, "default/test"),
+    }
     found = rescore(key, classes, "accuracy")
     assert found is not None
-    assert found.value == pytest.approx(np.mean([100 * np.mean(column == classes["gold"]) for column in classes["prediction"].T]))
-    assert rescore(key, COSINES, "ndcg_at_10") is None and rescore(key, {}, "cosine_spearman") is None
+    assert found.value == pytest.approx(
+        np.mean([100 * np.mean(column == classes["gold"]) for column in classes["prediction"].T])
+    )
+    assert (
+        rescore(key, COSINES, "ndcg_at_10") is None and rescore(key, {}, "cosine_spearman") is None
+    )
 
 
 def test_a_suite_that_nobody_knows_has_no_score() -> None:
     assert rescore(("other", "x", "p/1", None), COSINES) is None
-    assert rescore(("sts", "STS12", "senteval-all/2", "tokenised"), COSINES) is None, "nor under a protocol of a later bench"
+    assert rescore(("sts", "STS12", "senteval-all/2", "tokenised"), COSINES) is None, (
+        "nor under a protocol of a later bench"
+    )
 
 
 ODD = {
@@ -137,8 +184,18 @@ KEYS = [
 
 @pytest.mark.parametrize("odd", ODD)
 @pytest.mark.parametrize(("suite", "task", "protocol"), KEYS, ids=[f"{a} {b}" for a, b, _ in KEYS])
-def test_arrays_that_are_something_else_never_give_a_score_that_is_no_number(suite: str, task: str, protocol: str, odd: str) -> None:
-    arrays = ODD[odd](COSINES | {"fold": np.zeros(N, dtype=int), "image": np.arange(N), "caption1": np.arange(N), "inertia": np.ones(10)})
+def test_arrays_that_are_something_else_never_give_a_score_that_is_no_number(
+    suite: str, task: str, protocol: str, odd: str
+) -> None:
+    arrays = ODD[odd](
+        COSINES
+        | {
+            "fold": np.zeros(N, dtype=int),
+            "image": np.arange(N),
+            "caption1": np.arange(N),
+            "inertia": np.ones(10),
+        }
+    )
     try:
         found = rescore((suite, task, protocol, None), arrays, "cosine_spearman")
     except DataDamaged as error:
@@ -182,19 +239,30 @@ def test_predictions_files_that_somebody_made_up(tmp_path: Path) -> None:
         with pytest.raises(DataDamaged, match=f"{name}.npz is no predictions file"):
             read_arrays(npz(tmp_path / f"{name}.npz", a=data))
     by_column = np.asfortranarray(np.arange(6).reshape(2, 3))
-    both = npz(tmp_path / "two.npz", a=npy(by_column), b=npy(np.zeros((2, 0))), c=npy(np.array(["", ""])))
-    assert np.array_equal(read_arrays(both)["a"], by_column) and read_arrays(both)["b"].shape == (2, 0)
+    both = npz(
+        tmp_path / "two.npz", a=npy(by_column), b=npy(np.zeros((2, 0))), c=npy(np.array(["", ""]))
+    )
+    assert np.array_equal(read_arrays(both)["a"], by_column) and read_arrays(both)["b"].shape == (
+        2,
+        0,
+    )
     assert list(read_arrays(both)["c"]) == ["", ""] and list(read_arrays(both, ("b", "z"))) == ["b"]
     whole = (tmp_path / "good.npz").read_bytes()
-    for i in range(0, len(whole), 3):  # a byte that flipped anywhere is an error or changes nothing that is read
-        (tmp_path / "flipped.npz").write_bytes(whole[:i] + bytes([whole[i] ^ 0x41]) + whole[i + 1 :])
+    for i in range(
+        0, len(whole), 3
+    ):  # a byte that flipped anywhere is an error or changes nothing that is read
+        (tmp_path / "flipped.npz").write_bytes(
+            whole[:i] + bytes([whole[i] ^ 0x41]) + whole[i + 1 :]
+        )
         try:
             read_arrays(tmp_path / "flipped.npz")
         except BenchError as error:
             assert error.message.startswith(str(tmp_path))
 
 
-def test_a_file_that_unpacks_to_more_than_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_unpacks_to_more_than_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("bench.runs.arrays.LARGEST", 10_000)
     with zipfile.ZipFile(tmp_path / "bomb.npz", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("a.npy", npy(np.zeros(10_000)))

@@ -42,7 +42,16 @@ def bag_of_hashes(sentences):
 
 
 def made_up(sentences1, sentences2, gold, subset=None) -> LoadedPairs:
-    pairs = SentencePairs("STS12", sentences1, sentences2, np.array(gold, float), subset or ["a"] * len(gold), "test", "raw", "0" * 64)
+    pairs = SentencePairs(
+        "STS12",
+        sentences1,
+        sentences2,
+        np.array(gold, float),
+        subset or ["a"] * len(gold),
+        "test",
+        "raw",
+        "0" * 64,
+    )
     return LoadedPairs(suite("sts").task("STS12"), pairs)
 
 
@@ -52,26 +61,51 @@ def test_a_task_agrees_with_scipy_on_the_real_pairs(shared, name):
     data = DataFolder(shared / "data")
     result = suite("sts").task(name).load(data, "tokenised").score(bag_of_hashes)
     pairs = read_sts(data, name)
-    a, b = bag_of_hashes(pairs.sentences1).astype(float), bag_of_hashes(pairs.sentences2).astype(float)
-    with np.errstate(invalid="ignore"):  # a punctuation-only sentence is no zero vector here, but be like the papers' code
-        cosine = np.nan_to_num((a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1))
-    cosine = np.where([x == y for x, y in zip(pairs.sentences1, pairs.sentences2, strict=True)], 1.0, cosine)
+    a, b = (
+        bag_of_hashes(pairs.sentences1).astype(float),
+        bag_of_hashes(pairs.sentences2).astype(float),
+    )
+    with np.errstate(
+        invalid="ignore"
+    ):  # a punctuation-only sentence is no zero vector here, but be like the papers' code
+        cosine = np.nan_to_num(
+            (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
+        )
+    cosine = np.where(
+        [x == y for x, y in zip(pairs.sentences1, pairs.sentences2, strict=True)], 1.0, cosine
+    )
     stored = result.predictions
-    assert stored["prediction"].dtype == np.float32 and stored["prediction"] == pytest.approx(cosine, abs=1e-7)
-    assert result.value == pytest.approx(100 * scipy.stats.spearmanr(stored["prediction"], pairs.gold).statistic, abs=1e-9)
+    assert stored["prediction"].dtype == np.float32 and stored["prediction"] == pytest.approx(
+        cosine, abs=1e-7
+    )
+    assert result.value == pytest.approx(
+        100 * scipy.stats.spearmanr(stored["prediction"], pairs.gold).statistic, abs=1e-9
+    )
     each, sizes = [], []
     for subset in dict.fromkeys(pairs.subset):
         rows = np.array(pairs.subset) == subset
-        each.append(100 * scipy.stats.spearmanr(stored["prediction"][rows], pairs.gold[rows]).statistic)
+        each.append(
+            100 * scipy.stats.spearmanr(stored["prediction"][rows], pairs.gold[rows]).statistic
+        )
         sizes.append(int(rows.sum()))
         assert result.detail["subsets"][subset] == {
             "spearman": pytest.approx(each[-1], abs=1e-9),
-            "pearson": pytest.approx(100 * scipy.stats.pearsonr(stored["prediction"][rows], pairs.gold[rows]).statistic, abs=1e-9),
+            "pearson": pytest.approx(
+                100 * scipy.stats.pearsonr(stored["prediction"][rows], pairs.gold[rows]).statistic,
+                abs=1e-9,
+            ),
             "n": sizes[-1],
         }
     assert result.detail["mean"] == pytest.approx(sum(each) / len(each), abs=1e-9)
-    assert result.detail["wmean"] == pytest.approx(sum(e * n for e, n in zip(each, sizes, strict=True)) / sum(sizes), abs=1e-9)
-    assert (result.n, result.text, result.protocol, result.metric) == (len(pairs), "tokenised", "senteval-all/1", "spearman")
+    assert result.detail["wmean"] == pytest.approx(
+        sum(e * n for e, n in zip(each, sizes, strict=True)) / sum(sizes), abs=1e-9
+    )
+    assert (result.n, result.text, result.protocol, result.metric) == (
+        len(pairs),
+        "tokenised",
+        "senteval-all/1",
+        "spearman",
+    )
     json.dumps(result.detail)
 
 
@@ -79,10 +113,14 @@ def test_identical_sentences_score_exactly_one_even_where_the_encoder_is_noisy(s
     rng = np.random.default_rng(0)
 
     def noisy(sentences):
-        return bag_of_hashes(sentences) + rng.normal(scale=1e-6, size=(len(sentences), 64)).astype(np.float32)
+        return bag_of_hashes(sentences) + rng.normal(scale=1e-6, size=(len(sentences), 64)).astype(
+            np.float32
+        )
 
     loaded = suite("sts").task("STS12").load(DataFolder(shared / "data"), "tokenised")
-    same = np.array([a == b for a, b in zip(loaded.data.sentences1, loaded.data.sentences2, strict=True)])
+    same = np.array(
+        [a == b for a, b in zip(loaded.data.sentences1, loaded.data.sentences2, strict=True)]
+    )
     prediction = loaded.score(noisy).predictions["prediction"]
     assert same.sum() == 79 and (prediction[same] == 1.0).all()
 
@@ -99,14 +137,24 @@ def test_sick_is_also_scored_over_all_its_pairs(shared, tmp_path):
     # With the test split alone, the protocol's own number is the same and nothing else is claimed.
     folder = tmp_path / "downstream" / "SICK"
     folder.mkdir(parents=True)
-    shutil.copyfile(shared / "data/senteval/downstream/SICK/SICK_test_annotated.txt", folder / "SICK_test_annotated.txt")
+    shutil.copyfile(
+        shared / "data/senteval/downstream/SICK/SICK_test_annotated.txt",
+        folder / "SICK_test_annotated.txt",
+    )
     alone = suite("sts").task("SICK-R").load(DataFolder(tmp_path), "raw").score(bag_of_hashes)
     assert alone.value == result.value and "all_splits" not in alone.detail
 
 
 def test_scoring_again_from_the_predictions_gives_the_same_number(shared):
-    result = suite("sts").task("SICK-R").load(DataFolder(shared / "data"), "tokenised").score(bag_of_hashes)
-    assert score_predictions(result.predictions, "SICK-R") == TaskScore(result.value, result.n, detail=result.detail)
+    result = (
+        suite("sts")
+        .task("SICK-R")
+        .load(DataFolder(shared / "data"), "tokenised")
+        .score(bag_of_hashes)
+    )
+    assert score_predictions(result.predictions, "SICK-R") == TaskScore(
+        result.value, result.n, detail=result.detail
+    )
 
 
 @pytest.mark.slow
@@ -128,7 +176,9 @@ def test_dev_is_sts_b_dev_tokenised_first(shared, tmp_path):
     assert math.isfinite(dev.score(bag_of_hashes).value)
     folder = tmp_path / "senteval" / "downstream" / "STS" / "STSBenchmark"
     folder.mkdir(parents=True)
-    shutil.copyfile(shared / "data/senteval/downstream/STS/STSBenchmark/sts-dev.csv", folder / "sts-dev.csv")
+    shutil.copyfile(
+        shared / "data/senteval/downstream/STS/STSBenchmark/sts-dev.csv", folder / "sts-dev.csv"
+    )
     assert dev_task(DataFolder(tmp_path)).form == "raw"
 
 
@@ -140,7 +190,11 @@ def test_vectors_that_cannot_be_scored_name_the_task_and_the_sentence():
 
     with pytest.raises(RunFailed, match="STS12: 1 of 3 vectors hold NaN.*'e'"):
         loaded.score(nan_for_e)
-    for bad in (lambda s: np.ones((2, 4), np.float32), lambda s: np.ones(3, np.float32), lambda s: np.ones((3, 4), int)):
+    for bad in (
+        lambda s: np.ones((2, 4), np.float32),
+        lambda s: np.ones(3, np.float32),
+        lambda s: np.ones((3, 4), int),
+    ):
         with pytest.raises(RunFailed, match="STS12: vectors of"):
             loaded.score(bad)
     with pytest.raises(RunFailed, match="constant"):
@@ -153,8 +207,13 @@ def test_a_zero_vector_scores_zero():
 
 
 def results(values, **changes):
-    one = TaskResult(suite="sts", task="", protocol=PROTOCOL, metric="spearman", value=0, n=10, text="tokenised")
-    return [replace(one, task=task, value=value, **changes) for task, value in zip(STS_TASKS, values, strict=False)]
+    one = TaskResult(
+        suite="sts", task="", protocol=PROTOCOL, metric="spearman", value=0, n=10, text="tokenised"
+    )
+    return [
+        replace(one, task=task, value=value, **changes)
+        for task, value in zip(STS_TASKS, values, strict=False)
+    ]
 
 
 def test_average_rounds_as_the_papers_print():
@@ -162,7 +221,11 @@ def test_average_rounds_as_the_papers_print():
     values = [68.40499, 82.41499, 74.38499, 80.91499, 78.55499, 76.84499, 72.23499]
     averaged = average(results(values))
     assert averaged is not None and averaged.task == "Avg."
-    assert averaged.value == round((68.40 + 82.41 + 74.38 + 80.91 + 78.55 + 76.84 + 72.23) / 7, 2) == 76.25
+    assert (
+        averaged.value
+        == round((68.40 + 82.41 + 74.38 + 80.91 + 78.55 + 76.84 + 72.23) / 7, 2)
+        == 76.25
+    )
     assert averaged.n == 70 and averaged.predictions == {}
 
 
@@ -192,7 +255,15 @@ def test_bench_suites_tells_everything_about_one():
     assert result.exit_code == 0, result.output
     assert max(len(line) for line in result.output.splitlines()) <= 80
     words = " ".join(result.output.split())
-    for needle in ("senteval-all/1", "spearman", "3,108", "1,186", "MSRpar 750", "question-question 209", "Avg."):
+    for needle in (
+        "senteval-all/1",
+        "spearman",
+        "3,108",
+        "1,186",
+        "MSRpar 750",
+        "question-question 209",
+        "Avg.",
+    ):
         assert needle in words
     told = json.loads(CliRunner().invoke(suites, ["sts", "--json"]).output)
     assert told["average"] == list(STS_TASKS) and sum(task["n"] for task in told["tasks"]) == 18850
@@ -228,11 +299,21 @@ def test_the_clean_dev_set_has_no_scored_pair(shared, form):
         for a, b in zip(one.sentences1, one.sentences2, strict=True)
     }
     clean = clean_dev_task(data, form)
-    pairs = [letters(a, b) for part in clean.parts for a, b in zip(part.sentences1, part.sentences2, strict=True)]
-    assert len(pairs) == clean.n == 849 and [len(part) for part in clean.parts] == [363, 486] and clean.dropped == (1137, 14)
+    pairs = [
+        letters(a, b)
+        for part in clean.parts
+        for a, b in zip(part.sentences1, part.sentences2, strict=True)
+    ]
+    assert (
+        len(pairs) == clean.n == 849
+        and [len(part) for part in clean.parts] == [363, 486]
+        and clean.dropped == (1137, 14)
+    )
     assert not tested & set(pairs) and clean.sha256 == known_hashes().dev[f"sts-dev-clean, {form}"]
     whole = dev_task(data, form).data
-    among = [letters(a, b) in tested for a, b in zip(whole.sentences1, whole.sentences2, strict=True)]
+    among = [
+        letters(a, b) in tested for a, b in zip(whole.sentences1, whole.sentences2, strict=True)
+    ]
     assert sum(among) == 1137, "what STS-B dev has"
 
 
@@ -240,38 +321,60 @@ def test_the_clean_dev_set_has_no_scored_pair(shared, form):
 def test_the_clean_dev_set_is_scored_by_the_mean_of_its_parts(shared):
     clean = clean_dev_task(DataFolder(shared / "data"))
     result = clean.score(bag_of_hashes)
-    each = [100 * scipy.stats.spearmanr(cosines(p.sentences1, p.sentences2, bag_of_hashes, ""), p.gold).statistic for p in clean.parts]
+    each = [
+        100
+        * scipy.stats.spearmanr(
+            cosines(p.sentences1, p.sentences2, bag_of_hashes, ""), p.gold
+        ).statistic
+        for p in clean.parts
+    ]
     assert result.value == pytest.approx(sum(each) / 2) and result.n == 849
     with pytest.raises(RunFailed, match="sts-dev-clean"):
         clean.score(lambda sentences: np.ones((len(sentences), 2), np.float32))
 
 
 def test_the_clean_dev_set_needs_what_is_scored(shared, tmp_path):
-    shutil.copytree(shared / "data" / "senteval" / "downstream" / "STS" / "STSBenchmark", tmp_path / "downstream" / "STS" / "STSBenchmark")
+    shutil.copytree(
+        shared / "data" / "senteval" / "downstream" / "STS" / "STSBenchmark",
+        tmp_path / "downstream" / "STS" / "STSBenchmark",
+    )
     with pytest.raises(DataMissing, match="STS12"):
         selection("sts-dev-clean", DataFolder(tmp_path, offline=True))
 
 
 def test_pairs_are_told_by_letters_and_digits():
-    assert pair_key("A man's  dog!", "No. 7") == pair_key("no 7", "a mans dog") != pair_key("no 8", "a mans dog")
+    assert (
+        pair_key("A man's  dog!", "No. 7")
+        == pair_key("no 7", "a mans dog")
+        != pair_key("no 8", "a mans dog")
+    )
 
 
 def test_how_many_dev_pairs_are_scored_is_said_of_old_records_too():
     from factories import record
 
     old = record("simcse", 1)
-    assert dev_words(old).startswith("how many pairs of STS-B dev are test pairs of the scored sets is not known")
+    assert dev_words(old).startswith(
+        "how many pairs of STS-B dev are test pairs of the scored sets is not known"
+    )
     sha256 = known_hashes().dev["STS-B dev, tokenised"]
     old = replace(old, provenance=replace(old.provenance, determines={"dev": sha256}))
-    assert dev_words(old) == "1,137 of the 1,500 pairs of STS-B dev are test pairs of the scored sets"
+    assert (
+        dev_words(old) == "1,137 of the 1,500 pairs of STS-B dev are test pairs of the scored sets"
+    )
     five = replace(old, scores=tuple(one for one in old.scores if one.task in STS_TASKS[:5]))
     assert dev_words(five).startswith("1,131 of the 1,500")
     clean = replace(
         old,
         training=replace(old.training, dev_task="sts-dev-clean"),
-        provenance=replace(old.provenance, determines={"dev": known_hashes().dev["sts-dev-clean, raw"]}),
+        provenance=replace(
+            old.provenance, determines={"dev": known_hashes().dev["sts-dev-clean, raw"]}
+        ),
     )
-    assert dev_words(clean) == "none of the 849 pairs of sts-dev-clean is a test pair of the scored sets"
+    assert (
+        dev_words(clean)
+        == "none of the 849 pairs of sts-dev-clean is a test pair of the scored sets"
+    )
     lied = replace(clean, provenance=replace(old.provenance, determines={"dev": sha256}))
     assert "not known" in dev_words(lied), "a name alone says nothing"
     assert dev_words(replace(old, training=None)) == "" == dev_words(replace(old, scores=()))

@@ -67,21 +67,35 @@ def replaced(old: str, new: str) -> Callable[[str], str]:
     ("change", "said"),
     [
         (replaced('name="odd"', 'name="sts"'), "bench has a suite sts of its own"),
-        (replaced('metric="accuracy"', 'metric="acuracy"'), "the task Odd says metric='acuracy', and bench has 'accuracy'"),
-        (replaced('metric="accuracy"', 'metric="spearmann"'), "says metric='spearmann', and bench has 'spearman'"),
-        (replaced('metric="accuracy"', 'metric="Spearman"'), "says metric='Spearman', and bench has 'spearman'"),
+        (
+            replaced('metric="accuracy"', 'metric="acuracy"'),
+            "the task Odd says metric='acuracy', and bench has 'accuracy'",
+        ),
+        (
+            replaced('metric="accuracy"', 'metric="spearmann"'),
+            "says metric='spearmann', and bench has 'spearman'",
+        ),
+        (
+            replaced('metric="accuracy"', 'metric="Spearman"'),
+            "says metric='Spearman', and bench has 'spearman'",
+        ),
         (replaced('name="odd"', 'name="all"'), "a suite cannot be called 'all'"),
         (replaced('name="odd"', 'name="Odd One"'), "a suite cannot be called 'Odd One'"),
         (replaced('name="Odd"', 'name="STS12"'), "the suite sts has a task STS12"),
         (replaced('suite="odd"', 'suite="even"'), "the task Odd says suite='even'"),
         (replaced("tasks=(TASK,)", "tasks=()"), "the suite odd has no task"),
         (replaced("tasks=(TASK,)", "tasks=(TASK, TASK)"), "the suite odd has a task Odd"),
-        (replaced("average=None", 'average=("Odd", "Even")'), "average names Even, which the suite has not"),
+        (
+            replaced("average=None", 'average=("Odd", "Even")'),
+            "average names Even, which the suite has not",
+        ),
         (lambda code: code + "\nSUITE = 3\n", "SUITE is of type int"),
         (lambda code: code + "\nSUITE = undefined\n", "NameError: name 'undefined' is not defined"),
     ],
 )
-def test_a_suite_that_cannot_be_is_one_line(folder: Path, change: Callable[[str], str], said: str) -> None:
+def test_a_suite_that_cannot_be_is_one_line(
+    folder: Path, change: Callable[[str], str], said: str
+) -> None:
     done = bench("suites", "--plugin", written(folder, change))
     assert said in error_line(done) and done.exit_code == 2
     assert suites._from_files == {}
@@ -99,13 +113,27 @@ def test_two_suites_of_one_name_and_a_metric_of_its_own(folder: Path) -> None:
 
 def test_a_suite_whose_number_of_items_is_wrong_is_not_scored(folder: Path) -> None:
     file = written(folder, replaced("n=4", "n=5"))
-    done = bench("run", "--method", "cls", "--suite", "odd", "--plugin", file, "--data", folder, "--runs", folder / "runs")
+    done = bench(
+        "run",
+        "--method",
+        "cls",
+        "--suite",
+        "odd",
+        "--plugin",
+        file,
+        "--data",
+        folder,
+        "--runs",
+        folder / "runs",
+    )
     line = error_line(done)
     assert "Odd" in line and "n=5" in line and "4 items" in line and done.exit_code == 2
     assert not (folder / "runs").exists()
 
 
-def test_a_built_in_suite_may_have_another_number_of_items_in_another_text_form(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_built_in_suite_may_have_another_number_of_items_in_another_text_form(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """As the raw GoogleNews of clustering, which has an item more than the tokenised one."""
     task = Task(suite="s", name="T", protocol="s/1", metric="accuracy", n=4, read=lambda *_: None)  # type: ignore[arg-type,return-value]
 
@@ -122,7 +150,9 @@ def test_a_built_in_suite_may_have_another_number_of_items_in_another_text_form(
 
 def test_a_file_that_is_not_there_is_one_line(folder: Path) -> None:
     assert "no such file" in error_line(bench("suites", "--check", folder / "none.py"))
-    assert "it defines a suite and no method" in error_line(bench("methods", "--check", written(folder)))
+    assert "it defines a suite and no method" in error_line(
+        bench("methods", "--check", written(folder))
+    )
     (folder / "empty.py").write_text("x = 1\n")
     assert "it defines no suite" in error_line(bench("suites", "--check", folder / "empty.py"))
 
@@ -140,22 +170,41 @@ class Point:
         self.name, self.module, self.load, self.dist = name, module, loaded, None
 
 
-def test_an_installed_suite_is_found_and_a_broken_one_takes_no_other_down(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_installed_suite_is_found_and_a_broken_one_takes_no_other_down(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     suites.use_files([written(folder)])
     found = suites.suite("odd")
-    module = next(name for name, one in list(sys.modules.items()) if vars(one).get("SUITE") is found)
+    module = next(
+        name for name, one in list(sys.modules.items()) if vars(one).get("SUITE") is found
+    )
     suites.use_files([])
 
     def broken() -> Any:
         raise RuntimeError("no such library")
 
-    points = [Point("odd", module, lambda: found), Point("broken", module, broken), Point("even", module, lambda: found)]
+    points = [
+        Point("odd", module, lambda: found),
+        Point("broken", module, broken),
+        Point("even", module, lambda: found),
+    ]
     real = importlib.metadata.entry_points
-    monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: points if group == suites.GROUP else real(group=group))
+    monkeypatch.setattr(
+        importlib.metadata,
+        "entry_points",
+        lambda group: points if group == suites.GROUP else real(group=group),
+    )
     suites._points.cache_clear()
     done = bench("suites")
-    assert "Which of four" in " ".join(done.stdout.split()) and "the seven STS" in " ".join(done.stdout.split()) or "sts" in done.stdout
-    assert "the suite broken of ? does not import: " in done.stderr and "RuntimeError: no such library" in done.stderr
+    assert (
+        "Which of four" in " ".join(done.stdout.split())
+        and "the seven STS" in " ".join(done.stdout.split())
+        or "sts" in done.stdout
+    )
+    assert (
+        "the suite broken of ? does not import: " in done.stderr
+        and "RuntimeError: no such library" in done.stderr
+    )
     assert "registers the suite odd under the name even" in done.stderr
     assert "odd-cosine/1" in bench("suites", "odd").stdout
     assert bench("doctor", "--json").exit_code == 0
@@ -171,27 +220,79 @@ CONSTANT = 'check_variety(check_vectors(vectors(self.sentences), self.sentences,
     ("change", "caught", "seen"),
     [
         (str, set(), ""),
-        (replaced("    n=4,", "    n=5,"), {"its data is read, twice the same"}, "the task says n=5, its data has 4 items"),
-        (replaced("hashlib.sha256(content)", "hashlib.md5(content)"), {"its data is read, twice the same"}, "32 characters"),
-        (replaced("return [sentence for", 'return [type("Told", (str,), {})(sentence) for'),
-         {"its sentences are named, and plain text"}, "sentences holds Told, not str"),
-        (replaced("vectors(self.sentences), self", 'vectors([*self.sentences, "more"])[:-1], self'),
-         {"its sentences are named, and plain text"}, "does not name: 'more'"),
-        (replaced('"prediction": cosine_N44.sum(axis=2).argmin(axis=1)', '"prediction": np.random.permutation(1000)[:4]'),
-         {"its score is repeatable"}, "fix its seeds"),
-        (replaced('"prediction": cosine_N44.sum(axis=2).argmin(axis=1)', '"prediction": self.data.odd'),
-         {"its predictions follow the vectors"}, "made from the gold values"),
-        (replaced("rescore=score_predictions", "rescore=lambda p, t: TaskScore(float(np.random.rand()), 4)"),
-         {"its score follows from its predictions"}, "its predictions give"),
-        (replaced(CONSTANT, "vectors(self.sentences)"), {"useless vectors are refused"}, "NaN in a vector"),
-        (replaced('protocol="odd-cosine/1"', 'protocol="odd"'), {"its result fits a record"}, "has no version"),
-        (lambda code: code.replace('metric="accuracy"', 'metric="odd", by_item=True').replace("len(right_N))", "4)"),
-         {"its items stand alone"}, "of 2 items, 4 are scored"),
+        (
+            replaced("    n=4,", "    n=5,"),
+            {"its data is read, twice the same"},
+            "the task says n=5, its data has 4 items",
+        ),
+        (
+            replaced("hashlib.sha256(content)", "hashlib.md5(content)"),
+            {"its data is read, twice the same"},
+            "32 characters",
+        ),
+        (
+            replaced("return [sentence for", 'return [type("Told", (str,), {})(sentence) for'),
+            {"its sentences are named, and plain text"},
+            "sentences holds Told, not str",
+        ),
+        (
+            replaced(
+                "vectors(self.sentences), self", 'vectors([*self.sentences, "more"])[:-1], self'
+            ),
+            {"its sentences are named, and plain text"},
+            "does not name: 'more'",
+        ),
+        (
+            replaced(
+                '"prediction": cosine_N44.sum(axis=2).argmin(axis=1)',
+                '"prediction": np.random.permutation(1000)[:4]',
+            ),
+            {"its score is repeatable"},
+            "fix its seeds",
+        ),
+        (
+            replaced(
+                '"prediction": cosine_N44.sum(axis=2).argmin(axis=1)', '"prediction": self.data.odd'
+            ),
+            {"its predictions follow the vectors"},
+            "made from the gold values",
+        ),
+        (
+            replaced(
+                "rescore=score_predictions",
+                "rescore=lambda p, t: TaskScore(float(np.random.rand()), 4)",
+            ),
+            {"its score follows from its predictions"},
+            "its predictions give",
+        ),
+        (
+            replaced(CONSTANT, "vectors(self.sentences)"),
+            {"useless vectors are refused"},
+            "NaN in a vector",
+        ),
+        (
+            replaced('protocol="odd-cosine/1"', 'protocol="odd"'),
+            {"its result fits a record"},
+            "has no version",
+        ),
+        (
+            lambda code: code.replace('metric="accuracy"', 'metric="odd", by_item=True').replace(
+                "len(right_N))", "4)"
+            ),
+            {"its items stand alone"},
+            "of 2 items, 4 are scored",
+        ),
     ],
-)  # fmt: skip
-def test_a_broken_suite_is_caught_by_the_right_check(folder: Path, change: Callable[[str], str], caught: set[str], seen: str) -> None:
+)
+def test_a_broken_suite_is_caught_by_the_right_check(
+    folder: Path, change: Callable[[str], str], caught: set[str], seen: str
+) -> None:
     done = bench("suites", "--check", written(folder, change), "--data", folder, "--json")
-    found = {one["check"]: one["seen"] for one in json.loads(done.stdout)["findings"] if not one["passed"]}
+    found = {
+        one["check"]: one["seen"]
+        for one in json.loads(done.stdout)["findings"]
+        if not one["passed"]
+    }
     assert caught <= set(found) and done.exit_code == bool(caught), (found, done.stderr)
     if caught:
         assert seen in found[next(iter(caught))]
@@ -199,7 +300,11 @@ def test_a_broken_suite_is_caught_by_the_right_check(folder: Path, change: Calla
 
 @pytest.mark.slow
 def test_this_packages_own_suite_keeps_it() -> None:
-    assert [one for one in check(suites.suite("check"), DataFolder(None, offline=True)) if not one.passed] == []
+    assert [
+        one
+        for one in check(suites.suite("check"), DataFolder(None, offline=True))
+        if not one.passed
+    ] == []
 
 
 # --- intervals of a metric of its own ---
@@ -207,8 +312,14 @@ def test_this_packages_own_suite_keeps_it() -> None:
 
 def test_the_jackknife_of_a_mean_is_what_each_item_adds() -> None:
     x_N = np.random.default_rng(0).normal(size=37)
-    value, moved_N, block_N = jackknife({"prediction": x_N}, lambda part: float(part["prediction"].mean()))
-    assert value == x_N.mean() and np.allclose(moved_N, (x_N - x_N.mean()) / 37, atol=1e-15) and list(block_N) == list(range(37))
+    value, moved_N, block_N = jackknife(
+        {"prediction": x_N}, lambda part: float(part["prediction"].mean())
+    )
+    assert (
+        value == x_N.mean()
+        and np.allclose(moved_N, (x_N - x_N.mean()) / 37, atol=1e-15)
+        and list(block_N) == list(range(37))
+    )
 
 
 def test_the_jackknife_of_a_correlation_is_near_its_influence_function() -> None:
@@ -216,7 +327,10 @@ def test_the_jackknife_of_a_correlation_is_near_its_influence_function() -> None
     gold_N = random.normal(size=400)
     said_N = gold_N + random.normal(size=400)
     exact = influence(Predicted("t", "spearman", (1,), said_N[None], gold_N))
-    _, moved_N, _ = jackknife({"prediction": said_N, "gold": gold_N}, lambda part: spearman(part["prediction"], part["gold"]))
+    _, moved_N, _ = jackknife(
+        {"prediction": said_N, "gold": gold_N},
+        lambda part: spearman(part["prediction"], part["gold"]),
+    )
     sd, other = (float(np.sqrt((one**2).sum())) for one in (exact.moved_SN[0], moved_N))
     assert np.corrcoef(exact.moved_SN[0], moved_N)[0, 1] > 0.999 and abs(other / sd - 1) < 0.01
 
@@ -225,7 +339,9 @@ def test_blocks_of_neighbours_give_the_variance_of_their_means() -> None:
     """Neighbours that say the same are one observation, whatever their number: items of blocks of four."""
     random = np.random.default_rng(2)
     x_N = np.repeat(random.normal(size=BLOCKS), 4)
-    _, moved_N, block_N = jackknife({"prediction": x_N}, lambda part: float(part["prediction"].mean()))
+    _, moved_N, block_N = jackknife(
+        {"prediction": x_N}, lambda part: float(part["prediction"].mean())
+    )
     p = Predicted(
         "t",
         "mine",
@@ -240,8 +356,14 @@ def test_blocks_of_neighbours_give_the_variance_of_their_means() -> None:
     assert np.isclose(variance, x_N[::4].var(ddof=1) / BLOCKS)
 
 
-def run_of(store: RunsFolder, method: str, seed: int, said_N: np.ndarray, gold_N: np.ndarray, metric: str) -> None:
-    arrays: Mapping[str, np.ndarray] = {"prediction": said_N, "gold": gold_N, "subset": np.full(len(gold_N), "Odd")}
+def run_of(
+    store: RunsFolder, method: str, seed: int, said_N: np.ndarray, gold_N: np.ndarray, metric: str
+) -> None:
+    arrays: Mapping[str, np.ndarray] = {
+        "prediction": said_N,
+        "gold": gold_N,
+        "subset": np.full(len(gold_N), "Odd"),
+    }
     result = suites.TaskResult(
         suite="odd",
         task="Odd",
@@ -254,8 +376,21 @@ def run_of(store: RunsFolder, method: str, seed: int, said_N: np.ndarray, gold_N
     from bench.run.executors.scoring import merge_scores
 
     name = f"{method}-tiny-s{seed}-{'0' * 8}"
-    store.write(RunRecord(run_id=name, fingerprint="0" * 64, status="finished", method=method, setting="none", backbone="tiny", seed=seed,
-                          recipe={}, scores=merge_scores((), [result]), cost=Cost(), provenance=Provenance(created="2026-01-01T00:00:00+00:00")))  # fmt: skip
+    store.write(
+        RunRecord(
+            run_id=name,
+            fingerprint="0" * 64,
+            status="finished",
+            method=method,
+            setting="none",
+            backbone="tiny",
+            seed=seed,
+            recipe={},
+            scores=merge_scores((), [result]),
+            cost=Cost(),
+            provenance=Provenance(created="2026-01-01T00:00:00+00:00"),
+        )
+    )
     store.write_predictions(name, "Odd", None, arrays, "odd")
 
 
@@ -273,17 +408,31 @@ def runs(folder: Path) -> Callable[[str], Path]:
     return make
 
 
-def test_a_metric_of_its_own_has_the_intervals_of_the_same_metric_that_tables_know(folder: Path, runs: Callable[[str], Path]) -> None:
+def test_a_metric_of_its_own_has_the_intervals_of_the_same_metric_that_tables_know(
+    folder: Path, runs: Callable[[str], Path]
+) -> None:
     plugin = written(folder, replaced('metric="accuracy"', 'metric="share-right", by_item=True'))
     tables = []
     for metric in ("accuracy", "share-right"):
-        done = bench("compare", "--runs", runs(metric), "--plugin", plugin, "--baseline", "bad", "--format", "json")
+        done = bench(
+            "compare",
+            "--runs",
+            runs(metric),
+            "--plugin",
+            plugin,
+            "--baseline",
+            "bad",
+            "--format",
+            "json",
+        )
         assert done.exit_code == 0, done.stderr
         tables.append(json.loads(done.stdout)["tables"][0])
-    known, own = ([[cell["cells"] for cell in table["rows"]] for table in tables][i] for i in (0, 1))
-    assert json.loads(json.dumps(known), parse_float=lambda x: str(round(float(x), 6))) == json.loads(
-        json.dumps(own), parse_float=lambda x: str(round(float(x), 6))
+    known, own = (
+        [[cell["cells"] for cell in table["rows"]] for table in tables][i] for i in (0, 1)
     )
+    assert json.loads(
+        json.dumps(known), parse_float=lambda x: str(round(float(x), 6))
+    ) == json.loads(json.dumps(own), parse_float=lambda x: str(round(float(x), 6)))
     assert '"better"' in json.dumps(own)
 
 
@@ -298,9 +447,13 @@ def test_a_metric_of_its_own_has_the_intervals_of_the_same_metric_that_tables_kn
         ('metric="share-right"', True, "share-right has no interval over items"),
     ],
 )
-def test_without_intervals_the_table_says_why(folder: Path, runs: Callable[[str], Path], change: str, given: bool, said: str) -> None:
+def test_without_intervals_the_table_says_why(
+    folder: Path, runs: Callable[[str], Path], change: str, given: bool, said: str
+) -> None:
     plugin = written(folder, replaced('metric="accuracy"', change))
-    done = bench("compare", "--runs", runs("share-right"), *(("--plugin", plugin) if given else ()), "--all")
+    done = bench(
+        "compare", "--runs", runs("share-right"), *(("--plugin", plugin) if given else ()), "--all"
+    )
     assert done.exit_code == 0 and said in " ".join(done.stdout.split()), done.stdout
 
 
@@ -310,12 +463,19 @@ def test_the_hint_about_the_file_helps(folder: Path, runs: Callable[[str], Path]
     assert done.exit_code == 0 and "without statistics" not in done.stdout
 
 
-def test_a_scorer_that_fails_on_part_of_the_items_is_a_reason_and_no_traceback(folder: Path, runs: Callable[[str], Path]) -> None:
+def test_a_scorer_that_fails_on_part_of_the_items_is_a_reason_and_no_traceback(
+    folder: Path, runs: Callable[[str], Path]
+) -> None:
     def change(code: str) -> str:
         code = code.replace('metric="accuracy"', 'metric="share-right", by_item=True')
-        return code.replace("    right_N = ", '    assert len(predictions["gold"]) == 300, "all or nothing"\n    right_N = ')
+        return code.replace(
+            "    right_N = ",
+            '    assert len(predictions["gold"]) == 300, "all or nothing"\n    right_N = ',
+        )
 
-    done = bench("compare", "--runs", runs("share-right"), "--plugin", written(folder, change), "--all")
+    done = bench(
+        "compare", "--runs", runs("share-right"), "--plugin", written(folder, change), "--all"
+    )
     assert done.exit_code == 0 and re.search(
         r"on Odd \(Odd: the scorer of the suite odd fails: \S*mine.py:\d+, in score_predictions: AssertionError: all or nothing\)",
         " ".join(done.stdout.split()),

@@ -30,7 +30,9 @@ def bag_of_hashes(sentences, width: int = 16):
     return vectors
 
 
-def made_up(splits: dict[str, int], *, name: str = "CR", classes: int = 2, sides: int = 1, seed: int = 0) -> LabelledTexts:
+def made_up(
+    splits: dict[str, int], *, name: str = "CR", classes: int = 2, sides: int = 1, seed: int = 0
+) -> LabelledTexts:
     """Sentences of one to six words; the class is told by a word that most of them hold."""
     rng = np.random.default_rng(seed)
     names = np.repeat(list(splits), list(splits.values()))
@@ -40,7 +42,12 @@ def made_up(splits: dict[str, int], *, name: str = "CR", classes: int = 2, sides
         words = rng.integers(30, size=(len(names), 6))
         cut = rng.integers(1, 6, size=len(names))
         hints = [f"class{label}" if rng.random() < 0.7 else "" for label in labels]
-        texts.append([" ".join([*map(str, row[:n]), hint]).strip() for row, n, hint in zip(words, cut, hints, strict=True)])
+        texts.append(
+            [
+                " ".join([*map(str, row[:n]), hint]).strip()
+                for row, n, hint in zip(words, cut, hints, strict=True)
+            ]
+        )
     return LabelledTexts(name, tuple(texts), labels, names, None, "0" * 64)
 
 
@@ -54,7 +61,9 @@ def test_nested_cross_validation_is_made_in_senteval_order_and_told_in_the_datas
     order = sorted(range(240), key=lambda i: (len(texts.texts[0][i].split()), texts.labels[i]))
     x, y = bag_of_hashes([texts.texts[0][i] for i in order]), texts.labels[order]
     fold = np.empty(240, dtype=int)
-    for number, (_, test) in enumerate(StratifiedKFold(10, shuffle=True, random_state=1111).split(x, y)):
+    for number, (_, test) in enumerate(
+        StratifiedKFold(10, shuffle=True, random_state=1111).split(x, y)
+    ):
         fold[np.array(order)[test]] = number
     assert result.predictions["fold"].tolist() == fold.tolist()
     assert result.predictions["gold"].tolist() == texts.labels.tolist()
@@ -62,7 +71,12 @@ def test_nested_cross_validation_is_made_in_senteval_order_and_told_in_the_datas
     assert result.predictions["prediction"][order].tolist() == again.predicted.tolist()
     assert (result.value, result.detail["dev"]) == (again.test, again.dev)
     assert [one["test"] for one in result.detail["folds"]] == [one.test for one in again.folds]
-    assert (result.n, result.metric, result.text, result.detail["fits"]) == (240, "accuracy", None, 410)
+    assert (result.n, result.metric, result.text, result.detail["fits"]) == (
+        240,
+        "accuracy",
+        None,
+        410,
+    )
     assert result.value > 60
     json.dumps(result.detail)
 
@@ -88,7 +102,15 @@ def test_a_dev_split_agrees_with_the_plain_loop():
     texts = made_up({"train": 90, "dev": 30, "test": 40}, name="SST-2")
     result = loaded(texts).score(bag_of_hashes)
     x = bag_of_hashes(texts.texts[0])
-    want = split(x, texts.labels, texts.rows("train"), texts.rows("dev"), np.arange(120, 160), 2, fit_sequential)
+    want = split(
+        x,
+        texts.labels,
+        texts.rows("train"),
+        texts.rows("dev"),
+        np.arange(120, 160),
+        2,
+        fit_sequential,
+    )
     assert result.predictions["prediction"].tolist() == want.predicted.tolist()
     assert (result.value, result.detail["dev"], result.detail["fits"]) == (want.test, want.dev, 4)
 
@@ -114,7 +136,9 @@ def test_the_quick_protocol_is_scikit_learns_logistic_regression():
     center, scale = x[:90].mean(0), np.where(x[:90].std(0) == 0, 1, x[:90].std(0))
     model = LogisticRegression(C=transfer_quick.INVERSE_PENALTY, max_iter=1000, tol=1e-8)
     model.fit((x[:90] - center) / scale, texts.labels[:90])
-    assert (result.predictions["prediction"] == model.predict((x[90:] - center) / scale)).mean() > 0.98
+    assert (
+        result.predictions["prediction"] == model.predict((x[90:] - center) / scale)
+    ).mean() > 0.98
     nested = loaded(made_up({"test": 200}), transfer_quick).score(bag_of_hashes)
     assert np.bincount(nested.predictions["fold"]).tolist() == [40] * 5 and nested.value > 70
 
@@ -126,15 +150,23 @@ def test_vectors_that_cannot_be_scored_name_the_task_and_the_sentence(module):
     fifth = task.sentences[4]
 
     def with_nan(sentences):
-        return np.where(np.array([[s == fifth] for s in sentences]), np.nan, bag_of_hashes(sentences)).astype(np.float32)
+        return np.where(
+            np.array([[s == fifth] for s in sentences]), np.nan, bag_of_hashes(sentences)
+        ).astype(np.float32)
 
     with pytest.raises(RunFailed, match=f"CR: . of 40 vectors hold NaN.*'{fifth}'"):
         task.score(with_nan)
     with pytest.raises(RunFailed, match="CR: 40 of 40 vectors hold NaN or infinity"):
-        task.score(lambda s: (bag_of_hashes(s).astype(np.float64) + 1) * 1e300)  # too large for float32
+        task.score(
+            lambda s: (bag_of_hashes(s).astype(np.float64) + 1) * 1e300
+        )  # too large for float32
     with pytest.raises(RunFailed, match=f"CR: all 40 vectors are constant.*'{task.sentences[0]}'"):
         task.score(lambda s: np.ones((len(s), 4), np.float32))
-    for bad in (lambda s: np.ones((2, 4), np.float32), lambda s: np.ones(40, np.float32), lambda s: np.ones((40, 4), int)):
+    for bad in (
+        lambda s: np.ones((2, 4), np.float32),
+        lambda s: np.ones(40, np.float32),
+        lambda s: np.ones((40, 4), int),
+    ):
         with pytest.raises(RunFailed, match="CR: vectors of"):
             task.score(bad)
 
@@ -144,7 +176,9 @@ def test_vectors_whose_squares_overflow_fail_the_task():
     third = task.sentences[2]
 
     def huge(sentences):
-        return np.where(np.array([[s == third] for s in sentences]), np.float32(-1e20), bag_of_hashes(sentences))
+        return np.where(
+            np.array([[s == third] for s in sentences]), np.float32(-1e20), bag_of_hashes(sentences)
+        )
 
     with pytest.raises(RunFailed, match=f"CR: a number above 1e\\+15.*'{third}'"):
         task.score(huge)
@@ -166,7 +200,10 @@ def test_a_real_task_is_scored_and_can_be_scored_again_from_its_predictions(shar
     result = one.score(bag_of_hashes)
     assert len(result.predictions["prediction"]) == result.n == suite("transfer").task(task).n
     again = score_predictions(result.predictions, task)
-    assert (again.value, again.n) == (result.value, result.n) and again.detail.items() <= result.detail.items()
+    assert (again.value, again.n) == (
+        result.value,
+        result.n,
+    ) and again.detail.items() <= result.detail.items()
     majority = 100 * np.bincount(result.predictions["gold"]).max() / result.n
     assert result.value > majority - 2
 
@@ -188,7 +225,9 @@ def test_the_registry_and_the_average(name):
     assert tuple(task.name for task in found.tasks) == found.average
     results = [loaded_result(name, task.name, 80 + i / 3) for i, task in enumerate(found.tasks)]
     averaged = average(results)
-    assert averaged is not None and averaged.value == round(sum(round(80 + i / 3, 2) for i in range(7)) / 7, 2)
+    assert averaged is not None and averaged.value == round(
+        sum(round(80 + i / 3, 2) for i in range(7)) / 7, 2
+    )
     assert average(results[1:]) is None
 
 
@@ -200,7 +239,9 @@ def loaded_result(name, task, value):
 
 def test_the_two_protocols_share_no_name():
     full, quick = suite("transfer"), suite("transfer-quick")
-    assert not {task.name for task in full.tasks} & {task.name for task in quick.tasks}  # predictions are files by task name
+    assert not {task.name for task in full.tasks} & {
+        task.name for task in quick.tasks
+    }  # predictions are files by task name
     assert {task.protocol for task in full.tasks} == {"senteval-probe/1"}
     assert {task.protocol for task in quick.tasks} == {"logreg-probe/1"}
 

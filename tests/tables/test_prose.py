@@ -39,5 +39,11 @@ def test_control_characters_are_shown_and_blanks_stay() -> None:
 
 
 def test_code_stands_between_backticks() -> None:
-    assert spans("with `eh` and ``mlm``: `") == (("with ", False), ("eh", True), (" and ", False), ("mlm", True), (": `", False))
+    assert spans("with `eh` and ``mlm``: `") == (
+        ("with ", False),
+        ("eh", True),
+        (" and ", False),
+        ("mlm", True),
+        (": `", False),
+    )
     assert spans("plain") == (("plain", False),)

@@ -29,15 +29,29 @@ def test_one_form_or_another_protocol_is_not_compared() -> None:
 
 
 def cxc(value: float, protocol: str, task: str = "CxC-STS") -> Score:
-    return Score(suite="cxc", task=task, protocol=protocol, metric="spearman", value=value, n=44045, std=0.5)
+    return Score(
+        suite="cxc", task=task, protocol=protocol, metric="spearman", value=value, n=44045, std=0.5
+    )
 
 
 def test_the_gap_is_cxc_less_sts_b_for_each_protocol_and_form() -> None:
     near = [
-        Score(suite="sts", task="STS-B", protocol="senteval-all/1", metric="spearman", value=value, n=1379, text=text)
+        Score(
+            suite="sts",
+            task="STS-B",
+            protocol="senteval-all/1",
+            metric="spearman",
+            value=value,
+            n=1379,
+            text=text,
+        )
         for value, text in ((80.004, "tokenised"), (82.5, "raw"))
     ]
-    section = report.domain_shift(record(scores=(*near, cxc(70.5, "cxc-promcse/1"), cxc(72, "cxc-parekh/1", "CxC-STS-parekh"))))
+    section = report.domain_shift(
+        record(
+            scores=(*near, cxc(70.5, "cxc-promcse/1"), cxc(72, "cxc-parekh/1", "CxC-STS-parekh"))
+        )
+    )
     assert section.rows == (
         ("cxc-promcse/1", "tokenised", "80.00", "70.50", "-9.50"),
         ("cxc-parekh/1", "tokenised", "80.00", "72.00", "-8.00"),
@@ -49,10 +63,20 @@ def test_the_gap_is_cxc_less_sts_b_for_each_protocol_and_form() -> None:
 
 def test_alignment_has_three_decimals_and_no_minus_zero() -> None:
     pair = [
-        Score(suite="geometry", task="alignment", protocol="geometry-stsb/1", metric="alignment", value=value, n=231, text=text)
+        Score(
+            suite="geometry",
+            task="alignment",
+            protocol="geometry-stsb/1",
+            metric="alignment",
+            value=value,
+            n=231,
+            text=text,
+        )
         for value, text in ((0.2384, "tokenised"), (0.2381, "raw"))
     ]
-    assert report.text_forms(record(scores=tuple(pair))).rows == (("geometry: alignment", "0.238", "0.238", "0.000"),)
+    assert report.text_forms(record(scores=tuple(pair))).rows == (
+        ("geometry: alignment", "0.238", "0.238", "0.000"),
+    )
 
 
 def test_show_prints_both(tmp_path) -> None:
@@ -60,15 +84,33 @@ def test_show_prints_both(tmp_path) -> None:
     RunsFolder(tmp_path).write(made)
     shown = bench("show", made.run_id, "--scores", "--runs", tmp_path).stdout
     after = shown[shown.index("robustness to the form of the text") :]
-    assert all(f"sts: {task} " in after for task in (*STS, "Avg.")) and "CxC-STS less STS-B" in after
+    assert (
+        all(f"sts: {task} " in after for task in (*STS, "Avg.")) and "CxC-STS less STS-B" in after
+    )
     assert "domain shift" in after
 
 
 def test_the_two_forms_of_clustering_texts_stand_side_by_side() -> None:
-    scores = [Score(suite="clustering", task="StackOverflow", protocol="sccl-kmeans/1", metric="clustering-accuracy", value=value,
-                    n=20000, text=text) for value, text in ((71.706, "sccl"), (72.106, "original"))]  # fmt: skip
+    scores = [
+        Score(
+            suite="clustering",
+            task="StackOverflow",
+            protocol="sccl-kmeans/1",
+            metric="clustering-accuracy",
+            value=value,
+            n=20000,
+            text=text,
+        )
+        for value, text in ((71.706, "sccl"), (72.106, "original"))
+    ]
     one_form = Score(
-        suite="clustering", task="Tweet", protocol="sccl-kmeans/1", metric="clustering-accuracy", value=62.3, n=2472, text="sccl"
+        suite="clustering",
+        task="Tweet",
+        protocol="sccl-kmeans/1",
+        metric="clustering-accuracy",
+        value=62.3,
+        n=2472,
+        text="sccl",
     )
     rows = report.text_forms(record(scores=(*scores, one_form))).rows
     assert rows == (("clustering: StackOverflow", "71.71", "72.11", "+0.40"),)

@@ -24,14 +24,37 @@ from bench.show.tables import render, render_terminal
 from bench.show.tables.report import duration, size, sparkline
 
 HOSTILE = [
-    "\x1b[2J\x1b]0;title\x07", "[bold red]rich[/]", "\u202eevil", "=HYPERLINK(1)", "@SUM(A1)", "+1", "<script>alert(1)</script>",
-    r"\input{/etc/passwd}", "$x^2$ 100% & # ~", "a|b|c", "`code` **b** [l](javascript:x) ![i](http://x)", "https://example.com www.example.com",
-    "日本語 é Ω", "\udcff", "two\nlines", "x" * 500, "{{ 7*7 }}", "--", "\"quoted\" 'too'", "[", "\\", "] \\\\ [2cm]",
-]  # fmt: skip
+    "\x1b[2J\x1b]0;title\x07",
+    "[bold red]rich[/]",
+    "\u202eevil",
+    "=HYPERLINK(1)",
+    "@SUM(A1)",
+    "+1",
+    "<script>alert(1)</script>",
+    r"\input{/etc/passwd}",
+    "$x^2$ 100% & # ~",
+    "a|b|c",
+    "`code` **b** [l](javascript:x) ![i](http://x)",
+    "https://example.com www.example.com",
+    "日本語 é Ω",
+    "\udcff",
+    "two\nlines",
+    "x" * 500,
+    "{{ 7*7 }}",
+    "--",
+    "\"quoted\" 'too'",
+    "[",
+    "\\",
+    "] \\\\ [2cm]",
+]
 
 
 def hostile() -> list[RunRecord]:
-    return [record(name, seed, base=60 + i, variant=name, recipe={"t": name}) for i, name in enumerate(HOSTILE) for seed in (1, 2)]
+    return [
+        record(name, seed, base=60 + i, variant=name, recipe={"t": name})
+        for i, name in enumerate(HOSTILE)
+        for seed in (1, 2)
+    ]
 
 
 def printed(records: list[RunRecord], width: int, **options: object) -> str:
@@ -75,7 +98,10 @@ def test_a_suite_with_many_long_names_goes_on_below() -> None:
         "GoogleNews-S",
         "Avg.",
     ]
-    scores = tuple(Score(suite="clustering", task=name, protocol="k/1", metric="accuracy", value=50.0, n=1) for name in names)
+    scores = tuple(
+        Score(suite="clustering", task=name, protocol="k/1", metric="accuracy", value=50.0, n=1)
+        for name in names
+    )
     lines = printed([record("simcse", 1, scores=scores)], 80).splitlines()
     headings = [line.split()[1:] for line in lines if line.startswith("method")]
     assert len(headings) == 2 and sum(headings, []) == names
@@ -83,12 +109,16 @@ def test_a_suite_with_many_long_names_goes_on_below() -> None:
 
 def test_the_headline_says_what_the_numbers_are() -> None:
     first = printed([record(seed=1), record(seed=2)], 80, baseline="simcse").splitlines()[0]
-    assert first.startswith("unsupervised, builtin, 2 seeds, senteval-all/1 (tokenised)") and first.endswith("baseline: simcse")
+    assert first.startswith(
+        "unsupervised, builtin, 2 seeds, senteval-all/1 (tokenised)"
+    ) and first.endswith("baseline: simcse")
 
 
 def test_an_ascii_terminal_gets_ascii() -> None:
     out = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
-    render_terminal([*family(), record("日本", 1)], console=Console(file=out, width=80), baseline="simcse")
+    render_terminal(
+        [*family(), record("日本", 1)], console=Console(file=out, width=80), baseline="simcse"
+    )
     out.flush()
     text = out.buffer.getvalue().decode("ascii")  # type: ignore[attr-defined]
     assert r"\u65e5" in text
@@ -98,7 +128,11 @@ def test_no_color_and_dumb_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     out = io.StringIO()
     render_terminal(family(), console=Console(file=out, width=80, force_terminal=True))
-    codes = {code for sequence in re.findall(r"\x1b\[([0-9;]*)m", out.getvalue()) for code in sequence.split(";")}
+    codes = {
+        code
+        for sequence in re.findall(r"\x1b\[([0-9;]*)m", out.getvalue())
+        for code in sequence.split(";")
+    }
     assert codes <= {"0", "1", "2", "4"}, "bold, dim and underlined, nothing else"
     assert "\x1b" not in printed(family(), 80), "and nothing at all where it is no terminal"
 
@@ -112,9 +146,33 @@ def test_hostile_names_in_the_terminal() -> None:
 def test_hostile_names_in_markdown() -> None:
     text = render(summarise(hostile()), "md")
     html = MarkdownIt("gfm-like", {"linkify": False}).render(text)
-    assert set(re.findall(r"<(/?[a-z]+)", html)) <= {"p", "/p", "strong", "/strong", "em", "/em", "table", "/table", "thead", "/thead",
-                                                      "tbody", "/tbody", "tr", "/tr", "th", "/th", "td", "/td", "ul", "/ul", "li", "/li"}  # fmt: skip
-    assert {row.count("<td") for row in re.findall(r"<tr>(.*?)</tr>", html, re.S) if "<td" in row} == {9}
+    assert set(re.findall(r"<(/?[a-z]+)", html)) <= {
+        "p",
+        "/p",
+        "strong",
+        "/strong",
+        "em",
+        "/em",
+        "table",
+        "/table",
+        "thead",
+        "/thead",
+        "tbody",
+        "/tbody",
+        "tr",
+        "/tr",
+        "th",
+        "/th",
+        "td",
+        "/td",
+        "ul",
+        "/ul",
+        "li",
+        "/li",
+    }
+    assert {
+        row.count("<td") for row in re.findall(r"<tr>(.*?)</tr>", html, re.S) if "<td" in row
+    } == {9}
     assert "](" not in re.sub(r"\\.", "", text) and "://" not in text and "www." not in text
 
 
@@ -129,7 +187,9 @@ def test_hostile_names_in_csv() -> None:
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex here")
 def test_latex_compiles_as_it_is(tmp_path: Path) -> None:
     records = [*hostile(), *family()]
-    (tmp_path / "t.tex").write_text(render(summarise(records, baseline="simcse"), "latex"), encoding="utf-8")
+    (tmp_path / "t.tex").write_text(
+        render(summarise(records, baseline="simcse"), "latex"), encoding="utf-8"
+    )
     done = subprocess.run(
         ["pdflatex", "-no-shell-escape", "-interaction=nonstopmode", "-halt-on-error", "t.tex"],
         cwd=tmp_path,
@@ -149,15 +209,22 @@ def test_latex_marks_best_and_second() -> None:
 
 def test_markdown_table() -> None:
     lines = render(summarise(family(), baseline="simcse"), "md").splitlines()
-    assert lines[2] == "| method | seeds | STS12 | STS13 | STS14 | STS15 | STS16 | STS-B | SICK-R | Avg. |"
-    assert lines[4].startswith("| promcse | 3 | **") and lines[5].startswith("| *less simcse* |  | +")
+    assert (
+        lines[2]
+        == "| method | seeds | STS12 | STS13 | STS14 | STS15 | STS16 | STS-B | SICK-R | Avg. |"
+    )
+    assert lines[4].startswith("| promcse | 3 | **") and lines[5].startswith(
+        "| *less simcse* |  | +"
+    )
     assert lines[6].startswith("| dcpcse (mlm) | 3 |") and re.search(r"\*\d+\.\d\d\* \|", lines[6])
 
 
 def test_missing_cells_are_empty_everywhere() -> None:
     tables = summarise([record(scores=sts_scores(tasks=("STS12",)))])
     assert render(tables, "md").splitlines()[4].endswith(" |  |  |  |  |  |  |  |")
-    assert render(tables, "latex").count("& " * 1) and " &  &  &  &  &  &  &  \\\\" in render(tables, "latex")
+    assert render(tables, "latex").count("& " * 1) and " &  &  &  &  &  &  &  \\\\" in render(
+        tables, "latex"
+    )
     content = json.loads(render(tables, "json"))
     assert content["tables"][0]["rows"][0]["cells"]["Avg."] is None
     rows = list(csv.DictReader(io.StringIO(render(tables, "csv"))))
@@ -168,7 +235,11 @@ def test_json_and_csv_hold_the_numbers_in_full() -> None:
     tables = summarise(family(), baseline="simcse")
     content = json.loads(render(tables, "json"))
     assert content["schema"] == "bench.compare/2"
-    cells = {(row["method"], task): cell for row in content["tables"][0]["rows"] for task, cell in row["cells"].items()}
+    cells = {
+        (row["method"], task): cell
+        for row in content["tables"][0]["rows"]
+        for task, cell in row["cells"].items()
+    }
     for line in csv.DictReader(io.StringIO(render(tables, "csv"))):
         cell = cells[line["method"], line["task"]]
         assert float(line["mean"]) == cell["mean"] and line["seeds"] == str(len(cell["values"]))
@@ -179,7 +250,9 @@ def test_json_and_csv_hold_the_numbers_in_full() -> None:
 def test_escapes_keep_one_visible_line(text: str) -> None:
     assert visible(text).isprintable()
     assert not csv_text(text).startswith(("=", "+", "-", "@"))
-    html = MarkdownIt("gfm-like", {"linkify": False}).render("| a |\n| - |\n| x" + markdown(text) + " |\n")
+    html = MarkdownIt("gfm-like", {"linkify": False}).render(
+        "| a |\n| - |\n| x" + markdown(text) + " |\n"
+    )
     assert re.sub(r"</?(table|thead|tbody|tr|th|td)( [^>]*)?>", "", html).count("<") == 0
     assert not re.search(
         r"(?<!\\)[$&#%_~^](?!\\)",
@@ -191,13 +264,19 @@ def test_escapes_keep_one_visible_line(text: str) -> None:
     )
 
 
-@pytest.mark.parametrize(("value", "said"), [(1.4, "+1.40"), (-0.001, "0.00"), (0.004, "0.00"), (-2, "-2.00")])
+@pytest.mark.parametrize(
+    ("value", "said"), [(1.4, "+1.40"), (-0.001, "0.00"), (0.004, "0.00"), (-2, "-2.00")]
+)
 def test_signed(value: float, said: str) -> None:
     assert signed_number(value) == said
 
 
 def test_sparkline_duration_and_size() -> None:
-    assert sparkline([0, 1, 2, 3, 4, 5, 6, 7]) == "▁▂▃▄▅▆▇█" and sparkline([3, 3]) == "▁▁" and len(sparkline(list(range(1000)))) == 32
+    assert (
+        sparkline([0, 1, 2, 3, 4, 5, 6, 7]) == "▁▂▃▄▅▆▇█"
+        and sparkline([3, 3]) == "▁▁"
+        and len(sparkline(list(range(1000)))) == 32
+    )
     assert [duration(s) for s in (14.24, 812.5, 7500)] == ["14.2 s", "13 min 32 s", "2 h 05 min"]
     assert [size(n) for n in (999, 10_600_000)] == ["999 B", "10.6 MB"]
 
@@ -211,5 +290,9 @@ def test_a_long_name_breaks_between_words_then_after_a_hyphen_and_loses_nothing(
         return [part.plain for part in _fold(Text(name), width)]
 
     assert folded("pretrained gte-small", 19) == ["pretrained", "gte-small"]
-    assert folded("pretrained paraphrase-MiniLM-L3-v2", 19) == ["pretrained", "paraphrase-", "MiniLM-L3-v2"]
+    assert folded("pretrained paraphrase-MiniLM-L3-v2", 19) == [
+        "pretrained",
+        "paraphrase-",
+        "MiniLM-L3-v2",
+    ]
     assert folded("short", 19) == ["short"] and "".join(folded("a" * 30, 7)) == "a" * 30

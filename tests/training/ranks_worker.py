@@ -29,7 +29,11 @@ from bench.run.plugins import discover
 from bench.training.batches import part_of
 from bench.training.gradient import backward
 
-COLUMNS = {"sentences": ("sentence",), "triplets": ("sent0", "sent1", "hard_neg"), "labelled": ("sent0", "sent1", "label")}
+COLUMNS = {
+    "sentences": ("sentence",),
+    "triplets": ("sent0", "sent1", "hard_neg"),
+    "labelled": ("sent0", "sent1", "label"),
+}
 SHARES = {"uneven": 5, "one row": 1}
 PLACES = ("teacher", "generator")  # recipe keys that name a second model
 DROPS = ("dropout", "prefix_dropout", "drophead")
@@ -39,17 +43,25 @@ def cases() -> Iterator[tuple[str, type[TorchMethod], str, str]]:
     """(name, class, setting, variant) of everything that the training loop trains, on a pretrained encoder."""
     for name, plugin in discover().plugins.items():
         cls: Any = plugin.cls
-        if not (issubclass(cls, TorchMethod) and (cls.fit is TorchMethod.fit or cls.fitted == "steps")):
+        if not (
+            issubclass(cls, TorchMethod) and (cls.fit is TorchMethod.fit or cls.fitted == "steps")
+        ):
             continue
-        if cls.own_backbone is not None:  # it has none; the conformance check looks at its gradients
+        if (
+            cls.own_backbone is not None
+        ):  # it has none; the conformance check looks at its gradients
             continue
         for setting in cls.settings:
             if learns(cls, setting) and (setting != NOT_TRAINED or cls.fitted == "steps"):
-                yield from ((f"{name}+{v}" if v else name, cls, setting, v) for v in ("", *cls.variants))
+                yield from (
+                    (f"{name}+{v}" if v else name, cls, setting, v) for v in ("", *cls.variants)
+                )
 
 
 def columns_of(method: TorchMethod, kind: str, count: int) -> dict[str, Any]:
-    texts = {name: sentences(count, seed=seed, longest=9) for seed, name in enumerate(COLUMNS[kind])}
+    texts = {
+        name: sentences(count, seed=seed, longest=9) for seed, name in enumerate(COLUMNS[kind])
+    }
     if method.trains_on == "text":
         return dict(texts)
     ids = {name: method.token_ids(column) for name, column in texts.items()}
@@ -58,7 +70,9 @@ def columns_of(method: TorchMethod, kind: str, count: int) -> dict[str, Any]:
 
 def batch_of(method: TorchMethod, columns: dict[str, Any], rows: np.ndarray, whole: int) -> Batch:
     """These rows of a batch of ``whole`` rows, as the loop makes them."""
-    batch = part_of(Batch(method.collate(columns, np.arange(whole), 0), step=3, rows=np.arange(whole)), rows)
+    batch = part_of(
+        Batch(method.collate(columns, np.arange(whole), 0), step=3, rows=np.arange(whole)), rows
+    )
     batch.whole = whole
     return batch
 
@@ -75,51 +89,92 @@ def still(method: TorchMethod) -> TorchMethod:
     return method
 
 
-def masked_by_token(ids: Tensor, spared: Tensor, mask_id: int, vocabulary: int, probability: float) -> tuple[Tensor, Tensor]:
+def masked_by_token(
+    ids: Tensor, spared: Tensor, mask_id: int, vocabulary: int, probability: float
+) -> tuple[Tensor, Tensor]:
     """In the place of the random masks of masked language modelling."""
     chosen = (ids % 3 == 0) & ~spared
     return torch.where(chosen, mask_id, ids), torch.where(chosen, ids, -100)
 
 
-def gradient(method: TorchMethod, batch: Batch, ranks: Ranks | None, chunk: int | None = None) -> dict[str, Any]:
+def gradient(
+    method: TorchMethod, batch: Batch, ranks: Ranks | None, chunk: int | None = None
+) -> dict[str, Any]:
     """Loss, parts and gradients, and the buffers as the batch has left them."""
     method.context = replace(method.context, ranks=ranks)
     trained = [p for p in method.parameters() if p.requires_grad]
     losses = backward(method, batch, chunk=chunk)
     if ranks is not None:
         ranks.mean_gradients(trained)
-    flat = torch.cat([torch.zeros_like(p).flatten() if p.grad is None else p.grad.flatten() for p in trained])
+    flat = torch.cat(
+        [torch.zeros_like(p).flatten() if p.grad is None else p.grad.flatten() for p in trained]
+    )
     missing = [p.grad is None for p in trained]
-    return {"losses": losses, "gradient": flat, "missing": missing, "buffers": dict(method.named_buffers())}
+    return {
+        "losses": losses,
+        "gradient": flat,
+        "missing": missing,
+        "buffers": dict(method.named_buffers()),
+    }
 
 
 def compared(alone: dict[str, Any], spread: dict[str, Any]) -> dict[str, float]:
     """How far the two are apart, and how large the gradient is."""
-    buffers = [(alone["buffers"][name], tensor) for name, tensor in spread["buffers"].items() if tensor.is_floating_point()]
+    buffers = [
+        (alone["buffers"][name], tensor)
+        for name, tensor in spread["buffers"].items()
+        if tensor.is_floating_point()
+    ]
     return {
         "size": alone["gradient"].abs().max().item(),
         "gradient": (alone["gradient"] - spread["gradient"]).abs().max().item(),
         "halved": (alone["gradient"] / 2 - spread["gradient"]).abs().max().item(),
-        "ratio": (spread["gradient"] @ alone["gradient"] / (alone["gradient"] @ alone["gradient"])).item(),
-        "losses": max(abs((alone["losses"][name] - spread["losses"][name]).item()) for name in alone["losses"]),
+        "ratio": (
+            spread["gradient"] @ alone["gradient"] / (alone["gradient"] @ alone["gradient"])
+        ).item(),
+        "losses": max(
+            abs((alone["losses"][name] - spread["losses"][name]).item()) for name in alone["losses"]
+        ),
         "buffers": max(((a - b).abs().max().item() for a, b in buffers if a.numel()), default=0.0),
         "missing": float(alone["missing"] != spread["missing"]),
     }
 
 
-def answer(cls: type[TorchMethod], setting: str, variant: str, backbone: str, ranks: Ranks, folder: Path, **values: Any) -> Any:
+def answer(
+    cls: type[TorchMethod],
+    setting: str,
+    variant: str,
+    backbone: str,
+    ranks: Ranks,
+    folder: Path,
+    **values: Any,
+) -> Any:
     chunk = values.pop("chunk", None)
-    method = still(built(cls, backbone, folder, setting=setting, variant=variant, context=Context(seed=1, folder=folder), **values))
+    method = still(
+        built(
+            cls,
+            backbone,
+            folder,
+            setting=setting,
+            variant=variant,
+            context=Context(seed=1, folder=folder),
+            **values,
+        )
+    )
     (kind, *_) = [kind for kind in reversed(cls.needs(setting, method.recipe)) if kind in COLUMNS]
     found = {}
     for name, count in SHARES.items():
-        shared = {id(method.backbone.tokenizer): method.backbone.tokenizer}  # a third of the time went into copies of it
+        shared = {
+            id(method.backbone.tokenizer): method.backbone.tokenizer
+        }  # a third of the time went into copies of it
         one, many = copy.deepcopy(method, dict(shared)), copy.deepcopy(method, dict(shared))
         columns, rows = columns_of(method, kind, count), np.arange(count)
         one.loss = with_the_same_draws(one.loss)  # type: ignore[method-assign]
         with mock.patch("methods.gather.processes", lambda: 1):
             alone = gradient(one, batch_of(one, columns, rows, count), None)
-        found[name] = compared(alone, gradient(many, batch_of(many, columns, ranks.part(rows), count), ranks, chunk))
+        found[name] = compared(
+            alone, gradient(many, batch_of(many, columns, ranks.part(rows), count), ranks, chunk)
+        )
     return found
 
 
@@ -139,25 +194,40 @@ def everything(backbone: str, ranks: Ranks, folder: Path) -> dict[str, Any]:
         values = {key: backbone for key in PLACES if key in cls.defaults}
         values |= {key: 0.0 for key in DROPS if key in cls.defaults or key == "dropout"}
         more = {"": {"chunk": 2} if name in ("simcse", "promcse", "diffcse") else {}}
-        more |= {"faithful ": {"faithful": True}} if "faithful" in cls.defaults and not variant else {}
+        more |= (
+            {"faithful ": {"faithful": True}} if "faithful" in cls.defaults and not variant else {}
+        )
         for how, changed in more.items():
             try:
-                answers[f"{how}{name}, {setting}"] = answer(cls, setting, variant, backbone, ranks, folder, **values, **changed)
+                answers[f"{how}{name}, {setting}"] = answer(
+                    cls, setting, variant, backbone, ranks, folder, **values, **changed
+                )
             except BenchError:  # the two do not go together: not this variant in this setting
                 continue
     return answers
 
 
 def main() -> None:
-    rank, count, folder, backbone = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]), sys.argv[4]
-    for module in [m for name, m in sys.modules.items() if name.startswith("methods.") and hasattr(m, "mask_tokens")]:
+    rank, count, folder, backbone = (
+        int(sys.argv[1]),
+        int(sys.argv[2]),
+        Path(sys.argv[3]),
+        sys.argv[4],
+    )
+    for module in [
+        m
+        for name, m in sys.modules.items()
+        if name.startswith("methods.") and hasattr(m, "mask_tokens")
+    ]:
         module.mask_tokens = masked_by_token  # type: ignore[attr-defined]
     torch.set_default_dtype(torch.float64)  # of what a loss draws
     ranks = Ranks(dist.FileStore(str(folder / "store"), count), rank, count, "cpu")
     answers = everything(backbone, ranks, folder)
     (folder / f"answers-{rank}.json").write_text(json.dumps(answers), encoding="utf-8")
     ranks.share(None)
-    os._exit(0)  # gloo's threads sometimes outlive the interpreter, which then aborts although everything was right
+    os._exit(
+        0
+    )  # gloo's threads sometimes outlive the interpreter, which then aborts although everything was right
 
 
 if __name__ == "__main__":

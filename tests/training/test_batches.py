@@ -29,7 +29,9 @@ CPU = torch.device("cpu")
 
 def same(a: Batch, b: Batch) -> bool:
     views = zip(a.columns, b.columns, strict=True)
-    equal = all(x.keys() == y.keys() and all(torch.equal(x[key], y[key]) for key in x) for x, y in views)
+    equal = all(
+        x.keys() == y.keys() and all(torch.equal(x[key], y[key]) for key in x) for x, y in views
+    )
     return equal and a.step == b.step and a.tokens == b.tokens and np.array_equal(a.rows, b.rows)
 
 
@@ -38,7 +40,9 @@ def same(a: Batch, b: Batch) -> bool:
 def test_an_order_can_begin_anywhere(first: int, drop_last: bool) -> None:
     whole = list(islice(row_order(7, 11, 3, drop_last), first + 8))[first:]
     later = list(islice(row_order(7, 11, 3, drop_last, first=first), 8))
-    assert [(epoch, rows.tolist()) for epoch, rows in later] == [(epoch, rows.tolist()) for epoch, rows in whole]
+    assert [(epoch, rows.tolist()) for epoch, rows in later] == [
+        (epoch, rows.tolist()) for epoch, rows in whole
+    ]
 
 
 def test_a_batch_is_the_rows_of_the_corpus_and_their_tokens_are_counted(tmp_path: Path) -> None:
@@ -74,8 +78,12 @@ def test_a_gpus_batches_have_lengths_that_repeat_where_the_loss_allows_it(
     method = built(cls, tiny, tmp_path, setting="unsupervised", batch_size=3, **values)
     corpus = Columns(method.token_ids(sentences(10)))
     for name in ("cuda", "cuda:1"):
-        with closing(batches(method, corpus, row_order(1, 10, 3), 0, device=torch.device(name))) as made:
-            lengths = [view["input_ids"].shape[1] for batch in islice(made, 4) for view in batch.columns]
+        with closing(
+            batches(method, corpus, row_order(1, 10, 3), 0, device=torch.device(name))
+        ) as made:
+            lengths = [
+                view["input_ids"].shape[1] for batch in islice(made, 4) for view in batch.columns
+            ]
         assert all(length % 8 == 0 for length in lengths) == multiple, lengths
     assert chosen == [torch.device("cuda:1")]
 
@@ -86,13 +94,21 @@ def test_tokens_are_those_of_the_whole_batch_on_every_rank(tmp_path: Path) -> No
         list(batches(toy(tmp_path), Columns(TOY_ROWS), iter(order), 0, device=CPU, share=share))
         for share in (None, lambda at: at[:1], lambda at: at[1:])
     ]
-    assert [(batch.tokens, batch.whole, batch.size) for (batch,) in made] == [(8, 3, 3), (8, 3, 1), (8, 3, 2)]
+    assert [(batch.tokens, batch.whole, batch.size) for (batch,) in made] == [
+        (8, 3, 3),
+        (8, 3, 1),
+        (8, 3, 2),
+    ]
 
 
 def test_a_rank_takes_its_share(tmp_path: Path) -> None:
     order = list(islice(row_order(1, 8, 4), 2))
-    made = batches(toy(tmp_path), Columns(TOY_ROWS), iter(order), 0, device=CPU, share=lambda rows: rows[1::2])
-    assert [(batch.rows.tolist(), batch.whole) for batch in made] == [(rows[1::2].tolist(), 4) for _, rows in order]
+    made = batches(
+        toy(tmp_path), Columns(TOY_ROWS), iter(order), 0, device=CPU, share=lambda rows: rows[1::2]
+    )
+    assert [(batch.rows.tolist(), batch.whole) for batch in made] == [
+        (rows[1::2].tolist(), 4) for _, rows in order
+    ]
 
 
 def counted(stop: int, error: Exception | None = None) -> Generator[int]:
@@ -139,15 +155,22 @@ def test_padding_to_a_multiple_changes_no_loss(tiny: str, tmp_path: Path, cls: A
     method.eval()  # no dropout: its masks have the shape of the padding
     corpus = Columns(method.token_ids(sentences(5)))
     plain = batch_of(method, corpus, 0, np.arange(5), 0)
-    wide = lengthen(batch_of(method, corpus, 0, np.arange(5), 0), method.pad_id, longest_input(method), 23)
+    wide = lengthen(
+        batch_of(method, corpus, 0, np.arange(5), 0), method.pad_id, longest_input(method), 23
+    )
     lengths = [view["input_ids"].shape[1] for view in wide.columns]
     assert all(length % 23 == 0 for length in lengths) and wide.tokens == plain.tokens
     assert lengths != [view["input_ids"].shape[1] for view in plain.columns]
     assert method(wide).total.item() == pytest.approx(method(plain).total.item(), abs=2e-5)
 
 
-@pytest.mark.parametrize(("length", "longest", "wanted"), [(1, 512, 8), (8, 512, 8), (9, 512, 16), (509, 510, 510), (510, 510, 510)])
-def test_no_input_grows_beyond_what_the_method_takes(length: int, longest: int, wanted: int) -> None:
+@pytest.mark.parametrize(
+    ("length", "longest", "wanted"),
+    [(1, 512, 8), (8, 512, 8), (9, 512, 16), (509, 510, 510), (510, 510, 510)],
+)
+def test_no_input_grows_beyond_what_the_method_takes(
+    length: int, longest: int, wanted: int
+) -> None:
     view = pad([[3] * length, [4]], 1) | {"labels": torch.tensor([7, 9])}
     made = lengthen(Batch((view,)), 1, longest).columns[0]
     assert made["input_ids"].shape == made["attention_mask"].shape == (2, wanted)
@@ -156,7 +179,9 @@ def test_no_input_grows_beyond_what_the_method_takes(length: int, longest: int, 
 
 
 def test_the_longest_input_leaves_room_for_a_prompt(tiny: str, tmp_path: Path) -> None:
-    plain, prompted = (built(cls, tiny, tmp_path, setting="unsupervised") for cls in (SimCSE, PromCSE))
+    plain, prompted = (
+        built(cls, tiny, tmp_path, setting="unsupervised") for cls in (SimCSE, PromCSE)
+    )
     assert longest_input(plain) == plain.backbone.max_tokens
     assert longest_input(prompted) == plain.backbone.max_tokens - prompted.prompt.length
 
@@ -166,7 +191,11 @@ def test_rows_are_framed_as_by_hand(as_arrays: bool) -> None:
     rows: list[Any] = [[5, 6, 7, 8], [], [9]]
     given = [np.array(row, dtype=np.uint16) for row in rows] if as_arrays else rows
     made = pad(given, 0, before=[1, 2], after=[3], longest=3)
-    assert made["input_ids"].tolist() == [[1, 2, 5, 6, 7, 3], [1, 2, 3, 0, 0, 0], [1, 2, 9, 3, 0, 0]]
+    assert made["input_ids"].tolist() == [
+        [1, 2, 5, 6, 7, 3],
+        [1, 2, 3, 0, 0, 0],
+        [1, 2, 9, 3, 0, 0],
+    ]
     assert made["attention_mask"].tolist() == [[1] * 6, [1, 1, 1, 0, 0, 0], [1, 1, 1, 1, 0, 0]]
     assert made["input_ids"].dtype == made["attention_mask"].dtype == torch.int64
 

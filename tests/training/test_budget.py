@@ -31,9 +31,20 @@ TOKENS = [len(row) for row in TOY_ROWS]
 
 @pytest.mark.parametrize(
     ("text", "amount", "unit"),
-    [("10m", 600, "s"), ("10 min", 600, "s"), ("600s", 600, "s"), ("1.5h", 5400, "s"), ("1d", 86400, "s"), ("5000steps", 5000, "steps"),
-     ("1step", 1, "steps"), ("1e6sentences", 1e6, "sentences"), ("3e7tokens", 3e7, "tokens"), ("2gpu-h", 7200, "gpu-s"), ("0.5GPU-H", 1800, "gpu-s")],
-)  # fmt: skip
+    [
+        ("10m", 600, "s"),
+        ("10 min", 600, "s"),
+        ("600s", 600, "s"),
+        ("1.5h", 5400, "s"),
+        ("1d", 86400, "s"),
+        ("5000steps", 5000, "steps"),
+        ("1step", 1, "steps"),
+        ("1e6sentences", 1e6, "sentences"),
+        ("3e7tokens", 3e7, "tokens"),
+        ("2gpu-h", 7200, "gpu-s"),
+        ("0.5GPU-H", 1800, "gpu-s"),
+    ],
+)
 def test_what_a_budget_says(text: str, amount: float, unit: str) -> None:
     assert parse(text) == Budget(amount, unit)
     assert parse(canonical(text)) == parse(text)
@@ -44,7 +55,10 @@ def test_one_budget_has_one_text_however_it_was_written() -> None:
     assert canonical("1e6sentences") == "1000000sentences" and canonical("2gpu-h") == "7200gpu-s"
 
 
-@pytest.mark.parametrize("text", ["", "10", "m", "10 parsecs", "-5m", "0steps", "1.5steps", "1e400s", "nans", "5mm", "h2"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "10", "m", "10 parsecs", "-5m", "0steps", "1.5steps", "1e400s", "nans", "5mm", "h2"],
+)
 def test_what_is_no_budget_is_refused_with_examples(text: str) -> None:
     with pytest.raises(BenchError, match=f"--budget {text}: expected") as caught:
         parse(text)
@@ -68,7 +82,9 @@ def test_a_budget_takes_the_place_of_the_epochs() -> None:
     values = merge(Made, None, "", {"budget": "10m"}, trained=True).values_with_source()
     assert (values["budget"].value, values["budget"].source) == ("600s", "--set")
     assert values["epochs"].value is None
-    written = Entry("unsupervised", "bert-base-uncased", "", {"budget": Value("1h", "table 3")}, None, None)
+    written = Entry(
+        "unsupervised", "bert-base-uncased", "", {"budget": Value("1h", "table 3")}, None, None
+    )
     assert merge(Made, written, "", {}, trained=True).budget == "3600s"
     again = merge(Made, written, "", {"epochs": "2"}, trained=True)
     assert "budget" not in again and again.epochs == 2
@@ -97,7 +113,9 @@ def steps_by_counting(batch_size: int, rows: int, wanted: int, drop_last: bool) 
 @pytest.mark.parametrize("wanted", [1, 2, 3, 7, 10, 11, 12, 13, 20, 33, 100])
 def test_sentences_end_with_the_step_that_reaches_them(wanted: int, drop_last: bool) -> None:
     for rows, batch_size in ((10, 3), (12, 4), (5, 64)):
-        recipe = toy_recipe(batch_size=batch_size, drop_last=drop_last, budget=f"{wanted}sentences", epochs=None)
+        recipe = toy_recipe(
+            batch_size=batch_size, drop_last=drop_last, budget=f"{wanted}sentences", epochs=None
+        )
         assert total_steps(recipe, rows) == steps_by_counting(batch_size, rows, wanted, drop_last)
 
 
@@ -122,15 +140,21 @@ def test_tokens_are_counted_without_padding_and_end_the_training(tmp_path: Path)
     assert (report.steps, report.tokens) == (steps, seen)
 
 
-def test_the_rate_of_a_token_budget_falls_with_its_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_rate_of_a_token_budget_falls_with_its_share(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Linear to 0 at the budget's end: before each step, 1 - tokens so far / budget."""
     monkeypatch.setattr(bench.training.trainer, "LOG_EVERY", 1)
     report, _ = train(tmp_path, "400tokens", learning_rate=2.0)
     rates = [entry["learning_rate"] for entry in read_curve(tmp_path)]
     assert len(rates) == report.steps > 30
     spent = 0
-    for rate, (_, rows) in zip(rates, islice(row_order(42, len(TOY_ROWS), 3), report.steps), strict=True):
-        assert rate == pytest.approx(2.0 * (1 - spent / 400), abs=2.0 / report.steps / 2)  # steps are whole numbers
+    for rate, (_, rows) in zip(
+        rates, islice(row_order(42, len(TOY_ROWS), 3), report.steps), strict=True
+    ):
+        assert rate == pytest.approx(
+            2.0 * (1 - spent / 400), abs=2.0 / report.steps / 2
+        )  # steps are whole numbers
         spent += sum(TOKENS[row] for row in rows)
     assert rates[-1] < 0.1
 
@@ -162,7 +186,9 @@ def test_seconds_end_the_training_and_dev_scores_do_not_count(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, budget: str, steps: int
 ) -> None:
     clock = Clock()
-    monkeypatch.setattr(bench.training.trainer, "time", SimpleNamespace(perf_counter=clock, monotonic=lambda: 0.0))
+    monkeypatch.setattr(
+        bench.training.trainer, "time", SimpleNamespace(perf_counter=clock, monotonic=lambda: 0.0)
+    )
     method = toy(tmp_path, budget=budget, epochs=None, eval_steps=2, select_on="scripted")
 
     def dev_score(method: Any) -> float:
@@ -177,19 +203,27 @@ def test_seconds_end_the_training_and_dev_scores_do_not_count(
 
 def test_gpu_seconds_are_seconds_times_gpus() -> None:
     recipe = toy_recipe(budget="2gpu-h", epochs=None)
-    alone, both = (Progress(step=10, train_seconds=3600, device_seconds=3600 * gpus) for gpus in (1, 2))
+    alone, both = (
+        Progress(step=10, train_seconds=3600, device_seconds=3600 * gpus) for gpus in (1, 2)
+    )
     horizon = Horizon(recipe, 100)
     assert not horizon.reached(alone) and horizon.reached(both)
     assert horizon.steps_at(alone) == 20
 
 
-def test_gpu_seconds_of_earlier_sittings_are_those_of_their_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gpu_seconds_of_earlier_sittings_are_those_of_their_gpus(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     clock = Clock()
-    monkeypatch.setattr(bench.training.trainer, "time", SimpleNamespace(perf_counter=clock, monotonic=lambda: 0.0))
+    monkeypatch.setattr(
+        bench.training.trainer, "time", SimpleNamespace(perf_counter=clock, monotonic=lambda: 0.0)
+    )
     method = toy(tmp_path, budget="6gpu-s", epochs=None)
     one = bench.training.trainer.Trainer(method, Columns(TOY_ROWS), method.context)
     one.progress = Progress(step=4, train_seconds=1.0, device_seconds=4.0, ranks=[4, 1])
-    steps = bench.training.batches.batches(method, one.corpus, row_order(1, 8, 3), 4, device=one.device)
+    steps = bench.training.batches.batches(
+        method, one.corpus, row_order(1, 8, 3), 4, device=one.device
+    )
     for _ in range(4):
         one.step(steps)
     assert one.progress.device_seconds == pytest.approx(5.0) and not one.is_done()
@@ -222,7 +256,12 @@ def test_a_budget_is_counted_over_all_sittings(tmp_path: Path, budget: str) -> N
 
     sittings = 0
     while True:
-        method = toy(tmp_path, Context(folder=tmp_path / "parts", should_stop=stop), budget=budget, epochs=None)
+        method = toy(
+            tmp_path,
+            Context(folder=tmp_path / "parts", should_stop=stop),
+            budget=budget,
+            epochs=None,
+        )
         sittings += 1
         try:
             report = run_loop(method, Columns(TOY_ROWS), method.context)
@@ -230,6 +269,10 @@ def test_a_budget_is_counted_over_all_sittings(tmp_path: Path, budget: str) -> N
         except Interrupted:
             continue
     assert sittings > 2
-    assert (report.steps, report.sentences, report.tokens) == (wanted.steps, wanted.sentences, wanted.tokens)
+    assert (report.steps, report.sentences, report.tokens) == (
+        wanted.steps,
+        wanted.sentences,
+        wanted.tokens,
+    )
     assert torch.equal(method.dense.weight, whole.dense.weight)
     assert math.isfinite(report.train_seconds)

@@ -47,18 +47,29 @@ def gradient(method: SimCSE) -> torch.Tensor:
     return torch.cat([p.grad.flatten() for p in method.parameters() if p.grad is not None])
 
 
-@pytest.mark.skipif(torch.__version__.startswith("2.6."), reason="torch 2.6 cannot trace transformers 5.4; a training says so and goes on")
+@pytest.mark.skipif(
+    torch.__version__.startswith("2.6."),
+    reason="torch 2.6 cannot trace transformers 5.4; a training says so and goes on",
+)
 @pytest.mark.slow
-def test_the_compiled_encoder_gives_the_same_gradient(method: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_compiled_encoder_gives_the_same_gradient(
+    method: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plain, notes = gradient(method), list[str]()
     names = set(method.state_dict())
     use_backend(monkeypatch, "eager")
     is_compiled = compile_encoder(method.encoder, notes.append)
-    assert torch.allclose(gradient(method), plain, atol=1e-6) and notes == [] and set(method.state_dict()) == names
+    assert (
+        torch.allclose(gradient(method), plain, atol=1e-6)
+        and notes == []
+        and set(method.state_dict()) == names
+    )
     assert is_compiled()
 
 
-def test_a_compiler_that_fails_is_noted_once_and_training_goes_on(method: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_compiler_that_fails_is_noted_once_and_training_goes_on(
+    method: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plain, notes = gradient(method), list[str]()
     use_backend(monkeypatch, fails_with(RuntimeError("no C++ compiler")))
     compile_encoder(method.encoder, notes.append)
@@ -66,7 +77,9 @@ def test_a_compiler_that_fails_is_noted_once_and_training_goes_on(method: Any, m
     assert len(notes) == 1 and notes[0].startswith("--compile")
 
 
-def test_what_is_scored_comes_from_the_encoder_as_it_is(method: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_scored_comes_from_the_encoder_as_it_is(
+    method: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before, seen = method.encode(sentences(3)), list[str]()
     use_backend(monkeypatch, fails_with(AssertionError("compiled while encoding")))
     compile_encoder(method.encoder, seen.append)
@@ -74,20 +87,29 @@ def test_what_is_scored_comes_from_the_encoder_as_it_is(method: Any, monkeypatch
     assert "forward" in vars(method.encoder)
 
 
-def test_the_report_of_a_training_does_not_claim_what_failed(tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_report_of_a_training_does_not_claim_what_failed(
+    tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     notes: list[str] = []
     reporter = SilentReporter()
     reporter.note = notes.append  # type: ignore[method-assign]
     use_backend(monkeypatch, fails_with(RuntimeError("no C++ compiler")))
     context = Context(folder=tmp_path, compiled=True, reporter=reporter)
-    trained = built(SimCSE, tiny, tmp_path, setting="unsupervised", batch_size=5, max_steps=2, context=context)
+    trained = built(
+        SimCSE, tiny, tmp_path, setting="unsupervised", batch_size=5, max_steps=2, context=context
+    )
     report = train(trained, Columns(trained.token_ids(sentences(7))), trained.context)
-    assert "compiled" not in report.execution and len([note for note in notes if note.startswith("--compile")]) == 1
+    assert (
+        "compiled" not in report.execution
+        and len([note for note in notes if note.startswith("--compile")]) == 1
+    )
 
 
 def test_on_a_cpu_the_default_is_float32() -> None:
     assert choose_precision("auto", "cpu") == choose_precision("auto", "cpu:0") == "fp32"
-    assert choose_precision("bf16", "cpu") == "bf16"  # by name, and on the user's own responsibility
+    assert (
+        choose_precision("bf16", "cpu") == "bf16"
+    )  # by name, and on the user's own responsibility
     with pytest.raises(BenchError, match="GPU"):
         choose_precision("fp16", "cpu")
 

@@ -28,21 +28,34 @@ def kept_bytes(method: Any, batch: Any) -> int:
         return tensor
 
     alive = []  # storages that are freed meanwhile would give their address to others
-    with torch.autograd.graph.saved_tensors_hooks(lambda tensor: alive.append(tensor) or keep(tensor), lambda tensor: tensor):
+    with torch.autograd.graph.saved_tensors_hooks(
+        lambda tensor: alive.append(tensor) or keep(tensor), lambda tensor: tensor
+    ):
         method(batch)
     return sum(seen.values())
 
 
 def ready(cls: Any, tiny: str, folder: Path, **values: Any) -> tuple[Any, Any]:
-    method = built(cls, tiny, folder, setting="unsupervised" if cls is not Flow else "none", batch_size=6, **values)
+    method = built(
+        cls,
+        tiny,
+        folder,
+        setting="unsupervised" if cls is not Flow else "none",
+        batch_size=6,
+        **values,
+    )
     method.train()
-    return method, batch_of(method, Columns(method.token_ids(sentences(6, longest=40))), 0, np.arange(6), 0)
+    return method, batch_of(
+        method, Columns(method.token_ids(sentences(6, longest=40))), 0, np.arange(6), 0
+    )
 
 
 def tracked(method: Any, batch: Any, part: torch.nn.Module) -> bool:
     """Does the output of a part of the encoder have a gradient while the loss is computed?"""
     found: list[bool] = []
-    hook = part.register_forward_hook(lambda module, inputs, output: found.append(output.requires_grad))
+    hook = part.register_forward_hook(
+        lambda module, inputs, output: found.append(output.requires_grad)
+    )
     method(batch)
     hook.remove()
     return any(found)
@@ -74,6 +87,8 @@ def test_a_frozen_encoder_keeps_less_than_one_that_trains(tiny: str, tmp_path: P
     assert frozen < 0.85 * kept_bytes(*ready(SimCSE, tiny, tmp_path))
 
 
-def test_an_encoder_with_nothing_to_train_in_or_below_it_keeps_nothing(tiny: str, tmp_path: Path) -> None:
+def test_an_encoder_with_nothing_to_train_in_or_below_it_keeps_nothing(
+    tiny: str, tmp_path: Path
+) -> None:
     method, batch = ready(Flow, tiny, tmp_path)
     assert not tracked(method, batch, method.encoder.encoder.layer[-1].attention.self.query)

@@ -30,12 +30,21 @@ COLUMNS = {
     "triplets": ("sent0", "sent1", "hard_neg"),
     "labelled": ("sent0", "sent1", "label"),
 }
-VALUES: dict[str, dict[str, Any]] = {"dclr": {"teacher": "builtin"}, "sg-opt": {"head_width": 24}, "esimcse": {"queue_size": 11}}
+VALUES: dict[str, dict[str, Any]] = {
+    "dclr": {"teacher": "builtin"},
+    "sg-opt": {"head_width": 24},
+    "esimcse": {"queue_size": 11},
+}
 
 
 def goes(name: str, setting: str, variant: str) -> bool:
     cls = REGISTRY[name].cls
-    if not issubclass(cls, TorchMethod) or not learns(cls, setting) or cls.fitted == "pass" or cls.own_backbone:
+    if (
+        not issubclass(cls, TorchMethod)
+        or not learns(cls, setting)
+        or cls.fitted == "pass"
+        or cls.own_backbone
+    ):
         return False
     try:
         cls.needs(setting, merge(cls, None, variant, {}, trained=True))
@@ -56,7 +65,9 @@ CASES = [
 def made(case: tuple[str, str, str], backbone: str, folder: Path, **values: Any) -> TorchMethod:
     name, setting, variant = case
     values = VALUES.get(name, {}) | values
-    method: TorchMethod = built(REGISTRY[name].cls, backbone, folder, setting=setting, variant=variant, **values)
+    method: TorchMethod = built(
+        REGISTRY[name].cls, backbone, folder, setting=setting, variant=variant, **values
+    )
     return method.double().train()
 
 
@@ -83,13 +94,18 @@ def in_slices(method: TorchMethod, batch: Batch, chunk: int) -> Loss:
     method.prepare(batch)
     parts = []
     for i in range(0, batch.size, chunk):
-        columns = tuple({key: tensor[i : i + chunk] for key, tensor in column.items()} for column in batch.columns)
+        columns = tuple(
+            {key: tensor[i : i + chunk] for key, tensor in column.items()}
+            for column in batch.columns
+        )
         parts.append(method.views(Batch(columns, batch.step)))
     return method.loss(tuple(torch.cat(view) for view in zip(*parts, strict=True)), batch)
 
 
 def test_every_method_that_has_a_loss_can_be_cut() -> None:
-    assert len(CASES) > 35 and {"simcse", "diffcse", "sg-opt", "flow", "sbert", "esimcse"} <= {name for name, _, _ in CASES}
+    assert len(CASES) > 35 and {"simcse", "diffcse", "sg-opt", "flow", "sbert", "esimcse"} <= {
+        name for name, _, _ in CASES
+    }
     assert [name for name, _, _ in CASES if not REGISTRY[name].cls.is_split()] == []
 
 
@@ -105,7 +121,9 @@ def test_the_gradient_is_that_of_one_pass_over_the_same_draws(
     found = [backward(one, batch, chunk=3)["loss"].item() for batch in batches]
     after = torch.rand(1)
 
-    monkeypatch.setattr(features, "checkpoint", lambda function, *inputs, use_reentrant: function(*inputs))
+    monkeypatch.setattr(
+        features, "checkpoint", lambda function, *inputs, use_reentrant: function(*inputs)
+    )
     other.chunk = 3  # of a loss that itself works in slices
     torch.manual_seed(3)
     wanted = []
@@ -126,9 +144,17 @@ DRAWN = {"diffcse", "dclr"}  # what is masked, or the noise, is drawn anew whate
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", [case for case in CASES if case[0] not in DRAWN and case[2] not in ("mlm", "drophead")], ids=" ".join)
-def test_without_dropout_it_is_that_of_the_whole_batch_at_once(case: tuple[str, str, str], tiny: str, tmp_path: Path) -> None:
-    values = {"dropout": 0.0} | ({"prefix_dropout": 0.0} if case[0] in ("promcse", "dcpcse") else {})
+@pytest.mark.parametrize(
+    "case",
+    [case for case in CASES if case[0] not in DRAWN and case[2] not in ("mlm", "drophead")],
+    ids=" ".join,
+)
+def test_without_dropout_it_is_that_of_the_whole_batch_at_once(
+    case: tuple[str, str, str], tiny: str, tmp_path: Path
+) -> None:
+    values = {"dropout": 0.0} | (
+        {"prefix_dropout": 0.0} if case[0] in ("promcse", "dcpcse") else {}
+    )
     one, other = made(case, tiny, tmp_path, **values), made(case, tiny, tmp_path, **values)
     batch = batch_of(one, case[1], 7)
     found = backward(one, batch, chunk=2)["loss"].item()
@@ -141,7 +167,9 @@ def test_without_dropout_it_is_that_of_the_whole_batch_at_once(case: tuple[str, 
 
 
 @pytest.mark.parametrize("chunk", [None, 7, 100])
-def test_a_slice_of_all_rows_is_one_pass_bit_for_bit(tiny: str, tmp_path: Path, chunk: int | None) -> None:
+def test_a_slice_of_all_rows_is_one_pass_bit_for_bit(
+    tiny: str, tmp_path: Path, chunk: int | None
+) -> None:
     one, other = (made(("simcse", "unsupervised", "mlm"), tiny, tmp_path) for _ in range(2))
     batch = batch_of(one, "unsupervised", 7)
     torch.manual_seed(3)
@@ -157,7 +185,11 @@ def test_a_slice_of_all_rows_is_one_pass_bit_for_bit(tiny: str, tmp_path: Path, 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, None])
 def test_mixed_precision_and_a_scaled_loss(
-    tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dtype: Any, request: pytest.FixtureRequest
+    tiny: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    dtype: Any,
+    request: pytest.FixtureRequest,
 ) -> None:
     """The second pass of a slice computes in the precision of the first; the scaler's factor reaches every parameter."""
     if dtype:
@@ -168,7 +200,9 @@ def test_mixed_precision_and_a_scaled_loss(
     scaler = torch.amp.GradScaler("cpu", init_scale=8.0)
     torch.manual_seed(3)
     loss = backward(one, batch, chunk=3, autocast=autocast(), scaler=scaler)["loss"]
-    monkeypatch.setattr(features, "checkpoint", lambda function, *inputs, use_reentrant: function(*inputs))
+    monkeypatch.setattr(
+        features, "checkpoint", lambda function, *inputs, use_reentrant: function(*inputs)
+    )
     torch.manual_seed(3)
     with autocast():
         wanted = in_slices(other, batch, 3).total
@@ -176,7 +210,9 @@ def test_mixed_precision_and_a_scaled_loss(
     assert loss.item() == wanted.item()
     theirs = gradients(other)
     for name, ours in gradients(one).items():
-        torch.testing.assert_close(ours, theirs[name], rtol=1e-2 if dtype else 1e-4, atol=1e-2 if dtype else 1e-5)
+        torch.testing.assert_close(
+            ours, theirs[name], rtol=1e-2 if dtype else 1e-4, atol=1e-2 if dtype else 1e-5
+        )
 
 
 def peak(method: TorchMethod, batch: Batch, chunk: int | None) -> int:
@@ -188,12 +224,22 @@ def peak(method: TorchMethod, batch: Batch, chunk: int | None) -> int:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "case", [("simcse", "unsupervised", "mlm"), ("promcse", "supervised", "eh"), ("diffcse", "unsupervised", "")], ids=" ".join
+    "case",
+    [
+        ("simcse", "unsupervised", "mlm"),
+        ("promcse", "supervised", "eh"),
+        ("diffcse", "unsupervised", ""),
+    ],
+    ids=" ".join,
 )
-def test_memory_is_that_of_one_slice_whatever_the_batch(case: tuple[str, str, str], tiny: str, tmp_path: Path) -> None:
+def test_memory_is_that_of_one_slice_whatever_the_batch(
+    case: tuple[str, str, str], tiny: str, tmp_path: Path
+) -> None:
     method = made(case, tiny, tmp_path)
     small, large = (batch_of(method, case[1], n) for n in (16, 64))
-    backward(method, small)  # what is made once, as the gradients' own storage, counts in no comparison
+    backward(
+        method, small
+    )  # what is made once, as the gradients' own storage, counts in no comparison
     whole = peak(method, large, None) - peak(method, small, None)
     cached = peak(method, large, 8) - peak(method, small, 8)
     assert whole > 5e6, "nothing was counted"

@@ -31,7 +31,14 @@ STEPS = 37
 class Training:
     """One training of SimCSE on the tiny backbone; the optimiser that it made is kept for looking at."""
 
-    def __init__(self, tiny: str, folder: Path, seed: int = 1, stop: Callable[[], bool] = lambda: False, save_seconds: float = 1e9) -> None:
+    def __init__(
+        self,
+        tiny: str,
+        folder: Path,
+        seed: int = 1,
+        stop: Callable[[], bool] = lambda: False,
+        save_seconds: float = 1e9,
+    ) -> None:
         probe = sentences(8, seed=99)
         self.folder = folder
         self.notes: list[str] = []
@@ -45,7 +52,9 @@ class Training:
             reporter=reporter,
             dev_score=lambda method: float(method.encode(probe)[:, 0].mean()) * 10,
         )
-        self.method = built(SimCSE, tiny, folder, setting="unsupervised", seed=seed, context=context, **VALUES)
+        self.method = built(
+            SimCSE, tiny, folder, setting="unsupervised", seed=seed, context=context, **VALUES
+        )
         ids = self.method.token_ids(sentences(ROWS, seed=5))
         self.corpus = Columns(ids)
         self.stop = self.asked = stop
@@ -78,14 +87,28 @@ class Training:
         return self
 
     def outcome(self) -> dict[str, Any]:
-        files = {path.name: path.read_bytes() for path in sorted((self.folder / "checkpoint").iterdir())}
-        curve = [{k: v for k, v in entry.items() if k != "sentences_per_second"} for entry in read_curve(self.folder)]
-        counted = (self.report.steps, self.report.best_step, self.report.dev_score, self.report.sentences)
+        files = {
+            path.name: path.read_bytes() for path in sorted((self.folder / "checkpoint").iterdir())
+        }
+        curve = [
+            {k: v for k, v in entry.items() if k != "sentences_per_second"}
+            for entry in read_curve(self.folder)
+        ]
+        counted = (
+            self.report.steps,
+            self.report.best_step,
+            self.report.dev_score,
+            self.report.sentences,
+        )
         return {"checkpoint": files, "curve": curve, "report": counted}
 
     def same_optimizer(self, other: Training) -> bool:
         a, b = (one.optimizer.state_dict() for one in (self, other))
-        tensors = [(a["state"][i][key], b["state"][i][key]) for i in a["state"] for key in ("step", "exp_avg", "exp_avg_sq")]
+        tensors = [
+            (a["state"][i][key], b["state"][i][key])
+            for i in a["state"]
+            for key in ("step", "exp_avg", "exp_avg_sq")
+        ]
         return a["param_groups"] == b["param_groups"] and all(torch.equal(x, y) for x, y in tensors)
 
 
@@ -107,7 +130,9 @@ def whole(tiny: str, tmp_path_factory: pytest.TempPathFactory) -> Training:
 
 
 @pytest.mark.slow
-def test_the_same_seed_gives_the_same_weights_bit_for_bit(tiny: str, tmp_path: Path, whole: Training) -> None:
+def test_the_same_seed_gives_the_same_weights_bit_for_bit(
+    tiny: str, tmp_path: Path, whole: Training
+) -> None:
     torch.rand(5)  # what was drawn before does not matter
     again = Training(tiny, tmp_path).run()
     assert again.outcome() == whole.outcome()
@@ -117,7 +142,9 @@ def test_the_same_seed_gives_the_same_weights_bit_for_bit(tiny: str, tmp_path: P
 def test_another_seed_gives_other_weights(tiny: str, tmp_path: Path, whole: Training) -> None:
     other = Training(tiny, tmp_path, seed=2).run()
     assert other.outcome()["checkpoint"] != whole.outcome()["checkpoint"]
-    assert [e["step"] for e in other.outcome()["curve"]] == [e["step"] for e in whole.outcome()["curve"]]
+    assert [e["step"] for e in other.outcome()["curve"]] == [
+        e["step"] for e in whole.outcome()["curve"]
+    ]
 
 
 def test_the_curve_has_a_line_for_every_window_and_every_dev_score(whole: Training) -> None:
@@ -136,7 +163,9 @@ def test_the_curve_has_a_line_for_every_window_and_every_dev_score(whole: Traini
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stops", [(0,), (7,), (10, 3), (25,), (31, 1, 1), (36,)])
-def test_a_stopped_training_ends_as_one_that_was_not_stopped(tiny: str, tmp_path: Path, whole: Training, stops: tuple[int, ...]) -> None:
+def test_a_stopped_training_ends_as_one_that_was_not_stopped(
+    tiny: str, tmp_path: Path, whole: Training, stops: tuple[int, ...]
+) -> None:
     """Before the first step, inside a logging window, at a dev score, at a logging step, near the end; several times."""
     for stop in stops:
         with pytest.raises(Interrupted, match="the same command goes on from there"):
@@ -148,7 +177,9 @@ def test_a_stopped_training_ends_as_one_that_was_not_stopped(tiny: str, tmp_path
 
 
 @pytest.mark.slow
-def test_a_crash_goes_on_from_the_last_state_and_repeats_what_came_after(tiny: str, tmp_path: Path, whole: Training) -> None:
+def test_a_crash_goes_on_from_the_last_state_and_repeats_what_came_after(
+    tiny: str, tmp_path: Path, whole: Training
+) -> None:
     """A state at step 12, then steps up to 33 that no state remembers: their checkpoint and curve are there already."""
     with pytest.raises(Interrupted):
         Training(tiny, tmp_path, stop=after(12)).run()
@@ -182,20 +213,28 @@ def test_a_stop_during_a_dev_score_keeps_a_state_in_which_it_is_still_due(
     first.asked = lambda: scores[0] == score_number
     first.method.context = replace(first.method.context, dev_score=scored)
     step = 10 * score_number
-    with pytest.raises(Interrupted, match=f"stopped at step {step} of 37; the same command goes on"):
+    with pytest.raises(
+        Interrupted, match=f"stopped at step {step} of 37; the same command goes on"
+    ):
         run_loop(first.method, first.corpus, first.method.context)
     assert [state.step for state in saved_states(tmp_path / "state")] == [step]
     assert [entry["step"] for entry in read_curve(tmp_path)] == [10, 20][: score_number - 1]
     assert Training(tiny, tmp_path).run().outcome() == whole.outcome()
 
 
-def test_a_crash_between_two_renames_loses_no_checkpoint(tiny: str, tmp_path: Path, whole: Training) -> None:
+def test_a_crash_between_two_renames_loses_no_checkpoint(
+    tiny: str, tmp_path: Path, whole: Training
+) -> None:
     with pytest.raises(Interrupted):
         Training(tiny, tmp_path, stop=after(35)).run()
     (tmp_path / "checkpoint").rename(tmp_path / "checkpoint.old")
     (tmp_path / "checkpoint.new").mkdir()
     assert Training(tiny, tmp_path).run().outcome() == whole.outcome()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["checkpoint", "curve.jsonl", "state"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "checkpoint",
+        "curve.jsonl",
+        "state",
+    ]
 
 
 def damage(path: Path, how: str) -> None:
@@ -222,7 +261,9 @@ DAMAGES = ["cut", "garbage", "empty", "one bit", "other tensors"]
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", DAMAGES)
-def test_a_damaged_state_is_told_and_the_one_before_is_used(tiny: str, tmp_path: Path, whole: Training, how: str) -> None:
+def test_a_damaged_state_is_told_and_the_one_before_is_used(
+    tiny: str, tmp_path: Path, whole: Training, how: str
+) -> None:
     for steps in (12, 11):
         with pytest.raises(Interrupted):
             Training(tiny, tmp_path, stop=after(steps)).run()
@@ -232,13 +273,17 @@ def test_a_damaged_state_is_told_and_the_one_before_is_used(tiny: str, tmp_path:
     last = Training(tiny, tmp_path).run()
     assert last.outcome() == whole.outcome() and last.same_optimizer(whole)
     problem, goes_on = last.notes[:2]
-    assert problem.startswith("the training state of step 23 cannot be used") and problem.endswith("the one of step 12 is tried")
+    assert problem.startswith("the training state of step 23 cannot be used") and problem.endswith(
+        "the one of step 12 is tried"
+    )
     assert goes_on == "goes on from step 12 of 37"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", DAMAGES)
-def test_without_any_good_state_training_starts_anew_and_says_so(tiny: str, tmp_path: Path, whole: Training, how: str) -> None:
+def test_without_any_good_state_training_starts_anew_and_says_so(
+    tiny: str, tmp_path: Path, whole: Training, how: str
+) -> None:
     with pytest.raises(Interrupted):
         Training(tiny, tmp_path, stop=after(12)).run()
     damage(saved_states(tmp_path / "state")[0].path, how)
@@ -254,14 +299,21 @@ def test_the_last_two_states_are_kept(tiny: str, tmp_path: Path) -> None:
     training.run()
     states = saved_states(tmp_path / "state")
     assert [state.step for state in states] == [STEPS, STEPS - 1]
-    assert all(hashlib.sha256(state.path.read_bytes()).hexdigest().startswith(state.sha256) for state in states)
+    assert all(
+        hashlib.sha256(state.path.read_bytes()).hexdigest().startswith(state.sha256)
+        for state in states
+    )
     state = torch.load(states[0].path, weights_only=True)
     assert state["progress"]["step"] == STEPS
-    assert set(state["trained"]) == {name for name, p in training.method.named_parameters() if p.requires_grad}
+    assert set(state["trained"]) == {
+        name for name, p in training.method.named_parameters() if p.requires_grad
+    }
 
 
 def test_saving_takes_at_most_a_tenth_of_the_time_on_a_slow_disk(tmp_path: Path) -> None:
-    trainer = SimpleNamespace(context=Context(save_seconds=60.0), saved=time.monotonic() - 100, save_took=3.0)
+    trainer = SimpleNamespace(
+        context=Context(save_seconds=60.0), saved=time.monotonic() - 100, save_took=3.0
+    )
     assert save_is_due(trainer)
     trainer.save_took = 30.0
     assert not save_is_due(trainer)
@@ -276,16 +328,23 @@ class Best:
         for steps in (12, 11):
             with pytest.raises(Interrupted):
                 Training(tiny, folder, stop=after(steps)).run()
-        self.progress = [torch.load(state.path, weights_only=True)["progress"] for state in saved_states(folder / "state")]
+        self.progress = [
+            torch.load(state.path, weights_only=True)["progress"]
+            for state in saved_states(folder / "state")
+        ]
         self.used = folder / "checkpoint" / "trained.safetensors"
-        self.second = folder / "state" / f"best-{self.progress[0]['best_step']:08d}" / "trained.safetensors"
+        self.second = (
+            folder / "state" / f"best-{self.progress[0]['best_step']:08d}" / "trained.safetensors"
+        )
         assert self.used.read_bytes() == self.second.read_bytes()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("which", ["used", "second"])
 @pytest.mark.parametrize("how", ["cut", "one bit"])
-def test_a_damaged_checkpoint_is_made_again_from_its_copy(tiny: str, tmp_path: Path, whole: Training, which: str, how: str) -> None:
+def test_a_damaged_checkpoint_is_made_again_from_its_copy(
+    tiny: str, tmp_path: Path, whole: Training, which: str, how: str
+) -> None:
     best = Best(tiny, tmp_path)
     damage(getattr(best, which), how)
     last = Training(tiny, tmp_path).run()
@@ -294,7 +353,9 @@ def test_a_damaged_checkpoint_is_made_again_from_its_copy(tiny: str, tmp_path: P
     assert len(told) == 1 and str(getattr(best, which).parent) in told[0].split(" was cut")[0]
 
 
-def test_a_checkpoint_of_which_both_copies_are_damaged_costs_its_states(tiny: str, tmp_path: Path, whole: Training) -> None:
+def test_a_checkpoint_of_which_both_copies_are_damaged_costs_its_states(
+    tiny: str, tmp_path: Path, whole: Training
+) -> None:
     """The best step stays the best: a later one may not take its place only because it was lost."""
     best = Best(tiny, tmp_path)
     for path in (best.used, best.second):
@@ -320,7 +381,9 @@ def test_a_checkpoint_damaged_while_training_goes_on_is_made_again_at_the_end(
     assert any("made again from" in note for note in training.notes)
 
 
-def test_a_checkpoint_newer_than_the_state_gives_way_to_the_one_of_the_state(tiny: str, tmp_path: Path, whole: Training) -> None:
+def test_a_checkpoint_newer_than_the_state_gives_way_to_the_one_of_the_state(
+    tiny: str, tmp_path: Path, whole: Training
+) -> None:
     """On a GPU what is done again need not give the very score that it gave: then the newer one would stand there unnamed."""
     with pytest.raises(Interrupted):
         Training(tiny, tmp_path, stop=after(12)).run()
@@ -332,7 +395,9 @@ def test_a_checkpoint_newer_than_the_state_gives_way_to_the_one_of_the_state(tin
     with pytest.raises(Interrupted):
         Training(tiny, tmp_path, stop=after(0)).run()
     assert not newer.exists()
-    assert (tmp_path / "checkpoint" / "trained.safetensors").read_bytes() == (second / "trained.safetensors").read_bytes()
+    assert (tmp_path / "checkpoint" / "trained.safetensors").read_bytes() == (
+        second / "trained.safetensors"
+    ).read_bytes()
     assert Training(tiny, tmp_path).run().outcome() == whole.outcome()
 
 
@@ -340,7 +405,9 @@ def test_a_checkpoint_newer_than_the_state_gives_way_to_the_one_of_the_state(tin
 def test_copies_of_checkpoints_that_no_state_names_are_removed(tiny: str, tmp_path: Path) -> None:
     training = Training(tiny, tmp_path, save_seconds=0.0)
     rising = iter(range(100))
-    training.method.context = replace(training.method.context, dev_score=lambda method: float(next(rising)))
+    training.method.context = replace(
+        training.method.context, dev_score=lambda method: float(next(rising))
+    )
     run_loop(training.method, training.corpus, training.method.context)
     assert sorted(path.name for path in (tmp_path / "state").glob("best-*")) == ["best-00000030"]
     assert training.method.context.folder == tmp_path

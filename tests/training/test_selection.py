@@ -55,9 +55,18 @@ def train(
 
 @pytest.mark.parametrize(
     ("scores", "best"),
-    [([1, 2, 3, 4], 3), ([4, 3, 2, 1], 0), ([1, 3, 3, 2], 1), ([-5, -5, -4, -4.5], 2), ([2, 2, 2, 2], 0), ([0, 0, 0.001, 0], 2)],
+    [
+        ([1, 2, 3, 4], 3),
+        ([4, 3, 2, 1], 0),
+        ([1, 3, 3, 2], 1),
+        ([-5, -5, -4, -4.5], 2),
+        ([2, 2, 2, 2], 0),
+        ([0, 0, 0.001, 0], 2),
+    ],
 )
-def test_the_kept_checkpoint_is_the_first_of_the_best(tmp_path: Path, scores: list[float], best: int) -> None:
+def test_the_kept_checkpoint_is_the_first_of_the_best(
+    tmp_path: Path, scores: list[float], best: int
+) -> None:
     """Strictly better, as SimCSE's code has it: an equal score does not replace. 8 steps, a score after every second."""
     report, seen, method = train(tmp_path, scores, epochs=8 / 3, eval_steps=2)
     assert len(seen) == 4
@@ -84,7 +93,10 @@ def test_a_training_shorter_than_the_interval_is_scored_at_its_end(tmp_path: Pat
 def test_without_a_dev_set_the_last_step_is_kept(tmp_path: Path) -> None:
     report, _, method = train(tmp_path, None, epochs=2, eval_steps=1)
     assert (report.steps, report.best_step, report.dev_score) == (6, 6, None)
-    assert torch.equal(load_file(tmp_path / "checkpoint" / "trained.safetensors")["dense.weight"], method.dense.weight)
+    assert torch.equal(
+        load_file(tmp_path / "checkpoint" / "trained.safetensors")["dense.weight"],
+        method.dense.weight,
+    )
 
 
 def test_a_dev_score_encodes_each_distinct_sentence_once() -> None:
@@ -97,7 +109,9 @@ def test_a_dev_score_encodes_each_distinct_sentence_once() -> None:
     def score(vectors: Any) -> Any:
         return SimpleNamespace(value=vectors(["a", "b", "c"]).sum())
 
-    dev: Any = SimpleNamespace(task=SimpleNamespace(sentences=["a", "b", "a", "c", "b"], score=score))
+    dev: Any = SimpleNamespace(
+        task=SimpleNamespace(sentences=["a", "b", "a", "c", "b"], score=score)
+    )
     method: Any = SimpleNamespace(encode=encode)
     assert dev_scorer(dev)(method) == 6.0 and sorted(encoded) == ["a", "b", "c"]
 
@@ -121,28 +135,53 @@ def failing(what: Any) -> Fails:
 
 
 @pytest.mark.parametrize("factor", [float("nan"), float("inf")])
-def test_a_loss_that_is_no_number_is_told_with_its_step_and_the_rows_of_its_batch(tmp_path: Path, factor: float) -> None:
+def test_a_loss_that_is_no_number_is_told_with_its_step_and_the_rows_of_its_batch(
+    tmp_path: Path, factor: float
+) -> None:
     """Step 6 of 3 a epoch: the last batch of the second epoch, two rows."""
     method = failing(lambda loss: loss * factor)
-    with pytest.raises(RunFailed, match=r"the loss became (nan|inf) at step 6; the 2 rows of its batch are in ") as caught:
+    with pytest.raises(
+        RunFailed, match=r"the loss became (nan|inf) at step 6; the 2 rows of its batch are in "
+    ) as caught:
         train(tmp_path, None, method, epochs=20)
     assert "learning_rate" in str(caught.value.hint) and caught.value.exit_code == 1
     assert caught.value.message.endswith("failed-batch.tsv; nothing was kept before that step")
     header, *lines = (tmp_path / "failed-batch.tsv").read_text().splitlines()
     assert header == "row\tsentence"
-    told = [(int(row) - 1, [int(one) for one in ids.split()]) for row, ids in (line.split("\t") for line in lines)]
+    told = [
+        (int(row) - 1, [int(one) for one in ids.split()])
+        for row, ids in (line.split("\t") for line in lines)
+    ]
     assert all(TOY_ROWS[row] == ids for row, ids in told)
     assert [ids[0] for _, ids in told] == method.seen[5]
 
 
 def test_after_such_a_loss_the_last_good_checkpoint_and_state_are_kept(tmp_path: Path) -> None:
     """A score after steps 4 and 8, a state after every step: those of the lost weights are neither scored nor saved."""
-    with pytest.raises(RunFailed, match="the loss became nan at step 6; .*; the best checkpoint, of step 4, is kept$"):
-        train(tmp_path, [1.0] * 9, failing(lambda loss: loss * float("nan")), epochs=20, eval_steps=4, save_seconds=0.0)
-    assert torch.isfinite(load_file(tmp_path / "checkpoint" / "trained.safetensors")["dense.weight"]).all()
+    with pytest.raises(
+        RunFailed,
+        match="the loss became nan at step 6; .*; the best checkpoint, of step 4, is kept$",
+    ):
+        train(
+            tmp_path,
+            [1.0] * 9,
+            failing(lambda loss: loss * float("nan")),
+            epochs=20,
+            eval_steps=4,
+            save_seconds=0.0,
+        )
+    assert torch.isfinite(
+        load_file(tmp_path / "checkpoint" / "trained.safetensors")["dense.weight"]
+    ).all()
     assert [state.step for state in saved_states(tmp_path / "state")] == [5, 4]
     with pytest.raises(RunFailed, match="at step 6; .*; the training state of step 5 is kept$"):
-        train(tmp_path / "no-dev", None, failing(lambda loss: loss * float("nan")), epochs=20, save_seconds=0.0)
+        train(
+            tmp_path / "no-dev",
+            None,
+            failing(lambda loss: loss * float("nan")),
+            epochs=20,
+            save_seconds=0.0,
+        )
 
 
 class Bursts(Toy):
@@ -156,11 +195,20 @@ class Bursts(Toy):
 
 
 def test_nothing_is_kept_or_scored_of_weights_that_are_no_numbers(tmp_path: Path) -> None:
-    with pytest.raises(RunFailed, match="weights became NaN or infinite by step 6; the best checkpoint, of step 4, is kept$"):
+    with pytest.raises(
+        RunFailed,
+        match="weights became NaN or infinite by step 6; the best checkpoint, of step 4, is kept$",
+    ):
         train(tmp_path / "dev", [1.0, 2.0, 3.0], Bursts(), epochs=20, eval_steps=2)
-    with pytest.raises(RunFailed, match="weights became NaN or infinite by step 6; the training state of step 5 is kept$"):
+    with pytest.raises(
+        RunFailed,
+        match="weights became NaN or infinite by step 6; the training state of step 5 is kept$",
+    ):
         train(tmp_path / "saved", None, Bursts(), epochs=20, save_seconds=0.0)
-    with pytest.raises(RunFailed, match="weights became NaN or infinite by step 6; nothing was kept before that step$"):
+    with pytest.raises(
+        RunFailed,
+        match="weights became NaN or infinite by step 6; nothing was kept before that step$",
+    ):
         train(tmp_path / "end", None, Bursts(), epochs=20, max_steps=6)
     assert not (tmp_path / "end" / "checkpoint").exists()
 
@@ -169,7 +217,9 @@ def out_of_memory(kind: str) -> Exception:
     return {
         "cuda": torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB."),
         "python": MemoryError(),
-        "cpu": RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes"),
+        "cpu": RuntimeError(
+            "[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes"
+        ),
         "mps": RuntimeError("MPS backend out of memory (MPS allocated: 9 GB)"),
     }[kind]
 
@@ -194,15 +244,21 @@ def holding(room: int, kind: str = "cuda", cls: type[Toy] = Holds) -> Any:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["cuda", "python", "cpu", "mps"])
 def test_out_of_memory_names_the_batch_size_that_fits(tmp_path: Path, kind: str) -> None:
-    with pytest.raises(OutOfMemory, match="out of memory: step 1 with batch_size 8; 2 rows at once would fit$") as caught:
+    with pytest.raises(
+        OutOfMemory, match="out of memory: step 1 with batch_size 8; 2 rows at once would fit$"
+    ) as caught:
         train(tmp_path, None, holding(3, kind), batch_size=8)
     assert caught.value.fits == 2 and caught.value.exit_code == 1
-    assert str(caught.value.hint).startswith("--set batch_size=2") and "--auto-batch" in str(caught.value.hint)
+    assert str(caught.value.hint).startswith("--set batch_size=2") and "--auto-batch" in str(
+        caught.value.hint
+    )
 
 
 @pytest.mark.slow
 def test_where_not_even_one_row_fits_no_batch_size_is_named(tmp_path: Path) -> None:
-    with pytest.raises(OutOfMemory, match="step 1 with batch_size 4; not even one row at once fits$") as caught:
+    with pytest.raises(
+        OutOfMemory, match="step 1 with batch_size 4; not even one row at once fits$"
+    ) as caught:
         train(tmp_path, None, holding(0), batch_size=4)
     assert caught.value.fits is None and "batch_size=" not in str(caught.value.hint)
 
@@ -218,7 +274,10 @@ class InParts(Toy):
             raise out_of_memory(self.kind)
         features = batch.columns[0]
         self.seen.append(features["input_ids"][:, 0].tolist())
-        counts = torch.nn.functional.one_hot(features["input_ids"], self.VOCABULARY).double() * features["attention_mask"][:, :, None]
+        counts = (
+            torch.nn.functional.one_hot(features["input_ids"], self.VOCABULARY).double()
+            * features["attention_mask"][:, :, None]
+        )
         wanted = features["input_ids"].sum(1, keepdim=True).double() / 10
         return ((self.dense(counts.sum(1)) - wanted).square().mean(1),)
 
@@ -252,8 +311,14 @@ def test_out_of_memory_in_a_dev_score_is_no_matter_of_the_batch(tmp_path: Path) 
 def test_auto_batch_holds_fewer_rows_of_the_same_batch(tmp_path: Path) -> None:
     """The result is that of a device with room for all: same steps, same rows, same weights."""
     _, _, wanted = train(tmp_path / "roomy", None, holding(8, cls=InParts), batch_size=8, epochs=5)
-    report, _, method = train(tmp_path / "small", None, holding(3, cls=InParts), batch_size=8, epochs=5, auto_batch=True)
-    assert report.execution == {"chunk": 2} and report.steps == 5 and report.sentences == 5 * len(TOY_ROWS)
+    report, _, method = train(
+        tmp_path / "small", None, holding(3, cls=InParts), batch_size=8, epochs=5, auto_batch=True
+    )
+    assert (
+        report.execution == {"chunk": 2}
+        and report.steps == 5
+        and report.sentences == 5 * len(TOY_ROWS)
+    )
     torch.testing.assert_close(method.dense.weight, wanted.dense.weight, rtol=0, atol=1e-6)
 
 
@@ -267,11 +332,20 @@ def test_auto_batch_in_the_middle_goes_on_as_if_the_step_had_not_been_tried(tmp_
     _, _, wanted = train(
         tmp_path / "roomy",
         None,
-        holding(8, cls=type("Roomy", (Filling,), {"chunk": None, "prepare": lambda self, batch: self.dense.bias.data.add_(0.25)})),
+        holding(
+            8,
+            cls=type(
+                "Roomy",
+                (Filling,),
+                {"chunk": None, "prepare": lambda self, batch: self.dense.bias.data.add_(0.25)},
+            ),
+        ),
         batch_size=4,
         epochs=3,
     )
-    report, _, method = train(tmp_path / "small", None, holding(8, cls=Filling), batch_size=4, epochs=3, auto_batch=True)
+    report, _, method = train(
+        tmp_path / "small", None, holding(8, cls=Filling), batch_size=4, epochs=3, auto_batch=True
+    )
     assert report.execution == {"chunk": 2} and report.steps == 6
     torch.testing.assert_close(method.dense.weight, wanted.dense.weight, rtol=0, atol=1e-6)
     torch.testing.assert_close(method.dense.bias, wanted.dense.bias, rtol=0, atol=1e-6)
@@ -303,18 +377,26 @@ def full(*_: Any, **__: Any) -> None:
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
-def test_a_full_disk_leaves_the_state_before_untouched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_leaves_the_state_before_untouched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     train(tmp_path, None, save_seconds=0.0)
     before = {path.name: path.read_bytes() for path in (tmp_path / "state").glob("*.pt")}
     assert len(before) == 2
     monkeypatch.setattr(torch, "save", full)
-    with pytest.raises(RunFailed, match="training state cannot be written.*No space left") as caught:
+    with pytest.raises(
+        RunFailed, match="training state cannot be written.*No space left"
+    ) as caught:
         train(tmp_path, None, save_seconds=0.0, epochs=5)
     assert "free disk space" in str(caught.value.hint)
-    assert {path.name: path.read_bytes() for path in (tmp_path / "state").iterdir() if path.is_file()} == before
+    assert {
+        path.name: path.read_bytes() for path in (tmp_path / "state").iterdir() if path.is_file()
+    } == before
 
 
-def test_a_full_disk_leaves_the_checkpoint_before_untouched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_leaves_the_checkpoint_before_untouched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     train(tmp_path, [1.0], eval_steps=3)
     before = {path.name: path.read_bytes() for path in (tmp_path / "checkpoint").iterdir()}
     monkeypatch.setattr("safetensors.torch.save_file", full)

@@ -21,7 +21,13 @@ from bench.method.torch_method import Batch
 from bench.run.executors.torchrun import is_launched, ranks_asked
 from bench.training.gradient import check_spread
 
-PURE = ("dcpcse", "focal-infonce", "promcse", "promptbert", "simcse")  # all of their loss is among what the authors gather
+PURE = (
+    "dcpcse",
+    "focal-infonce",
+    "promcse",
+    "promptbert",
+    "simcse",
+)  # all of their loss is among what the authors gather
 
 
 def answers_of(tiny: str, folder: Path) -> dict[str, Any]:
@@ -30,17 +36,26 @@ def answers_of(tiny: str, folder: Path) -> dict[str, Any]:
     path = os.pathsep.join([str(tests.parent), str(tests), *sys.path])
     environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": path}
     worker = [sys.executable, str(Path(__file__).parent / "ranks_worker.py")]
-    ranks = [subprocess.Popen([*worker, str(rank), "2", str(folder), tiny], env=environment) for rank in range(2)]
+    ranks = [
+        subprocess.Popen([*worker, str(rank), "2", str(folder), tiny], env=environment)
+        for rank in range(2)
+    ]
     try:
         assert [process.wait(timeout=1200) for process in ranks] == [0, 0]
     finally:
         for process in ranks:
             process.kill()
-    first, second = (json.loads((folder / f"answers-{rank}.json").read_text(encoding="utf-8")) for rank in range(2))
+    first, second = (
+        json.loads((folder / f"answers-{rank}.json").read_text(encoding="utf-8"))
+        for rank in range(2)
+    )
     assert first.keys() == second.keys()
     for name, cases in first.items():
         for rows, found in cases.items():
-            assert found["gradient"] == pytest.approx(second[name][rows]["gradient"], abs=1e-12), (name, rows)
+            assert found["gradient"] == pytest.approx(second[name][rows]["gradient"], abs=1e-12), (
+                name,
+                rows,
+            )
     return first  # type: ignore[no-any-return]
 
 
@@ -52,13 +67,17 @@ def check_exact(answers: dict[str, Any]) -> None:
         for rows, found in cases.items():
             where = (name, rows, found)
             assert found["gradient"] <= 1e-9 * max(1.0, found["size"]), where
-            assert found["losses"] <= 1e-9 and found["buffers"] <= 1e-9 and not found["missing"], where
+            assert found["losses"] <= 1e-9 and found["buffers"] <= 1e-9 and not found["missing"], (
+                where
+            )
 
 
 def check_faithful(answers: dict[str, Any]) -> None:
     """The authors' gather: one half of the gradient, in the same direction; less of a half where not all is gathered."""
     for name, cases in answers.items():
-        if not name.startswith("faithful") or "sg-opt" in name:  # to that one it means its frozen copy's dropout
+        if (
+            not name.startswith("faithful") or "sg-opt" in name
+        ):  # to that one it means its frozen copy's dropout
             continue
         found = cases["uneven"]
         assert found["losses"] <= 1e-9, name
@@ -69,10 +88,20 @@ def check_faithful(answers: dict[str, Any]) -> None:
 
 
 @pytest.mark.slow(seconds=30)
-def test_two_ranks_have_the_gradient_of_one_process_for_every_method(tiny: str, tmp_path: Path) -> None:
+def test_two_ranks_have_the_gradient_of_one_process_for_every_method(
+    tiny: str, tmp_path: Path
+) -> None:
     answers = answers_of(tiny, tmp_path)
-    assert len(answers) > 50 and {"diffcse+focal, unsupervised", "esimcse, unsupervised", "flow, none"} < answers.keys()
-    assert {"simcse+eh, supervised", "simcse+mlm, unsupervised", "promcse+eh, supervised", "sbert, supervised"} < answers.keys()
+    assert (
+        len(answers) > 50
+        and {"diffcse+focal, unsupervised", "esimcse, unsupervised", "flow, none"} < answers.keys()
+    )
+    assert {
+        "simcse+eh, supervised",
+        "simcse+mlm, unsupervised",
+        "promcse+eh, supervised",
+        "sbert, supervised",
+    } < answers.keys()
     check_exact(answers)
     check_faithful(answers)
 
@@ -99,7 +128,9 @@ def test_the_parts_of_a_batch_are_the_batch(rows: int) -> None:
 
 def test_alone_everything_is_settled_by_saying_it() -> None:
     assert ALONE.any(True) and not ALONE.any(False)
-    assert ALONE.first(lambda: 3) == ALONE.share(3) == ALONE.total(3) == 3 and ALONE.gather("a") == ["a"]
+    assert ALONE.first(lambda: 3) == ALONE.share(3) == ALONE.total(3) == 3 and ALONE.gather(
+        "a"
+    ) == ["a"]
     assert ALONE.part(np.arange(5)).tolist() == [0, 1, 2, 3, 4]
 
 
@@ -123,7 +154,11 @@ def test_the_device_of_a_rank_is_that_of_its_number(monkeypatch: pytest.MonkeyPa
 def test_how_many_processes_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
     assert ranks_asked("local", None, "cuda") == 1
-    assert (ranks_asked("torchrun", None, "cuda"), ranks_asked("torchrun", 3, "cuda"), ranks_asked("torchrun", 2, "cpu")) == (
+    assert (
+        ranks_asked("torchrun", None, "cuda"),
+        ranks_asked("torchrun", 3, "cuda"),
+        ranks_asked("torchrun", 2, "cpu"),
+    ) == (
         4,
         3,
         2,
@@ -135,7 +170,13 @@ def test_how_many_processes_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> No
     ):
         with pytest.raises(BenchError, match=message):
             ranks_asked("torchrun", gpus, device)
-    started = {"RANK": "1", "WORLD_SIZE": "2", "LOCAL_RANK": "1", "MASTER_ADDR": "localhost", "MASTER_PORT": "1234"}
+    started = {
+        "RANK": "1",
+        "WORLD_SIZE": "2",
+        "LOCAL_RANK": "1",
+        "MASTER_ADDR": "localhost",
+        "MASTER_PORT": "1234",
+    }
     for environment, is_one in (
         (started, True),
         (started | {"WORLD_SIZE": "1"}, False),
@@ -163,8 +204,12 @@ def whole(folder: Path, **values: Any) -> Whole:
     return method
 
 
-def test_a_forward_that_is_not_split_is_refused_where_the_ranks_would_have_different_numbers_of_rows(tmp_path: Path) -> None:
-    with pytest.raises(BenchError, match="4 ranks cannot share its batches evenly .batch_size 8, the last one 2.") as raised:
+def test_a_forward_that_is_not_split_is_refused_where_the_ranks_would_have_different_numbers_of_rows(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(
+        BenchError, match="4 ranks cannot share its batches evenly .batch_size 8, the last one 2."
+    ) as raised:
         check_spread(whole(tmp_path, batch_size=8, drop_last=False), Four(), 10)
     assert "drop_last=true" in str(raised.value.hint)
     with pytest.raises(BenchError, match="batch_size 6"):

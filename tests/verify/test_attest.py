@@ -21,7 +21,13 @@ def store(tmp_path: Path) -> RunsFolder:
 
 def attested(store: RunsFolder, run: RunRecord, outcome: str = AGREES) -> bool:
     folder = store.folder(run.run_id)
-    report = verify_run(folder, None, lambda *_: [Finding("encoding", "check CHECK", outcome, "" if outcome == AGREES else "why")])
+    report = verify_run(
+        folder,
+        None,
+        lambda *_: [
+            Finding("encoding", "check CHECK", outcome, "" if outcome == AGREES else "why")
+        ],
+    )
     found = entry(report, folder, date="2026-11-21", device="cpu")
     if found is not None:
         write(folder / "verified.json", {run.run_id: found})
@@ -34,7 +40,9 @@ def test_what_was_encoded_again_is_believed(store: RunsFolder) -> None:
     assert attested(store, run)
     found = attestation(store.folder(run.run_id))
     assert found is not None and (found.date, found.device, found.tasks) == ("2026-11-21", "cpu", 1)
-    assert found.words().startswith("encoded again from its checkpoint on 2026-11-21 (cpu, bench ") and found.words().endswith("on 1 task")
+    assert found.words().startswith(
+        "encoded again from its checkpoint on 2026-11-21 (cpu, bench "
+    ) and found.words().endswith("on 1 task")
 
 
 def test_what_was_not_is_not(store: RunsFolder) -> None:
@@ -46,7 +54,9 @@ def test_what_was_not_is_not(store: RunsFolder) -> None:
 
 
 @pytest.mark.parametrize("what", ["record", "cut", "schema", "another run", "large"])
-def test_another_record_has_lost_it(store: RunsFolder, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_record_has_lost_it(
+    store: RunsFolder, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run, folder = finished_run(store), store.path
     assert attested(store, run)
     folder = store.folder(run.run_id)
@@ -58,7 +68,9 @@ def test_another_record_has_lost_it(store: RunsFolder, what: str, monkeypatch: p
     elif what == "schema":
         (folder / "verified.json").write_text(json.dumps(content | {"schema": "bench.verified/9"}))
     elif what == "another run":
-        (folder / "verified.json").write_text(json.dumps(content | {"runs": {"other": content["runs"][run.run_id]}}))
+        (folder / "verified.json").write_text(
+            json.dumps(content | {"runs": {"other": content["runs"][run.run_id]}})
+        )
     else:
         monkeypatch.setattr("bench.verify.attestation.LARGEST", 10)
     assert attestation(folder) is None

@@ -36,7 +36,14 @@ def test_an_untouched_run_agrees_in_everything(store: RunsFolder) -> None:
     run = finished_run(store)
     report = verify_run(store.folder(run.run_id))
     assert [one for one in report.findings if one.outcome != AGREES] == []
-    assert {one.kind for one in report.findings} == {"score", "predictions", "gold", "data", "checkpoint", "fingerprint"}
+    assert {one.kind for one in report.findings} == {
+        "score",
+        "predictions",
+        "gold",
+        "data",
+        "checkpoint",
+        "fingerprint",
+    }
 
 
 def change_score(**changes: Any) -> Callable[[RunRecord], RunRecord]:
@@ -58,16 +65,35 @@ def change_detail(run: RunRecord) -> RunRecord:
         (change_score(predictions_sha256="0" * 64), {"predictions"}),
         (lambda run: replace(run, seed=43), {"fingerprint"}),
         (lambda run: replace(run, method="promcse"), {"fingerprint"}),
-        (lambda run: replace(run, backbone="bert-base-uncased"), set()),  # its revision counts, not what it is called
-        (lambda run: replace(run, recipe={**run.recipe, "epochs": replace(run.recipe["epochs"], value=2)}), {"fingerprint"}),
-        (lambda run: replace(run, recipe={**run.recipe, "batch_size": replace(run.recipe["batch_size"], value=65)}), {"fingerprint"}),
+        (
+            lambda run: replace(run, backbone="bert-base-uncased"),
+            set(),
+        ),  # its revision counts, not what it is called
+        (
+            lambda run: replace(
+                run, recipe={**run.recipe, "epochs": replace(run.recipe["epochs"], value=2)}
+            ),
+            {"fingerprint"},
+        ),
+        (
+            lambda run: replace(
+                run,
+                recipe={**run.recipe, "batch_size": replace(run.recipe["batch_size"], value=65)},
+            ),
+            {"fingerprint"},
+        ),
         (lambda run: replace(run, fingerprint="0" * 64), {"fingerprint"}),
-        (lambda run: replace(run, provenance=replace(run.provenance, data={"CHECK": "0" * 64})), {"data"}),
+        (
+            lambda run: replace(run, provenance=replace(run.provenance, data={"CHECK": "0" * 64})),
+            {"data"},
+        ),
         (lambda run: replace(run, provenance=replace(run.provenance, data={})), {"data"}),
         (lambda run: replace(run, checkpoint={}), {"checkpoint"}),
     ],
 )
-def test_a_record_that_was_changed_is_found_out(store: RunsFolder, change: Callable[[RunRecord], RunRecord], kinds: set[str]) -> None:
+def test_a_record_that_was_changed_is_found_out(
+    store: RunsFolder, change: Callable[[RunRecord], RunRecord], kinds: set[str]
+) -> None:
     run = finished_run(store)
     store.write(change(run))
     assert differing(store, run) == kinds
@@ -86,7 +112,9 @@ def test_predictions_that_were_changed_are_found_out(store: RunsFolder) -> None:
     assert differing(store, run) == {"score", "predictions"}
 
 
-def test_gold_values_made_to_fit_are_found_out_even_if_every_hash_was_made_anew(store: RunsFolder) -> None:
+def test_gold_values_made_to_fit_are_found_out_even_if_every_hash_was_made_anew(
+    store: RunsFolder,
+) -> None:
     run = finished_run(store)
     path = predictions(store, run)
     with np.load(path) as stored:
@@ -97,7 +125,12 @@ def test_gold_values_made_to_fit_are_found_out_even_if_every_hash_was_made_anew(
 
     again = rescore(run.scores[0].key, arrays)
     assert again is not None and again.value > 90
-    forged = replace(run.scores[0], value=again.value, detail=again.detail, predictions_sha256=values_sha256(arrays))
+    forged = replace(
+        run.scores[0],
+        value=again.value,
+        detail=again.detail,
+        predictions_sha256=values_sha256(arrays),
+    )
     store.write(replace(run, scores=(forged,)))
     assert differing(store, run) == {"gold"}
 
@@ -112,12 +145,16 @@ def test_predictions_that_are_missing_or_damaged(store: RunsFolder, content: byt
     assert differing(store, run) == {"score"}
 
 
-def test_another_compression_and_narrower_numbers_are_the_same_predictions(store: RunsFolder) -> None:
+def test_another_compression_and_narrower_numbers_are_the_same_predictions(
+    store: RunsFolder,
+) -> None:
     run = finished_run(store)
     path = predictions(store, run)
     with np.load(path) as stored:
         arrays = {**stored}
-    np.savez(path, **{**arrays, "gold": arrays["gold"].astype(np.float32)})  # 0 to 5 in float32 are exact
+    np.savez(
+        path, **{**arrays, "gold": arrays["gold"].astype(np.float32)}
+    )  # 0 to 5 in float32 are exact
     assert differing(store, run) == set()
 
 
@@ -128,9 +165,14 @@ def test_a_checkpoint_that_was_changed_is_found_out(store: RunsFolder, change: s
     if change == "less":
         file.unlink()
     else:
-        (file if change == "other" else file.with_name("more.json")).write_text('{"method": "SimCSE"}\n')
+        (file if change == "other" else file.with_name("more.json")).write_text(
+            '{"method": "SimCSE"}\n'
+        )
     (found,) = verify_run(store.folder(run.run_id)).differences
-    assert found.kind == "checkpoint" and ("more.json" if change == "more" else "method.json") in found.why
+    assert (
+        found.kind == "checkpoint"
+        and ("more.json" if change == "more" else "method.json") in found.why
+    )
 
 
 def test_a_run_without_its_checkpoint_says_so_and_is_no_difference(store: RunsFolder) -> None:
@@ -139,7 +181,9 @@ def test_a_run_without_its_checkpoint_says_so_and_is_no_difference(store: RunsFo
     (folder / "checkpoint" / "method.json").unlink()
     (folder / "checkpoint").rmdir()
     report = verify_run(folder)
-    assert report.differences == [] and [(one.kind, one.outcome) for one in report.unchecked] == [("checkpoint", UNCHECKED)]
+    assert report.differences == [] and [(one.kind, one.outcome) for one in report.unchecked] == [
+        ("checkpoint", UNCHECKED)
+    ]
 
 
 def test_a_record_of_the_first_schema_is_verified_as_far_as_it_goes(store: RunsFolder) -> None:
@@ -161,7 +205,16 @@ def test_a_record_of_the_first_schema_is_verified_as_far_as_it_goes(store: RunsF
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"{", b'{"schema": "bench.run/99"}', b'{"a": "\x1b[2J"}', b"\xff", b"[" * 100_000, b'{"a": 1e999}']
+    "content",
+    [
+        b"",
+        b"{",
+        b'{"schema": "bench.run/99"}',
+        b'{"a": "\x1b[2J"}',
+        b"\xff",
+        b"[" * 100_000,
+        b'{"a": 1e999}',
+    ],
 )
 def test_a_damaged_record_is_one_difference(store: RunsFolder, content: bytes) -> None:
     run = finished_run(store)
@@ -190,12 +243,20 @@ with RunsFolder({runs!r}).lock({run_id!r}):
 def test_a_run_that_another_process_works_on_is_left_alone(store: RunsFolder) -> None:
     run = finished_run(store)
     code = HOLDER.format(runs=str(store.path), run_id=run.run_id)
-    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as child:
         assert child.stdout is not None and child.stdout.readline() == b"held\n"
         report = verify_run(store.folder(run.run_id))
         child.kill()
-    assert report.differences == [] and f"process {child.pid}" in report.unchecked[0].why and report.status == "in work"
-    assert (store.folder(run.run_id) / ".lock").read_text(), "the name of the process that was killed is still there"
+    assert (
+        report.differences == []
+        and f"process {child.pid}" in report.unchecked[0].why
+        and report.status == "in work"
+    )
+    assert (store.folder(run.run_id) / ".lock").read_text(), (
+        "the name of the process that was killed is still there"
+    )
     assert verify_run(store.folder(run.run_id)).status == "finished"
     with store.lock(run.run_id):
         pass  # asking did not take the lock
@@ -217,12 +278,16 @@ def scores_with_average(store: RunsFolder, run: RunRecord) -> RunRecord:
     return replace(run, scores=(*scores, mean))
 
 
-def test_an_average_that_does_not_follow_from_its_tasks(store: RunsFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_average_that_does_not_follow_from_its_tasks(
+    store: RunsFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     empty = KnownHashes({}, {}, {})
     monkeypatch.setattr("bench.verify.scores.known_hashes", lambda: empty)
     monkeypatch.setattr("bench.verify.identity.known_hashes", lambda: empty)
     run = scores_with_average(store, finished_run(store))
-    run = replace(run, provenance=replace(run.provenance, data={score.task: "0" * 64 for score in run.scores}))
+    run = replace(
+        run, provenance=replace(run.provenance, data={score.task: "0" * 64 for score in run.scores})
+    )
     store.write(run)
     assert differing(store, run) == set()
     *scores, mean = run.scores
@@ -258,31 +323,70 @@ def test_the_known_hashes_are_those_of_the_data(shared: Path) -> None:
             "gold": values_sha256({"gold": pairs.gold}),
             "subset": values_sha256({"subset": np.array(pairs.subset)}),
         }
-        assert known_hashes().data[f"sts/{name}"]["tokenised"] == pairs.sha256 != known_hashes().data[f"sts/{name}"]["raw"]
+        assert (
+            known_hashes().data[f"sts/{name}"]["tokenised"]
+            == pairs.sha256
+            != known_hashes().data[f"sts/{name}"]["raw"]
+        )
     trec = read_transfer(data, "TREC")
-    assert known_hashes().given["transfer/TREC"]["gold"] == values_sha256({"gold": trec.labels[trec.split == "test"]})
+    assert known_hashes().given["transfer/TREC"]["gold"] == values_sha256(
+        {"gold": trec.labels[trec.split == "test"]}
+    )
     texts = read_clustering(data, "SearchSnippets")
-    assert known_hashes().given["clustering/SearchSnippets"]["gold"] == values_sha256({"gold": texts.labels})
+    assert known_hashes().given["clustering/SearchSnippets"]["gold"] == values_sha256(
+        {"gold": texts.labels}
+    )
 
 
 def test_every_task_of_every_suite_is_known() -> None:
     from bench.score.suites import suite, suite_names
 
-    keys = {f"{task.suite}/{task.name}" for name in suite_names() if name != "mteb" for task in suite(name).tasks}
+    keys = {
+        f"{task.suite}/{task.name}"
+        for name in suite_names()
+        if name != "mteb"
+        for task in suite(name).tasks
+    }
     assert keys == set(known_hashes().data) - {"check/CHECK"}  # of older records
     keys |= {"check/CHECK"}
-    forms = {key for key in known_hashes().given if "@" in key}  # the sets whose other text form lies in another order
-    assert set(known_hashes().given) == keys | forms and {key.partition("@")[0] for key in forms} <= keys
+    forms = {
+        key for key in known_hashes().given if "@" in key
+    }  # the sets whose other text form lies in another order
+    assert (
+        set(known_hashes().given) == keys | forms
+        and {key.partition("@")[0] for key in forms} <= keys
+    )
 
 
 def test_a_score_type_has_the_fields_that_are_verified() -> None:
     """A new field of a score needs a thought about how it is verified."""
-    assert set(Score.__struct_fields__) == {"suite", "task", "protocol", "metric", "value", "n", "std", "text", "detail", "predictions_sha256", "reduced_sha256"}  # fmt: skip
+    assert set(Score.__struct_fields__) == {
+        "suite",
+        "task",
+        "protocol",
+        "metric",
+        "value",
+        "n",
+        "std",
+        "text",
+        "detail",
+        "predictions_sha256",
+        "reduced_sha256",
+    }
 
 
 def test_the_hash_is_what_the_documentation_says() -> None:
-    arrays = {"b": np.array([[1, -2]], dtype=np.int16), "a": np.array([0.5], dtype=np.float32), "c": np.array(["é", "x"])}
-    by_hand = b'["a", "floats", [1]]\n' + struct.pack("<d", 0.5) + b'["b", "integers", [1, 2]]\n' + struct.pack("<qq", 1, -2)
+    arrays = {
+        "b": np.array([[1, -2]], dtype=np.int16),
+        "a": np.array([0.5], dtype=np.float32),
+        "c": np.array(["é", "x"]),
+    }
+    by_hand = (
+        b'["a", "floats", [1]]\n'
+        + struct.pack("<d", 0.5)
+        + b'["b", "integers", [1, 2]]\n'
+        + struct.pack("<qq", 1, -2)
+    )
     by_hand += b'["c", "text", [2]]\n' + b'["\\u00e9", "x"]'
     assert values_sha256(arrays) == hashlib.sha256(by_hand).hexdigest()
     with pytest.raises(ValueError, match="neither numbers nor text"):
@@ -294,32 +398,77 @@ def test_the_fingerprint_of_a_plan_is_found_again_in_its_record(store: RunsFolde
     run = finished_run(store)
     values = {key: one.value for key, one in run.recipe.items()}
     determines = {
-        "method": run.method, "plugin": "a" * 64, "variant": "", "setting": run.setting, "seed": run.seed, "backbone": "e" * 40,
-        "recipe": {key: value for key, value in values.items() if key not in ("teacher", "words")}, "places": {"words": "1" * 64},
-        "precision": "bf16", "corpus": "c" * 64, "dev": None, "something new": [1, 2],
-    }  # fmt: skip
-    beyond = {"precision": "bf16", "dev": None, "something new": [1, 2], "places": {"teacher": None, "words": "1" * 64}}
+        "method": run.method,
+        "plugin": "a" * 64,
+        "variant": "",
+        "setting": run.setting,
+        "seed": run.seed,
+        "backbone": "e" * 40,
+        "recipe": {key: value for key, value in values.items() if key not in ("teacher", "words")},
+        "places": {"words": "1" * 64},
+        "precision": "bf16",
+        "corpus": "c" * 64,
+        "dev": None,
+        "something new": [1, 2],
+    }
+    beyond = {
+        "precision": "bf16",
+        "dev": None,
+        "something new": [1, 2],
+        "places": {"teacher": None, "words": "1" * 64},
+    }
     for path in ("/here/words.txt", "/there/words.txt"):
         recipe = {**run.recipe, "words": replace(run.recipe["epochs"], value=path)}
-        made = replace(run, recipe=recipe, provenance=replace(run.provenance, determines=json.loads(json.dumps(beyond))))
+        made = replace(
+            run,
+            recipe=recipe,
+            provenance=replace(run.provenance, determines=json.loads(json.dumps(beyond))),
+        )
         assert provenance.record_fingerprint(made) == provenance.fingerprint_of(determines)
-    assert provenance.record_fingerprint(replace(made, seed=1)) != provenance.fingerprint_of(determines)
-    assert provenance.record_fingerprint(replace(made, provenance=replace(made.provenance, determines=None))) is None
+    assert provenance.record_fingerprint(replace(made, seed=1)) != provenance.fingerprint_of(
+        determines
+    )
+    assert (
+        provenance.record_fingerprint(
+            replace(made, provenance=replace(made.provenance, determines=None))
+        )
+        is None
+    )
 
 
-def test_data_in_a_folder_is_read_and_what_is_not_there_is_told_by_its_hash(store: RunsFolder, tmp_path: Path, shared: Path) -> None:
+def test_data_in_a_folder_is_read_and_what_is_not_there_is_told_by_its_hash(
+    store: RunsFolder, tmp_path: Path, shared: Path
+) -> None:
     """STS13 of the shared folder; a folder without it; and a hash of another set."""
     from bench.data.sets import DataFolder
 
     run = finished_run(store)
-    score = replace(run.scores[0], suite="sts", task="STS13", protocol="senteval-all/1", text="tokenised")
+    score = replace(
+        run.scores[0], suite="sts", task="STS13", protocol="senteval-all/1", text="tokenised"
+    )
     (tmp_path / "empty").mkdir()
-    for sha256, expected in ((known_hashes().data["sts/STS13"]["tokenised"], AGREES), ("0" * 64, DIFFERS)):
-        store.write(replace(run, scores=(score,), provenance=replace(run.provenance, data={"STS13": sha256})))
+    for sha256, expected in (
+        (known_hashes().data["sts/STS13"]["tokenised"], AGREES),
+        ("0" * 64, DIFFERS),
+    ):
+        store.write(
+            replace(
+                run, scores=(score,), provenance=replace(run.provenance, data={"STS13": sha256})
+            )
+        )
         for folder in (shared / "data", tmp_path / "empty", None):
-            report = verify_run(store.folder(run.run_id), None if folder is None else DataFolder(folder, offline=True))
+            report = verify_run(
+                store.folder(run.run_id),
+                None if folder is None else DataFolder(folder, offline=True),
+            )
             assert [one.outcome for one in report.findings if one.kind == "data"] == [expected]
     other = replace(score, text="other-12345678")
-    store.write(replace(run, scores=(other,), provenance=replace(run.provenance, data={"STS13@other-12345678": "0" * 64})))
+    store.write(
+        replace(
+            run,
+            scores=(other,),
+            provenance=replace(run.provenance, data={"STS13@other-12345678": "0" * 64}),
+        )
+    )
     for data in (DataFolder(shared / "data", offline=True), None):
         assert verify_run(store.folder(run.run_id), data).count("data", UNCHECKED) == 1

@@ -35,7 +35,10 @@ def test_runs_that_agree(store: RunsFolder) -> None:
     finished_run(store, 2)
     done = bench("verify", "--runs", store.path)
     assert done.exit_code == 0, done.output
-    assert "2 runs, 2 scores computed again: nothing differs" in done.output and "not checked" not in done.output
+    assert (
+        "2 runs, 2 scores computed again: nothing differs" in done.output
+        and "not checked" not in done.output
+    )
 
 
 def test_scores_that_cannot_be_computed_again_are_listed_with_the_reason(store: RunsFolder) -> None:
@@ -43,16 +46,27 @@ def test_scores_that_cannot_be_computed_again_are_listed_with_the_reason(store: 
     (score,) = other.scores
     away = [structs.replace(score, suite="theirs", task=task) for task in ("A", "B", "Avg.")]
     for task in ("A", "B"):
-        store.write_predictions(other.run_id, task, None, store.read_predictions(other.run_id, "CHECK", None), "theirs")
+        store.write_predictions(
+            other.run_id, task, None, store.read_predictions(other.run_id, "CHECK", None), "theirs"
+        )
     data = structs.replace(other.provenance, data={"A": "d" * 64, "B": "d" * 64})
     store.write(structs.replace(other, scores=tuple(away), provenance=data))
     done = bench("verify", "--runs", store.path)
     said = " ".join(done.output.split())
-    assert done.exit_code == 1 and f"{good.run_id} agrees" in said and f"{other.run_id} not checked" in said
+    assert (
+        done.exit_code == 1
+        and f"{good.run_id} agrees" in said
+        and f"{other.run_id} not checked" in said
+    )
     for task in ("A", "B"):
-        assert f"score of theirs {task}: the suite theirs is not here: --plugin FILE gives it" in said
+        assert (
+            f"score of theirs {task}: the suite theirs is not here: --plugin FILE gives it" in said
+        )
     assert "average (1): the suite theirs is not here" in said
-    assert "1 score computed again: 2 scores could not be computed again" in said and "nothing differs" not in said
+    assert (
+        "1 score computed again: 2 scores could not be computed again" in said
+        and "nothing differs" not in said
+    )
     assert bench("verify", good.run_id, "--runs", store.path).exit_code == 0
 
 
@@ -62,10 +76,15 @@ def test_one_run_that_differs_among_others(store: RunsFolder) -> None:
     done = bench("verify", "--runs", store.path)
     assert done.exit_code == 1
     assert f"{good.run_id} agrees" in done.output and f"{bad.run_id} differs" in done.output
-    assert "its predictions give" in " ".join(done.output.split()) and "1 of them differs" in done.output
+    assert (
+        "its predictions give" in " ".join(done.output.split())
+        and "1 of them differs" in done.output
+    )
     assert bench("verify", good.run_id, "--runs", store.path).exit_code == 0
     assert bench("verify", store.folder(bad.run_id)).exit_code == 1
-    assert bench("verify", "simcse", "--runs", store.path).exit_code == 1, "the beginning of ids means all of them"
+    assert bench("verify", "simcse", "--runs", store.path).exit_code == 1, (
+        "the beginning of ids means all of them"
+    )
 
 
 def test_json_is_one_object_per_run_and_nothing_else(store: RunsFolder) -> None:
@@ -81,9 +100,13 @@ def test_json_is_one_object_per_run_and_nothing_else(store: RunsFolder) -> None:
 def test_a_damaged_record_takes_nothing_else_down(store: RunsFolder) -> None:
     good = finished_run(store, 1)
     (store.path / "torn-x-s1-00000000").mkdir()
-    (store.path / "torn-x-s1-00000000" / "run.json").write_text('{"schema": "bench.run/2", "\\u001b[2J')
+    (store.path / "torn-x-s1-00000000" / "run.json").write_text(
+        '{"schema": "bench.run/2", "\\u001b[2J'
+    )
     done = bench("verify", "--runs", store.path)
-    assert done.exit_code == 1 and f"{good.run_id} agrees" in done.output and "not JSON" in done.output
+    assert (
+        done.exit_code == 1 and f"{good.run_id} agrees" in done.output and "not JSON" in done.output
+    )
     assert "\x1b" not in done.output
 
 
@@ -106,7 +129,9 @@ def published(store: RunsFolder) -> Path:
     version = store.path / "v1"
     (version / "index.html").write_text("<!doctype html>")
     files = {
-        path.relative_to(version).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in version.rglob("*") if path.is_file()
+        path.relative_to(version).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in version.rglob("*")
+        if path.is_file()
     }
     (version / "MANIFEST.json").write_text(json.dumps({"files": files}))
     return version
@@ -116,10 +141,15 @@ def test_a_published_version_needs_no_checkpoints(store: RunsFolder) -> None:
     version = published(store)
     done = bench("verify", version)
     assert done.exit_code == 0, done.output
-    assert "MANIFEST.json agrees: 5 files" in done.output and "checkpoint (2): there is no checkpoint here" in done.output
+    assert (
+        "MANIFEST.json agrees: 5 files" in done.output
+        and "checkpoint (2): there is no checkpoint here" in done.output
+    )
 
 
-def test_a_published_version_by_its_name(store: RunsFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_published_version_by_its_name(
+    store: RunsFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     version = published(store)
     version.parent.rename(version.parent.with_name("leaderboards"))
     monkeypatch.chdir(version.parent.parent)
@@ -156,12 +186,18 @@ def test_a_published_version_that_was_altered(store: RunsFolder, change: str) ->
     assert said[change] in " ".join(done.output.split())
 
 
-@pytest.mark.parametrize("content", ["", "[]", '{"files": []}', '{"files": {"a": 1}}', "[" * 100_000])
+@pytest.mark.parametrize(
+    "content", ["", "[]", '{"files": []}', '{"files": {"a": 1}}', "[" * 100_000]
+)
 def test_a_manifest_that_is_none(store: RunsFolder, content: str) -> None:
     version = published(store)
     (version / "MANIFEST.json").write_text(content)
     done = bench("verify", version)
-    assert done.exit_code == 1 and "it cannot be read" in done.output and "2 runs, 2 scores" in done.output
+    assert (
+        done.exit_code == 1
+        and "it cannot be read" in done.output
+        and "2 runs, 2 scores" in done.output
+    )
 
 
 @pytest.mark.parametrize("columns", [40, 80, 120])
@@ -178,5 +214,10 @@ def test_neither_torch_nor_the_methods_are_imported(store: RunsFolder) -> None:
         f"try:\n    main(['verify', '--runs', {str(store.path)!r}])\nexcept SystemExit as end:\n    assert end.code == 0, end.code\n"
         "print(sorted({m.partition('.')[0] for m in sys.modules} & {'torch', 'transformers', 'mteb', 'methods', 'sklearn'}))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, "COLUMNS": "200"})
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "COLUMNS": "200"},
+    )
     assert done.stdout.splitlines()[-1] == "[]", done.stdout + done.stderr

@@ -31,7 +31,9 @@ from bench.runs.predicted import Floats, Predicted, same_items
 # false ones among the verdicts given (Benjamini and Hochberg 1995); ``none`` adjusts nothing.
 
 
-def adjust_p_values(p_values: ArrayLike | Sequence[float], how: str = "holm") -> NDArray[np.float64]:
+def adjust_p_values(
+    p_values: ArrayLike | Sequence[float], how: str = "holm"
+) -> NDArray[np.float64]:
     """Adjusted p-values in the given order, none above 1: compare them with alpha. Monotone in the given ones.
 
     Raises ValueError for an unknown ``how`` and for values outside 0 to 1.
@@ -54,7 +56,9 @@ def adjust_p_values(p_values: ArrayLike | Sequence[float], how: str = "holm") ->
     return adjusted_M
 
 
-def critical(p_values: ArrayLike | Sequence[float], how: str = "holm", alpha: float = ALPHA) -> float:
+def critical(
+    p_values: ArrayLike | Sequence[float], how: str = "holm", alpha: float = ALPHA
+) -> float:
     """The value below which exactly those p-values lie whose adjusted ones are below ``alpha``: 1 less the level at which intervals
     leave zero out where, and only where, a test says so.
 
@@ -71,7 +75,9 @@ def critical(p_values: ArrayLike | Sequence[float], how: str = "holm", alpha: fl
 # --- two one-sided tests: is a difference smaller than what matters? ---
 
 
-def two_one_sided(difference: float, standard_error: float, degrees_of_freedom: float, margin: float) -> float:
+def two_one_sided(
+    difference: float, standard_error: float, degrees_of_freedom: float, margin: float
+) -> float:
     """p-value of "the true difference is ``margin`` or more, in one direction or the other": small where two things are as good as equal.
 
     The larger of two one-sided p-values of Student's t (Schuirmann 1987); below 0.05 exactly where the 90 % interval lies
@@ -79,7 +85,9 @@ def two_one_sided(difference: float, standard_error: float, degrees_of_freedom: 
     zero, a negative standard error, and degrees of freedom that are not above zero.
     """
     if not margin > 0 or not standard_error >= 0 or not degrees_of_freedom > 0:
-        raise ValueError("a margin and degrees of freedom are above zero, a standard error is not below")
+        raise ValueError(
+            "a margin and degrees of freedom are above zero, a standard error is not below"
+        )
     nearest = margin - abs(difference)
     if standard_error == 0:
         return 0.0 if nearest > 0 else 1.0
@@ -155,7 +163,9 @@ class Column:
         value_R = np.array([value for of_run in values for value in of_run])
         self.mean_M: Floats = np.add.reduceat(value_R, self._starts) / self.runs_M
         freedom_M = np.where(random, self.runs_M - 1, 0)
-        squares_M = np.add.reduceat((value_R - np.repeat(self.mean_M, self.runs_M)) ** 2, self._starts)
+        squares_M = np.add.reduceat(
+            (value_R - np.repeat(self.mean_M, self.runs_M)) ** 2, self._starts
+        )
         spread_M: Floats = squares_M / np.maximum(self.runs_M - 1, 1)
         self._moderate(spread_M, np.asarray(random, dtype=bool), freedom_M)
         self.items, self.freedom = np.full((2, len(values), len(values)), np.nan), freedom
@@ -168,7 +178,9 @@ class Column:
                 self.repeated_MM += np.atleast_2d(np.cov(by_method)) / values_RQ.shape[1]
             self.repeated_freedom = sum(values_RQ.shape[1] - 1 for values_RQ in repeated)
 
-    def _moderate(self, spread_M: Floats, random_M: NDArray[np.bool_], freedom_M: NDArray[np.int64]) -> None:
+    def _moderate(
+        self, spread_M: Floats, random_M: NDArray[np.bool_], freedom_M: NDArray[np.int64]
+    ) -> None:
         self.prior: tuple[float, float] | None = None
         """The variance that is borrowed, and its degrees of freedom; None where no method has two seeds."""
         self.seed_M = np.where(random_M, np.nan, 0.0)
@@ -181,8 +193,13 @@ class Column:
             prior, prior_freedom, seed_M, seed_freedom_M = moderated_variances(spread_M, freedom_M)
             known_M = random_M & (seed_freedom_M > 0)
             if prior_freedom > 0:
-                seed_M = raise_variances(seed_M, freedom_M, prior_freedom, float(np.average(spread_M, weights=freedom_M)))
-            self.seed_M[known_M], self.seed_freedom_M[known_M] = seed_M[known_M], seed_freedom_M[known_M]
+                seed_M = raise_variances(
+                    seed_M, freedom_M, prior_freedom, float(np.average(spread_M, weights=freedom_M))
+                )
+            self.seed_M[known_M], self.seed_freedom_M[known_M] = (
+                seed_M[known_M],
+                seed_freedom_M[known_M],
+            )
             self.prior = prior, prior_freedom
         self.lent_M &= ~np.isnan(self.seed_M)
 
@@ -200,24 +217,44 @@ class Column:
 
     def _differences(self, first_P: NDArray[np.int64], second_P: NDArray[np.int64]) -> Differences:
         def variance(matrix: Floats) -> Floats:
-            both = matrix[..., first_P, first_P] + matrix[..., second_P, second_P] - 2 * matrix[..., first_P, second_P]
+            both = (
+                matrix[..., first_P, first_P]
+                + matrix[..., second_P, second_P]
+                - 2 * matrix[..., first_P, second_P]
+            )
             return np.maximum(both, 0)
 
         items_P, repeated_P = variance(self.items).max(axis=0), variance(self.repeated_MM)
-        one_P, other_P = (self.seed_M[side_P] / self.runs_M[side_P] for side_P in (first_P, second_P))
+        one_P, other_P = (
+            self.seed_M[side_P] / self.runs_M[side_P] for side_P in (first_P, second_P)
+        )
         seeds_freedom_P = self._seeds_freedom(one_P, other_P, first_P, second_P)
         error2_P = items_P + repeated_P + one_P + other_P
         return Differences(
             self.mean_M[first_P] - self.mean_M[second_P],
             np.sqrt(error2_P),
-            _satterthwaite([(items_P, self.freedom), (repeated_P, self.repeated_freedom), (one_P + other_P, seeds_freedom_P)]),
+            _satterthwaite(
+                [
+                    (items_P, self.freedom),
+                    (repeated_P, self.repeated_freedom),
+                    (one_P + other_P, seeds_freedom_P),
+                ]
+            ),
             one_P + other_P + self.seed_M[first_P] + self.seed_M[second_P],
             seeds_freedom_P,
         )
 
-    def _seeds_freedom(self, one_P: Floats, other_P: Floats, first_P: NDArray[np.int64], second_P: NDArray[np.int64]) -> Floats:
+    def _seeds_freedom(
+        self,
+        one_P: Floats,
+        other_P: Floats,
+        first_P: NDArray[np.int64],
+        second_P: NDArray[np.int64],
+    ) -> Floats:
         """Of a sum of two moderated variances: no more than all seeds of the column together."""
-        of_two_P = _satterthwaite([(one_P, self.seed_freedom_M[first_P]), (other_P, self.seed_freedom_M[second_P])])
+        of_two_P = _satterthwaite(
+            [(one_P, self.seed_freedom_M[first_P]), (other_P, self.seed_freedom_M[second_P])]
+        )
         return np.where(np.isinf(of_two_P), of_two_P, np.minimum(of_two_P, self.total_freedom))
 
     def less(self, other: int) -> Differences:
@@ -238,14 +275,28 @@ class Column:
         repeated_M: Floats = np.where(np.isnan(items_M), 0.0, np.diagonal(self.repeated_MM))
         seeds_M: Floats = self.seed_M / self.runs_M
         here_M, there_M = np.maximum(np.nan_to_num(items_M), 0), np.nan_to_num(seeds_M)
-        freedom_M = _satterthwaite([(here_M, self.freedom), (repeated_M, self.repeated_freedom), (there_M, self.seed_freedom_M)])
+        freedom_M = _satterthwaite(
+            [
+                (here_M, self.freedom),
+                (repeated_M, self.repeated_freedom),
+                (there_M, self.seed_freedom_M),
+            ]
+        )
         half_M = _quantile((1 + LEVEL) / 2, freedom_M) * np.sqrt(here_M + repeated_M + there_M)
         covers = []
-        for items, seeds in zip(np.isfinite(items_M), np.isfinite(seeds_M) & np.isfinite(self.seed_freedom_M), strict=True):
-            covers.append(" and ".join(name for name, there in (("items", items), ("seeds", seeds)) if there))
+        for items, seeds in zip(
+            np.isfinite(items_M),
+            np.isfinite(seeds_M) & np.isfinite(self.seed_freedom_M),
+            strict=True,
+        ):
+            covers.append(
+                " and ".join(name for name, there in (("items", items), ("seeds", seeds)) if there)
+            )
         return np.where([bool(cover) for cover in covers], half_M, np.nan), covers
 
-    def seeds_to_settle(self, first: int, second: int, alpha: float, margin: float = MARGIN) -> int | None:
+    def seeds_to_settle(
+        self, first: int, second: int, alpha: float, margin: float = MARGIN
+    ) -> int | None:
         """Seeds of each of two methods with which a difference as it is now would in 4 of 5 cases be found, or be found to be
         within the margin; None where more than ``MOST_SEEDS`` or no number of them would do."""
         pair = np.array([first]), np.array([second])
@@ -257,20 +308,30 @@ class Column:
         distance, freedom = abs(float(now.value_P[0])), float(now.freedom_P[0])
 
         def is_enough(n: int) -> bool:
-            more = sum((n - int(self.runs_M[i])) * bool(self.seed_M[i] > 0) for i in (first, second))
+            more = sum(
+                (n - int(self.runs_M[i])) * bool(self.seed_M[i] > 0) for i in (first, second)
+            )
             of_n = max(freedom, freedom + more)
-            needed = (quantile_of(1 - alpha / 2, of_n) + quantile_of(POWER, of_n)) * math.sqrt(max(rest, 0.0) + (one + other) / n)
+            needed = (quantile_of(1 - alpha / 2, of_n) + quantile_of(POWER, of_n)) * math.sqrt(
+                max(rest, 0.0) + (one + other) / n
+            )
             return bool(needed <= max(distance, margin - distance))
 
         # what is needed falls with every seed
-        return bisect_left(range(MOST_SEEDS + 1), True, lo=2, key=is_enough) if is_enough(MOST_SEEDS) else None
+        return (
+            bisect_left(range(MOST_SEEDS + 1), True, lo=2, key=is_enough)
+            if is_enough(MOST_SEEDS)
+            else None
+        )
 
 
 Answers = Sequence[tuple[Predicted, Influence]]
 """Of one method: each task of a column, with the same seeds."""
 
 
-def column(answers: Sequence[Answers | None], values: Sequence[Sequence[float]], random: Sequence[bool]) -> Column:
+def column(
+    answers: Sequence[Answers | None], values: Sequence[Sequence[float]], random: Sequence[bool]
+) -> Column:
     """A column of methods that were asked the same items; None: what this method said is not known. ``values`` are the recorded ones.
 
     Raises ValueError where items differ, and where nothing can be said of other items.
@@ -283,8 +344,15 @@ def column(answers: Sequence[Answers | None], values: Sequence[Sequence[float]],
         for (a, _), (b, _) in zip(first, answer, strict=True):
             same_items(a, b)
     items = Items([p for p, _ in first], [moved for _, moved in first])
-    moved_RN = np.concatenate([np.concatenate([moved.moved_SN for _, moved in answer], axis=1) / len(answer) for answer in known])
-    here_R = np.concatenate([np.full(len(own), answer is not None) for answer, own in zip(answers, values, strict=True)])
+    moved_RN = np.concatenate(
+        [
+            np.concatenate([moved.moved_SN for _, moved in answer], axis=1) / len(answer)
+            for answer in known
+        ]
+    )
+    here_R = np.concatenate(
+        [np.full(len(own), answer is not None) for answer, own in zip(answers, values, strict=True)]
+    )
     covariance = np.full((2, len(here_R), len(here_R)), np.nan)
     covariance[:, np.outer(here_R, here_R)] = items.covariance(moved_RN).reshape(2, -1)
     repeated = []
@@ -320,14 +388,23 @@ def interval_of_method(*cells: Predicted) -> Interval:
     Items are drawn within each task, tasks are not; seeds are those that all tasks share. Raises ValueError where there is none, and
     where a value is undefined (one side is constant).
     """
-    seeds = tuple(seed for seed in cells[0].seeds if all(seed in p.seeds for p in cells)) if cells else ()
+    seeds = (
+        tuple(seed for seed in cells[0].seeds if all(seed in p.seeds for p in cells))
+        if cells
+        else ()
+    )
     if not seeds:
         raise ValueError(f"no seed is common to {', '.join(p.task for p in cells) or 'no tasks'}")
     parts = [(predicted, influence(predicted)) for predicted in (p.of_seeds(seeds) for p in cells)]
-    value_S = np.mean([moved.value_SR.mean(axis=1) if p.score_S is None else p.score_S for p, moved in parts], axis=0)
+    value_S = np.mean(
+        [moved.value_SR.mean(axis=1) if p.score_S is None else p.score_S for p, moved in parts],
+        axis=0,
+    )
     (half,), (covers,) = column([parts], [value_S], [seeds != (None,)]).half_widths()
     mean, sd = float(value_S.mean()), float(value_S.std(ddof=1)) if len(value_S) > 1 else None
-    return Interval(mean, sd, float(max(-100.0, mean - half)), float(min(100.0, mean + half)), covers)
+    return Interval(
+        mean, sd, float(max(-100.0, mean - half)), float(min(100.0, mean + half)), covers
+    )
 
 
 # --- differences: what could be found, verdicts, ranks ---
@@ -336,10 +413,16 @@ def interval_of_method(*cells: Predicted) -> Interval:
 def detectable(differences: Differences, alpha: float) -> Floats:
     """(P,) true differences that would be found in 4 of 5 cases at this alpha; NaN where nothing moves."""
     error_P, freedom_P = differences.error_P, differences.freedom_P
-    return np.where(error_P > 0, (_quantile(1 - alpha / 2, freedom_P) + _quantile(POWER, freedom_P)) * error_P, np.nan)
+    return np.where(
+        error_P > 0,
+        (_quantile(1 - alpha / 2, freedom_P) + _quantile(POWER, freedom_P)) * error_P,
+        np.nan,
+    )
 
 
-def verdicts(differences: Differences, *, how: str = "holm", margin: float = MARGIN) -> tuple[list[str | None], Floats, float]:
+def verdicts(
+    differences: Differences, *, how: str = "holm", margin: float = MARGIN
+) -> tuple[list[str | None], Floats, float]:
     """Of every difference that can be judged, all in one family: its verdict, its adjusted p-value, and the alpha of its interval.
 
     All intervals of a family have one level, at which those that leave zero out are those whose adjusted p-value is below ``ALPHA``:
@@ -351,8 +434,14 @@ def verdicts(differences: Differences, *, how: str = "holm", margin: float = MAR
     own_alpha = critical(p_P[known_P], how)
     value_P, half_P = differences.value_P, differences.half_P(own_alpha)
     apart_P = np.abs(value_P) > half_P
-    equal_P = (np.abs(value_P) + half_P < margin) & (_adjusted_known(differences.equivalent_p_P(margin), how) < ALPHA)
-    said = np.select([~known_P, equal_P, apart_P & (value_P > 0), apart_P], ["", EQUIVALENT, BETTER, WORSE], UNKNOWN)
+    equal_P = (np.abs(value_P) + half_P < margin) & (
+        _adjusted_known(differences.equivalent_p_P(margin), how) < ALPHA
+    )
+    said = np.select(
+        [~known_P, equal_P, apart_P & (value_P > 0), apart_P],
+        ["", EQUIVALENT, BETTER, WORSE],
+        UNKNOWN,
+    )
     return [str(verdict) or None for verdict in said], adjusted_P, own_alpha
 
 
@@ -374,15 +463,24 @@ def ranks(column: Column, *, how: str = "holm") -> tuple[list[tuple[int, int]], 
     first_P, second_P, differences = column.pairs()
     count, p_P = len(column.mean_M), differences.p_P
     told_P = _adjusted_known(p_P, how) < ALPHA
-    better_P, worse_P = (np.where(differences.value_P > 0, *sides) for sides in ((first_P, second_P), (second_P, first_P)))
-    below_M, above_M = (np.bincount(side_P[told_P], minlength=count).tolist() for side_P in (better_P, worse_P))
-    return [(above + 1, count - below) for above, below in zip(above_M, below_M, strict=True)], int((~np.isnan(p_P)).sum())
+    better_P, worse_P = (
+        np.where(differences.value_P > 0, *sides)
+        for sides in ((first_P, second_P), (second_P, first_P))
+    )
+    below_M, above_M = (
+        np.bincount(side_P[told_P], minlength=count).tolist() for side_P in (better_P, worse_P)
+    )
+    return [(above + 1, count - below) for above, below in zip(above_M, below_M, strict=True)], int(
+        (~np.isnan(p_P)).sum()
+    )
 
 
 def _satterthwaite(parts: Sequence[tuple[Floats, Floats | float]]) -> Floats:
     total_P = sum((part for part, _ in parts), np.zeros(1))
     with np.errstate(invalid="ignore", divide="ignore"):
-        uncertain_P = sum((np.where(part > 0, part**2 / freedom, 0.0) for part, freedom in parts), np.zeros(1))
+        uncertain_P = sum(
+            (np.where(part > 0, part**2 / freedom, 0.0) for part, freedom in parts), np.zeros(1)
+        )
         return np.where(uncertain_P > 0, total_P**2 / uncertain_P, math.inf)
 
 
@@ -390,7 +488,9 @@ def _student(t: Floats, freedom: Floats) -> Floats:
     from scipy.special import ndtr, stdtr
 
     with np.errstate(invalid="ignore"):
-        return np.where(np.isinf(freedom), ndtr(t), stdtr(np.where(np.isinf(freedom), 1.0, freedom), t))
+        return np.where(
+            np.isinf(freedom), ndtr(t), stdtr(np.where(np.isinf(freedom), 1.0, freedom), t)
+        )
 
 
 @lru_cache(maxsize=1 << 14)  # a thousand runs ask for a handful
@@ -402,4 +502,8 @@ def quantile_of(probability: float, freedom: float) -> float:
 def _quantile(probability: float, freedom: Floats) -> Floats:
     from scipy.special import ndtri, stdtrit
 
-    return np.where(np.isinf(freedom), ndtri(probability), stdtrit(np.where(np.isinf(freedom), 1.0, freedom), probability))
+    return np.where(
+        np.isinf(freedom),
+        ndtri(probability),
+        stdtrit(np.where(np.isinf(freedom), 1.0, freedom), probability),
+    )

@@ -18,7 +18,13 @@ def expected_best(scores: Sequence[float | None]) -> list[float]:
     if not known:
         return []
     ordered, count = sorted(min(known) if score is None else score for score in scores), len(scores)
-    return [sum(score * ((i / count) ** n - ((i - 1) / count) ** n) for i, score in enumerate(ordered, 1)) for n in range(1, count + 1)]
+    return [
+        sum(
+            score * ((i / count) ** n - ((i - 1) / count) ** n)
+            for i, score in enumerate(ordered, 1)
+        )
+        for n in range(1, count + 1)
+    ]
 
 
 MANY = 6  # values of which each is a part of its own
@@ -48,12 +54,18 @@ def _orders(value: Any) -> bool:
 
 
 def _words(group: Sequence[tuple[Any, float]]) -> str:
-    first, last = (f"{value:g}" if isinstance(value, float) else str(value) for value in (group[0][0], group[-1][0]))
+    first, last = (
+        f"{value:g}" if isinstance(value, float) else str(value)
+        for value in (group[0][0], group[-1][0])
+    )
     return first if first == last else f"{first} to {last}"
 
 
 def gains(before: Mapping[str, float], after: Mapping[str, float]) -> tuple[float, float, float]:
     """(mean gain, range of the methods before, range after): of the methods that have both scores."""
     both = [name for name in before if name in after]
-    range_before, range_after = (max(side[name] for name in both) - min(side[name] for name in both) for side in (before, after))
+    range_before, range_after = (
+        max(side[name] for name in both) - min(side[name] for name in both)
+        for side in (before, after)
+    )
     return fmean(after[name] - before[name] for name in both), range_before, range_after

@@ -40,20 +40,37 @@ def influence(p: Predicted) -> Influence:
         return Influence(p.score_S[:, None], p.moved_SN, np.full(p.n_items, 1 / p.n_items))
     if p.metric in ("accuracy", "clustering-accuracy"):
         return _of_accuracy(p)
-    weight_N = np.full(p.n_items, 1 / p.n_items) if p.metric == "spearman" else _query_weights(p.query_N)
-    values, moved = zip(*(_of_correlation(prediction_N, p.gold_N, weight_N, p.task) for prediction_N in p.prediction_SN), strict=True)
+    weight_N = (
+        np.full(p.n_items, 1 / p.n_items) if p.metric == "spearman" else _query_weights(p.query_N)
+    )
+    values, moved = zip(
+        *(
+            _of_correlation(prediction_N, p.gold_N, weight_N, p.task)
+            for prediction_N in p.prediction_SN
+        ),
+        strict=True,
+    )
     return Influence(np.array(values)[:, None], np.stack(moved), weight_N)
 
 
-def _of_correlation(x: ArrayLike, y: ArrayLike, weight_N: Floats, task: str) -> tuple[float, Floats]:
+def _of_correlation(
+    x: ArrayLike, y: ArrayLike, weight_N: Floats, task: str
+) -> tuple[float, Floats]:
     """Spearman's, ties by mean ranks, as the correlation of weighted mid-distribution functions, and its influence function."""
     x_groups, y_groups = (np.unique(side, return_inverse=True)[1] for side in (x, y))
     u_N, v_N = _centred_ranks(x_groups, weight_N), _centred_ranks(y_groups, weight_N)
-    product, squares_x, squares_y = (float(weight_N @ (a * b)) for a, b in ((u_N, v_N), (u_N, u_N), (v_N, v_N)))
+    product, squares_x, squares_y = (
+        float(weight_N @ (a * b)) for a, b in ((u_N, v_N), (u_N, u_N), (v_N, v_N))
+    )
     if min(squares_x, squares_y) <= 1e-15:
         raise ValueError(f"{task}: one side is constant: correlation is undefined, not zero")
     # an item moves each moment by its own part, and by the ranks that it moves of the others
-    of_product_N = u_N * v_N + _above(x_groups, weight_N * v_N) + _above(y_groups, weight_N * u_N) - 3 * product
+    of_product_N = (
+        u_N * v_N
+        + _above(x_groups, weight_N * v_N)
+        + _above(y_groups, weight_N * u_N)
+        - 3 * product
+    )
     of_x_N = u_N * u_N + 2 * _above(x_groups, weight_N * u_N) - 3 * squares_x
     of_y_N = v_N * v_N + 2 * _above(y_groups, weight_N * v_N) - 3 * squares_y
     scale = (squares_x * squares_y) ** -0.5
@@ -100,9 +117,18 @@ def _right_answers(p: Predicted) -> tuple[Floats, Floats]:
     """
     prediction_SRN = np.moveaxis(np.atleast_3d(p.prediction_SN), 1, 2)
     if p.metric == "clustering-accuracy":
-        right = np.stack([[_matched(labels_N, p.gold_N) for labels_N in labels_RN] for labels_RN in prediction_SRN])
+        right = np.stack(
+            [
+                [_matched(labels_N, p.gold_N) for labels_N in labels_RN]
+                for labels_RN in prediction_SRN
+            ]
+        )
         return right.astype(np.float64), np.ones(right.shape)
-    asked = prediction_SRN >= 0 if p.prediction_SN.ndim == 3 else np.ones(prediction_SRN.shape, dtype=bool)
+    asked = (
+        prediction_SRN >= 0
+        if p.prediction_SN.ndim == 3
+        else np.ones(prediction_SRN.shape, dtype=bool)
+    )
     return ((prediction_SRN == p.gold_N) & asked).astype(np.float64), asked.astype(np.float64)
 
 
@@ -112,7 +138,9 @@ def _matched(labels_N: NDArray[np.generic], gold_N: NDArray[np.generic]) -> NDAr
 
     clusters, row_N = np.unique(labels_N, return_inverse=True)
     classes, column_N = np.unique(gold_N, return_inverse=True)
-    counts_PG = np.bincount(row_N * len(classes) + column_N, minlength=len(clusters) * len(classes)).reshape(len(clusters), len(classes))
+    counts_PG = np.bincount(
+        row_N * len(classes) + column_N, minlength=len(clusters) * len(classes)
+    ).reshape(len(clusters), len(classes))
     partner_P = np.full(len(clusters), -1)
     matched, partners = linear_sum_assignment(counts_PG, maximize=True)
     partner_P[matched] = partners
@@ -134,18 +162,28 @@ class Items:
     def __init__(self, tasks: Sequence[Predicted], influences: Sequence[Influence]) -> None:
         """One method's cells; all methods have the same items. ``influences``: theirs, for the weights."""
         ids = [np.arange(p.n_items)[:, None] if p.ids_NK is None else p.ids_NK for p in tasks]
-        universes = [p.universe if p.shared_NK is not None and p.universe else f"items of {p.task}" for p in tasks]
+        universes = [
+            p.universe if p.shared_NK is not None and p.universe else f"items of {p.task}"
+            for p in tasks
+        ]
         width = max(int(ids_NK.max()) for ids_NK in ids) + 1
         offset = {name: width * i for i, name in enumerate(dict.fromkeys(universes))}
         one_N, other_N = (
-            np.concatenate([offset[name] + ids_NK[:, side] for name, ids_NK in zip(universes, ids, strict=True)]).astype(np.int64)
+            np.concatenate(
+                [
+                    offset[name] + ids_NK[:, side]
+                    for name, ids_NK in zip(universes, ids, strict=True)
+                ]
+            ).astype(np.int64)
             for side in (0, -1)
         )
         _, unit_N = np.unique(np.stack([one_N, other_N]), return_inverse=True)
         self._units = unit_N.reshape(2, -1)
         self._two_N: NDArray[np.bool_] = one_N != other_N
         """Items that may share two things."""
-        pair_N = np.minimum(one_N, other_N) * (int(max(one_N.max(), other_N.max())) + 1) + np.maximum(one_N, other_N)
+        pair_N = np.minimum(one_N, other_N) * (
+            int(max(one_N.max(), other_N.max())) + 1
+        ) + np.maximum(one_N, other_N)
         self._pair_N = np.unique(pair_N, return_inverse=True)[1]
         weight_N = np.concatenate([moved.weight_N / len(tasks) for moved in influences])
         share_U = self._by_unit(weight_N)
@@ -155,7 +193,9 @@ class Items:
 
     def _by_unit(self, values_N: Floats) -> Floats:
         (one_N, other_N), two_N, units = self._units, self._two_N, int(self._units.max()) + 1
-        sum_U = np.bincount(one_N, values_N, units) + np.bincount(other_N[two_N], values_N[two_N], units)
+        sum_U = np.bincount(one_N, values_N, units) + np.bincount(
+            other_N[two_N], values_N[two_N], units
+        )
         return sum_U.astype(np.float64, copy=False)
 
     def covariance(self, moved_RN: Floats) -> Floats:
@@ -172,5 +212,7 @@ class Items:
         if not self._two_N.any():
             return scale * np.stack([least_RR, least_RR])
         by_unit_RU = np.stack([self._by_unit(moved_N) for moved_N in moved_RN])
-        twice = np.stack([np.bincount(self._pair_N[self._two_N], moved_N[self._two_N]) for moved_N in moved_RN])
+        twice = np.stack(
+            [np.bincount(self._pair_N[self._two_N], moved_N[self._two_N]) for moved_N in moved_RN]
+        )
         return scale * np.stack([by_unit_RU @ by_unit_RU.T - twice @ twice.T, least_RR])

@@ -30,7 +30,9 @@ LEAST = 1e-5
 # --- one column of many methods ---
 
 
-def moderated_variances(variances: ArrayLike, degrees_of_freedom: ArrayLike) -> tuple[float, float, Floats, Floats]:
+def moderated_variances(
+    variances: ArrayLike, degrees_of_freedom: ArrayLike
+) -> tuple[float, float, Floats, Floats]:
     """(prior variance, prior degrees of freedom, (M,) posterior variances, (M,) posterior degrees of freedom).
 
     ``variances``: (M,) sample variances of independent groups; one without degrees of freedom (a single seed) is not looked at, and
@@ -40,12 +42,18 @@ def moderated_variances(variances: ArrayLike, degrees_of_freedom: ArrayLike) -> 
 
     Raises ValueError where shapes differ, for negative or infinite values, and where no group has a degree of freedom.
     """
-    variance_M, freedom_M = (np.asarray(given, dtype=np.float64) for given in (variances, degrees_of_freedom))
+    variance_M, freedom_M = (
+        np.asarray(given, dtype=np.float64) for given in (variances, degrees_of_freedom)
+    )
     if variance_M.ndim != 1 or variance_M.shape != freedom_M.shape:
-        raise ValueError(f"variances of shape {variance_M.shape} and degrees of freedom of shape {freedom_M.shape}")
+        raise ValueError(
+            f"variances of shape {variance_M.shape} and degrees of freedom of shape {freedom_M.shape}"
+        )
     known_M = freedom_M > 0
     if (freedom_M < 0).any() or not np.isfinite(freedom_M).all() or not known_M.any():
-        raise ValueError("degrees of freedom are finite, none is negative, and one at least is above zero")
+        raise ValueError(
+            "degrees of freedom are finite, none is negative, and one at least is above zero"
+        )
     if not (np.isfinite(variance_M[known_M]) & (variance_M[known_M] >= 0)).all():
         raise ValueError("a variance is finite and not negative")
     prior_variance, prior_freedom = _prior(variance_M[known_M], freedom_M[known_M])
@@ -55,11 +63,20 @@ def moderated_variances(variances: ArrayLike, degrees_of_freedom: ArrayLike) -> 
     elif prior_freedom == 0:
         posterior_M = own_M
     else:
-        posterior_M = (freedom_M * own_M + prior_freedom * prior_variance) / (freedom_M + prior_freedom)
-    return prior_variance, prior_freedom, posterior_M, np.minimum(freedom_M + prior_freedom, freedom_M.sum())
+        posterior_M = (freedom_M * own_M + prior_freedom * prior_variance) / (
+            freedom_M + prior_freedom
+        )
+    return (
+        prior_variance,
+        prior_freedom,
+        posterior_M,
+        np.minimum(freedom_M + prior_freedom, freedom_M.sum()),
+    )
 
 
-def raise_variances(posterior_M: Floats, freedom_M: ArrayLike, prior_freedom: float, mean: float) -> Floats:
+def raise_variances(
+    posterior_M: Floats, freedom_M: ArrayLike, prior_freedom: float, mean: float
+) -> Floats:
     """(M,) posterior variances, those below ``mean``, the methods' mean variance, drawn up to it by the share that was borrowed.
 
     The prior is known badly from few methods, and a variance that is small by chance calls methods different that are not. Of a method
@@ -91,7 +108,9 @@ def _prior_variance(variance_M: Floats, freedom_M: Floats, prior_freedom: float)
     from scipy.special import digamma
 
     half = prior_freedom / 2
-    return math.exp(float(_logs(variance_M, freedom_M).mean()) + float(digamma(half)) - math.log(half))
+    return math.exp(
+        float(_logs(variance_M, freedom_M).mean()) + float(digamma(half)) - math.log(half)
+    )
 
 
 def _logs(variance_M: Floats, freedom_M: Floats) -> Floats:
@@ -99,7 +118,11 @@ def _logs(variance_M: Floats, freedom_M: Floats) -> Floats:
     from scipy.special import digamma
 
     usual = float(np.median(variance_M)) or float(np.average(variance_M, weights=freedom_M))
-    return np.log(np.maximum(variance_M, LEAST * usual)) - digamma(freedom_M / 2) + np.log(freedom_M / 2)
+    return (
+        np.log(np.maximum(variance_M, LEAST * usual))
+        - digamma(freedom_M / 2)
+        + np.log(freedom_M / 2)
+    )
 
 
 def _inverse_trigamma(value: float) -> float:
@@ -156,11 +179,16 @@ def lenders(samples: Mapping[Key, Sequence[tuple[float, int]]]) -> dict[Key, Len
 
     Raises ValueError for a variance that is negative.
     """
-    known = {key: np.array([method for method in methods if method[1] > 0]).reshape(-1, 2).T for key, methods in samples.items()}
+    known = {
+        key: np.array([method for method in methods if method[1] > 0]).reshape(-1, 2).T
+        for key, methods in samples.items()
+    }
     if any((variance_M < 0).any() for variance_M, _ in known.values()):
         raise ValueError("a variance is not negative")
     alike = _common_freedom(list(known.values()))
-    return {key: _lender(variance_M, freedom_M, alike) for key, (variance_M, freedom_M) in known.items()}
+    return {
+        key: _lender(variance_M, freedom_M, alike) for key, (variance_M, freedom_M) in known.items()
+    }
 
 
 def _common_freedom(tasks: Sequence[Floats]) -> float:
@@ -177,7 +205,9 @@ def _common_freedom(tasks: Sequence[Floats]) -> float:
             count += len(log_M) - 1
     if not count:
         return 0.0
-    careful = squares / count * math.sqrt(2 / count)  # a standard error more: too alike is the wrong side
+    careful = (
+        squares / count * math.sqrt(2 / count)
+    )  # a standard error more: too alike is the wrong side
     excess = (squares - expected) / count + careful
     return 2 * _inverse_trigamma(excess) if excess > 1e-6 else math.inf
 
@@ -190,5 +220,7 @@ def _lender(variance_M: Floats, freedom_M: Floats, alike: float) -> Lender:
         return Lender(0.0, 0.0, 0.0, total)
     if math.isinf(alike) or not variance_M.any():
         return Lender(float(np.average(variance_M, weights=freedom_M)), alike, 0.0, total)
-    unsure = float((polygamma(1, freedom_M / 2) + polygamma(1, alike / 2)).sum()) / len(variance_M) ** 2
+    unsure = (
+        float((polygamma(1, freedom_M / 2) + polygamma(1, alike / 2)).sum()) / len(variance_M) ** 2
+    )
     return Lender(_prior_variance(variance_M, freedom_M, alike), alike, unsure, total)

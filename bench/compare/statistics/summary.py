@@ -36,7 +36,9 @@ if TYPE_CHECKING:
     from bench.runs.record import RunRecord, Score
 
 
-def summarise(records: Iterable[RunRecord], *, baseline: str | None = None, together: bool = False) -> tuple[Table, ...]:
+def summarise(
+    records: Iterable[RunRecord], *, baseline: str | None = None, together: bool = False
+) -> tuple[Table, ...]:
     """The tables that the finished ones among ``records`` make.
 
     Runs in which nothing was trained stand in the unsupervised table of their backbone where there is one, as in the papers; the
@@ -45,30 +47,55 @@ def summarise(records: Iterable[RunRecord], *, baseline: str | None = None, toge
     gets differences of the averages (of the only task, where there is one). Raises UnknownName where no table has it.
     """
     finished = [record for record in records if record.status == "finished"]
-    scored = [(key, record, scores) for record in finished for key, scores in by_protocol(record).items()]
-    trained = {(key, record.backbone_name) for key, record, _ in scored if record.setting == "unsupervised"}
+    scored = [
+        (key, record, scores) for record in finished for key, scores in by_protocol(record).items()
+    ]
+    trained = {
+        (key, record.backbone_name) for key, record, _ in scored if record.setting == "unsupervised"
+    }
     groups: dict[tuple[str, ...], list[tuple[RunRecord, dict[str, Score]]]] = {}
     for key, record, scores in scored:
         place = ("", "") if together else (record.setting, record.backbone_name)
         if not together and record.setting == "none":
-            place = ("unsupervised", record.backbone_name) if (key, record.backbone_name) in trained else ("none", "")
+            place = (
+                ("unsupervised", record.backbone_name)
+                if (key, record.backbone_name) in trained
+                else ("none", "")
+            )
         groups.setdefault((*key, *place), []).append((record, scores))
     tables = [_table(key, groups[key], baseline) for key in sorted(groups, key=_table_order)]
     if baseline is not None and not any(table.baseline for table in tables):
-        raise UnknownName("baseline", baseline, {row.name for table in tables for row in table.rows}, "among these runs")
+        raise UnknownName(
+            "baseline",
+            baseline,
+            {row.name for table in tables for row in table.rows},
+            "among these runs",
+        )
     return tuple(tables)
 
 
 def _table_order(key: tuple[str, ...]) -> tuple[object, ...]:
     suite, protocol, text, setting, backbone = key
     order = ("unsupervised", "supervised", "none", "")
-    return (suite not in COLUMNS, suite, order.index(setting), backbone, protocol, text != "tokenised", text)
+    return (
+        suite not in COLUMNS,
+        suite,
+        order.index(setting),
+        backbone,
+        protocol,
+        text != "tokenised",
+        text,
+    )
 
 
-def _table(key: tuple[str, ...], scored: Sequence[tuple[RunRecord, dict[str, Score]]], baseline: str | None) -> Table:
+def _table(
+    key: tuple[str, ...], scored: Sequence[tuple[RunRecord, dict[str, Score]]], baseline: str | None
+) -> Table:
     suite, protocol, text, setting, backbone = key
     if not backbone:  # of several backbones: what they share is still said once
-        setting = _only({record.setting for record, _ in scored if record.setting != "none"} or {"none"})
+        setting = _only(
+            {record.setting for record, _ in scored if record.setting != "none"} or {"none"}
+        )
         backbone = _only({record.backbone_name for record, _ in scored})
     tasks = _columns(suite, [scores for _, scores in scored])
     by_run = {record.run_id: _with_average(suite, scores) for record, scores in scored}
@@ -83,13 +110,24 @@ def _table(key: tuple[str, ...], scored: Sequence[tuple[RunRecord, dict[str, Sco
         cells = tuple(_cell([by_run[run.run_id].get(column) for run in runs]) for column in columns)
         for column, cell in zip(columns, cells, strict=True):
             if cell is not None and len(cell.values) < len(runs):
-                notes.append(f"{title(first, differs)}: {column} from {len(cell.values)} of {len(runs)} seeds")
+                notes.append(
+                    f"{title(first, differs)}: {column} from {len(cell.values)} of {len(runs)} seeds"
+                )
         titles |= dict.fromkeys((run.run_id for run in runs), title(first, differs))
-        rows.append(Row(
-            method=first.method, variant=first.variant, setting=first.setting, backbone=first.backbone_name, differs=differs,
-            runs=tuple(run.run_id for run in runs), seeds=tuple(run.seed for run in runs), cells=cells, model=first.model_name,
-            footnotes=(len(footnotes),) if other_code else (),
-        ))  # fmt: skip
+        rows.append(
+            Row(
+                method=first.method,
+                variant=first.variant,
+                setting=first.setting,
+                backbone=first.backbone_name,
+                differs=differs,
+                runs=tuple(run.run_id for run in runs),
+                seeds=tuple(run.seed for run in runs),
+                cells=cells,
+                model=first.model_name,
+                footnotes=(len(footnotes),) if other_code else (),
+            )
+        )
         footnotes += [other_code] if other_code else []
     rows = sorted(_marked(rows, columns, metrics), key=_best_first if ranks else _by_name)
     notes += _the_same(titles, by_run)
@@ -118,11 +156,18 @@ def _the_same(titles: Mapping[str, str], by_run: Mapping[str, Mapping[str, Score
     row of each run."""
     having: dict[tuple[tuple[str, str | None], ...], dict[str, None]] = {}
     for run, name in titles.items():
-        hashes = tuple((task, score.predictions_sha256) for task, score in sorted(by_run[run].items()) if task != AVERAGE)
+        hashes = tuple(
+            (task, score.predictions_sha256)
+            for task, score in sorted(by_run[run].items())
+            if task != AVERAGE
+        )
         if hashes and all(sha256 is not None for _, sha256 in hashes):
             having.setdefault(hashes, {})[name] = None
     same = dict.fromkeys(tuple(sorted(names)) for names in having.values() if len(names) > 1)
-    return [f"the same model under {len(names)} names, to the last bit of every prediction: {', '.join(names)}" for names in same]
+    return [
+        f"the same model under {len(names)} names, to the last bit of every prediction: {', '.join(names)}"
+        for names in same
+    ]
 
 
 def _only(names: set[str]) -> str:
@@ -157,7 +202,9 @@ def _with_average(suite: str, scores: Mapping[str, Score]) -> dict[str, Score]:
     if all(task in by_task for task in known):
         own = [by_task[task] for task in known]
         mean = round(fmean(round(score.value, 2) for score in own), 2)
-        by_task[AVERAGE] = stored or structs.replace(own[0], task=AVERAGE, value=mean, n=sum(score.n for score in own), std=None)
+        by_task[AVERAGE] = stored or structs.replace(
+            own[0], task=AVERAGE, value=mean, n=sum(score.n for score in own), std=None
+        )
     return by_task
 
 
@@ -167,8 +214,14 @@ def _cell(scores: Sequence[Score | None]) -> Cell | None:
         return None
     values = tuple(score.value for score in known)
     mean = fmean(values)
-    sd = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)) if len(values) > 1 else None
-    return Cell(mean=mean, sd=sd, values=values, n=known[0].n, decimals=DECIMALS.get(known[0].metric, 2))
+    sd = (
+        math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
+        if len(values) > 1
+        else None
+    )
+    return Cell(
+        mean=mean, sd=sd, values=values, n=known[0].n, decimals=DECIMALS.get(known[0].metric, 2)
+    )
 
 
 def _marked(rows: list[Row], columns: Sequence[str], metrics: Mapping[str, str]) -> list[Row]:
@@ -201,20 +254,32 @@ def against(table: Table, baseline: str | None) -> Table:
     rows = []
     for row in table.rows:
         is_base = row is base
-        cells = row.cells if is_base else tuple(_less(cell, other) for cell, other in zip(row.cells, base.cells, strict=True))
+        cells = (
+            row.cells
+            if is_base
+            else tuple(
+                _less(cell, other) for cell, other in zip(row.cells, base.cells, strict=True)
+            )
+        )
         head, difference = cells[-1] if table.head else None, None
         if head is not None and is_base:
             difference = 0.0
         elif head is not None and head.against is not None:
             difference = head.against.difference
         rows.append(replace(row, cells=cells, difference=difference, is_baseline=is_base))
-    return replace(table, rows=tuple(rows), baseline=base.name if alone else f"{base.name} {base.backbone}")
+    return replace(
+        table, rows=tuple(rows), baseline=base.name if alone else f"{base.name} {base.backbone}"
+    )
 
 
 def _names(row: Row, table: Table) -> tuple[str, ...]:
     """What ``--baseline`` may call a row; in a table of several backbones these too."""
     names = (row.name, row.method)
-    return names if table.backbone is not None else (*names, row.backbone, f"{row.name} {row.backbone}")
+    return (
+        names
+        if table.backbone is not None
+        else (*names, row.backbone, f"{row.name} {row.backbone}")
+    )
 
 
 def _less(cell: Cell | None, base: Cell | None) -> Cell | None:

@@ -32,19 +32,27 @@ def by_protocol(record: RunRecord) -> dict[tuple[str, str, str], dict[str, Score
     for score in record.scores:
         groups.setdefault((score.suite, score.protocol, score.text or ""), {})[score.task] = score
     for suite, protocol in {key[:2] for key in groups}:
-        others = [key for key in groups if key[:2] == (suite, protocol) and key[2].startswith("other-")]
+        others = [
+            key for key in groups if key[:2] == (suite, protocol) and key[2].startswith("other-")
+        ]
         if not others:
             continue
         mixed = {task: score for key in others for task, score in groups.pop(key).items()}
-        for key in [key for key in groups if key[:2] == (suite, protocol) and AVERAGE not in groups[key]]:
+        for key in [
+            key for key in groups if key[:2] == (suite, protocol) and AVERAGE not in groups[key]
+        ]:
             mixed = groups.pop(key) | mixed
         forms = "\n".join(f"{task} {score.text}" for task, score in sorted(mixed.items()))
         name = mixed[AVERAGE].text if AVERAGE in mixed else None
-        groups[suite, protocol, name or f"other-{hashlib.sha256(forms.encode()).hexdigest()[:8]}"] = mixed
+        groups[
+            suite, protocol, name or f"other-{hashlib.sha256(forms.encode()).hexdigest()[:8]}"
+        ] = mixed
     return groups
 
 
-def rows_of(records: Sequence[RunRecord], notes: list[str]) -> list[tuple[list[RunRecord], Differs, str]]:
+def rows_of(
+    records: Sequence[RunRecord], notes: list[str]
+) -> list[tuple[list[RunRecord], Differs, str]]:
     """Runs that differ in nothing but the seed, by seed; with what sets them apart from runs of the same name.
 
     Runs of one row are of one code of the method, the newest; a footnote names the runs of other code, "" where there are none.
@@ -54,19 +62,31 @@ def rows_of(records: Sequence[RunRecord], notes: list[str]) -> list[tuple[list[R
     for record in records:
         values = configuration(record)
         settings[record.run_id] = values
-        known = (record.provenance.backbone or {}).get("revision")  # the same weights may lie in several folders
+        known = (record.provenance.backbone or {}).get(
+            "revision"
+        )  # the same weights may lie in several folders
         backbone = record.backbone_name if known else record.backbone
         same = named.setdefault((record.method, record.variant, record.setting, backbone), {})
         same.setdefault(json.dumps(values, sort_keys=True), []).append(record)
     rows = []
     for alike in named.values():
         first = [settings[runs[0].run_id] for runs in alike.values()]
-        keys = sorted(key for key in set().union(*first) if key == SENDER or len({values.get(key) for values in first}) > 1)
+        keys = sorted(
+            key
+            for key in set().union(*first)
+            if key == SENDER or len({values.get(key) for values in first}) > 1
+        )
         for runs in alike.values():
             values = settings[runs[0].run_id]
             differs = tuple((key, values[key]) for key in keys if key in values)
             newest, *others = _by_code(runs)
-            rows.append((_one_per_seed(newest, differs, notes), differs, _other_code(title(runs[0], differs), others)))
+            rows.append(
+                (
+                    _one_per_seed(newest, differs, notes),
+                    differs,
+                    _other_code(title(runs[0], differs), others),
+                )
+            )
     return rows
 
 
@@ -101,7 +121,11 @@ def configuration(record: RunRecord) -> dict[str, str]:
 def corpus_words(record: RunRecord) -> str | None:
     """The name of what it was trained on and the beginning of its sha256; None where the record has no sha256."""
     corpus = record.provenance.corpus or {}
-    return f"{corpus.get('name', 'corpus')}@{str(corpus['sha256'])[:6]}" if corpus.get("sha256") else None
+    return (
+        f"{corpus.get('name', 'corpus')}@{str(corpus['sha256'])[:6]}"
+        if corpus.get("sha256")
+        else None
+    )
 
 
 def _short(value: object) -> str:
@@ -116,7 +140,9 @@ def _one_per_seed(runs: list[RunRecord], differs: Differs, notes: list[str]) -> 
     for run in sorted(runs, key=lambda run: (run.provenance.created, run.run_id)):
         newest[run.seed] = run
     if older := sorted(run.run_id for run in runs if newest[run.seed] is not run):
-        notes.append(f"{title(runs[0], differs)}: a newer run of the same seed stands for {', '.join(older)}")
+        notes.append(
+            f"{title(runs[0], differs)}: a newer run of the same seed stands for {', '.join(older)}"
+        )
     return sorted(newest.values(), key=lambda run: -1 if run.seed is None else run.seed)
 
 
@@ -129,14 +155,20 @@ def title(run: RunRecord, differs: Differs) -> str:
 
 
 # as the papers print them; tasks of other suites keep the order of their record
-COLUMNS: Mapping[str, tuple[str, ...]] = {"sts": ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")}
+COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "sts": ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
+}
 # of metrics, which every record names: a Score has no field for its direction
 LOWER_IS_BETTER = ("alignment", "uniformity")
 DECIMALS = {"alignment": 3, "uniformity": 3}  # as printed; 2 for all others
 ALPHA = 0.05
 MARGIN = 0.5
 """Points: differences that are smaller make two methods as good as equal."""
-CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": "not adjusted"}  # of p-values, for their number
+CORRECTIONS = {
+    "holm": "Holm",
+    "bh": "Benjamini-Hochberg",
+    "none": "not adjusted",
+}  # of p-values, for their number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,9 +192,15 @@ class Against:
     p: float | None = None  # of this comparison alone
     p_adjusted: float | None = None  # among all comparisons of the family
     verdict: str | None = None  # "better", "worse", "equivalent", "unknown"; None: not tested
-    chance: float | None = None  # that one new run is above one new run of the baseline; None: neither has seeds
-    detectable: float | None = None  # the difference that would have been found in 4 of 5 cases, in this family
-    seeds_needed: int | None = None  # of both, to settle an "unknown"; None: more than a hundred, or no number of them
+    chance: float | None = (
+        None  # that one new run is above one new run of the baseline; None: neither has seeds
+    )
+    detectable: float | None = (
+        None  # the difference that would have been found in 4 of 5 cases, in this family
+    )
+    seeds_needed: int | None = (
+        None  # of both, to settle an "unknown"; None: more than a hundred, or no number of them
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,13 +221,19 @@ class Cost:
     """What a row took, each a mean over its runs; None where not all of them recorded it."""
 
     trainable_parameters: float | None = None
-    trainable_parts: Mapping[str, float] | None = None  # of the same parts in all runs: "prompt" -> how many of them
+    trainable_parts: Mapping[str, float] | None = (
+        None  # of the same parts in all runs: "prompt" -> how many of them
+    )
     train_seconds: float | None = None
     peak_memory_bytes: float | None = None
     encode_sentences_per_second: float | None = None
     encode_memory_bytes: float | None = None
-    encode_condition: str | None = None  # that of all runs of the row; None also where the other rows of the table have another
-    tuning_seconds: float | None = None  # of all trials of the search that found the values; None: none did
+    encode_condition: str | None = (
+        None  # that of all runs of the row; None also where the other rows of the table have another
+    )
+    tuning_seconds: float | None = (
+        None  # of all trials of the search that found the values; None: none did
+    )
     tuning_trials: int | None = None
 
 
@@ -227,7 +271,9 @@ class Row:
     cells: tuple[Cell | None, ...]
     difference: float | None = None  # of the table's head column, from the baseline's
     is_baseline: bool = False
-    rank: tuple[int, int] | None = None  # lowest and highest that it may have on the head column; None: not tested
+    rank: tuple[int, int] | None = (
+        None  # lowest and highest that it may have on the head column; None: not tested
+    )
     cost: Cost | None = None  # None: not asked for
     footnotes: tuple[int, ...] = ()  # places in the table's ``footnotes``
     values: str = ""  # where its values come from: "paper", "recipe", "tuned: 12 trials"; "" where nothing is trained
@@ -262,7 +308,9 @@ class Tested:
     alpha: float = ALPHA
     margin: float = MARGIN
     families: tuple[Family, ...] = ()
-    seed_sd: float | None = None  # over seeds, that rows of the head column borrow; None: no row has two seeds
+    seed_sd: float | None = (
+        None  # over seeds, that rows of the head column borrow; None: no row has two seeds
+    )
     seed_freedom: float | None = None  # degrees of freedom of the most that a row has of it
     lent: tuple[str, ...] = ()  # rows of one seed whose whole spread over seeds is borrowed
 
@@ -284,7 +332,9 @@ class Table:
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
     baseline: str | None = None
-    footnotes: tuple[str, ...] = ()  # one per difference between the runs of a column; rows point to them
+    footnotes: tuple[
+        str, ...
+    ] = ()  # one per difference between the runs of a column; rows point to them
     tested: Tested | None = None  # without statistics
 
     @property

@@ -17,7 +17,16 @@ from pathlib import Path
 
 from bench.base.errors import CorpusError, DataMissing
 from bench.base.files import CacheEntry, default_cache
-from bench.data.corpora.rows import COLUMNS, COMPRESSED, KINDS, READERS, Row, Table, choose_columns, read_lines
+from bench.data.corpora.rows import (
+    COLUMNS,
+    COMPRESSED,
+    KINDS,
+    READERS,
+    Row,
+    Table,
+    choose_columns,
+    read_lines,
+)
 
 __all__ = ["COLUMNS", "KINDS", "Corpus", "default_cache", "open_corpus"]
 
@@ -61,7 +70,10 @@ class Corpus:
         """
         texts = [name for name in self.columns if name != "label"]
         if column not in (*texts, "all"):
-            raise CorpusError(f"{self.path} has no column '{column}'; it has {', '.join(texts)}", "--set corpus_column=all takes them all")
+            raise CorpusError(
+                f"{self.path} has no column '{column}'; it has {', '.join(texts)}",
+                "--set corpus_column=all takes them all",
+            )
         return Corpus(self.path, self.name, self._cache, column)
 
     def rows(self, seen: Callable[[bytes], object] | None = None) -> Iterator[Row]:
@@ -82,7 +94,9 @@ class Corpus:
         digest = hashlib.sha256()
         yield from self.rows(digest.update)
         if digest.hexdigest() != expected:
-            raise CorpusError(f"{self.path}: changed while it was read", "start again when it is complete")
+            raise CorpusError(
+                f"{self.path}: changed while it was read", "start again when it is complete"
+            )
 
     def __len__(self) -> int:
         """How many rows there are. The first time this reads the whole file."""
@@ -115,7 +129,9 @@ class Corpus:
                 self._facts = self._read_whole()
                 after = self.path.stat()
                 if (after.st_size, after.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
-                    raise CorpusError(f"{self.path}: changed while it was read", "start again when it is complete")
+                    raise CorpusError(
+                        f"{self.path}: changed while it was read", "start again when it is complete"
+                    )
                 entry.write({"sha256": self._facts[0], "rows": self._facts[1]})
         return self._facts
 
@@ -142,7 +158,10 @@ def open_corpus(path: str | Path, cache: Path | None = None) -> Corpus:
         )
     if not path.is_file():
         what = "a folder" if path.is_dir() else "no regular file; it is read more than once"
-        raise CorpusError(f"{path} is {what}", "give one file: .txt, .jsonl, .csv or .tsv, plain or with .gz or .xz")
+        raise CorpusError(
+            f"{path} is {what}",
+            "give one file: .txt, .jsonl, .csv or .tsv, plain or with .gz or .xz",
+        )
     if not os.access(path, os.R_OK):
         raise CorpusError(f"{path}: no permission to read it")
     return Corpus(path, path.name, cache)

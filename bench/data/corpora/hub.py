@@ -50,9 +50,24 @@ class HubName:
         name, _, path = rest.partition("/")
         name, at, revision = name.partition("@")
         given = tuple(column.strip() for column in columns.split(",") if column.strip())
-        if not owner or not name or (at and not revision) or (hash_sign and not (rows.isdigit() and int(rows))) or len(given) > 3:
-            raise CorpusError(f"--corpus {text}: expected {FORM}", "for example --corpus hub:owner/name:text")
-        return cls(text, f"{owner}/{name}", revision or None, path.strip("/"), given, int(rows) if rows else None)
+        if (
+            not owner
+            or not name
+            or (at and not revision)
+            or (hash_sign and not (rows.isdigit() and int(rows)))
+            or len(given) > 3
+        ):
+            raise CorpusError(
+                f"--corpus {text}: expected {FORM}", "for example --corpus hub:owner/name:text"
+            )
+        return cls(
+            text,
+            f"{owner}/{name}",
+            revision or None,
+            path.strip("/"),
+            given,
+            int(rows) if rows else None,
+        )
 
 
 def hub_corpus(
@@ -105,7 +120,9 @@ def _make(name: HubName, folder: Path, report: Report, sleep: Callable[[float], 
     licence = getattr(listing.card_data, "license", None) or "not stated"
     size = f"{sum(sizes[file] for file in chosen) / 1e6:,.0f} MB in {len(chosen)} file{'s' if len(chosen) > 1 else ''}"
     at_most = f"at most {name.limit:,} rows, " if name.limit else ""
-    report.say(f"fetching {name.text}: {name.repo} at {revision[:12]}, {at_most}{size}, licence {licence}")
+    report.say(
+        f"fetching {name.text}: {name.repo} at {revision[:12]}, {at_most}{size}, licence {licence}"
+    )
     work = folder / "parts"
     work.mkdir(parents=True, exist_ok=True)
     write_whole(earlier, revision.encode())
@@ -118,7 +135,13 @@ def _make(name: HubName, folder: Path, report: Report, sleep: Callable[[float], 
         part = work / f"{i:05d}.jsonl"
         if not part.is_file():
             raw = work / f"{i:05d}.raw{suffix_of(file)}"
-            download(site("hub", name.repo, revision, file), raw, report=report, name=Path(file).name, sleep=sleep)
+            download(
+                site("hub", name.repo, revision, file),
+                raw,
+                report=report,
+                name=Path(file).name,
+                sleep=sleep,
+            )
             _write_rows(read_rows(raw, file, name), part, left)
             raw.unlink()
         with part.open("rb") as stream:
@@ -129,18 +152,30 @@ def _make(name: HubName, folder: Path, report: Report, sleep: Callable[[float], 
     _join(parts, folder / "rows.jsonl")
     columns = ",".join(name.columns) + (f"#{name.limit}" if name.limit else "")
     full = f"{PREFIX}{name.repo}@{revision[:12]}{'/' + name.path if name.path else ''}:{columns}"
-    about = {"name": full, "revision": revision, "files": chosen[: len(parts)], "rows": rows, "licence": licence}
+    about = {
+        "name": full,
+        "revision": revision,
+        "files": chosen[: len(parts)],
+        "rows": rows,
+        "licence": licence,
+    }
     write_whole(folder / "about.json", (json.dumps(about, indent=1) + "\n").encode())
     shutil.rmtree(work, ignore_errors=True)
 
 
 def data_files(name: HubName, files: list[str]) -> list[str]:
     """The files to read, in their order: those of the training split of one table. Raises CorpusError where that is not clear."""
-    readable = [file for file in files if suffix_of(file) in SUFFIXES and not Path(file).name.startswith((".", "_"))]
+    readable = [
+        file
+        for file in files
+        if suffix_of(file) in SUFFIXES and not Path(file).name.startswith((".", "_"))
+    ]
     if name.path:
         below = [file for file in readable if file == name.path or file.startswith(name.path + "/")]
         if not below:
-            raise CorpusError(f"{name.text}: {name.repo} has no data in '{name.path}'", _choices(readable, name))
+            raise CorpusError(
+                f"{name.text}: {name.repo} has no data in '{name.path}'", _choices(readable, name)
+            )
         readable = below
     if name.path not in readable:
         train = [file for file in readable if TRAIN.search(file)]
@@ -148,9 +183,12 @@ def data_files(name: HubName, files: list[str]) -> list[str]:
     tables = {(Path(file).parent.as_posix(), suffix_of(file)) for file in readable}
     if not readable:
         raise CorpusError(
-            f"{name.text}: {name.repo} has no training data in a format that is read here", f"formats: {', '.join(sorted(SUFFIXES))}"
+            f"{name.text}: {name.repo} has no training data in a format that is read here",
+            f"formats: {', '.join(sorted(SUFFIXES))}",
         )
-    if len(tables) > 1 or (suffix_of(readable[0]) == ".txt" and len(readable) > 1 and not name.path):
+    if len(tables) > 1 or (
+        suffix_of(readable[0]) == ".txt" and len(readable) > 1 and not name.path
+    ):
         raise CorpusError(f"{name.text}: {name.repo} has several tables", _choices(readable, name))
     return sorted(readable)
 
@@ -182,7 +220,11 @@ def _join(parts: list[Path], whole: Path) -> None:
 # --- the rows of one file of a hub data set: the columns that were asked for, under the names that corpora have here ---
 
 TEXT = (".jsonl", ".json", ".csv", ".tsv", ".txt")
-SUFFIXES = {".parquet", *TEXT, *(f"{suffix}{packed}" for suffix in TEXT for packed in (".gz", ".xz"))}
+SUFFIXES = {
+    ".parquet",
+    *TEXT,
+    *(f"{suffix}{packed}" for suffix in TEXT for packed in (".gz", ".xz")),
+}
 BATCH = 10_000  # rows of a parquet file that are in memory at once
 
 HubRow = dict[str, str | int | None]
@@ -214,8 +256,12 @@ def read_rows(path: Path, file: str, name: HubName) -> Iterator[HubRow]:
             continue
         for our, column in zip(ours, name.columns, strict=True):
             value = row[our]
-            if not (value is None or isinstance(value, str) or (our == "label" and type(value) is int)):
-                raise CorpusError(f"{name.text}: row {number} of {file} has a {type(value).__name__} in '{column}', expected text")
+            if not (
+                value is None or isinstance(value, str) or (our == "label" and type(value) is int)
+            ):
+                raise CorpusError(
+                    f"{name.text}: row {number} of {file} has a {type(value).__name__} in '{column}', expected text"
+                )
         yield row
 
 
@@ -234,7 +280,9 @@ def _records(path: Path, file: str, name: HubName) -> Iterator[Mapping[str, Any]
     elif kind == ".tsv":
         header = next(lines, "").removesuffix("\r").split("\t")
         check_columns(name, file, header)
-        yield from (dict(zip(header, line.removesuffix("\r").split("\t"), strict=False)) for line in lines)
+        yield from (
+            dict(zip(header, line.removesuffix("\r").split("\t"), strict=False)) for line in lines
+        )
     else:
         table = csv.reader(line + "\n" for line in lines)
         try:
@@ -242,7 +290,9 @@ def _records(path: Path, file: str, name: HubName) -> Iterator[Mapping[str, Any]
             check_columns(name, file, header)
             yield from (dict(zip(header, cells, strict=False)) for cells in table if cells)
         except csv.Error as error:
-            raise CorpusError(f"{name.text}: line {table.line_num} of {file} is no CSV: {error}") from None
+            raise CorpusError(
+                f"{name.text}: line {table.line_num} of {file} is no CSV: {error}"
+            ) from None
 
 
 def check_columns(name: HubName, file: str, there: Sequence[str], most: int = 3) -> tuple[str, ...]:
@@ -268,7 +318,10 @@ def _json_lines(lines: Iterator[str], file: str, name: HubName) -> Iterator[Mapp
         except (ValueError, RecursionError):
             record = None
         if not isinstance(record, dict):
-            raise CorpusError(f"{name.text}: line {number} of {file} is no JSON object", "expected one object a line")
+            raise CorpusError(
+                f"{name.text}: line {number} of {file} is no JSON object",
+                "expected one object a line",
+            )
         if number == 1:
             check_columns(name, file, list(record))
         yield record
@@ -283,6 +336,11 @@ def _parquet(path: Path, file: str, name: HubName) -> Iterator[Mapping[str, Any]
             check_columns(name, file, table.schema_arrow.names)
             for batch in table.iter_batches(batch_size=BATCH, columns=list(name.columns)):
                 columns = [batch.column(column).to_pylist() for column in name.columns]
-                yield from (dict(zip(name.columns, cells, strict=True)) for cells in zip(*columns, strict=True))
+                yield from (
+                    dict(zip(name.columns, cells, strict=True))
+                    for cells in zip(*columns, strict=True)
+                )
     except (pyarrow.ArrowException, OSError) as error:
-        raise CorpusError(f"{name.text}: {file} is no parquet file that can be read: {' '.join(str(error).split())[:120]}") from None
+        raise CorpusError(
+            f"{name.text}: {file} is no parquet file that can be read: {' '.join(str(error).split())[:120]}"
+        ) from None

@@ -15,9 +15,20 @@ from typing import IO, Any
 
 from bench.base.errors import CorpusError, UnknownName
 
-COLUMNS = (("sentence",), ("sent0", "sent1"), ("sent0", "sent1", "hard_neg"), ("sent0", "sent1", "label"))
-KINDS = dict(zip(COLUMNS, ("sentences", "pairs", "triplets", "labelled"), strict=True))  # what a method says that it needs
-LABELS = {"entailment": 0, "neutral": 1, "contradiction": 2}  # and their ids in the hub's SNLI and MNLI
+COLUMNS = (
+    ("sentence",),
+    ("sent0", "sent1"),
+    ("sent0", "sent1", "hard_neg"),
+    ("sent0", "sent1", "label"),
+)
+KINDS = dict(
+    zip(COLUMNS, ("sentences", "pairs", "triplets", "labelled"), strict=True)
+)  # what a method says that it needs
+LABELS = {
+    "entailment": 0,
+    "neutral": 1,
+    "contradiction": 2,
+}  # and their ids in the hub's SNLI and MNLI
 # other people's names: sentence-transformers', and those of SNLI and MNLI on the hub
 ALSO = {
     "text": "sentence",
@@ -46,7 +57,10 @@ def label_cell(path: Path, number: int, text: str | None) -> str:
         label = next((word for word, i in LABELS.items() if i == int(label)), label)
     if label not in LABELS:
         words = ", ".join(f"{word} ({i})" for word, i in LABELS.items())
-        raise CorpusError(f"{path}: line {number} has the label {text!r}; expected {words}", "drop rows without a gold label")
+        raise CorpusError(
+            f"{path}: line {number} has the label {text!r}; expected {words}",
+            "drop rows without a gold label",
+        )
     return label
 
 
@@ -66,7 +80,11 @@ def read_csv(path: Path, lines: Iterator[str]) -> Table:
             except StopIteration:
                 return
             except csv.Error as error:
-                where = f"line {first}" if reader.line_num <= first else f"the record of lines {first}-{reader.line_num}"
+                where = (
+                    f"line {first}"
+                    if reader.line_num <= first
+                    else f"the record of lines {first}-{reader.line_num}"
+                )
                 raise CorpusError(
                     f"{path}: {where} is no CSV: {error}",
                     'a cell with a comma, a quote or a line break stands in double quotes, and a quote inside it is written ""',
@@ -78,7 +96,9 @@ def read_csv(path: Path, lines: Iterator[str]) -> Table:
 
 def read_tsv(path: Path, lines: Iterator[str]) -> Table:
     """A header and tabs; nothing is quoted, a double quote is a character like any other."""
-    records = ((number, line.removesuffix("\r").split("\t")) for number, line in enumerate(lines, start=1))
+    records = (
+        (number, line.removesuffix("\r").split("\t")) for number, line in enumerate(lines, start=1)
+    )
     return _with_header(path, records, "tabs")
 
 
@@ -87,10 +107,17 @@ def _with_header(path: Path, records: Iterator[tuple[int, list[str]]], separator
     names = [name.strip().lower() for name in header]
     columns, order = _columns(names)
     if not header:
-        raise CorpusError(f"{path}: line 1 is missing or empty; {EXPECTED} as a header, separated by {separator}")
+        raise CorpusError(
+            f"{path}: line 1 is missing or empty; {EXPECTED} as a header, separated by {separator}"
+        )
     if columns is None:
-        names_here = ", ".join(repr(name.strip()[:30]) for name in header[:8]) + (", ..." if len(header) > 8 else "")
-        raise CorpusError(f"{path}: line 1 is the header {names_here}; {EXPECTED}, separated by {separator}", "rename or drop columns")
+        names_here = ", ".join(repr(name.strip()[:30]) for name in header[:8]) + (
+            ", ..." if len(header) > 8 else ""
+        )
+        raise CorpusError(
+            f"{path}: line 1 is the header {names_here}; {EXPECTED}, separated by {separator}",
+            "rename or drop columns",
+        )
 
     def rows() -> Iterator[Row]:
         for number, cells in records:
@@ -126,7 +153,10 @@ def read_json_lines(path: Path, lines: Iterator[str]) -> Table:
     names = _keys(first)
     columns, order = _columns(names)
     if columns is None:
-        raise CorpusError(f"{path}: line 1 has the keys {', '.join(map(repr, list(first)[:8])) or 'none'}; {EXPECTED}", "rename the keys")
+        raise CorpusError(
+            f"{path}: line 1 has the keys {', '.join(map(repr, list(first)[:8])) or 'none'}; {EXPECTED}",
+            "rename the keys",
+        )
     keys = [names[i] for i in order]
 
     def rows() -> Iterator[Row]:
@@ -174,11 +204,19 @@ def _row(path: Path, number: int, record: dict[str, Any], line: str, keys: list[
     for key, text in zip(keys, texts, strict=True):
         is_number = labelled and key == keys[-1] and type(text) is int
         if not (text is None or isinstance(text, str) or is_number):
-            raise CorpusError(f"{path}: line {number}: '{key}' is {json.dumps(text)[:40]}, expected a string or null")
-    if "\\u" in line:  # only an escape can make half of a surrogate pair or a NUL, which no tokenizer takes
+            raise CorpusError(
+                f"{path}: line {number}: '{key}' is {json.dumps(text)[:40]}, expected a string or null"
+            )
+    if (
+        "\\u" in line
+    ):  # only an escape can make half of a surrogate pair or a NUL, which no tokenizer takes
         for key, text in zip(keys, texts, strict=True):
-            if isinstance(text, str) and ("\0" in text or any("\ud800" <= c <= "\udfff" for c in text)):
-                raise CorpusError(f"{path}: line {number}: '{key}' has an escape that is no character (NUL or half a surrogate pair)")
+            if isinstance(text, str) and (
+                "\0" in text or any("\ud800" <= c <= "\udfff" for c in text)
+            ):
+                raise CorpusError(
+                    f"{path}: line {number}: '{key}' has an escape that is no character (NUL or half a surrogate pair)"
+                )
     row = tuple(cell(str(text) if isinstance(text, int) else text) for text in texts)
     return (*row[:-1], label_cell(path, number, row[-1])) if labelled else row
 
@@ -195,7 +233,9 @@ READERS: dict[str, Callable[[Path, Iterator[str]], Table]] = {
 # --- a file of text, plain or compressed, as checked lines: streamed, so that its size does not matter ---
 
 BLOCK = 1 << 20  # bytes read at once
-LONGEST_LINE = 1 << 20  # bytes; a longer line is not one sentence, and would be held in memory whole
+LONGEST_LINE = (
+    1 << 20
+)  # bytes; a longer line is not one sentence, and would be held in memory whole
 
 COMPRESSED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
 MAGIC = {
@@ -210,7 +250,9 @@ MAGIC = {
 }
 
 
-def read_lines(path: Path, seen: Callable[[bytes], object] | None = None, stream: IO[bytes] | None = None) -> Iterator[str]:
+def read_lines(
+    path: Path, seen: Callable[[bytes], object] | None = None, stream: IO[bytes] | None = None
+) -> Iterator[str]:
     r"""Lines without their LF; a CR before it stays. Only LF ends a line (not U+2028, not \x0b). A BOM is dropped.
 
     A missing LF at the end changes nothing. ``seen`` is called with every block of the decompressed content. With ``stream``
@@ -236,12 +278,21 @@ def read_lines(path: Path, seen: Callable[[bytes], object] | None = None, stream
             if tail:
                 yield _text(path, number + 1, tail)
     except EOFError:
-        raise CorpusError(f"{path}: the archive ends too soon, after line {number}", "the download broke off: get it again") from None
+        raise CorpusError(
+            f"{path}: the archive ends too soon, after line {number}",
+            "the download broke off: get it again",
+        ) from None
     except (lzma.LZMAError, gzip.BadGzipFile, zlib.error) as error:
         with path.open("rb") as file:
             right = file.read(6).startswith((b"\x1f\x8b", b"\xfd7zXZ"))
-        where = f"the archive is damaged, after line {number}" if right else f"not a {path.suffix} archive"
-        raise CorpusError(f"{path}: {where} ({error})", "get the file again, or give it the suffix of what it is") from None
+        where = (
+            f"the archive is damaged, after line {number}"
+            if right
+            else f"not a {path.suffix} archive"
+        )
+        raise CorpusError(
+            f"{path}: {where} ({error})", "get the file again, or give it the suffix of what it is"
+        ) from None
     except OSError as error:
         raise CorpusError(f"{path}: cannot be read: {error.strerror or error}") from None
 
@@ -253,7 +304,10 @@ def _open(path: Path) -> IO[bytes]:
 def _refuse_other_formats(path: Path, start: bytes) -> None:
     for magic, what in MAGIC.items():
         if start.startswith(magic):
-            raise CorpusError(f"{path}: line 1: not text but {what}", "expected UTF-8 text, plain or as .gz or .xz")
+            raise CorpusError(
+                f"{path}: line 1: not text but {what}",
+                "expected UTF-8 text, plain or as .gz or .xz",
+            )
 
 
 def _text(path: Path, number: int, line: bytes) -> str:
@@ -263,7 +317,10 @@ def _text(path: Path, number: int, line: bytes) -> str:
             "split the text into sentences, one a line",
         )
     if b"\0" in line:
-        raise CorpusError(f"{path}: line {number} has a NUL byte: this is no UTF-8 text", "binary, or UTF-16: convert it first")
+        raise CorpusError(
+            f"{path}: line {number} has a NUL byte: this is no UTF-8 text",
+            "binary, or UTF-16: convert it first",
+        )
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -278,7 +335,9 @@ def _text(path: Path, number: int, line: bytes) -> str:
 NAME = Path("standard input")  # what messages call it
 
 
-def piped_sentences(stream: IO[bytes], kind: str = "txt", column: str | None = None) -> Iterator[str]:
+def piped_sentences(
+    stream: IO[bytes], kind: str = "txt", column: str | None = None
+) -> Iterator[str]:
     """Every sentence of a stream of text, not compressed, in its order. The first row is read at once, the rest as it is asked for.
 
     ``kind`` is the suffix that such a file would have ("txt", "csv", "tsv", "jsonl"); ``column`` as in ``Corpus.only``.
@@ -302,6 +361,13 @@ def choose_columns(columns: tuple[str, ...], column: str | None, name: str) -> l
     named = [i for i in texts if columns[i] == column]
     if not named:
         have = ", ".join(columns[i] for i in texts)
-        problem = f"has several columns: {have}" if column is None else f"has no column '{column}'; it has {have}"
-        raise CorpusError(f"{name} {problem}", f"--column {columns[texts[0]]}, or --column all for every cell, row by row")
+        problem = (
+            f"has several columns: {have}"
+            if column is None
+            else f"has no column '{column}'; it has {have}"
+        )
+        raise CorpusError(
+            f"{name} {problem}",
+            f"--column {columns[texts[0]]}, or --column all for every cell, row by row",
+        )
     return named

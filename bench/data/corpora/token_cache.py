@@ -54,7 +54,11 @@ class TokenisedColumn:
     def rows(self, rows: np.ndarray | Sequence[int]) -> list[np.ndarray] | list[str]:
         """These rows as ids, or as strings where the corpus was kept as text."""
         ids = self.ids(rows)
-        return [row.astype(np.uint8).tobytes().decode("utf-8", "ignore") for row in ids] if self._text else ids
+        return (
+            [row.astype(np.uint8).tobytes().decode("utf-8", "ignore") for row in ids]
+            if self._text
+            else ids
+        )
 
 
 class TokenisedCorpus:
@@ -105,7 +109,11 @@ def tokenise(
     tokenised = _open(folder, about)
     if tokenised is None:
         try:
-            build_folder(folder, lambda aside: _build(aside, corpus, encode, about, progress), lambda: _open(folder, about) is not None)
+            build_folder(
+                folder,
+                lambda aside: _build(aside, corpus, encode, about, progress),
+                lambda: _open(folder, about) is not None,
+            )
         except OSError as error:
             raise BenchError(
                 f"the tokenised corpus cannot be written to {folder.parent}: {error.strerror or error}",
@@ -113,14 +121,21 @@ def tokenise(
             ) from None
         tokenised = _open(folder, about)
     if tokenised is None:
-        raise BenchError(f"{folder}: written, and not readable as it was written", "check the disk, or set BENCH_CACHE to another")
+        raise BenchError(
+            f"{folder}: written, and not readable as it was written",
+            "check the disk, or set BENCH_CACHE to another",
+        )
     tokenised.name = corpus.name  # the same text may lie under two names
     return tokenised
 
 
-def as_text(corpus: Corpus, cache: Path | None = None, progress: Callable[[int, int], None] | None = None) -> TokenisedCorpus:
+def as_text(
+    corpus: Corpus, cache: Path | None = None, progress: Callable[[int, int], None] | None = None
+) -> TokenisedCorpus:
     """The corpus with its sentences as they are: ``column(i).rows(rows)`` gives strings, cut at MAX_BYTES bytes."""
-    return tokenise(corpus, lambda texts: [list(text.encode()) for text in texts], AS_TEXT, 256, cache, progress)
+    return tokenise(
+        corpus, lambda texts: [list(text.encode()) for text in texts], AS_TEXT, 256, cache, progress
+    )
 
 
 class _Writer:
@@ -145,12 +160,24 @@ class _Writer:
 
 def _dtype(vocab_size: int) -> np.dtype:
     """The narrowest type that holds every id."""
-    return next(np.dtype(kind) for kind in ("<u1", "<u2", "<u4") if vocab_size - 1 <= np.iinfo(kind).max)
+    return next(
+        np.dtype(kind) for kind in ("<u1", "<u2", "<u4") if vocab_size - 1 <= np.iinfo(kind).max
+    )
 
 
-def _build(folder: Path, corpus: Corpus, encode: Encode, about: dict[str, Any], progress: Callable[[int, int], None] | None) -> None:
+def _build(
+    folder: Path,
+    corpus: Corpus,
+    encode: Encode,
+    about: dict[str, Any],
+    progress: Callable[[int, int], None] | None,
+) -> None:
     dtype, total = _dtype(about["vocab_size"]), len(corpus)
-    writers = {f"{name}.{part}": _Writer(folder / f"{name}.{part}") for name in corpus.columns for part in ("ids", "offsets")}
+    writers = {
+        f"{name}.{part}": _Writer(folder / f"{name}.{part}")
+        for name in corpus.columns
+        for part in ("ids", "offsets")
+    }
     try:
         ends = dict.fromkeys(corpus.columns, 0)
         for name in corpus.columns:
@@ -158,7 +185,9 @@ def _build(folder: Path, corpus: Corpus, encode: Encode, about: dict[str, Any], 
         rows, done = corpus.unchanged_rows(), 0
         while chunk := list(itertools.islice(rows, CHUNK)):
             for name, texts in zip(corpus.columns, zip(*chunk, strict=True), strict=True):
-                ids, lengths = _encoded(list(texts), _label_ids if name == "label" else encode, about)
+                ids, lengths = _encoded(
+                    list(texts), _label_ids if name == "label" else encode, about
+                )
                 offsets = ends[name] + np.cumsum(lengths)
                 ends[name] = int(offsets[-1])
                 writers[f"{name}.ids"].write(ids.astype(dtype))
@@ -176,17 +205,23 @@ def _label_ids(labels: list[str]) -> list[list[int]]:
     return [[LABELS[label]] for label in labels]
 
 
-def _encoded(texts: list[str], encode: Encode, about: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+def _encoded(
+    texts: list[str], encode: Encode, about: dict[str, Any]
+) -> tuple[np.ndarray, np.ndarray]:
     """All ids of the texts behind one another, and how many each has."""
     longest, vocab_size = about["max_tokens"], about["vocab_size"]
     encoded = encode(texts)
     if len(encoded) != len(texts):
         raise ValueError(f"encode returned {len(encoded)} rows for {len(texts)} sentences")
     cut: Iterable[Sequence[int]] = (row[:longest] for row in encoded)
-    lengths = np.fromiter((min(len(row), longest) for row in encoded), dtype=np.int64, count=len(texts))
+    lengths = np.fromiter(
+        (min(len(row), longest) for row in encoded), dtype=np.int64, count=len(texts)
+    )
     ids = np.fromiter(itertools.chain.from_iterable(cut), dtype=np.int64, count=int(lengths.sum()))
     if ids.size and not (ids.min() >= 0 and ids.max() < vocab_size):
-        raise ValueError(f"encode returned ids {ids.min()} to {ids.max()}; the vocabulary has {vocab_size}")
+        raise ValueError(
+            f"encode returned ids {ids.min()} to {ids.max()}; the vocabulary has {vocab_size}"
+        )
     return ids, lengths
 
 
@@ -198,9 +233,15 @@ def _open(folder: Path, about: dict[str, Any]) -> TokenisedCorpus | None:
             return None
         columns = []
         for name in meta["columns"]:
-            ids = _mapped(folder / f"{name}.ids", _dtype(about["vocab_size"]), meta["files"][f"{name}.ids"])
-            offsets = _mapped(folder / f"{name}.offsets", np.dtype("<i8"), meta["files"][f"{name}.offsets"])
-            columns.append(TokenisedColumn(ids, offsets, text=meta["tokenizer"] == AS_TEXT and name != "label"))
+            ids = _mapped(
+                folder / f"{name}.ids", _dtype(about["vocab_size"]), meta["files"][f"{name}.ids"]
+            )
+            offsets = _mapped(
+                folder / f"{name}.offsets", np.dtype("<i8"), meta["files"][f"{name}.offsets"]
+            )
+            columns.append(
+                TokenisedColumn(ids, offsets, text=meta["tokenizer"] == AS_TEXT and name != "label")
+            )
         if any(len(column) != meta["rows"] for column in columns):
             return None
         return TokenisedCorpus(folder, meta, columns)

@@ -6,8 +6,27 @@ Knows nothing of data sets or models; standard library only.
 from __future__ import annotations
 
 from bench.data.fetching.file import download, free_bytes, unpack
-from bench.data.fetching.http import Quiet, Report, Site, check_network, dataset_info, offline_now, retry, site
+from bench.data.fetching.http import (
+    Quiet,
+    Report,
+    Site,
+    check_network,
+    dataset_info,
+    offline_now,
+    retry,
+    site,
+)
 
 __all__ = [
-    "Quiet", "Report", "Site", "check_network", "dataset_info", "download", "free_bytes", "offline_now", "retry", "site", "unpack",
-]  # fmt: skip
+    "Quiet",
+    "Report",
+    "Site",
+    "check_network",
+    "dataset_info",
+    "download",
+    "free_bytes",
+    "offline_now",
+    "retry",
+    "site",
+    "unpack",
+]

@@ -72,20 +72,34 @@ def download(
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise FetchFailed(
-                f"no space left for {to.name} in {to.parent}", "free some space and run the command again: it goes on where it stopped"
+                f"no space left for {to.name} in {to.parent}",
+                "free some space and run the command again: it goes on where it stopped",
             ) from None
-        raise FetchFailed(f"{to} cannot be written ({error.strerror or error})", "check the folder and its permissions") from None
+        raise FetchFailed(
+            f"{to} cannot be written ({error.strerror or error})",
+            "check the folder and its permissions",
+        ) from None
 
 
 class _Part:
     """A file that is arriving: what is here of it, and of which version at the server (its ETag)."""
 
     def __init__(
-        self, where: Site, to: Path, name: str, sha256: str | None, most_bytes: int | None, report: Report, free: Callable[[Path], int]
+        self,
+        where: Site,
+        to: Path,
+        name: str,
+        sha256: str | None,
+        most_bytes: int | None,
+        report: Report,
+        free: Callable[[Path], int],
     ) -> None:
         self.where, self.name, self.expected, self.most_bytes = where, name, sha256, most_bytes
         self.report, self.free = report, free
-        self.path, self.about = to.with_name(to.name + ".part"), to.with_name(to.name + ".part.json")
+        self.path, self.about = (
+            to.with_name(to.name + ".part"),
+            to.with_name(to.name + ".part.json"),
+        )
         self.named: str | None = None  # the checksum that the server names
         self.resumed = False
 
@@ -114,7 +128,8 @@ class _Part:
                 if failures >= TRIES:
                     kept = f"; {self._here():,} bytes are kept" if self._here() else ""
                     raise FetchFailed(
-                        f"{self.name}: {failure}, {TRIES} times{kept}", "run the command again: it goes on where it stopped"
+                        f"{self.name}: {failure}, {TRIES} times{kept}",
+                        "run the command again: it goes on where it stopped",
                     ) from None
                 pause(failure, failures, self.name, self.report, sleep)
 
@@ -178,7 +193,9 @@ class _Part:
                 file.flush()
                 os.fsync(file.fileno())
         except (http.client.HTTPException, ConnectionError, TimeoutError) as error:
-            raise Passing(f"{host(self.where.url)} broke off after {here:,} bytes ({type(error).__name__})") from None
+            raise Passing(
+                f"{host(self.where.url)} broke off after {here:,} bytes ({type(error).__name__})"
+            ) from None
         finally:
             self.report.finish()
         if total is not None and here < total:
@@ -242,7 +259,9 @@ def unpack(
                 if to is None:
                     continue
                 if not member.regular:
-                    raise _hostile(archive, f"{name} is no regular file but a link, folder or device")
+                    raise _hostile(
+                        archive, f"{name} is no regular file but a link, folder or device"
+                    )
                 if to in written.values():
                     raise _hostile(archive, f"{to.name} is in it twice, the second time as {name}")
                 total += member.size
@@ -255,26 +274,47 @@ def unpack(
         for path in written.values():
             with contextlib.suppress(OSError):
                 path.unlink()
-        if isinstance(error, OSError) and not isinstance(error, tarfile.TarError | zipfile.BadZipFile):
+        if isinstance(error, OSError) and not isinstance(
+            error, tarfile.TarError | zipfile.BadZipFile
+        ):
             raise FetchFailed(
                 f"{archive.name} could not be unpacked ({error.strerror or error})",
                 "check the disk's free space, then run the command again",
             ) from None
         if isinstance(
-            error, tarfile.TarError | zipfile.BadZipFile | EOFError | zlib.error | ValueError | NotImplementedError | RuntimeError
+            error,
+            tarfile.TarError
+            | zipfile.BadZipFile
+            | EOFError
+            | zlib.error
+            | ValueError
+            | NotImplementedError
+            | RuntimeError,
         ):
-            raise DataDamaged(f"{archive.name} cannot be unpacked: {' '.join(str(error).split())[:120]}", "fetch it again") from None
+            raise DataDamaged(
+                f"{archive.name} cannot be unpacked: {' '.join(str(error).split())[:120]}",
+                "fetch it again",
+            ) from None
         raise
     return written
 
 
 def _hostile(archive: Path, what: str) -> DataDamaged:
-    return DataDamaged(f"{archive.name} is refused: {what}", "nothing of it was kept; tell the maintainers where it came from")
+    return DataDamaged(
+        f"{archive.name} is refused: {what}",
+        "nothing of it was kept; tell the maintainers where it came from",
+    )
 
 
 def _safe(archive: Path, name: str) -> str:
     path = PurePosixPath(name)
-    if path.is_absolute() or ".." in path.parts or "\\" in name or "\0" in name or (path.parts and ":" in path.parts[0]):
+    if (
+        path.is_absolute()
+        or ".." in path.parts
+        or "\\" in name
+        or "\0" in name
+        or (path.parts and ":" in path.parts[0])
+    ):
         raise _hostile(archive, f"it has a path that leads elsewhere: {name[:80]!r}")
     return str(path)
 
@@ -301,7 +341,9 @@ def _write(archive: Path, member: _Member, to: Path) -> None:
         file.flush()
         os.fsync(file.fileno())
     if left:
-        raise DataDamaged(f"{archive.name}: {member.name} is cut, {left:,} bytes are missing", "fetch it again")
+        raise DataDamaged(
+            f"{archive.name}: {member.name} is cut, {left:,} bytes are missing", "fetch it again"
+        )
 
 
 @contextlib.contextmanager
@@ -311,7 +353,10 @@ def _members(archive: Path) -> Iterator[Iterator[_Member]]:
             yield (_zip_member(opened, member) for member in opened.infolist())
     else:
         with tarfile.open(archive) as tar:
-            yield (_Member(member.name, member.size, member.isreg(), partial(tar.extractfile, member)) for member in tar)
+            yield (
+                _Member(member.name, member.size, member.isreg(), partial(tar.extractfile, member))
+                for member in tar
+            )
 
 
 def _zip_member(opened: zipfile.ZipFile, member: zipfile.ZipInfo) -> _Member:

@@ -83,7 +83,10 @@ class Passing(Exception):
 
 def offline_now() -> bool:
     """Whether HF_HUB_OFFLINE (or TRANSFORMERS_OFFLINE) forbids connections."""
-    return any(os.environ.get(name, "0").upper() in ("1", "ON", "YES", "TRUE") for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"))
+    return any(
+        os.environ.get(name, "0").upper() in ("1", "ON", "YES", "TRUE")
+        for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
+    )
 
 
 def endpoint() -> str:
@@ -100,7 +103,11 @@ def site(kind: str, repo: str, revision: str, path: str) -> Site:
     """
     quoted = urllib.parse.quote(path)
     if kind == "hub":
-        return Site(f"{endpoint()}/datasets/{repo}/resolve/{urllib.parse.quote(revision, safe='')}/{quoted}", _hub_token(), LOGIN)
+        return Site(
+            f"{endpoint()}/datasets/{repo}/resolve/{urllib.parse.quote(revision, safe='')}/{quoted}",
+            _hub_token(),
+            LOGIN,
+        )
     if kind == "github":
         return Site(_mirrored(f"https://raw.githubusercontent.com/{repo}/{revision}/{quoted}"))
     if kind == "web":
@@ -140,7 +147,11 @@ def dataset_info(repo: str, revision: str) -> DatasetInfo:
         info = api.dataset_info(repo, revision=revision, files_metadata=True, timeout=TIMEOUT)
     except HfHubHTTPError as error:
         _has_answered(host(where.url))
-        raise refusal(where, error.response.status_code, {key.lower(): value for key, value in error.response.headers.items()}) from None
+        raise refusal(
+            where,
+            error.response.status_code,
+            {key.lower(): value for key, value in error.response.headers.items()},
+        ) from None
     except Exception as error:  # the hub's client raises many kinds
         raise _unreachable(where.url, error) from None
     _has_answered(host(where.url))
@@ -153,10 +164,16 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
     def __init__(self) -> None:
         self.told: dict[str, str] = {}
 
-    def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
+    def redirect_request(
+        self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str
+    ) -> Any:
         if not newurl.startswith(("http://", "https://")):
             raise urllib.error.URLError(f"redirected to {newurl[:60]}")
-        self.told |= {key.lower(): value for key, value in headers.items() if key.lower().startswith("x-linked-")}
+        self.told |= {
+            key.lower(): value
+            for key, value in headers.items()
+            if key.lower().startswith("x-linked-")
+        }
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
@@ -189,7 +206,9 @@ def get(where: Site, headers: Mapping[str, str] | None = None) -> Answer:
         request = urllib.request.Request(where.url, headers=every)
         if where.token:
             request.add_unredirected_header("Authorization", f"Bearer {where.token}")
-        answer = Answer(urllib.request.build_opener(redirects).open(request, timeout=TIMEOUT), redirects.told)
+        answer = Answer(
+            urllib.request.build_opener(redirects).open(request, timeout=TIMEOUT), redirects.told
+        )
         _has_answered(host(where.url))
         return answer
     except urllib.error.HTTPError as error:
@@ -197,11 +216,15 @@ def get(where: Site, headers: Mapping[str, str] | None = None) -> Answer:
         if error.code == 416:
             return Answer(error, {})
         with error:
-            raise refusal(where, error.code, {key.lower(): value for key, value in error.headers.items()}) from None
+            raise refusal(
+                where, error.code, {key.lower(): value for key, value in error.headers.items()}
+            ) from None
     except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
         raise _unreachable(where.url, getattr(error, "reason", None) or error) from None
     except ValueError as error:
-        raise FetchFailed(f"{where.url} is no address: {error}", "check HF_ENDPOINT and BENCH_MIRROR") from None
+        raise FetchFailed(
+            f"{where.url} is no address: {error}", "check HF_ENDPOINT and BENCH_MIRROR"
+        ) from None
 
 
 def _unreachable(url: str, reason: object) -> FetchFailed | Passing:
@@ -209,7 +232,11 @@ def _unreachable(url: str, reason: object) -> FetchFailed | Passing:
     there = host(url)
     what = f"{there} cannot be reached ({in_words(reason)})"
     _unreached[there] = _unreached.get(there, 0) + 1
-    return FetchFailed(what, NO_NETWORK) if there not in _reached or _unreached[there] > TRIES else Passing(what)
+    return (
+        FetchFailed(what, NO_NETWORK)
+        if there not in _reached or _unreached[there] > TRIES
+        else Passing(what)
+    )
 
 
 def _has_answered(there: str) -> None:
@@ -219,7 +246,9 @@ def _has_answered(there: str) -> None:
 
 def in_words(reason: object) -> str:
     """ "[Errno -2] Name or service not known" without the number."""
-    return " ".join(str(getattr(reason, "strerror", None) or reason or type(reason).__name__).split())[:100]
+    return " ".join(
+        str(getattr(reason, "strerror", None) or reason or type(reason).__name__).split()
+    )[:100]
 
 
 def retry(call: Callable[[], T], name: str, report: Report, sleep: Callable[[float], None]) -> T:
@@ -229,12 +258,17 @@ def retry(call: Callable[[], T], name: str, report: Report, sleep: Callable[[flo
             return call()
         except Passing as failure:
             if failures == TRIES:
-                raise FetchFailed(f"{name}: {failure}, {TRIES} times", "check the network, then run the command again") from None
+                raise FetchFailed(
+                    f"{name}: {failure}, {TRIES} times",
+                    "check the network, then run the command again",
+                ) from None
             pause(failure, failures, name, report, sleep)
     raise AssertionError
 
 
-def pause(failure: Passing, failures: int, name: str, report: Report, sleep: Callable[[float], None]) -> None:
+def pause(
+    failure: Passing, failures: int, name: str, report: Report, sleep: Callable[[float], None]
+) -> None:
     """Say what went wrong and wait: as long as the server asks for, else 1, 2, 4 ... seconds."""
     wait = failure.wait if failure.wait is not None else float(2 ** (failures - 1))
     report.say(f"{name}: {failure}; next try in {wait:.0f} s")
@@ -250,17 +284,27 @@ def refusal(where: Site, status: int, headers: Mapping[str, str]) -> Exception:
                 f"{host(where.url)} asks to wait {_duration(wait)} before the next request (status {status})",
                 f"run the command again in {_duration(wait)}; what has arrived is kept",
             )
-        return Passing({429: f"{host(where.url)} says: too many requests"}.get(status, f"{host(where.url)} answered {status}"), wait)
+        return Passing(
+            {429: f"{host(where.url)} says: too many requests"}.get(
+                status, f"{host(where.url)} answered {status}"
+            ),
+            wait,
+        )
     said = headers.get("x-error-message", "")
     if status in (401, 403) and where.login:
-        return FetchFailed(f"{where.url} is gated, private or not there (status {status}{': ' + said[:120] if said else ''})", where.login)
+        return FetchFailed(
+            f"{where.url} is gated, private or not there (status {status}{': ' + said[:120] if said else ''})",
+            where.login,
+        )
     if status in (401, 403):
         return FetchFailed(
-            f"{where.url} is not open to us (status {status})", "get the file by hand; bench data list NAME says where it goes"
+            f"{where.url} is not open to us (status {status})",
+            "get the file by hand; bench data list NAME says where it goes",
         )
     if status in (404, 410):
         return FetchFailed(
-            f"{where.url} is not there (status {status})", "it was moved or removed; bench data list NAME says what else serves"
+            f"{where.url} is not there (status {status})",
+            "it was moved or removed; bench data list NAME says what else serves",
         )
     return FetchFailed(f"{where.url} answered {status}", None)
 
@@ -307,8 +351,13 @@ def check_network(urls: Iterable[str], seconds: float = 8.0) -> None:
             answers.put((door, error))
 
     for door in wanted:
-        threading.Thread(target=knock, args=(door,), daemon=True).start()  # a name that nobody looks up cannot be given up
-    until, problems = time.monotonic() + seconds, {door: f"no answer in {seconds:.0f} s" for door in wanted}
+        threading.Thread(
+            target=knock, args=(door,), daemon=True
+        ).start()  # a name that nobody looks up cannot be given up
+    until, problems = (
+        time.monotonic() + seconds,
+        {door: f"no answer in {seconds:.0f} s" for door in wanted},
+    )
     for _ in wanted:
         try:
             door, problem = answers.get(timeout=max(0.0, until - time.monotonic()))

@@ -17,7 +17,16 @@ from typing import TYPE_CHECKING
 
 from bench.base.errors import DataDamaged, DataMissing, one_line
 from bench.data.sets.folder import Copy, DataFolder, other_form
-from bench.data.sets.manifest import ANY, DataSet, Found, cells, damaged_file, data_set, recognise, single_spaced
+from bench.data.sets.manifest import (
+    ANY,
+    DataSet,
+    Found,
+    cells,
+    damaged_file,
+    data_set,
+    recognise,
+    single_spaced,
+)
 from bench.data.sets.sts import SentencePairs
 
 if TYPE_CHECKING:
@@ -63,7 +72,9 @@ def read_cxc(folder: DataFolder, *, text: str = "tokenised") -> RatedCaptions:
         if text in (ANY, captions.form) or (text, captions.form) == ("tokenised", "raw"):
             return captions
         use = captions.form if captions.form in ("tokenised", "raw") else ANY
-        nearest = other_form(CXC, text, f"{captions.form} in {wanted.files[0].name}", use, wanted.get)
+        nearest = other_form(
+            CXC, text, f"{captions.form} in {wanted.files[0].name}", use, wanted.get
+        )
     assert nearest is not None
     raise nearest
 
@@ -86,13 +97,25 @@ def _official(folder: DataFolder, wanted: DataSet) -> RatedCaptions:
     needed = sorted({number for row in rows for number in row[:2]}, key=_number)
     absent = [number for number in needed if _number(number) not in known]
     if absent:
-        raise damaged_file(wanted, f"{len(absent):,} of {len(needed):,} captions are not in {captions.path}, first {absent[0]}")
+        raise damaged_file(
+            wanted,
+            f"{len(absent):,} of {len(needed):,} captions are not in {captions.path}, first {absent[0]}",
+        )
     texts = {number: single_spaced(known[_number(number)]) for number in needed}
     if captions.form == ANY:
-        return _pairs(wanted, rows, texts, "raw", hashlib.sha256(f"{ids.sha256}\n{captions.sha256}".encode()).hexdigest())
+        return _pairs(
+            wanted,
+            rows,
+            texts,
+            "raw",
+            hashlib.sha256(f"{ids.sha256}\n{captions.sha256}".encode()).hexdigest(),
+        )
     # Not COCO's own file: the same captions, perhaps tokenised or with others among them, or else not these captions at all.
     if (ours := letters(texts.values())) != LETTERS:
-        raise damaged_file(wanted, f"altered text: letters {ours[:12]} found, {LETTERS[:12]} expected, in {captions.path}")
+        raise damaged_file(
+            wanted,
+            f"altered text: letters {ours[:12]} found, {LETTERS[:12]} expected, in {captions.path}",
+        )
     content = hashlib.sha256("\n".join(texts.values()).encode()).hexdigest()
     return _pairs(wanted, rows, texts, f"other-{content[:8]}", content)
 
@@ -102,7 +125,10 @@ def _captions(wanted: DataSet, folder: DataFolder, ids: Copy) -> Found:
     file = wanted.split("captions")[0]
     path = ids.place / file.path
     if not path.is_file():
-        raise DataMissing(f"{CXC}: {path} is missing; {ids.files[0].file.name} holds caption ids only", f"to get it: {wanted.get}")
+        raise DataMissing(
+            f"{CXC}: {path} is missing; {ids.files[0].file.name} holds caption ids only",
+            f"to get it: {wanted.get}",
+        )
     try:
         return recognise(wanted, file, path)
     except DataDamaged:
@@ -118,10 +144,14 @@ def _coco(wanted: DataSet, captions: Found) -> dict[int, str]:
         content = json.loads(captions.text)
         return {int(image["id"]): str(image["caption"]) for image in content["annotations"]}
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
-        raise damaged_file(wanted, f"{captions.path} is not COCO's JSON of captions ({one_line(error)})") from None
+        raise damaged_file(
+            wanted, f"{captions.path} is not COCO's JSON of captions ({one_line(error)})"
+        ) from None
 
 
-def _pairs(wanted: DataSet, rows: Sequence[Sequence[str]], texts: Mapping[str, str], form: str, sha256: str) -> RatedCaptions:
+def _pairs(
+    wanted: DataSet, rows: Sequence[Sequence[str]], texts: Mapping[str, str], form: str, sha256: str
+) -> RatedCaptions:
     import numpy as np
 
     first, second, gold, method = (list(column) for column in zip(*rows, strict=True))
@@ -136,7 +166,14 @@ def _pairs(wanted: DataSet, rows: Sequence[Sequence[str]], texts: Mapping[str, s
         split="test",
         caption1=np.array([_number(key) for key in first], dtype=np.int64),
         caption2=np.array([_number(key) for key in second], dtype=np.int64),
-        image=images(first, [pair for pair, how in zip(zip(first, second, strict=True), method, strict=True) if how == SAME_IMAGE]),
+        image=images(
+            first,
+            [
+                pair
+                for pair, how in zip(zip(first, second, strict=True), method, strict=True)
+                if how == SAME_IMAGE
+            ],
+        ),
         form=form,
         sha256=sha256,
     )
@@ -164,7 +201,9 @@ def images(captions: Sequence[str], rings: Sequence[tuple[str, str]]) -> np.ndar
                     ring.add(other)
                     waiting.append(other)
         if len(ring) != PER_IMAGE or any(len(set(beside[key])) != 2 for key in ring):
-            raise DataDamaged(f"{CXC}: caption {caption} is tied to {len(ring) - 1} others of its image, {PER_IMAGE - 1} expected")
+            raise DataDamaged(
+                f"{CXC}: caption {caption} is tied to {len(ring) - 1} others of its image, {PER_IMAGE - 1} expected"
+            )
         image.update(dict.fromkeys(ring, len(image) // PER_IMAGE))
     return np.array([image[caption] for caption in captions], dtype=np.int64)
 

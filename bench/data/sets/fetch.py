@@ -17,9 +17,29 @@ from pathlib import Path
 
 from bench.base.errors import DataDamaged, DataMissing, FetchFailed
 from bench.base.files import file_sha256, lock, write_whole
-from bench.data.fetching import Quiet, Report, Site, dataset_info, download, free_bytes, retry, site, unpack
+from bench.data.fetching import (
+    Quiet,
+    Report,
+    Site,
+    dataset_info,
+    download,
+    free_bytes,
+    retry,
+    site,
+    unpack,
+)
 from bench.data.sets.folder import DataFolder
-from bench.data.sets.manifest import ANY, DataFile, DataSet, Receipt, data_set, read_receipt, receipt_path, recognise, write_receipt
+from bench.data.sets.manifest import (
+    ANY,
+    DataFile,
+    DataSet,
+    Receipt,
+    data_set,
+    read_receipt,
+    receipt_path,
+    recognise,
+    write_receipt,
+)
 from bench.data.sets.sources import Part, Source, sources_of
 
 WORK = ".fetching"
@@ -49,7 +69,9 @@ class Fetcher:
         """
         order = sources_of(wanted, text)
         if not order:
-            raise DataMissing(f"{wanted.name}: there is no source that it could be fetched from", wanted.get)
+            raise DataMissing(
+                f"{wanted.name}: there is no source that it could be fetched from", wanted.get
+            )
         problems: list[FetchFailed | DataDamaged] = []
         for source in order:
             if self.has(wanted, text):
@@ -62,7 +84,9 @@ class Fetcher:
                     self.report.say(f"not from {source.where}: {problem.message}")
         if not self.has(wanted, text):
             if problems:
-                raise type(problems[0])(f"{wanted.name}: {problems[0].message}", problems[0].hint) from None
+                raise type(problems[0])(
+                    f"{wanted.name}: {problems[0].message}", problems[0].hint
+                ) from None
             raise DataMissing(f"{wanted.name}: its sources do not have the {text} text", wanted.get)
 
     def has(self, wanted: DataSet, text: str = ANY) -> bool:
@@ -83,24 +107,46 @@ class Fetcher:
                 receipt = read_receipt(receipt_path(place, source.name))
                 revision = receipt.revision if receipt else self._revision(source)
                 fetch = self._fetch_archive if source.archive else self._fetch_files
-                downloads = fetch(source, wanted, revision, work, receipt.downloads if receipt else {})
+                downloads = fetch(
+                    source, wanted, revision, work, receipt.downloads if receipt else {}
+                )
                 now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-                url = site(source.site, source.repo, revision, source.archive or "").url if source.repo else source.where
-                write_receipt(receipt_path(place, source.name), Receipt(source.name, url, revision, now, downloads), work)
-                for left in [path for path in work.iterdir() if path.name != READY]:  # before: a process that is killed between the last
-                    shutil.rmtree(left) if left.is_dir() else left.unlink()  # move and the end would leave it for ever
+                url = (
+                    site(source.site, source.repo, revision, source.archive or "").url
+                    if source.repo
+                    else source.where
+                )
+                write_receipt(
+                    receipt_path(place, source.name),
+                    Receipt(source.name, url, revision, now, downloads),
+                    work,
+                )
+                for left in [
+                    path for path in work.iterdir() if path.name != READY
+                ]:  # before: a process that is killed between the last
+                    shutil.rmtree(
+                        left
+                    ) if left.is_dir() else left.unlink()  # move and the end would leave it for ever
                 for ready in [path for path in (work / READY).rglob("*") if path.is_file()]:
                     _move(ready, place / ready.relative_to(work / READY))
                 shutil.rmtree(work, ignore_errors=True)
         except OSError as error:
             raise FetchFailed(
-                f"{place} cannot be written ({error.strerror or error})", "check the disk and the folder's permissions"
+                f"{place} cannot be written ({error.strerror or error})",
+                "check the disk and the folder's permissions",
             ) from None
 
     def _revision(self, source: Source) -> str:
         if source.site != "hub" or source.pinned:
             return source.revision
-        return str(retry(lambda: dataset_info(source.repo, source.revision).sha, source.name, self.report, self._sleep))
+        return str(
+            retry(
+                lambda: dataset_info(source.repo, source.revision).sha,
+                source.name,
+                self.report,
+                self._sleep,
+            )
+        )
 
     def _download(self, where: Site, to: Path, sha256: str | None, most_bytes: int) -> str:
         return download(
@@ -114,12 +160,16 @@ class Fetcher:
             free=self._free,
         ).sha256
 
-    def _fetch_files(self, source: Source, wanted: DataSet, revision: str, work: Path, known: Mapping[str, str]) -> dict[str, str]:
+    def _fetch_files(
+        self, source: Source, wanted: DataSet, revision: str, work: Path, known: Mapping[str, str]
+    ) -> dict[str, str]:
         """Every file of the set that is missing, into ``work``/READY. Gives path in the source -> sha256."""
         downloads: dict[str, str] = {}
         for file in wanted.files:
             part = source.part(file)
-            if part is None or _right(wanted, file, self.store / source.into / file.path, source.form):
+            if part is None or _right(
+                wanted, file, self.store / source.into / file.path, source.form
+            ):
                 continue
             if not _right(wanted, file, work / READY / file.path, source.form):
                 downloads |= self._fetch_file(source, wanted, file, part, revision, work, known)
@@ -128,34 +178,65 @@ class Fetcher:
         return downloads
 
     def _fetch_file(
-        self, source: Source, wanted: DataSet, file: DataFile, part: Part, revision: str, work: Path, known: Mapping[str, str]
+        self,
+        source: Source,
+        wanted: DataSet,
+        file: DataFile,
+        part: Part,
+        revision: str,
+        work: Path,
+        known: Mapping[str, str],
     ) -> dict[str, str]:
         """One file of ours, fetched, converted and checked."""
         expected = file.forms.get(source.form) or file.forms[ANY]
-        checksums = part.sha256 or (known.get(part.paths[0]) if file.first_use else expected.sha256,)
-        most = source.most_bytes if file.first_use else 2 * (part.bytes or expected.bytes) + 1_000_000
+        checksums = part.sha256 or (
+            known.get(part.paths[0]) if file.first_use else expected.sha256,
+        )
+        most = (
+            source.most_bytes if file.first_use else 2 * (part.bytes or expected.bytes) + 1_000_000
+        )
         contents, downloads = [work / f"{i}-{file.name}" for i in range(len(part.paths))], {}
         for path, to, sha256 in zip(part.paths, contents, checksums, strict=True):
-            downloads[path] = self._download(site(source.site, source.repo, revision, path), to, sha256, most)
+            downloads[path] = self._download(
+                site(source.site, source.repo, revision, path), to, sha256, most
+            )
         if part.conversion == "as is":
             arrived = contents[0]
         else:
             arrived = work / f"converted-{file.name}"
-            write_whole(arrived, CONVERSIONS[part.conversion]([content.read_bytes() for content in contents]))
+            write_whole(
+                arrived,
+                CONVERSIONS[part.conversion]([content.read_bytes() for content in contents]),
+            )
         recognise(wanted, file, arrived)
         if not file.first_use and file_sha256(arrived) != expected.sha256:
-            raise DataDamaged(f"{wanted.name}: {file.name} from {source.name} is not the {source.form} text that is known", None)
+            raise DataDamaged(
+                f"{wanted.name}: {file.name} from {source.name} is not the {source.form} text that is known",
+                None,
+            )
         if file.first_use and part.conversion != "as is":
-            downloads[file.path] = file_sha256(arrived)  # of what was built here: later copies are held against it
+            downloads[file.path] = file_sha256(
+                arrived
+            )  # of what was built here: later copies are held against it
         _move(arrived, work / READY / file.path)
         return downloads
 
-    def _fetch_archive(self, source: Source, wanted: DataSet, revision: str, work: Path, known: Mapping[str, str]) -> dict[str, str]:
+    def _fetch_archive(
+        self, source: Source, wanted: DataSet, revision: str, work: Path, known: Mapping[str, str]
+    ) -> dict[str, str]:
         """Every file of every set that the archive has and that is what the set's manifest knows, into ``work``/READY."""
         assert source.archive is not None
-        where, packed = site(source.site, source.repo, revision, source.archive), work / source.archive
+        where, packed = (
+            site(source.site, source.repo, revision, source.archive),
+            work / source.archive,
+        )
         digest = self._download(where, packed, known.get(source.archive), source.most_bytes)
-        files = [(set_, file, part) for set_ in map(data_set, source.sets) for file in set_.files if (part := source.part(file))]
+        files = [
+            (set_, file, part)
+            for set_ in map(data_set, source.sets)
+            for file in set_.files
+            if (part := source.part(file))
+        ]
         ends = {part.paths[0]: file.path for _, file, part in files}
         unpacked = work / "unpacked"
 
@@ -218,14 +299,22 @@ def text_and_labels(data: Sequence[bytes]) -> bytes:
     Raises ValueError where the two have different numbers of lines.
     """
     texts, labels = (_lines(file) for file in data)
-    rows = [f"{label.strip()}\t{text.strip().replace(chr(9), ' ')}" for text, label in zip(texts, labels, strict=True)]
+    rows = [
+        f"{label.strip()}\t{text.strip().replace(chr(9), ' ')}"
+        for text, label in zip(texts, labels, strict=True)
+    ]
     return _joined(rows)
 
 
 def first_columns(columns: int, data: Sequence[bytes]) -> bytes:
     """The first so many columns of a table with tabs."""
     (file,) = data
-    return _joined(["\t".join(line.split("\t")[:columns]) for line in file.decode("utf-8").removesuffix("\n").split("\n")])
+    return _joined(
+        [
+            "\t".join(line.split("\t")[:columns])
+            for line in file.decode("utf-8").removesuffix("\n").split("\n")
+        ]
+    )
 
 
 def labelled_nli(data: Sequence[bytes]) -> bytes:
@@ -239,12 +328,23 @@ def labelled_nli(data: Sequence[bytes]) -> bytes:
     writer.writerow(("sent0", "sent1", "label"))
     for packed in data:
         with zipfile.ZipFile(io.BytesIO(packed)) as archive:
-            train = [name for name in archive.namelist() if name.endswith("_train.jsonl") and not name.startswith("__MACOSX/")]
+            train = [
+                name
+                for name in archive.namelist()
+                if name.endswith("_train.jsonl") and not name.startswith("__MACOSX/")
+            ]
             if len(train) != 1:
-                raise DataDamaged(f"an archive of NLI pairs has {len(train)} files *_train.jsonl, expected one", "fetch it again")
+                raise DataDamaged(
+                    f"an archive of NLI pairs has {len(train)} files *_train.jsonl, expected one",
+                    "fetch it again",
+                )
             with archive.open(train[0]) as lines:
                 pairs = (json.loads(line) for line in lines)
-                writer.writerows((pair["sentence1"], pair["sentence2"], pair["gold_label"]) for pair in pairs if pair["gold_label"] != "-")
+                writer.writerows(
+                    (pair["sentence1"], pair["sentence2"], pair["gold_label"])
+                    for pair in pairs
+                    if pair["gold_label"] != "-"
+                )
     return table.getvalue().encode("utf-8")
 
 

@@ -42,7 +42,12 @@ class DataFolder:
     """
 
     def __init__(
-        self, root: Path | str | None, offline: bool = False, *, fetcher: SetFetcher | None = None, store: Path | str | None = ""
+        self,
+        root: Path | str | None,
+        offline: bool = False,
+        *,
+        fetcher: SetFetcher | None = None,
+        store: Path | str | None = "",
     ) -> None:
         self.root = Path(root).expanduser() if root is not None else None
         self.offline = offline  # nothing may be fetched
@@ -53,7 +58,9 @@ class DataFolder:
     @property
     def fetches(self) -> bool:
         """Whether a set that is missing is fetched when it is opened, or noted by a plan."""
-        return self.fetcher is not None and (self.root is None or (self.later is not None and self.later.beside_root))
+        return self.fetcher is not None and (
+            self.root is None or (self.later is not None and self.later.beside_root)
+        )
 
     @property
     def later(self) -> Later | None:
@@ -65,7 +72,8 @@ class DataFolder:
         if self.root is not None and not self.root.is_dir():
             if self.root.exists():
                 raise DataMissing(
-                    f"--data {self.root} is a file, and a folder is expected", "--data DIR, the folder that holds senteval/, ..."
+                    f"--data {self.root} is a file, and a folder is expected",
+                    "--data DIR, the folder that holds senteval/, ...",
                 )
             raise DataMissing(
                 f"the data folder {self.root} does not exist",
@@ -75,7 +83,11 @@ class DataFolder:
     @property
     def roots(self) -> tuple[Path, ...]:
         """The folders that exist, in the order in which they are looked in."""
-        return tuple(root for root in dict.fromkeys([self.root, self.store]) if root is not None and root.is_dir())
+        return tuple(
+            root
+            for root in dict.fromkeys([self.root, self.store])
+            if root is not None and root.is_dir()
+        )
 
     def __repr__(self) -> str:
         return f"DataFolder({str(self.root) if self.root is not None else None!r})"
@@ -85,7 +97,9 @@ class DataFolder:
         """The same folders, for what would be nice to have and is not worth a download."""
         return DataFolder(self.root, self.offline, store=self.store)
 
-    def copies(self, wanted: DataSet, files: tuple[DataFile, ...] | None = None) -> tuple[list[Copy], list[Problem]]:
+    def copies(
+        self, wanted: DataSet, files: tuple[DataFile, ...] | None = None
+    ) -> tuple[list[Copy], list[Problem]]:
         """Every complete copy of these files of the set, and what is wrong with the others and where. Reads every byte."""
         copies: list[Copy] = []
         problems: list[Problem] = []
@@ -96,7 +110,9 @@ class DataFolder:
                 problems.append((place, problem))
         return copies, problems
 
-    def open(self, wanted: DataSet, files: tuple[DataFile, ...] | None = None, *, text: str = ANY) -> Copy:
+    def open(
+        self, wanted: DataSet, files: tuple[DataFile, ...] | None = None, *, text: str = ANY
+    ) -> Copy:
         """The copy of these files in the form asked for ("any": whichever is complete, tokenised first).
 
         What is missing is fetched, where there is a fetcher. Raises DataDamaged where the copy that would serve is incomplete
@@ -115,19 +131,30 @@ class DataFolder:
             return path
         folders = dict.fromkeys(root for root in (self.root, *self.roots) if root is not None)
         raise DataMissing(
-            f"{place} is not in {' or '.join(map(str, folders))}" if folders else f"{place} was not found: no data folder was given",
+            f"{place} is not in {' or '.join(map(str, folders))}"
+            if folders
+            else f"{place} was not found: no data folder was given",
             "--data DIR, the folder that holds it",
         )
 
     def _find(self, *parts: str) -> Path | None:
-        return next((path for root in self.roots if (path := root.joinpath(*parts)).is_file()), None)
+        return next(
+            (path for root in self.roots if (path := root.joinpath(*parts)).is_file()), None
+        )
 
     def corpus(self, file: str) -> Path | None:
         """A training file by its name, fetched where it is missing and a source is known; None where it is not to be had here.
 
         Raises DataMissing where only ``offline`` stands in the way, or where it could not be fetched.
         """
-        wanted = next((data_set for data_set in data_sets().values() if data_set.kind == "corpus" and data_set.files[0].path == file), None)
+        wanted = next(
+            (
+                data_set
+                for data_set in data_sets().values()
+                if data_set.kind == "corpus" and data_set.files[0].path == file
+            ),
+            None,
+        )
         if self._find("train", file) is None and wanted is not None:
             self._fetched(wanted, ANY, DataMissing(f"{wanted.name}: {file} is not on this machine"))
         return self._find("train", file)
@@ -137,14 +164,18 @@ class DataFolder:
         (file,) = wanted.files
         if (path := self._one_of(wanted.places, file.path)) is not None:
             return path
-        fetched = self._fetched(wanted, ANY, DataMissing(f"{wanted.name}: {file.path} is not on this machine"))
+        fetched = self._fetched(
+            wanted, ANY, DataMissing(f"{wanted.name}: {file.path} is not on this machine")
+        )
         path = self._one_of(wanted.places, file.path) if fetched else None
         if path is None:
             raise self._missing(wanted, ANY)
         return path
 
     def _one_of(self, places: tuple[str, ...], file: str) -> Path | None:
-        return next((path for place in places if (path := self._find(place, file)) is not None), None)
+        return next(
+            (path for place in places if (path := self._find(place, file)) is not None), None
+        )
 
     def _fetched(self, wanted: DataSet, text: str, missing: DataMissing) -> bool:
         """Whether the set was fetched now. Raises DataMissing with what to do elsewhere where that is forbidden."""
@@ -171,7 +202,11 @@ class DataFolder:
             order = {"tokenised": 0, ANY: 0, "raw": 2}
             return min(matching, key=lambda copy: order.get(copy.form, 1))
         # A damaged copy where the form asked for lives matters more than a whole one of another form.
-        home = self.root / wanted.homes[text] if self.root is not None and text in wanted.homes else None
+        home = (
+            self.root / wanted.homes[text]
+            if self.root is not None and text in wanted.homes
+            else None
+        )
         for place, problem in problems:
             if place == home:
                 raise problem
@@ -180,7 +215,10 @@ class DataFolder:
             use = copies[0].form if copies[0].form in wanted.forms else ANY
             raise other_form(wanted.name, text, there, use, self._get(wanted, text))
         if problems:  # a damaged copy before one that is incomplete
-            raise min((problem for _, problem in problems), key=lambda problem: isinstance(problem, DataMissing))
+            raise min(
+                (problem for _, problem in problems),
+                key=lambda problem: isinstance(problem, DataMissing),
+            )
         raise self._missing(wanted, text)
 
     def look(self, wanted: DataSet) -> State:
@@ -192,14 +230,25 @@ class DataFolder:
         for place in self._places(wanted, None):
             absent = [file.path for file in wanted.files if not (place / file.path).is_file()]
             if absent:
-                problems.append(f"{len(absent)} of {len(wanted.files)} files missing in {place}, first {absent[0]}")
+                problems.append(
+                    f"{len(absent)} of {len(wanted.files)} files missing in {place}, first {absent[0]}"
+                )
                 continue
             places.append(str(place))
-            fitting = [form for form in wanted.forms or (ANY,) if all(_size_fits(place, file, form) for file in wanted.files)]
+            fitting = [
+                form
+                for form in wanted.forms or (ANY,)
+                if all(_size_fits(place, file, form) for file in wanted.files)
+            ]
             forms += fitting
             unread = unread or not fitting
         if forms or unread:
-            return State("found" if forms else "unread", tuple(dict.fromkeys(forms)), tuple(places), tuple(problems))
+            return State(
+                "found" if forms else "unread",
+                tuple(dict.fromkeys(forms)),
+                tuple(places),
+                tuple(problems),
+            )
         return State("missing", problems=tuple(problems))
 
     def check(self, wanted: DataSet) -> State:
@@ -220,7 +269,9 @@ class DataFolder:
                 path = place / file.path
                 if path.is_file():
                     stat = path.stat()
-                    entries.append((str(path.resolve()), stat.st_size, max(stat.st_mtime_ns, stat.st_ctime_ns)))
+                    entries.append(
+                        (str(path.resolve()), stat.st_size, max(stat.st_mtime_ns, stat.st_ctime_ns))
+                    )
         return sorted(entries)
 
     def _places(self, wanted: DataSet, files: tuple[DataFile, ...] | None) -> list[Path]:
@@ -242,12 +293,17 @@ class DataFolder:
                 wanted.name,
             )
         if not self.root.is_dir():
-            return DataMissing(f"{wanted.name}: the data folder {self.root} does not exist", "check --data or BENCH_DATA")
+            return DataMissing(
+                f"{wanted.name}: the data folder {self.root} does not exist",
+                "check --data or BENCH_DATA",
+            )
         first = wanted.files[0].path
         homes = [wanted.homes[text]] if text in wanted.homes else list(wanted.places)
         where = " or ".join(f"{home}/{first}" if home != "." else first for home in homes)
         return DataMissing(
-            f"{wanted.name}: not found in {self.root}; looked for {where}", f"to get it: {self._get(wanted, text)}", wanted.name
+            f"{wanted.name}: not found in {self.root}; looked for {where}",
+            f"to get it: {self._get(wanted, text)}",
+            wanted.name,
         )
 
     def _get(self, wanted: DataSet, text: str) -> str:
@@ -275,10 +331,18 @@ def _size_fits(place: Path, file: DataFile, form: str) -> bool:
 def _read_copy(wanted: DataSet, files: tuple[DataFile, ...], place: Path) -> Copy:
     for file in files:
         if not (place / file.path).is_file():
-            raise DataMissing(f"{wanted.name}: {place / file.path} is missing", f"the set is incomplete; to get it: {wanted.get}")
+            raise DataMissing(
+                f"{wanted.name}: {place / file.path} is missing",
+                f"the set is incomplete; to get it: {wanted.get}",
+            )
     recognised = tuple(recognise(wanted, file, place / file.path) for file in files)
     together = hashlib.sha256("\n".join(file.sha256 for file in recognised).encode()).hexdigest()
-    return Copy(place, _form_of(wanted, [file for file in recognised if file.file.varies]), together, recognised)
+    return Copy(
+        place,
+        _form_of(wanted, [file for file in recognised if file.file.varies]),
+        together,
+        recognised,
+    )
 
 
 def _form_of(wanted: DataSet, texts: list[Found]) -> str:

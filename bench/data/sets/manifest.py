@@ -114,7 +114,9 @@ class DataSet:
     @property
     def forms(self) -> tuple[str, ...]:
         """Text forms that are known by checksum; empty where the set has no forms."""
-        return tuple(dict.fromkeys(form for file in self.files for form in file.forms if form != ANY))
+        return tuple(
+            dict.fromkeys(form for file in self.files for form in file.forms if form != ANY)
+        )
 
     @property
     def bytes(self) -> int:
@@ -155,7 +157,10 @@ def parse_manifest(manifest: Mapping[str, Any], where: str) -> list[DataSet]:
 
 
 def _data_set(raw: Mapping[str, Any]) -> DataSet:
-    files = tuple(DataFile(**{**file, "forms": {name: Form(**form) for name, form in file["forms"].items()}}) for file in raw["files"])
+    files = tuple(
+        DataFile(**{**file, "forms": {name: Form(**form) for name, form in file["forms"].items()}})
+        for file in raw["files"]
+    )
     lists = {key: tuple(raw[key]) for key in ("suites", "also", "shared") if key in raw}
     return DataSet(**{**raw, **lists, "files": files})
 
@@ -176,7 +181,10 @@ def single_spaced(cell: str) -> str:
 
 def content_hash(rows: list[list[str]]) -> str:
     """Hash of the cells that no tokeniser changes: it adds and removes white space, drops control characters, lowers case."""
-    plain = ("\t".join("".join(cell.split()).translate(_NO_CONTROL).lower() for cell in row) for row in rows)
+    plain = (
+        "\t".join("".join(cell.split()).translate(_NO_CONTROL).lower() for cell in row)
+        for row in rows
+    )
     return hashlib.sha256("\n".join(plain).encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -229,28 +237,46 @@ def recognise(wanted: DataSet, file: DataFile, path: Path) -> Found:
     except OSError as error:
         raise damaged_file(wanted, f"cannot read ({error.strerror}) in {path}") from None
     digests = {hashlib.sha256(data).hexdigest(), hashlib.sha256(lf(data)).hexdigest()}
-    known = {digest: name for name, form in file.forms.items() for digest in (form.sha256, form.sha256_lf) if digest}
+    known = {
+        digest: name
+        for name, form in file.forms.items()
+        for digest in (form.sha256, form.sha256_lf)
+        if digest
+    }
     try:
         text = data.decode(file.encoding)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise damaged_file(wanted, f"line {line} is not {file.encoding.upper()} in {path}") from None
+        raise damaged_file(
+            wanted, f"line {line} is not {file.encoding.upper()} in {path}"
+        ) from None
     for digest in digests:
         if digest in known:
             return Found(file, path, known[digest], file.forms[known[digest]].sha256, text)
     if any(digest in known for digest in once_encoded_hashes(data)):
-        raise damaged_file(wanted, f"encoded twice: bytes that were read as latin-1 and written again as UTF-8 in {path}")
+        raise damaged_file(
+            wanted,
+            f"encoded twice: bytes that were read as latin-1 and written again as UTF-8 in {path}",
+        )
     rows = cells(text, file)
     if len(rows) != file.rows:
         raise damaged_file(wanted, f"{len(rows):,} rows found, {file.rows:,} expected in {path}")
     short = next((i for i, row in enumerate(rows) if len(row) < file.columns), None)
     if short is not None:
-        raise damaged_file(wanted, f"line {short + 1 + file.header} has {len(rows[short])} columns, {file.columns} expected, in {path}")
+        raise damaged_file(
+            wanted,
+            f"line {short + 1 + file.header} has {len(rows[short])} columns, {file.columns} expected, in {path}",
+        )
     content = content_hash(rows)
     if file.content is None or content != file.content:
         expected = file.content or next(iter(file.forms.values())).sha256
-        raise damaged_file(wanted, f"altered text: content hash {content[:12]} found, {expected[:12]} expected, in {path}")
-    if not file.varies:  # the cells are right and only white space differs: the manifest's hash speaks for it
+        raise damaged_file(
+            wanted,
+            f"altered text: content hash {content[:12]} found, {expected[:12]} expected, in {path}",
+        )
+    if (
+        not file.varies
+    ):  # the cells are right and only white space differs: the manifest's hash speaks for it
         return Found(file, path, ANY, file.forms[ANY].sha256, text)
     return Found(file, path, OTHER, hashlib.sha256(lf(data)).hexdigest(), text)
 
@@ -264,7 +290,9 @@ def _recognise_packed(wanted: DataSet, file: DataFile, path: Path) -> Found:
     known = {form.sha256: name for name, form in file.forms.items()}
     if sha256 not in known:
         expected = next(iter(known))
-        raise damaged_file(wanted, f"altered: sha256 {sha256[:12]} found, {expected[:12]} expected, in {path}")
+        raise damaged_file(
+            wanted, f"altered: sha256 {sha256[:12]} found, {expected[:12]} expected, in {path}"
+        )
     return Found(file, path, known[sha256], sha256)
 
 
@@ -286,7 +314,9 @@ def recognise_first_use(wanted: DataSet, file: DataFile, path: Path) -> str:
     receipt = read_receipt(receipt_path(path.parent, path.name))
     expected = receipt.downloads.get(file.path) if receipt else None
     if expected is not None and sha256 != expected:
-        raise damaged_file(wanted, f"sha256 {sha256[:12]} found, {expected[:12]} was fetched, in {path}")
+        raise damaged_file(
+            wanted, f"sha256 {sha256[:12]} found, {expected[:12]} was fetched, in {path}"
+        )
     return sha256
 
 
@@ -328,11 +358,16 @@ def read_receipt(path: Path) -> Receipt | None:
         raw = json.loads(path.read_text(encoding="utf-8"))
         if raw["schema"] != RECEIPT:
             raise ValueError(f"schema {raw['schema']}")
-        return Receipt(raw["source"], raw["url"], raw["revision"], raw["fetched"], dict(raw["downloads"]))
+        return Receipt(
+            raw["source"], raw["url"], raw["revision"], raw["fetched"], dict(raw["downloads"])
+        )
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise DataDamaged(f"{path} is no receipt of a download ({error})", "remove it to fetch again and trust what comes") from None
+        raise DataDamaged(
+            f"{path} is no receipt of a download ({error})",
+            "remove it to fetch again and trust what comes",
+        ) from None
 
 
 def write_receipt(path: Path, receipt: Receipt, aside: Path | None = None) -> None:

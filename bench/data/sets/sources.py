@@ -72,7 +72,9 @@ class Source:
     def where(self) -> str:
         """In words: "hub princeton-nlp/datasets-for-simcse", "github.com/owner/name (commit 1b344d9de28f)"."""
         if self.site == "web":
-            return " and ".join(f"{self.repo}/{path}" if self.repo else path for path in self._paths)
+            return " and ".join(
+                f"{self.repo}/{path}" if self.repo else path for path in self._paths
+            )
         place = f"{'hub data set' if self.site == 'hub' else 'github.com'} {self.repo}"
         return f"{place} (commit {self.revision[:12]})" if self.pinned else place
 
@@ -91,7 +93,9 @@ class Source:
 @functools.cache
 def sources() -> Mapping[str, Source]:
     """Every source by name, in the order in which they are tried."""
-    raw = json.loads((resources.files("bench.data.sets") / "sources.json").read_text(encoding="utf-8"))
+    raw = json.loads(
+        (resources.files("bench.data.sets") / "sources.json").read_text(encoding="utf-8")
+    )
     if raw["schema"] != SCHEMA:
         raise ValueError(f"sources: schema {raw['schema']!r}, {SCHEMA!r} expected")
     return {entry["name"]: _source(entry) for entry in raw["sources"]}
@@ -123,7 +127,11 @@ def first_of(wanted: DataSet, ordered: list[Source]) -> list[Source]:
 def sources_of(wanted: DataSet, text: str = "any") -> list[Source]:
     """The sources of a set in a text form ("any": tokenised where there are forms), best first."""
     form = text if text != "any" else "tokenised"
-    return [source for source in sources().values() if wanted.name in source.sets and source.form in ("any", form)]
+    return [
+        source
+        for source in sources().values()
+        if wanted.name in source.sets and source.form in ("any", form)
+    ]
 
 
 # --- where fetched data is kept, what can fill it, and what a plan would fetch ---

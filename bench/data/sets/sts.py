@@ -50,7 +50,14 @@ class SentencePairs:
         return len(self.sentences1)
 
 
-def read_sts(folder: DataFolder, task: str, *, text: str = "tokenised", split: str = "test", keep_spaces: bool = False) -> SentencePairs:
+def read_sts(
+    folder: DataFolder,
+    task: str,
+    *,
+    text: str = "tokenised",
+    split: str = "test",
+    keep_spaces: bool = False,
+) -> SentencePairs:
     """The pairs of an STS task, checked against what is known of its files.
 
     ``text``: "tokenised", "raw", a form's full name ("other-1a2b3c4d"), or "any" for whichever is there. ``split``: "test";
@@ -68,10 +75,16 @@ def read_sts(folder: DataFolder, task: str, *, text: str = "tokenised", split: s
         raise UnknownName("split", split, [*splits, ALL], where=f"of {task}")
     joined = split == ALL
     copy = folder.open(wanted, wanted.split(*(splits if joined else [split])), text=text)
-    rows = _table_rows(copy, task, joined, keep_spaces) if task in _COLUMNS else _pair_rows(copy, keep_spaces)
+    rows = (
+        _table_rows(copy, task, joined, keep_spaces)
+        if task in _COLUMNS
+        else _pair_rows(copy, keep_spaces)
+    )
     expected = sum(wanted.items.values()) if joined else wanted.items[split]
     if len(rows) != expected:
-        raise DataDamaged(f"{task}: {len(rows):,} scored pairs found, {expected:,} expected, in {copy.place}")
+        raise DataDamaged(
+            f"{task}: {len(rows):,} scored pairs found, {expected:,} expected, in {copy.place}"
+        )
     first, second, gold, subset = zip(*rows, strict=True)
     return SentencePairs(
         name=task,
@@ -96,7 +109,9 @@ def _pair_rows(copy: Copy, keep_spaces: bool) -> list[Row]:
         if role == "pairs":
             gold = texts[subset, "gold"]
             scores = parse_gold(gold.text, gold.file)
-            for (first, second), score in zip(parse_pairs(pairs.text, pairs.file, keep_spaces), scores, strict=True):
+            for (first, second), score in zip(
+                parse_pairs(pairs.text, pairs.file, keep_spaces), scores, strict=True
+            ):
                 if score is not None:
                     rows.append((first, second, score, str(subset)))
     return rows
@@ -107,7 +122,9 @@ def _table_rows(copy: Copy, task: str, joined: bool, keep_spaces: bool) -> list[
     rows: list[Row] = []
     for file in copy.files:
         subset = file.file.split if joined else task
-        rows += [(*row, subset) for row in parse_table(file.text, file.file, _COLUMNS[task], keep_spaces)]
+        rows += [
+            (*row, subset) for row in parse_table(file.text, file.file, _COLUMNS[task], keep_spaces)
+        ]
     return rows
 
 
@@ -129,13 +146,17 @@ def parse_gold(text: str, file: DataFile) -> list[float | None]:
     return scores
 
 
-def parse_table(text: str, file: DataFile, columns: tuple[int, int, int], keep_spaces: bool = False) -> list[tuple[str, str, float]]:
+def parse_table(
+    text: str, file: DataFile, columns: tuple[int, int, int], keep_spaces: bool = False
+) -> list[tuple[str, str, float]]:
     """Rows of (first sentence, second sentence, score), taken from these columns. Quotes are text, as in SentEval."""
     first, second, gold = columns
     rows = []
     for number, row in enumerate(cells(text, file), start=1 + file.header):
         if len(row) <= max(columns):
-            raise DataDamaged(f"{file.name}: line {number} has {len(row)} columns, {max(columns) + 1} expected")
+            raise DataDamaged(
+                f"{file.name}: line {number} has {len(row)} columns, {max(columns) + 1} expected"
+            )
         pair = _sentence(row[first], keep_spaces), _sentence(row[second], keep_spaces)
         rows.append((*pair, _score(row[gold], number, file)))
     return rows
@@ -151,7 +172,9 @@ def _score(cell: str, number: int, file: DataFile) -> float:
     except ValueError:
         raise DataDamaged(f"{file.name}: line {number}: '{cell[:40]}' is no score") from None
     if not 0 <= score <= 5:
-        raise DataDamaged(f"{file.name}: line {number}: the score {cell.strip()} is not within 0 to 5")
+        raise DataDamaged(
+            f"{file.name}: line {number}: the score {cell.strip()} is not within 0 to 5"
+        )
     return score
 
 
@@ -182,7 +205,10 @@ def _stored() -> dict[str, tuple[str, Numbers]]:
     import numpy as np
 
     with np.load(STORED, allow_pickle=False) as stored:
-        numbers, hashes = np.array(_appearing(stored["back"].tolist()), dtype=np.int64), stored["gold"]
+        numbers, hashes = (
+            np.array(_appearing(stored["back"].tolist()), dtype=np.int64),
+            stored["gold"],
+        )
         parts = np.split(numbers, np.cumsum(stored["items"])[:-1] * 2)
     return {task: (str(hashes[i]), parts[i].reshape(-1, 2)) for i, task in enumerate(STS_TASKS)}
 

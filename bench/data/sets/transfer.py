@@ -80,7 +80,9 @@ def read_transfer(folder: DataFolder, task: str, *, text: str = "any") -> Labell
         split += [file.file.split] * len(parsed)
     for name, n in wanted.items.items():
         if split.count(name) != n:
-            raise DataDamaged(f"{task}: {split.count(name):,} {name} items found, {n:,} expected, in {copy.place}")
+            raise DataDamaged(
+                f"{task}: {split.count(name):,} {name} items found, {n:,} expected, in {copy.place}"
+            )
     return LabelledTexts(
         name=task,
         texts=tuple(list(column) for column in zip(*(texts for texts, _ in rows), strict=True)),
@@ -120,13 +122,19 @@ def _by_line(parse: Callable[[str], Row]) -> Callable[[Found], list[Row]]:
             try:
                 rows.append(parse(line.strip()))
             except (ValueError, IndexError):
-                raise DataDamaged(f"{copy.file.name}: line {number} is not what SentEval reads: '{line[:40]}'") from None
+                raise DataDamaged(
+                    f"{copy.file.name}: line {number} is not what SentEval reads: '{line[:40]}'"
+                ) from None
         return rows
 
     return parse_file
 
 
-_PARSERS = {"SST-2": _by_line(_parse_sst), "TREC": _by_line(_parse_trec), "MRPC": _by_line(_parse_mrpc)}
+_PARSERS = {
+    "SST-2": _by_line(_parse_sst),
+    "TREC": _by_line(_parse_trec),
+    "MRPC": _by_line(_parse_mrpc),
+}
 
 
 def _unix(copy: Found) -> str:
@@ -222,7 +230,10 @@ def _read(folder: DataFolder, task: str, form: str, wanted: DataSet) -> ClassedT
     labels, texts = [], []
     for number, (label, text) in enumerate(cells(file.text, file.file), start=1):
         if not label.strip().isdecimal():
-            raise DataDamaged(f"{task}: line {number}: '{label[:40]}' is no label, in {file.path}", f"to get it: {wanted.get}")
+            raise DataDamaged(
+                f"{task}: line {number}: '{label[:40]}' is no label, in {file.path}",
+                f"to get it: {wanted.get}",
+            )
         labels.append(int(label))
         texts.append(text.strip() or ".")
     return ClassedTexts(

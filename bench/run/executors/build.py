@@ -36,11 +36,19 @@ class Options:
     auto_batch: bool = False  # hold fewer rows at once where a batch does not fit into memory
     compiled: bool = False  # torch compiles the encoder while training
     ranks: Alone | None = None  # the processes that train together
-    job: Mapping[str, Any] | None = None  # the engine, job, node and attempt that it is executed in; None: of no engine
+    job: Mapping[str, Any] | None = (
+        None  # the engine, job, node and attempt that it is executed in; None: of no engine
+    )
     command: str | None = None  # what the record says made it; None: this process's command line
 
 
-def build(run: PlannedRun, options: Options, reporter: Reporter, folder: Path, should_stop: Callable[[], bool] = lambda: False) -> Method:
+def build(
+    run: PlannedRun,
+    options: Options,
+    reporter: Reporter,
+    folder: Path,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> Method:
     """The method of a run on its backbone, with initial weights that the seed fixes."""
     devices.keep_freed_memory()
     devices.reset_peak_memory(options.device)
@@ -59,7 +67,13 @@ def build(run: PlannedRun, options: Options, reporter: Reporter, folder: Path, s
         compiled=options.compiled,
         save_seconds=options.save_seconds,
     )
-    method = build_method(run.plugin.cls, run.backbone, run.recipe, context, learns=learns(run.plugin.cls, run.setting))
+    method = build_method(
+        run.plugin.cls,
+        run.backbone,
+        run.recipe,
+        context,
+        learns=learns(run.plugin.cls, run.setting),
+    )
     if run.plugin.cls.own_backbone is None:
         reporter.note(method.backbone.report())
     return method
@@ -80,10 +94,19 @@ def training_corpus(corpus: Corpus, method: TorchMethod, options: Options) -> To
 
     def progress(done: int, total: int | None = None) -> None:
         if context.should_stop():
-            raise Interrupted("stopped while tokenising the corpus; the same command begins that again")
+            raise Interrupted(
+                "stopped while tokenising the corpus; the same command begins that again"
+            )
         context.reporter.advance(done, total=total)
 
     context.reporter.phase("tokenise")
     if method.trains_on == "text":
         return as_text(corpus, options.cache, progress)
-    return tokenise(corpus, backbone.ids, provenance.tokenizer_key(backbone.tokenizer), len(backbone.tokenizer), options.cache, progress)
+    return tokenise(
+        corpus,
+        backbone.ids,
+        provenance.tokenizer_key(backbone.tokenizer),
+        len(backbone.tokenizer),
+        options.cache,
+        progress,
+    )

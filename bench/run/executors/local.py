@@ -26,9 +26,24 @@ from bench.data.sets.sts import STS_TASKS
 from bench.method import Method, Reporter, task_prompt
 from bench.run import provenance
 from bench.run.executors.build import Options, build, training_corpus
-from bench.run.executors.scoring import EncodingReporter, Stores, merge_scores, score_tasks, with_overlap
+from bench.run.executors.scoring import (
+    EncodingReporter,
+    Stores,
+    merge_scores,
+    score_tasks,
+    with_overlap,
+)
 from bench.run.plan import PlannedRun
-from bench.runs import FOREIGN, Cost, Provenance, RecipeValue, RunRecord, RunsFolder, Score, Training
+from bench.runs import (
+    FOREIGN,
+    Cost,
+    Provenance,
+    RecipeValue,
+    RunRecord,
+    RunsFolder,
+    Score,
+    Training,
+)
 from bench.runs.intact import CHECKPOINT, FAILED_BATCH, checkpoint_problem, prediction_problems
 from bench.runs.record import Facts, dev_test_pairs
 from bench.runs.store import data_key
@@ -43,7 +58,9 @@ if TYPE_CHECKING:
 TRACEBACK = "traceback.txt"  # in the run's folder: where a method's own code failed
 
 
-def execute(run: PlannedRun, store: RunsFolder, options: Options, reporter: Reporter) -> tuple[RunRecord, bool]:
+def execute(
+    run: PlannedRun, store: RunsFolder, options: Options, reporter: Reporter
+) -> tuple[RunRecord, bool]:
     """Train and score one planned run; returns its record and whether there was anything left to do.
 
     What is done and still there is not done again: a trained checkpoint is loaded, a task is scored only where its protocol, its
@@ -70,9 +87,13 @@ def execute(run: PlannedRun, store: RunsFolder, options: Options, reporter: Repo
         if options.job is not None:
             record = with_execution(record, options.job)
         try:
-            insistent = options.ranks is None and options.job is None  # an engine may say it more than once
+            insistent = (
+                options.ranks is None and options.job is None
+            )  # an engine may say it more than once
             with stop_signals(insistent=insistent) as should_stop:
-                record = Execution(run, store, options, reporter, should_stop).complete(record, left)
+                record = Execution(run, store, options, reporter, should_stop).complete(
+                    record, left
+                )
         except Interrupted as error:
             _keep(run, record, store, "interrupted", error)
             raise
@@ -103,24 +124,38 @@ def forget(run: PlannedRun, store: RunsFolder, reporter: Reporter) -> None:
         shutil.rmtree(folder / name, ignore_errors=True)
 
 
-def _keep(run: PlannedRun, record: RunRecord, store: RunsFolder, status: str, error: BenchError) -> None:
+def _keep(
+    run: PlannedRun, record: RunRecord, store: RunsFolder, status: str, error: BenchError
+) -> None:
     """Record how a run ended; what it had already recorded (a training that is done) stays. A full disk hides no error."""
     with contextlib.suppress(BenchError):
-        store.write(replace(store.get(run.run_id, run.fingerprint) or record, status=status, error=error.message))
+        store.write(
+            replace(
+                store.get(run.run_id, run.fingerprint) or record, status=status, error=error.message
+            )
+        )
 
 
 def _of_file(run: PlannedRun) -> Facts:
     """What the record keeps of a file of --recipe: the keys of its values, which no recipe of bench has, and the search that found them."""
     if run.given is None:
         return {}
-    return {"recipe_file": sorted(run.given.values), **({"search": dict(run.given.search)} if run.given.search else {})}
+    return {
+        "recipe_file": sorted(run.given.values),
+        **({"search": dict(run.given.search)} if run.given.search else {}),
+    }
 
 
 def with_title_and_file(record: RunRecord, run: PlannedRun) -> RunRecord:
     """The record with the backbone's title, and with what a file of --recipe says of the same values; as it is where it says so already."""
     backbone = record.provenance.backbone or {}
     if run.backbone.title not in ("", backbone.get("title")):
-        record = replace(record, provenance=replace(record.provenance, backbone={**backbone, "title": run.backbone.title}))
+        record = replace(
+            record,
+            provenance=replace(
+                record.provenance, backbone={**backbone, "title": run.backbone.title}
+            ),
+        )
     of_file = _of_file(run)
     if any((record.provenance.execution or {}).get(key) != fact for key, fact in of_file.items()):
         record = with_execution(replace(record, recipe=_recorded_recipe(run)), of_file)
@@ -134,32 +169,63 @@ def with_execution(record: RunRecord, facts: Facts) -> RunRecord:
 
 
 def _recorded_recipe(run: PlannedRun) -> dict[str, RecipeValue]:
-    return {key: RecipeValue(**asdict(value)) for key, value in run.recipe.values_with_source().items()}
+    return {
+        key: RecipeValue(**asdict(value)) for key, value in run.recipe.values_with_source().items()
+    }
 
 
 def _new_record(run: PlannedRun, options: Options) -> RunRecord:
     corpus = run.corpus
     return RunRecord(
-        run_id=run.run_id, fingerprint=run.fingerprint, status="interrupted", method=run.method, variant=run.variant,
-        setting=run.setting, backbone=run.backbone.name, seed=run.seed, recipe=_recorded_recipe(run),
-        scores=(), cost=Cost(),
+        run_id=run.run_id,
+        fingerprint=run.fingerprint,
+        status="interrupted",
+        method=run.method,
+        variant=run.variant,
+        setting=run.setting,
+        backbone=run.backbone.name,
+        seed=run.seed,
+        recipe=_recorded_recipe(run),
+        scores=(),
+        cost=Cost(),
         provenance=Provenance(
-            created=datetime.now(UTC).isoformat(timespec="seconds"), command=options.command or shlex.join(["bench", *sys.argv[1:]]),
-            bench_version=bench.__version__, git=provenance.git_state(run.plugin.folder), packages=devices.packages(),
-            plugin={"package": run.plugin.package, "version": run.plugin.version, "sha256": run.plugin.sha256},
-            platform=devices.platform_facts(options.device), data={},
-            corpus={"name": corpus.name, "sha256": corpus.sha256, "columns": list(corpus.columns)} if corpus else None,
-            backbone={"name": run.backbone.name, "revision": run.backbone.revision,
-                      **({"title": run.backbone.title} if run.backbone.title else {})},
-            determines=run.determines, execution=_of_file(run) or None,
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            command=options.command or shlex.join(["bench", *sys.argv[1:]]),
+            bench_version=bench.__version__,
+            git=provenance.git_state(run.plugin.folder),
+            packages=devices.packages(),
+            plugin={
+                "package": run.plugin.package,
+                "version": run.plugin.version,
+                "sha256": run.plugin.sha256,
+            },
+            platform=devices.platform_facts(options.device),
+            data={},
+            corpus={"name": corpus.name, "sha256": corpus.sha256, "columns": list(corpus.columns)}
+            if corpus
+            else None,
+            backbone={
+                "name": run.backbone.name,
+                "revision": run.backbone.revision,
+                **({"title": run.backbone.title} if run.backbone.title else {}),
+            },
+            determines=run.determines,
+            execution=_of_file(run) or None,
         ),
-    )  # fmt: skip
+    )
 
 
 class Execution:
     """Of one run, from where its record and its folder are to a finished record; each step is recorded when it is done."""
 
-    def __init__(self, run: PlannedRun, store: RunsFolder, options: Options, reporter: Reporter, should_stop: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        run: PlannedRun,
+        store: RunsFolder,
+        options: Options,
+        reporter: Reporter,
+        should_stop: Callable[[], bool],
+    ) -> None:
         self.run, self.store, self.options, self.should_stop = run, store, options, should_stop
         self.reporter, self.folder = EncodingReporter(reporter), store.folder(run.run_id)
 
@@ -170,7 +236,9 @@ class Execution:
         method = build(run, self.options, self.reporter, self.folder, self.should_stop)
         if left.makes_weights:
             before = record
-            if run.corpus is not None:  # what was scored is of other weights, from the first step on
+            if (
+                run.corpus is not None
+            ):  # what was scored is of other weights, from the first step on
                 record = self.without_scores(record)
             record = self.train(method, record)
             if run.corpus is None and before.checkpoint not in (None, record.checkpoint):
@@ -181,15 +249,27 @@ class Execution:
         elif left.no_checkpoint is None:
             method.load(self.folder / CHECKPOINT)
         check_owned(self.folder)
-        shutil.rmtree(self.folder / "state", ignore_errors=True)  # also what a process left that was killed at this very place
-        if tasks or record.status != "finished":  # killed after the last score: what follows from all of them is missing
+        shutil.rmtree(
+            self.folder / "state", ignore_errors=True
+        )  # also what a process left that was killed at this very place
+        if (
+            tasks or record.status != "finished"
+        ):  # killed after the last score: what follows from all of them is missing
             record = replace(record, status="interrupted")
             record = self.score(method, record, tasks)
-            if changed_scores(record, left.lost_scores) and left.no_checkpoint is None and (self.folder / VECTORS).exists():
-                shutil.rmtree(self.folder / VECTORS, ignore_errors=True)  # they may be damaged, too; the checkpoint is not
+            if (
+                changed_scores(record, left.lost_scores)
+                and left.no_checkpoint is None
+                and (self.folder / VECTORS).exists()
+            ):
+                shutil.rmtree(
+                    self.folder / VECTORS, ignore_errors=True
+                )  # they may be damaged, too; the checkpoint is not
                 record = self.score(method, record, tasks)
             for now, was in changed_scores(record, left.lost_scores):
-                self.reporter.note(f"{now.task}: {now.value:.4f}, where {was.value:.4f} was recorded (encoded again, here)")
+                self.reporter.note(
+                    f"{now.task}: {now.value:.4f}, where {was.value:.4f} was recorded (encoded again, here)"
+                )
         record = replace(record, status="finished", error=None)
         self.store.write(record)
         return record
@@ -199,7 +279,11 @@ class Execution:
         tell_forgotten(self.run, record, self.reporter)
         if record.scores:  # first: a record never stands beside weights that are not its own
             corpus = record.provenance.corpus
-            corpus = None if corpus is None else {key: value for key, value in corpus.items() if key != "overlap"}
+            corpus = (
+                None
+                if corpus is None
+                else {key: value for key, value in corpus.items() if key != "overlap"}
+            )
             provenance = replace(record.provenance, data={}, corpus=corpus)
             record = replace(record, scores=(), status="interrupted", provenance=provenance)
             self.store.write(record)
@@ -223,7 +307,9 @@ class Execution:
         from bench.run.executors.multi_rank import train_on_all
 
         assert isinstance(method, TorchMethod)
-        report = train_on_all(method, training_corpus(run.corpus, method, options), run, options.ranks)
+        report = train_on_all(
+            method, training_corpus(run.corpus, method, options), run, options.ranks
+        )
         cost = replace(
             cost,
             checkpoint_bytes=provenance.folder_bytes(checkpoint),
@@ -258,40 +344,72 @@ class Execution:
                 failed.append(result)
                 continue
             done.append((result, scored.of.task))
-            store.write_predictions(run.run_id, result.task, result.text, result.predictions, result.suite)
+            store.write_predictions(
+                run.run_id, result.task, result.text, result.predictions, result.suite
+            )
             speed = scored.sentences_per_second
             cost = replace(
                 before,
                 eval_seconds=round((before.eval_seconds or 0.0) + scored.seconds, 2),
-                encode_sentences_per_second=before.encode_sentences_per_second if speed is None else round(speed, 1),
+                encode_sentences_per_second=before.encode_sentences_per_second
+                if speed is None
+                else round(speed, 1),
                 peak_memory_bytes=devices.peak_memory_bytes(options.device),
                 host_memory_bytes=devices.host_memory_bytes(),
             )
-            data = {**record.provenance.data, data_key(result.task, result.text, result.suite): scored.of.sha256}
+            data = {
+                **record.provenance.data,
+                data_key(result.task, result.text, result.suite): scored.of.sha256,
+            }
             record = replace(
-                record, scores=merge_scores(record.scores, [result]), provenance=replace(record.provenance, data=data), cost=cost
+                record,
+                scores=merge_scores(record.scores, [result]),
+                provenance=replace(record.provenance, data=data),
+                cost=cost,
             )
             record = with_source(record, result.suite)
             store.write(record)
             if self.should_stop():
-                raise Interrupted(f"stopped after scoring {result.task}; the same command goes on from there")
-        corpus = with_overlap(record, run.corpus, [*self.uncounted(record, done), *done], options.cache, self.reporter, self.should_stop)
+                raise Interrupted(
+                    f"stopped after scoring {result.task}; the same command goes on from there"
+                )
+        corpus = with_overlap(
+            record,
+            run.corpus,
+            [*self.uncounted(record, done), *done],
+            options.cache,
+            self.reporter,
+            self.should_stop,
+        )
         backbone = record.provenance.backbone
         if about := method.about():
-            backbone = {**(backbone or {}), "model": {"kind": kind_of(run.backbone), **stores.shape_facts(), **about}}
-        record = replace(record, provenance=replace(record.provenance, corpus=corpus, backbone=backbone))
+            backbone = {
+                **(backbone or {}),
+                "model": {"kind": kind_of(run.backbone), **stores.shape_facts(), **about},
+            }
+        record = replace(
+            record, provenance=replace(record.provenance, corpus=corpus, backbone=backbone)
+        )
         store.write(record)
         if failed:
-            others = f"; and {len(failed) - 1} more: {'; '.join(failure.message for failure in failed[1:])}" if failed[1:] else ""
+            others = (
+                f"; and {len(failed) - 1} more: {'; '.join(failure.message for failure in failed[1:])}"
+                if failed[1:]
+                else ""
+            )
             raise RunFailed(failed[0].message + others, failed[0].hint)
         return record
 
-    def uncounted(self, record: RunRecord, done: Sequence[tuple[TaskResult, LoadedTask]]) -> list[tuple[Score, LoadedTask]]:
+    def uncounted(
+        self, record: RunRecord, done: Sequence[tuple[TaskResult, LoadedTask]]
+    ) -> list[tuple[Score, LoadedTask]]:
         """What a process scored that was killed before it counted the overlap of its sentences with the corpus."""
         if self.run.corpus is None:
             return []
         overlap = (record.provenance.corpus or {}).get("overlap") or {}
-        known = {(entry["suite"], entry["task"], entry["text"]) for entry in overlap.get("tasks", ())}
+        known = {
+            (entry["suite"], entry["task"], entry["text"]) for entry in overlap.get("tasks", ())
+        }
         known |= {(result.suite, result.task, result.text) for result, _ in done}
         left: list[tuple[Score, LoadedTask]] = []
         for task, known_task in zip(self.run.tasks, self.run.task_data, strict=True):
@@ -334,29 +452,46 @@ class LeftToDo:
     tasks: tuple[KnownTask, ...] = ()
     lost_scores: tuple[Score, ...] = ()
     makes_weights: bool = False  # to be trained, or only saved where nothing is trained
-    no_checkpoint: RunFailed | None = None  # why a checkpoint that was trained cannot be used: only training makes it again
+    no_checkpoint: RunFailed | None = (
+        None  # why a checkpoint that was trained cannot be used: only training makes it again
+    )
 
     @property
     def nothing(self) -> bool:
         return not self.tasks and not self.makes_weights and self.no_checkpoint is None
 
 
-def left_to_do(run: PlannedRun, record: RunRecord | None, folder: Path, reporter: Reporter) -> LeftToDo:
+def left_to_do(
+    run: PlannedRun, record: RunRecord | None, folder: Path, reporter: Reporter
+) -> LeftToDo:
     """Compares the record and the run's folder with what is asked for; ``reporter`` is told what was found damaged."""
     if record is None:
         return LeftToDo(run.task_data, makes_weights=True)
     broken = prediction_problems(record, folder)
     pairs = list(zip(run.tasks, run.task_data, strict=True))
-    asked = {(task.suite, task.name, task.protocol, known_task.form): known_task for task, known_task in pairs}
-    scored = {(task.suite, task.name, task.protocol, known_task.form) for task, known_task in pairs if is_scored(record, task, known_task)}
+    asked = {
+        (task.suite, task.name, task.protocol, known_task.form): known_task
+        for task, known_task in pairs
+    }
+    scored = {
+        (task.suite, task.name, task.protocol, known_task.form)
+        for task, known_task in pairs
+        if is_scored(record, task, known_task)
+    }
     again_too = [key for key in broken if key in scored]
     if again_too:
-        reporter.note(f"predictions are made again: {', '.join(f'{_name(key)} ({broken[key]})' for key in again_too)}")
+        reporter.note(
+            f"predictions are made again: {', '.join(f'{_name(key)} ({broken[key]})' for key in again_too)}"
+        )
     others = [key for key in broken if key not in asked]
     if others:
         suites = ",".join(dict.fromkeys(key[0] for key in others))
-        reporter.note(f"predictions of what is not asked for now are damaged: {', '.join(map(_name, others))} (--suite {suites})")
-    tasks = tuple(known_task for key, known_task in asked.items() if key not in scored or key in broken)
+        reporter.note(
+            f"predictions of what is not asked for now are damaged: {', '.join(map(_name, others))} (--suite {suites})"
+        )
+    tasks = tuple(
+        known_task for key, known_task in asked.items() if key not in scored or key in broken
+    )
     lost_scores = tuple(score for score in record.scores if score.key in again_too)
     if run.corpus is not None and record.training is None:
         return LeftToDo(tasks, lost_scores, makes_weights=True)
@@ -375,7 +510,9 @@ def is_scored(record: RunRecord, task: Task, known: KnownTask) -> bool:
     """Whether the record has the task's score under this protocol, of this very data; of a plugin's suite also by this very code."""
     if record.score(task.suite, task.name, task.protocol, known.form) is None:
         return False
-    if (plugin := suite_plugin(task.suite)) is not None and plugin.sha256 != scored_by(record, task.suite).get("sha256"):
+    if (plugin := suite_plugin(task.suite)) is not None and plugin.sha256 != scored_by(
+        record, task.suite
+    ).get("sha256"):
         return False
     return record.provenance.data.get(data_key(task.name, known.form, task.suite)) == known.sha256
 
@@ -402,7 +539,8 @@ def can_do_without_model(run: PlannedRun, tasks: Sequence[KnownTask], folder: Pa
         return False
     stores = Stores(folder / VECTORS, run.fingerprint[:16])
     return not any(
-        isinstance(task.task, AskingTask) or stores(task_prompt(run.recipe, task.suite, task.name)).missing(task.task.sentences)
+        isinstance(task.task, AskingTask)
+        or stores(task_prompt(run.recipe, task.suite, task.name)).missing(task.task.sentences)
         for task in tasks
     )
 
@@ -410,7 +548,9 @@ def can_do_without_model(run: PlannedRun, tasks: Sequence[KnownTask], folder: Pa
 def changed_scores(record: RunRecord, before: Sequence[Score]) -> list[tuple[Score, Score]]:
     """(as it is recorded now, as it was) of the scores that are not the same any more."""
     now = {score.key: score for score in record.scores}
-    return [(now[was.key], was) for was in before if was.key in now and now[was.key].value != was.value]
+    return [
+        (now[was.key], was) for was in before if was.key in now and now[was.key].value != was.value
+    ]
 
 
 def tell_forgotten(run: PlannedRun, record: RunRecord, reporter: Reporter) -> None:
@@ -418,7 +558,9 @@ def tell_forgotten(run: PlannedRun, record: RunRecord, reporter: Reporter) -> No
     asked = {task.suite for task in run.tasks}
     gone = list(dict.fromkeys(score.suite for score in record.scores if score.suite not in asked))
     if gone:
-        reporter.note(f"the scores of {', '.join(gone)} were of the old weights and are gone: --suite {','.join(gone)} scores the new ones")
+        reporter.note(
+            f"the scores of {', '.join(gone)} were of the old weights and are gone: --suite {','.join(gone)} scores the new ones"
+        )
 
 
 def _name(key: tuple[str, str, str, str | None]) -> str:

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def train_on_all(method: TorchMethod, corpus: TokenisedCorpus, run: PlannedRun, ranks: Alone | None) -> TrainReport:
+def train_on_all(
+    method: TorchMethod, corpus: TokenisedCorpus, run: PlannedRun, ranks: Alone | None
+) -> TrainReport:
     """``bench.training.loop.train`` on all ranks; called on rank 0, or where there is only one. A method that the training loop does not
     train is fitted here alone."""
     from bench.training.loop import train
@@ -34,7 +36,9 @@ def train_on_all(method: TorchMethod, corpus: TokenisedCorpus, run: PlannedRun, 
     if not isinstance(ranks, Ranks):
         return train(method, corpus, method.context)
     if method.context.ranks is None:
-        method.context.reporter.note(f"{run.method} is fitted by one process; the other {ranks.count - 1} wait")
+        method.context.reporter.note(
+            f"{run.method} is fitted by one process; the other {ranks.count - 1} wait"
+        )
         return train(method, corpus, method.context)
     ranks.share(run.run_id)
     return settle(lambda: train(method, corpus, method.context), ranks)
@@ -48,17 +52,25 @@ def settle(work: Callable[[], T], ranks: Ranks) -> T:
         ranks.settle(error)
         raise
     if not ranks.settle(None):
-        raise RunFailed("another rank ended before the training did", "the same command goes on from the last state")
+        raise RunFailed(
+            "another rank ended before the training did",
+            "the same command goes on from the last state",
+        )
     return value
 
 
-def follow(find: Callable[[str], tuple[PlannedRun, RunsFolder]], options: Options, ranks: Ranks) -> int:
+def follow(
+    find: Callable[[str], tuple[PlannedRun, RunsFolder]], options: Options, ranks: Ranks
+) -> int:
     """What every rank but the first does: train what rank 0 names, until it names nothing. Returns the exit code.
 
     ``find`` says what a named run is, and in which folder. A failure that all ranks have is told by rank 0. One of this rank alone is
     raised: the process has to end.
     """
-    for number in (signal.SIGINT, signal.SIGTERM):  # while waiting: rank 0 gets them, too, and says when to end
+    for number in (
+        signal.SIGINT,
+        signal.SIGTERM,
+    ):  # while waiting: rank 0 gets them, too, and says when to end
         signal.signal(number, signal.SIG_IGN)
     while True:
         run_id: str | None = ranks.share(None)
@@ -71,7 +83,9 @@ def follow(find: Callable[[str], tuple[PlannedRun, RunsFolder]], options: Option
                 raise
 
 
-def _train_here(find: Callable[[str], tuple[PlannedRun, RunsFolder]], run_id: str, options: Options) -> None:
+def _train_here(
+    find: Callable[[str], tuple[PlannedRun, RunsFolder]], run_id: str, options: Options
+) -> None:
     from bench.method.torch_method import TorchMethod
     from bench.run.executors.build import build, training_corpus
     from bench.training.loop import train

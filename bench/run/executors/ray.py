@@ -51,28 +51,42 @@ def check(resources: Resources, connect: bool = True) -> str | None:
         import ray
     except ImportError:
         raise BenchError(
-            "--executor ray: Ray is not installed", "pip install 'sentence-bench[ray]', in the version of the cluster"
+            "--executor ray: Ray is not installed",
+            "pip install 'sentence-bench[ray]', in the version of the cluster",
         ) from None
     asked = os.environ.get("RAY_ADDRESS") or "auto"
     if not ray.is_initialized():
         _check_port(asked)
         try:
-            ray.init(address=asked, log_to_driver=False, logging_level=logging.ERROR, namespace="bench")
+            ray.init(
+                address=asked, log_to_driver=False, logging_level=logging.ERROR, namespace="bench"
+            )
         except (ConnectionError, ValueError) as error:
-            raise BenchError(f"no Ray cluster at {asked}: {one_line(error, 120)}", "ray start --head, or RAY_ADDRESS=HOST:PORT") from None
+            raise BenchError(
+                f"no Ray cluster at {asked}: {one_line(error, 120)}",
+                "ray start --head, or RAY_ADDRESS=HOST:PORT",
+            ) from None
         except RuntimeError as error:
             what = "of another version" if "ersion mismatch" in str(error) else "cannot be used"
             raise BenchError(
-                f"the Ray cluster at {asked} is {what}: {one_line(error, 200)}", "the same Ray and Python here as there"
+                f"the Ray cluster at {asked} is {what}: {one_line(error, 200)}",
+                "the same Ray and Python here as there",
             ) from None
     wanted = {"CPU": resources.cpus or 1, "GPU": resources.gpus or 0, "memory": memory}
     alive = [node["Resources"] for node in ray.nodes() if node["Alive"]]
     if not any(all(node.get(key, 0) >= value for key, value in wanted.items()) for node in alive):
         most = {key: max((node.get(key, 0) for node in alive), default=0) for key in wanted}
         lacks = next((key for key, value in wanted.items() if most[key] < value), "CPU")
-        shown = {"CPU": f"--cpus {wanted['CPU']}", "GPU": f"--gpus {wanted['GPU']}", "memory": f"--memory {resources.memory}"}[lacks]
+        shown = {
+            "CPU": f"--cpus {wanted['CPU']}",
+            "GPU": f"--gpus {wanted['GPU']}",
+            "memory": f"--memory {resources.memory}",
+        }[lacks]
         has = f"{most[lacks] / 2**30:.1f} GiB" if lacks == "memory" else f"{most[lacks]:.0f}"
-        raise BenchError(f"{shown}: no node of the Ray cluster has that for one run; the most is {has}", "ask for less, or add a node")
+        raise BenchError(
+            f"{shown}: no node of the Ray cluster has that for one run; the most is {has}",
+            "ask for less, or add a node",
+        )
     return asked
 
 
@@ -84,7 +98,10 @@ def _check_port(address: str) -> None:
     try:
         socket.create_connection((host, int(port)), timeout=5).close()
     except OSError as error:
-        raise BenchError(f"no Ray cluster at {address}: {error.strerror or error}", "RAY_ADDRESS=HOST:PORT of its head") from None
+        raise BenchError(
+            f"no Ray cluster at {address}: {error.strerror or error}",
+            "RAY_ADDRESS=HOST:PORT of its head",
+        ) from None
 
 
 def _bytes(memory: str | None) -> int:
@@ -110,7 +127,12 @@ def options(batch: Batch) -> dict[str, Any]:
     """Of the task of one run."""
     asked = batch.resources
     memory = {"memory": _bytes(asked.memory)} if asked.memory else {}
-    return {"num_cpus": asked.cpus or 1, "num_gpus": asked.gpus or 0, "max_retries": batch.retries, **memory}
+    return {
+        "num_cpus": asked.cpus or 1,
+        "num_gpus": asked.gpus or 0,
+        "max_retries": batch.retries,
+        **memory,
+    }
 
 
 def submit(batch: Batch) -> str:
@@ -128,9 +150,9 @@ def check_visible(batch: Batch) -> None:
 
     look = ray.remote(num_cpus=0, max_retries=1)(unseen_paths)
     asked = {
-        node["NodeManagerHostname"]: look.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)).remote(
-            batch.needed()
-        )
+        node["NodeManagerHostname"]: look.options(
+            scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+        ).remote(batch.needed())
         for node in ray.nodes()
         if node["Alive"] and node["Resources"].get("CPU", 0) >= 1
     }
@@ -160,16 +182,28 @@ def attend(batch: str, about: dict[str, Any], run: dict[str, Any]) -> dict[str, 
 
     from bench.runs.intact import pack_run
 
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in all that a script starts in the background; Ray cancels by it
+    if (
+        signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    ):  # as in all that a script starts in the background; Ray cancels by it
         signal.signal(signal.SIGINT, signal.default_int_handler)
     context = ray.get_runtime_context()
-    job = {"engine": "ray", "job": context.get_task_id(), "node": f"{socket.gethostname()} {context.get_node_id()[:8]}"}
-    folder, about = (Path(batch), about) if about["files"] is None else at_home(Path(batch), about, run["run_id"])
+    job = {
+        "engine": "ray",
+        "job": context.get_task_id(),
+        "node": f"{socket.gethostname()} {context.get_node_id()[:8]}",
+    }
+    folder, about = (
+        (Path(batch), about)
+        if about["files"] is None
+        else at_home(Path(batch), about, run["run_id"])
+    )
     file = folder / "runs" / f"{run['run_id']}.json"
     try:
         state = worker.attend(folder, about, run, job, lambda: None, restarts=False)
     except KeyboardInterrupt:  # how Ray cancels a task
-        worker.write_state(file, worker.read_state(file) | {"outcome": "cancelled", "why": "cancelled"})
+        worker.write_state(
+            file, worker.read_state(file) | {"outcome": "cancelled", "why": "cancelled"}
+        )
         raise
     if state["outcome"] == "died":
         raise WorkerDied(state.get("why"))
@@ -197,18 +231,32 @@ def at_home(batch: Path, about: dict[str, Any], run_id: str) -> tuple[Path, dict
         (runs / name).parent.mkdir(parents=True, exist_ok=True)
         (runs / name).write_bytes(content)
     words = [
-        str(runs) + word.removeprefix(old) if word == old or word.startswith(f"{old}/{batch.parent.name}/") else word
+        str(runs) + word.removeprefix(old)
+        if word == old or word.startswith(f"{old}/{batch.parent.name}/")
+        else word
         for word in about["arguments"]
     ]
-    here = {name: value for name, value in worker_environment().items() if name in ("PYTHONPATH", "BENCH_CACHE")}
+    here = {
+        name: value
+        for name, value in worker_environment().items()
+        if name in ("PYTHONPATH", "BENCH_CACHE")
+    }
     here["TMPDIR"] = tempfile.gettempdir()
     directory = about["directory"] if os.path.isdir(about["directory"]) else str(runs)
-    told = {"python": sys.executable, "arguments": words, "environment": {**about["environment"], **here}, "directory": directory}
+    told = {
+        "python": sys.executable,
+        "arguments": words,
+        "environment": {**about["environment"], **here},
+        "directory": directory,
+    }
     return runs / batch.parent.name / batch.name, about | told
 
 
 def follow(
-    batch: Batch, say: Callable[[str], None], should_stop: Callable[[], bool], take_in: Callable[[str, bytes], str | None]
+    batch: Batch,
+    say: Callable[[str], None],
+    should_stop: Callable[[], bool],
+    take_in: Callable[[str, bytes], str | None],
 ) -> dict[str, dict[str, Any]]:
     """Until every run of the batch has ended; run id -> how. ``should_stop``: cancel them all, each saves its state. ``take_in``: the archive
     of a run that came back; says why not."""
@@ -217,8 +265,16 @@ def follow(
     from bench.runs import RunsFolder
 
     store = RunsFolder(batch.folder.parents[1])
-    about = ray.put({"python": batch.python, "arguments": list(batch.arguments), "environment": dict(batch.environment), "directory": batch.directory,
-                     "retries": batch.retries, **files_to_send(batch)})  # fmt: skip
+    about = ray.put(
+        {
+            "python": batch.python,
+            "arguments": list(batch.arguments),
+            "environment": dict(batch.environment),
+            "directory": batch.directory,
+            "retries": batch.retries,
+            **files_to_send(batch),
+        }
+    )
     task = ray.remote(attend).options(**options(batch), retry_exceptions=[WorkerDied])
     waiting = list(range(len(batch.runs)))
     later: list[tuple[float, int]] = []  # runs that another process owns
@@ -253,7 +309,9 @@ def follow(
                 going[task.remote(str(batch.folder), about, asdict(batch.runs[number]))] = number
             ready: list[Any] = []
             if going:
-                ready = ray.wait(list(going), num_returns=min(len(going), 100), timeout=LOOK_EVERY)[0]
+                ready = ray.wait(list(going), num_returns=min(len(going), 100), timeout=LOOK_EVERY)[
+                    0
+                ]
             elif later:
                 time.sleep(LOOK_EVERY)
             for ref in ready:
@@ -271,7 +329,10 @@ def follow(
                     ray.cancel(ref, force=True)
                 break
         for number, queued in enumerate(batch.runs):
-            if batch.state(number).get("outcome", "") is None and ended.get(queued.run_id, {}).get("outcome") == "failed":
+            if (
+                batch.state(number).get("outcome", "") is None
+                and ended.get(queued.run_id, {}).get("outcome") == "failed"
+            ):
                 worker.write_state(batch.state_file(number), ended[queued.run_id])
     finally:
         if (lease := lease_of(batch.folder)) is not None:
@@ -301,12 +362,22 @@ def files_to_send(batch: Batch) -> dict[str, Any]:
     if not batch.resources.returns:
         return {"files": None}
     runs = batch.folder.parents[1]
-    plugins = [path for file in batch.given("--plugin") for path in Path(file).parent.rglob("*") if path.is_file()]
+    plugins = [
+        path
+        for file in batch.given("--plugin")
+        for path in Path(file).parent.rglob("*")
+        if path.is_file()
+    ]
     files = {path.relative_to(runs).as_posix(): path.read_bytes() for path in plugins}
-    return {"files": files, "home": hashlib.sha256(f"{socket.gethostname()} {runs}".encode()).hexdigest()[:12]}
+    return {
+        "files": files,
+        "home": hashlib.sha256(f"{socket.gethostname()} {runs}".encode()).hexdigest()[:12],
+    }
 
 
-def _arrived(state: dict[str, Any], batch: Batch, number: int, take_in: Callable[[str, bytes], str | None]) -> dict[str, Any]:
+def _arrived(
+    state: dict[str, Any], batch: Batch, number: int, take_in: Callable[[str, bytes], str | None]
+) -> dict[str, Any]:
     """How a run ended whose log and archive came back, once they are in their places."""
     if "archive" not in state:
         return state
@@ -332,13 +403,17 @@ def _result(ref: Any, batch: Batch, number: int) -> dict[str, Any]:
         if isinstance(cause, KeyboardInterrupt) or "KeyboardInterrupt" in type(error).__name__:
             return _cancelled(batch, number)
         why = f"its worker died {batch.retries + 1} times, at last: {one_line(cause, 120)}"
-        state = worker.write_state(batch.state_file(number), batch.state(number) | {"outcome": "failed", "why": why})
+        state = worker.write_state(
+            batch.state_file(number), batch.state(number) | {"outcome": "failed", "why": why}
+        )
         worker.mark_failed(batch.folder.parents[1], batch.runs[number].run_id, why)
         return state
 
 
 def _cancelled(batch: Batch, number: int) -> dict[str, Any]:
-    return worker.write_state(batch.state_file(number), batch.state(number) | {"outcome": "cancelled", "why": "cancelled"})
+    return worker.write_state(
+        batch.state_file(number), batch.state(number) | {"outcome": "cancelled", "why": "cancelled"}
+    )
 
 
 def _asked(batch: Batch) -> list[int]:
@@ -363,7 +438,9 @@ def places(batches: Sequence[Batch]) -> dict[tuple[str, int], QueueState]:
         for number in range(len(batch.runs)):
             state = batch.state(number)
             if state.get("outcome", "") is None:
-                places[batch.name, number] = QueueState("running", str(state.get("job", "")), str(state.get("node", "")))
+                places[batch.name, number] = QueueState(
+                    "running", str(state.get("job", "")), str(state.get("node", ""))
+                )
             elif not state or state["outcome"] in ("busy", "died"):
                 places[batch.name, number] = QueueState("queued", "", "", f"its driver is {driver}")
     return places

@@ -62,7 +62,10 @@ class Stores:
         if vectors is None:
             return {}
         lengths = (vectors.astype("f8") ** 2).sum(1) ** 0.5
-        return {"dimension": int(vectors.shape[1]), "normalised": bool((abs(lengths - 1) < 1e-3).all())}
+        return {
+            "dimension": int(vectors.shape[1]),
+            "normalised": bool((abs(lengths - 1) < 1e-3).all()),
+        }
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,12 @@ class Scored:
 
 
 def score_tasks(
-    method: Method, tasks: Sequence[KnownTask], reporter: EncodingReporter, stores: Stores, place: RunPlace, device: str
+    method: Method,
+    tasks: Sequence[KnownTask],
+    reporter: EncodingReporter,
+    stores: Stores,
+    place: RunPlace,
+    device: str,
 ) -> Iterator[Scored]:
     """Encode each distinct sentence that ``stores`` lack once, then score the tasks one after the other.
 
@@ -100,7 +108,9 @@ def score_tasks(
         return vectors(sentences)
 
     recipe = getattr(method, "recipe", {})  # a plugin's own ``build`` may keep none
-    prompts = {known_task: task_prompt(recipe, known_task.suite, known_task.name) for known_task in tasks}
+    prompts = {
+        known_task: task_prompt(recipe, known_task.suite, known_task.name) for known_task in tasks
+    }
     texts: dict[str | None, list[str]] = {}
     for known_task in tasks:
         texts.setdefault(prompts[known_task], []).extend(known_task.task.sentences)
@@ -112,15 +122,34 @@ def score_tasks(
         prompt = prompts[known_task]
         reporter.advance(i - 1, task=known_task.name)
         try:
-            task = known_task.task.on(device) if isinstance(known_task.task, DeviceTask) else known_task.task
-            result = task.score_in(place, partial(asked, prompt)) if isinstance(task, AskingTask) else task.score(stores(prompt))
+            task = (
+                known_task.task.on(device)
+                if isinstance(known_task.task, DeviceTask)
+                else known_task.task
+            )
+            result = (
+                task.score_in(place, partial(asked, prompt))
+                if isinstance(task, AskingTask)
+                else task.score(stores(prompt))
+            )
         except RunFailed as failed:
             result = failed
         reporter.advance(i, task=known_task.name)
-        yield Scored(known_task, result, time.perf_counter() - began, encoded / max(seconds, 1e-9) if encoded else None)
+        yield Scored(
+            known_task,
+            result,
+            time.perf_counter() - began,
+            encoded / max(seconds, 1e-9) if encoded else None,
+        )
 
 
-def _add(method: Method, prompt: str | None, vectors: VectorStore, sentences: Sequence[str], reporter: EncodingReporter) -> int:
+def _add(
+    method: Method,
+    prompt: str | None,
+    vectors: VectorStore,
+    sentences: Sequence[str],
+    reporter: EncodingReporter,
+) -> int:
     """Encode what is not there yet; returns how many sentences that were. Raises RunFailed, with advice where memory was short."""
     from bench.training.loop import MEMORY_ERRORS, explain_out_of_memory
 
@@ -177,7 +206,9 @@ def merge_scores(scores: tuple[Score, ...], results: list[TaskResult]) -> tuple[
     """The scores with the new results in the place of older ones of the same cell, and each suite's average made anew."""
     from bench.score.suites import average, suite_names
 
-    known = suite_names()  # of a plugin's suite that is not here now, the average stays as it is recorded
+    known = (
+        suite_names()
+    )  # of a plugin's suite that is not here now, the average stays as it is recorded
     cells = {score.key: score for score in scores if score.task != AVERAGE}
     for result in results:
         score = Score(**{name: getattr(result, name) for name in Score.__struct_fields__})
@@ -211,14 +242,19 @@ def with_overlap(
     about = record.provenance.corpus
     if corpus is None or about is None:
         return about
-    wanted = {(r.suite, r.task, r.text): ScoredSentences(r.suite, r.task, r.text, scored_sentences(task)) for r, task in scored}
+    wanted = {
+        (r.suite, r.task, r.text): ScoredSentences(r.suite, r.task, r.text, scored_sentences(task))
+        for r, task in scored
+    }
     known = [sentences for sentences in wanted.values() if sentences.sentences]
     if not known:
         return about
 
     def progress(rows: int) -> None:
         if should_stop():
-            raise Interrupted("stopped while the corpus was compared with the evaluation data; the same command goes on")
+            raise Interrupted(
+                "stopped while the corpus was compared with the evaluation data; the same command goes on"
+            )
         reporter.advance(rows, total=len(corpus))
 
     reporter.phase("overlap")

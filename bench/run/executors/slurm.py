@@ -29,13 +29,31 @@ if TYPE_CHECKING:
 
 BEFORE_LIMIT = 120  # seconds before the time limit at which a worker is asked to save its state
 PREFIX = "bench-"
-OURS = ("array", "chdir", "job-name", "output", "error", "open-mode", "wrap", "parsable")  # options that the script needs for itself
+OURS = (
+    "array",
+    "chdir",
+    "job-name",
+    "output",
+    "error",
+    "open-mode",
+    "wrap",
+    "parsable",
+)  # options that the script needs for itself
 PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
 MOST = 50_000  # elements that are tried as one array; what the cluster allows is found by trying
 SECONDS = 30.0  # until a command counts as silent
 LOOKS_WITHIN = 15.0  # seconds until a node has looked; sbatch --wait asks after 2 and after 10
 UNSEEN = 100  # exit code of that look at the first path, 101 at the second
-WHERE = ("partition", "account", "qos", "constraint", "reservation", "nodelist", "exclude", "clusters")  # options that choose nodes
+WHERE = (
+    "partition",
+    "account",
+    "qos",
+    "constraint",
+    "reservation",
+    "nodelist",
+    "exclude",
+    "clusters",
+)  # options that choose nodes
 LACKS = "sinfo shows what the cluster has; --slurm, --gpus, --cpus, --memory"
 
 
@@ -43,14 +61,19 @@ def check(resources: Resources, connect: bool = True) -> str | None:
     """Raises BenchError where an option cannot be passed on, or, to ``connect``, no sbatch is here."""
     for key, value in resources.options:
         if not re.fullmatch("[a-z][a-z0-9-]*", key) or "\n" in value:
-            raise BenchError(f"--slurm {key}={value!r}: no option of sbatch", "--slurm partition=gpu,time=4:00:00")
+            raise BenchError(
+                f"--slurm {key}={value!r}: no option of sbatch",
+                "--slurm partition=gpu,time=4:00:00",
+            )
         if key in OURS:
             raise BenchError(
                 f"--slurm {key}: the script sets that itself",
                 "--parallel N for the number of jobs at once" if key == "array" else None,
             )
     if resources.memory is not None and not re.fullmatch(r"[0-9]+[KMGT]?", resources.memory):
-        raise BenchError(f"--memory {resources.memory}: expected a number with K, M, G or T", "--memory 16G")
+        raise BenchError(
+            f"--memory {resources.memory}: expected a number with K, M, G or T", "--memory 16G"
+        )
     if connect and shutil.which("sbatch") is None:
         raise BenchError(
             "--executor slurm: no sbatch on this machine",
@@ -77,9 +100,17 @@ def script(batch: Batch) -> str:
     if resources.memory is not None:
         options["mem"] = resources.memory
     options |= dict(resources.options)
-    lines = [f"#SBATCH --{key}" + (f"={_quoted(value)}" if value else "") for key, value in options.items()]
-    variables = [f"export {key}={shlex.quote(value)}" for key, value in sorted(batch.environment.items())]
-    arguments = [" ".join(shlex.quote(word).splitlines()) for word in submission(batch, 0, len(batch.runs), resources.parallel)]
+    lines = [
+        f"#SBATCH --{key}" + (f"={_quoted(value)}" if value else "")
+        for key, value in options.items()
+    ]
+    variables = [
+        f"export {key}={shlex.quote(value)}" for key, value in sorted(batch.environment.items())
+    ]
+    arguments = [
+        " ".join(shlex.quote(word).splitlines())
+        for word in submission(batch, 0, len(batch.runs), resources.parallel)
+    ]
     return "\n".join(
         [
             "#!/bin/sh",
@@ -98,7 +129,9 @@ def _quoted(value: str) -> str:
     return value if PLAIN.fullmatch(value) else '"' + re.sub(r'([\\"])', r"\\\1", value) + '"'
 
 
-def submission(batch: Batch, offset: int, count: int, parallel: int | None, after: str | None = None) -> list[str]:
+def submission(
+    batch: Batch, offset: int, count: int, parallel: int | None, after: str | None = None
+) -> list[str]:
     """The command that queues ``count`` runs of a batch from number ``offset`` on."""
     limit = f"%{parallel}" if parallel is not None else ""
     depends = [f"--dependency=afterany:{after}"] if after is not None else []
@@ -132,7 +165,12 @@ def submit(batch: Batch) -> str:
             continue
         queued = f"; {offset} of {total} runs were queued before" if offset else ""
         raise BenchError(f"sbatch refuses: {said}{queued}", LACKS)
-    return "; ".join([f"job{'s' if len(jobs) > 1 else ''} {', '.join(jobs[:5])}{', ...' if len(jobs) > 5 else ''}", *unknown])
+    return "; ".join(
+        [
+            f"job{'s' if len(jobs) > 1 else ''} {', '.join(jobs[:5])}{', ...' if len(jobs) > 5 else ''}",
+            *unknown,
+        ]
+    )
 
 
 def check_granted(batch: Batch) -> list[str]:
@@ -140,7 +178,10 @@ def check_granted(batch: Batch) -> list[str]:
     done = _call(["sbatch", "--test-only", str(batch.folder / "job.sh"), "0"], 120)
     if done.returncode == 0:
         return []
-    if "not available" in _said(done) and _call(["sbatch", "--test-only", *_where(batch), "--wrap=true"], 120).returncode:
+    if (
+        "not available" in _said(done)
+        and _call(["sbatch", "--test-only", *_where(batch), "--wrap=true"], 120).returncode
+    ):
         return ["no node is up now, so whether one has what is asked is not known"]
     raise BenchError(f"sbatch refuses: {_said(done)}", LACKS)
 
@@ -148,13 +189,26 @@ def check_granted(batch: Batch) -> list[str]:
 def check_visible(batch: Batch) -> list[str]:
     """Raises BenchError where a node does not see the batch, the data, or this Python: a job of one core asks. Words where none ran in time."""
     paths, name = batch.needed(), f"{PREFIX}looks.{batch.name}"
-    look = "; ".join(f"test -e {shlex.quote(path)} || exit {UNSEEN + i}" for i, path in enumerate(paths))
-    asked = ["--chdir=/", "--output=/dev/null", "--ntasks=1", "--mem=100M", "--time=1", *_where(batch), f"--wrap={look}"]
+    look = "; ".join(
+        f"test -e {shlex.quote(path)} || exit {UNSEEN + i}" for i, path in enumerate(paths)
+    )
+    asked = [
+        "--chdir=/",
+        "--output=/dev/null",
+        "--ntasks=1",
+        "--mem=100M",
+        "--time=1",
+        *_where(batch),
+        f"--wrap={look}",
+    ]
     done = _call(["sbatch", "--wait", f"--job-name={name}", *asked], LOOKS_WITHIN)
     if done.returncode == 0:
         return []
     if UNSEEN <= done.returncode < UNSEEN + len(paths):
-        raise BenchError(f"a node of Slurm does not see {paths[done.returncode - UNSEEN]}", "folders that all nodes share: --runs, --data")
+        raise BenchError(
+            f"a node of Slurm does not see {paths[done.returncode - UNSEEN]}",
+            "folders that all nodes share: --runs, --data",
+        )
     _call(["scancel", f"--name={name}"], SECONDS)
     return [f"no node has said whether it sees {batch.folder.parents[1]} ({_said(done)})"]
 
@@ -165,11 +219,15 @@ def _where(batch: Batch) -> list[str]:
 
 def _said(done: subprocess.CompletedProcess[str]) -> str:
     """What sbatch refuses, in one line."""
-    text = re.sub("sbatch: error:|Batch job submission failed:|allocation failure:", "", done.stderr)
+    text = re.sub(
+        "sbatch: error:|Batch job submission failed:|allocation failure:", "", done.stderr
+    )
     return " ".join(text.split()).strip(" :") or f"exit code {done.returncode}"
 
 
-def _share(total: int, most: int, offset: int, parallel: int | None, jobs: Sequence[str]) -> tuple[int, int | None, str | None]:
+def _share(
+    total: int, most: int, offset: int, parallel: int | None, jobs: Sequence[str]
+) -> tuple[int, int | None, str | None]:
     """(size of the next array, its jobs at once, the array it waits for). All arrays together keep to ``parallel``."""
     arrays = -(-total // most)
     size = min(most, total - offset, -(-total // arrays))
@@ -186,11 +244,22 @@ def places(batches: Sequence[Batch]) -> dict[tuple[str, int], QueueState]:
     from bench.run.jobs import EngineSilent, QueueState
 
     try:
-        done = _call(["squeue", "--noheader", "--array", f"--user={os.getuid()}", "--format=%F|%K|%T|%N|%r|%j"], SECONDS)
+        done = _call(
+            [
+                "squeue",
+                "--noheader",
+                "--array",
+                f"--user={os.getuid()}",
+                "--format=%F|%K|%T|%N|%r|%j",
+            ],
+            SECONDS,
+        )
     except FileNotFoundError:
         raise EngineSilent("no squeue on this machine", "ask where jobs are submitted") from None
     if done.returncode:
-        raise EngineSilent(f"squeue did not answer: {' '.join(done.stderr.split())[:160]}", "the same again, later")
+        raise EngineSilent(
+            f"squeue did not answer: {' '.join(done.stderr.split())[:160]}", "the same again, later"
+        )
     known = {PREFIX + batch.name: batch.name for batch in batches}
     queue: dict[tuple[str, int], QueueState] = {}
     for line in done.stdout.splitlines():
@@ -202,7 +271,10 @@ def places(batches: Sequence[Batch]) -> dict[tuple[str, int], QueueState]:
         number = int(index) + (int(offset) if offset.isdigit() else 0)
         queued = state in ("PENDING", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT")
         queue[batch, number] = QueueState(
-            "queued" if queued else "running", f"{job}_{index}", node, why if queued and why != "None" else ""
+            "queued" if queued else "running",
+            f"{job}_{index}",
+            node,
+            why if queued and why != "None" else "",
         )
     return queue
 
@@ -222,9 +294,13 @@ def cancel(batches: Sequence[Batch], which: Sequence[tuple[str, int]]) -> None:
 def _call(command: Sequence[str], seconds: float) -> subprocess.CompletedProcess[str]:
     """No shell. A command that says nothing for so long is one that failed."""
     try:
-        return subprocess.run(list(command), capture_output=True, text=True, timeout=seconds, stdin=subprocess.DEVNULL)
+        return subprocess.run(
+            list(command), capture_output=True, text=True, timeout=seconds, stdin=subprocess.DEVNULL
+        )
     except subprocess.TimeoutExpired:
-        return subprocess.CompletedProcess(list(command), 1, "", f"{command[0]}: nothing within {seconds:.0f} s")
+        return subprocess.CompletedProcess(
+            list(command), 1, "", f"{command[0]}: nothing within {seconds:.0f} s"
+        )
 
 
 # --- in a job ---
@@ -245,7 +321,11 @@ def main(batch: Path, offset: int) -> int:
             return asked[0]
         return ORPHANED if os.getppid() != parent else None
 
-    job = {"engine": "slurm", "job": f"{array}_{index}", "node": os.environ.get("SLURMD_NODENAME", "")}
+    job = {
+        "engine": "slurm",
+        "job": f"{array}_{index}",
+        "node": os.environ.get("SLURMD_NODENAME", ""),
+    }
     about = json.loads((batch / "batch.json").read_bytes())
     state = worker.attend(batch, about, about["runs"][number], job, stop)
     if state["outcome"] in ("time limit", "busy", ORPHANED):
@@ -254,17 +334,31 @@ def main(batch: Path, offset: int) -> int:
 
 
 def again(
-    batch: Path, number: int, state: dict[str, Any], job: str, asked: list[str], command: Sequence[str] = ("scontrol", "requeue")
+    batch: Path,
+    number: int,
+    state: dict[str, Any],
+    job: str,
+    asked: list[str],
+    command: Sequence[str] = ("scontrol", "requeue"),
 ) -> int:
     """Queue this very job again, unless two jobs in a row brought nothing new: then the run has failed."""
     run_id = json.loads((batch / "batch.json").read_bytes())["runs"][number]["run_id"]
     file, now = batch / "runs" / f"{run_id}.json", worker.progress(batch.parents[1] / run_id)
-    if state["outcome"] == "time limit":  # else another process goes on with it, or the node is to blame
-        state["still"] = state.get("still", 0) + 1 if now == state.get("progress", worker.progress(Path())) else 0
+    if (
+        state["outcome"] == "time limit"
+    ):  # else another process goes on with it, or the node is to blame
+        state["still"] = (
+            state.get("still", 0) + 1
+            if now == state.get("progress", worker.progress(Path()))
+            else 0
+        )
         state["progress"] = now
     if state.get("still", 0) >= STILL:
         why = f"{STILL} jobs in a row ended at the time limit without a new state"
-        state |= {"outcome": "failed", "why": f"{why}; a longer --slurm time=..., or BENCH_SAVE_SECONDS"}
+        state |= {
+            "outcome": "failed",
+            "why": f"{why}; a longer --slurm time=..., or BENCH_SAVE_SECONDS",
+        }
         worker.write_state(file, state)
         worker.mark_failed(batch.parents[1], run_id, state["why"])
         return 1

@@ -36,14 +36,20 @@ def ranks_asked(executor: str, gpus: int | None, device: str) -> int:
         return 1
     if not device.startswith("cuda"):
         if gpus is None or device != "cpu":
-            raise BenchError(f"--executor torchrun on {device}: how many processes?", "--device cpu --gpus 2 makes two on the CPU")
+            raise BenchError(
+                f"--executor torchrun on {device}: how many processes?",
+                "--device cpu --gpus 2 makes two on the CPU",
+            )
         if gpus > (cores := cores_here()):
             raise BenchError(
-                f"--gpus {gpus} on the CPU: {gpus} processes are more than its {cores} core{'s' * (cores > 1)}", f"--gpus {cores}"
+                f"--gpus {gpus} on the CPU: {gpus} processes are more than its {cores} core{'s' * (cores > 1)}",
+                f"--gpus {cores}",
             )
         return gpus
     if ":" in device:
-        raise BenchError(f"--device {device} is one GPU", "--device cuda --gpus N takes the first N")
+        raise BenchError(
+            f"--device {device} is one GPU", "--device cuda --gpus N takes the first N"
+        )
     import torch
 
     here = torch.cuda.device_count()
@@ -80,7 +86,9 @@ def launch(arguments: Sequence[str], count: int) -> int:
         rdzv_backend="c10d",
         rdzv_endpoint="localhost:0",
         local_addr="localhost",
-        logs_specs=DefaultLogsSpecs(log_dir=str(logs), redirects={rank: Std.ALL for rank in range(1, count)}),
+        logs_specs=DefaultLogsSpecs(
+            log_dir=str(logs), redirects={rank: Std.ALL for rank in range(1, count)}
+        ),
     )
     _set_environment(count)
     code = 0
@@ -88,7 +96,9 @@ def launch(arguments: Sequence[str], count: int) -> int:
         elastic_launch(config, sys.executable)("-m", "bench", *arguments)
     except ChildFailedError as error:
         codes = {rank: int(failure.exitcode) for rank, failure in error.failures.items()}
-        guilty = [rank for rank in sorted(codes) if rank and codes[rank] not in (LOST, -signal.SIGTERM)]
+        guilty = [
+            rank for rank in sorted(codes) if rank and codes[rank] not in (LOST, -signal.SIGTERM)
+        ]
         if guilty or codes.get(0) not in OWN_END:
             rank = guilty[0] if guilty else 0
             _show_log(rank, count, codes.get(rank, 1), logs)

@@ -52,16 +52,33 @@ def attend(
             return write_state(file, state | {"outcome": "failed", "why": why})
         if reason := stop():
             return write_state(file, state | {"outcome": reason})
-        state |= {"attempts": state.get("attempts", 0) + 1, "outcome": None, **job, "host": socket.gethostname()}
+        state |= {
+            "attempts": state.get("attempts", 0) + 1,
+            "outcome": None,
+            **job,
+            "host": socket.gethostname(),
+        }
         write_state(file, state)
         told = {**job, "attempts": state["attempts"], "attendant": os.getpid()}
         began = log.stat().st_size if log.exists() else 0
-        code, reason = run_command(command, {**about["environment"], "BENCH_JOB": json.dumps(told)}, about["directory"], log, stop)
+        code, reason = run_command(
+            command,
+            {**about["environment"], "BENCH_JOB": json.dumps(told)},
+            about["directory"],
+            log,
+            stop,
+        )
         outcome, said = outcome_of(code, reason, folder), last_error(log, began)
-        if outcome == "died" and code == 1 and said:  # it could say why, but not record it: a full disk
+        if (
+            outcome == "died" and code == 1 and said
+        ):  # it could say why, but not record it: a full disk
             outcome = "failed"
         why = f"stopped ({reason})" if reason and outcome == reason else words_of(code)
-        state |= {"outcome": outcome, "why": None if outcome == "done" else said or why, "code": code}
+        state |= {
+            "outcome": outcome,
+            "why": None if outcome == "done" else said or why,
+            "code": code,
+        }
         if outcome == "died":
             state |= {"deaths": state.get("deaths", 0) + 1, "why": why}
             if restarts:
@@ -97,7 +114,11 @@ def words_of(code: int) -> str:
 
 
 def run_command(
-    command: Sequence[str], environment: Mapping[str, str], directory: str, log: Path, stop: Callable[[], str | None]
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    directory: str,
+    log: Path,
+    stop: Callable[[], str | None],
 ) -> tuple[int, str | None]:
     """The exit code (minus the signal's number) and why it was asked to end. What it says goes to the end of ``log``."""
     with open(log, "ab") as out:
@@ -190,7 +211,10 @@ def last_error(log: Path, start: int) -> str | None:
             lines = file.read().decode("utf-8", "replace").splitlines()
     except OSError:
         return None
-    return next((line.removeprefix("error: ") for line in reversed(lines) if line.startswith("error: ")), None)
+    return next(
+        (line.removeprefix("error: ") for line in reversed(lines) if line.startswith("error: ")),
+        None,
+    )
 
 
 def progress(folder: Path) -> list[str]:

@@ -74,7 +74,9 @@ def find_model(
     server = server or ServerOptions()
     overrides = {**values, **({"prompt": one_value(prompt)} if prompt else {})}
     if prompts:
-        overrides["prompts"] = one_value(json.dumps(dict(prompts), sort_keys=True, ensure_ascii=False))
+        overrides["prompts"] = one_value(
+            json.dumps(dict(prompts), sort_keys=True, ensure_ascii=False)
+        )
 
     def made(called: str, plugin: Plugin) -> Model:
         return Model(called, plugin.name, str(plugin.cls.own_backbone), name, overrides, plugin)
@@ -83,7 +85,9 @@ def find_model(
         from bench.run.models.objects import object_plugin, table_plugin
 
         _refuse("an object", values, server)
-        plugin = table_plugin(given, name) if isinstance(given, Mapping) else object_plugin(given, name)
+        plugin = (
+            table_plugin(given, name) if isinstance(given, Mapping) else object_plugin(given, name)
+        )
         return made(name or plugin.cls.__name__, plugin)
     text = os.fspath(given)
     if text.startswith("vectors:"):
@@ -104,10 +108,16 @@ def find_model(
     folder = _run_folder(text, runs)
     if folder is not None:
         if overrides:
-            raise BenchError(f"{text} is a run: it has its recipe already", "leave --prefix, --prompt and --set out")
+            raise BenchError(
+                f"{text} is a run: it has its recipe already",
+                "leave --prefix, --prompt and --set out",
+            )
         return Model(text, run=folder, title=name)
     path = Path(text).expanduser()
-    if path.is_file() or (not path.is_dir() and (text.startswith((".", "/", "~")) or text.partition("@")[0].count("/") > 1)):
+    if path.is_file() or (
+        not path.is_dir()
+        and (text.startswith((".", "/", "~")) or text.partition("@")[0].count("/") > 1)
+    ):
         what = "is a file" if path.is_file() else "no such folder"
         raise NotAModel(f"MODEL {text}: {what}", MODELS)
     method, of_checkpoint = _as_released(text, overrides)
@@ -120,21 +130,37 @@ def _as_released(text: str, overrides: Mapping[str, str]) -> tuple[str, Mapping[
     if checkpoint is None or checkpoint.hub != text.partition("@")[0]:
         return PRETRAINED, overrides
     merged = {**{key: one_value(value) for key, value in checkpoint.set.items()}, **overrides}
-    return (checkpoint.ours, merged) if checkpoint.ours == PRETRAINED or merged.keys() == checkpoint.set.keys() else (PRETRAINED, overrides)
+    return (
+        (checkpoint.ours, merged)
+        if checkpoint.ours == PRETRAINED or merged.keys() == checkpoint.set.keys()
+        else (PRETRAINED, overrides)
+    )
 
 
 def _refuse(what: str, values: Mapping[str, str], server: ServerOptions) -> None:
     if values:
-        raise BenchError(f"--set {next(iter(values))}=...: {what} is not built here", "--set is for a folder or a model of the hub")
+        raise BenchError(
+            f"--set {next(iter(values))}=...: {what} is not built here",
+            "--set is for a folder or a model of the hub",
+        )
     if server != ServerOptions():
-        raise BenchError(f"--model, --batch, --dimensions and --key-env are for a server, and {what} is none", "leave them out")
+        raise BenchError(
+            f"--model, --batch, --dimensions and --key-env are for a server, and {what} is none",
+            "leave them out",
+        )
 
 
 def _run_folder(text: str, runs: RunsFolder) -> Path | None:
     """The folder of the run that a path or an id (or its beginning) means; None where it means none."""
     if (Path(text).expanduser() / "run.json").is_file():
         return Path(text).expanduser()
-    if "/" in text or os.sep in text or not text or Path(text).exists() or not any(id_.startswith(text) for id_ in runs.ids()):
+    if (
+        "/" in text
+        or os.sep in text
+        or not text
+        or Path(text).exists()
+        or not any(id_.startswith(text) for id_ in runs.ids())
+    ):
         return None
     return runs.record_file(text).parent
 
@@ -145,7 +171,9 @@ def texts_of(run: PlannedRun) -> list[str]:
     for task in run.task_data:
         prompt = task_prompt(run.recipe, task.suite, task.name)
         prompt = run.recipe.get("prompt") if prompt is None else prompt
-        texts |= dict.fromkeys(prompted(prompt, task.task.sentences))  # of one that asks as it goes: none
+        texts |= dict.fromkeys(
+            prompted(prompt, task.task.sentences)
+        )  # of one that asks as it goes: none
     return list(texts)
 
 
@@ -168,7 +196,8 @@ def not_kept(record: RunRecord) -> NotAModel | None:
     if words is None or not record.model_name:
         return None
     return NotAModel(
-        f"{record.run_id} scored {words}: its predictions are kept, the model is not", "bench verify computes its scores again"
+        f"{record.run_id} scored {words}: its predictions are kept, the model is not",
+        "bench verify computes its scores again",
     )
 
 
@@ -209,28 +238,41 @@ def short_name(text: str) -> str:
     """A name that can stand in a table and in a run's id. Raises BenchError for that of the backbone inside this package."""
     name = public_name(text).strip()[:60] or "model"
     if name == "builtin":
-        raise BenchError("builtin is the name of the backbone inside this package, and this is another model", "a name of its own")
+        raise BenchError(
+            "builtin is the name of the backbone inside this package, and this is another model",
+            "a name of its own",
+        )
     return name
 
 
 # --- What somebody else's code returned, as vectors; or one line that says what is wrong with it ---
 
 
-def as_vectors(returned: Any, texts: Sequence[str], who: str, dimension: int | None = None) -> np.ndarray:
+def as_vectors(
+    returned: Any, texts: Sequence[str], who: str, dimension: int | None = None
+) -> np.ndarray:
     """(n, d) float32, row i for text i. ``dimension``: what d was before.
 
     Raises RunFailed for anything but n rows of d finite numbers, naming ``who`` and the first text that is wrong.
     """
     if hasattr(returned, "detach"):
         returned = returned.detach().float().cpu().numpy()
-    elif isinstance(returned, Sequence) and not isinstance(returned, str) and any(hasattr(one, "detach") for one in returned):
-        returned = [one.detach().float().cpu().numpy() if hasattr(one, "detach") else one for one in returned]
+    elif (
+        isinstance(returned, Sequence)
+        and not isinstance(returned, str)
+        and any(hasattr(one, "detach") for one in returned)
+    ):
+        returned = [
+            one.detach().float().cpu().numpy() if hasattr(one, "detach") else one
+            for one in returned
+        ]
     try:
         array = np.asarray(returned)
     except (TypeError, ValueError):  # rows of different lengths
         lengths = sorted({len(row) for row in returned if hasattr(row, "__len__")})
         raise RunFailed(
-            f"{who} returned vectors of different dimensions: {', '.join(map(str, lengths[:4]))}", "one dimension for all sentences"
+            f"{who} returned vectors of different dimensions: {', '.join(map(str, lengths[:4]))}",
+            "one dimension for all sentences",
         ) from None
     if array.dtype.kind not in "fiu":
         what = {
@@ -240,14 +282,20 @@ def as_vectors(returned: Any, texts: Sequence[str], who: str, dimension: int | N
             "b": "true and false",
             "c": "complex numbers",
         }
-        raise RunFailed(f"{who} returned {what.get(array.dtype.kind, str(array.dtype))}, not numbers", "an array (n, d) of floats")
+        raise RunFailed(
+            f"{who} returned {what.get(array.dtype.kind, str(array.dtype))}, not numbers",
+            "an array (n, d) of floats",
+        )
     if array.ndim != 2 or len(array) != len(texts) or not array.shape[1]:
         raise RunFailed(
             f"{who} returned shape {array.shape} for {len(texts)} sentences; expected ({len(texts)}, d)",
             "encode takes a list of n strings and returns n vectors",
         )
     if dimension not in (None, array.shape[1]):
-        raise RunFailed(f"{who} returned {array.shape[1]} dimensions, before {dimension}", "one dimension for all sentences")
+        raise RunFailed(
+            f"{who} returned {array.shape[1]} dimensions, before {dimension}",
+            "one dimension for all sentences",
+        )
     with np.errstate(over="ignore"):  # of float64: what float32 cannot hold is told of below
         vectors = np.ascontiguousarray(array, dtype=np.float32)
     bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))

@@ -20,11 +20,20 @@ from bench.run.plugins import Plugin
 
 BLOCK = 2048  # sentences handed over at once: between two of them the user may stop, and sees how far it is
 PROBE = (
-    "A man is playing a guitar.", "A woman is slicing an onion.", "Two dogs run through the snow.", "The market fell sharply on Monday.",
-    "No one was hurt in the accident.", "She did not agree with him.", "42 people signed the letter in 1999.", "Yes",
-    "What is the capital of France?", "The quick brown fox jumps over the lazy dog .", "naïve café, “quoted” – and a dash",
-    "a", "The film was long, slow and, in the end, worth every minute of it, which is more than can be said of most.",
-)  # fmt: skip
+    "A man is playing a guitar.",
+    "A woman is slicing an onion.",
+    "Two dogs run through the snow.",
+    "The market fell sharply on Monday.",
+    "No one was hurt in the accident.",
+    "She did not agree with him.",
+    "42 people signed the letter in 1999.",
+    "Yes",
+    "What is the capital of France?",
+    "The quick brown fox jumps over the lazy dog .",
+    "naïve café, “quoted” – and a dash",
+    "a",
+    "The film was long, slow and, in the end, worth every minute of it, which is more than can be said of most.",
+)
 """What an object that says nothing of itself is told apart by: its answers to these."""
 DTYPES = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}
 
@@ -34,12 +43,19 @@ def object_plugin(given: Any, name: str) -> Plugin:
     sentence_transformer = is_sentence_transformer(given)
     encode = getattr(given, "encode", None)
     if not callable(encode) and not (callable(given) and not isinstance(given, type)):
-        what = "a class, not an object of it" if isinstance(given, type) else f"its type, {type(given).__name__}, has no encode"
+        what = (
+            "a class, not an object of it"
+            if isinstance(given, type)
+            else f"its type, {type(given).__name__}, has no encode"
+        )
         raise BenchError(
-            f"this is no model: {what}", "an object with encode(list of str) -> array (n, d), a function, a folder, a hub name"
+            f"this is no model: {what}",
+            "an object with encode(list of str) -> array (n, d), a function, a folder, a hub name",
         )
     if isinstance(given, type):
-        raise BenchError(f"{given.__name__} is a class, not an object of it", f"{given.__name__}(...)")
+        raise BenchError(
+            f"{given.__name__} is a class, not an object of it", f"{given.__name__}(...)"
+        )
     own = getattr(given, "__name__", type(given).__name__)
     own = (_facts_of(given)["loaded_from"] if sentence_transformer else None) or own
     called = short_name(name or ("function" if own == "<lambda>" else own))
@@ -83,7 +99,12 @@ class ObjectModel(GivenModel):
         for start in range(0, len(texts), BLOCK):
             if self.context.should_stop():
                 raise Interrupted("stopped while encoding; the same command goes on")
-            part = ask(type(self), texts[start : start + BLOCK], self.text_prompt is not None, self.dimension)
+            part = ask(
+                type(self),
+                texts[start : start + BLOCK],
+                self.text_prompt is not None,
+                self.dimension,
+            )
             self.dimension = part.shape[1]
             parts.append(part)
             self.context.reporter.advance(min(start + BLOCK, len(texts)), total=len(texts))
@@ -99,12 +120,19 @@ class ObjectModel(GivenModel):
         return facts | (_facts_of(given) if self.whole else {"pooling": None, "dtype": None})
 
 
-def ask(cls: type[ObjectModel], texts: list[str], own_prompt: bool = False, dimension: int | None = None) -> np.ndarray:
+def ask(
+    cls: type[ObjectModel], texts: list[str], own_prompt: bool = False, dimension: int | None = None
+) -> np.ndarray:
     """The object's vectors of these texts, checked. Raises RunFailed, also for what its own code raises."""
     given, who = cls.given(), str(cls.own_backbone)
     try:
         if cls.whole:  # an empty prompt: that of its own is not put before ours
-            returned = given.encode(texts, prompt="" if own_prompt else None, show_progress_bar=False, convert_to_numpy=True)
+            returned = given.encode(
+                texts,
+                prompt="" if own_prompt else None,
+                show_progress_bar=False,
+                convert_to_numpy=True,
+            )
         else:
             returned = given.encode(texts) if cls.kind == "object" else given(texts)
     except (BenchError, KeyboardInterrupt):
@@ -122,8 +150,13 @@ def _identity_of(cls: type[ObjectModel]) -> dict[str, str]:
     if cls.whole:
         return {"revision": _content(cls.given()), "by": "weights"}
     first, second = (ask(cls, list(PROBE)) for _ in range(2))
-    if first.shape != second.shape or np.abs(first - second).max() > 1e-4 * max(1.0, float(np.abs(first).max())):
-        return {"revision": hashlib.sha256(uuid.uuid4().bytes).hexdigest(), "by": "nothing: its answers change"}
+    if first.shape != second.shape or np.abs(first - second).max() > 1e-4 * max(
+        1.0, float(np.abs(first).max())
+    ):
+        return {
+            "revision": hashlib.sha256(uuid.uuid4().bytes).hexdigest(),
+            "by": "nothing: its answers change",
+        }
     return {"revision": hashlib.sha256(np.round(first, 4).tobytes()).hexdigest(), "by": "answers"}
 
 
@@ -134,15 +167,25 @@ def _content(model: Any) -> str:
     digest = hashlib.sha256()
     for name, tensor in sorted(model.state_dict().items()):
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\0".encode())
-        digest.update(tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().tobytes())
+        digest.update(
+            tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().tobytes()
+        )
     configs: list[Any] = [getattr(part, "get_config_dict", dict)() for part in model]
-    said = [[type(part).__name__ for part in model], configs, model.prompts, model.default_prompt_name, model.max_seq_length]
+    said = [
+        [type(part).__name__ for part in model],
+        configs,
+        model.prompts,
+        model.default_prompt_name,
+        model.max_seq_length,
+    ]
     digest.update(json.dumps(said, sort_keys=True, default=str).encode())
     return digest.hexdigest()
 
 
 def _facts_of(model: Any) -> dict[str, Any]:
-    config = getattr(getattr(model[0], "model", None), "config", None) or getattr(getattr(model[0], "auto_model", None), "config", None)
+    config = getattr(getattr(model[0], "model", None), "config", None) or getattr(
+        getattr(model[0], "auto_model", None), "config", None
+    )
     source = str(getattr(config, "_name_or_path", "") or "")
     dtype = str(next(model.parameters()).dtype).removeprefix("torch.")
     default = model.prompts.get(model.default_prompt_name or "", "") or ""
@@ -181,16 +224,26 @@ def file_plugin(file: Path) -> Plugin:
     except BenchError:
         raise
     except Exception as error:  # whatever the bytes of a damaged file lead to
-        raise BenchError(f"vectors:{file} cannot be read: {' '.join(str(error).split())[:160]}", FORMS) from None
+        raise BenchError(
+            f"vectors:{file} cannot be read: {' '.join(str(error).split())[:160]}", FORMS
+        ) from None
     return _plugin(sentences, vectors, f"vectors:{file}", short_name(file.stem))
 
 
 def table_plugin(table: Mapping[str, Any], name: str) -> Plugin:
     """The method of a mapping from sentences to vectors."""
     if not table or not all(isinstance(one, str) for one in table):
-        raise BenchError("a mapping of sentences to vectors needs strings as keys, and some", "{'a sentence': [0.1, 0.2, ...], ...}")
+        raise BenchError(
+            "a mapping of sentences to vectors needs strings as keys, and some",
+            "{'a sentence': [0.1, 0.2, ...], ...}",
+        )
     sentences = list(table)
-    return _plugin(sentences, [table[sentence] for sentence in sentences], name or "the mapping", short_name(name or "vectors"))
+    return _plugin(
+        sentences,
+        [table[sentence] for sentence in sentences],
+        name or "the mapping",
+        short_name(name or "vectors"),
+    )
 
 
 def _npz(file: Path) -> tuple[list[str], np.ndarray]:
@@ -217,10 +270,20 @@ def _plugin(sentences: list[str], given: Any, who: str, called: str) -> Plugin:
     for i, sentence in enumerate(sentences):
         before = row_of.setdefault(sentence, i)
         if before != i and not np.array_equal(vectors[before], vectors[i]):
-            raise BenchError(f"{who}: two different vectors for '{sentence[:60]}', rows {before} and {i}", "one vector for each sentence")
+            raise BenchError(
+                f"{who}: two different vectors for '{sentence[:60]}', rows {before} and {i}",
+                "one vector for each sentence",
+            )
     digest = hashlib.sha256(vectors.tobytes())
     digest.update("\0".join(sentences).encode("utf-8", "surrogatepass"))
-    return given_plugin(VectorsModel, own_backbone=called, row_of=row_of, vectors=vectors, who=who, content=digest.hexdigest())
+    return given_plugin(
+        VectorsModel,
+        own_backbone=called,
+        row_of=row_of,
+        vectors=vectors,
+        who=who,
+        content=digest.hexdigest(),
+    )
 
 
 class VectorsModel(GivenModel):

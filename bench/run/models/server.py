@@ -23,7 +23,16 @@ import numpy as np
 
 from bench.base.errors import BenchError, Interrupted, RunFailed
 from bench.base.files import default_cache, lock
-from bench.data.fetching.http import LONGEST_WAIT, PASSING, Passing, Quiet, host, in_words, pause, seconds_to_wait
+from bench.data.fetching.http import (
+    LONGEST_WAIT,
+    PASSING,
+    Passing,
+    Quiet,
+    host,
+    in_words,
+    pause,
+    seconds_to_wait,
+)
 from bench.method import Recipe, Value, prompted
 from bench.run.models import GivenModel, ServerOptions, as_vectors, given_plugin, short_name
 from bench.run.plugins import Plugin
@@ -31,7 +40,9 @@ from bench.score.encoding import VectorStore
 
 TRIES = 6  # of one request that brings nothing
 SECONDS = 120.0  # without a byte, after which a connection counts as dead
-CHARACTERS_A_TOKEN = 4  # of English, in the tokenizers that such servers have: for the estimate alone
+CHARACTERS_A_TOKEN = (
+    4  # of English, in the tokenizers that such servers have: for the estimate alone
+)
 SAME = 0.999  # cosine of one sentence's two vectors, above which a server is the one that filled the cache
 KEPT = "what has come is kept: the same command asks for the rest only"
 OPENAI = "api.openai.com"
@@ -50,12 +61,16 @@ def server_plugin(address: str, options: ServerOptions) -> Plugin:
     if not options.model:
         raise BenchError(f"{address}: which model?", "--model NAME, as the server calls it")
     if options.key_env and not os.environ.get(options.key_env):
-        raise BenchError(f"--key-env {options.key_env}: nothing of that name is in the environment", f"export {options.key_env}=...")
+        raise BenchError(
+            f"--key-env {options.key_env}: nothing of that name is in the environment",
+            f"export {options.key_env}=...",
+        )
     return given_plugin(
         ServerModel,
         own_backbone=short_name(options.model),
         batch=options.batch,
-        key_env=options.key_env or ("OPENAI_API_KEY" if parts.hostname == OPENAI else "BENCH_API_KEY"),
+        key_env=options.key_env
+        or ("OPENAI_API_KEY" if parts.hostname == OPENAI else "BENCH_API_KEY"),
         defaults={
             "address": Value(address, "given"),
             "model": Value(options.model, "given"),
@@ -92,7 +107,9 @@ class ServerModel(GivenModel):
         address = cls.defaults["address"].value
         if not new:
             return f"{address}: all {len(texts):,} sentences are in the cache; nothing is asked"
-        cached = f"; {len(texts) - len(new):,} more are in the cache" if len(new) < len(texts) else ""
+        cached = (
+            f"; {len(texts) - len(new):,} more are in the cache" if len(new) < len(texts) else ""
+        )
         return (
             f"{address}: {len(new):,} sentences, {characters:,} characters (some {characters // CHARACTERS_A_TOKEN:,} tokens, if "
             f"{CHARACTERS_A_TOKEN} characters are one), {-(-len(new) // cls.batch):,} requests{cached}"
@@ -100,7 +117,14 @@ class ServerModel(GivenModel):
 
     def build(self, backbone: Any, recipe: Recipe) -> None:
         super().build(backbone, recipe)
-        self.client = Client(recipe["address"], recipe["model"], recipe.get("dimensions"), os.environ.get(self.key_env), self.key_env, self)
+        self.client = Client(
+            recipe["address"],
+            recipe["model"],
+            recipe.get("dimensions"),
+            os.environ.get(self.key_env),
+            self.key_env,
+            self,
+        )
         self.asked = False
 
     def encode(self, sentences: Sequence[str]) -> np.ndarray:
@@ -133,7 +157,9 @@ class ServerModel(GivenModel):
         if known is None:
             return
         (now,), (before,) = self.client.vectors([known], None), store([known])
-        if now.shape != before.shape or now @ before < SAME * np.linalg.norm(now) * np.linalg.norm(before):
+        if now.shape != before.shape or now @ before < SAME * np.linalg.norm(now) * np.linalg.norm(
+            before
+        ):
             raise RunFailed(
                 f"{self.recipe['address']} answers otherwise than when the cache was filled, for '{known[:60]}': another model?",
                 f"remove {self.place()}, which is paid for, or give the model another name",
@@ -141,7 +167,14 @@ class ServerModel(GivenModel):
 
     def about(self) -> dict[str, Any]:
         server = {key: self.recipe[key] for key in ("address", "model")}
-        return {**super().about(), **server, "known": False, "identity": "address and name", "pooling": None, "dtype": None}
+        return {
+            **super().about(),
+            **server,
+            "known": False,
+            "identity": "address and name",
+            "pooling": None,
+            "dtype": None,
+        }
 
 
 @dataclass(frozen=True)
@@ -179,7 +212,9 @@ class Client:
         body: dict[str, Any] = {"model": self.model, "input": texts, "encoding_format": "float"}
         body |= {"dimensions": self.dimensions} if self.dimensions else {}
         request = urllib.request.Request(
-            self.address, json.dumps(body).encode(), {"Content-Type": "application/json", "User-Agent": "sentence-bench"}
+            self.address,
+            json.dumps(body).encode(),
+            {"Content-Type": "application/json", "User-Agent": "sentence-bench"},
         )
         if self.key:
             request.add_unredirected_header("Authorization", f"Bearer {self.key}")
@@ -194,16 +229,23 @@ class Client:
             raise Passing(f"{there} broke off in the middle of an answer") from None
         except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
             reason = getattr(error, "reason", None) or error
-            raise Passing(f"{there} cannot be reached, or says nothing ({self._clean(in_words(reason))})") from None
+            raise Passing(
+                f"{there} cannot be reached, or says nothing ({self._clean(in_words(reason))})"
+            ) from None
         try:
             rows = json.loads(content)["data"]
             in_order = sorted(rows, key=lambda row: row["index"])
             if [row["index"] for row in in_order] != list(range(len(texts))):
-                raise RunFailed(f"{there} returned {len(rows)} vectors for {len(texts)} sentences", KEPT)
+                raise RunFailed(
+                    f"{there} returned {len(rows)} vectors for {len(texts)} sentences", KEPT
+                )
             return [row["embedding"] for row in in_order]
         except (ValueError, KeyError, TypeError, RecursionError):
             said = self._clean(content[:120].decode("utf-8", "replace"))
-            raise RunFailed(f"{there} answered what are no embeddings: {said}", "is it the address of an embeddings interface?") from None
+            raise RunFailed(
+                f"{there} answered what are no embeddings: {said}",
+                "is it the address of an embeddings interface?",
+            ) from None
 
     def _refusal(self, error: urllib.error.HTTPError, there: str) -> Exception:
         try:
@@ -214,17 +256,29 @@ class Client:
         if code in PASSING:
             wait = seconds_to_wait(error.headers.get("Retry-After"))
             if wait is not None and wait > LONGEST_WAIT:
-                return RunFailed(f"{there} asks to wait {wait:,.0f} s before the next request (status {code}){told}", KEPT)
+                return RunFailed(
+                    f"{there} asks to wait {wait:,.0f} s before the next request (status {code}){told}",
+                    KEPT,
+                )
             return Passing(f"{there} answered {code}{told}", wait)
         if code in (401, 403):
-            how = f"the key in ${self.key_env} is not taken" if self.key else f"no key is in ${self.key_env}"
-            return RunFailed(f"{there} refuses us with status {code}: {how}", f"set {self.key_env}, or --key-env NAME")
+            how = (
+                f"the key in ${self.key_env} is not taken"
+                if self.key
+                else f"no key is in ${self.key_env}"
+            )
+            return RunFailed(
+                f"{there} refuses us with status {code}: {how}",
+                f"set {self.key_env}, or --key-env NAME",
+            )
         if code in (400, 413, 422):
             return RunFailed(
                 f"{there} does not take the request: status {code}{told}",
                 f"a smaller --batch (it was {self.owner.batch}); {KEPT}",
             )
-        return RunFailed(f"{there} answered {code}{told}", "is it the address of an embeddings interface?")
+        return RunFailed(
+            f"{there} answered {code}{told}", "is it the address of an embeddings interface?"
+        )
 
     def _clean(self, text: str) -> str:
         """What a server said, on one line and without the key."""

@@ -14,7 +14,13 @@ from bench.data.corpora.hub import PREFIX, is_here
 from bench.data.sets.sources import NotFetchedYet, pending_set, sources_of
 from bench.data.sets.sts import STS_TASKS
 from bench.run import plan
-from bench.run.corpus_choice import RECIPE_CORPORA, check_asked, corpus_file, is_recipe_corpus, pending_corpus
+from bench.run.corpus_choice import (
+    RECIPE_CORPORA,
+    check_asked,
+    corpus_file,
+    is_recipe_corpus,
+    pending_corpus,
+)
 from bench.run.estimates import DEFAULT_CARD, STEP_SECONDS, basis_of, training_seconds
 from bench.run.plan import learns
 from bench.run.plugins import Registry
@@ -45,7 +51,9 @@ class Need:
     fetched: bool = False  # not here, and fetched before the runs start
 
 
-def needs(run: WantedRun, registry: Registry, data: DataFolder, corpora: Mapping[str, str], text: str) -> list[Need]:
+def needs(
+    run: WantedRun, registry: Registry, data: DataFolder, corpora: Mapping[str, str], text: str
+) -> list[Need]:
     """Everything that a run needs. ``corpora``: the user's files by the name of the recipe's corpus, "" for all.
 
     What ``bench run`` would fetch is noted in ``data.later``, where the folder has one; without one it counts as missing.
@@ -80,7 +88,9 @@ def asked_corpus(name: str | None, corpora: Mapping[str, str]) -> str | None:
 def _data(run: WantedRun, merged: Recipe, data: DataFolder, text: str) -> Iterator[Need]:
     from bench.score.suites import suite
 
-    alternatives = [task.data for one in run.suites for task in suite(one).tasks if getattr(task, "data", ())]
+    alternatives = [
+        task.data for one in run.suites for task in suite(one).tasks if getattr(task, "data", ())
+    ]
     alternatives += [(name,) for name in DEV_SETS.get(str(merged.get("select_on")), ())]
     for names in dict.fromkeys(alternatives):
         yield _data_set(names, data, text)
@@ -92,7 +102,12 @@ def _data_set(names: Sequence[str], data: DataFolder, text: str) -> Need:
 
     for wanted in map(data_set, names):
         state = data.look(wanted)
-        form = not wanted.forms or text in ("any", *state.forms) or "any" in state.forms or "tokenised" not in wanted.forms
+        form = (
+            not wanted.forms
+            or text in ("any", *state.forms)
+            or "any" in state.forms
+            or "tokenised" not in wanted.forms
+        )
         if state.status == "unread" or (state.status == "found" and form):
             return Need("data", wanted.name, True, ", ".join(state.places))
     if data.later is not None and data.fetches:
@@ -113,7 +128,9 @@ def _corpus(asked: str | None, own: str | None, data: DataFolder) -> Need:
             return Need("corpus", asked, True)
         if data.later is not None:
             data.later.note(pending_corpus(asked))
-        return Need("corpus", asked, False, "nothing may be fetched", fetched=data.later is not None)
+        return Need(
+            "corpus", asked, False, "nothing may be fetched", fetched=data.later is not None
+        )
     name = asked or own
     file = RECIPE_CORPORA.get(name, name) if name else "training text"
     try:
@@ -133,7 +150,13 @@ def _weights(name: str, data: DataFolder) -> Need:
         return Need("weights", name, True, str(reference.path))
     if data.later is not None:
         data.later.note(describe_pending(reference.source or reference.name, reference.sizes()))
-    return Need("weights", name, False, "not here, and nothing may be fetched", fetched=data.later is not None)
+    return Need(
+        "weights",
+        name,
+        False,
+        "not here, and nothing may be fetched",
+        fetched=data.later is not None,
+    )
 
 
 # --- What a run would take on a GPU: bench.run.estimates, with what is known of a corpus before it is here ---
@@ -159,7 +182,9 @@ def gpu_hours(cls: type[Method], recipe: Recipe, backbone: str, corpus: str | No
         sizes = resolve(backbone).sizes()
     except (BenchError, OSError, ValueError):
         return None
-    seconds = training_seconds(cls, recipe, sizes, rows, views, CARD.reached(PRECISION), STEP_SECONDS)
+    seconds = training_seconds(
+        cls, recipe, sizes, rows, views, CARD.reached(PRECISION), STEP_SECONDS
+    )
     return None if seconds is None else seconds / 3600
 
 
@@ -169,7 +194,9 @@ FIRST_SEED = 42
 """That of one run, as everywhere; more runs have the seeds that follow it, so that those of fewer are done already."""
 
 
-def seeds_of(run: WantedRun, cls: type[Method], asked: Sequence[int] | None) -> tuple[int | None, ...]:
+def seeds_of(
+    run: WantedRun, cls: type[Method], asked: Sequence[int] | None
+) -> tuple[int | None, ...]:
     """The seeds of a run: those that the user asked for, or as many as the printed numbers that it stands for are of.
 
     One where the print does not say, of a figure, and of a trial, which is not compared with the print. (None,) where nothing
@@ -192,7 +219,9 @@ class ReproduceOptions:
 
     seeds: tuple[int, ...] | None = None  # None: as many as the print is of, from FIRST_SEED on
     text: str = "tokenised"
-    corpora: Mapping[str, str] = field(default_factory=dict)  # a recipe's corpus -> the user's file; "": of all
+    corpora: Mapping[str, str] = field(
+        default_factory=dict
+    )  # a recipe's corpus -> the user's file; "": of all
     precision: str = "fp32"
     as_authors: bool = False  # fp16 autocast where the authors had it: this device can, and the user asked for nothing else
     allow_pickle: bool = False  # checkpoints whose weights are a pickle are taken
@@ -220,7 +249,9 @@ class Job:
         return tuple(need for need in self.needs if not need.here)
 
 
-def jobs(runs: Sequence[WantedRun], registry: Registry, data: DataFolder, asked: ReproduceOptions) -> list[Job]:
+def jobs(
+    runs: Sequence[WantedRun], registry: Registry, data: DataFolder, asked: ReproduceOptions
+) -> list[Job]:
     """A job for every wanted run, in the table's order. One that stands on another's encoder knows that one's job as ``first``,
     which is itself in the list where the table has it."""
     listed = {run.identity: _job(run, registry, data, asked) for run in runs}
@@ -228,7 +259,9 @@ def jobs(runs: Sequence[WantedRun], registry: Registry, data: DataFolder, asked:
     for run in runs:
         if run.on is not None:
             below, job = run.on.identity, listed[run.identity]
-            first = listed.get(below) or others.setdefault(below, _job(run.on, registry, data, asked))
+            first = listed.get(below) or others.setdefault(
+                below, _job(run.on, registry, data, asked)
+            )
             job.first = first
             if len(first.seeds) < len(job.seeds) and first.seeds != (None,):
                 first.seeds = job.seeds
@@ -239,7 +272,10 @@ def in_order(listed: Sequence[Job]) -> list[Job]:
     """Every job that can be run, those that others stand on before them."""
     runnable = [job for job in listed if job.run.method]
     below = {job.first.run.identity: job.first for job in runnable if job.first}
-    first = {job.run.identity: job for job in (*below.values(), *(job for job in runnable if job.first is None))}
+    first = {
+        job.run.identity: job
+        for job in (*below.values(), *(job for job in runnable if job.first is None))
+    }
     return [*first.values(), *(job for job in runnable if job.first)]
 
 
@@ -259,7 +295,9 @@ def _job(run: WantedRun, registry: Registry, data: DataFolder, asked: ReproduceO
         needs=tuple(needs(run, registry, data, asked.corpora, asked.text)),
         seeds=seeds_of(run, cls, asked.seeds),
         set_here=tuple(key for key, value in merged.items() if value != defaults.get(key)),
-        hours=gpu_hours(cls, merged, run.backbone, asked_corpus(own, asked.corpora) or own) if trained else None,
+        hours=gpu_hours(cls, merged, run.backbone, asked_corpus(own, asked.corpora) or own)
+        if trained
+        else None,
     )
 
 
@@ -269,13 +307,24 @@ def precision_of(job: Job, asked: ReproduceOptions) -> str:
 
 
 def plan_job(
-    job: Job, registry: Registry, data: DataFolder, asked: ReproduceOptions, ready: Callable[[Reference], Reference], store: RunsFolder
+    job: Job,
+    registry: Registry,
+    data: DataFolder,
+    asked: ReproduceOptions,
+    ready: Callable[[Reference], Reference],
+    store: RunsFolder,
 ) -> list[PlannedRun]:
     """The planned runs of a job. Raises a BenchError as ``bench run`` does, and where the runs that it stands on are not done."""
     corpus, precision = asked_corpus(job.corpus, asked.corpora), precision_of(job, asked)
     seeds = tuple(seed for seed in job.seeds if seed is not None) or (FIRST_SEED,)
     if job.first is None:
-        request = job.run.request(seeds, text=asked.text, corpus=corpus, precision=precision, allow_pickle=asked.allow_pickle)
+        request = job.run.request(
+            seeds,
+            text=asked.text,
+            corpus=corpus,
+            precision=precision,
+            allow_pickle=asked.allow_pickle,
+        )
         return plan.make(request, registry, data, ready)
     folders = {record.seed: folder for record, folder in records(job.first, store)}
     if not folders:
@@ -283,12 +332,20 @@ def plan_job(
     planned = []
     for seed in seeds:
         if (folder := folders.get(seed, folders.get(None))) is not None:
-            request = job.run.request((seed,), text=asked.text, corpus=corpus, precision=precision, below=str(folder))
+            request = job.run.request(
+                (seed,), text=asked.text, corpus=corpus, precision=precision, below=str(folder)
+            )
             planned += plan.make(request, registry, data, ready)
     return planned
 
 
 def records(job: Job, store: RunsFolder) -> list[tuple[RunRecord, Path]]:
     """The finished runs of a job, with their folders."""
-    stored = [(store.get(run.run_id, run.fingerprint), store.folder(run.run_id)) for run in job.planned]
-    return [(record, folder) for record, folder in stored if record is not None and record.status == "finished"]
+    stored = [
+        (store.get(run.run_id, run.fingerprint), store.folder(run.run_id)) for run in job.planned
+    ]
+    return [
+        (record, folder)
+        for record, folder in stored
+        if record is not None and record.status == "finished"
+    ]

@@ -59,15 +59,21 @@ class Reproduced:
 
     printed: ReferenceResult
     mean: float | None = None  # over seeds
-    low: float | None = None  # where a printed value of this kind would lie 95 times in 100, were it of our method
+    low: float | None = (
+        None  # where a printed value of this kind would lie 95 times in 100, were it of our method
+    )
     high: float | None = None
-    sd: float | None = None  # over seeds, borrowed across the table's methods; 0.0 where nothing is random
+    sd: float | None = (
+        None  # over seeds, borrowed across the table's methods; 0.0 where nothing is random
+    )
     freedom: float | None = None  # its degrees of freedom; None where nothing is random
     difference: float | None = None
     verdict: str  # a key of VERDICTS
     p_different: float | None = None  # adjusted over the cells of the row
     p_equivalent: float | None = None
-    seeds_needed: int | None = None  # in all, to settle what is inconclusive; None: no number would, or nothing is known
+    seeds_needed: int | None = (
+        None  # in all, to settle what is inconclusive; None: no number would, or nothing is known
+    )
     seeds: tuple[int | None, ...] = ()
     runs: tuple[str, ...] = ()
     protocol: str | None = None  # of ours
@@ -79,14 +85,22 @@ class Reproduced:
         return DECIMALS.get(self.printed.metric, 2)
 
 
-def judge_cells(listed: Sequence[tuple[WantedRun, Sequence[Run]]], text: str, margin: float = MARGIN) -> list[list[Reproduced]]:
+def judge_cells(
+    listed: Sequence[tuple[WantedRun, Sequence[Run]]], text: str, margin: float = MARGIN
+) -> list[list[Reproduced]]:
     """Every printed cell of each run's rows, in their order. With each wanted run its finished ones, one per seed, possibly none.
 
     ``margin``: in points; a tenth of it where numbers are printed with three decimals (alignment, uniformity).
     """
     spread = _spreads([[_of(cell, ours, text) for cell in _cells(run)] for run, ours in listed])
     return [
-        _judged([_cell(cell, run, scored, seen) for cell, scored, seen in zip(_cells(run), *spread[i], strict=True)], margin)
+        _judged(
+            [
+                _cell(cell, run, scored, seen)
+                for cell, scored, seen in zip(_cells(run), *spread[i], strict=True)
+            ],
+            margin,
+        )
         for i, (run, _) in enumerate(listed)
     ]
 
@@ -106,12 +120,17 @@ def _of(cell: ReferenceResult, ours: Sequence[Run], text: str) -> Scored:
 
 def _spreads(table: Sequence[Sequence[Scored]]) -> list[tuple[Sequence[Scored], list[Spread]]]:
     """Of each run's cells; runs that were scored on one task lend each other their variance."""
-    own: dict[tuple[object, ...], dict[int, tuple[float, int]]] = {}  # a score's key -> run -> variance and degrees of freedom
+    own: dict[
+        tuple[object, ...], dict[int, tuple[float, int]]
+    ] = {}  # a score's key -> run -> variance and degrees of freedom
     for i, cells in enumerate(table):
         for scored in cells:
             if scored and scored[0][0][0].seed is not None:
                 values = [score.value for _, score in scored]
-                own.setdefault(_key(scored), {})[i] = (variance(values) if len(values) > 1 else 0.0), len(values) - 1
+                own.setdefault(_key(scored), {})[i] = (
+                    (variance(values) if len(values) > 1 else 0.0),
+                    len(values) - 1,
+                )
     lend = lenders({key: list(runs.values()) for key, runs in own.items()})
 
     def spread(i: int, scored: Scored) -> Spread:
@@ -131,7 +150,9 @@ def _key(scored: Scored) -> tuple[object, ...]:
 
 def _cell(cell: ReferenceResult, run: WantedRun, scored: Scored, spread: Spread) -> Reproduced:
     """Without a verdict of its own yet, but for what is not compared."""
-    notes = tuple(remark.text for remark in remarks(cell) if remark.kind not in ("differs", "same", "copied"))
+    notes = tuple(
+        remark.text for remark in remarks(cell) if remark.kind not in ("differs", "same", "copied")
+    )
     if not scored:
         return Reproduced(printed=cell, verdict="not scored", notes=notes)
     mean = math.fsum(score.value for _, score in scored) / len(scored)
@@ -140,7 +161,9 @@ def _cell(cell: ReferenceResult, run: WantedRun, scored: Scored, spread: Spread)
     if spread is None:
         spread = printed_spread(cell)
     if spread is None and comparable:
-        notes += ("one seed says nothing of other seeds: --seeds with two at least, or more methods of the table",)
+        notes += (
+            "one seed says nothing of other seeds: --seeds with two at least, or more methods of the table",
+        )
     return Reproduced(
         printed=cell,
         mean=mean,
@@ -182,7 +205,13 @@ def _errors(cell: Reproduced, seeds: int) -> Errors:
         of_print = given[0] ** 2 / count
         parts = [(of_print, given[1]), (own, freedom)]
         uncertain = sum(part**2 / df for part, df in parts if part > 0)
-        return Errors(0.0, of_print, own, (of_print + own) ** 2 / uncertain if uncertain > 0 else math.inf, freedom)
+        return Errors(
+            0.0,
+            of_print,
+            own,
+            (of_print + own) ** 2 / uncertain if uncertain > 0 else math.inf,
+            freedom,
+        )
     mean, variance = best_of(count) if best else (0.0, 1 / count)
     return Errors(mean * cell.sd, variance * cell.sd**2, own, freedom, freedom)
 
@@ -195,7 +224,15 @@ def _judged(cells: Sequence[Reproduced], margin: float) -> list[Reproduced]:
     rows: dict[tuple[object, ...], list[int]] = {}
     for i, cell in enumerate(cells):
         if cell.verdict == INCONCLUSIVE and cell.sd is not None:
-            rows.setdefault((cell.printed.label, cell.printed.backbone, cell.printed.own_result, cell.printed.setting), []).append(i)
+            rows.setdefault(
+                (
+                    cell.printed.label,
+                    cell.printed.backbone,
+                    cell.printed.own_result,
+                    cell.printed.setting,
+                ),
+                [],
+            ).append(i)
     made = list(cells)
     for places in rows.values():
         for i, cell in zip(places, _row([cells[i] for i in places], margin), strict=True):
@@ -207,11 +244,22 @@ def _row(cells: Sequence[Reproduced], margin: float) -> list[Reproduced]:
     different, equivalent = [], []
     for cell in cells:
         errors, off, half = _errors(cell, len(cell.seeds)), _off(cell), _half_unit(cell)
-        different.append(_two_sided(max(0.0, abs(off + errors.shift) - half), errors.difference, errors.freedom))
-        equivalent.append(two_one_sided(abs(off) + half, math.sqrt(errors.own_variance), errors.own_freedom, _margin(cell, margin)))
+        different.append(
+            _two_sided(max(0.0, abs(off + errors.shift) - half), errors.difference, errors.freedom)
+        )
+        equivalent.append(
+            two_one_sided(
+                abs(off) + half,
+                math.sqrt(errors.own_variance),
+                errors.own_freedom,
+                _margin(cell, margin),
+            )
+        )
     return [
         _with_verdict(one, float(d), float(e), len(cells), margin)
-        for one, d, e in zip(cells, adjust_p_values(different), adjust_p_values(equivalent), strict=True)
+        for one, d, e in zip(
+            cells, adjust_p_values(different), adjust_p_values(equivalent), strict=True
+        )
     ]
 
 
@@ -237,7 +285,9 @@ def _two_sided(off: float, error: float, freedom: float) -> float:
     return float(2 * (ndtr(-off / error) if math.isinf(freedom) else stdtr(freedom, -off / error)))
 
 
-def _with_verdict(cell: Reproduced, different: float, equivalent: float, cells: int, margin: float) -> Reproduced:
+def _with_verdict(
+    cell: Reproduced, different: float, equivalent: float, cells: int, margin: float
+) -> Reproduced:
     errors = _errors(cell, len(cell.seeds))
     half = quantile_of(0.975, errors.freedom) * errors.difference
     assert cell.mean is not None
@@ -250,10 +300,14 @@ def _with_verdict(cell: Reproduced, different: float, equivalent: float, cells: 
     count, best = printed_runs(cell.printed)
     notes = cell.notes
     if best:
-        notes += (f"printed is the best of {count} runs: {errors.shift:.2f} above their mean is expected of luck alone",)
+        notes += (
+            f"printed is the best of {count} runs: {errors.shift:.2f} above their mean is expected of luck alone",
+        )
     if verdict == INCONCLUSIVE and needed is None:
         what = "one run" if count == 1 else f"the {'best' if best else 'mean'} of {count} runs"
-        notes += (f"no number of our seeds settles what is left open here: the print is {what}, and varies as far by itself",)
+        notes += (
+            f"no number of our seeds settles what is left open here: the print is {what}, and varies as far by itself",
+        )
     return replace(
         cell,
         low=cell.mean + errors.shift - half,
@@ -272,7 +326,9 @@ def _needed(cell: Reproduced, cells: int, margin: float) -> int | None:
     for seeds in range(max(2, len(cell.seeds) + 1), MOST_SEEDS + 1):
         errors = _errors(cell, seeds)
         room = _margin(cell, margin) - off - half
-        enough = quantile_of(1 - ALPHA / cells, errors.own_freedom) + quantile_of((1 + POWER) / 2, errors.own_freedom)
+        enough = quantile_of(1 - ALPHA / cells, errors.own_freedom) + quantile_of(
+            (1 + POWER) / 2, errors.own_freedom
+        )
         if room > enough * math.sqrt(errors.own_variance):
             return seeds
         beyond = abs(_off(cell) + errors.shift) - half
@@ -292,7 +348,11 @@ def score_of(record: RunRecord, cell: ReferenceResult, text: str) -> Score | Non
     if cell.protocol == WEIGHTED:
         return _weighted_score(record, cell, text)
     protocol = None if cell.protocol == UNKNOWN else cell.protocol
-    fitting = [s for s in record.scores if (s.suite, s.task) == (SUITES[cell.metric], cell.task) and protocol in (None, s.protocol)]
+    fitting = [
+        s
+        for s in record.scores
+        if (s.suite, s.task) == (SUITES[cell.metric], cell.task) and protocol in (None, s.protocol)
+    ]
     of_form = [s for s in fitting if text == "any" or s.text in (text, None)]
     return next(iter(of_form or (fitting if not cell.text else [])), None)
 
@@ -303,12 +363,20 @@ def _weighted_score(record: RunRecord, cell: ReferenceResult, text: str) -> Scor
     from msgspec.structs import replace as with_values
 
     tasks = STS_TASKS if cell.task == AVERAGE else (cell.task,)
-    scores = {task: score_of(record, replace(cell, protocol=WHOLE, task=task), text) for task in {*tasks, cell.task}}
-    whole, values = scores[cell.task], [score.detail.get("wmean") for task in tasks if (score := scores[task]) is not None]
+    scores = {
+        task: score_of(record, replace(cell, protocol=WHOLE, task=task), text)
+        for task in {*tasks, cell.task}
+    }
+    whole, values = (
+        scores[cell.task],
+        [score.detail.get("wmean") for task in tasks if (score := scores[task]) is not None],
+    )
     known = [float(value) for value in values if isinstance(value, int | float)]
     if whole is None or len(known) < len(tasks):
         return None
-    return with_values(whole, protocol=WEIGHTED, value=math.fsum(known) / len(known), predictions_sha256=None)
+    return with_values(
+        whole, protocol=WEIGHTED, value=math.fsum(known) / len(known), predictions_sha256=None
+    )
 
 
 DEV_SET = "STS-B dev"
@@ -321,7 +389,14 @@ def _dev_score(record: RunRecord) -> Score | None:
     trained = record.training
     if trained is None or trained.dev_score is None or trained.dev_task != DEV_SET:
         return None
-    return Score(suite=SUITES[DEV], task=DEV_SET, protocol="stsb-dev/1", metric=DEV, value=trained.dev_score, n=trained.dev_pairs or 1500)
+    return Score(
+        suite=SUITES[DEV],
+        task=DEV_SET,
+        protocol="stsb-dev/1",
+        metric=DEV,
+        value=trained.dev_score,
+        n=trained.dev_pairs or 1500,
+    )
 
 
 # --- How many runs a printed value is of, and what the paper says of their spread ---
@@ -348,7 +423,15 @@ def best_of(count: int) -> tuple[float, float]:
     from scipy.special import ndtr
 
     def moment(power: int) -> float:
-        density = lambda x: x**power * count * ndtr(x) ** (count - 1) * math.exp(-x * x / 2) / math.sqrt(2 * math.pi)  # noqa: E731
+        def density(x: float) -> float:
+            return (
+                x**power
+                * count
+                * ndtr(x) ** (count - 1)
+                * math.exp(-x * x / 2)
+                / math.sqrt(2 * math.pi)
+            )
+
         return float(quad(density, -12, 12)[0])
 
     mean = moment(1)
@@ -405,13 +488,21 @@ class Order:
         if len(self.compared) < FEWEST:
             return None
         try:
-            return spearman([place.printed for place in self.compared], [place.ours or 0.0 for place in self.compared]) / 100
+            return (
+                spearman(
+                    [place.printed for place in self.compared],
+                    [place.ours or 0.0 for place in self.compared],
+                )
+                / 100
+            )
         except ValueError:
             return None
 
 
 def orders(
-    rows: Sequence[Row], ours: Callable[[ReferenceResult, Row], tuple[float | None, str]], lower_is_better: Sequence[str]
+    rows: Sequence[Row],
+    ours: Callable[[ReferenceResult, Row], tuple[float | None, str]],
+    lower_is_better: Sequence[str],
 ) -> list[Order]:
     """The orders of printed rows, table by table; ``ours`` gives our value of a printed cell, and what it is or why it is none.
 
@@ -425,6 +516,8 @@ def orders(
     made = []
     for key, places in groups.items():
         if len(places) > 1:
-            places.sort(key=lambda place: place.printed if key[5] in lower_is_better else -place.printed)  # noqa: B023
+            places.sort(
+                key=lambda place: place.printed if key[5] in lower_is_better else -place.printed
+            )  # noqa: B023
             made.append(Order(*key, tuple(places)))
     return made

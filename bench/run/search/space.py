@@ -37,7 +37,15 @@ if TYPE_CHECKING:
 
 
 UNIFORM, LOG = "uniform", "log"
-NOT_SEARCHED = ("select_on", "budget", "max_steps", "epochs", "eval_steps", "corpus_column", "patience")
+NOT_SEARCHED = (
+    "select_on",
+    "budget",
+    "max_steps",
+    "epochs",
+    "eval_steps",
+    "corpus_column",
+    "patience",
+)
 """Recipe keys that say what is compared: how long, on what, chosen by what. They are the same for all trials."""
 DIGITS = 3  # significant digits of a value that is drawn from a range: a recipe is read by people
 POINTS = 3  # of a range, in a grid
@@ -72,17 +80,27 @@ class Dimension:
     def grid(self) -> tuple[Any, ...]:
         if self.values:
             return self.values
-        ends = [self.rounded(self.low), *(self.at(i / (POINTS - 1)) for i in range(1, POINTS - 1)), self.rounded(self.high)]
+        ends = [
+            self.rounded(self.low),
+            *(self.at(i / (POINTS - 1)) for i in range(1, POINTS - 1)),
+            self.rounded(self.high),
+        ]
         return tuple(dict.fromkeys(ends))
 
     def words(self) -> str:
         """ "1e-05, 3e-05", "0.02 to 0.2, in equal ratios" """
         if self.values:
             return ", ".join(map(short, self.values))
-        return f"{short(self.low)} to {short(self.high)}" + (", in equal ratios" if self.scale == LOG else "")
+        return f"{short(self.low)} to {short(self.high)}" + (
+            ", in equal ratios" if self.scale == LOG else ""
+        )
 
     def to_json(self) -> dict[str, Any]:
-        bounds = {"values": list(self.values)} if self.values else {"low": self.low, "high": self.high, "scale": self.scale}
+        bounds = (
+            {"values": list(self.values)}
+            if self.values
+            else {"low": self.low, "high": self.high, "scale": self.scale}
+        )
         return {**bounds, "source": self.source}
 
 
@@ -100,8 +118,14 @@ def draw_values(space: Space, seed: str, number: int) -> dict[str, Any]:
 
 def grid(space: Space, seed: str) -> list[dict[str, Any]]:
     """Every combination, in an order that the seed shuffles: its first part is a fair sample of all."""
-    points = [dict(zip((axis.key for axis in space), values, strict=True)) for values in product(*(one.grid() for one in space))]
-    return sorted(points, key=lambda point: hashlib.sha256(f"{seed}/{sorted(point.items())}".encode()).digest())
+    points = [
+        dict(zip((axis.key for axis in space), values, strict=True))
+        for values in product(*(one.grid() for one in space))
+    ]
+    return sorted(
+        points,
+        key=lambda point: hashlib.sha256(f"{seed}/{sorted(point.items())}".encode()).digest(),
+    )
 
 
 def _share(text: str) -> float:
@@ -112,9 +136,17 @@ def _share(text: str) -> float:
 
 
 def space_of(
-    folder: Path, method: str, *, setting: str, backbone: str, variant: str, recipe: Recipe, places: Collection[str],
-    given: Mapping[str, str] | None = None, fixed: Collection[str] = (),
-) -> Space:  # fmt: skip
+    folder: Path,
+    method: str,
+    *,
+    setting: str,
+    backbone: str,
+    variant: str,
+    recipe: Recipe,
+    places: Collection[str],
+    given: Mapping[str, str] | None = None,
+    fixed: Collection[str] = (),
+) -> Space:
     """What is searched of a method: ``given`` (--space KEY=...) before what lies beside it before what is common.
 
     Keys of ``fixed`` were set by hand and are not searched. Raises BenchError, naming the file and the key, for a space that is none.
@@ -128,7 +160,8 @@ def space_of(
                 continue
             if not isinstance(table.get("values"), Mapping) or not table["values"]:
                 raise BenchError(
-                    f"{file}: a [[space]] is empty: nothing of {method} is searched", "[space.values] with a line for each key"
+                    f"{file}: a [[space]] is empty: nothing of {method} is searched",
+                    "[space.values] with a line for each key",
                 )
             for key, bounds in table["values"].items():
                 if own:
@@ -149,7 +182,10 @@ def check_key(key: str, recipe: Recipe, places: Collection[str], where: str) -> 
         raise UnknownName("recipe key", key, recipe, where)
     if key in NOT_SEARCHED or key in places:
         why = "it names what lies elsewhere" if key in places else "it says how trials are compared"
-        raise BenchError(f"recipe key '{key}' is not searched {where}: {why}", "--set gives it one value for all trials")
+        raise BenchError(
+            f"recipe key '{key}' is not searched {where}: {why}",
+            "--set gives it one value for all trials",
+        )
 
 
 def parse_dimension(key: str, text: str, recipe: Recipe) -> Dimension:
@@ -162,7 +198,9 @@ def parse_dimension(key: str, text: str, recipe: Recipe) -> Dimension:
         except ValueError:
             raise BenchError(f"{label}: expected numbers", EXAMPLE) from None
         scale = LOG if text.startswith(f"{LOG}:") else UNIFORM
-        return dimension(key, {"low": low, "high": high, "scale": scale, "source": "--space"}, recipe, label)
+        return dimension(
+            key, {"low": low, "high": high, "scale": scale, "source": "--space"}, recipe, label
+        )
     try:
         values = [parse(key, part.strip(), recipe[key]) for part in text.split(",") if part.strip()]
     except BenchError as error:
@@ -202,14 +240,23 @@ def dimension(key: str, bounds: Any, recipe: Recipe, label: str) -> Dimension:
             raise wrong("a value stands there twice")
         return Dimension(key=key, source=source, values=tuple(values))
     if isinstance(like, bool | str):
-        raise wrong(f"{key} is {'true or false' if isinstance(like, bool) else 'a word'}: a range has no meaning, values = [...] has")
+        raise wrong(
+            f"{key} is {'true or false' if isinstance(like, bool) else 'a word'}: a range has no meaning, values = [...] has"
+        )
     scale = bounds.get("scale", UNIFORM)
     if "factor" in bounds:
         factor = bounds["factor"]
-        if isinstance(factor, bool) or not isinstance(factor, int | float) or not math.isfinite(factor) or factor <= 1:
+        if (
+            isinstance(factor, bool)
+            or not isinstance(factor, int | float)
+            or not math.isfinite(factor)
+            or factor <= 1
+        ):
             raise wrong(f"factor {factor!r}: expected a number above 1")
         if not isinstance(like, int | float) or like <= 0:
-            raise wrong(f"factor: the recipe's own value is {like}, and only a positive number has multiples")
+            raise wrong(
+                f"factor: the recipe's own value is {like}, and only a positive number has multiples"
+            )
         low, high, scale = like / factor, like * factor, LOG
     else:
         low, high = bounds.get("low"), bounds.get("high")  # type: ignore[assignment]
@@ -229,7 +276,9 @@ def dimension(key: str, bounds: Any, recipe: Recipe, label: str) -> Dimension:
 
 
 def with_values(recipe: Recipe, values: Mapping[str, Any], source: str) -> Recipe:
-    return Recipe(recipe.values_with_source() | {key: Value(value, source) for key, value in values.items()})
+    return Recipe(
+        recipe.values_with_source() | {key: Value(value, source) for key, value in values.items()}
+    )
 
 
 # --- Which values the next trial has: drawn at random, the next of a grid, or what Optuna asks for ---
@@ -240,7 +289,9 @@ def with_values(recipe: Recipe, values: Mapping[str, Any], source: str) -> Recip
 
 RANDOM, GRID, TPE, GP = "random", "grid", "tpe", "gp"
 NONE, MEDIAN, HALVING = "none", "median", "halving"
-AT_RANDOM_FIRST = 5  # trials before Optuna's samplers use what they know, and its median pruner stops any
+AT_RANDOM_FIRST = (
+    5  # trials before Optuna's samplers use what they know, and its median pruner stops any
+)
 
 
 def needs_optuna(sampler: str, pruner: str) -> bool:
@@ -264,14 +315,32 @@ def check_grid(method: str, space: Space, trials: int) -> None:
     """Raises BenchError where a grid has fewer points than there are trials: each method gets as many as every other."""
     points = len(grid(space, ""))
     if points < trials:
-        raise BenchError(f"--sampler grid: the grid of {method} has {points} points, fewer than {trials} trials", f"--trials {points}")
+        raise BenchError(
+            f"--sampler grid: the grid of {method} has {points} points, fewer than {trials} trials",
+            f"--trials {points}",
+        )
 
 
 class Sampling:
     """The values of one method's trials. Optuna's study is asked and told by one process at a time: the caller holds the search's lock."""
 
-    def __init__(self, folder: Path, method: str, space: Space, *, sampler: str, pruner: str, seeds: tuple[int, ...]) -> None:
-        self.folder, self.method, self.space, self.sampler, self.pruner = folder, method, space, sampler, pruner
+    def __init__(
+        self,
+        folder: Path,
+        method: str,
+        space: Space,
+        *,
+        sampler: str,
+        pruner: str,
+        seeds: tuple[int, ...],
+    ) -> None:
+        self.folder, self.method, self.space, self.sampler, self.pruner = (
+            folder,
+            method,
+            space,
+            sampler,
+            pruner,
+        )
         self.seed = ",".join(map(str, seeds))
         self._study: optuna.Study | None = None
 
@@ -287,14 +356,19 @@ class Sampling:
             return own
         with quiet():
             study = self.study()
-            known = len(study.trials)  # it may have been asked for by a process that was killed before it could say so
+            known = len(
+                study.trials
+            )  # it may have been asked for by a process that was killed before it could say so
             if own and known < number:
                 study.enqueue_trial(own)
             if known < number or not study.trials[number - 1].params:
                 study.sampler = self._sampler(number)
                 study.ask({dimension.key: _distribution(dimension) for dimension in self.space})
             asked = study.trials[number - 1].params
-        return {axis.key: asked[axis.key] if axis.values else axis.rounded(asked[axis.key]) for axis in self.space}
+        return {
+            axis.key: asked[axis.key] if axis.values else axis.rounded(asked[axis.key])
+            for axis in self.space
+        }
 
     def tell(self, trials: Mapping[int, Trial]) -> None:
         """What became of trials, those that Optuna knows already left out."""
@@ -334,21 +408,31 @@ class Sampling:
 
             file = self.folder / "study" / "optuna.db"
             file.parent.mkdir(parents=True, exist_ok=True)
-            storage = optuna.storages.RDBStorage(f"sqlite:///{file.resolve()}", engine_kwargs={"connect_args": {"timeout": 120}})
+            storage = optuna.storages.RDBStorage(
+                f"sqlite:///{file.resolve()}", engine_kwargs={"connect_args": {"timeout": 120}}
+            )
             self._study = optuna.create_study(
-                storage=storage, study_name=self.method, direction="maximize", load_if_exists=True, pruner=self._pruner()
+                storage=storage,
+                study_name=self.method,
+                direction="maximize",
+                load_if_exists=True,
+                pruner=self._pruner(),
             )
         return self._study
 
     def _sampler(self, number: int) -> optuna.samplers.BaseSampler:
         import optuna
 
-        seed = int.from_bytes(hashlib.sha256(f"{self.seed}/{number}/{self.method}".encode()).digest()[:4], "big")
+        seed = int.from_bytes(
+            hashlib.sha256(f"{self.seed}/{number}/{self.method}".encode()).digest()[:4], "big"
+        )
         if self.sampler == TPE:
             return optuna.samplers.TPESampler(seed=seed, n_startup_trials=AT_RANDOM_FIRST)
         if self.sampler == GP:
             return optuna.samplers.GPSampler(seed=seed, n_startup_trials=AT_RANDOM_FIRST)
-        return optuna.samplers.RandomSampler(seed=seed)  # asked for nothing: its values are enqueued
+        return optuna.samplers.RandomSampler(
+            seed=seed
+        )  # asked for nothing: its values are enqueued
 
     def _pruner(self) -> optuna.pruners.BasePruner:
         import optuna
@@ -366,8 +450,12 @@ def _distribution(dimension: Dimension) -> optuna.distributions.BaseDistribution
     if dimension.values:
         return optuna.distributions.CategoricalDistribution(dimension.values)
     if dimension.whole:
-        return optuna.distributions.IntDistribution(int(dimension.low), int(dimension.high), log=dimension.scale == LOG)
-    return optuna.distributions.FloatDistribution(dimension.low, dimension.high, log=dimension.scale == LOG)
+        return optuna.distributions.IntDistribution(
+            int(dimension.low), int(dimension.high), log=dimension.scale == LOG
+        )
+    return optuna.distributions.FloatDistribution(
+        dimension.low, dimension.high, log=dimension.scale == LOG
+    )
 
 
 @contextmanager

@@ -53,7 +53,9 @@ class SearchOptions:
     pruner: str
     spaces: Mapping[str, str]  # --space
     name: str | None
-    suites: tuple[str, ...]  # that the tuned methods will be scored on: nothing of them is read but which pairs the dev set shares
+    suites: tuple[
+        str, ...
+    ]  # that the tuned methods will be scored on: nothing of them is read but which pairs the dev set shares
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,11 @@ class Job:
         for run in self.runs:
             recipe = with_values(run.recipe, values, source)
             run.plugin.cls.check(recipe, run.backbone.path)
-            made.append(with_fingerprint(replace(run, recipe=recipe, tasks=(), task_data=(), missing=(), expect=None)))
+            made.append(
+                with_fingerprint(
+                    replace(run, recipe=recipe, tasks=(), task_data=(), missing=(), expect=None)
+                )
+            )
         return made
 
 
@@ -79,7 +85,9 @@ def search_name(asked: Mapping[str, Any]) -> str:
     return f"search-{hashlib.sha256(json.dumps(asked, sort_keys=True, default=str).encode()).hexdigest()[:8]}"
 
 
-def jobs_of(planned: Sequence[PlannedRun], folder: Path, wanted: SearchOptions, fixed: Sequence[str]) -> dict[str, Job]:
+def jobs_of(
+    planned: Sequence[PlannedRun], folder: Path, wanted: SearchOptions, fixed: Sequence[str]
+) -> dict[str, Job]:
     """The methods of a search by name. Raises BenchError for a method in which nothing can be searched, and for methods that were not
     trained alike."""
     of_methods: dict[str, list[PlannedRun]] = {}
@@ -95,13 +103,20 @@ def jobs_of(planned: Sequence[PlannedRun], folder: Path, wanted: SearchOptions, 
                 "--data DIR, or --select 'captions dev', which the package carries",
             )
         if first.dev is None:
-            why = "nothing of it is trained" if first.corpus is None else f"select_on is {selected}, which gives no dev score"
+            why = (
+                "nothing of it is trained"
+                if first.corpus is None
+                else f"select_on is {selected}, which gives no dev score"
+            )
             raise BenchError(
                 f"{method} cannot be searched: {why}",
                 "--select 'STS-B dev', sts-dev-clean or 'captions dev', or leave the method out",
             )
         if first.seed is None:
-            raise BenchError(f"{method} cannot be searched: it has no dev score while it is fitted", "leave the method out")
+            raise BenchError(
+                f"{method} cannot be searched: it has no dev score while it is fitted",
+                "leave the method out",
+            )
         space = space_of(
             first.plugin.folder,
             method,
@@ -120,14 +135,25 @@ def jobs_of(planned: Sequence[PlannedRun], folder: Path, wanted: SearchOptions, 
             )
         if wanted.sampler == GRID:
             check_grid(method, space, wanted.trials)
-        sampling = Sampling(folder, method, space, sampler=wanted.sampler, pruner=wanted.pruner, seeds=tuple(run.seed or 0 for run in runs))
+        sampling = Sampling(
+            folder,
+            method,
+            space,
+            sampler=wanted.sampler,
+            pruner=wanted.pruner,
+            seeds=tuple(run.seed or 0 for run in runs),
+        )
         jobs[method] = Job(tuple(runs), space, sampling)
     for key in wanted.spaces:
         if not any(dimension.key == key for job in jobs.values() for dimension in job.space):
             from bench.run.recipes import check_overrides
 
-            check_overrides({key: ""}, [job.runs[0].plugin.cls for job in jobs.values()], trained=True)
-            raise BenchError(f"--space {key}: it is set to one value by --set, or no method of this search has it")
+            check_overrides(
+                {key: ""}, [job.runs[0].plugin.cls for job in jobs.values()], trained=True
+            )
+            raise BenchError(
+                f"--space {key}: it is set to one value by --set, or no method of this search has it"
+            )
     _check_alike(jobs)
     return jobs
 
@@ -135,12 +161,18 @@ def jobs_of(planned: Sequence[PlannedRun], folder: Path, wanted: SearchOptions, 
 def unequal_budgets(jobs: Mapping[str, Job]) -> list[str]:
     """A line for each way in which the budget that all methods share trains one of them on more, or less, than the others."""
     recipes = {method: job.runs[0].recipe for method, job in jobs.items()}
-    lines = [f"{method}: {line}" for method, recipe in recipes.items() for line in ended_early(recipe)]
+    lines = [
+        f"{method}: {line}" for method, recipe in recipes.items() for line in ended_early(recipe)
+    ]
     budgets = [budget_of(recipe) for recipe in recipes.values()]
     rows = Counter(recipe.batch_size for recipe in recipes.values())
     if len(rows) > 1 and all(budget is not None and budget.unit == STEPS for budget in budgets):
         usual = max(rows, key=lambda size: (rows[size], -size))
-        each = ", ".join(f"{recipe.batch_size} rows in {method}" for method, recipe in recipes.items() if recipe.batch_size != usual)
+        each = ", ".join(
+            f"{recipe.batch_size} rows in {method}"
+            for method, recipe in recipes.items()
+            if recipe.batch_size != usual
+        )
         lines.append(
             f"a step has {each} and {usual} in the others, so as many steps are not as much training; "
             f"--set batch_size={usual}, or a budget of sentences, gives each the same"
@@ -153,7 +185,10 @@ def _check_alike(jobs: Mapping[str, Job]) -> None:
     on = {method: str(job.runs[0].recipe["select_on"]) for method, job in jobs.items()}
     if len(set(on.values())) > 1:
         told = ", ".join(f"{method} on {name}" for method, name in on.items())
-        raise BenchError(f"the methods of a search are chosen on one dev set; by their recipes: {told}", "--select NAME")
+        raise BenchError(
+            f"the methods of a search are chosen on one dev set; by their recipes: {told}",
+            "--select NAME",
+        )
 
 
 def overlap_words(run: PlannedRun, suites: Sequence[str]) -> str:
@@ -173,18 +208,29 @@ def overlap_words(run: PlannedRun, suites: Sequence[str]) -> str:
     return f"{name}: {shared:,} of its {count:,} pairs ({100 * shared / count:.1f} %) are test pairs of the suite sts, so what is chosen on it is chosen in part on the test; --select sts-dev-clean has none"
 
 
-def definition(jobs: Mapping[str, Job], wanted: SearchOptions, name: str, fixed: Sequence[str]) -> Study:
+def definition(
+    jobs: Mapping[str, Job], wanted: SearchOptions, name: str, fixed: Sequence[str]
+) -> Study:
     runs = next(iter(jobs.values())).runs
     first = runs[0]
     assert first.dev is not None
     return Study(
-        name=name, trials=wanted.trials, seeds=tuple(run.seed or 0 for run in runs), sampler=wanted.sampler,
-        pruner=wanted.pruner, budget=first.recipe.get("budget"), select_on=str(first.recipe["select_on"]), dev_pairs=first.dev.n,
-        overlap=overlap_words(first, wanted.suites), precision=first.precision, suites=wanted.suites,
+        name=name,
+        trials=wanted.trials,
+        seeds=tuple(run.seed or 0 for run in runs),
+        sampler=wanted.sampler,
+        pruner=wanted.pruner,
+        budget=first.recipe.get("budget"),
+        select_on=str(first.recipe["select_on"]),
+        dev_pairs=first.dev.n,
+        overlap=overlap_words(first, wanted.suites),
+        precision=first.precision,
+        suites=wanted.suites,
         fixed=tuple(fixed),
-        created=datetime.now(UTC).isoformat(timespec="seconds"), command=shlex.join(["bench", *sys.argv[1:]]),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        command=shlex.join(["bench", *sys.argv[1:]]),
         methods={method: _searched(job) for method, job in jobs.items()},
-    )  # fmt: skip
+    )
 
 
 def _searched(job: Job) -> Searched:
@@ -220,11 +266,17 @@ def open_study(folder: Path, wanted: Study) -> Study:
 def check_same(known: Study, wanted: Study, folder: Path) -> None:
     """Raises BenchError, naming the first thing in which two searches of one name differ."""
     if known.methods.keys() != wanted.methods.keys():
-        raise BenchError(f"{folder} holds a search of {', '.join(known.methods)}, not of {', '.join(wanted.methods)}", NEW_NAME)
+        raise BenchError(
+            f"{folder} holds a search of {', '.join(known.methods)}, not of {', '.join(wanted.methods)}",
+            NEW_NAME,
+        )
     for key in ("seeds", "sampler", "pruner", "budget", "select_on", "precision", "fixed"):
         was, now = getattr(known, key), getattr(wanted, key)
         if was != now:
-            raise BenchError(f"{folder} holds a search with {key.replace('_', ' ')} {_plain(was)}, not {_plain(now)}", NEW_NAME)
+            raise BenchError(
+                f"{folder} holds a search with {key.replace('_', ' ')} {_plain(was)}, not {_plain(now)}",
+                NEW_NAME,
+            )
     for method, was in known.methods.items():
         now = wanted.methods[method]
         if was.plugin != now.plugin:
@@ -236,7 +288,10 @@ def check_same(known: Study, wanted: Study, folder: Path) -> None:
             if getattr(was, key) != getattr(now, key):
                 what = f"{key} {getattr(was, key)[:40] or 'none'}, not {getattr(now, key)[:40] or 'none'}"
                 raise BenchError(f"{folder} holds a search of {method} with {what}", NEW_NAME)
-        for what, then, today in (("space", was.space, _json(now.space)), ("recipe", was.recipe, _json(now.recipe))):
+        for what, then, today in (
+            ("space", was.space, _json(now.space)),
+            ("recipe", was.recipe, _json(now.recipe)),
+        ):
             for key in sorted({*then, *today}):
                 if then.get(key) != today.get(key):
                     raise BenchError(
@@ -273,21 +328,40 @@ def check_seeds(seeds: Sequence[int], methods: Sequence[str], store: RunsFolder)
 def search_source(study: Study, best: Trial) -> str:
     """ "search 3f2a91c4, 12 trials, STS-B dev 67.42" """
     trials = f"{study.trials} trial{'s' * (study.trials != 1)}"
-    return f"search {study.name.removeprefix('search-')}, {trials}, {study.select_on} {best.score:.2f}"
+    return (
+        f"search {study.name.removeprefix('search-')}, {trials}, {study.select_on} {best.score:.2f}"
+    )
 
 
 def search_facts(study: Study, method: str, trials: Sequence[Trial]) -> dict[str, Any]:
     """What a record keeps of the search that its values come from. ``seconds``: of all trials, that of the recipe as it is too."""
-    best, own = best_trial(trials), next((trial for trial in trials if trial.number == RECIPE), None)
+    best, own = (
+        best_trial(trials),
+        next((trial for trial in trials if trial.number == RECIPE), None),
+    )
     counted = [trial for trial in trials if trial.number != RECIPE]
-    of = {state: sum(trial.state == state for trial in counted) for state in (FINISHED, FAILED, PRUNED)}
+    of = {
+        state: sum(trial.state == state for trial in counted)
+        for state in (FINISHED, FAILED, PRUNED)
+    }
     return {
-        "name": study.name, "trials": study.trials, **of, "sampler": study.sampler, "pruner": study.pruner, "seeds": list(study.seeds),
-        "budget": study.budget, "select_on": study.select_on, "dev_pairs": study.dev_pairs, "overlap": study.overlap,
-        "dev": None if best is None else best.score, "trial": None if best is None else best.number,
-        "recipe_dev": None if own is None else own.score, "seconds": round(sum(trial.seconds for trial in trials), 1),
-        "steps": sum(trial.steps for trial in trials), "plugin": study.methods[method].plugin,
-    }  # fmt: skip
+        "name": study.name,
+        "trials": study.trials,
+        **of,
+        "sampler": study.sampler,
+        "pruner": study.pruner,
+        "seeds": list(study.seeds),
+        "budget": study.budget,
+        "select_on": study.select_on,
+        "dev_pairs": study.dev_pairs,
+        "overlap": study.overlap,
+        "dev": None if best is None else best.score,
+        "trial": None if best is None else best.number,
+        "recipe_dev": None if own is None else own.score,
+        "seconds": round(sum(trial.seconds for trial in trials), 1),
+        "steps": sum(trial.steps for trial in trials),
+        "plugin": study.methods[method].plugin,
+    }
 
 
 def write_recipe(folder: Path, study: Study, method: str, trials: Sequence[Trial]) -> Path | None:
@@ -302,11 +376,27 @@ def write_recipe(folder: Path, study: Study, method: str, trials: Sequence[Trial
     kept = {key: said + ("" if key in of.space else AS_ALL_TRIALS) for key in values}
     lines = [
         f"# What {study.name} found for {method}. bench run --recipe takes this file; every value names its source.",
-        *_table("", {"method": method, "setting": of.setting, "variant": of.variant, "backbone": of.backbone, "corpus": corpus}),
+        *_table(
+            "",
+            {
+                "method": method,
+                "setting": of.setting,
+                "variant": of.variant,
+                "backbone": of.backbone,
+                "corpus": corpus,
+            },
+        ),
         "",
         "[values]",
-        *(f"{key} = {{ value = {_toml(value)}, source = {_toml(kept[key])} }}" for key, value in values.items()),
-        *([] if best.number != RECIPE else ["# no trial was better than the recipe as it is: nothing else is changed"]),
+        *(
+            f"{key} = {{ value = {_toml(value)}, source = {_toml(kept[key])} }}"
+            for key, value in values.items()
+        ),
+        *(
+            []
+            if best.number != RECIPE
+            else ["# no trial was better than the recipe as it is: nothing else is changed"]
+        ),
         "",
         *_table("search", search_facts(study, method, trials)),
     ]
@@ -320,7 +410,10 @@ def _corpus(named: str) -> str:
 
 
 def _table(name: str, values: Mapping[str, Any]) -> list[str]:
-    return [*([f"[{name}]"] if name else []), *(f"{key} = {_toml(value)}" for key, value in values.items() if value is not None)]
+    return [
+        *([f"[{name}]"] if name else []),
+        *(f"{key} = {_toml(value)}" for key, value in values.items() if value is not None),
+    ]
 
 
 def _toml(value: Any) -> str:

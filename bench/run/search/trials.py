@@ -55,13 +55,19 @@ class Worker:
     jobs: Mapping[str, Job]
     options: Options
     busy: int = 0  # trials that other processes had when nothing was left to take
-    inside: float = 0.0  # seconds in trials; what is left of the process's time is the search itself
+    inside: float = (
+        0.0  # seconds in trials; what is left of the process's time is the search itself
+    )
     done: dict[tuple[str, int], Trial] = field(default_factory=dict)  # that need not be read again
 
     def trials(self) -> list[tuple[str, int]]:
         """In the order in which they are taken: the first of every method before the second of any, so that a search that is stopped
         has given all the same."""
-        return [(method, number) for number in range(self.study.trials + 1) for method in self.study.methods]
+        return [
+            (method, number)
+            for number in range(self.study.trials + 1)
+            for method in self.study.methods
+        ]
 
     def take(self, stack: ExitStack) -> Trial | None:
         """The next trial that nobody has, locked until ``stack`` is closed; None where there is none."""
@@ -72,7 +78,9 @@ class Worker:
                 if trial is not None and trial.state != RUNNING:
                     continue
                 try:
-                    stack.enter_context(RunsFolder(self.folder / "trials" / method).lock(f"{number:03d}"))
+                    stack.enter_context(
+                        RunsFolder(self.folder / "trials" / method).lock(f"{number:03d}")
+                    )
                 except RunLocked:
                     self.busy += 1
                     continue
@@ -104,7 +112,11 @@ class Worker:
 
     def tell(self, method: str) -> None:
         """Tell Optuna what became of the method's trials."""
-        known = {n: trial for n in range(1, self.study.trials + 1) if (trial := self.look(method, n)) is not None}
+        known = {
+            n: trial
+            for n in range(1, self.study.trials + 1)
+            if (trial := self.look(method, n)) is not None
+        }
         self.jobs[method].sampling.tell(known)
 
     def run(self, trial: Trial, reporter: Reporter) -> Trial:
@@ -130,8 +142,14 @@ class Worker:
                 steps += done.steps
                 spent += (record.cost.train_seconds or 0.0) + (record.cost.dev_seconds or 0.0)
         except Pruned:
-            scored = [entry for entry in read_curve(folder / runs[0].run_id) if "dev_score" in entry]
-            dev, steps, state = [max(row["dev_score"] for row in scored)], scored[-1]["step"], PRUNED
+            scored = [
+                entry for entry in read_curve(folder / runs[0].run_id) if "dev_score" in entry
+            ]
+            dev, steps, state = (
+                [max(row["dev_score"] for row in scored)],
+                scored[-1]["step"],
+                PRUNED,
+            )
         except RunFailed as error:
             state, problem = FAILED, error.message
         taken = time.perf_counter() - began
@@ -154,7 +172,9 @@ class Worker:
         return trial
 
     def _ended(self, trial: Trial) -> Trial:
-        write_trial(self.folder, trial)  # first: a trial that has not ended goes on from what is removed here
+        write_trial(
+            self.folder, trial
+        )  # first: a trial that has not ended goes on from what is removed here
         self._lighten(trial)
         self.done[trial.method, trial.number] = trial
         return trial
@@ -212,7 +232,9 @@ def follow_trials(folder: Path, jobs: Mapping[str, Job], options: Options, ranks
     return follow(find, options, ranks)
 
 
-def work(worker: Worker, reporter: Reporter, start: Callable[[Trial], None], end: Callable[[Trial], None]) -> None:
+def work(
+    worker: Worker, reporter: Reporter, start: Callable[[Trial], None], end: Callable[[Trial], None]
+) -> None:
     """Trials until nobody is left to take; ``start`` and ``end`` are told of each."""
     while True:
         with ExitStack() as stack:

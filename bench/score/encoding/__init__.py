@@ -53,7 +53,9 @@ def encode_unique(
         where = [order[i] for i in rows]
         vectors = np.asarray(embed([ids[i] for i in where]))
         if vectors.ndim != 2 or len(vectors) != len(where):
-            raise ValueError(f"embed returned shape {vectors.shape} for {len(where)} sentences; expected ({len(where)}, dim)")
+            raise ValueError(
+                f"embed returned shape {vectors.shape} for {len(where)} sentences; expected ({len(where)}, dim)"
+            )
         if result is None:
             result = np.empty((len(distinct), vectors.shape[1]), dtype=np.float32)
         result[where] = vectors
@@ -77,7 +79,9 @@ def batches_of(lengths: Sequence[int], budget: int) -> Iterator[range]:
         start = end
 
 
-def _compact_ids(sentences: list[str], tokens: Callable[[Sequence[str]], Sequence[Sequence[int]]]) -> list[Sequence[int]]:
+def _compact_ids(
+    sentences: list[str], tokens: Callable[[Sequence[str]], Sequence[Sequence[int]]]
+) -> list[Sequence[int]]:
     """The ids of all sentences at 4 bytes each; as lists of Python's they would take 36."""
     compact: list[Sequence[int]] = []
     for start in range(0, len(sentences), TOKENISE_AT_ONCE):
@@ -132,7 +136,12 @@ class VectorStore:
         """The distinct sentences that are not here yet."""
         return [s for s in dict.fromkeys(sentences) if _key_of(s) not in self._row]
 
-    def add(self, sentences: Sequence[str], encode: Callable[[list[str]], np.ndarray], chunk: int = CHUNK) -> int:
+    def add(
+        self,
+        sentences: Sequence[str],
+        encode: Callable[[list[str]], np.ndarray],
+        chunk: int = CHUNK,
+    ) -> int:
         """Encode the distinct sentences that are not here yet, longest first, ``chunk`` at a time; returns how many they were.
 
         What is on disk stays there whatever happens to a later chunk. Raises ValueError when the shape of what ``encode``
@@ -143,16 +152,22 @@ class VectorStore:
             part = new[start : start + chunk]
             vectors = np.ascontiguousarray(encode(part), dtype="<f4")
             if vectors.ndim != 2 or len(vectors) != len(part):
-                raise ValueError(f"encode returned shape {vectors.shape} for {len(part)} sentences; expected ({len(part)}, dim)")
+                raise ValueError(
+                    f"encode returned shape {vectors.shape} for {len(part)} sentences; expected ({len(part)}, dim)"
+                )
             if self._row and vectors.shape[1] != self._vectors.shape[1]:
                 before = self._vectors.shape[1]
-                raise ValueError(f"encode returned {vectors.shape[1]} dimensions, before {before}: use one store per model")
+                raise ValueError(
+                    f"encode returned {vectors.shape[1]} dimensions, before {before}: use one store per model"
+                )
             self._append(part, vectors)
         return len(new)
 
     def __call__(self, sentences: Sequence[str]) -> np.ndarray:
         """(n, dim) float32. Raises KeyError for a sentence that was never added."""
-        rows = np.fromiter((self._row[_key_of(s)] for s in sentences), dtype=np.int64, count=len(sentences))
+        rows = np.fromiter(
+            (self._row[_key_of(s)] for s in sentences), dtype=np.int64, count=len(sentences)
+        )
         vectors = np.asarray(self._vectors[rows], dtype=np.float32)
         _release(self._vectors)
         return vectors
@@ -166,13 +181,18 @@ class VectorStore:
             check_owned(self._folder)
             try:
                 self._folder.mkdir(parents=True, exist_ok=True)
-                for file, part in zip(files, (vectors, np.frombuffer(b"".join(keys), dtype=np.uint8)), strict=True):
+                for file, part in zip(
+                    files, (vectors, np.frombuffer(b"".join(keys), dtype=np.uint8)), strict=True
+                ):
                     with file.open("ab") as stream:
                         part.tofile(stream)
                         stream.flush()
                         os.fsync(stream.fileno())
             except OSError as error:
-                raise RunFailed(f"vectors cannot be written to {self._folder}: {error.strerror or error}", "free disk space") from None
+                raise RunFailed(
+                    f"vectors cannot be written to {self._folder}: {error.strerror or error}",
+                    "free disk space",
+                ) from None
             self._vectors = _mapped(files[0], vectors.shape[1])
         self._row.update((key, i) for i, key in enumerate(keys, start=len(self._row)))
 
@@ -181,12 +201,21 @@ class VectorStore:
         return self._folder / f"{self._key}-{dim}.f32", self._folder / f"{self._key}-{dim}.keys"
 
     def _open(self, folder: Path) -> None:
-        for dim in {int(file.stem.rpartition("-")[2]) for end in ("f32", "keys") for file in folder.glob(f"{self._key}-*.{end}")}:
+        for dim in {
+            int(file.stem.rpartition("-")[2])
+            for end in ("f32", "keys")
+            for file in folder.glob(f"{self._key}-*.{end}")
+        }:
             vectors, keys = self._files(dim)
-            sides = [(file, file.stat().st_size if file.exists() else 0, width) for file, width in ((vectors, 4 * dim), (keys, KEY_BYTES))]
+            sides = [
+                (file, file.stat().st_size if file.exists() else 0, width)
+                for file, width in ((vectors, 4 * dim), (keys, KEY_BYTES))
+            ]
             rows = min(size // width for _, size, width in sides)
             for file, size, width in sides:
-                if size != rows * width:  # what a kill or a full disk left, also where it came before the first key
+                if (
+                    size != rows * width
+                ):  # what a kill or a full disk left, also where it came before the first key
                     os.truncate(file, rows * width)
             if rows:
                 data = keys.read_bytes()
@@ -195,7 +224,9 @@ class VectorStore:
 
 
 def _key_of(sentence: str) -> bytes:
-    return hashlib.blake2b(sentence.encode("utf-8", "surrogatepass"), digest_size=KEY_BYTES).digest()
+    return hashlib.blake2b(
+        sentence.encode("utf-8", "surrogatepass"), digest_size=KEY_BYTES
+    ).digest()
 
 
 def _mapped(file: Path, dim: int) -> np.ndarray:

@@ -45,7 +45,13 @@ class Clustering:
 
 
 def kmeans(
-    x_ND: ArrayLike, clusters: int, seeds: Sequence[int], *, starts: int = 10, max_iterations: int = 300, tolerance: float = 1e-4
+    x_ND: ArrayLike,
+    clusters: int,
+    seeds: Sequence[int],
+    *,
+    starts: int = 10,
+    max_iterations: int = 300,
+    tolerance: float = 1e-4,
 ) -> list[Clustering]:
     """For each seed the clustering of least inertia among ``starts`` starts. Computes in float32, or in float64 if that is given.
 
@@ -58,14 +64,21 @@ def kmeans(
     if not 1 <= clusters <= count:
         raise ValueError(f"{count} points cannot form {clusters} clusters")
     each = 1 + (clusters - 1) * trials(clusters)
-    uniform_SU = np.concatenate([np.random.RandomState(seed).random_sample((starts, each)) for seed in seeds])
+    uniform_SU = np.concatenate(
+        [np.random.RandomState(seed).random_sample((starts, each)) for seed in seeds]
+    )
     rows_SK = seedings(points, clusters, uniform_SU)
-    together = max(starts, STATE_BYTES // (clusters * count * points.x_ND.itemsize) // starts * starts)
+    together = max(
+        starts, STATE_BYTES // (clusters * count * points.x_ND.itemsize) // starts * starts
+    )
     best: list[Clustering] = []
     for first in range(0, len(rows_SK), together):
         centres_SKD = points.x_ND[rows_SK[first : first + together]]
         runs = lloyd(points, centres_SKD, max_iterations=max_iterations, tolerance=tolerance)
-        best += [min(runs[i : i + starts], key=lambda run: run.inertia) for i in range(0, len(runs), starts)]
+        best += [
+            min(runs[i : i + starts], key=lambda run: run.inertia)
+            for i in range(0, len(runs), starts)
+        ]
     return best
 
 
@@ -133,12 +146,17 @@ def seedings(points: Points, clusters: int, uniform_SU: NDArray[np.float64]) -> 
     measure: Callable[[Rows], Floats] = points.distances_of
     together = len(uniform_SU)  # starts whose candidates are measured in one call
     if uniform_SU.size > n and n * n * points.x_ND.itemsize <= TABLE_BYTES:
-        measure, together = partial(np.take, points.distances_of(np.arange(n, dtype=np.int32)), axis=0), 1
+        measure, together = (
+            partial(np.take, points.distances_of(np.arange(n, dtype=np.int32)), axis=0),
+            1,
+        )
     nearest_SN = points.distances_of(rows_SK[:, 0])
     inertia_S = nearest_SN.sum(axis=1)
     for k in range(1, clusters):
         uniform_ST = uniform_SU[:, 1 + (k - 1) * tried : 1 + k * tried]
-        candidates_ST = np.stack([_drawn(*draw) for draw in zip(nearest_SN, inertia_S, uniform_ST, strict=True)])
+        candidates_ST = np.stack(
+            [_drawn(*draw) for draw in zip(nearest_SN, inertia_S, uniform_ST, strict=True)]
+        )
         for first in range(0, len(candidates_ST), together):
             distances_MN = measure(candidates_ST[first : first + together].reshape(-1))
             for s, with_TN in enumerate(distances_MN.reshape(-1, tried, n), start=first):
@@ -146,7 +164,11 @@ def seedings(points: Points, clusters: int, uniform_SU: NDArray[np.float64]) -> 
                 np.minimum(with_TN, nearest_SN[s], out=with_TN)
                 inertia_T = with_TN.sum(axis=1)
                 best = int(inertia_T.argmin())
-                rows_SK[s, k], inertia_S[s], nearest_SN[s] = candidates_ST[s, best], inertia_T[best], with_TN[best]
+                rows_SK[s, k], inertia_S[s], nearest_SN[s] = (
+                    candidates_ST[s, best],
+                    inertia_T[best],
+                    with_TN[best],
+                )
     return rows_SK
 
 
@@ -156,7 +178,9 @@ def _drawn(weight_N: Floats, total: float, uniform_T: NDArray[np.float64]) -> Ro
     return np.minimum(drawn_T, len(weight_N) - 1).astype(np.int32)
 
 
-def lloyd(points: Points, centres_SKD: Floats, *, max_iterations: int = 300, tolerance: float = 1e-4) -> list[Clustering]:
+def lloyd(
+    points: Points, centres_SKD: Floats, *, max_iterations: int = 300, tolerance: float = 1e-4
+) -> list[Clustering]:
     """Lloyd's iterations from every given set of centres (in the coordinates of ``points``), in lockstep."""
     starts = [_Start(points, centres_KD) for centres_KD in centres_SKD]
     live = starts
@@ -172,7 +196,9 @@ def lloyd(points: Points, centres_SKD: Floats, *, max_iterations: int = 300, tol
 def _measure(points: Points, starts: Sequence[_Start]) -> None:
     """Assign every point to its nearest centre; one product for the moved centres of all starts."""
     if starts:
-        distances_MN = points.distances(np.concatenate([start.centres_KD[start.moved_M] for start in starts]))
+        distances_MN = points.distances(
+            np.concatenate([start.centres_KD[start.moved_M] for start in starts])
+        )
         first = 0
         for start in starts:
             start.assign(distances_MN[first : first + len(start.moved_M)])
@@ -195,7 +221,9 @@ class _Start:
         self._before_N = self._label_N
         self._sum_KD = np.zeros(centres_KD.shape)
         self._count_K = np.zeros(clusters, dtype=np.int64)
-        self._touched_K = np.zeros(clusters, dtype=bool)  # clusters whose sum the last labels changed
+        self._touched_K = np.zeros(
+            clusters, dtype=bool
+        )  # clusters whose sum the last labels changed
 
     def assign(self, distances_MN: Floats) -> None:
         """The nearest centre of every point, given new distances to the centres that moved."""
@@ -278,7 +306,11 @@ class _Start:
         self._sum_up()
         centres_KD = self.centres_KD.astype(np.float64)
         squares_K = np.einsum("kd,kd->k", centres_KD, centres_KD)
-        inertia = self.points.squares - 2 * float(np.einsum("kd,kd->", centres_KD, self._sum_KD)) + float(squares_K @ self._count_K)
+        inertia = (
+            self.points.squares
+            - 2 * float(np.einsum("kd,kd->", centres_KD, self._sum_KD))
+            + float(squares_K @ self._count_K)
+        )
         return Clustering(self._label_N, max(inertia, 0.0) * self.points.unit**2, self.iterations)
 
 
@@ -295,12 +327,18 @@ def accuracy(predicted: ArrayLike, gold: ArrayLike) -> float:
     from scipy.optimize import linear_sum_assignment
 
     counts_PG = confusion(predicted, gold)
-    return 100 * float(counts_PG[linear_sum_assignment(counts_PG, maximize=True)].sum() / counts_PG.sum())
+    return 100 * float(
+        counts_PG[linear_sum_assignment(counts_PG, maximize=True)].sum() / counts_PG.sum()
+    )
 
 
 def agreement(predicted: ArrayLike, gold: ArrayLike) -> dict[str, float]:
     """Normalised (by the arithmetic mean of the entropies) and adjusted mutual information, and the adjusted Rand index, x 100."""
-    from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score, normalized_mutual_info_score
+    from sklearn.metrics import (
+        adjusted_mutual_info_score,
+        adjusted_rand_score,
+        normalized_mutual_info_score,
+    )
 
     classes_N, clusters_N = np.asarray(gold), np.asarray(predicted)
     return {
@@ -314,7 +352,9 @@ def confusion(predicted: ArrayLike, gold: ArrayLike) -> NDArray[np.int64]:
     """(P, G) counts; clusters and classes in the order of their values, whatever these are."""
     clusters_N, classes_N = np.asarray(predicted), np.asarray(gold)
     if clusters_N.ndim != 1 or clusters_N.shape != classes_N.shape or not len(clusters_N):
-        raise ValueError(f"two (n,) arrays of one length expected, got {clusters_N.shape} and {classes_N.shape}")
+        raise ValueError(
+            f"two (n,) arrays of one length expected, got {clusters_N.shape} and {classes_N.shape}"
+        )
     names_P, row_N = np.unique(clusters_N, return_inverse=True)
     names_G, column_N = np.unique(classes_N, return_inverse=True)
     cells = np.bincount(row_N * len(names_G) + column_N, minlength=len(names_P) * len(names_G))
@@ -329,9 +369,16 @@ def summary(predicted_NR: ArrayLike, gold: ArrayLike) -> dict[str, Any]:
     labels_NR = np.asarray(predicted_NR)
     if labels_NR.ndim != 2 or not labels_NR.shape[1]:
         raise ValueError(f"one column per clustering expected, got shape {labels_NR.shape}")
-    runs: list[Mapping[str, float]] = [{"accuracy": accuracy(labels_N, gold), **agreement(labels_N, gold)} for labels_N in labels_NR.T]
+    runs: list[Mapping[str, float]] = [
+        {"accuracy": accuracy(labels_N, gold), **agreement(labels_N, gold)}
+        for labels_N in labels_NR.T
+    ]
     summaries = {}
     for name in runs[0]:
         each = np.array([run[name] for run in runs])
-        summaries[name] = {"mean": float(each.mean()), "std": float(each.std()), "each": each.tolist()}
+        summaries[name] = {
+            "mean": float(each.mean()),
+            "std": float(each.std()),
+            "each": each.tolist(),
+        }
     return summaries

@@ -37,7 +37,9 @@ def spearman(predicted: ArrayLike, gold: ArrayLike) -> float:
     Source: Spearman 1904, as the Pearson correlation of mean ranks (not the 6 d^2 formula, which is wrong with ties).
     """
     a_N, b_N = check_sides(predicted, gold)
-    return _correlation(mean_ranks(a_N), _known_ranks(b_N.tobytes()) if len(b_N) <= FEW else mean_ranks(b_N))
+    return _correlation(
+        mean_ranks(a_N), _known_ranks(b_N.tobytes()) if len(b_N) <= FEW else mean_ranks(b_N)
+    )
 
 
 FEW = 20_000  # values whose ranks are kept
@@ -68,12 +70,16 @@ def paired_cosine(a_ND: ArrayLike, b_ND: ArrayLike) -> NDArray[np.float64]:
     """
     a_ND, b_ND = np.asarray(a_ND), np.asarray(b_ND)
     if a_ND.ndim != 2 or a_ND.shape != b_ND.shape:
-        raise ValueError(f"two (n, dim) arrays of one shape expected, got {a_ND.shape} and {b_ND.shape}")
+        raise ValueError(
+            f"two (n, dim) arrays of one shape expected, got {a_ND.shape} and {b_ND.shape}"
+        )
     equal_N = (a_ND == b_ND).all(axis=1)
     a_ND, b_ND = a_ND.astype(np.float64), b_ND.astype(np.float64)
     if not (np.isfinite(a_ND).all() and np.isfinite(b_ND).all()):
         raise ValueError("a vector holds NaN or infinity")
-    norms_N = np.sqrt(np.einsum("nd,nd->n", a_ND, a_ND)) * np.sqrt(np.einsum("nd,nd->n", b_ND, b_ND))
+    norms_N = np.sqrt(np.einsum("nd,nd->n", a_ND, a_ND)) * np.sqrt(
+        np.einsum("nd,nd->n", b_ND, b_ND)
+    )
     zero_N = norms_N == 0
     cosine_N = np.einsum("nd,nd->n", a_ND, b_ND) / np.where(zero_N, 1.0, norms_N)
     cosine_N = np.clip(cosine_N, -1.0, 1.0)  # rounding can pass 1 by one unit in the last place
@@ -82,7 +88,12 @@ def paired_cosine(a_ND: ArrayLike, b_ND: ArrayLike) -> NDArray[np.float64]:
     return cosine_N
 
 
-def correlate_groups(predicted: ArrayLike, gold: ArrayLike, groups: Sequence[str], correlation: Correlation = spearman) -> Grouped:
+def correlate_groups(
+    predicted: ArrayLike,
+    gold: ArrayLike,
+    groups: Sequence[str],
+    correlation: Correlation = spearman,
+) -> Grouped:
     """The correlation over all items, within each group, and the two means over groups.
 
     ``groups`` names the group of every item. Raises ValueError where the correlation over all items is undefined; a single
@@ -114,7 +125,9 @@ def correlate_groups(predicted: ArrayLike, gold: ArrayLike, groups: Sequence[str
     )
 
 
-def check_sides(predicted: ArrayLike, gold: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def check_sides(
+    predicted: ArrayLike, gold: ArrayLike
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Both as (N,) float64. Raises ValueError for another shape, fewer than two items, NaN, infinity or complex numbers."""
     if np.iscomplexobj(predicted) or np.iscomplexobj(gold):
         raise ValueError("complex numbers among the values")
@@ -173,7 +186,9 @@ def draws_with_replacement(query_N: ArrayLike, *, draws: int = DRAWS) -> Iterato
         yield order_N[first_Q[chosen] + words.below_each(size_Q[chosen].tolist())]
 
 
-def draws_without_replacement(query_N: ArrayLike, *, draws: int = DRAWS, seed: int = SEED) -> Iterator[Rows]:
+def draws_without_replacement(
+    query_N: ArrayLike, *, draws: int = DRAWS, seed: int = SEED
+) -> Iterator[Rows]:
     """Half of the queries, none twice, and one pair of each, all equally likely; rows of the pairs.
 
     Parekh et al. publish no code; the generator is numpy's legacy one because its numbers will not change.
@@ -182,7 +197,9 @@ def draws_without_replacement(query_N: ArrayLike, *, draws: int = DRAWS, seed: i
     random = np.random.RandomState(seed)
     for _ in range(draws):
         chosen = random.permutation(len(size_Q))[: len(size_Q) // 2]
-        yield order_N[first_Q[chosen] + (random.random_sample(len(chosen)) * size_Q[chosen]).astype(np.int64)]
+        yield order_N[
+            first_Q[chosen] + (random.random_sample(len(chosen)) * size_Q[chosen]).astype(np.int64)
+        ]
 
 
 def _by_query(query_N: ArrayLike) -> tuple[Rows, Rows, Rows]:
@@ -251,7 +268,9 @@ def _mask(limit: int) -> int:
     return (1 << (limit - 1).bit_length()) - 1
 
 
-def sampled_spearman(predicted: ArrayLike, gold: ArrayLike, drawn: Iterable[Rows]) -> NDArray[np.float64]:
+def sampled_spearman(
+    predicted: ArrayLike, gold: ArrayLike, drawn: Iterable[Rows]
+) -> NDArray[np.float64]:
     """(B,) rank correlation x 100 of the rows of every draw; equal values, and a row that is there twice, share their mean rank.
 
     Ranks are counted, not sorted anew for each draw, and their sums are exact.
@@ -265,7 +284,9 @@ def sampled_spearman(predicted: ArrayLike, gold: ArrayLike, drawn: Iterable[Rows
         squares_a, squares_b = a_n @ a_n, b_n @ b_n
         if squares_a == 0 or squares_b == 0:
             side = "predicted" if squares_a == 0 else "gold"
-            raise ValueError(f"the {side} side of draw {i} is constant: correlation is undefined, not zero")
+            raise ValueError(
+                f"the {side} side of draw {i} is constant: correlation is undefined, not zero"
+            )
         values.append(100 * (a_n @ b_n) / np.sqrt(squares_a * squares_b))
     return np.clip(np.array(values), -100.0, 100.0)
 

@@ -35,11 +35,19 @@ def draw(labels_N: ArrayLike, k: int, task: str, seed: int) -> NDArray[np.int64]
         members = np.flatnonzero(labels_N == label).tolist()
         if len(members) < k:
             raise ValueError(f"class {label} has {len(members)} items, {k} are drawn")
-        chosen += sorted(members, key=lambda i: hashlib.sha256(f"{task}:{seed}:{i}".encode("ascii")).hexdigest())[:k]
+        chosen += sorted(
+            members, key=lambda i: hashlib.sha256(f"{task}:{seed}:{i}".encode("ascii")).hexdigest()
+        )[:k]
     return np.array(sorted(chosen), dtype=np.int64)
 
 
-def fit_predict(train_ND: NDArray[np.floating], labels_N: ArrayLike, test_MD: NDArray[np.floating], *, iterations: int = 1000) -> Fitted:
+def fit_predict(
+    train_ND: NDArray[np.floating],
+    labels_N: ArrayLike,
+    test_MD: NDArray[np.floating],
+    *,
+    iterations: int = 1000,
+) -> Fitted:
     """scikit-learn's LogisticRegression (L2, C = 1, L-BFGS) in float64, features as they are."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
@@ -48,7 +56,10 @@ def fit_predict(train_ND: NDArray[np.floating], labels_N: ArrayLike, test_MD: ND
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # told by ``converged``
         model.fit(train_ND.astype(np.float64), labels_N)
-    predicted = [model.predict(test_MD[i : i + BLOCK].astype(np.float64)) for i in range(0, len(test_MD), BLOCK)]
+    predicted = [
+        model.predict(test_MD[i : i + BLOCK].astype(np.float64))
+        for i in range(0, len(test_MD), BLOCK)
+    ]
     used = int(np.max(model.n_iter_))
     return Fitted(np.concatenate(predicted).astype(np.int64), used, used < iterations)
 

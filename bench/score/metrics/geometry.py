@@ -20,9 +20,13 @@ def unit(vectors_ND: ArrayLike) -> Floats:
     """The vectors at length 1, in float64. A zero vector has no direction and stays zero. Raises ValueError for NaN or infinity."""
     x_ND = np.array(vectors_ND, dtype=np.float64)
     if x_ND.ndim != 2 or not np.isfinite(x_ND).all():
-        raise ValueError(f"(n, dim) vectors without NaN or infinity expected, got shape {x_ND.shape}")
+        raise ValueError(
+            f"(n, dim) vectors without NaN or infinity expected, got shape {x_ND.shape}"
+        )
     largest_N = np.abs(x_ND).max(axis=1, initial=0.0)
-    x_ND /= np.where(largest_N == 0, 1.0, largest_N)[:, None]  # so that no square over- or underflows
+    x_ND /= np.where(largest_N == 0, 1.0, largest_N)[
+        :, None
+    ]  # so that no square over- or underflows
     length_N = np.sqrt(np.einsum("nd,nd->n", x_ND, x_ND))
     return x_ND / np.where(length_N == 0, 1.0, length_N)[:, None]
 
@@ -91,7 +95,9 @@ def effective_rank(singular: ArrayLike) -> float:
     return float(np.exp(-(share * np.log(share)).sum()))
 
 
-def histograms(values_N: ArrayLike, gold_N: ArrayLike, levels: Sequence[float], edges: Sequence[float]) -> list[dict[str, Any]]:
+def histograms(
+    values_N: ArrayLike, gold_N: ArrayLike, levels: Sequence[float], edges: Sequence[float]
+) -> list[dict[str, Any]]:
     """Of the values in each level of gold, [a, b) and the last one [a, b]: how many, mean, sd, least, most, and counts per bin.
 
     Raises ValueError where a value or a gold score lies outside.
@@ -106,5 +112,12 @@ def histograms(values_N: ArrayLike, gold_N: ArrayLike, levels: Sequence[float], 
     for i, (low, high) in enumerate(pairwise(levels)):
         inside = values_N[level_N == i]
         summed = {key: float(of(inside)) if len(inside) else None for key, of in summaries.items()}
-        by_level.append({"gold": [low, high], "n": len(inside), **summed, "counts": np.histogram(inside, bins=list(edges))[0].tolist()})
+        by_level.append(
+            {
+                "gold": [low, high],
+                "n": len(inside),
+                **summed,
+                "counts": np.histogram(inside, bins=list(edges))[0].tolist(),
+            }
+        )
     return by_level

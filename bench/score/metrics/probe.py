@@ -103,7 +103,14 @@ class Probe:
     """How many classifiers were fitted."""
 
 
-def inner_kfold(x_ND: Floats, y_N: Rows, order_N: Rows, classes: int, fitter: Fitter, settings: Settings = SENTEVAL) -> Probe:
+def inner_kfold(
+    x_ND: Floats,
+    y_N: Rows,
+    order_N: Rows,
+    classes: int,
+    fitter: Fitter,
+    settings: Settings = SENTEVAL,
+) -> Probe:
     """MR, CR, SUBJ, MPQA: nested cross-validation. ``order_N`` is the order of the rows in which the folds are made.
 
     In every outer fold the penalty is chosen by an inner cross-validation over the rest, in which a fit's test fold is also its
@@ -117,10 +124,18 @@ def inner_kfold(x_ND: Floats, y_N: Rows, order_N: Rows, classes: int, fitter: Fi
     fits = fitter(x_ND, y_N, classes, [job for jobs in inner for job in jobs], settings)
     grids = [_grid(fits[i : i + settings.folds]) for i in range(0, len(fits), settings.folds)]
     chosen = [_best(grid, settings) for grid in grids]
-    again = fitter(x_ND, y_N, classes, [_held_out(t, p, settings) for t, p in zip(trains, chosen, strict=True)], settings)
+    again = fitter(
+        x_ND,
+        y_N,
+        classes,
+        [_held_out(t, p, settings) for t, p in zip(trains, chosen, strict=True)],
+        settings,
+    )
     predicted, fold_N = np.zeros(len(y_N), dtype=np.int64), np.zeros(len(y_N), dtype=np.int64)
     folds = []
-    for number, (test, grid, penalty, (fit,)) in enumerate(zip(tests, grids, chosen, again, strict=True)):
+    for number, (test, grid, penalty, (fit,)) in enumerate(
+        zip(tests, grids, chosen, again, strict=True)
+    ):
         predicted[test], fold_N[test] = fit.predict(x_ND[test]), number
         folds.append(_fold(grid, penalty, fit, accuracy(predicted[test], y_N[test]), settings))
     return Probe(
@@ -133,7 +148,15 @@ def inner_kfold(x_ND: Floats, y_N: Rows, order_N: Rows, classes: int, fitter: Fi
     )
 
 
-def kfold(x_ND: Floats, y_N: Rows, train: Rows, test: Rows, classes: int, fitter: Fitter, settings: Settings = SENTEVAL) -> Probe:
+def kfold(
+    x_ND: Floats,
+    y_N: Rows,
+    train: Rows,
+    test: Rows,
+    classes: int,
+    fitter: Fitter,
+    settings: Settings = SENTEVAL,
+) -> Probe:
     """TREC, MRPC: one cross-validation over the train rows chooses the penalty; fitted again on all of them, then tested."""
     fits = fitter(x_ND, y_N, classes, _fold_jobs(y_N, train, settings), settings)
     grid = _grid(fits)
@@ -143,7 +166,14 @@ def kfold(x_ND: Floats, y_N: Rows, train: Rows, test: Rows, classes: int, fitter
 
 
 def split(
-    x_ND: Floats, y_N: Rows, train: Rows, dev: Rows, test: Rows, classes: int, fitter: Fitter, settings: Settings = SENTEVAL
+    x_ND: Floats,
+    y_N: Rows,
+    train: Rows,
+    dev: Rows,
+    test: Rows,
+    classes: int,
+    fitter: Fitter,
+    settings: Settings = SENTEVAL,
 ) -> Probe:
     """SST-2: the dev rows choose the penalty. SentEval fits the chosen one again and gets the same weights: done once here."""
     (fits,) = fitter(x_ND, y_N, classes, [Job(train, dev, settings.penalties)], settings)
@@ -159,13 +189,19 @@ def stratified_folds(y_N: Rows, folds: int, seed: int) -> Rows:
     Written out so that the protocol does not hang on its version. Raises ValueError where every class has fewer rows than folds.
     """
     names, first_C, y_N = np.unique(y_N, return_index=True, return_inverse=True)
-    rank_C = np.argsort(np.argsort(first_C))  # classes in order of appearance, which is the order of the random draws
+    rank_C = np.argsort(
+        np.argsort(first_C)
+    )  # classes in order of appearance, which is the order of the random draws
     y_N = rank_C[y_N.reshape(-1)]
     counts_C = np.bincount(y_N, minlength=len(names))
     if counts_C.max() < folds:
-        raise ValueError(f"the largest class has {counts_C.max()} rows, {folds} folds need at least {folds}")
+        raise ValueError(
+            f"the largest class has {counts_C.max()} rows, {folds} folds need at least {folds}"
+        )
     sorted_N = np.sort(y_N)
-    quota_KC = np.stack([np.bincount(sorted_N[k::folds], minlength=len(names)) for k in range(folds)])
+    quota_KC = np.stack(
+        [np.bincount(sorted_N[k::folds], minlength=len(names)) for k in range(folds)]
+    )
     draw = np.random.RandomState(seed)
     fold_N = np.empty(len(y_N), dtype=np.int64)
     for c in range(len(names)):
@@ -217,20 +253,27 @@ def mean(values: Sequence[float]) -> float:
 
 def _fold_jobs(y_N: Rows, train: Rows, settings: Settings) -> list[Job]:
     fold = stratified_folds(y_N[train], settings.folds, settings.seed)
-    return [Job(train[fold != k], train[fold == k], settings.penalties) for k in range(settings.folds)]
+    return [
+        Job(train[fold != k], train[fold == k], settings.penalties) for k in range(settings.folds)
+    ]
 
 
 def _held_out(train: Rows, penalty: float, settings: Settings) -> Job:
     n = int(settings.held_out * len(train))
     if n == 0:
-        raise ValueError(f"{len(train)} train rows: a share of {settings.held_out} of them holds nothing out")
+        raise ValueError(
+            f"{len(train)} train rows: a share of {settings.held_out} of them holds nothing out"
+        )
     shuffled = train[np.random.RandomState(settings.seed).permutation(len(train))]
     return Job(shuffled[n:], shuffled[:n], (penalty,), drawn=len(train))
 
 
 def _grid(fits: Sequence[Sequence[Fit]]) -> list[float]:
     """Mean dev accuracy x 100 over jobs, of every penalty."""
-    return [round(100 * float(np.mean([fit.dev_accuracy for fit in same])), 2) for same in zip(*fits, strict=True)]
+    return [
+        round(100 * float(np.mean([fit.dev_accuracy for fit in same])), 2)
+        for same in zip(*fits, strict=True)
+    ]
 
 
 def _best(grid: Sequence[float], settings: Settings) -> float:
@@ -238,11 +281,22 @@ def _best(grid: Sequence[float], settings: Settings) -> float:
 
 
 def _fold(grid: Sequence[float], penalty: float, fit: Fit, test: float, settings: Settings) -> Fold:
-    by_penalty = {f"{tried:g}": value for tried, value in zip(settings.penalties, grid, strict=True)}
+    by_penalty = {
+        f"{tried:g}": value for tried, value in zip(settings.penalties, grid, strict=True)
+    }
     return Fold(dev=max(grid), test=test, penalty=penalty, epochs=fit.epochs, grid=by_penalty)
 
 
-def _tested(x_ND: Floats, y_N: Rows, test: Rows, grid: list[float], penalty: float, fit: Fit, settings: Settings, fits: int) -> Probe:
+def _tested(
+    x_ND: Floats,
+    y_N: Rows,
+    test: Rows,
+    grid: list[float],
+    penalty: float,
+    fit: Fit,
+    settings: Settings,
+    fits: int,
+) -> Probe:
     predicted = fit.predict(x_ND[test])
     fold = _fold(grid, penalty, fit, accuracy(predicted, y_N[test]), settings)
     return Probe(fold.dev, fold.test, predicted, np.zeros(len(test), dtype=np.int64), (fold,), fits)
@@ -266,7 +320,13 @@ CHUNK_BYTES_ELSEWHERE = 1 << 29
 
 
 def fit_batched(
-    x_ND: Floats, y_N: Rows, classes: int, jobs: Sequence[Job], settings: Settings = SENTEVAL, *, device: str = "cpu"
+    x_ND: Floats,
+    y_N: Rows,
+    classes: int,
+    jobs: Sequence[Job],
+    settings: Settings = SENTEVAL,
+    *,
+    device: str = "cpu",
 ) -> list[list[Fit]]:
     """Every fit of every job. Computes in the type of the matrix (float32 or float64), with torch's number of threads."""
     import torch
@@ -292,23 +352,43 @@ class Chunk(NamedTuple):
 class _Pool:
     """Weights, Adam's moments and the best weights so far of all fits, (F, C, P) each."""
 
-    def __init__(self, x_ND: Floats, y_N: Rows, classes: int, jobs: Sequence[Job], settings: Settings, device: str) -> None:
+    def __init__(
+        self,
+        x_ND: Floats,
+        y_N: Rows,
+        classes: int,
+        jobs: Sequence[Job],
+        settings: Settings,
+        device: str,
+    ) -> None:
         import torch
 
         self.x_ND = torch.from_numpy(np.ascontiguousarray(x_ND)).to(device)
         self.y_N = torch.from_numpy(np.ascontiguousarray(y_N)).to(device)
         self.classes, self.jobs, self.settings = classes, jobs, settings
         self.orders = Orders(settings.seed)
-        self.penalty_F = torch.tensor([penalty for job in jobs for penalty in job.penalties], dtype=self.x_ND.dtype, device=device)
+        self.penalty_F = torch.tensor(
+            [penalty for job in jobs for penalty in job.penalties],
+            dtype=self.x_ND.dtype,
+            device=device,
+        )
         weight_CD, bias_C = initial_weights(x_ND.shape[1], classes, settings.seed)
         first_CP = torch.from_numpy(np.column_stack([weight_CD, bias_C])).to(self.x_ND)
         self.weight_FCP = first_CP.repeat(len(self.penalty_F), 1, 1)
         self.best_FCP = self.weight_FCP.clone()
-        self.mean_FCP, self.square_FCP = torch.zeros_like(self.weight_FCP), torch.zeros_like(self.weight_FCP)
+        self.mean_FCP, self.square_FCP = (
+            torch.zeros_like(self.weight_FCP),
+            torch.zeros_like(self.weight_FCP),
+        )
         starts = np.cumsum([0, *(len(job.penalties) for job in jobs)])
         self.of_job = [list(range(a, b)) for a, b in zip(starts[:-1], starts[1:], strict=True)]
         count = len(self.penalty_F)
-        self.alive, self.most, self.bad, self.epochs = [True] * count, [-1] * count, [0] * count, [0] * count
+        self.alive, self.most, self.bad, self.epochs = (
+            [True] * count,
+            [-1] * count,
+            [0] * count,
+            [0] * count,
+        )
 
     def live(self, job: int) -> list[int]:
         return [fit for fit in self.of_job[job] if self.alive[fit]]
@@ -318,9 +398,13 @@ class _Pool:
         alike: dict[tuple[int, int], list[int]] = {}
         for number, job in enumerate(self.jobs):
             if live := len(self.live(number)):
-                alike.setdefault((-(-len(job.train) // self.settings.batch_size), live), []).append(number)
+                alike.setdefault((-(-len(job.train) // self.settings.batch_size), live), []).append(
+                    number
+                )
         room = CHUNK_BYTES.get(self.x_ND.device.type, CHUNK_BYTES_ELSEWHERE)
-        most = max(1, room // (self.settings.batch_size * self.x_ND.shape[1] * self.x_ND.element_size()))
+        most = max(
+            1, room // (self.settings.batch_size * self.x_ND.shape[1] * self.x_ND.element_size())
+        )
         for (steps, _), jobs in alike.items():
             pieces = -(-len(jobs) // most)
             for piece in range(pieces):
@@ -339,20 +423,30 @@ class _Pool:
             for s in range(chunk.steps):
                 done += 1
                 step(rows_SK[s], target_SGRB[s], last_GB if s == chunk.steps - 1 else None, done)
-        self.weight_FCP[fits_GL], self.mean_FCP[fits_GL], self.square_FCP[fits_GL] = step.weight, step.mean, step.square
+        self.weight_FCP[fits_GL], self.mean_FCP[fits_GL], self.square_FCP[fits_GL] = (
+            step.weight,
+            step.mean,
+            step.square,
+        )
 
     def _epoch(self, chunk: Chunk, epoch: int) -> tuple[Tensor, Tensor, Tensor]:
         """(rows of every step (S, G*B), their targets (S, G, 1, R, B), weight of each row in the last, short step (G, 1, 1, B))."""
         import torch
 
-        batch, jobs, device = self.settings.batch_size, [self.jobs[job] for job in chunk.jobs], self.x_ND.device
+        batch, jobs, device = (
+            self.settings.batch_size,
+            [self.jobs[job] for job in chunk.jobs],
+            self.x_ND.device,
+        )
         rows = np.zeros((len(jobs), chunk.steps * batch), dtype=np.int64)
         weight = np.zeros((len(jobs), 1, 1, batch))
         for row, share, job in zip(rows, weight, jobs, strict=True):
             row[: len(job.train)] = job.train[self.orders(job, epoch)]
             left = len(job.train) - (chunk.steps - 1) * batch
             share[..., :left] = 1 / left
-        rows = rows.reshape(len(jobs), chunk.steps, batch).transpose(1, 0, 2).reshape(chunk.steps, -1)
+        rows = (
+            rows.reshape(len(jobs), chunk.steps, batch).transpose(1, 0, 2).reshape(chunk.steps, -1)
+        )
         rows_SK = torch.from_numpy(np.ascontiguousarray(rows)).to(device)
         target = self.y_N[rows_SK].view(chunk.steps, len(jobs), 1, 1, batch)
         if self.classes > 2:
@@ -364,7 +458,9 @@ class _Pool:
         import torch
 
         live = [fit for job in range(len(self.jobs)) for fit in self.live(job)]
-        counts = torch.cat([self._correct(job) for job in range(len(self.jobs)) if self.live(job)]).tolist()
+        counts = torch.cat(
+            [self._correct(job) for job in range(len(self.jobs)) if self.live(job)]
+        ).tolist()
         better = []
         for fit, correct in zip(live, counts, strict=True):
             self.epochs[fit] = epochs
@@ -385,7 +481,9 @@ class _Pool:
         dev = torch.from_numpy(self.jobs[job].dev).to(self.x_ND.device)
         weight_LCP = self.weight_FCP[self.live(job)]
         flat = weight_LCP.flatten(0, 1)
-        logits = torch.addmm(flat[:, -1], self.x_ND[dev], flat[:, :-1].T).view(len(dev), *weight_LCP.shape[:2])
+        logits = torch.addmm(flat[:, -1], self.x_ND[dev], flat[:, :-1].T).view(
+            len(dev), *weight_LCP.shape[:2]
+        )
         return (logits.argmax(2) == self.y_N[dev].unsqueeze(1)).sum(0)
 
     def fits(self) -> list[list[Fit]]:
@@ -393,7 +491,10 @@ class _Pool:
         if not np.isfinite(best).all():
             raise ValueError("the classifier diverged: its weights are not finite")
         return [
-            [Fit(self.most[f] / len(job.dev), self.epochs[f], best[f, :, :-1], best[f, :, -1]) for f in fits]
+            [
+                Fit(self.most[f] / len(job.dev), self.epochs[f], best[f, :, :-1], best[f, :, -1])
+                for f in fits
+            ]
             for job, fits in zip(self.jobs, self.of_job, strict=True)
         ]
 
@@ -405,7 +506,9 @@ class _Step:
         import torch
 
         self.x_ND, self.rate = pool.x_ND, pool.settings.learning_rate
-        self.weight, self.mean, self.square = (all_[fits_GL] for all_ in (pool.weight_FCP, pool.mean_FCP, pool.square_FCP))
+        self.weight, self.mean, self.square = (
+            all_[fits_GL] for all_ in (pool.weight_FCP, pool.mean_FCP, pool.square_FCP)
+        )
         self.penalty = pool.penalty_F[fits_GL][:, :, None, None]
         groups, live, classes, wide = self.weight.shape
         self.two = classes == 2
@@ -440,10 +543,14 @@ class _Step:
             self.residual.sigmoid_()
         else:
             torch.softmax(self.residual, 2, out=self.residual)
-        self.residual.sub_(target).mul_(1 / self.batch if share is None else share)  # of the mean cross-entropy
+        self.residual.sub_(target).mul_(
+            1 / self.batch if share is None else share
+        )  # of the mean cross-entropy
         torch.bmm(self.residual_flat, self.gathered_GBD, out=self.pull_flat)
         torch.sum(self.residual, 3, out=self.pull_bias)
-        torch.mul(self.weight, self.penalty, out=self.gradient)  # coupled: the penalty is part of the gradient
+        torch.mul(
+            self.weight, self.penalty, out=self.gradient
+        )  # coupled: the penalty is part of the gradient
         self.gradient[..., :-1].addcmul_(self.pull, self.sign_column)
         self.gradient[..., -1].addcmul_(self.pull_bias, self.sign)
         self._adam(done)

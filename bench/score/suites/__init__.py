@@ -50,13 +50,24 @@ _MODULES = {
 GROUP = "bench.suites"
 """The entry points under which installed packages register suites of their own: the name is the suite's, the object the suite."""
 ALL = "all"
-METRICS = ("spearman", "spearman-bootstrap", "accuracy", "clustering-accuracy", "alignment", "uniformity")
+METRICS = (
+    "spearman",
+    "spearman-bootstrap",
+    "accuracy",
+    "clustering-accuracy",
+    "alignment",
+    "uniformity",
+)
 """Of this package's suites; a plugin's suite may have others."""
 ALIKE = 0.85
 """From this likeness on, as difflib has it, a metric's name is a misspelt one of ``METRICS``."""
 RANKED = ("spearman", "spearman-bootstrap")
 """Metrics that ask of predictions only their order."""
-NOT_IN_ALL = ("check", "transfer-quick", "mteb")  # a small sample, a second look at the same sets, and to be named task by task
+NOT_IN_ALL = (
+    "check",
+    "transfer-quick",
+    "mteb",
+)  # a small sample, a second look at the same sets, and to be named task by task
 
 
 class TaskResult(Struct, frozen=True, kw_only=True):
@@ -111,7 +122,9 @@ class Task:
     subsets: Mapping[str, int] = field(default_factory=dict, hash=False)
     """Scored items of every sub-dataset, in the data's order."""
     read: Callable[[Task, DataFolder, str], LoadedTask] = field(compare=False, repr=False)
-    rescore: Callable[[Arrays, str], TaskScore] | None = field(default=None, compare=False, repr=False)
+    rescore: Callable[[Arrays, str], TaskScore] | None = field(
+        default=None, compare=False, repr=False
+    )
     """From stored predictions and the task's name to its score; None where they do not determine it."""
     by_item: bool = False
     """Whether the rows of some items are what they would be without the others, so that ``rescore`` gives the score of these alone.
@@ -139,7 +152,9 @@ class Task:
         with plugin_code(f"the suite {self.suite}, {self.name}"):
             loaded = self.read(self, data, text)
         if not isinstance(loaded, LoadedTask):
-            raise PluginFailed(f"{place_of_code(self.read)}: it returned {type(loaded).__name__}, and a LoadedTask is expected")
+            raise PluginFailed(
+                f"{place_of_code(self.read)}: it returned {type(loaded).__name__}, and a LoadedTask is expected"
+            )
         return loaded
 
 
@@ -189,10 +204,18 @@ class LoadedTask(ABC):
         assert task.rescore is not None
         score, reduced = task.rescore(predictions, task.name), task.reduced(predictions)
         return TaskResult(
-            suite=task.suite, task=task.name, protocol=task.protocol, metric=task.metric, value=score.value, std=score.std,
-            n=score.n, text=self.form, detail={**score.detail, **detail}, predictions=predictions,
+            suite=task.suite,
+            task=task.name,
+            protocol=task.protocol,
+            metric=task.metric,
+            value=score.value,
+            std=score.std,
+            n=score.n,
+            text=self.form,
+            detail={**score.detail, **detail},
+            predictions=predictions,
             reduced_sha256=None if reduced is None else values_sha256(reduced),
-        )  # fmt: skip
+        )
 
 
 @dataclass(frozen=True)
@@ -240,7 +263,9 @@ class Suite:
         for task in self.tasks:
             if task.name == name:
                 return task
-        raise UnknownName("task", name, [task.name for task in self.tasks], where=f"in suite {self.name}")
+        raise UnknownName(
+            "task", name, [task.name for task in self.tasks], where=f"in suite {self.name}"
+        )
 
 
 # --- which suites there are: this package's, those that installed packages register, those of files given by --plugin ---
@@ -275,10 +300,15 @@ def _installed(name: str) -> SuitePlugin:
     try:
         loaded = point.load()
     except (Exception, SystemExit) as error:  # a third party's code may raise anything
-        raise BenchError(f"the suite {name} of {package} does not import: {located(error)}", f"update {package}") from None
+        raise BenchError(
+            f"the suite {name} of {package} does not import: {located(error)}", f"update {package}"
+        ) from None
     _check_definition(loaded, f"the suite {name} of {package}")
     if loaded.name != name:
-        raise BenchError(f"{package} registers the suite {loaded.name} under the name {name}", f"update {package}")
+        raise BenchError(
+            f"{package} registers the suite {loaded.name} under the name {name}",
+            f"update {package}",
+        )
     return SuitePlugin(loaded, package, version, _source_sha256(sys.modules[point.module]))
 
 
@@ -298,8 +328,13 @@ def use_files(files: Sequence[Path]) -> None:
             continue
         _check_definition(module.SUITE, f"--plugin {file}")
         if (taken := suite_plugin(module.SUITE.name)) is not None:
-            raise BenchError(f"{file} defines the suite '{module.SUITE.name}', and so does {taken.package}", f"another name in {file}")
-        _from_files[module.SUITE.name] = SuitePlugin(module.SUITE, str(file), "", _source_sha256(module))
+            raise BenchError(
+                f"{file} defines the suite '{module.SUITE.name}', and so does {taken.package}",
+                f"another name in {file}",
+            )
+        _from_files[module.SUITE.name] = SuitePlugin(
+            module.SUITE, str(file), "", _source_sha256(module)
+        )
 
 
 def _source_sha256(module: ModuleType) -> str:
@@ -309,9 +344,14 @@ def _source_sha256(module: ModuleType) -> str:
 def _check_definition(defined: object, whose: str) -> None:
     """Raises BenchError where a plugin's SUITE is none that can be run beside this package's."""
     if not isinstance(defined, Suite):
-        raise BenchError(f"{whose}: SUITE is of type {type(defined).__name__}", "SUITE = Suite(...), see docs/add-a-suite.md")
+        raise BenchError(
+            f"{whose}: SUITE is of type {type(defined).__name__}",
+            "SUITE = Suite(...), see docs/add-a-suite.md",
+        )
     if not re.fullmatch("[a-z0-9]+(-[a-z0-9]+)*", str(defined.name)) or defined.name == ALL:
-        raise BenchError(f"{whose}: a suite cannot be called {str(defined.name)!r}", "a-z, 0-9 and '-'")
+        raise BenchError(
+            f"{whose}: a suite cannot be called {str(defined.name)!r}", "a-z, 0-9 and '-'"
+        )
     if defined.name in _MODULES:
         raise BenchError(f"{whose}: bench has a suite {defined.name} of its own", "another name")
     if not defined.tasks:
@@ -319,15 +359,29 @@ def _check_definition(defined: object, whose: str) -> None:
     taken = {task.name: name for name in _MODULES if name != "mteb" for task in suite(name).tasks}
     for task in defined.tasks:
         if task.suite != defined.name:
-            raise BenchError(f"{whose}: the task {task.name} says suite={task.suite!r}", f"suite={defined.name!r}")
-        if task.metric not in METRICS and (near := get_close_matches(task.metric.lower(), METRICS, 1, ALIKE)):
+            raise BenchError(
+                f"{whose}: the task {task.name} says suite={task.suite!r}",
+                f"suite={defined.name!r}",
+            )
+        if task.metric not in METRICS and (
+            near := get_close_matches(task.metric.lower(), METRICS, 1, ALIKE)
+        ):
             hint = f"metric={near[0]!r}; of a metric of your own, a name that is less like it"
-            raise BenchError(f"{whose}: the task {task.name} says metric={task.metric!r}, and bench has {near[0]!r}", hint)
+            raise BenchError(
+                f"{whose}: the task {task.name} says metric={task.metric!r}, and bench has {near[0]!r}",
+                hint,
+            )
         if task.name in taken:
-            raise BenchError(f"{whose}: the suite {taken[task.name]} has a task {task.name}", "another name: predictions are kept under it")
+            raise BenchError(
+                f"{whose}: the suite {taken[task.name]} has a task {task.name}",
+                "another name: predictions are kept under it",
+            )
         taken[task.name] = defined.name
     if absent := set(defined.average or ()) - {task.name for task in defined.tasks}:
-        raise BenchError(f"{whose}: average names {', '.join(sorted(absent))}, which the suite has not", "names of its tasks")
+        raise BenchError(
+            f"{whose}: average names {', '.join(sorted(absent))}, which the suite has not",
+            "names of its tasks",
+        )
 
 
 def suite_plugin(name: str) -> SuitePlugin | None:
@@ -344,7 +398,9 @@ def suite_names() -> list[str]:
 def expand_suites(names: Iterable[str]) -> list[str]:
     """The names, each once, with those of all suites of this package that papers report in the place of "all"."""
     every = [name for name in _MODULES if name not in NOT_IN_ALL]
-    return list(dict.fromkeys(task for name in names for task in (every if name == ALL else [name])))
+    return list(
+        dict.fromkeys(task for name in names for task in (every if name == ALL else [name]))
+    )
 
 
 def split_names(text: str) -> tuple[str, ...]:
@@ -383,7 +439,10 @@ def suite(name: str) -> Suite:
     plugin = suite_plugin(name)
     module: Any = importlib.import_module(_MODULES[name]) if plugin is None else None
     if colon and not hasattr(module, "choose_tasks"):
-        raise BenchError(f"--suite {name}:{tasks}: the tasks of {name} cannot be chosen one by one", f"--suite {name}")
+        raise BenchError(
+            f"--suite {name}:{tasks}: the tasks of {name} cannot be chosen one by one",
+            f"--suite {name}",
+        )
     if plugin is not None:
         return plugin.suite
     return module.choose_tasks(tasks) if colon else module.SUITE
@@ -406,7 +465,10 @@ def average(scores: Iterable[AnyScore]) -> AnyScore | None:
     if names is None or any(name not in by_task for name in names):
         return None
     chosen = [by_task[name] for name in names]
-    if any((score.suite, score.protocol, score.metric) != (first.suite, first.protocol, first.metric) for score in chosen):
+    if any(
+        (score.suite, score.protocol, score.metric) != (first.suite, first.protocol, first.metric)
+        for score in chosen
+    ):
         return None
     text, mixed = _common_form({score.task: score.text for score in chosen})
     if mixed:
@@ -451,7 +513,9 @@ def check_vectors(vectors: np.ndarray, sentences: Sequence[str], task: str) -> n
     """The vectors as an array. Raises RunFailed for a wrong shape or type, NaN or infinity, naming the first bad sentence."""
     vectors_ND = np.asarray(vectors)
     if vectors_ND.ndim != 2 or len(vectors_ND) != len(sentences) or vectors_ND.shape[1] == 0:
-        raise RunFailed(f"{task}: vectors of shape {vectors_ND.shape} for {len(sentences)} sentences, (n, dim) expected")
+        raise RunFailed(
+            f"{task}: vectors of shape {vectors_ND.shape} for {len(sentences)} sentences, (n, dim) expected"
+        )
     if not np.issubdtype(vectors_ND.dtype, np.floating):
         raise RunFailed(f"{task}: vectors of type {vectors_ND.dtype}, float32 expected")
     bad = np.flatnonzero(~np.isfinite(vectors_ND).all(axis=1))

@@ -35,18 +35,34 @@ def _read(task: Task, data: DataFolder | None = None, text: str | None = None) -
         content = lzma.decompress(path.read_bytes())
         rows = [line.split("\t") for line in content.decode().splitlines()[1:]]
         first, second, gold, kind, *ids = (list(column) for column in zip(*rows, strict=True))
-        values, (caption1, caption2) = np.array(gold, dtype=np.float64), (np.array(id_, dtype=np.int64) for id_ in ids)
+        values, (caption1, caption2) = (
+            np.array(gold, dtype=np.float64),
+            (np.array(id_, dtype=np.int64) for id_ in ids),
+        )
         rings = [(a, b) for a, b, of in zip(*ids, kind, strict=True) if of == SAME_IMAGE]
     except (OSError, ValueError, lzma.LZMAError) as error:
         raise DataDamaged(f"{task.name}: {path}: {error}", hint) from None
     if len(rows) != task.n:
-        raise DataDamaged(f"{task.name}: {len(rows)} pairs found, {task.n} expected, in {path}", hint)
+        raise DataDamaged(
+            f"{task.name}: {len(rows)} pairs found, {task.n} expected, in {path}", hint
+        )
     sha256, image = hashlib.sha256(content).hexdigest(), images(ids[0], rings)
-    return LoadedPairs(task, RatedCaptions(task.name, first, second, values, kind, part, None, sha256, caption1, caption2, image))
+    return LoadedPairs(
+        task,
+        RatedCaptions(
+            task.name, first, second, values, kind, part, None, sha256, caption1, caption2, image
+        ),
+    )
 
 
 TASK = Task(
-    suite="check", name="captions", protocol=PROTOCOL, metric="spearman", n=4742, read=_read, rescore=score_predictions
+    suite="check",
+    name="captions",
+    protocol=PROTOCOL,
+    metric="spearman",
+    n=4742,
+    read=_read,
+    rescore=score_predictions,
 )  # it reads no set of the manifest: its data lies in the package
 DEV = "captions dev"
 

@@ -14,7 +14,17 @@ import numpy as np
 from bench.base.errors import RunFailed
 from bench.data.sets import CLUSTERING_TASKS, ClassedTexts, DataFolder, data_set, read_clustering
 from bench.score.metrics.clustering import kmeans, summary
-from bench.score.suites import Arrays, LoadedTask, Suite, Task, TaskResult, TaskScore, Vectors, check_variety, float32_vectors
+from bench.score.suites import (
+    Arrays,
+    LoadedTask,
+    Suite,
+    Task,
+    TaskResult,
+    TaskScore,
+    Vectors,
+    check_variety,
+    float32_vectors,
+)
 
 PROTOCOL = "sccl-kmeans/1"
 SEEDS = tuple(range(10))
@@ -38,11 +48,18 @@ class LoadedTexts(LoadedTask):
         x_ND = check_variety(float32_vectors(vectors(texts), texts, name), texts, name)
         classes = len(np.unique(self.data.labels))
         try:
-            clusterings = kmeans(x_ND, classes, SEEDS, starts=STARTS, max_iterations=ITERATIONS, tolerance=TOLERANCE)
+            clusterings = kmeans(
+                x_ND, classes, SEEDS, starts=STARTS, max_iterations=ITERATIONS, tolerance=TOLERANCE
+            )
         except ValueError as error:
-            raise RunFailed(f"{name}: {error}", "did the training collapse? curve.jsonl in the run's folder has its losses") from None
+            raise RunFailed(
+                f"{name}: {error}",
+                "did the training collapse? curve.jsonl in the run's folder has its losses",
+            ) from None
         predictions = {
-            "prediction": np.stack([clustering.labels_N for clustering in clusterings], axis=1).astype(np.int16),
+            "prediction": np.stack(
+                [clustering.labels_N for clustering in clusterings], axis=1
+            ).astype(np.int16),
             "gold": self.data.labels,
             "subset": np.full(len(texts), name),
             "inertia": np.array([clustering.inertia for clustering in clusterings]),
@@ -62,7 +79,12 @@ def score_predictions(predictions: Arrays, task: str) -> TaskScore:
         **agreement,
         "inertia": predictions["inertia"].tolist(),
     }
-    return TaskScore(agreement["accuracy"]["mean"], len(predictions["prediction"]), agreement["accuracy"]["std"], detail)
+    return TaskScore(
+        agreement["accuracy"]["mean"],
+        len(predictions["prediction"]),
+        agreement["accuracy"]["std"],
+        detail,
+    )
 
 
 def _read(task: Task, data: DataFolder, text: str) -> LoadedTexts:

@@ -16,7 +16,13 @@ import numpy as np
 
 from bench.base.errors import RunFailed
 from bench.data.sets import CXC, CXC_OFFICIAL, DataFolder, data_set, read_cxc
-from bench.score.metrics.correlation import DRAWS, SEED, draws_with_replacement, draws_without_replacement, sampled_spearman
+from bench.score.metrics.correlation import (
+    DRAWS,
+    SEED,
+    draws_with_replacement,
+    draws_without_replacement,
+    sampled_spearman,
+)
 from bench.score.suites import Arrays, Suite, Task, TaskScore
 from bench.score.suites.sts import SAME_COSINES, LoadedPairs, by_subset, correlations
 
@@ -35,8 +41,15 @@ class Protocol:
 PROTOCOLS = {
     protocol.name: protocol
     for protocol in (
-        Protocol("cxc-promcse/1", "image", draws_with_replacement, "half of the images, with replacement"),
-        Protocol("cxc-parekh/1", "caption1", draws_without_replacement, "half of the captions, without replacement"),
+        Protocol(
+            "cxc-promcse/1", "image", draws_with_replacement, "half of the images, with replacement"
+        ),
+        Protocol(
+            "cxc-parekh/1",
+            "caption1",
+            draws_without_replacement,
+            "half of the captions, without replacement",
+        ),
     )
 }
 
@@ -44,7 +57,9 @@ PROTOCOLS = {
 def drawn_scores(predictions: Arrays, protocol: str) -> np.ndarray:
     """(1000,) Spearman x 100 of every draw; draw i of two models is over the same pairs. Raises ValueError where it is undefined."""
     query_N = np.unique(predictions[PROTOCOLS[protocol].query], return_inverse=True)[1]
-    return sampled_spearman(predictions["prediction"], predictions["gold"], PROTOCOLS[protocol].drawn(query_N))
+    return sampled_spearman(
+        predictions["prediction"], predictions["gold"], PROTOCOLS[protocol].drawn(query_N)
+    )
 
 
 def score_predictions(predictions: Arrays, task: str, protocol: str) -> TaskScore:

@@ -45,7 +45,10 @@ class LoadedFewShot(LoadedTask):
         """Rows of the examples of every draw. Raises RunFailed where a class has too few."""
         pool = self.pool
         try:
-            return [pool[draw(self.data.labels[pool], SHOTS, self.data.name, seed)] for seed in range(DRAWS)]
+            return [
+                pool[draw(self.data.labels[pool], SHOTS, self.data.name, seed)]
+                for seed in range(DRAWS)
+            ]
         except ValueError as error:
             raise RunFailed(f"{self.task.name}: {error}") from None
 
@@ -61,7 +64,9 @@ class LoadedFewShot(LoadedTask):
 
     @property
     def n(self) -> int:
-        return _items(len(self.tested), len(self.data.classes), bool((self.data.split == "train").any()))
+        return _items(
+            len(self.tested), len(self.data.classes), bool((self.data.split == "train").any())
+        )
 
     def score(self, vectors: Vectors) -> TaskResult:
         """The task's result. Raises RunFailed where the vectors cannot be scored."""
@@ -79,7 +84,9 @@ class LoadedFewShot(LoadedTask):
         fits = []
         for k, examples in enumerate(self.drawn):
             left = ~np.isin(self.tested, examples)
-            fit = fit_predict(x_ND[place[examples]], self.data.labels[examples], x_ND[place[self.tested[left]]])
+            fit = fit_predict(
+                x_ND[place[examples]], self.data.labels[examples], x_ND[place[self.tested[left]]]
+            )
             predicted_MK[left, k] = fit.predicted
             fits.append({"seed": k, "iterations": fit.iterations, "converged": fit.converged})
         predictions = {
@@ -102,10 +109,14 @@ def score_predictions(predictions: Arrays, task: str) -> TaskScore:
         each = accuracies(predictions["prediction"], predictions["gold"])
     except ValueError as error:
         raise RunFailed(f"{task}: {error}") from None
-    tested = np.unique((predictions["prediction"] >= 0).sum(axis=0))  # a draw may leave out its own examples
+    tested = np.unique(
+        (predictions["prediction"] >= 0).sum(axis=0)
+    )  # a draw may leave out its own examples
     if len(tested) != 1:
         raise ValueError("the draws were tested on different numbers of items")
-    return TaskScore(float(each.mean()), int(tested[0]), float(each.std(ddof=1)), {"draws": each.tolist()})
+    return TaskScore(
+        float(each.mean()), int(tested[0]), float(each.std(ddof=1)), {"draws": each.tolist()}
+    )
 
 
 def _read(task: Task, data: DataFolder, text: str) -> LoadedFewShot:

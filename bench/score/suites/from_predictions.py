@@ -36,7 +36,9 @@ def rescore(key: Key, arrays: Arrays, metric: str = "") -> TaskScore | None:
     except KeyError as error:
         raise DataDamaged(f"{task}: the predictions have no array {error}") from None
     except (ValueError, TypeError, IndexError, AttributeError, ArithmeticError) as error:
-        raise DataDamaged(f"{task}: the predictions cannot be scored: {' '.join(str(error).split())[:200]}") from None
+        raise DataDamaged(
+            f"{task}: the predictions cannot be scored: {' '.join(str(error).split())[:200]}"
+        ) from None
     if score is not None and not np.isfinite([score.value, score.std or 0.0]).all():
         raise DataDamaged(f"{task}: the predictions give no finite score")
     return score
@@ -51,7 +53,14 @@ def reduce_predictions(key: Key, arrays: Arrays) -> dict[str, np.ndarray] | None
 def find_task(key: Key) -> Task | None:
     """The task by its suite, name and protocol; None where the suite has none. Raises UnknownName where the suite is not here."""
     suite, name, protocol, _ = key
-    return next((task for task in find_suite(suite).tasks if (task.name, task.protocol) == (name, protocol)), None)
+    return next(
+        (
+            task
+            for task in find_suite(suite).tasks
+            if (task.name, task.protocol) == (name, protocol)
+        ),
+        None,
+    )
 
 
 def _scored(suite: str, task: str, protocol: str, arrays: Arrays, metric: str) -> TaskScore | None:
@@ -60,7 +69,9 @@ def _scored(suite: str, task: str, protocol: str, arrays: Arrays, metric: str) -
     if suite not in suite_names():
         return None
     own = find_suite(suite)
-    scorers = {earlier: own.tasks[0].rescore for earlier in own.earlier} | {scored.protocol: scored.rescore for scored in own.tasks}
+    scorers = {earlier: own.tasks[0].rescore for earlier in own.earlier} | {
+        scored.protocol: scored.rescore for scored in own.tasks
+    }
     scorer = scorers.get(protocol)
     if scorer is None:
         return None
@@ -69,9 +80,13 @@ def _scored(suite: str, task: str, protocol: str, arrays: Arrays, metric: str) -
     except Exception as error:  # a third party's code may raise anything
         if suite_plugin(suite) is None:
             raise
-        raise DataDamaged(f"{task}: the scorer of the suite {suite} fails: {located(error)}") from None
+        raise DataDamaged(
+            f"{task}: the scorer of the suite {suite} fails: {located(error)}"
+        ) from None
     if not isinstance(score, TaskScore):
-        raise DataDamaged(f"{task}: the scorer of the suite {suite} returns {type(score).__name__}, not a TaskScore")
+        raise DataDamaged(
+            f"{task}: the scorer of the suite {suite} returns {type(score).__name__}, not a TaskScore"
+        )
     return score
 
 

@@ -34,7 +34,17 @@ from bench.score.metrics.geometry import (
     uniformity,
     unit,
 )
-from bench.score.suites import Arrays, LoadedTask, Suite, Task, TaskResult, TaskScore, Vectors, check_variety, check_vectors
+from bench.score.suites import (
+    Arrays,
+    LoadedTask,
+    Suite,
+    Task,
+    TaskResult,
+    TaskScore,
+    Vectors,
+    check_variety,
+    check_vectors,
+)
 from bench.score.suites.sts import cosines
 
 PROTOCOL = "geometry-stsb/1"
@@ -56,7 +66,9 @@ class LoadedGeometry(LoadedTask):
 
     @property
     def sentences(self) -> list[str]:
-        return self.original + [s for sides in self.reduced.values() for side in sides for s in side]
+        return self.original + [
+            s for sides in self.reduced.values() for side in sides for s in side
+        ]
 
     @property
     def original(self) -> list[str]:
@@ -65,7 +77,11 @@ class LoadedGeometry(LoadedTask):
 
     @property
     def n(self) -> int:
-        return int((self.data.gold > ABOVE).sum()) if self.task.name == "alignment" else 2 * len(self.data)
+        return (
+            int((self.data.gold > ABOVE).sum())
+            if self.task.name == "alignment"
+            else 2 * len(self.data)
+        )
 
     @cached_property
     def reduced(self) -> dict[int, tuple[list[str], list[str]]]:
@@ -74,13 +90,18 @@ class LoadedGeometry(LoadedTask):
             return {}
         sides = self.data.sentences1, self.data.sentences2
         words = most_frequent(self.original, max(REMOVED))
-        return {k: (remove_words(sides[0], words[:k]), remove_words(sides[1], words[:k])) for k in REMOVED}
+        return {
+            k: (remove_words(sides[0], words[:k]), remove_words(sides[1], words[:k]))
+            for k in REMOVED
+        }
 
     def score(self, vectors: Vectors) -> TaskResult:
         """The task's result. Raises RunFailed where the vectors cannot be scored."""
         sentences, name = self.original, self.task.name
         try:
-            x_ND = unit(check_variety(check_vectors(vectors(sentences), sentences, name), sentences, name))
+            x_ND = unit(
+                check_variety(check_vectors(vectors(sentences), sentences, name), sentences, name)
+            )
             if name == "alignment":
                 predictions = self._pairwise(x_ND, vectors)
             else:
@@ -94,7 +115,9 @@ class LoadedGeometry(LoadedTask):
         except ValueError as error:
             raise RunFailed(f"{name}: {error}", "did the training collapse?") from None
         zero = int((~x_ND.any(axis=1)).sum())
-        return replace(result, detail={"set": SET, "split": SPLIT, "zero_vectors": zero, **result.detail})
+        return replace(
+            result, detail={"set": SET, "split": SPLIT, "zero_vectors": zero, **result.detail}
+        )
 
     def _pairwise(self, x_ND: np.ndarray, vectors: Vectors) -> dict[str, np.ndarray]:
         half = len(self.data)
@@ -104,7 +127,10 @@ class LoadedGeometry(LoadedTask):
             "subset": np.full(half, SET),
             "cosine": cosines(self.data.sentences1, self.data.sentences2, vectors, self.task.name),
         }
-        return predictions | {f"without_{k}_cosine": cosines(*sides, vectors, self.task.name) for k, sides in self.reduced.items()}
+        return predictions | {
+            f"without_{k}_cosine": cosines(*sides, vectors, self.task.name)
+            for k, sides in self.reduced.items()
+        }
 
 
 def most_frequent(sentences: Sequence[str], k: int) -> list[str]:
@@ -116,18 +142,29 @@ def most_frequent(sentences: Sequence[str], k: int) -> list[str]:
 def remove_words(sentences: Sequence[str], words: Collection[str]) -> list[str]:
     """The sentences less these words; one that has no other words is a blank."""
     gone = set(words)
-    return [" ".join(word for word in sentence.split() if word not in gone) or BLANK for sentence in sentences]
+    return [
+        " ".join(word for word in sentence.split() if word not in gone) or BLANK
+        for sentence in sentences
+    ]
 
 
 def score_predictions(predictions: Arrays, task: str) -> TaskScore:
     """From stored predictions alone. Raises ValueError where something is undefined."""
     prediction_N, whole = predictions["prediction"], REDUCED not in predictions
     if task == "uniformity":
-        return TaskScore(uniformity(prediction_N), len(prediction_N), detail=_of_sentences(predictions) if whole else {})
+        return TaskScore(
+            uniformity(prediction_N),
+            len(prediction_N),
+            detail=_of_sentences(predictions) if whole else {},
+        )
     positive_N = predictions["gold"] > ABOVE
     if not positive_N.any():
         raise ValueError(f"no pair with a gold score above {ABOVE:g}")
-    return TaskScore(float(prediction_N[positive_N].mean()), int(positive_N.sum()), detail=_of_pairs(predictions) if whole else {})
+    return TaskScore(
+        float(prediction_N[positive_N].mean()),
+        int(positive_N.sum()),
+        detail=_of_pairs(predictions) if whole else {},
+    )
 
 
 def _of_sentences(predictions: Arrays) -> dict[str, Any]:
@@ -142,7 +179,9 @@ def _of_sentences(predictions: Arrays) -> dict[str, Any]:
 def _of_pairs(predictions: Arrays) -> dict[str, Any]:
     gold = predictions["gold"]
     curve = [{"k": 0, "spearman": _spearman(predictions["cosine"], gold)}]
-    curve += [{"k": k, "spearman": _spearman(predictions[f"without_{k}_cosine"], gold)} for k in REMOVED]
+    curve += [
+        {"k": k, "spearman": _spearman(predictions[f"without_{k}_cosine"], gold)} for k in REMOVED
+    ]
     return {
         "positive": f"gold > {ABOVE:g}",
         "cosine_edges": list(EDGES),

@@ -38,15 +38,23 @@ class KnownTask:
         """The data. Raises DataDamaged where it is no longer what it was when the run was planned."""
         loaded = self.read()
         if (loaded.form, loaded.sha256) != (self.form, self.sha256):
-            raise DataDamaged(f"{self.name}: its files changed since they were checked", "run the same command again")
+            raise DataDamaged(
+                f"{self.name}: its files changed since they were checked",
+                "run the same command again",
+            )
         return loaded
 
 
 def survey(task: Task, data: DataFolder, text: str) -> KnownTask:
     """The task with its data in that text form, from memory where no file changed. Raises DataMissing, DataDamaged, and BenchError where the
     task says another number of items than its data has."""
-    known_task = replace(survey_files(task.name, task.data, data, text, lambda: task.load(data, text)), suite=task.suite)
-    counted = known_task.form is None or text == "tokenised"  # of other text forms the task does not say how many items there are
+    known_task = replace(
+        survey_files(task.name, task.data, data, text, lambda: task.load(data, text)),
+        suite=task.suite,
+    )
+    counted = (
+        known_task.form is None or text == "tokenised"
+    )  # of other text forms the task does not say how many items there are
     if counted and task.n and known_task.n != task.n:
         raise BenchError(
             f"{task.name} of the suite {task.suite} says n={task.n}, its data has {known_task.n} items",
@@ -55,7 +63,9 @@ def survey(task: Task, data: DataFolder, text: str) -> KnownTask:
     return known_task
 
 
-def survey_files(name: str, sets: Sequence[str], data: DataFolder, text: str, read: Callable[[], LoadedTask]) -> KnownTask:
+def survey_files(
+    name: str, sets: Sequence[str], data: DataFolder, text: str, read: Callable[[], LoadedTask]
+) -> KnownTask:
     """As ``survey``, for data that lies in these sets of the manifest. Without sets nothing is remembered."""
     entry = _entry(name, sets, data, text)
     if entry is not None and (said := entry.read()) is not None:

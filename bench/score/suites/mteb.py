@@ -27,7 +27,16 @@ from bench.base.errors import BenchError, DataMissing, RunFailed, UnknownName, o
 from bench.data.fetching.http import endpoint, offline_now
 from bench.data.sets import DataFolder, NotFetchedYet, Pending, SentencePairs, data_set, read_sts
 from bench.data.sets.sources import ON_ITS_PAGE
-from bench.score.suites import LoadedTask, RunPlace, Suite, Task, TaskResult, Vectors, check_vectors, split_names
+from bench.score.suites import (
+    LoadedTask,
+    RunPlace,
+    Suite,
+    Task,
+    TaskResult,
+    Vectors,
+    check_vectors,
+    split_names,
+)
 
 # --- where the data of an mteb task comes from: the user's data folder, mteb's own cache on this machine, or the hub ---
 # The folder has the seven STS sets in the very text that mteb hosts, white space as the files have it (a test compares them with
@@ -55,7 +64,9 @@ class Source:
         if self.pairs is None:
             return
         revision = f"local-{self.sha256}"
-        task.metadata = task.metadata.model_copy(update={"dataset": {**task.metadata.dataset, "revision": revision}})
+        task.metadata = task.metadata.model_copy(
+            update={"dataset": {**task.metadata.dataset, "revision": revision}}
+        )
         task.dataset = as_dataset(self.pairs)
         task.data_loaded = True
 
@@ -64,7 +75,11 @@ def as_dataset(pairs: SentencePairs) -> Any:
     """The pairs as mteb's STS tasks hold them: {"test": sentence1, sentence2, score}."""
     from datasets import Dataset, DatasetDict
 
-    columns = {"sentence1": pairs.sentences1, "sentence2": pairs.sentences2, "score": pairs.gold.tolist()}
+    columns = {
+        "sentence1": pairs.sentences1,
+        "sentence2": pairs.sentences2,
+        "score": pairs.gold.tolist(),
+    }
     return DatasetDict(test=Dataset.from_dict(columns))
 
 
@@ -134,7 +149,12 @@ def load_data(task: Any, offline: bool) -> None:
     if offline or offline_now():
         revisions = {Path(file["filename"]).parent.name for file in _cache_files(task.dataset)}
         if _hosted(task) and revisions and task.metadata.dataset["revision"] not in revisions:
-            raise missing_data(task, ValueError(f"revision {', '.join(sorted(revision[:12] for revision in revisions))} is there"))
+            raise missing_data(
+                task,
+                ValueError(
+                    f"revision {', '.join(sorted(revision[:12] for revision in revisions))} is there"
+                ),
+            )
 
 
 def _cache_files(dataset: Any) -> Iterator[Mapping[str, Any]]:
@@ -217,18 +237,34 @@ class MtebEncoder:
     Similarity is the cosine; prompts are not used: no method here has one.
     """
 
-    def __init__(self, model_name: str, revision: str | None = None, *, vectors: Vectors, **_: Any) -> None:
+    def __init__(
+        self, model_name: str, revision: str | None = None, *, vectors: Vectors, **_: Any
+    ) -> None:
         from mteb.models.model_meta import ModelMeta, ScoringFunction
 
         self._vectors = vectors
-        known = {"name": model_name, "revision": revision, "similarity_fn_name": ScoringFunction.COSINE, "modalities": ["text"]}
+        known = {
+            "name": model_name,
+            "revision": revision,
+            "similarity_fn_name": ScoringFunction.COSINE,
+            "modalities": ["text"],
+        }
         self._meta = ModelMeta.create_empty(known)
 
     @property
     def mteb_model_meta(self) -> Any:
         return self._meta
 
-    def encode(self, inputs: Any, *, task_metadata: Any, hf_split: str, hf_subset: str, prompt_type: Any = None, **_: Any) -> np.ndarray:
+    def encode(
+        self,
+        inputs: Any,
+        *,
+        task_metadata: Any,
+        hf_split: str,
+        hf_subset: str,
+        prompt_type: Any = None,
+        **_: Any,
+    ) -> np.ndarray:
         """(n, dim) float32 of every text in the batches, in their order. Raises RunFailed, naming the first bad sentence."""
         sentences = [text for batch in inputs for text in batch["text"]]
         return check_vectors(self._vectors(sentences), sentences, str(task_metadata.name))
@@ -272,8 +308,13 @@ class LoadedMteb(LoadedTask):
     @property
     def sha256(self) -> str:
         """Of what names the data: its revision on the hub, or the content of the user's own files; splits and languages."""
-        named = [[leaf.metadata.name, leaf.metadata.dataset, *_parts(leaf)] for leaf in leaves(self.pristine)]
-        text = json.dumps([named, _parts(self.pristine), self.source.sha256], sort_keys=True, default=str)
+        named = [
+            [leaf.metadata.name, leaf.metadata.dataset, *_parts(leaf)]
+            for leaf in leaves(self.pristine)
+        ]
+        text = json.dumps(
+            [named, _parts(self.pristine), self.source.sha256], sort_keys=True, default=str
+        )
         return hashlib.sha256(text.encode()).hexdigest()
 
     def score(self, vectors: Vectors) -> TaskResult:
@@ -314,7 +355,9 @@ class LoadedMteb(LoadedTask):
             except Exception as error:
                 if "out of memory" in str(error).lower():
                     raise
-                raise RunFailed(f"{self.name}: mteb {mteb.__version__} raised {one_line(error, 300)}") from error
+                raise RunFailed(
+                    f"{self.name}: mteb {mteb.__version__} raised {one_line(error, 300)}"
+                ) from error
         result = run.task_results[0]
         value = float(result.get_score())
         if not np.isfinite(value):
@@ -333,16 +376,31 @@ class LoadedMteb(LoadedTask):
 
     def _detail(self, task: Any, result: Any, folder: Path) -> dict[str, Any]:
         """What the record says beside the value; ``folder`` is the run's."""
-        files = [folder / FOLDER / "predictions" / leaf.prediction_file_name for leaf in leaves(task)]
+        files = [
+            folder / FOLDER / "predictions" / leaf.prediction_file_name for leaf in leaves(task)
+        ]
         return {
             "mteb_version": result.mteb_version,
             "type": task.metadata.type,
-            "dataset": {"path": self.pristine.metadata.dataset["path"], "revision": result.dataset_revision},
+            "dataset": {
+                "path": self.pristine.metadata.dataset["path"],
+                "revision": result.dataset_revision,
+            },
             "source": self.source.words,
             "superseded_by": task.metadata.superseded_by,
-            "subtasks": {leaf.metadata.name: leaf.metadata.dataset["revision"] for leaf in leaves(task)} if _aggregate(task) else {},
-            "scores": {split: [_plain_scores(part) for part in parts] for split, parts in result.scores.items()},
-            "results": sorted(str(file.relative_to(folder)) for file in folder.glob(f"{FOLDER}/results/**/{self.name}.json")),
+            "subtasks": {
+                leaf.metadata.name: leaf.metadata.dataset["revision"] for leaf in leaves(task)
+            }
+            if _aggregate(task)
+            else {},
+            "scores": {
+                split: [_plain_scores(part) for part in parts]
+                for split, parts in result.scores.items()
+            },
+            "results": sorted(
+                str(file.relative_to(folder))
+                for file in folder.glob(f"{FOLDER}/results/**/{self.name}.json")
+            ),
             "predictions": [str(file.relative_to(folder)) for file in files if file.is_file()],
         }
 
@@ -372,14 +430,25 @@ def choose_tasks(names: str) -> Suite:
                 label = task.metadata.name
                 if _parts(by_name.setdefault(label, task)) != _parts(task):
                     raise BenchError(
-                        f"mteb: {label} is asked for twice, with different splits or languages", "score them in two runs folders"
+                        f"mteb: {label} is asked for twice, with different splits or languages",
+                        "score them in two runs folders",
                     )
     if not by_name:
-        raise BenchError("mteb: names no task", "for example --suite mteb:STSBenchmark,Banking77Classification")
+        raise BenchError(
+            "mteb: names no task", "for example --suite mteb:STSBenchmark,Banking77Classification"
+        )
     other = [name for name, task in by_name.items() if set(task.metadata.modalities) != {"text"}]
     if other:
-        raise BenchError(f"mteb: {len(other)} of {len(by_name)} tasks are not about text, first {other[0]}", "name the tasks of text alone")
-    return _suite(tuple(mteb_task(name, str(task.metadata.main_score), declared_items(task), task) for name, task in by_name.items()))
+        raise BenchError(
+            f"mteb: {len(other)} of {len(by_name)} tasks are not about text, first {other[0]}",
+            "name the tasks of text alone",
+        )
+    return _suite(
+        tuple(
+            mteb_task(name, str(task.metadata.main_score), declared_items(task), task)
+            for name, task in by_name.items()
+        )
+    )
 
 
 def _named(mteb: Any, name: str) -> list[Any]:
@@ -393,7 +462,12 @@ def _named(mteb: Any, name: str) -> list[Any]:
             *(task.metadata.name for task in mteb.get_tasks(exclude_superseded=False)),
             *(benchmark.name for benchmark in mteb.get_benchmarks()),
         ]
-        raise UnknownName("mteb task or benchmark", name, known, hint="mteb available-tasks, mteb available-benchmarks") from None
+        raise UnknownName(
+            "mteb task or benchmark",
+            name,
+            known,
+            hint="mteb available-tasks, mteb available-benchmarks",
+        ) from None
 
 
 def _parts(task: Any) -> list[Any]:
@@ -412,8 +486,12 @@ def declared_items(task: Any) -> int:
         for split, known in (leaf.metadata.descriptive_stats or {}).items():
             if split in leaf.eval_splits:
                 by_subset = known.get("hf_subset_descriptive_stats") or {}
-                counted = [by_subset[name] for name in leaf.hf_subsets if name in by_subset] or [known]
-                total += sum(int(each.get("num_queries") or each.get("num_samples") or 0) for each in counted)
+                counted = [by_subset[name] for name in leaf.hf_subsets if name in by_subset] or [
+                    known
+                ]
+                total += sum(
+                    int(each.get("num_queries") or each.get("num_samples") or 0) for each in counted
+                )
     return total
 
 
@@ -428,7 +506,10 @@ def _scored_data(task: Any) -> Iterator[tuple[str, str, Any]]:
 
 def _items(task: Any) -> int:
     """Items that were scored: of retrieval the queries, of everything else the rows."""
-    return sum(len(data["queries"] if isinstance(data, Mapping) and "queries" in data else data) for _, _, data in _scored_data(task))
+    return sum(
+        len(data["queries"] if isinstance(data, Mapping) and "queries" in data else data)
+        for _, _, data in _scored_data(task)
+    )
 
 
 def _predictions(task: Any, folder: Path) -> dict[str, np.ndarray]:
@@ -440,13 +521,20 @@ def _predictions(task: Any, folder: Path) -> dict[str, np.ndarray]:
     if _aggregate(task) or not file.is_file():
         return {}
     written = json.loads(file.read_text(encoding="utf-8"))
-    gold_column = {"STS": "score", "Classification": getattr(task, "label_column_name", "label")}.get(task.metadata.type)
+    gold_column = {
+        "STS": "score",
+        "Classification": getattr(task, "label_column_name", "label"),
+    }.get(task.metadata.type)
     rows: dict[str, list[np.ndarray]] = {"prediction": [], "gold": [], "subset": []}
     for subset, split, data in _scored_data(task):
         made = written.get(subset, {}).get(split)
         if gold_column is None or made is None or gold_column not in data.column_names:
             return {}
-        made = made.get("cosine_scores") if isinstance(made, Mapping) else list(zip(*made, strict=True))
+        made = (
+            made.get("cosine_scores")
+            if isinstance(made, Mapping)
+            else list(zip(*made, strict=True))
+        )
         gold = np.array(data[gold_column])
         if made is None or len(made) != len(gold) or gold.dtype.hasobject:
             return {}
@@ -486,7 +574,11 @@ def _suite(tasks: tuple[Task, ...]) -> Suite:
 
 SUITE = _suite(
     tuple(
-        mteb_task(name, "cosine_spearman", sum(data_set(ours).items.values()) if split == "all" else data_set(ours).items[split])
+        mteb_task(
+            name,
+            "cosine_spearman",
+            sum(data_set(ours).items.values()) if split == "all" else data_set(ours).items[split],
+        )
         for name, (ours, _, split) in FROM_FOLDER.items()
     )
 )

@@ -29,7 +29,12 @@ from bench.score.suites import LoadedTask, Task, TaskResult, Vectors, suite
 from bench.score.suites.mteb import MtebEncoder, as_dataset
 from bench.score.suites.sts import LoadedPairs
 
-TYPES = {"sts": "STS", "cxc": "STS", "clustering": "Clustering", "geometry": "STS"}  # of the others: Classification
+TYPES = {
+    "sts": "STS",
+    "cxc": "STS",
+    "clustering": "Clustering",
+    "geometry": "STS",
+}  # of the others: Classification
 HUNDREDTHS = re.compile("spearman|accuracy")  # metrics that the papers print x 100
 BATCH = 1024  # sentences in one batch of the DataLoader, unless mteb is told otherwise
 
@@ -53,7 +58,16 @@ def task_class(task: Task, loaded: LoadedTask) -> type[BenchTask]:
     base = BenchStsTask if isinstance(loaded, LoadedPairs) else BenchTask
     metadata = metadata_of(task, loaded)
     name = "".join(part.capitalize() for part in metadata.name.replace(".", "-").split("-"))
-    return type(name, (base,), {"metadata": metadata, "loaded": loaded, "__module__": __name__, "__doc__": metadata.description})
+    return type(
+        name,
+        (base,),
+        {
+            "metadata": metadata,
+            "loaded": loaded,
+            "__module__": __name__,
+            "__doc__": metadata.description,
+        },
+    )
 
 
 class BenchTask(AbsTask):
@@ -69,17 +83,32 @@ class BenchTask(AbsTask):
     def _dataset(self) -> Any:
         from datasets import Dataset, DatasetDict
 
-        return DatasetDict(test=Dataset.from_dict({"text": list(dict.fromkeys(self.loaded.sentences))}))
+        return DatasetDict(
+            test=Dataset.from_dict({"text": list(dict.fromkeys(self.loaded.sentences))})
+        )
 
-    def _evaluate_subset(self, model: Any, data_split: Any, *, encode_kwargs: Any, hf_split: str, hf_subset: str,
-                         prediction_folder: Path | None = None, **_: Any) -> Any:  # fmt: skip
+    def _evaluate_subset(
+        self,
+        model: Any,
+        data_split: Any,
+        *,
+        encode_kwargs: Any,
+        hf_split: str,
+        hf_subset: str,
+        prediction_folder: Path | None = None,
+        **_: Any,
+    ) -> Any:
         result = self.loaded.score(self._vectors(model, encode_kwargs, hf_split, hf_subset))
         if prediction_folder:
             kept = {name: values.tolist() for name, values in result.predictions.items()}
-            self._save_task_predictions(kept, model, prediction_folder, hf_split=hf_split, hf_subset=hf_subset)
+            self._save_task_predictions(
+                kept, model, prediction_folder, hf_split=hf_split, hf_subset=hf_subset
+            )
         return scores_of(result)
 
-    def _vectors(self, model: Any, encode_kwargs: Any, hf_split: str, hf_subset: str) -> VectorStore:
+    def _vectors(
+        self, model: Any, encode_kwargs: Any, hf_split: str, hf_subset: str
+    ) -> VectorStore:
         """The model's vector of every distinct sentence that is scored."""
         from torch.utils.data import DataLoader
 
@@ -94,7 +123,11 @@ class BenchTask(AbsTask):
                 hf_subset=hf_subset,
                 **(encode_kwargs or {}),
             )
-            return vectors.detach().float().cpu().numpy() if hasattr(vectors, "detach") else np.asarray(vectors)
+            return (
+                vectors.detach().float().cpu().numpy()
+                if hasattr(vectors, "detach")
+                else np.asarray(vectors)
+            )
 
         store = VectorStore()
         store.add(self.loaded.sentences, encode)
@@ -116,10 +149,25 @@ class BenchStsTask(BenchTask, AbsTaskSTS):
         assert isinstance(self.loaded, LoadedPairs)
         return as_dataset(self.loaded.data)
 
-    def _evaluate_subset(self, model: Any, data_split: Any, *, encode_kwargs: Any, hf_split: str, hf_subset: str, **rest: Any) -> Any:
+    def _evaluate_subset(
+        self,
+        model: Any,
+        data_split: Any,
+        *,
+        encode_kwargs: Any,
+        hf_split: str,
+        hf_subset: str,
+        **rest: Any,
+    ) -> Any:
         store = self._vectors(model, encode_kwargs, hf_split, hf_subset)
         theirs = AbsTaskSTS._evaluate_subset(
-            self, _Answering(model, store), data_split, encode_kwargs=encode_kwargs, hf_split=hf_split, hf_subset=hf_subset, **rest
+            self,
+            _Answering(model, store),
+            data_split,
+            encode_kwargs=encode_kwargs,
+            hf_split=hf_split,
+            hf_subset=hf_subset,
+            **rest,
         )
         return {**theirs, **scores_of(self.loaded.score(store))}
 

@@ -18,8 +18,24 @@ import numpy as np
 
 from bench.base.errors import DataMissing, RunFailed
 from bench.data.sets import STS_TASKS, DataFolder, RatedCaptions, SentencePairs, data_set, read_sts
-from bench.score.metrics.correlation import Grouped, correlate_groups, paired_cosine, pearson, spearman
-from bench.score.suites import Arrays, LoadedTask, Suite, Task, TaskResult, TaskScore, Vectors, check_variety, check_vectors
+from bench.score.metrics.correlation import (
+    Grouped,
+    correlate_groups,
+    paired_cosine,
+    pearson,
+    spearman,
+)
+from bench.score.suites import (
+    Arrays,
+    LoadedTask,
+    Suite,
+    Task,
+    TaskResult,
+    TaskScore,
+    Vectors,
+    check_variety,
+    check_vectors,
+)
 
 PROTOCOL = "senteval-all/1"
 AT_ONCE = 8192  # pairs: bounds the copies of their vectors
@@ -49,11 +65,19 @@ class LoadedPairs(LoadedTask):
             "subset": np.array(pairs.subset, dtype=str),
         }
         if np.ptp(predictions["prediction"]) == 0:
-            check_variety(vectors(pairs.sentences1), pairs.sentences1, name)  # names the sentence, if that is why
+            check_variety(
+                vectors(pairs.sentences1), pairs.sentences1, name
+            )  # names the sentence, if that is why
         if isinstance(pairs, RatedCaptions):
-            predictions |= {"image": pairs.image, "caption1": pairs.caption1, "caption2": pairs.caption2}
+            predictions |= {
+                "image": pairs.image,
+                "caption1": pairs.caption1,
+                "caption2": pairs.caption2,
+            }
         if self.whole is not None:
-            predictions["all_splits_prediction"] = cosines(self.whole.sentences1, self.whole.sentences2, vectors, name)
+            predictions["all_splits_prediction"] = cosines(
+                self.whole.sentences1, self.whole.sentences2, vectors, name
+            )
             predictions["all_splits_gold"] = self.whole.gold
         return self.result(predictions)
 
@@ -78,7 +102,9 @@ class LoadedCleanDev(LoadedTask):
 
     @property
     def sentences(self) -> list[str]:
-        return [sentence for part in self.parts for sentence in (*part.sentences1, *part.sentences2)]
+        return [
+            sentence for part in self.parts for sentence in (*part.sentences1, *part.sentences2)
+        ]
 
     @property
     def form(self) -> str | None:
@@ -87,7 +113,11 @@ class LoadedCleanDev(LoadedTask):
     @property
     def sha256(self) -> str:
         """Over the text and the gold score of every pair that is left, in order."""
-        rows = [row for part in self.parts for row in zip(part.sentences1, part.sentences2, part.gold.tolist(), strict=True)]
+        rows = [
+            row
+            for part in self.parts
+            for row in zip(part.sentences1, part.sentences2, part.gold.tolist(), strict=True)
+        ]
         return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
 
     @property
@@ -102,14 +132,26 @@ class LoadedCleanDev(LoadedTask):
             try:
                 each[part.name] = spearman(cosine, part.gold)
             except ValueError as error:
-                raise RunFailed(f"{CLEAN_DEV}, {part.name}: {error}", "did the training collapse?") from None
-        return TaskResult(suite="sts", task=CLEAN_DEV, protocol=PROTOCOL, metric="spearman", value=sum(each.values()) / len(each),
-                          n=self.n, text=self.form, detail={"each": each})  # fmt: skip
+                raise RunFailed(
+                    f"{CLEAN_DEV}, {part.name}: {error}", "did the training collapse?"
+                ) from None
+        return TaskResult(
+            suite="sts",
+            task=CLEAN_DEV,
+            protocol=PROTOCOL,
+            metric="spearman",
+            value=sum(each.values()) / len(each),
+            n=self.n,
+            text=self.form,
+            detail={"each": each},
+        )
 
 
 def pair_key(first: str, second: str) -> tuple[str, str]:
     """Two pairs with one key are one pair: by letters and digits, whatever their case, order, spaces and punctuation."""
-    lower, upper = sorted("".join(filter(str.isalnum, sentence.lower())) for sentence in (first, second))
+    lower, upper = sorted(
+        "".join(filter(str.isalnum, sentence.lower())) for sentence in (first, second)
+    )
     return lower, upper
 
 
@@ -142,7 +184,9 @@ def clean_dev_task(data: DataFolder, text: str = "any") -> LoadedCleanDev:
     return LoadedCleanDev(tuple(parts), tuple(dropped))
 
 
-def cosines(sentences1: Sequence[str], sentences2: Sequence[str], vectors: Vectors, task: str) -> np.ndarray:
+def cosines(
+    sentences1: Sequence[str], sentences2: Sequence[str], vectors: Vectors, task: str
+) -> np.ndarray:
     """Cosine of every pair, (N,) float32: computed in float64, and kept with the digits that an encoder's float32 vectors have. A pair
     of identical sentences has exactly 1 (0 for a zero vector).
 
@@ -150,13 +194,19 @@ def cosines(sentences1: Sequence[str], sentences2: Sequence[str], vectors: Vecto
     """
     if len(sentences1) > AT_ONCE:
         parts = [slice(first, first + AT_ONCE) for first in range(0, len(sentences1), AT_ONCE)]
-        return np.concatenate([cosines(sentences1[part], sentences2[part], vectors, task) for part in parts])
+        return np.concatenate(
+            [cosines(sentences1[part], sentences2[part], vectors, task) for part in parts]
+        )
     a_ND = check_vectors(vectors(sentences1), sentences1, task)
     b_ND = np.array(check_vectors(vectors(sentences2), sentences2, task))
     if a_ND.shape != b_ND.shape:
         raise RunFailed(f"{task}: vectors of {a_ND.shape[1]} and of {b_ND.shape[1]} dimensions")
-    same_N = np.array([first == second for first, second in zip(sentences1, sentences2, strict=True)], dtype=bool)
-    b_ND[same_N] = a_ND[same_N]  # an encoder may round one sentence two ways; its two vectors still mean the same
+    same_N = np.array(
+        [first == second for first, second in zip(sentences1, sentences2, strict=True)], dtype=bool
+    )
+    b_ND[same_N] = a_ND[
+        same_N
+    ]  # an encoder may round one sentence two ways; its two vectors still mean the same
     return paired_cosine(a_ND, b_ND).astype(np.float32)
 
 
@@ -172,7 +222,11 @@ def score_predictions(predictions: Arrays, task: str) -> TaskScore:
     if "all_splits_prediction" in predictions:
         both = predictions["all_splits_prediction"], predictions["all_splits_gold"]
         try:
-            detail["all_splits"] = {"spearman": spearman(*both), "pearson": pearson(*both), "n": len(both[0])}
+            detail["all_splits"] = {
+                "spearman": spearman(*both),
+                "pearson": pearson(*both),
+                "n": len(both[0]),
+            }
         except ValueError as error:
             raise RunFailed(f"{task}: {error}", SAME_COSINES) from None
     return TaskScore(ranked.all, len(predictions["prediction"]), detail=detail)
@@ -180,33 +234,58 @@ def score_predictions(predictions: Arrays, task: str) -> TaskScore:
 
 def correlations(predictions: Arrays, task: str) -> tuple[Grouped, Grouped]:
     """Spearman and Pearson of the predictions with gold, over all items and within sub-datasets. Raises RunFailed."""
-    prediction, gold, groups = predictions["prediction"], predictions["gold"], predictions["subset"].tolist()
+    prediction, gold, groups = (
+        predictions["prediction"],
+        predictions["gold"],
+        predictions["subset"].tolist(),
+    )
     try:
-        return correlate_groups(prediction, gold, groups, spearman), correlate_groups(prediction, gold, groups, pearson)
+        return correlate_groups(prediction, gold, groups, spearman), correlate_groups(
+            prediction, gold, groups, pearson
+        )
     except ValueError as error:
         raise RunFailed(f"{task}: {error}", SAME_COSINES) from None
 
 
 def by_subset(ranked: Grouped, linear: Grouped) -> dict[str, dict[str, Any]]:
     """Of each sub-dataset both correlations and the number of items, for a record's detail."""
-    return {name: {"spearman": ranked.each[name], "pearson": linear.each[name], "n": n} for name, n in ranked.sizes.items()}
+    return {
+        name: {"spearman": ranked.each[name], "pearson": linear.each[name], "n": n}
+        for name, n in ranked.sizes.items()
+    }
 
 
 def _read(task: Task, data: DataFolder, text: str) -> LoadedPairs:
     pairs = read_sts(data, task.name, text=text)
     if task.name == WITH_ALL_SPLITS:
-        with contextlib.suppress(DataMissing):  # the other splits are for comparison only; the protocol needs the test split alone
-            return LoadedPairs(task, pairs, read_sts(data.as_it_is, task.name, text=pairs.form or "any", split="all"))
+        with contextlib.suppress(
+            DataMissing
+        ):  # the other splits are for comparison only; the protocol needs the test split alone
+            return LoadedPairs(
+                task,
+                pairs,
+                read_sts(data.as_it_is, task.name, text=pairs.form or "any", split="all"),
+            )
     return LoadedPairs(task, pairs)
 
 
 def _task(name: str) -> Task:
     known = data_set(name)
-    gold = {str(file.subset): file.filled or file.rows for file in known.files if file.role == "gold"}
+    gold = {
+        str(file.subset): file.filled or file.rows for file in known.files if file.role == "gold"
+    }
     return Task(
-        suite="sts", name=name, protocol=PROTOCOL, metric="spearman", n=known.items["test"], data=(name,),
-        subsets=gold or {name: known.items["test"]}, read=_read, rescore=score_predictions, needs=("prediction", "gold", "subset"),
-    )  # fmt: skip
+        suite="sts",
+        name=name,
+        protocol=PROTOCOL,
+        metric="spearman",
+        n=known.items["test"],
+        data=(name,),
+        subsets=gold or {name: known.items["test"]},
+        read=_read,
+        rescore=score_predictions,
+        needs=("prediction", "gold", "subset"),
+    )
 
 
 SUITE = Suite(

@@ -16,7 +16,17 @@ import numpy as np
 from bench.base.errors import RunFailed
 from bench.data.sets import TRANSFER_TASKS, DataFolder, LabelledTexts, data_set, read_transfer
 from bench.score.metrics.probe import accuracy, fit_batched, inner_kfold, kfold, mean, split
-from bench.score.suites import Arrays, LoadedTask, Suite, Task, TaskResult, TaskScore, Vectors, check_variety, float32_vectors
+from bench.score.suites import (
+    Arrays,
+    LoadedTask,
+    Suite,
+    Task,
+    TaskResult,
+    TaskScore,
+    Vectors,
+    check_variety,
+    float32_vectors,
+)
 
 PROTOCOL = "senteval-probe/1"
 LARGEST = 1e15
@@ -37,7 +47,11 @@ def classify(texts: LabelledTexts, x_ND: np.ndarray, device: str) -> Classified:
         probe = kfold(x_ND, texts.labels, train, np.sort(test), classes, fitter)
     else:
         probe = split(x_ND, texts.labels, train, dev, np.sort(test), classes, fitter)
-    return probe.predicted, probe.fold, {"dev": probe.dev, "folds": [asdict(fold) for fold in probe.folds], "fits": probe.fits}
+    return (
+        probe.predicted,
+        probe.fold,
+        {"dev": probe.dev, "folds": [asdict(fold) for fold in probe.folds], "fits": probe.fits},
+    )
 
 
 @dataclass(frozen=True)
@@ -67,7 +81,9 @@ class LoadedTransfer(LoadedTask):
             features_ND = features(self.data, vectors, self.task.name)
             predicted, fold, detail = self.classify(self.data, features_ND, self.device)
         except ValueError as error:
-            raise RunFailed(f"{self.task.name}: {error}", "are the vectors of a reasonable size?") from None
+            raise RunFailed(
+                f"{self.task.name}: {error}", "are the vectors of a reasonable size?"
+            ) from None
         predictions = {
             "prediction": predicted,
             "gold": self.data.labels[self.data.split == "test"],
@@ -137,7 +153,9 @@ SUITE = Suite(
     name="transfer",
     title="Transfer to classification",
     description="Can a linear classifier read sentiment, topic or paraphrase from frozen vectors? SentEval's seven tasks.",
-    tasks=tuple(transfer_task(name, name, "transfer", PROTOCOL, classify) for name in TRANSFER_TASKS),
+    tasks=tuple(
+        transfer_task(name, name, "transfer", PROTOCOL, classify) for name in TRANSFER_TASKS
+    ),
     average=TRANSFER_TASKS,
     docs="suites/transfer.md",
 )

@@ -23,7 +23,9 @@ def classify(texts: LabelledTexts, x_ND: np.ndarray, device: str) -> Classified:
     fold = stratified_folds(texts.labels, FOLDS, SEED)
     predicted = np.zeros(len(fold), dtype=np.int64)
     for k in range(FOLDS):
-        predicted[fold == k] = _predict(x_ND, texts.labels, np.flatnonzero(fold != k), np.flatnonzero(fold == k))
+        predicted[fold == k] = _predict(
+            x_ND, texts.labels, np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+        )
     return predicted, fold, {}
 
 
@@ -32,7 +34,9 @@ def _predict(x_ND: np.ndarray, y_N: np.ndarray, train: np.ndarray, test: np.ndar
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    model: Any = make_pipeline(StandardScaler(), LogisticRegression(C=INVERSE_PENALTY, max_iter=ITERATIONS))
+    model: Any = make_pipeline(
+        StandardScaler(), LogisticRegression(C=INVERSE_PENALTY, max_iter=ITERATIONS)
+    )
     return np.asarray(model.fit(x_ND[train], y_N[train]).predict(x_ND[test]), dtype=np.int64)
 
 
@@ -40,7 +44,10 @@ SUITE = Suite(
     name="transfer-quick",
     title="Transfer to classification, quick",
     description="The transfer sets with one plain logistic regression each: a quick look, not comparable with papers.",
-    tasks=tuple(transfer_task(name, f"{name}-quick", "transfer-quick", PROTOCOL, classify) for name in TRANSFER_TASKS),
+    tasks=tuple(
+        transfer_task(name, f"{name}-quick", "transfer-quick", PROTOCOL, classify)
+        for name in TRANSFER_TASKS
+    ),
     average=tuple(f"{name}-quick" for name in TRANSFER_TASKS),
     docs="suites/transfer.md",
 )

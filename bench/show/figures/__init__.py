@@ -35,7 +35,9 @@ def figures(board: Board, pairs: Pairs | None = None) -> tuple[Figure, ...]:
     from bench.show.figures.search import board_gain, board_values
     from bench.show.figures.spectrum import geometry, shift, spectrum
 
-    board = replace(board, tables=tuple(table for table in board.tables if table.checked))  # a caption is no sender's word
+    board = replace(
+        board, tables=tuple(table for table in board.tables if table.checked)
+    )  # a caption is no sender's word
     runs = {run.record.run_id: run for run in board.runs}
     records = {run_id: run.record for run_id, run in runs.items()}
     found, values = table_groups(board), board_values(board.searches)
@@ -43,7 +45,13 @@ def figures(board: Board, pairs: Pairs | None = None) -> tuple[Figure, ...]:
     for i, group in enumerate(found):
         made += [gains(group)]
         made += [*values[:1], paper_gains(group)] if i == 0 else []
-        made += [training_cost(group), encoding_cost(group), shift(group), learning(group, runs), board_gain(group, records)]
+        made += [
+            training_cost(group),
+            encoding_cost(group),
+            shift(group),
+            learning(group, runs),
+            board_gain(group, records),
+        ]
         made += [papers(board), *values[1:]] if i == 0 else []
         made += [
             geometry(group),

@@ -8,12 +8,34 @@ from dataclasses import dataclass
 from bench.compare.formatting import score, visible
 from bench.compare.statistics.table import SENDER
 from bench.show.figures import plots
-from bench.show.figures.drawing import BOTTOM, LEFT, TOP, WIDTH, Drawing, Figure, library, parse_number
-from bench.show.figures.points import Group, Point, bars_words, count_words, ends, leaders, names_in_words, points, short_name
+from bench.show.figures.drawing import (
+    BOTTOM,
+    LEFT,
+    TOP,
+    WIDTH,
+    Drawing,
+    Figure,
+    library,
+    parse_number,
+)
+from bench.show.figures.points import (
+    Group,
+    Point,
+    bars_words,
+    count_words,
+    ends,
+    leaders,
+    names_in_words,
+    points,
+    short_name,
+)
 
 FEWEST = 3  # points of a curve
 MOST = 6  # curves of a group
-MAIN, BESIDE = "sts", "cxc"  # the suite whose average is drawn where it was scored, and the one that has a panel under it
+MAIN, BESIDE = (
+    "sts",
+    "cxc",
+)  # the suite whose average is drawn where it was scored, and the one that has a panel under it
 PAPERS: Mapping[str, str] = {
     "prompt_length": "PromCSE, Figure 2",
     "eh_margin": "PromCSE, Table 4",
@@ -54,24 +76,43 @@ def swept(found: Sequence[Point]) -> list[Swept]:
             value = parse_number(text)
             if value is not None and key != SENDER:
                 rest = tuple(pair for pair in row.differs if pair[0] != key)
-                series.setdefault((row.name, row.setting, row.backbone, key), {}).setdefault(rest, {}).setdefault(value, point)
+                series.setdefault((row.name, row.setting, row.backbone, key), {}).setdefault(
+                    rest, {}
+                ).setdefault(value, point)
     made = []
     for (name, _, _, key), alike in series.items():
-        longest = max(alike.items(), key=lambda pair: (len(pair[1]), [str(part) for part in pair[0]]))[1]
+        longest = max(
+            alike.items(), key=lambda pair: (len(pair[1]), [str(part) for part in pair[0]])
+        )[1]
         if len(longest) >= FEWEST:
             values = sorted(longest)
-            made.append(Swept(visible(name, limit=40), visible(key, limit=40), tuple(values), tuple(longest[v] for v in values)))
+            made.append(
+                Swept(
+                    visible(name, limit=40),
+                    visible(key, limit=40),
+                    tuple(values),
+                    tuple(longest[v] for v in values),
+                )
+            )
     return sorted(made, key=lambda one: (-len(one.values), one.method, one.key))
 
 
 def _figure(group: Group, suite: str, curve: Swept) -> Figure:
     table = group.tables[suite].table
     cxc = group.table(BESIDE) if suite == MAIN else None
-    there = {run: point for point in points(cxc, cxc.columns[0]) for run in point.row.runs} if cxc else {}
+    there = (
+        {run: point for point in points(cxc, cxc.columns[0]) for run in point.row.runs}
+        if cxc
+        else {}
+    )
     others = [there.get(point.row.runs[0]) for point in curve.points]
     head = "STS Avg." if suite == MAIN else " ".join(dict.fromkeys((suite, table.head or "")))
     panels = [(head, list(zip(curve.values, curve.points, strict=True)))]
-    there_as_well = [(value, point) for value, point in zip(curve.values, others, strict=True) if point is not None]
+    there_as_well = [
+        (value, point)
+        for value, point in zip(curve.values, others, strict=True)
+        if point is not None
+    ]
     if len(there_as_well) >= FEWEST:
         panels.append(("CxC-STS", there_as_well))
     printed = _printed(group, curve) if suite == MAIN else {}
@@ -84,16 +125,32 @@ def _figure(group: Group, suite: str, curve: Swept) -> Figure:
             low = BOTTOM + (len(panels) - 1 - i) * (high + (TOP - 40) / 2)
             axes = drawing.axes(LEFT, low, WIDTH - 24, low + high - 50)
             plots.range_x(axes, curve.values[0], curve.values[-1], 0.06, log=log)
-            there_too = [(x, y) for x, y in printed.get(what, ()) if curve.values[0] <= x <= curve.values[-1]]
+            there_too = [
+                (x, y) for x, y in printed.get(what, ()) if curve.values[0] <= x <= curve.values[-1]
+            ]
             drawn += len(there_too)
-            plots.draw(drawing, axes, [_line(what, shown), *([_printed_line(what, there_too)] if there_too else [])])
+            plots.draw(
+                drawing,
+                axes,
+                [_line(what, shown), *([_printed_line(what, there_too)] if there_too else [])],
+            )
             plots.ticks(drawing, axes, curve.values, [f"{v:g}" for v in curve.values])
             drawing.names(axes, curve.key if i == len(panels) - 1 else "", what)
-        name = group.name("ablation", curve.method, curve.key.replace("_", "-"), *([] if suite == MAIN else [suite]))
+        name = group.name(
+            "ablation",
+            curve.method,
+            curve.key.replace("_", "-"),
+            *([] if suite == MAIN else [suite]),
+        )
         title = group.titled(f"{curve.method}: {curve.key}")
         means = [point.cell.mean for point in curve.points]
         lowest, top = min(means), max(means)
-        highest = leaders([(f"{value:g}", point.cell.mean) for value, point in zip(curve.values, curve.points, strict=True)])
+        highest = leaders(
+            [
+                (f"{value:g}", point.cell.mean)
+                for value, point in zip(curve.values, curve.points, strict=True)
+            ]
+        )
         over = f"over {curve.values[0]:g} to {curve.values[-1]:g}"
         finding = (
             f"{curve.method} is highest at {curve.key} = {names_in_words(highest)}: {score(top)}; {over} it moves by {score(top - lowest)} points."
@@ -105,12 +162,39 @@ def _figure(group: Group, suite: str, curve: Swept) -> Figure:
         how = f"Runs that are equal in all else{each}."
         alt = f"Curve of {len(curve.values)} points: {'average of the STS sets' if suite == MAIN else head} against {curve.key}. {finding}"
         return Figure(
-            name=name, kind="ablation", title=title, alt=alt, svg=drawing.svg(name, title, alt), paper_figure=PAPERS.get(curve.key, "") if suite == MAIN else "", suites=(suite,),
-            caption=" ".join(filter(None, (finding, how, PRINTED if drawn else "", bars_words([table])))), header=("method", curve.key, head, "low", "high", *(["CxC-STS"] if suite == MAIN else [])),
-            data=tuple((curve.method, value, round(point.cell.mean, 4), *(ends(point.cell) or ("", "")),
-                        *(["" if other is None else round(other.cell.mean, 4)] if suite == MAIN else []))
-                       for value, point, other in zip(curve.values, curve.points, others, strict=True)),
-        )  # fmt: skip
+            name=name,
+            kind="ablation",
+            title=title,
+            alt=alt,
+            svg=drawing.svg(name, title, alt),
+            paper_figure=PAPERS.get(curve.key, "") if suite == MAIN else "",
+            suites=(suite,),
+            caption=" ".join(
+                filter(None, (finding, how, PRINTED if drawn else "", bars_words([table])))
+            ),
+            header=(
+                "method",
+                curve.key,
+                head,
+                "low",
+                "high",
+                *(["CxC-STS"] if suite == MAIN else []),
+            ),
+            data=tuple(
+                (
+                    curve.method,
+                    value,
+                    round(point.cell.mean, 4),
+                    *(ends(point.cell) or ("", "")),
+                    *(
+                        ["" if other is None else round(other.cell.mean, 4)]
+                        if suite == MAIN
+                        else []
+                    ),
+                )
+                for value, point, other in zip(curve.values, curve.points, others, strict=True)
+            ),
+        )
 
 
 PRINTED = "Grey, not joined: what papers print."
@@ -126,12 +210,20 @@ def _printed(group: Group, curve: Swept) -> dict[str, list[tuple[float, float]]]
     for task, panel in (("Avg.", "STS Avg."), ("CxC-STS", "CxC-STS")):
         for cell in results(backbone=backbone, setting=group.setting, task=task):
             means = meaning(cell.method, cell.variant, cell.setting)
-            if means.name == curve.method and set(means.set) == {curve.key} and cell.metric in ("spearman", "spearman-bootstrap"):
+            if (
+                means.name == curve.method
+                and set(means.set) == {curve.key}
+                and cell.metric in ("spearman", "spearman-bootstrap")
+            ):
                 found.setdefault(panel, {})[float(means.set[curve.key])] = cell.value
         for drawn in figure_runs():
             of_it = backbone in drawn.backbones and (group.setting, curve.method, "") in drawn.runs
             if of_it and drawn.series and drawn.series[0] == curve.key:
-                points = [point for point in printed_points(drawn.part) if (point.panel, point.key) == (task, curve.key)]
+                points = [
+                    point
+                    for point in printed_points(drawn.part)
+                    if (point.panel, point.key) == (task, curve.key)
+                ]
                 found.setdefault(panel, {}).update({point.x: point.y for point in points})
     return {panel: sorted(values.items()) for panel, values in found.items()}
 

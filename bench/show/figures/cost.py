@@ -26,9 +26,27 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Priced = list[tuple[float, Point]]
-SECONDS: dict[float, str] = {1: "1 s", 3: "3 s", 10: "10 s", 30: "30 s", 60: "1 min", 180: "3 min", 600: "10 min", 1800: "30 min", 3600: "1 h", 10800: "3 h",
-           36000: "10 h", 86400: "1 d", 259200: "3 d", 864000: "10 d"}  # fmt: skip
-NUMBERS: dict[float, str] = {10**k * j: f"{j * 10 ** (k % 3)}{'kMGT'[k // 3 - 1] if k > 2 else ''}" for k in range(15) for j in (1, 3)}
+SECONDS: dict[float, str] = {
+    1: "1 s",
+    3: "3 s",
+    10: "10 s",
+    30: "30 s",
+    60: "1 min",
+    180: "3 min",
+    600: "10 min",
+    1800: "30 min",
+    3600: "1 h",
+    10800: "3 h",
+    36000: "10 h",
+    86400: "1 d",
+    259200: "3 d",
+    864000: "10 d",
+}
+NUMBERS: dict[float, str] = {
+    10**k * j: f"{j * 10 ** (k % 3)}{'kMGT'[k // 3 - 1] if k > 2 else ''}"
+    for k in range(15)
+    for j in (1, 3)
+}
 
 
 def training_cost(group: Group) -> Figure | None:
@@ -36,14 +54,30 @@ def training_cost(group: Group) -> Figure | None:
     if "sts" not in group.tables:
         return None
     note = group.tables["sts"].cost_note.rstrip(".")
-    return _figure(group, "cost", "Quality against training time", "training time of one run", SECONDS, _time,
-                   _spent, f"Training time is a mean over seeds{f'. {note[:1].upper()}{note[1:]}' if note else ''}.")  # fmt: skip
+    return _figure(
+        group,
+        "cost",
+        "Quality against training time",
+        "training time of one run",
+        SECONDS,
+        _time,
+        _spent,
+        f"Training time is a mean over seeds{f'. {note[:1].upper()}{note[1:]}' if note else ''}.",
+    )
 
 
 def parameter_cost(group: Group) -> Figure | None:
     """Average of the STS sets against the number of parameters that are trained."""
-    return _figure(group, "parameters", "Quality against trained parameters", "trained parameters", NUMBERS, _trained,
-                   short, "Trained parameters are those that get a gradient.")  # fmt: skip
+    return _figure(
+        group,
+        "parameters",
+        "Quality against trained parameters",
+        "trained parameters",
+        NUMBERS,
+        _trained,
+        short,
+        "Trained parameters are those that get a gradient.",
+    )
 
 
 ENCODING = {0.1: "0.1 s", 0.3: "0.3 s"} | SECONDS
@@ -53,8 +87,16 @@ def encoding_cost(group: Group) -> Figure | None:
     """Average of the STS sets against the time that encoding takes, of rows that were measured under one condition."""
     table = group.table("sts")
     condition = encode_condition(table) if table else ""
-    return _figure(group, "encoding", "Quality against time of encoding", "time to encode 1,000 sentences", ENCODING, _encoding,
-                   _briefly, f"Measured by bench speed: {condition}.")  # fmt: skip
+    return _figure(
+        group,
+        "encoding",
+        "Quality against time of encoding",
+        "time to encode 1,000 sentences",
+        ENCODING,
+        _encoding,
+        _briefly,
+        f"Measured by bench speed: {condition}.",
+    )
 
 
 def _encoding(point: Point) -> float | None:
@@ -100,19 +142,33 @@ def _figure(
     found = one_point_per_method(points(table, table.head), table)
     priced: Priced = [(spent, point) for point in found if (spent := cost(point)) is not None]
     spent_all = {spent for spent, _ in priced}
-    if max(spent_all, default=0.0) <= 1.01 * min(spent_all, default=0.0) or not max(spent_all, default=0.0):
+    if max(spent_all, default=0.0) <= 1.01 * min(spent_all, default=0.0) or not max(
+        spent_all, default=0.0
+    ):
         return None  # all cost the same
     on_front = front([(spent, point.cell.mean) for spent, point in priced])
     with library():
         drawing = Drawing()
         left_out = _draw(drawing, priced, on_front, ticks, words, what, f"STS {table.head}")
-        names = [f"{priced[i][1].label} ({words(priced[i][0])}, {score(priced[i][1].cell.mean)})" for i in on_front]
+        names = [
+            f"{priced[i][1].label} ({words(priced[i][0])}, {score(priced[i][1].cell.mean)})"
+            for i in on_front
+        ]
         equal = len({(priced[i][0], priced[i][1].cell.mean) for i in on_front}) < len(on_front)
-        caption = " ".join(filter(None, (
-            f"{count_words(len(on_front), 'method')} of {len(priced)} {'is' if len(on_front) == 1 else 'are'} on the front, "
-            f"where every other method scores lower or costs more{' (equal ones share their place)' if equal else ''}: {names_in_words(names, 5)}.",
-            "The order is that of means; neighbours may not differ.", bars_words([table]), how, _without(len(found) - len(priced)), plots.unlabelled_words(left_out),
-        )))  # fmt: skip
+        caption = " ".join(
+            filter(
+                None,
+                (
+                    f"{count_words(len(on_front), 'method')} of {len(priced)} {'is' if len(on_front) == 1 else 'are'} on the front, "
+                    f"where every other method scores lower or costs more{' (equal ones share their place)' if equal else ''}: {names_in_words(names, 5)}.",
+                    "The order is that of means; neighbours may not differ.",
+                    bars_words([table]),
+                    how,
+                    _without(len(found) - len(priced)),
+                    plots.unlabelled_words(left_out),
+                ),
+            )
+        )
         name, heading = group.name(kind), group.titled(title)
         alt = f"Scatter of {len(priced)} methods: average of the STS sets against {what}; on the front: {names_in_words(names, 5)}."
         return Figure(
@@ -131,7 +187,11 @@ def _figure(
 
 
 def _without(many: int) -> str:
-    return f"{count_words(many, 'method')} without a comparable cost {'is' if many == 1 else 'are'} not shown." if many else ""
+    return (
+        f"{count_words(many, 'method')} without a comparable cost {'is' if many == 1 else 'are'} not shown."
+        if many
+        else ""
+    )
 
 
 def _draw(
@@ -157,16 +217,33 @@ def _draw(
     nothing = low / (high / low) ** 0.22  # where free ones stand, apart from the scale
     axes.set_xscale("log")
     axes.set_xlim((nothing / room if free else low / room), high * room)
-    marks = [plots.Mark(spent or nothing, point.cell.mean, point.label,
-                          f"{point.label}: {score(point.cell.mean)}, {words(spent)}", strong=i in on_front, y_bar=ends(point.cell))
-             for i, (spent, point) in enumerate(priced)]  # fmt: skip
+    marks = [
+        plots.Mark(
+            spent or nothing,
+            point.cell.mean,
+            point.label,
+            f"{point.label}: {score(point.cell.mean)}, {words(spent)}",
+            strong=i in on_front,
+            y_bar=ends(point.cell),
+        )
+        for i, (spent, point) in enumerate(priced)
+    ]
     plots.fit_axes(axes, marks, x=False)
     axes.xaxis.set_major_locator(FixedLocator([]))
     axes.xaxis.set_minor_locator(NullLocator())
     box = drawing.box(axes)
     inside = [(value, text) for value, text in ticks.items() if low / room <= value <= high * room]
-    for value, text in inside[:: -(-len(inside) // 5) or 1]:  # at most five; of many every second or third
-        drawing.text(drawing.at(axes, value, 0)[0], box.low - 15, text, size=SMALL, anchor="middle", colour=QUIET)
+    for value, text in inside[
+        :: -(-len(inside) // 5) or 1
+    ]:  # at most five; of many every second or third
+        drawing.text(
+            drawing.at(axes, value, 0)[0],
+            box.low - 15,
+            text,
+            size=SMALL,
+            anchor="middle",
+            colour=QUIET,
+        )
     if free:
         x = drawing.at(axes, nothing, 0)[0]
         drawing.text(x, box.low - 15, "none", size=SMALL, anchor="middle", colour=QUIET)

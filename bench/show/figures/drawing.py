@@ -30,11 +30,34 @@ if TYPE_CHECKING:
 # the element is written from a parsed tree.
 
 
-SVG, XLINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}"  # before the names of elements and attributes
+SVG, XLINK = (
+    "{http://www.w3.org/2000/svg}",
+    "{http://www.w3.org/1999/xlink}",
+)  # before the names of elements and attributes
 NUMBER = re.compile(r"-?\d+\.\d+(?:e-?\d+)?")
 SPACE = re.compile(r"\s*([A-Za-z,()])\s*|\s+")
-DRAWN = ("d", "x", "y", "transform", "points", "width", "height", "stroke-width", "stroke-dasharray", "stroke-dashoffset")
-KEPT = ("fill", "stroke", "stroke-width", "stroke-dasharray", "fill-opacity", "stroke-opacity", "opacity", "text-anchor")
+DRAWN = (
+    "d",
+    "x",
+    "y",
+    "transform",
+    "points",
+    "width",
+    "height",
+    "stroke-width",
+    "stroke-dasharray",
+    "stroke-dashoffset",
+)
+KEPT = (
+    "fill",
+    "stroke",
+    "stroke-width",
+    "stroke-dasharray",
+    "fill-opacity",
+    "stroke-opacity",
+    "opacity",
+    "text-anchor",
+)
 """Properties of a mark that are kept; others are the library's habits, which the style sheet says once."""
 
 INHERITED = ("class", *(key for key in KEPT if key not in ("opacity", "text-anchor")))
@@ -67,9 +90,15 @@ FONT = 'system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-se
 def style(used: Set[str]) -> str:
     """The rules of a drawing that uses these classes. Its own colours count where it is a file of its own; in a page, the page's."""
     page = [(name, value) for name, value in COLOURS.values() if name not in OWN]
-    own = [(name, value) for name, value in COLOURS.values() if name in OWN and {f"{one}-{name}" for one in PREFIX.values()} & used]
+    own = [
+        (name, value)
+        for name, value in COLOURS.values()
+        if name in OWN and {f"{one}-{name}" for one in PREFIX.values()} & used
+    ]
     light, light_own = (_variables(which) for which in (page, own))
-    dark, dark_own = (_variables([(name, DARK[name]) for name, _ in which]) for which in (page, own))
+    dark, dark_own = (
+        _variables([(name, DARK[name]) for name, _ in which]) for which in (page, own)
+    )
     uses = "".join(  # who knows no variables takes the first
         f".{prefix}-{name}{{{kind}:{value};{kind}:{'currentColor' if name == 'ink' else f'var(--{name},{value})'}}}"
         for name, value in COLOURS.values()
@@ -93,12 +122,23 @@ def finish(drawn: str, name: str, title: str, alt: str, tips: Mapping[str, str])
     root = ET.fromstring(drawn)
     view = root.attrib["viewBox"]
     root.attrib.clear()
-    root.attrib.update({"class": "bench-figure", "viewBox": view, "role": "img", "aria-labelledby": f"bf-{name}-title bf-{name}-alt"})
+    root.attrib.update(
+        {
+            "class": "bench-figure",
+            "viewBox": view,
+            "role": "img",
+            "aria-labelledby": f"bf-{name}-title bf-{name}-alt",
+        }
+    )
     for child in list(root):
         if child.tag in (f"{SVG}metadata", f"{SVG}defs"):
             root.remove(child)
-    targets = dict.fromkeys(target for element in root.iter() if (target := element.get(f"{XLINK}href")))
-    short = hashlib.sha256(name.encode()).hexdigest()[:6]  # a drawing of many marks names its targets a thousand times
+    targets = dict.fromkeys(
+        target for element in root.iter() if (target := element.get(f"{XLINK}href"))
+    )
+    short = hashlib.sha256(name.encode()).hexdigest()[
+        :6
+    ]  # a drawing of many marks names its targets a thousand times
     ids = {target.removeprefix("#"): f"b{short}-{i}" for i, target in enumerate(targets, 1)}
     _walk(root, ids, tips)
     for child in list(root):
@@ -137,19 +177,30 @@ def _walk(root: ET.Element, ids: Mapping[str, str], tips: Mapping[str, str]) -> 
         _restyle(element)
         for key in DRAWN:
             if key in element.attrib:
-                element.set(key, SPACE.sub(lambda found: found.group(1) or " ", NUMBER.sub(_short, element.attrib[key])).strip())
+                element.set(
+                    key,
+                    SPACE.sub(
+                        lambda found: found.group(1) or " ", NUMBER.sub(_short, element.attrib[key])
+                    ).strip(),
+                )
         if own in tips:  # of a mark, not a target
             element.insert(0, _element("title", tips[own]))
 
 
 def _restyle(element: ET.Element) -> None:
     """The style attribute as attributes, and as classes of the colours that a page's style sheet says."""
-    rules = [rule.partition(":") for rule in element.attrib.pop("style", "").split(";") if rule.strip()]
+    rules = [
+        rule.partition(":") for rule in element.attrib.pop("style", "").split(";") if rule.strip()
+    ]
     properties = {key.strip(): value.strip() for key, _, value in rules}
     classes = []
     for key in KEPT:
         value = properties.get(key)
-        if value is None or (key, value) in (("stroke-width", "1"), ("opacity", "1"), ("text-anchor", "start")):
+        if value is None or (key, value) in (
+            ("stroke-width", "1"),
+            ("opacity", "1"),
+            ("text-anchor", "start"),
+        ):
             continue
         if value in COLOURS and key in PREFIX:
             classes.append(f"{PREFIX[key]}-{COLOURS[value][0]}")
@@ -173,7 +224,11 @@ def _flatten(element: ET.Element) -> None:
         _flatten(child)
     kept: list[ET.Element] = []
     for child in element:
-        if child.tag == f"{SVG}g" and not child.attrib and not any(one.tag == f"{SVG}title" for one in child):
+        if (
+            child.tag == f"{SVG}g"
+            and not child.attrib
+            and not any(one.tag == f"{SVG}title" for one in child)
+        ):
             kept.extend(child)
         elif not (child.tag == f"{SVG}defs" and not len(child)):
             kept.append(child)
@@ -201,14 +256,22 @@ def _gather(element: ET.Element) -> None:
 
 def _mark(element: ET.Element) -> ET.Element:
     """What is drawn: the element itself, or what stands beside its title."""
-    return element[-1] if element.tag == f"{SVG}g" and not element.attrib and len(element) == 2 else element
+    return (
+        element[-1]
+        if element.tag == f"{SVG}g" and not element.attrib and len(element) == 2
+        else element
+    )
 
 
 def _look(element: ET.Element) -> tuple[tuple[str, str], ...]:
     """The properties of a mark that it may have from its group."""
     mark = _mark(element)
     marks = (f"{SVG}path", f"{SVG}use")
-    return tuple((key, mark.attrib[key]) for key in INHERITED if key in mark.attrib) if mark.tag in marks else ()
+    return (
+        tuple((key, mark.attrib[key]) for key in INHERITED if key in mark.attrib)
+        if mark.tag in marks
+        else ()
+    )
 
 
 def _short(number: re.Match[str]) -> str:
@@ -228,7 +291,10 @@ def missing_library(command: str) -> BenchError | None:
     """What is wrong where matplotlib, an extra, is not installed: a command that draws raises it before anything else."""
     if importlib.util.find_spec("matplotlib") is not None:
         return None
-    return BenchError(f"{command} draws figures with matplotlib, which is not installed", "pip install 'sentence-bench[publish]'")
+    return BenchError(
+        f"{command} draws figures with matplotlib, which is not installed",
+        "pip install 'sentence-bench[publish]'",
+    )
 
 
 @contextmanager
@@ -267,16 +333,26 @@ class Drawing:
         self.sheet = Sheet(figsize=(WIDTH / 72, self.height / 72), dpi=72)
         self.sheet.patch.set_visible(False)
 
-    def axes(self, left: float = LEFT, low: float = BOTTOM, right: float = WIDTH - RIGHT, high: float | None = None) -> Axes:
+    def axes(
+        self,
+        left: float = LEFT,
+        low: float = BOTTOM,
+        right: float = WIDTH - RIGHT,
+        high: float | None = None,
+    ) -> Axes:
         """Axes in a part of the sheet, by default all of it: a line at the bottom, no frame, no ticks."""
         high = self.height - TOP if high is None else high
-        axes = self.sheet.add_axes((left / WIDTH, low / self.height, (right - left) / WIDTH, (high - low) / self.height))
+        axes = self.sheet.add_axes(
+            (left / WIDTH, low / self.height, (right - left) / WIDTH, (high - low) / self.height)
+        )
         axes.patch.set_visible(False)
         for side in ("top", "right", "left"):
             axes.spines[side].set_visible(False)
         axes.spines["bottom"].set_color(QUIET)
         axes.spines["bottom"].set_linewidth(0.8)
-        axes.tick_params(left=False, bottom=False, labelsize=SMALL, labelcolor=QUIET, pad=4, which="both")
+        axes.tick_params(
+            left=False, bottom=False, labelsize=SMALL, labelcolor=QUIET, pad=4, which="both"
+        )
         axes.minorticks_off()
         axes.grid(axis="y", color=LINE, linewidth=0.6)
         axes.set_axisbelow(True)
@@ -299,27 +375,73 @@ class Drawing:
         return float(place_2[0]), float(place_2[1])
 
     def text(
-        self, x: float, y: float, text: str, *, size: float = TEXT, anchor: str = "start", colour: str = INK, bold: bool = False
+        self,
+        x: float,
+        y: float,
+        text: str,
+        *,
+        size: float = TEXT,
+        anchor: str = "start",
+        colour: str = INK,
+        bold: bool = False,
     ) -> None:
         """A line of text with its baseline at ``y``."""
         side = {"start": "left", "middle": "center", "end": "right"}[anchor]
-        self.sheet.text(x / WIDTH, y / self.height, text, fontsize=size, ha=side, va="baseline", color=colour,
-                        fontweight="bold" if bold else "normal", parse_math=False)  # fmt: skip
+        self.sheet.text(
+            x / WIDTH,
+            y / self.height,
+            text,
+            fontsize=size,
+            ha=side,
+            va="baseline",
+            color=colour,
+            fontweight="bold" if bold else "normal",
+            parse_math=False,
+        )
 
     def tip(self, text: str) -> str:
         """The id of a mark that shows ``text`` when it is pointed at."""
         self.tips[f"tip{len(self.tips)}"] = text
         return f"tip{len(self.tips) - 1}"
 
-    def dot(self, axes: Axes, x: float, y: float, tip: str, *, strong: bool = False, square: bool = False) -> None:
+    def dot(
+        self,
+        axes: Axes,
+        x: float,
+        y: float,
+        tip: str,
+        *,
+        strong: bool = False,
+        square: bool = False,
+    ) -> None:
         """A point: filled in the accent where it is ``strong``, else hollow."""
-        axes.plot([x], [y], marker="s" if square else "o", markersize=2 * RADIUS - 1, linestyle="", gid=self.tip(tip), zorder=6 if strong else 5,
-                  markerfacecolor=ACCENT if strong else PAPER, markeredgecolor=ACCENT if strong else QUIET, markeredgewidth=1.4,
-                  clip_on=False)  # fmt: skip
+        axes.plot(
+            [x],
+            [y],
+            marker="s" if square else "o",
+            markersize=2 * RADIUS - 1,
+            linestyle="",
+            gid=self.tip(tip),
+            zorder=6 if strong else 5,
+            markerfacecolor=ACCENT if strong else PAPER,
+            markeredgecolor=ACCENT if strong else QUIET,
+            markeredgewidth=1.4,
+            clip_on=False,
+        )
 
-    def bar(self, axes: Axes, x: Sequence[float], y: Sequence[float], *, strong: bool = False) -> Box:
+    def bar(
+        self, axes: Axes, x: Sequence[float], y: Sequence[float], *, strong: bool = False
+    ) -> Box:
         """An error bar from the first to the second of ``x`` and ``y``; returns what it covers."""
-        axes.plot(x, y, color=ACCENT if strong else QUIET, linewidth=1.1, alpha=0.75, zorder=3, clip_on=False)
+        axes.plot(
+            x,
+            y,
+            color=ACCENT if strong else QUIET,
+            linewidth=1.1,
+            alpha=0.75,
+            zorder=3,
+            clip_on=False,
+        )
         (x0, y0), (x1, y1) = self.at(axes, x[0], y[0]), self.at(axes, x[1], y[1])
         return Box(min(x0, x1) - 1, min(y0, y1) - 1, max(x0, x1) + 1, max(y0, y1) + 1)
 
@@ -327,7 +449,16 @@ class Drawing:
         """Small dots: points that only show where the others are."""
         if x:
             axes.plot(
-                x, y, marker="o", markersize=3, linestyle="", markerfacecolor=QUIET, markeredgewidth=0, alpha=0.6, zorder=4, clip_on=False
+                x,
+                y,
+                marker="o",
+                markersize=3,
+                linestyle="",
+                markerfacecolor=QUIET,
+                markeredgewidth=0,
+                alpha=0.6,
+                zorder=4,
+                clip_on=False,
             )
 
     def label(
@@ -359,10 +490,14 @@ class Drawing:
                 continue
             if place.lead:
                 self.line(*lead(spot, place.box, RADIUS))
-            self.text(place.x, place.y, texts[i], anchor=place.anchor, colour=ACCENT if strong[i] else INK)
+            self.text(
+                place.x, place.y, texts[i], anchor=place.anchor, colour=ACCENT if strong[i] else INK
+            )
         return sum(place is not None for place in found)
 
-    def line(self, begin: tuple[float, float], end: tuple[float, float], colour: str = QUIET) -> None:
+    def line(
+        self, begin: tuple[float, float], end: tuple[float, float], colour: str = QUIET
+    ) -> None:
         """A thin line between two places on the sheet."""
         from matplotlib.lines import Line2D
 
@@ -408,10 +543,14 @@ class Figure:
     alt: str  # what is to be seen, in one or two sentences
     svg: str  # a whole <svg> element: to be put into a page, or to be a file of its own
     header: tuple[str, ...]  # of the data
-    data: tuple[tuple[str | float, ...], ...]  # a row for every mark; "" where something was not recorded
+    data: tuple[
+        tuple[str | float, ...], ...
+    ]  # a row for every mark; "" where something was not recorded
     suites: tuple[str, ...] = ("sts",)
     """The suites that it shows; none where it shows whatever a paper printed, or dev scores: it stands beside tables of any suite."""
-    paper_figure: str = ""  # the paper's figure or table that it corresponds to: "PromCSE, Figure 1"; "" for none
+    paper_figure: str = (
+        ""  # the paper's figure or table that it corresponds to: "PromCSE, Figure 1"; "" for none
+    )
 
     @property
     def csv(self) -> str:
@@ -421,7 +560,9 @@ class Figure:
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(self.header)
-        writer.writerows([csv_text(cell) if isinstance(cell, str) else cell for cell in row] for row in self.data)
+        writer.writerows(
+            [csv_text(cell) if isinstance(cell, str) else cell for cell in row] for row in self.data
+        )
         return text.getvalue()
 
 

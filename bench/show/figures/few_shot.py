@@ -10,9 +10,29 @@ from bench.compare.formatting import score
 from bench.compare.statistics.table import AVERAGE, Row, Table
 from bench.runs.record import RunRecord
 from bench.show.figures import plots
-from bench.show.figures.drawing import ACCENT, INK, LINE, PAPER, QUIET, TEXT, WIDTH, Drawing, Figure, fit_text, library, numbers
+from bench.show.figures.drawing import (
+    ACCENT,
+    INK,
+    LINE,
+    PAPER,
+    QUIET,
+    TEXT,
+    WIDTH,
+    Drawing,
+    Figure,
+    fit_text,
+    library,
+    numbers,
+)
 from bench.show.figures.labels import width
-from bench.show.figures.points import Group, leaders, names_in_words, one_point_per_method, points, shown_words
+from bench.show.figures.points import (
+    Group,
+    leaders,
+    names_in_words,
+    one_point_per_method,
+    points,
+    shown_words,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,7 +52,11 @@ def few_shot(group: Group, records: Mapping[str, RunRecord]) -> Figure | None:
         return None
     tasks = [task for task in table.columns if task != AVERAGE]
     scored = one_point_per_method(points(table, table.head), table)
-    drawn = [(p.label, p.row.is_baseline, draws) for p in scored if (draws := _draws(p.row, table, tasks, records))]
+    drawn = [
+        (p.label, p.row.is_baseline, draws)
+        for p in scored
+        if (draws := _draws(p.row, table, tasks, records))
+    ]
     drawn.sort(key=lambda point: (-fmean(point[2][AVERAGE]), point[0]))
     if len(drawn) < 2:
         return None
@@ -49,13 +73,29 @@ def few_shot(group: Group, records: Mapping[str, RunRecord]) -> Figure | None:
         rest = shown_words(rows, drawn)
         alt = f"Violins of {len(rows)} methods on {len(tasks)} tasks: accuracy over draws of the examples. {finding}"
         return Figure(
-            name=name, kind="few-shot", suites=("fewshot",), title=title, alt=alt, svg=drawing.svg(name, title, alt), paper_figure="ConPVP, Figure 7",
+            name=name,
+            kind="few-shot",
+            suites=("fewshot",),
+            title=title,
+            alt=alt,
+            svg=drawing.svg(name, title, alt),
+            paper_figure="ConPVP, Figure 7",
             caption=f"{finding} Each shape is the distribution of accuracy over {many} draws and seeds, the mark its mean; the draws are the "
-                    f"same for all methods.{rest}",
+            f"same for all methods.{rest}",
             header=("method", "task", "mean", "lowest", "highest", "draws and seeds"),
-            data=tuple((name, task, round(fmean(values), 4), round(min(values), 4), round(max(values), 4), float(len(values)))
-                       for name, _, draws in drawn for task, values in draws.items()),
-        )  # fmt: skip
+            data=tuple(
+                (
+                    name,
+                    task,
+                    round(fmean(values), 4),
+                    round(min(values), 4),
+                    round(max(values), 4),
+                    float(len(values)),
+                )
+                for name, _, draws in drawn
+                for task, values in draws.items()
+            ),
+        )
 
 
 def _draws(row: Row, table: Table, tasks: Sequence[str], records: Mapping[str, RunRecord]) -> Draws:
@@ -63,7 +103,10 @@ def _draws(row: Row, table: Table, tasks: Sequence[str], records: Mapping[str, R
     scores_of: Draws = {task: [] for task in (AVERAGE, *tasks)}
     for run in row.runs:
         record = records.get(run)
-        scores = [record.score(table.suite, task, table.protocol, table.text) if record else None for task in tasks]
+        scores = [
+            record.score(table.suite, task, table.protocol, table.text) if record else None
+            for task in tasks
+        ]
         each = [numbers(own_score.detail.get("draws")) if own_score else [] for own_score in scores]
         if not each or not each[0] or len({len(values) for values in each}) > 1:
             return {}
@@ -99,7 +142,12 @@ def _draw(rows: Sequence[tuple[str, Draws]], tasks: Sequence[str]) -> Drawing:
         _panel(drawing, axes, task, [draws[task] for _, draws in rows])
         if i % 2 == 0:
             for k, (name, _) in enumerate(rows):
-                drawing.text(0, top - HEAD - STEP * (k + 0.5) - 0.35 * TEXT, fit_text(name, names - 6), colour=INK if k else ACCENT)
+                drawing.text(
+                    0,
+                    top - HEAD - STEP * (k + 0.5) - 0.35 * TEXT,
+                    fit_text(name, names - 6),
+                    colour=INK if k else ACCENT,
+                )
     return drawing
 
 
@@ -118,13 +166,31 @@ def _panel(drawing: Drawing, axes: Axes, task: str, values: Sequence[list[float]
     for k, drawn in enumerate(values):
         colour = QUIET if k else ACCENT
         _violin(axes, k, drawn, colour)
-        axes.plot([fmean(drawn)], [k], marker="o", markersize=4, markerfacecolor=PAPER, markeredgecolor=colour, linestyle="",
-                  zorder=5, gid=drawing.tip(f"{task}: {score(fmean(drawn))}, {score(min(drawn))} to {score(max(drawn))}"))  # fmt: skip
+        axes.plot(
+            [fmean(drawn)],
+            [k],
+            marker="o",
+            markersize=4,
+            markerfacecolor=PAPER,
+            markeredgecolor=colour,
+            linestyle="",
+            zorder=5,
+            gid=drawing.tip(
+                f"{task}: {score(fmean(drawn))}, {score(min(drawn))} to {score(max(drawn))}"
+            ),
+        )
 
 
 def _violin(axes: Axes, k: int, values: list[float], colour: str) -> None:
     if max(values) - min(values) < 1e-6:  # nothing varies: there is no density
         return
-    body = axes.violinplot([values], positions=[k], orientation="horizontal", widths=0.85, showextrema=False, points=OUTLINE)["bodies"]
+    body = axes.violinplot(
+        [values],
+        positions=[k],
+        orientation="horizontal",
+        widths=0.85,
+        showextrema=False,
+        points=OUTLINE,
+    )["bodies"]
     for item in body:  # type: ignore[attr-defined]
         item.set(facecolor=(colour, 0.3), edgecolor=colour, alpha=None, linewidth=0.6)

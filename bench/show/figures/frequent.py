@@ -24,9 +24,14 @@ def frequent(group: Group, records: Mapping[str, RunRecord]) -> Figure | None:
     if table is None:
         return None
     rows = one_point_per_method(points(table, "alignment"), table)
-    curves = [(point.label, curve) for point in rows if (curve := _curve(point.row, records, table))]
+    curves = [
+        (point.label, curve) for point in rows if (curve := _curve(point.row, records, table))
+    ]
     steps = sorted({k for _, curve in curves for k in curve})
-    whole = sorted([(name, curve) for name, curve in curves if len(curve) == len(steps)], key=lambda pair: (-pair[1][steps[0]], pair[0]))
+    whole = sorted(
+        [(name, curve) for name, curve in curves if len(curve) == len(steps)],
+        key=lambda pair: (-pair[1][steps[0]], pair[0]),
+    )
     if len(whole) < 2 or len(steps) < 2:
         return None
     gains = [curve[steps[-1]] - curve[steps[0]] for _, curve in whole]
@@ -43,11 +48,19 @@ def frequent(group: Group, records: Mapping[str, RunRecord]) -> Figure | None:
         for i in shown
     ]
     with library():
-        drawing = plots.drawn_over(steps, drawn, "most frequent words taken out", "STS-B test, Spearman × 100")
+        drawing = plots.drawn_over(
+            steps, drawn, "most frequent words taken out", "STS-B test, Spearman × 100"
+        )
         name, title = group.name("frequent-words"), group.titled("Without the most frequent words")
-        said = ends_words((whole[highest][0], gains[highest]), (whole[lowest][0], gains[lowest]), len(whole))
+        said = ends_words(
+            (whole[highest][0], gains[highest]), (whole[lowest][0], gains[lowest]), len(whole)
+        )
         finding = f"Without the {steps[-1]} most frequent words {said}."
-        rest = f" The {len(shown)} lines are those highest at first; the table has all {len(whole)}." if len(shown) < len(whole) else ""
+        rest = (
+            f" The {len(shown)} lines are those highest at first; the table has all {len(whole)}."
+            if len(shown) < len(whole)
+            else ""
+        )
         alt = f"Lines of {len(shown)} methods: correlation on STS-B test against the number of words taken out. {finding}"
         return Figure(
             name=name,
@@ -81,16 +94,26 @@ def _sign(gain: float) -> int:
 
 
 def _moves(gain: float, plural: bool = False) -> str:
-    one, several = {-1: ("loses", "lose"), 0: ("changes by", "change by"), 1: ("gains", "gain")}[_sign(gain)]
+    one, several = {-1: ("loses", "lose"), 0: ("changes by", "change by"), 1: ("gains", "gain")}[
+        _sign(gain)
+    ]
     return f"{several if plural else one} {score(abs(gain))} points"
 
 
 def _curve(row: Row, records: Mapping[str, RunRecord], table: Table) -> dict[int, float]:
     """Number of words -> correlation, mean over the row's runs; only what all of them have."""
-    runs = [values for run in row.runs if (record := records.get(run)) and (values := _values(record, table))]
+    runs = [
+        values
+        for run in row.runs
+        if (record := records.get(run)) and (values := _values(record, table))
+    ]
     if not runs:
         return {}
-    return {k: sum(values[k] for values in runs) / len(runs) for k in runs[0] if all(k in values for values in runs)}
+    return {
+        k: sum(values[k] for values in runs) / len(runs)
+        for k in runs[0]
+        if all(k in values for values in runs)
+    }
 
 
 def _values(record: RunRecord, table: Table) -> dict[int, float]:
@@ -99,5 +122,9 @@ def _values(record: RunRecord, table: Table) -> dict[int, float]:
     kept: Any = alignment.detail.get("without_frequent_words") if alignment else None
     if not isinstance(kept, list):
         return {}
-    pairs = [(number(entry.get("k")), number(entry.get("spearman"))) for entry in kept if isinstance(entry, dict)]
+    pairs = [
+        (number(entry.get("k")), number(entry.get("spearman")))
+        for entry in kept
+        if isinstance(entry, dict)
+    ]
     return {int(k): value for k, value in pairs if k is not None and value is not None}

@@ -16,9 +16,28 @@ from bench.compare.formatting import score, signed_number, with_interval
 from bench.compare.statistics.table import CORRECTIONS, PRIMARY
 from bench.references import PrintedGain, printed_gains
 from bench.show.figures import plots
-from bench.show.figures.drawing import BOTTOM, LINE, QUIET, SMALL, TEXT, TOP, WIDTH, Drawing, Figure, fit_text, library
+from bench.show.figures.drawing import (
+    BOTTOM,
+    LINE,
+    QUIET,
+    SMALL,
+    TEXT,
+    TOP,
+    WIDTH,
+    Drawing,
+    Figure,
+    fit_text,
+    library,
+)
 from bench.show.figures.labels import width
-from bench.show.figures.points import Group, Point, count_words, names_in_words, one_point_per_method, points
+from bench.show.figures.points import (
+    Group,
+    Point,
+    count_words,
+    names_in_words,
+    one_point_per_method,
+    points,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,20 +73,37 @@ def gains(group: Group) -> Figure | None:
     with library():
         drawing = Drawing(height=TOP + BOTTOM + ROW * len(shown))
         lowest, highest = fences([gain.against.difference for gain in shown], margin)
-        ends = [end for gain in shown for end in (gain.against.low, gain.against.high, gain.against.difference) if end is not None]
+        ends = [
+            end
+            for gain in shown
+            for end in (gain.against.low, gain.against.high, gain.against.difference)
+            if end is not None
+        ]
         ends = [min(max(end, lowest), highest) for end in ends]
         left = min(150.0, max(width(gain.label, TEXT) for gain in shown) + 14)
         axes = _axes(drawing, left, [*ends, -margin, margin], len(shown))
         axes.axvspan(-margin, margin, color=LINE, alpha=0.5, linewidth=0, zorder=0)
         axes.axvline(0, color=QUIET, linewidth=0.8, zorder=1)
-        drawing.text(WIDTH - 2, drawing.height - TOP + 8, "other sign", size=SMALL, anchor="end", colour=QUIET)
+        drawing.text(
+            WIDTH - 2,
+            drawing.height - TOP + 8,
+            "other sign",
+            size=SMALL,
+            anchor="end",
+            colour=QUIET,
+        )
         (left_edge, right_edge), far = axes.get_xlim(), 0
         for i, row_gain in enumerate(reversed(shown)):
             against, height = row_gain.against, drawing.at(axes, 0, i)[1]
             value, strong = against.difference, against.verdict in ("better", "worse")
             if lowest <= value <= highest:
                 if against.low is not None and against.high is not None:
-                    drawing.bar(axes, (max(against.low, left_edge), min(against.high, right_edge)), (i, i), strong=strong)
+                    drawing.bar(
+                        axes,
+                        (max(against.low, left_edge), min(against.high, right_edge)),
+                        (i, i),
+                        strong=strong,
+                    )
                 drawing.dot(axes, value, i, f"{row_gain.label}: {_told(row_gain)}", strong=strong)
             else:
                 far += 1
@@ -76,19 +112,73 @@ def gains(group: Group) -> Figure | None:
                     if value < lowest
                     else (right_edge, "end", f"{signed_number(value)} →")
                 )
-                drawing.text(drawing.at(axes, edge, i)[0], height - 0.35 * SMALL, text, size=SMALL, anchor=anchor, colour=QUIET)
+                drawing.text(
+                    drawing.at(axes, edge, i)[0],
+                    height - 0.35 * SMALL,
+                    text,
+                    size=SMALL,
+                    anchor=anchor,
+                    colour=QUIET,
+                )
             drawing.text(2, height - 0.35 * TEXT, fit_text(row_gain.label, left - 10))
-            drawing.text(WIDTH - 2, height - 0.35 * SMALL, _share(row_gain), size=SMALL, anchor="end", colour=QUIET)
-        drawing.text((left + WIDTH - 66) / 2, BOTTOM - 32, f"{what} less that of {base}", anchor="middle", colour=QUIET)
-        rest = f" Shown are the first {len(shown)} of {len(found)} rows." if len(shown) < len(found) else ""
-        rest += f" Of {count_words(far, 'row')} far from the others the gain is written at the edge." if far else ""
+            drawing.text(
+                WIDTH - 2,
+                height - 0.35 * SMALL,
+                _share(row_gain),
+                size=SMALL,
+                anchor="end",
+                colour=QUIET,
+            )
+        drawing.text(
+            (left + WIDTH - 66) / 2,
+            BOTTOM - 32,
+            f"{what} less that of {base}",
+            anchor="middle",
+            colour=QUIET,
+        )
+        rest = (
+            f" Shown are the first {len(shown)} of {len(found)} rows."
+            if len(shown) < len(found)
+            else ""
+        )
+        rest += (
+            f" Of {count_words(far, 'row')} far from the others the gain is written at the edge."
+            if far
+            else ""
+        )
         name = group.name("gains")
         return Figure(
-            name=name, kind="gains", title=title, alt=alt, svg=drawing.svg(name, title, alt), suites=(table.suite,), caption=f"{finding} {_how(table.tested)}{rest}",
-            header=("method", "gain", "low", "high", "verdict", "pairs of runs", "with the other sign", "chance of one new run to be above"),
-            data=tuple((gain.label, _cell(gain.against.difference), _cell(gain.against.low), _cell(gain.against.high), gain.against.verdict or "",
-                        float(gain.pairs), float(gain.otherwise), _cell(gain.against.chance)) for gain in found),
-        )  # fmt: skip
+            name=name,
+            kind="gains",
+            title=title,
+            alt=alt,
+            svg=drawing.svg(name, title, alt),
+            suites=(table.suite,),
+            caption=f"{finding} {_how(table.tested)}{rest}",
+            header=(
+                "method",
+                "gain",
+                "low",
+                "high",
+                "verdict",
+                "pairs of runs",
+                "with the other sign",
+                "chance of one new run to be above",
+            ),
+            data=tuple(
+                (
+                    gain.label,
+                    _cell(gain.against.difference),
+                    _cell(gain.against.low),
+                    _cell(gain.against.high),
+                    gain.against.verdict or "",
+                    float(gain.pairs),
+                    float(gain.otherwise),
+                    _cell(gain.against.chance),
+                )
+                for gain in found
+            ),
+        )
 
 
 def fences(values: Sequence[float], least: float) -> tuple[float, float]:
@@ -107,7 +197,12 @@ def row_gains(table: Table) -> list[Gain]:
     if base is None:
         return []
     return [
-        Gain(point.label, point.cell.against, len(point.cell.values) * len(base.cell.values), other_sign(point, base))
+        Gain(
+            point.label,
+            point.cell.against,
+            len(point.cell.values) * len(base.cell.values),
+            other_sign(point, base),
+        )
         for point in one_point_per_method(drawn, table)
         if point.cell.against is not None and point.cell.against.verdict is not None
     ]
@@ -123,17 +218,26 @@ def other_sign(point: Point, base: Point) -> int:
 
 def gain_words(found: Sequence[Gain], base: str) -> str:
     """How many rows are better, worse, equivalent, unknown; how often a pair of single runs says otherwise."""
-    by = {verdict: [gain for gain in found if gain.against.verdict == verdict] for verdict in VERDICTS}
+    by = {
+        verdict: [gain for gain in found if gain.against.verdict == verdict] for verdict in VERDICTS
+    }
     names = ", ".join(
-        f"{len(ones)} {verdict}" + (f" ({names_in_words([gain.label for gain in ones])})" if verdict == "better" else "")
+        f"{len(ones)} {verdict}"
+        + (f" ({names_in_words([gain.label for gain in ones])})" if verdict == "better" else "")
         for verdict, ones in by.items()
         if ones
     )
     parts = [f"Of {count_words(len(found), 'row')} compared with {base}: {names}."]
     paired = [gain for gain in found if gain.pairs > 1]
     if paired:
-        pairs, otherwise = (sum(getattr(gain, name) for gain in paired) for name in ("pairs", "otherwise"))
-        parts.append(f"One run against one run of {base} has the other sign in {otherwise} of {pairs:,} pairs" + _worst(paired) + ".")
+        pairs, otherwise = (
+            sum(getattr(gain, name) for gain in paired) for name in ("pairs", "otherwise")
+        )
+        parts.append(
+            f"One run against one run of {base} has the other sign in {otherwise} of {pairs:,} pairs"
+            + _worst(paired)
+            + "."
+        )
     return " ".join(parts)
 
 
@@ -148,7 +252,11 @@ def _worst(paired: Sequence[Gain]) -> str:
 
 def _how(tested: Tested) -> str:
     family = tested.family(PRIMARY)
-    adjusted = f", {CORRECTIONS[family.how]} over {family.size}" if family is not None and family.how != "none" else ""
+    adjusted = (
+        f", {CORRECTIONS[family.how]} over {family.size}"
+        if family is not None and family.how != "none"
+        else ""
+    )
     return (
         f"Bars: the interval that the verdict goes by ({100 * (1 - tested.alpha):g} % for the family{adjusted}). Filled: better or worse. "
         f"Band: within {tested.margin:g} points. Other sign: of all pairs of one run each, those whose difference has not the sign of the mean's."
@@ -168,7 +276,9 @@ def _cell(value: float | None) -> float | str:
     return "" if value is None else round(value, 4)
 
 
-def _axes(drawing: Drawing, left: float, values: Sequence[float], rows: int, above: float = 0.0) -> Axes:
+def _axes(
+    drawing: Drawing, left: float, values: Sequence[float], rows: int, above: float = 0.0
+) -> Axes:
     axes = drawing.axes(left, BOTTOM, WIDTH - 66, drawing.height - TOP - above)
     axes.set_xlim(*plots.limits(values))
     axes.set_ylim(-0.6, rows - 0.4)
@@ -218,7 +328,13 @@ def paper_gains(group: Group) -> Figure | None:
         drawing = Drawing(height=TOP + BOTTOM + 0.75 * ROW * len(printed) + STEP)
         names = _names(printed)
         left = min(190.0, max(width(name, SMALL) for name in names) + 12)
-        axes = _axes(drawing, left, [0.0, *(gain.gain for gain in printed), *(one.least for one in noises)], len(printed), STEP)
+        axes = _axes(
+            drawing,
+            left,
+            [0.0, *(gain.gain for gain in printed), *(one.least for one in noises)],
+            len(printed),
+            STEP,
+        )
         for noise in noises:
             wide, dashes = (1.4, "-") if noise is ours else (0.9, "--")
             axes.axvline(noise.least, color=QUIET, linewidth=wide, linestyle=dashes, zorder=1)
@@ -229,20 +345,60 @@ def paper_gains(group: Group) -> Figure | None:
             drawing.dot(axes, printed_gain.gain, i, tip, strong=printed_gain.gain > ours.least)
             height = drawing.at(axes, 0, i)[1]
             drawing.text(2, height - 0.35 * SMALL, fit_text(name, left - 8, SMALL), size=SMALL)
-            drawing.text(WIDTH - 2, height - 0.35 * SMALL, signed_number(printed_gain.gain), size=SMALL, anchor="end", colour=QUIET)
-        drawing.text((left + WIDTH - 66) / 2, BOTTOM - 32, "points of the STS average", anchor="middle", colour=QUIET)
+            drawing.text(
+                WIDTH - 2,
+                height - 0.35 * SMALL,
+                signed_number(printed_gain.gain),
+                size=SMALL,
+                anchor="end",
+                colour=QUIET,
+            )
+        drawing.text(
+            (left + WIDTH - 66) / 2,
+            BOTTOM - 32,
+            "points of the STS average",
+            anchor="middle",
+            colour=QUIET,
+        )
         file = group.name("printed-gains")
         return Figure(
-            name=file, kind="printed-gains", title=title, alt=alt, svg=drawing.svg(file, title, alt), caption=f"{finding} {PAPER_HOW}",
-            header=("method", "paper:table", "setting, backbone", "SimCSE", "gain", *(f"above {score(noise.least)} ({noise.name})" for noise in noises)),
-            data=tuple((gain.label, gain.source, gain.where, gain.base, round(gain.gain, 2), *("yes" if gain.gain > noise.least else "no" for noise in noises)) for gain in printed),
-        )  # fmt: skip
+            name=file,
+            kind="printed-gains",
+            title=title,
+            alt=alt,
+            svg=drawing.svg(file, title, alt),
+            caption=f"{finding} {PAPER_HOW}",
+            header=(
+                "method",
+                "paper:table",
+                "setting, backbone",
+                "SimCSE",
+                "gain",
+                *(f"above {score(noise.least)} ({noise.name})" for noise in noises),
+            ),
+            data=tuple(
+                (
+                    gain.label,
+                    gain.source,
+                    gain.where,
+                    gain.base,
+                    round(gain.gain, 2),
+                    *("yes" if gain.gain > noise.least else "no" for noise in noises),
+                )
+                for gain in printed
+            ),
+        )
 
 
 def _names(printed: Sequence[PrintedGain]) -> list[str]:
     """With the backbone where one name would stand for several points."""
     count = Counter(gain.label for gain in printed)
-    return [f"{gain.label}, {gain.first.backbone.removesuffix('-uncased')}" if count[gain.label] > 1 else gain.label for gain in printed]
+    return [
+        f"{gain.label}, {gain.first.backbone.removesuffix('-uncased')}"
+        if count[gain.label] > 1
+        else gain.label
+        for gain in printed
+    ]
 
 
 PAPER_HOW = (
@@ -257,7 +413,9 @@ def paper_words(printed: Sequence[PrintedGain], noises: Sequence[Noise]) -> str:
     told = []
     for noise in noises:
         above = sum(gain.gain > noise.least for gain in printed)
-        told.append(f"with {noise.words} ({score(noise.sd)}) {score(noise.least)}, and {above} {'is' if above == 1 else 'are'} above")
+        told.append(
+            f"with {noise.words} ({score(noise.sd)}) {score(noise.least)}, and {above} {'is' if above == 1 else 'are'} above"
+        )
     return (
         f"{count_words(len(printed), 'gain')} of single runs that papers print over a SimCSE of their own. Two single runs can show a difference from a "
         f"certain size on: {'; '.join(told)}."
@@ -271,5 +429,12 @@ def _line_names(drawing: Drawing, axes: Axes, noises: Sequence[Noise], rows: int
         half = width(noise.name, SMALL) / 2
         x = min(drawing.at(axes, noise.least, rows)[0], WIDTH - 2 - half)
         level = next((i for i, end in enumerate(free) if x - half > end), LEVELS - 1)
-        drawing.text(x, drawing.box(axes).high + 5 + STEP * level, noise.name, size=SMALL, anchor="middle", colour=QUIET)
+        drawing.text(
+            x,
+            drawing.box(axes).high + 5 + STEP * level,
+            noise.name,
+            size=SMALL,
+            anchor="middle",
+            colour=QUIET,
+        )
         free[level] = x + half + 4

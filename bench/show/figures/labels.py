@@ -33,7 +33,12 @@ class Box:
     high: float
 
     def within(self, frame: Box) -> bool:
-        return self.left >= frame.left and self.right <= frame.right and self.low >= frame.low and self.high <= frame.high
+        return (
+            self.left >= frame.left
+            and self.right <= frame.right
+            and self.low >= frame.low
+            and self.high <= frame.high
+        )
 
 
 @dataclass(frozen=True)
@@ -99,7 +104,10 @@ def place_labels(
             best = found
         if not late:
             break
-        order = [*late, *(i for i in order if i not in late)]  # those without a place choose first in the next try
+        order = [
+            *late,
+            *(i for i in order if i not in late),
+        ]  # those without a place choose first in the next try
     return [search.places[best[i]] if i in best else None for i in range(len(points))]
 
 
@@ -115,8 +123,13 @@ class _Search:
         self.places = [place for possible in options for place, _ in possible]
         self.costs_K = np.array([cost for possible in options for _, cost in possible])
         owners = [i for i, possible in enumerate(options) for _ in possible]
-        self.own = {i: np.array([k for k, owner in enumerate(owners) if owner == i], dtype=int) for i in set(owners)}
-        boxes_K4, hulls_K4 = (_sides(boxes) for boxes in ([p.box for p in self.places], [p.hull for p in self.places]))
+        self.own = {
+            i: np.array([k for k, owner in enumerate(owners) if owner == i], dtype=int)
+            for i in set(owners)
+        }
+        boxes_K4, hulls_K4 = (
+            _sides(boxes) for boxes in ([p.box for p in self.places], [p.hull for p in self.places])
+        )
         self.areas_KK = _overlaps(boxes_K4 + [-APART, 0, APART, 0], boxes_K4)
         self.collide_KK = self.areas_KK > 0
         near_KK = np.triu(_overlaps(hulls_K4, hulls_K4) > 0) & ~self.collide_KK
@@ -129,13 +142,18 @@ class _Search:
         chosen: dict[int, int] = {}
         for sweep in range(ROUND + 1):
             for rank, i in enumerate(order):
-                own, taken = self.own[i], np.array([k for label, k in chosen.items() if label != i], dtype=int)
+                own, taken = (
+                    self.own[i],
+                    np.array([k for label, k in chosen.items() if label != i], dtype=int),
+                )
                 free = own[~self.collide_KK[np.ix_(own, taken)].any(axis=1)]
                 costs = self.costs_K[free]
                 if sweep == 0:  # leave room for those that come after: their best places come first
-                    costs = costs + 0.1 * self.areas_KK[np.ix_(free, np.array([self.own[k][0] for k in order[rank + 1 :]], dtype=int))].sum(
-                        axis=1
-                    )
+                    costs = costs + 0.1 * self.areas_KK[
+                        np.ix_(
+                            free, np.array([self.own[k][0] for k in order[rank + 1 :]], dtype=int)
+                        )
+                    ].sum(axis=1)
                 chosen.pop(i, None)
                 if len(free):
                     chosen[i] = int(free[np.argmin(costs)])
@@ -171,17 +189,27 @@ def _options(
         if not place.box.within(frame):
             continue
         box_14 = _sides([place.box])
-        if _overlaps(box_14, dots_P4).any() or (place.lead and _overlaps(_sides(place.lead), others_P4).any()):
+        if _overlaps(box_14, dots_P4).any() or (
+            place.lead and _overlaps(_sides(place.lead), others_P4).any()
+        ):
             continue
         away = abs(place.x - point[0]) + abs((place.box.low + place.box.high) / 2 - point[1])
-        cost = away + 3.0 * float(_overlaps(box_14, avoid_A4).sum()) + {"start": 0.0, "end": 1.0, "middle": 2.0}[place.anchor]
+        cost = (
+            away
+            + 3.0 * float(_overlaps(box_14, avoid_A4).sum())
+            + {"start": 0.0, "end": 1.0, "middle": 2.0}[place.anchor]
+        )
         found.append((place, cost))
     return sorted(found, key=lambda label: label[1])[:KEPT]
 
 
 def _around(point: tuple[float, float], text: str, size: float, radius: float) -> list[LabelPlace]:
     long, x, y = width(text, size), *point
-    middle, low, high = y - 0.35 * size, 0.25 * size, 0.85 * size  # of a line with its middle at y; below and above a baseline
+    middle, low, high = (
+        y - 0.35 * size,
+        0.25 * size,
+        0.85 * size,
+    )  # of a line with its middle at y; below and above a baseline
     made = []
     for far in DISTANCES:
         d, slant = radius + far, 0.7 * (radius + far)
@@ -203,7 +231,9 @@ def _around(point: tuple[float, float], text: str, size: float, radius: float) -
     return made
 
 
-def lead(point: tuple[float, float], box: Box, radius: float) -> tuple[tuple[float, float], tuple[float, float]]:
+def lead(
+    point: tuple[float, float], box: Box, radius: float
+) -> tuple[tuple[float, float], tuple[float, float]]:
     """The ends of the thin line from a point's edge to its label."""
     x, y = min(max(point[0], box.left), box.right), min(max(point[1], box.low), box.high)
     long = max(math.hypot(x - point[0], y - point[1]), 1e-9)
@@ -214,12 +244,20 @@ def lead(point: tuple[float, float], box: Box, radius: float) -> tuple[tuple[flo
 def _along(begin: tuple[float, float], end: tuple[float, float]) -> tuple[Box, ...]:
     """Small boxes along a line."""
     many = max(2, math.ceil(math.dist(begin, end) / 3))
-    spots = [(begin[0] + (end[0] - begin[0]) * k / many, begin[1] + (end[1] - begin[1]) * k / many) for k in range(many)]
+    spots = [
+        (begin[0] + (end[0] - begin[0]) * k / many, begin[1] + (end[1] - begin[1]) * k / many)
+        for k in range(many)
+    ]
     return tuple(Box(x - 0.8, y - 0.8, x + 0.8, y + 0.8) for x, y in spots)
 
 
 def _around_all(boxes: Sequence[Box]) -> Box:
-    return Box(min(b.left for b in boxes), min(b.low for b in boxes), max(b.right for b in boxes), max(b.high for b in boxes))
+    return Box(
+        min(b.left for b in boxes),
+        min(b.low for b in boxes),
+        max(b.right for b in boxes),
+        max(b.high for b in boxes),
+    )
 
 
 def _cross(place: LabelPlace, other: LabelPlace) -> bool:

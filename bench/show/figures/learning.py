@@ -12,7 +12,15 @@ from bench.compare.formatting import score
 from bench.runs.intact import read_curve
 from bench.show.figures import plots
 from bench.show.figures.drawing import LEFT, QUIET, SMALL, WIDTH, Drawing, Figure, library, number
-from bench.show.figures.points import Group, count_words, leaders, names_in_words, one_point_per_method, points, shown_words
+from bench.show.figures.points import (
+    Group,
+    count_words,
+    leaders,
+    names_in_words,
+    one_point_per_method,
+    points,
+    shown_words,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,7 +56,13 @@ class Course:
     def mean(self, axis: str) -> list[tuple[float, float]]:
         """(x, dev score), means over the seeds."""
         columns = zip(*(seed_points for _, seed_points in self.seeds), strict=True)
-        return [(fmean(getattr(point, axis) for point in column), fmean(point.score for point in column)) for column in columns]
+        return [
+            (
+                fmean(getattr(point, axis) for point in column),
+                fmean(point.score for point in column),
+            )
+            for column in columns
+        ]
 
 
 def learning(group: Group, runs: Mapping[str, PublishedRun]) -> Figure | None:
@@ -56,18 +70,32 @@ def learning(group: Group, runs: Mapping[str, PublishedRun]) -> Figure | None:
     table = group.table("sts")
     if table is None:
         return None
-    labels = {point.row.runs: point.label for point in one_point_per_method(points(table, table.head), table)}
+    labels = {
+        point.row.runs: point.label
+        for point in one_point_per_method(points(table, table.head), table)
+    }
     scored = [row for row in table.rows if row.runs in labels and runs.keys() >= set(row.runs)]
     sets = Counter(
-        done.dev_task for row in scored for run in row.runs if (done := runs[run].record.training) and done.dev_score is not None
+        done.dev_task
+        for row in scored
+        for run in row.runs
+        if (done := runs[run].record.training) and done.dev_score is not None
     )
     if not sets:
         return None
     dev = sets.most_common(1)[0][0] or "dev"
     found = []
     for row in scored:
-        seeds = tuple((seed, course) for run, seed in zip(row.runs, row.seeds, strict=True) if (course := _points(runs[run], dev)))
-        if not seeds or len(seeds[0][1]) < 2 or len({tuple(dev_point.steps for dev_point in course) for _, course in seeds}) > 1:
+        seeds = tuple(
+            (seed, course)
+            for run, seed in zip(row.runs, row.seeds, strict=True)
+            if (course := _points(runs[run], dev))
+        )
+        if (
+            not seeds
+            or len(seeds[0][1]) < 2
+            or len({tuple(dev_point.steps for dev_point in course) for _, course in seeds}) > 1
+        ):
             continue
         paced = all(dev_point.seconds is not None for _, course in seeds for dev_point in course)
         timed = row.cost is not None and row.cost.train_seconds is not None and paced
@@ -75,7 +103,11 @@ def learning(group: Group, runs: Mapping[str, PublishedRun]) -> Figure | None:
     if len(found) < 2:
         return None
     shown = found[: plots.MOST]
-    batches = {round(dev_point.sentences / dev_point.steps, 3) for course in shown for dev_point in course.points}
+    batches = {
+        round(dev_point.sentences / dev_point.steps, 3)
+        for course in shown
+        for dev_point in course.points
+    }
     timed_courses = sum(course.timed for course in shown)
     axes = {"sentences": "rows of the corpus seen"}
     if len(batches) > 1:
@@ -92,12 +124,27 @@ def learning(group: Group, runs: Mapping[str, PublishedRun]) -> Figure | None:
     with library():
         drawing = _draw(shown, axes, dev)
         return Figure(
-            name=name, kind="learning", title=title, alt=alt, svg=drawing.svg(name, title, alt),
+            name=name,
+            kind="learning",
+            title=title,
+            alt=alt,
+            svg=drawing.svg(name, title, alt),
             caption=f"{finding} Thick lines are means over seeds, thin ones the seeds. These scores chose the checkpoints; they are of no test set.{rest}{without}",
             header=("method", "seed", "steps", "sentences", "seconds", dev),
-            data=tuple((course.label, "any" if seed is None else float(seed), dev_point.steps, dev_point.sentences, "" if dev_point.seconds is None else round(dev_point.seconds, 2), round(dev_point.score, 4))
-                       for course in found for seed, ones in course.seeds for dev_point in ones),
-        )  # fmt: skip
+            data=tuple(
+                (
+                    course.label,
+                    "any" if seed is None else float(seed),
+                    dev_point.steps,
+                    dev_point.sentences,
+                    "" if dev_point.seconds is None else round(dev_point.seconds, 2),
+                    round(dev_point.score, 4),
+                )
+                for course in found
+                for seed, ones in course.seeds
+                for dev_point in ones
+            ),
+        )
 
 
 def _points(run: PublishedRun, dev: str) -> tuple[Point, ...]:
@@ -134,24 +181,41 @@ def _draw(shown: Sequence[Course], axes: Mapping[str, str], dev: str) -> Drawing
         made = []
         for course in there:
             x, y = zip(*course.mean(axis), strict=True)
-            tips = tuple(f"{course.label}: {score(dev_score)} at {place:,.0f} {axis}" for place, dev_score in course.mean(axis))
+            tips = tuple(
+                f"{course.label}: {score(dev_score)} at {place:,.0f} {axis}"
+                for place, dev_score in course.mean(axis)
+            )
             made.append(plots.Line(course.label, x, y, tips, strong=course.label in best))
         top = drawing.height - i * (HEAD + HIGH + FOOT) - HEAD
         panel = drawing.axes(LEFT, top - HIGH, WIDTH - plots.room(made), top)
         _panel(drawing, panel, there, made, axis)
         box = drawing.box(panel)
         drawing.text(2.0, box.high + 10, dev, colour=QUIET)
-        drawing.text((box.left + box.right) / 2, box.low - 32, words, size=SMALL, anchor="middle", colour=QUIET)
+        drawing.text(
+            (box.left + box.right) / 2,
+            box.low - 32,
+            words,
+            size=SMALL,
+            anchor="middle",
+            colour=QUIET,
+        )
     return drawing
 
 
-def _panel(drawing: Drawing, axes: Axes, there: Sequence[Course], made: Sequence[plots.Line], axis: str) -> None:
+def _panel(
+    drawing: Drawing, axes: Axes, there: Sequence[Course], made: Sequence[plots.Line], axis: str
+) -> None:
     end = max(getattr(point, axis) for course in there for point in course.points)
     axes.set_xlim(0, end)
     for course in there:
         for _, seed_points in course.seeds:
-            xs, ys = [getattr(point, axis) for point in seed_points], [point.score for point in seed_points]
+            xs, ys = (
+                [getattr(point, axis) for point in seed_points],
+                [point.score for point in seed_points],
+            )
             axes.plot(xs, ys, color=QUIET, linewidth=0.5, alpha=0.6, zorder=2)
-    plots.draw(drawing, axes, made, also=[point.score for course in there for point in course.points])
+    plots.draw(
+        drawing, axes, made, also=[point.score for course in there for point in course.points]
+    )
     at = plots.round_values(0, end, 4)
     plots.ticks(drawing, axes, at, [f"{t:,.0f}" for t in at])

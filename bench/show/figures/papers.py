@@ -32,11 +32,20 @@ class Compared:
 def compare_cells(board: Board) -> list[Compared]:
     """The cells of the board that a paper printed on the same scale; averages are left out, for they follow from the others."""
     return [
-        Compared(label(row, table.table), f"{row.setting}, {short_name(row.backbone)}", task, cell, cell.printed)
+        Compared(
+            label(row, table.table),
+            f"{row.setting}, {short_name(row.backbone)}",
+            task,
+            cell,
+            cell.printed,
+        )
         for table in board.tables
         for row in table.table.rows
         for task, cell in zip(table.table.columns, row.cells, strict=True)
-        if cell is not None and cell.printed and (task != AVERAGE or len(table.table.columns) == 1) and task not in LOWER_IS_BETTER
+        if cell is not None
+        and cell.printed
+        and (task != AVERAGE or len(table.table.columns) == 1)
+        and task not in LOWER_IS_BETTER
     ]
 
 
@@ -67,24 +76,61 @@ def papers(board: Board) -> Figure | None:
         axes.set_yticks([t for t in axes.get_xticks() if ends[0] <= t <= ends[1]])
         axes.plot(ends, ends, color=LINE, linewidth=1.2, zorder=1)
         drawing.names(axes, "printed in the paper", "measured here")
-        order = [*far, *(i for i in range(len(marks)) if i not in far)]  # labels where there is something to say come first
+        order = [
+            *far,
+            *(i for i in range(len(marks)) if i not in far),
+        ]  # labels where there is something to say come first
         plots.draw_points(drawing, axes, [marks[i] for i in order])
         title = "Printed against reproduced"
         alt = f"Scatter of {len(cells)} numbers: printed across, measured here upwards. {_finding(cells)}"
         return Figure(
-            name="papers", kind="papers", suites=(), title=title, caption=_caption(cells), alt=alt, svg=drawing.svg("papers", title, alt),
-            header=("method", "setting, backbone", "task", "paper:table", "printed", "here", "low", "high", "difference"),
-            data=tuple((cell.method, visible(cell.where), cell.task, cell.printed.source, cell.printed.value, round(cell.cell.mean, 4),
-                        *((cell.cell.spread.low, cell.cell.spread.high) if cell.cell.spread else ("", "")), cell.printed.difference)
-                       for cell in cells),
-        )  # fmt: skip
+            name="papers",
+            kind="papers",
+            suites=(),
+            title=title,
+            caption=_caption(cells),
+            alt=alt,
+            svg=drawing.svg("papers", title, alt),
+            header=(
+                "method",
+                "setting, backbone",
+                "task",
+                "paper:table",
+                "printed",
+                "here",
+                "low",
+                "high",
+                "difference",
+            ),
+            data=tuple(
+                (
+                    cell.method,
+                    visible(cell.where),
+                    cell.task,
+                    cell.printed.source,
+                    cell.printed.value,
+                    round(cell.cell.mean, 4),
+                    *(
+                        (cell.cell.spread.low, cell.cell.spread.high)
+                        if cell.cell.spread
+                        else ("", "")
+                    ),
+                    cell.printed.difference,
+                )
+                for cell in cells
+            ),
+        )
 
 
 def _finding(cells: Sequence[Compared]) -> str:
     tested = [cell for cell in cells if cell.printed.inside is not None]
     inside = sum(one.printed.inside is True for one in tested)
     far = max(cells, key=lambda cell: abs(cell.printed.difference))
-    found = f"Inside our interval: {inside} of {count_words(len(tested), 'printed number')}. " if tested else ""
+    found = (
+        f"Inside our interval: {inside} of {count_words(len(tested), 'printed number')}. "
+        if tested
+        else ""
+    )
     if score(abs(far.printed.difference)) == score(0.0):
         return f"{found}Every number is the printed one."
     return f"{found}Farthest apart: {far.method} on {far.task}, printed {score(far.printed.value)}, here {score(far.cell.mean)}."
@@ -94,7 +140,13 @@ def _caption(cells: Sequence[Compared]) -> str:
     copied = sum(not cell.printed.own for cell in cells)
     parts = [_finding(cells), "On the line both are equal."]
     parts += ["Bars: our interval."] if any(cell.cell.spread for cell in cells) else []
-    parts += ["Filled: the printed value lies outside of it."] if any(cell.printed.inside is False for cell in cells) else []
+    parts += (
+        ["Filled: the printed value lies outside of it."]
+        if any(cell.printed.inside is False for cell in cells)
+        else []
+    )
     if copied:
-        parts.append(f"{count_words(copied, 'number')} {'was' if copied == 1 else 'were'} copied by the paper from another one.")
+        parts.append(
+            f"{count_words(copied, 'number')} {'was' if copied == 1 else 'were'} copied by the paper from another one."
+        )
     return " ".join(parts)

@@ -7,7 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from bench.show.figures.drawing import ACCENT, INK, PAPER, QUIET, SMALL, TEXT, WIDTH, Drawing, fit_text
+from bench.show.figures.drawing import (
+    ACCENT,
+    INK,
+    PAPER,
+    QUIET,
+    SMALL,
+    TEXT,
+    WIDTH,
+    Drawing,
+    fit_text,
+)
 from bench.show.figures.labels import Box, spread_out, width
 
 if TYPE_CHECKING:
@@ -17,7 +27,9 @@ if TYPE_CHECKING:
 # --- The axes ---
 
 
-def limits(values: Sequence[float], around: float = 0.08, least: float = 0.5) -> tuple[float, float]:
+def limits(
+    values: Sequence[float], around: float = 0.08, least: float = 0.5
+) -> tuple[float, float]:
     """Ends of an axis: the values' own, with room; never narrower than ``least``."""
     low, high = min(values), max(values)
     wide = max(high - low, least)
@@ -34,7 +46,11 @@ def round_values(low: float, high: float, most: int) -> list[float]:
     """Where such ticks stand from ``low`` to ``high``."""
     from matplotlib.ticker import MaxNLocator
 
-    return [value for value in MaxNLocator(most, steps=[1, 2, 5, 10]).tick_values(low, high) if low <= value <= high]
+    return [
+        value
+        for value in MaxNLocator(most, steps=[1, 2, 5, 10]).tick_values(low, high)
+        if low <= value <= high
+    ]
 
 
 def range_x(axes: Axes, low: float, high: float, around: float, *, log: bool) -> None:
@@ -89,16 +105,24 @@ def fit_axes(axes: Axes, marks: Sequence[Mark], *, x: bool = True, least: float 
     axes.set_ylim(low, high + 0.1 * (high - low))  # room for labels above the best
     round_ticks(axes, "y")
     if x:
-        axes.set_xlim(*limits([v for mark in marks for v in (mark.x, *(mark.x_bar or ()))], least=least))
+        axes.set_xlim(
+            *limits([v for mark in marks for v in (mark.x, *(mark.x_bar or ()))], least=least)
+        )
         round_ticks(axes, "x")
 
 
-def draw_points(drawing: Drawing, axes: Axes, marks: Sequence[Mark], avoid: Sequence[Box] = ()) -> int:
+def draw_points(
+    drawing: Drawing, axes: Axes, marks: Sequence[Mark], avoid: Sequence[Box] = ()
+) -> int:
     """The marks on axes whose limits are set, strong ones labelled first; returns how many have no label.
 
     Where they are very many, those that are neither strong nor among the first are small dots without bars.
     """
-    full = [mark for i, mark in enumerate(marks) if mark.strong or i < (FIRST if len(marks) > CROWD else CROWD)]
+    full = [
+        mark
+        for i, mark in enumerate(marks)
+        if mark.strong or i < (FIRST if len(marks) > CROWD else CROWD)
+    ]
     small = [mark for mark in marks if mark not in full] if len(full) < len(marks) else []
     covered = list(avoid)
     for mark in full:
@@ -161,17 +185,41 @@ def draw(drawing: Drawing, axes: Axes, lines: Sequence[Line], also: Sequence[flo
     for line in sorted(lines, key=lambda line: line.strong):
         colour, order = (ACCENT, 6) if line.strong else (QUIET, 4)
         if line.joined:
-            axes.plot(line.x, line.y, color=colour, linewidth=1.6 if line.strong else 1.0, zorder=order, clip_on=False)
+            axes.plot(
+                line.x,
+                line.y,
+                color=colour,
+                linewidth=1.6 if line.strong else 1.0,
+                zorder=order,
+                clip_on=False,
+            )
         for i, (x, y) in enumerate(zip(line.x, line.y, strict=True)):
             if line.bars and (bar := line.bars[i]):
                 drawing.bar(axes, (x, x), bar, strong=line.strong)
-            axes.plot([x], [y], marker="o", markersize=5, linestyle="", markerfacecolor=colour if line.strong else PAPER, markeredgecolor=colour,
-                      markeredgewidth=1.2, zorder=order + 1, clip_on=False, gid=drawing.tip(line.tips[i]))  # fmt: skip
+            axes.plot(
+                [x],
+                [y],
+                marker="o",
+                markersize=5,
+                linestyle="",
+                markerfacecolor=colour if line.strong else PAPER,
+                markeredgecolor=colour,
+                markeredgewidth=1.2,
+                zorder=order + 1,
+                clip_on=False,
+                gid=drawing.tip(line.tips[i]),
+            )
     if any(line.label for line in lines):
         _names(drawing, axes, lines)
 
 
-def drawn_over(steps: Sequence[int], lines: Sequence[Line], x_name: str, y_name: str, also: Sequence[float] = ()) -> Drawing:
+def drawn_over(
+    steps: Sequence[int],
+    lines: Sequence[Line],
+    x_name: str,
+    y_name: str,
+    also: Sequence[float] = (),
+) -> Drawing:
     """A sheet of lines over ``steps``, which stand evenly apart whatever their numbers: x is 0, 1, 2 ..."""
     drawing = Drawing()
     axes = drawing.axes(right=WIDTH - room(lines))
@@ -190,4 +238,9 @@ def _names(drawing: Drawing, axes: Axes, lines: Sequence[Line]) -> None:
         begin = max(x, box.right) + 14
         if abs(height - y) > 3:
             drawing.line((x + 5, y), (begin - 3, height))
-        drawing.text(begin, height - 0.35 * TEXT, fit_text(line.label, WIDTH - begin - 1), colour=ACCENT if line.strong else INK)
+        drawing.text(
+            begin,
+            height - 0.35 * TEXT,
+            fit_text(line.label, WIDTH - begin - 1),
+            colour=ACCENT if line.strong else INK,
+        )

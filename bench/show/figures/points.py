@@ -17,10 +17,28 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bench.base.errors import BenchError
-from bench.compare.formatting import setting_words, signed_number, spread_words, variant_words, visible
+from bench.compare.formatting import (
+    setting_words,
+    signed_number,
+    spread_words,
+    variant_words,
+    visible,
+)
 from bench.compare.statistics.table import SENDER, Cell, Row, Table
 from bench.score.encoding import KEY_BYTES
-from bench.show.figures.drawing import ACCENT, INK, LINE, SECOND, TEXT, THIRD, WIDTH, Drawing, Figure, fit_text, library
+from bench.show.figures.drawing import (
+    ACCENT,
+    INK,
+    LINE,
+    SECOND,
+    TEXT,
+    THIRD,
+    WIDTH,
+    Drawing,
+    Figure,
+    fit_text,
+    library,
+)
 from bench.show.figures.labels import width
 
 if TYPE_CHECKING:
@@ -83,8 +101,14 @@ def table_groups(board: Board) -> list[Group]:
     for board_table in sorted(board.tables, key=_preference):
         place = board_table.table.setting or "", board_table.table.backbone or ""
         chosen.setdefault(place, {}).setdefault(board_table.table.suite, board_table)
-    sizes = {place: max(len(board_table.table.rows) for board_table in tables.values()) for place, tables in chosen.items()}
-    order = sorted((place for place, size in sizes.items() if size > 1), key=lambda place: (-sizes[place], place))
+    sizes = {
+        place: max(len(board_table.table.rows) for board_table in tables.values())
+        for place, tables in chosen.items()
+    }
+    order = sorted(
+        (place for place, size in sizes.items() if size > 1),
+        key=lambda place: (-sizes[place], place),
+    )
     return [Group(*place, chosen[place], len(order) == 1) for place in order[:MOST_GROUPS]]
 
 
@@ -104,7 +128,11 @@ def points(table: Table, column: str | None) -> list[Point]:
     if column is None or column not in table.columns:
         return []
     i = table.columns.index(column)
-    return [Point(label(row, table), row, cell) for row in table.rows if (cell := row.cells[i]) is not None]
+    return [
+        Point(label(row, table), row, cell)
+        for row in table.rows
+        if (cell := row.cells[i]) is not None
+    ]
 
 
 def one_point_per_method(points: Sequence[Point], table: Table) -> list[Point]:
@@ -114,8 +142,12 @@ def one_point_per_method(points: Sequence[Point], table: Table) -> list[Point]:
     """
     named: dict[tuple[str, ...], list[Point]] = {}
     for point in points:
-        sender = tuple(value for key, value in point.row.differs if key == SENDER)  # a submitted row stands for nobody else's
-        named.setdefault((point.row.name, point.row.setting, point.row.backbone, *sender), []).append(point)
+        sender = tuple(
+            value for key, value in point.row.differs if key == SENDER
+        )  # a submitted row stands for nobody else's
+        named.setdefault(
+            (point.row.name, point.row.setting, point.row.backbone, *sender), []
+        ).append(point)
     kept: set[tuple[str, ...]] = set()
     for alike in named.values():
         most = max(len(point.row.runs) for point in alike)
@@ -123,7 +155,13 @@ def one_point_per_method(points: Sequence[Point], table: Table) -> list[Point]:
         kept.update(point.row.runs for point in chosen)
         if len(chosen) == 1 < len(alike):
             points = [
-                replace(p, label=label(replace(p.row, differs=tuple(d for d in p.row.differs if d[0] == SENDER)), table))
+                replace(
+                    p,
+                    label=label(
+                        replace(p.row, differs=tuple(d for d in p.row.differs if d[0] == SENDER)),
+                        table,
+                    ),
+                )
                 if p.row is chosen[0].row
                 else p
                 for p in points
@@ -133,7 +171,11 @@ def one_point_per_method(points: Sequence[Point], table: Table) -> list[Point]:
 
 def shown_words(shown: Sized, all_of_them: Sized) -> str:
     """ " Shown are 9 of 12 methods.", for the end of a caption; "" where all are shown."""
-    return f" Shown are {len(shown)} of {len(all_of_them)} methods." if len(shown) < len(all_of_them) else ""
+    return (
+        f" Shown are {len(shown)} of {len(all_of_them)} methods."
+        if len(shown) < len(all_of_them)
+        else ""
+    )
 
 
 def label(row: Row, table: Table) -> str:
@@ -146,7 +188,11 @@ def label(row: Row, table: Table) -> str:
 def join_points(first: Sequence[Point], second: Sequence[Point]) -> list[tuple[Point, Point]]:
     """The points of the same runs."""
     by_run = {run: point for point in second for run in point.row.runs}
-    return [(point, other) for point in first if (other := next((by_run[r] for r in point.row.runs if r in by_run), None))]
+    return [
+        (point, other)
+        for point in first
+        if (other := next((by_run[r] for r in point.row.runs if r in by_run), None))
+    ]
 
 
 def bars_words(tables: Iterable[Table]) -> str:
@@ -234,11 +280,15 @@ def pairs(data: DataFolder) -> Pairs | None:
     chosen = [i for level in LEVELS for i in np.flatnonzero(sts_b.gold == level)[:EACH].tolist()]
     if len(chosen) < EACH * len(LEVELS):
         return None
-    first, second = (tuple(side[i] for i in chosen) for side in (sts_b.sentences1, sts_b.sentences2))
+    first, second = (
+        tuple(side[i] for i in chosen) for side in (sts_b.sentences1, sts_b.sentences2)
+    )
     return Pairs(first, second, tuple(float(sts_b.gold[i]) for i in chosen))
 
 
-def draw_groups(group: Group, runs: Mapping[str, PublishedRun], wanted: Pairs | None) -> Figure | None:
+def draw_groups(
+    group: Group, runs: Mapping[str, PublishedRun], wanted: Pairs | None
+) -> Figure | None:
     """The best, the baseline and an untrained method side by side, as far as their vectors are at hand. None where none's are."""
     table = group.table("sts")
     if wanted is None or table is None:
@@ -254,20 +304,37 @@ def draw_groups(group: Group, runs: Mapping[str, PublishedRun], wanted: Pairs | 
         for i, (name, x_ND) in enumerate(chosen):
             left = i * (wide + gap)
             drawing.text(left, drawing.height - 40, fit_text(name, wide), colour=INK)
-            _panel(drawing, drawing.axes(left + 4, 4, left + wide - 4, wide - 4), _plane(x_ND), wanted)
+            _panel(
+                drawing, drawing.axes(left + 4, 4, left + wide - 4, wide - 4), _plane(x_ND), wanted
+            )
         name, title = group.name("groups"), group.titled("Sentences that mean the same")
         cosines = [_cosines(x_ND, wanted) for _, x_ND in chosen]
-        finding = gap_words([(label, cosines_of[5.0] - cosines_of[0.0]) for (label, _), cosines_of in zip(chosen, cosines, strict=True)])
+        finding = gap_words(
+            [
+                (label, cosines_of[5.0] - cosines_of[0.0])
+                for (label, _), cosines_of in zip(chosen, cosines, strict=True)
+            ]
+        )
         how = (
             f"t-SNE of the first {EACH} pairs of STS-B test at each of gold 0, 3 and 5, a line between the two of a pair; the planes are "
             "a picture, distances between groups mean nothing."
         )
         alt = f"Sentence pairs as points in a plane, for {names_in_words([label for label, _ in chosen])}. {finding}"
         return Figure(
-            name=name, kind="groups", title=title, caption=f"{finding} {how}", alt=alt, svg=drawing.svg(name, title, alt),
-            paper_figure="ConPVP, Figure 6", header=("method", "gold", "pairs", "mean cosine"),
-            data=tuple((label, level, float(EACH), round(cosines_of[level], 4)) for (label, _), cosines_of in zip(chosen, cosines, strict=True) for level in LEVELS),
-        )  # fmt: skip
+            name=name,
+            kind="groups",
+            title=title,
+            caption=f"{finding} {how}",
+            alt=alt,
+            svg=drawing.svg(name, title, alt),
+            paper_figure="ConPVP, Figure 6",
+            header=("method", "gold", "pairs", "mean cosine"),
+            data=tuple(
+                (label, level, float(EACH), round(cosines_of[level], 4))
+                for (label, _), cosines_of in zip(chosen, cosines, strict=True)
+                for level in LEVELS
+            ),
+        )
 
 
 def gap_words(gaps: Sequence[tuple[str, float]]) -> str:
@@ -276,7 +343,9 @@ def gap_words(gaps: Sequence[tuple[str, float]]) -> str:
     return f"Mean cosine of pairs with gold 5 less that of pairs with gold 0: {names_in_words([f'{signed_number(gap)} in {name}' for name, gap in ordered])}."
 
 
-def _chosen(table: Table, runs: Mapping[str, PublishedRun], wanted: Pairs) -> list[tuple[str, np.ndarray]]:
+def _chosen(
+    table: Table, runs: Mapping[str, PublishedRun], wanted: Pairs
+) -> list[tuple[str, np.ndarray]]:
     """(name, vectors of all first and then all second sentences): the best row, the baseline's, an untrained one, then the next."""
     rows = one_point_per_method(points(table, table.head), table)
     untrained = [point for point in rows if point.row.setting == "none"]
@@ -286,7 +355,9 @@ def _chosen(table: Table, runs: Mapping[str, PublishedRun], wanted: Pairs) -> li
         run = runs.get(point.row.runs[0])
         if point.label in vectors_of or run is None or len(vectors_of) == MOST:
             continue
-        vectors = stored_vectors(run.folder / "vectors", run.record.fingerprint[:16], (*wanted.first, *wanted.second))
+        vectors = stored_vectors(
+            run.folder / "vectors", run.record.fingerprint[:16], (*wanted.first, *wanted.second)
+        )
         if vectors is not None:
             vectors_of[point.label] = vectors
     return list(vectors_of.items())
@@ -306,19 +377,27 @@ def stored_vectors(folder: Path, key: str, sentences: Sequence[str]) -> np.ndarr
         at = np.array([place.get(_key(sentence), -1) for sentence in sentences])
         if rows and (at >= 0).all():
             chosen_ND = np.asarray(vectors[: rows * dim].reshape(rows, dim)[at], dtype=np.float32)
-            return chosen_ND if np.isfinite(chosen_ND).all() and np.abs(chosen_ND).sum(axis=1).all() else None
+            return (
+                chosen_ND
+                if np.isfinite(chosen_ND).all() and np.abs(chosen_ND).sum(axis=1).all()
+                else None
+            )
     return None
 
 
 def _key(sentence: str) -> bytes:
-    return hashlib.blake2b(sentence.encode("utf-8", "surrogatepass"), digest_size=KEY_BYTES).digest()
+    return hashlib.blake2b(
+        sentence.encode("utf-8", "surrogatepass"), digest_size=KEY_BYTES
+    ).digest()
 
 
 def _plane(x_ND: np.ndarray) -> np.ndarray:
     """(N, 2): t-SNE of the directions of the vectors."""
     from sklearn.manifold import TSNE
 
-    plane_N2: np.ndarray = TSNE(2, perplexity=10.0, init="pca", metric="cosine", random_state=0).fit_transform(_unit(x_ND))
+    plane_N2: np.ndarray = TSNE(
+        2, perplexity=10.0, init="pca", metric="cosine", random_state=0
+    ).fit_transform(_unit(x_ND))
     return plane_N2
 
 
@@ -348,12 +427,29 @@ def _panel(drawing: Drawing, axes: Axes, plane_N2: np.ndarray, wanted: Pairs) ->
     axes.set_ylim(low[1] - room[1], high[1] + room[1])
     half = len(wanted.gold)
     for i in range(half):
-        axes.plot(plane_N2[[i, i + half], 0], plane_N2[[i, i + half], 1], color=LINE, linewidth=1.0, zorder=1)
+        axes.plot(
+            plane_N2[[i, i + half], 0],
+            plane_N2[[i, i + half], 1],
+            color=LINE,
+            linewidth=1.0,
+            zorder=1,
+        )
     for level, (colour, marker) in LEVELS.items():
         chosen = [i for i in range(half) if wanted.gold[i] == level]
         both = [*chosen, *(i + half for i in chosen)]
-        axes.plot(plane_N2[both, 0], plane_N2[both, 1], linestyle="", marker=marker, markersize=4.5, markerfacecolor=colour,
-                  markeredgecolor=colour, markeredgewidth=0, zorder=3, clip_on=False, gid=drawing.tip(f"gold {level:g}"))  # fmt: skip
+        axes.plot(
+            plane_N2[both, 0],
+            plane_N2[both, 1],
+            linestyle="",
+            marker=marker,
+            markersize=4.5,
+            markerfacecolor=colour,
+            markeredgecolor=colour,
+            markeredgewidth=0,
+            zorder=3,
+            clip_on=False,
+            gid=drawing.tip(f"gold {level:g}"),
+        )
 
 
 def _marks(drawing: Drawing) -> None:
@@ -363,7 +459,17 @@ def _marks(drawing: Drawing) -> None:
     x, y = 6.0, drawing.height - 14
     for level, (colour, marker) in LEVELS.items():
         text = f"gold {level:g}"
-        drawing.sheet.add_artist(Line2D([x / WIDTH], [(y + 4) / drawing.height], marker=marker, markersize=6, color=colour, linestyle="",
-                                        markeredgewidth=0, transform=drawing.sheet.transFigure))  # fmt: skip
+        drawing.sheet.add_artist(
+            Line2D(
+                [x / WIDTH],
+                [(y + 4) / drawing.height],
+                marker=marker,
+                markersize=6,
+                color=colour,
+                linestyle="",
+                markeredgewidth=0,
+                transform=drawing.sheet.transFigure,
+            )
+        )
         drawing.text(x + 8, y, text, colour=colour)
         x += 8 + width(text, TEXT) + 20

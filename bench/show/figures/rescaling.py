@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from bench.show.figures.drawing import ACCENT, INK, QUIET, TEXT, THIRD, WIDTH, Drawing, Figure, library
+from bench.show.figures.drawing import (
+    ACCENT,
+    INK,
+    QUIET,
+    TEXT,
+    THIRD,
+    WIDTH,
+    Drawing,
+    Figure,
+    library,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,18 +53,32 @@ def rescaling() -> Figure:
         title = "Re-scaled negative pairs"
         alt = f"A curve of s (s + m) over s for each of {len(ADDED)} values of m, and the line of s itself; each curve crosses it at s = 1 - m."
         return Figure(
-            name="rescaling", kind="rescaling", suites=(), title=title, alt=alt, svg=drawing.svg("rescaling", title, alt),
+            name="rescaling",
+            kind="rescaling",
+            suites=(),
+            title=title,
+            alt=alt,
+            svg=drawing.svg("rescaling", title, alt),
             paper_figure="Focal-InfoNCE, Figure 1",
             caption="The value s (s + m) that Focal-InfoNCE takes in place of the cosine s of a negative pair, for the values of m in its "
-                    "Table 5. A pair is up-weighted where the curve lies above s (dashed), which is where s > 1 − m, and down-weighted elsewhere. "
-                    "Drawn from the formula, without a run.",
+            "Table 5. A pair is up-weighted where the curve lies above s (dashed), which is where s > 1 − m, and down-weighted elsewhere. "
+            "Drawn from the formula, without a run.",
             header=("cosine", *(f"m = {m:g}" for m in ADDED)),
-            data=tuple((s, *(round(rescaled(s, m), 4) for m in ADDED)) for s in (i / 10 for i in range(11))),
-        )  # fmt: skip
+            data=tuple(
+                (s, *(round(rescaled(s, m), 4) for m in ADDED)) for s in (i / 10 for i in range(11))
+            ),
+        )
 
 
 def _curve(axes: Axes, s: Sequence[float], m: float, colour: str) -> None:
-    axes.plot(s, [rescaled(cosine, m) for cosine in s], color=colour, linewidth=1.6, zorder=5, clip_on=False)
+    axes.plot(
+        s,
+        [rescaled(cosine, m) for cosine in s],
+        color=colour,
+        linewidth=1.6,
+        zorder=5,
+        clip_on=False,
+    )
 
 
 def _name(drawing: Drawing, axes: Axes, height: float, text: str, colour: str) -> None:

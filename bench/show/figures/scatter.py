@@ -22,10 +22,15 @@ def scatters(rated: Sequence[Rated]) -> tuple[Figure, ...]:
     if not rated:
         return ()
     low = min(math.floor(10 * float(cosine_N.min())) / 10 for _, cosine_N, _, _ in rated)
-    return tuple(_scatter(name, cosine_N, gold_N, data_set, min(low, 0.9)) for name, cosine_N, gold_N, data_set in rated)
+    return tuple(
+        _scatter(name, cosine_N, gold_N, data_set, min(low, 0.9))
+        for name, cosine_N, gold_N, data_set in rated
+    )
 
 
-def _scatter(name: str, cosine_N: np.ndarray, gold_N: np.ndarray, data_set: str, low: float) -> Figure:
+def _scatter(
+    name: str, cosine_N: np.ndarray, gold_N: np.ndarray, data_set: str, low: float
+) -> Figure:
     with library():
         drawing = Drawing()
         axes = drawing.axes()
@@ -38,10 +43,16 @@ def _scatter(name: str, cosine_N: np.ndarray, gold_N: np.ndarray, data_set: str,
         figure_name = slug("scatter", name)
         alt = f"{len(gold_N)} points, a pair each: its gold score across, the cosine of its two sentences upwards."
         return Figure(
-            name=figure_name, kind="scatter", title=name, alt=alt, svg=drawing.svg(figure_name, name, alt), paper_figure="ConPVP, Figure 4",
+            name=figure_name,
+            kind="scatter",
+            title=name,
+            alt=alt,
+            svg=drawing.svg(figure_name, name, alt),
+            paper_figure="ConPVP, Figure 4",
             caption=f"Each point is a pair of {data_set} test: its gold score across, the cosine of its two sentences upwards.",
-            header=("gold", "pairs", "mean cosine", "lowest", "highest"), data=_by_gold(cosine_N, gold_N),
-        )  # fmt: skip
+            header=("gold", "pairs", "mean cosine", "lowest", "highest"),
+            data=_by_gold(cosine_N, gold_N),
+        )
 
 
 def _by_gold(cosine_N: np.ndarray, gold_N: np.ndarray) -> tuple[tuple[str | float, ...], ...]:

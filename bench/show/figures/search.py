@@ -14,9 +14,30 @@ from bench.compare.formatting import score
 from bench.compare.statistics.expected_best import expected_best, gains, parts
 from bench.runs.searches import RECIPE, RUNNING, TUNED, best_trial, kind_of_values, write_result
 from bench.show.figures import plots
-from bench.show.figures.drawing import BOTTOM, LEFT, QUIET, SMALL, TEXT, TOP, WIDTH, Drawing, Figure, fit_text, library, number
+from bench.show.figures.drawing import (
+    BOTTOM,
+    LEFT,
+    QUIET,
+    SMALL,
+    TEXT,
+    TOP,
+    WIDTH,
+    Drawing,
+    Figure,
+    fit_text,
+    library,
+    number,
+)
 from bench.show.figures.labels import width
-from bench.show.figures.points import Group, count_words, leaders, names_in_words, points, shown_words, slug
+from bench.show.figures.points import (
+    Group,
+    count_words,
+    leaders,
+    names_in_words,
+    points,
+    shown_words,
+    slug,
+)
 
 if TYPE_CHECKING:
     from bench.runs.record import RunRecord
@@ -37,13 +58,21 @@ def write_figures(folder: Path, study: Study, trials: Mapping[str, Sequence[Tria
 
 def of_all_methods(study: Study, trials: Mapping[str, Sequence[Trial]]) -> list[Figure]:
     """The figures that compare methods, as far as there is data for them."""
-    drawn = expected_best_figure(study, trials), tuning_gain(study, trials), values_and_methods(scores_by_method(trials), study.select_on)
+    drawn = (
+        expected_best_figure(study, trials),
+        tuning_gain(study, trials),
+        values_and_methods(scores_by_method(trials), study.select_on),
+    )
     return [figure for figure in drawn if figure is not None]
 
 
 def of_each_method(study: Study, trials: Mapping[str, Sequence[Trial]]) -> list[Figure]:
     """What each value does, a figure a method, as far as there is data for it."""
-    return [figure for method, own in trials.items() if (figure := sensitivity(study, method, own)) is not None]
+    return [
+        figure
+        for method, own in trials.items()
+        if (figure := sensitivity(study, method, own)) is not None
+    ]
 
 
 def counted_trials(trials: Sequence[Trial]) -> list[Trial]:
@@ -53,11 +82,23 @@ def counted_trials(trials: Sequence[Trial]) -> list[Trial]:
 
 def expected_best_figure(study: Study, trials: Mapping[str, Sequence[Trial]]) -> Figure | None:
     """None where no method has two trials."""
-    curves = {method: expected_best([trial.score for trial in counted_trials(own)]) for method, own in trials.items()}
-    curves = {method: curve for method, curve in sorted(curves.items(), key=lambda item: -max(item[1], default=0.0)) if len(curve) > 1}
+    curves = {
+        method: expected_best([trial.score for trial in counted_trials(own)])
+        for method, own in trials.items()
+    }
+    curves = {
+        method: curve
+        for method, curve in sorted(curves.items(), key=lambda item: -max(item[1], default=0.0))
+        if len(curve) > 1
+    }
     if not curves:
         return None
-    own = {method: trial.score for method in curves for trial in trials[method] if trial.number == RECIPE and trial.score is not None}
+    own = {
+        method: trial.score
+        for method in curves
+        for trial in trials[method]
+        if trial.number == RECIPE and trial.score is not None
+    }
     best = leaders([(method, curve[-1]) for method, curve in curves.items()])
     shown, most = list(curves.items())[: plots.MOST], max(map(len, curves.values()))
     finding = expected_words(curves)
@@ -70,7 +111,10 @@ def expected_best_figure(study: Study, trials: Mapping[str, Sequence[Trial]]) ->
                 method,
                 tuple(range(1, len(curve) + 1)),
                 tuple(curve),
-                tuple(f"{method}, {count_words(n, 'trial')}: {score(y)}" for n, y in enumerate(curve, 1)),
+                tuple(
+                    f"{method}, {count_words(n, 'trial')}: {score(y)}"
+                    for n, y in enumerate(curve, 1)
+                ),
                 strong=method in best,
             )
             for method, curve in shown
@@ -79,9 +123,18 @@ def expected_best_figure(study: Study, trials: Mapping[str, Sequence[Trial]]) ->
         axes = drawing.axes(right=WIDTH - plots.room(drawn))
         axes.set_xlim(-0.4, most + 0.2)
         for method, y in recipes.items():
-            drawing.dot(axes, 0, y, f"{method}, the recipe as it is: {score(y)}", strong=method in best, square=True)
+            drawing.dot(
+                axes,
+                0,
+                y,
+                f"{method}, the recipe as it is: {score(y)}",
+                strong=method in best,
+                square=True,
+            )
         plots.draw(drawing, axes, drawn, also=list(recipes.values()))
-        plots.ticks(drawing, axes, [0, *range(1, most + 1)], ["recipe", *map(str, range(1, most + 1))])
+        plots.ticks(
+            drawing, axes, [0, *range(1, most + 1)], ["recipe", *map(str, range(1, most + 1))]
+        )
         drawing.names(axes, "trials", study.select_on)
         rest = shown_words(shown, curves)
         return Figure(
@@ -93,7 +146,11 @@ def expected_best_figure(study: Study, trials: Mapping[str, Sequence[Trial]]) ->
             svg=drawing.svg(name, title, alt),
             caption=f"{finding} {CURVE}{rest}",
             header=("method", "trials", "expected best"),
-            data=tuple((method, float(n), round(y, 4)) for method, curve in curves.items() for n, y in enumerate(curve, 1)),
+            data=tuple(
+                (method, float(n), round(y, 4))
+                for method, curve in curves.items()
+                for n, y in enumerate(curve, 1)
+            ),
         )
 
 
@@ -129,11 +186,26 @@ def tuning_gain(study: Study, trials: Mapping[str, Sequence[Trial]]) -> Figure |
     """Of a search: its dev scores. None where fewer than two methods have both."""
     pairs = []
     for method, own in trials.items():
-        recipe, best = next((trial.score for trial in own if trial.number == RECIPE), None), best_trial(own)
-        if recipe is not None and best is not None and best.score is not None and counted_trials(own):
+        recipe, best = (
+            next((trial.score for trial in own if trial.number == RECIPE), None),
+            best_trial(own),
+        )
+        if (
+            recipe is not None
+            and best is not None
+            and best.score is not None
+            and counted_trials(own)
+        ):
             pairs.append(Pair(method, recipe, best.score))
     how = f"Hollow: the recipe as it is; filled: the best of it and {count_words(study.trials, 'trial')}; same budget and seeds. These scores chose the values: they are higher than those of new seeds."
-    return gain_figure(pairs, "tuning-gain", f"What tuning gains on {study.select_on}", study.select_on, how, ("search",))
+    return gain_figure(
+        pairs,
+        "tuning-gain",
+        f"What tuning gains on {study.select_on}",
+        study.select_on,
+        how,
+        ("search",),
+    )
 
 
 def board_gain(group: Group, records: Mapping[str, RunRecord]) -> Figure | None:
@@ -143,17 +215,28 @@ def board_gain(group: Group, records: Mapping[str, RunRecord]) -> Figure | None:
     for point in points(table, table.head):
         kinds = {kind_of_values(records[run]) for run in point.row.runs if run in records}
         if "" not in kinds:
-            rows.setdefault(point.row.name, {}).setdefault(all(kind.startswith(TUNED) for kind in kinds), []).append(point.cell.mean)
+            rows.setdefault(point.row.name, {}).setdefault(
+                all(kind.startswith(TUNED) for kind in kinds), []
+            ).append(point.cell.mean)
     pairs = [
         Pair(name, sides[False][0], sides[True][0])
         for name, sides in rows.items()
         if {len(sides.get(tuned, [])) for tuned in (True, False)} == {1}
     ]
     how = f"Hollow: with the recipe's or the paper's values; filled: with tuned ones. Means over seeds; {table.suite} {table.head}."
-    return gain_figure(pairs, group.name("tuning"), group.titled("What tuning gains"), f"{table.suite} {table.head}", how, (table.suite,))
+    return gain_figure(
+        pairs,
+        group.name("tuning"),
+        group.titled("What tuning gains"),
+        f"{table.suite} {table.head}",
+        how,
+        (table.suite,),
+    )
 
 
-def gain_figure(pairs: Sequence[Pair], name: str, title: str, what: str, how: str, suites: tuple[str, ...]) -> Figure | None:
+def gain_figure(
+    pairs: Sequence[Pair], name: str, title: str, what: str, how: str, suites: tuple[str, ...]
+) -> Figure | None:
     """A line for each method, from its score before to that after. None for fewer than two."""
     if len(pairs) < 2:
         return None
@@ -170,7 +253,9 @@ def gain_figure(pairs: Sequence[Pair], name: str, title: str, what: str, how: st
         for i, pair in enumerate(reversed(pairs)):
             drawing.bar(axes, (pair.before, pair.after), (i, i), strong=True)
             drawing.dot(axes, pair.before, i, f"{pair.label} before: {score(pair.before)}")
-            drawing.dot(axes, pair.after, i, f"{pair.label} tuned: {score(pair.after)}", strong=True)
+            drawing.dot(
+                axes, pair.after, i, f"{pair.label} tuned: {score(pair.after)}", strong=True
+            )
         return Figure(
             name=name,
             kind="tuning",
@@ -184,7 +269,9 @@ def gain_figure(pairs: Sequence[Pair], name: str, title: str, what: str, how: st
         )
 
 
-def _rows(labels: Sequence[str], ends: Sequence[str], values: Sequence[float], what: str) -> tuple[Drawing, Any]:
+def _rows(
+    labels: Sequence[str], ends: Sequence[str], values: Sequence[float], what: str
+) -> tuple[Drawing, Any]:
     """A drawing and its axes with a row a label, the first on top and so the last by number, and ``ends`` beside them; ``what`` the
     ``values`` are stands below."""
     drawing = Drawing(height=TOP + BOTTOM + ROW * len(labels))
@@ -204,7 +291,10 @@ def _rows(labels: Sequence[str], ends: Sequence[str], values: Sequence[float], w
 
 def gain_words(pairs: Sequence[Pair]) -> str:
     """What tuning moves, and what methods differ by, before and after: which of the two is larger."""
-    before, after = {pair.label: pair.before for pair in pairs}, {pair.label: pair.after for pair in pairs}
+    before, after = (
+        {pair.label: pair.before for pair in pairs},
+        {pair.label: pair.after for pair in pairs},
+    )
     gain, apart, tuned = gains(before, after)
     most = max(pairs, key=lambda pair: pair.after - pair.before)
     first, then = (leaders(list(side.items())) for side in (before, after))
@@ -250,13 +340,22 @@ def board_values(searches: Sequence[Search]) -> list[Figure]:
 
 
 def scores_by_method(trials: Mapping[str, Sequence[Trial]]) -> dict[str, list[float]]:
-    return {method: [trial.score for trial in counted_trials(own) if trial.score is not None] for method, own in trials.items()}
+    return {
+        method: [trial.score for trial in counted_trials(own) if trial.score is not None]
+        for method, own in trials.items()
+    }
 
 
-def values_and_methods(scores: Mapping[str, Sequence[float]], dev: str, where: str = "", place: int = 0) -> Figure | None:
+def values_and_methods(
+    scores: Mapping[str, Sequence[float]], dev: str, where: str = "", place: int = 0
+) -> Figure | None:
     """A row for each method with the scores of its trials on ``dev``. None for fewer than two methods with two scores. ``where``: what
     tells it from others on a page; ``place``: among them, from 0."""
-    scores = {method: own for method, own in sorted(scores.items(), key=lambda item: -max(item[1], default=0.0)) if len(own) > 1}
+    scores = {
+        method: own
+        for method, own in sorted(scores.items(), key=lambda item: -max(item[1], default=0.0))
+        if len(own) > 1
+    }
     if len(scores) < 2:
         return None
     name = f"values-and-methods-{place + 1}" if place else "values-and-methods"
@@ -283,7 +382,9 @@ def values_and_methods(scores: Mapping[str, Sequence[float]], dev: str, where: s
             svg=drawing.svg(name, title, alt),
             header=("method", dev),
             caption=f"{finding} A point is a trial: other values of the same recipe, same budget and seeds; filled: the best. Trials without a score are not drawn.",
-            data=tuple((method, round(value, 4)) for method, own in scores.items() for value in own),
+            data=tuple(
+                (method, round(value, 4)) for method, own in scores.items() for value in own
+            ),
         )
 
 
@@ -319,14 +420,29 @@ def sensitivity(study: Study, method: str, trials: Sequence[Trial]) -> Figure | 
         for i, key in enumerate(keys):
             low = (len(keys) - 1 - i) * PANEL + BOTTOM
             axes = drawing.axes(LEFT, low, WIDTH - 24, low + PANEL - BOTTOM - TOP + 14)
-            at = _x_axis(drawing, axes, study.methods[method].space[key], [trial.values[key] for trial in scored])
+            at = _x_axis(
+                drawing,
+                axes,
+                study.methods[method].space[key],
+                [trial.values[key] for trial in scored],
+            )
             axes.set_ylim(*plots.limits(ys))
             plots.round_ticks(axes, "y", 3)
             for x, y, trial in zip(at, ys, scored, strict=True):
-                drawing.dot(axes, x, y, f"trial {trial.number}, {key} {_text(trial.values[key])}: {score(y)}", strong=y == top)
+                drawing.dot(
+                    axes,
+                    x,
+                    y,
+                    f"trial {trial.number}, {key} {_text(trial.values[key])}: {score(y)}",
+                    strong=y == top,
+                )
             drawing.names(axes, key, study.select_on if i == 0 else "")
         failed = len(counted_trials(trials)) - len(scored)
-        rest = f" {count_words(failed, 'trial')} without a score {'is' if failed == 1 else 'are'} not drawn." if failed else ""
+        rest = (
+            f" {count_words(failed, 'trial')} without a score {'is' if failed == 1 else 'are'} not drawn."
+            if failed
+            else ""
+        )
         return Figure(
             name=name,
             kind="search",
@@ -337,12 +453,15 @@ def sensitivity(study: Study, method: str, trials: Sequence[Trial]) -> Figure | 
             caption=f"{finding} Each point is a trial; the other values differ, too. Filled: the best.{rest}",
             header=("trial", *keys, study.select_on),
             data=tuple(
-                (float(trial.number), *(_mark(trial.values[key]) for key in keys), round(y, 4)) for trial, y in zip(scored, ys, strict=True)
+                (float(trial.number), *(_mark(trial.values[key]) for key in keys), round(y, 4))
+                for trial, y in zip(scored, ys, strict=True)
             ),
         )
 
 
-def _x_axis(drawing: Drawing, axes: Any, bounds: Mapping[str, Any], values: Sequence[Any]) -> list[float]:
+def _x_axis(
+    drawing: Drawing, axes: Any, bounds: Mapping[str, Any], values: Sequence[Any]
+) -> list[float]:
     """Where the values stand on the axis, which gets its ticks: places in order for a choice, else the number."""
     if "values" in bounds:
         choices = [_text(value) for value in bounds["values"]]
@@ -366,14 +485,24 @@ def _text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def sensitivity_rows(study: Study, method: str, trials: Sequence[Trial]) -> list[tuple[str, float, str]]:
+def sensitivity_rows(
+    study: Study, method: str, trials: Sequence[Trial]
+) -> list[tuple[str, float, str]]:
     """(recipe key, points between its best part and its worst, the means of its parts in words), that first which moves the score most."""
     scored = [trial for trial in counted_trials(trials) if trial.score is not None]
     rows = []
     for key in study.methods[method].space if len(scored) > 2 else ():
-        found = parts([trial.values[key] for trial in scored], [trial.score or 0.0 for trial in scored])
+        found = parts(
+            [trial.values[key] for trial in scored], [trial.score or 0.0 for trial in scored]
+        )
         means = [mean for _, _, mean in found]
-        rows.append((key, max(means) - min(means), ", ".join(f"{values}: {score(mean)}" for values, _, mean in found)))
+        rows.append(
+            (
+                key,
+                max(means) - min(means),
+                ", ".join(f"{values}: {score(mean)}" for values, _, mean in found),
+            )
+        )
     return sorted(rows, key=lambda row: -row[1])
 
 

@@ -54,7 +54,11 @@ def spectrum(group: Group, runs: Mapping[str, PublishedRun]) -> Figure | None:
     if table is None:
         return None
     rows = one_point_per_method(points(table, TASK), table)
-    found = [made for point in rows if (made := _spectrum(point.label, point.row, table, runs)) is not None]
+    found = [
+        made
+        for point in rows
+        if (made := _spectrum(point.label, point.row, table, runs)) is not None
+    ]
     if len(found) < 2:
         return None
     last = min(len(made.share) for made in found)
@@ -68,15 +72,24 @@ def spectrum(group: Group, runs: Mapping[str, PublishedRun]) -> Figure | None:
             x=tuple(range(len(places))),
             y=tuple(made.share[k - 1] for k in places),
             strong=made.label in best,
-            tips=tuple(f"{made.label}, singular value {k}: {made.share[k - 1]:.3f} of the largest" for k in places),
+            tips=tuple(
+                f"{made.label}, singular value {k}: {made.share[k - 1]:.3f} of the largest"
+                for k in places
+            ),
         )
         for made in shown
     ]
-    name, title, finding = group.name("spectrum"), group.titled("How many directions the vectors use"), spectrum_words(found)
+    name, title, finding = (
+        group.name("spectrum"),
+        group.titled("How many directions the vectors use"),
+        spectrum_words(found),
+    )
     rest = shown_words(shown, found)
     alt = f"Falling lines of {count_words(len(shown), 'method')}: singular values over the largest. {finding}"
     with library():
-        drawing = plots.drawn_over(places, drawn, "singular value, the largest first", "share of the largest", also=(0.0,))
+        drawing = plots.drawn_over(
+            places, drawn, "singular value, the largest first", "share of the largest", also=(0.0,)
+        )
         return Figure(
             name=name,
             kind="spectrum",
@@ -87,13 +100,18 @@ def spectrum(group: Group, runs: Mapping[str, PublishedRun]) -> Figure | None:
             header=("method", "effective rank", *(f"value {k}" for k in places)),
             suites=("geometry",),
             paper_figure="SimCSE, Figure F.1",
-            data=tuple((made.label, round(made.rank, 3), *(round(made.share[k - 1], 5) for k in places)) for made in found),
+            data=tuple(
+                (made.label, round(made.rank, 3), *(round(made.share[k - 1], 5) for k in places))
+                for made in found
+            ),
         )
 
 
 def spectrum_words(found: Sequence[Spectrum]) -> str:
     """Whose vectors use most directions, and whose fewest. ``found``: at least two."""
-    most, fewest = (leaders([(made.label, sign * round(made.rank, 1)) for made in found], 3) for sign in (1, -1))
+    most, fewest = (
+        leaders([(made.label, sign * round(made.rank, 1)) for made in found], 3) for sign in (1, -1)
+    )
     of = " to ".join(str(size) for size in sorted({len(made.share) for made in found}))
     ranks = {made.label: f"{made.rank:.1f}" for made in found}
     if most == fewest:
@@ -104,7 +122,9 @@ def spectrum_words(found: Sequence[Spectrum]) -> str:
     )
 
 
-def _spectrum(label: str, row: Row, table: Table, runs: Mapping[str, PublishedRun]) -> Spectrum | None:
+def _spectrum(
+    label: str, row: Row, table: Table, runs: Mapping[str, PublishedRun]
+) -> Spectrum | None:
     values = [own for run in row.runs if run in runs and (own := _values(runs[run], table))]
     if not values or len({len(own) for own in values}) > 1:
         return None
@@ -114,7 +134,10 @@ def _spectrum(label: str, row: Row, table: Table, runs: Mapping[str, PublishedRu
         return None
     return Spectrum(
         label,
-        tuple(fmean(column) for column in zip(*([value / own[0] for value in own] for own in values), strict=True)),
+        tuple(
+            fmean(column)
+            for column in zip(*([value / own[0] for value in own] for own in values), strict=True)
+        ),
         fmean(ranks),
     )
 
@@ -126,10 +149,18 @@ def _values(run: PublishedRun, table: Table) -> list[float]:
     from bench.runs.arrays import read_arrays
 
     try:
-        values = read_arrays(predictions_file(run.folder, (table.suite, TASK, table.protocol, table.text)), (VALUES,)).get(VALUES)
+        values = read_arrays(
+            predictions_file(run.folder, (table.suite, TASK, table.protocol, table.text)), (VALUES,)
+        ).get(VALUES)
     except BenchError:
         return []
-    if values is None or values.dtype.kind != "f" or values.ndim != 1 or values.size < 2 or not np.isfinite(values).all():
+    if (
+        values is None
+        or values.dtype.kind != "f"
+        or values.ndim != 1
+        or values.size < 2
+        or not np.isfinite(values).all()
+    ):
         return []
     return values.tolist() if values[0] > 0 and values.min() >= 0 else []
 
@@ -142,14 +173,24 @@ def shift(group: Group) -> Figure | None:
     sts, cxc = group.table("sts"), group.table("cxc")
     if sts is None or cxc is None:
         return None
-    pairs = join_points(one_point_per_method(points(sts, sts.head), sts), points(cxc, cxc.columns[0]))
+    pairs = join_points(
+        one_point_per_method(points(sts, sts.head), sts), points(cxc, cxc.columns[0])
+    )
     if len(pairs) < 2:
         return None
     best = [max(range(len(pairs)), key=lambda i: pairs[i][side].cell.mean) for side in (0, 1)]
-    marks = [plots.Mark(point.cell.mean, other.cell.mean, point.label,
-                          f"{point.label}: STS {score(point.cell.mean)}, CxC {score(other.cell.mean)}", strong=i in best,
-                          x_bar=ends(point.cell), y_bar=ends(other.cell))
-             for i, (point, other) in enumerate(pairs)]  # fmt: skip
+    marks = [
+        plots.Mark(
+            point.cell.mean,
+            other.cell.mean,
+            point.label,
+            f"{point.label}: STS {score(point.cell.mean)}, CxC {score(other.cell.mean)}",
+            strong=i in best,
+            x_bar=ends(point.cell),
+            y_bar=ends(other.cell),
+        )
+        for i, (point, other) in enumerate(pairs)
+    ]
     with library():
         drawing = Drawing()
         axes = drawing.axes()
@@ -159,7 +200,9 @@ def shift(group: Group) -> Figure | None:
         name, title = group.name("shift"), group.titled("STS against captions of another domain")
         finding = _finding(pairs)
         alt = f"Scatter of {len(pairs)} methods: CxC-STS against the average of the STS sets. {finding}"
-        how = f"Seven STS sets ({sts.protocol}) across, captions of images ({cxc.protocol}) upwards."
+        how = (
+            f"Seven STS sets ({sts.protocol}) across, captions of images ({cxc.protocol}) upwards."
+        )
         return Figure(
             name=name,
             kind="shift",
@@ -168,14 +211,23 @@ def shift(group: Group) -> Figure | None:
             alt=alt,
             svg=drawing.svg(name, title, alt),
             paper_figure="PromCSE, Figure 1",
-            caption=" ".join(filter(None, (finding, how, bars_words([sts, cxc]), plots.unlabelled_words(left_out)))),
+            caption=" ".join(
+                filter(
+                    None, (finding, how, bars_words([sts, cxc]), plots.unlabelled_words(left_out))
+                )
+            ),
             header=("method", "STS Avg.", "low", "high", "CxC-STS", "low", "high"),
-            data=tuple((point.label, *mean_and_ends(point.cell), *mean_and_ends(other.cell)) for point, other in pairs),
+            data=tuple(
+                (point.label, *mean_and_ends(point.cell), *mean_and_ends(other.cell))
+                for point, other in pairs
+            ),
         )
 
 
 def _finding(pairs: Sequence[tuple[Point, Point]]) -> str:
-    here, there = (leaders([(pair[0].label, pair[side].cell.mean) for pair in pairs]) for side in (0, 1))
+    here, there = (
+        leaders([(pair[0].label, pair[side].cell.mean) for pair in pairs]) for side in (0, 1)
+    )
     are = "is" if len(here) == 1 else "are"
     first = (
         f"{names_in_words(here)} {are} highest on both"
@@ -202,7 +254,9 @@ def geometry(group: Group) -> Figure | None:
     table = group.table("geometry")
     if table is None:
         return None
-    pairs = join_points(one_point_per_method(points(table, "uniformity"), table), points(table, "alignment"))
+    pairs = join_points(
+        one_point_per_method(points(table, "uniformity"), table), points(table, "alignment")
+    )
     if len(pairs) < 2:
         return None
     averages = _averages(group)
@@ -211,7 +265,9 @@ def geometry(group: Group) -> Figure | None:
         plots.Mark(
             across.cell.mean,
             up.cell.mean,
-            f"{across.label} ({averages[across.row.runs[0]]:.1f})" if across.row.runs[0] in averages else across.label,
+            f"{across.label} ({averages[across.row.runs[0]]:.1f})"
+            if across.row.runs[0] in averages
+            else across.label,
             f"{across.label}: uniformity {across.cell.mean:.3f}, alignment {up.cell.mean:.3f}",
             strong=i in best,
             x_bar=_sd(across),
@@ -223,7 +279,9 @@ def geometry(group: Group) -> Figure | None:
         drawing = Drawing()
         axes = drawing.axes()
         plots.fit_axes(axes, marks, least=0.02)
-        drawing.names(axes, "uniformity (lower: spread more evenly)", "alignment (lower: paraphrases closer)")
+        drawing.names(
+            axes, "uniformity (lower: spread more evenly)", "alignment (lower: paraphrases closer)"
+        )
         left_out = plots.draw_points(drawing, axes, marks)
         name, title = group.name("geometry"), group.titled("Alignment against uniformity")
         finding = _sphere_finding(pairs)
@@ -244,17 +302,27 @@ def geometry(group: Group) -> Figure | None:
             paper_figure="SimCSE, Figure 3",
             header=("method", "uniformity", "alignment", "STS Avg."),
             data=tuple(
-                (across.label, round(across.cell.mean, 5), round(up.cell.mean, 5), averages.get(across.row.runs[0], ""))
+                (
+                    across.label,
+                    round(across.cell.mean, 5),
+                    round(up.cell.mean, 5),
+                    averages.get(across.row.runs[0], ""),
+                )
                 for across, up in pairs
             ),
         )
 
 
 def _sphere_finding(pairs: Sequence[tuple[Point, Point]]) -> str:
-    even, close = (leaders([(pair[0].label, -pair[side].cell.mean) for pair in pairs], 3) for side in (0, 1))
+    even, close = (
+        leaders([(pair[0].label, -pair[side].cell.mean) for pair in pairs], 3) for side in (0, 1)
+    )
     if even == close:
         return f"{names_in_words(even)} {'is' if len(even) == 1 else 'are'} lowest on both."
-    spread, put = ("spreads" if len(even) == 1 else "spread"), ("puts" if len(close) == 1 else "put")
+    spread, put = (
+        ("spreads" if len(even) == 1 else "spread"),
+        ("puts" if len(close) == 1 else "put"),
+    )
     return f"{names_in_words(even)} {spread} sentences most evenly, {names_in_words(close)} {put} paraphrases closest together."
 
 
@@ -263,7 +331,11 @@ def _averages(group: Group) -> dict[str, float]:
     table = group.table("sts")
     if table is None:
         return {}
-    return {run: round(point.cell.mean, 2) for point in points(table, table.head) for run in point.row.runs}
+    return {
+        run: round(point.cell.mean, 2)
+        for point in points(table, table.head)
+        for run in point.row.runs
+    }
 
 
 def _sd(point: Point) -> tuple[float, float] | None:

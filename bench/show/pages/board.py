@@ -21,7 +21,15 @@ from bench.show.pages.engine import minus, value_words
 from bench.show.pages.engine import render as rendered
 from bench.show.pages.overview import PageOverview, page_overviews
 from bench.show.pages.printed import PrintedPaper, printed_papers
-from bench.show.pages.score_tables import WORDS, ScoreTable, compared_words, form_words, group_words, letter, score_tables
+from bench.show.pages.score_tables import (
+    WORDS,
+    ScoreTable,
+    compared_words,
+    form_words,
+    group_words,
+    letter,
+    score_tables,
+)
 from bench.show.tables.lines import SIGNS
 
 if TYPE_CHECKING:
@@ -85,12 +93,18 @@ class BoardPage:
     figures: tuple[PageFigure, ...]  # the three that everyone sees
     more_figures: tuple[PageFigure, ...]  # those that a reader asks for
     printed: tuple[PrintedPaper, ...]  # the papers' tables
-    overviews: tuple[PageOverview, ...]  # one row per method over all suites, for each setting and backbone of several suites
-    yours: tuple[Fact, ...]  # how a reader's own run gets into the tables; empty where there is no table
+    overviews: tuple[
+        PageOverview, ...
+    ]  # one row per method over all suites, for each setting and backbone of several suites
+    yours: tuple[
+        Fact, ...
+    ]  # how a reader's own run gets into the tables; empty where there is no table
     plan: bool  # the version holds one
     searches: tuple[tuple[str, str], ...]  # (name, address of its page)
     reproduced: bool  # some printed number has runs here
-    made: tuple[tuple[str, tuple[Fact, ...]], ...]  # (topic, facts): how it was made, and how to go on from it
+    made: tuple[
+        tuple[str, tuple[Fact, ...]], ...
+    ]  # (topic, facts): how it was made, and how to go on from it
     changes: tuple[str, ...]  # what is new since the version before; empty for the first
     cell_by_cell: bool  # there is a page of every cell that changed
     before: str  # the version before; empty for the first
@@ -128,15 +142,35 @@ def board_page(board: Board, figures: Sequence[Figure] = ()) -> BoardPage:
         topics.setdefault(fact.topic, []).append(fact)
     yours = topics.pop(YOURS, [])
     return BoardPage(
-        title=board.title, version=board.version, alone=board.alone, lasting=re.fullmatch("v[0-9]+", board.version) is not None, date=board.date, answer=board.answer, note=note or None, rest=rest, counts=_counts(board),
-        switches=tuple(switch for switch in _switches(board, tables) if len(switch.options) > 1), tables=tables,
-        figures=tuple(_figure(figure) for figure in figures[:SEEN]), more_figures=tuple(_figure(figure) for figure in figures[SEEN:]), printed=printed,
-        overviews=page_overviews(board), yours=tuple(yours),
-        plan=board.plan is not None, searches=tuple((search.name, search_file(search.name, "html")) for search in board.searches), reproduced=any(table.reproduced for paper in printed for table in paper.tables),
+        title=board.title,
+        version=board.version,
+        alone=board.alone,
+        lasting=re.fullmatch("v[0-9]+", board.version) is not None,
+        date=board.date,
+        answer=board.answer,
+        note=note or None,
+        rest=rest,
+        counts=_counts(board),
+        switches=tuple(switch for switch in _switches(board, tables) if len(switch.options) > 1),
+        tables=tables,
+        figures=tuple(_figure(figure) for figure in figures[:SEEN]),
+        more_figures=tuple(_figure(figure) for figure in figures[SEEN:]),
+        printed=printed,
+        overviews=page_overviews(board),
+        yours=tuple(yours),
+        plan=board.plan is not None,
+        searches=tuple(
+            (search.name, search_file(search.name, "html")) for search in board.searches
+        ),
+        reproduced=any(table.reproduced for paper in printed for table in paper.tables),
         made=tuple((topic, tuple(facts)) for topic, facts in topics.items()),
-        changes=board.changes.lines if board.changes else (), cell_by_cell=board.changes is not None and bool(board.changes.verdicts or board.changes.scores), before=board.changes.before if board.changes else "",
-        left_out=board.left_out, data=board_data(board),
-    )  # fmt: skip
+        changes=board.changes.lines if board.changes else (),
+        cell_by_cell=board.changes is not None
+        and bool(board.changes.verdicts or board.changes.scores),
+        before=board.changes.before if board.changes else "",
+        left_out=board.left_out,
+        data=board_data(board),
+    )
 
 
 def first_sentences(text: str) -> tuple[str, str]:
@@ -154,7 +188,9 @@ def _counts(board: Board) -> str:
 
 def _switches(board: Board, tables: Sequence[ScoreTable]) -> tuple[Switch, ...]:
     baselines = dict.fromkeys(
-        name for shown in board.tables for name in (*([shown.table.baseline] if shown.table.baseline else []), *shown.baselines)
+        name
+        for shown in board.tables
+        for name in (*([shown.table.baseline] if shown.table.baseline else []), *shown.baselines)
     )
     first = tables[0].anchor if tables else ""
     papers = [
@@ -163,16 +199,62 @@ def _switches(board: Board, tables: Sequence[ScoreTable]) -> tuple[Switch, ...]:
         Option(value="papers", words="papers alone", anchor="printed", rows=None),
     ]
     return (
-        *(Switch(key=key, label=key, options=_options(key, tables), scripted=False) for key in ("setting", "backbone", "suite")),
-        Switch(key="text", label="text", options=_options("text", _of_several_forms(tables)), scripted=False),
-        Switch(key="baseline", label="baseline", scripted=True,
-               options=tuple(Option(value=visible(name), words=name, anchor=first, rows=None) for name in baselines)),
-        Switch(key="metric", label="metric", own=True, scripted=True, options=_every({"pearson": "Pearson"} if _has_pearson(board) else {}, first, "Spearman")),
-        Switch(key="family", label="family", own=True, scripted=True, options=_every(_families(tables), first)),
-        Switch(key="trains", label="trains", own=True, scripted=True, options=_every(_trained(tables), first)),
-        Switch(key="time", label="training time", own=True, scripted=True, options=_every(_times(tables), first)),
-        Switch(key="show", label="show", options=tuple(papers) if board.references else (), scripted=True),
-    )  # fmt: skip
+        *(
+            Switch(key=key, label=key, options=_options(key, tables), scripted=False)
+            for key in ("setting", "backbone", "suite")
+        ),
+        Switch(
+            key="text",
+            label="text",
+            options=_options("text", _of_several_forms(tables)),
+            scripted=False,
+        ),
+        Switch(
+            key="baseline",
+            label="baseline",
+            scripted=True,
+            options=tuple(
+                Option(value=visible(name), words=name, anchor=first, rows=None)
+                for name in baselines
+            ),
+        ),
+        Switch(
+            key="metric",
+            label="metric",
+            own=True,
+            scripted=True,
+            options=_every(
+                {"pearson": "Pearson"} if _has_pearson(board) else {}, first, "Spearman"
+            ),
+        ),
+        Switch(
+            key="family",
+            label="family",
+            own=True,
+            scripted=True,
+            options=_every(_families(tables), first),
+        ),
+        Switch(
+            key="trains",
+            label="trains",
+            own=True,
+            scripted=True,
+            options=_every(_trained(tables), first),
+        ),
+        Switch(
+            key="time",
+            label="training time",
+            own=True,
+            scripted=True,
+            options=_every(_times(tables), first),
+        ),
+        Switch(
+            key="show",
+            label="show",
+            options=tuple(papers) if board.references else (),
+            scripted=True,
+        ),
+    )
 
 
 _TRAINS = {"none": "nothing", "part": "a part", "all": "the whole encoder"}
@@ -182,13 +264,19 @@ _TIMES = {60: "to 1 min", 600: "to 10 min", 3600: "to 1 h", 36000: "to 10 h"}
 def _every(values: Mapping[str, str], anchor: str, none: str = "any") -> tuple[Option, ...]:
     """The values of a filter, after the one that filters nothing; nothing where there are none."""
     named = {"": none, **values} if values else {}
-    return tuple(Option(value=value, words=words, anchor=anchor, rows=None) for value, words in named.items())
+    return tuple(
+        Option(value=value, words=words, anchor=anchor, rows=None) for value, words in named.items()
+    )
 
 
 def _trained(tables: Sequence[ScoreTable]) -> dict[str, str]:
     """What is trained, where rows differ in that."""
     values = {row.trains for table in tables for row in table.rows} - {""}
-    return {value: words for value, words in _TRAINS.items() if value in values} if len(values) > 1 else {}
+    return (
+        {value: words for value, words in _TRAINS.items() if value in values}
+        if len(values) > 1
+        else {}
+    )
 
 
 def _families(tables: Sequence[ScoreTable]) -> dict[str, str]:
@@ -199,23 +287,40 @@ def _families(tables: Sequence[ScoreTable]) -> dict[str, str]:
 
 def _times(tables: Sequence[ScoreTable]) -> dict[str, str]:
     """Times of training that some rows take no more than, and others do."""
-    spent = [row.costs[table.costs.index("train")][1] for table in tables for row in table.rows if row.costs]
+    spent = [
+        row.costs[table.costs.index("train")][1]
+        for table in tables
+        for row in table.rows
+        if row.costs
+    ]
     known = [seconds for seconds in spent if seconds >= 0]
-    return {str(most): words for most, words in _TIMES.items() if any(s <= most for s in known) and any(s > most for s in known)}
+    return {
+        str(most): words
+        for most, words in _TIMES.items()
+        if any(s <= most for s in known) and any(s > most for s in known)
+    }
 
 
 def _has_pearson(board: Board) -> bool:
     by_id = {run.record.run_id: run for run in board.runs}
-    return any(any(_pearson(row, table.table, by_id)) for table in board.tables for row in table.table.rows)
+    return any(
+        any(_pearson(row, table.table, by_id)) for table in board.tables for row in table.table.rows
+    )
 
 
 def _pearson(row: Row, table: Table, by_id: Mapping[str, PublishedRun]) -> list[float]:
     """Pearson's correlation of a row on each task, mean over its runs; 0 where a run has none. Of all pairs at once, as the STS sets are scored."""
     means = []
     for task in table.columns:
-        scores = [by_id[run].record.score(table.suite, task, table.protocol, table.text) for run in row.runs]
+        scores = [
+            by_id[run].record.score(table.suite, task, table.protocol, table.text)
+            for run in row.runs
+        ]
         details = [score.detail.get("pearson") if score is not None else None for score in scores]
-        values = [number(detail.get("all") if isinstance(detail, Mapping) else detail) for detail in details]
+        values = [
+            number(detail.get("all") if isinstance(detail, Mapping) else detail)
+            for detail in details
+        ]
         known = [value for value in values if value is not None]
         means.append(round(fmean(known), 4) if known and len(known) == len(values) else 0)
     return means
@@ -235,7 +340,9 @@ def _options(key: str, tables: Sequence[ScoreTable]) -> tuple[Option, ...]:
     options = []
     for value, table in first.items():
         words = setting_words(value) if key == "setting" else value
-        options.append(Option(value=visible(value), words=words, anchor=table.anchor, rows=len(table.rows)))
+        options.append(
+            Option(value=visible(value), words=words, anchor=table.anchor, rows=len(table.rows))
+        )
     if len(options) > 1:
         rows = sum(len(table.rows) for table in tables)
         options.append(Option(value="all", words="all", anchor=tables[0].anchor, rows=rows))
@@ -244,7 +351,10 @@ def _options(key: str, tables: Sequence[ScoreTable]) -> tuple[Option, ...]:
 
 def _figure(figure: Figure) -> PageFigure:
     rows = tuple(tuple(_printed(cell) for cell in row) for row in figure.data[:MOST_DATA])
-    numbers = tuple(all(not isinstance(row[i], str) or not row[i] for row in figure.data) for i in range(len(figure.header)))
+    numbers = tuple(
+        all(not isinstance(row[i], str) or not row[i] for row in figure.data)
+        for i in range(len(figure.header))
+    )
     return PageFigure(figure=figure, rows=rows, numbers=numbers, more=len(figure.data) - len(rows))
 
 
@@ -265,7 +375,10 @@ MOST_TESTS = 4_000
 def board_data(board: Board) -> str:
     """The data as JSON that may stand in a script element: no ``<``, no ``&``."""
     own = sum(len(table.table.rows) * len(table.table.columns) for table in board.tables)
-    all_of_them = sum(len(table.table.rows) * len(table.table.columns) * (1 + len(table.baselines)) for table in board.tables)
+    all_of_them = sum(
+        len(table.table.rows) * len(table.table.columns) * (1 + len(table.baselines))
+        for table in board.tables
+    )
     whole = 2 if all_of_them <= MOST_TESTS else int(own <= MOST_TESTS)
     places = {run.record.run_id: i for i, run in enumerate(board.runs)}
     by_id = {run.record.run_id: run for run in board.runs}
@@ -274,7 +387,10 @@ def board_data(board: Board) -> str:
     content: dict[str, Any] = {
         "runs": [_run(run, board) for run in board.runs],
         "tables": {
-            table.anchor: _table(table, places, by_id, by_anchor, texts, board.finished(table), whole=whole) for table in board.tables
+            table.anchor: _table(
+                table, places, by_id, by_anchor, texts, board.finished(table), whole=whole
+            )
+            for table in board.tables
         },
     }
     content["texts"] = list(texts)
@@ -287,8 +403,19 @@ def _run(run: PublishedRun, board: Board) -> list[Any]:
     record, path = run.record, f"runs/{run.record.run_id}"
     curve = int((run.folder / "curve.jsonl").is_file())
     told = board.page_of[record.run_id]
-    held = [link(path, version=run.held_by)] if run.held_by is not None or told != record.run_id else []
-    return [link(path), record.seed, curve, run.grade, *held, *([link(f"runs/{told}")] if told != record.run_id else [])]
+    held = (
+        [link(path, version=run.held_by)]
+        if run.held_by is not None or told != record.run_id
+        else []
+    )
+    return [
+        link(path),
+        record.seed,
+        curve,
+        run.grade,
+        *held,
+        *([link(f"runs/{told}")] if told != record.run_id else []),
+    ]
 
 
 def _table(
@@ -302,7 +429,10 @@ def _table(
     whole: int,
 ) -> dict[str, Any]:
     table = shown.table
-    columns = [_column(table, j, [row.cells[j] for row in table.rows], by_id) for j in range(len(table.columns))]
+    columns = [
+        _column(table, j, [row.cells[j] for row in table.rows], by_id)
+        for j in range(len(table.columns))
+    ]
     cells = [list(row.cells) for row in table.rows]
     for other in shown.beside:
         own = by_anchor[other.anchor].table
@@ -311,18 +441,35 @@ def _table(
         for row, cell in zip(cells, other.cells, strict=True):
             row.append(cell)
     ns = [column["n"] for column in columns]
-    covers = list(dict.fromkeys(_covers(cell) for row in cells for cell in row if cell is not None and cell.spread))
+    covers = list(
+        dict.fromkeys(
+            _covers(cell) for row in cells for cell in row if cell is not None and cell.spread
+        )
+    )
     judged: dict[str, tuple[Table, Mapping[str, Table]]] = {}
     if table.baseline:
-        judged[table.baseline] = table, {other.anchor: by_anchor[other.anchor].table for other in shown.beside}
+        judged[table.baseline] = (
+            table,
+            {other.anchor: by_anchor[other.anchor].table for other in shown.beside},
+        )
     for name, baseline_table in shown.baselines.items():
-        judged[name] = baseline_table, {other.anchor: by_anchor[other.anchor].baselines.get(name, baseline_table) for other in shown.beside}
+        judged[name] = (
+            baseline_table,
+            {
+                other.anchor: by_anchor[other.anchor].baselines.get(name, baseline_table)
+                for other in shown.beside
+            },
+        )
     suites = (table.suite, *(other.suite for other in shown.beside))
     metrics: dict[str, Any] = {}
     pearson = [_pearson(row, table, by_id) for row in table.rows]
     if any(map(any, pearson)):
         scale = [_pearson(other.table.rows[i], other.table, by_id) for other, i in finished]
-        metrics["pearson"] = {"words": group_words(replace(table, metric="pearson")), "rows": pearson, "finished": scale}
+        metrics["pearson"] = {
+            "words": group_words(replace(table, metric="pearson")),
+            "rows": pearson,
+            "finished": scale,
+        }
     return {
         "columns": columns,
         "covers": covers,
@@ -337,32 +484,58 @@ def _table(
             for row, values in zip(table.rows, cells, strict=True)
         ],
         "baselines": [
-            [visible(name), _judged(baseline_table, others, shown, texts, whole=whole > (name != table.baseline))]
+            [
+                visible(name),
+                _judged(
+                    baseline_table, others, shown, texts, whole=whole > (name != table.baseline)
+                ),
+            ]
             for name, (baseline_table, others) in judged.items()
         ],
     }
 
 
-def _repeat(row: Row, by_id: Mapping[str, PublishedRun], suites: Sequence[str], texts: dict[str, int]) -> list[int]:
+def _repeat(
+    row: Row, by_id: Mapping[str, PublishedRun], suites: Sequence[str], texts: dict[str, int]
+) -> list[int]:
     """Places among ``texts`` of the command that makes the row again: up to its suites, the rest, and what bench cannot fetch for it."""
     records = [by_id[run].record for run in row.runs]
-    command = repeat(records, [suite for suite in dict.fromkeys(suites) if any(score.suite == suite for score in records[0].scores)])
+    command = repeat(
+        records,
+        [
+            suite
+            for suite in dict.fromkeys(suites)
+            if any(score.suite == suite for score in records[0].scores)
+        ],
+    )
     what, suite, rest = command.command.rpartition(" --suite ")
-    return [texts.setdefault(visible(text, limit=None), len(texts)) for text in (what, suite + rest, command.needs)]
+    return [
+        texts.setdefault(visible(text, limit=None), len(texts))
+        for text in (what, suite + rest, command.needs)
+    ]
 
 
-def _recipes(table: Table, by_id: Mapping[str, PublishedRun], texts: dict[str, int]) -> dict[str, list[int]]:
+def _recipes(
+    table: Table, by_id: Mapping[str, PublishedRun], texts: dict[str, int]
+) -> dict[str, list[int]]:
     """Recipe key -> place among ``texts`` of its value in each row, of the keys in which rows differ; "" where a row has no such key."""
     recipes = [by_id[row.runs[0]].record.recipe for row in table.rows]
     numbered = {}
     for key in sorted({key for recipe in recipes for key in recipe}):
-        values = [visible(value_words(recipe[key].value), limit=None) if key in recipe else "" for recipe in recipes]
+        values = [
+            visible(value_words(recipe[key].value), limit=None) if key in recipe else ""
+            for recipe in recipes
+        ]
         if len(set(values)) > 1:
-            numbered[visible(key, limit=None)] = [texts.setdefault(value, len(texts)) for value in values]
+            numbered[visible(key, limit=None)] = [
+                texts.setdefault(value, len(texts)) for value in values
+            ]
     return numbered
 
 
-def _column(table: Table, j: int, cells: Sequence[Cell | None], by_id: Mapping[str, PublishedRun]) -> dict[str, Any]:
+def _column(
+    table: Table, j: int, cells: Sequence[Cell | None], by_id: Mapping[str, PublishedRun]
+) -> dict[str, Any]:
     task = table.columns[j]
     scored = [cell for cell in cells if cell is not None]
     first = next((row for row in table.rows if row.cells[j] is not None), None)
@@ -382,16 +555,28 @@ def _file(table: Table, task: str, row: Row, by_id: Mapping[str, PublishedRun]) 
     for run_id in row.runs:
         run = by_id[run_id]
         for score in run.record.scores:
-            if score.suite == table.suite and score.task == task and score.protocol == table.protocol:
-                if table.text and score.text not in (table.text, None) and not (score.text or "").startswith("other-"):
+            if (
+                score.suite == table.suite
+                and score.task == task
+                and score.protocol == table.protocol
+            ):
+                if (
+                    table.text
+                    and score.text not in (table.text, None)
+                    and not (score.text or "").startswith("other-")
+                ):
                     continue
-                path = predictions_file(folder := run.folder.parent / run_id, score.key).relative_to(folder)
+                path = predictions_file(
+                    folder := run.folder.parent / run_id, score.key
+                ).relative_to(folder)
                 return link(path.as_posix()) if (run.folder / path).is_file() else ""
     return ""
 
 
 def _covers(cell: Cell) -> str:
-    return f"{100 * cell.spread.level:g} % interval over {cell.spread.covers}" if cell.spread else ""
+    return (
+        f"{100 * cell.spread.level:g} % interval over {cell.spread.covers}" if cell.spread else ""
+    )
 
 
 def _cell(cell: Cell | None, n: int, covers: Sequence[str]) -> Any:
@@ -403,7 +588,16 @@ def _cell(cell: Cell | None, n: int, covers: Sequence[str]) -> Any:
         return 0
     d, paper = cell.decimals, cell.printed
     low, high = (round(cell.spread.low, d), round(cell.spread.high, d)) if cell.spread else (0, 0)
-    printed = [paper.value, visible(paper.source.replace(":", ", table ")), int(paper.own), paper.std or 0] if paper else 0
+    printed = (
+        [
+            paper.value,
+            visible(paper.source.replace(":", ", table ")),
+            int(paper.own),
+            paper.std or 0,
+        ]
+        if paper
+        else 0
+    )
     numbers = [
         [round(value, d) for value in cell.values],
         low,
@@ -417,10 +611,15 @@ def _cell(cell: Cell | None, n: int, covers: Sequence[str]) -> Any:
     return numbers
 
 
-def _judged(table: Table, others: Mapping[str, Table], of: BoardTable, texts: dict[str, int], *, whole: bool) -> dict[str, Any]:
+def _judged(
+    table: Table, others: Mapping[str, Table], of: BoardTable, texts: dict[str, int], *, whole: bool
+) -> dict[str, Any]:
     """Of a baseline: its row, the place among ``texts`` of how the others were compared with it, and each verdict."""
     base = next((i for i, row in enumerate(table.rows) if row.is_baseline), None)
-    by_runs = {anchor: {row.runs[0]: row for row in found.rows if row.runs} for anchor, found in others.items()}
+    by_runs = {
+        anchor: {row.runs[0]: row for row in found.rows if row.runs}
+        for anchor, found in others.items()
+    }
     rows = []
     for row in table.rows:
         cells: list[Cell | None] = list(row.cells)
@@ -428,10 +627,17 @@ def _judged(table: Table, others: Mapping[str, Table], of: BoardTable, texts: di
             own = others[other.anchor]
             found = by_runs[other.anchor].get(row.runs[0])
             j = own.columns.index(other.name) if other.name in own.columns else None
-            cells.append(None if found is None or j is None or own.suite != other.suite else found.cells[j])
-        letters = [letter(cell, primary=table.head is not None and j == len(row.cells) - 1) for j, cell in enumerate(cells)]
+            cells.append(
+                None if found is None or j is None or own.suite != other.suite else found.cells[j]
+            )
+        letters = [
+            letter(cell, primary=table.head is not None and j == len(row.cells) - 1)
+            for j, cell in enumerate(cells)
+        ]
         rows.append(
-            [_against(cell, sign) for cell, sign in zip(cells, letters, strict=True)] if whole else "".join(sign or "-" for sign in letters)
+            [_against(cell, sign) for cell, sign in zip(cells, letters, strict=True)]
+            if whole
+            else "".join(sign or "-" for sign in letters)
         )
     return {"row": base, "how": texts.setdefault(compared_words(table), len(texts)), "rows": rows}
 
@@ -448,6 +654,10 @@ def _against(cell: Cell | None, sign: str) -> Any:
         return 0
     against, verdict = cell.against, list[Any]([sign])
     if against.low is not None and against.high is not None:
-        verdict += [round(against.low, cell.decimals), round(against.high, cell.decimals), _number(against.p_adjusted or 0)]
+        verdict += [
+            round(against.low, cell.decimals),
+            round(against.high, cell.decimals),
+            _number(against.p_adjusted or 0),
+        ]
         verdict += [] if against.chance is None else [round(100 * against.chance)]
     return verdict

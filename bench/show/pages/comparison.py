@@ -51,7 +51,9 @@ def _made_of(records: Sequence[RunRecord]) -> str:
     methods = len({(record.method, record.variant) for record in records})
     newest = max(record.provenance.created for record in records)
     versions = ", ".join(sorted({record.provenance.bench_version or "?" for record in records}))
-    runs = f"{len(records)} run{'s' * (len(records) != 1)} of {methods} method{'s' * (methods != 1)}"
+    runs = (
+        f"{len(records)} run{'s' * (len(records) != 1)} of {methods} method{'s' * (methods != 1)}"
+    )
     return f"{runs}, the newest of {newest[:10]}; bench {versions}"
 
 
@@ -89,9 +91,21 @@ def render_page(
     by_id = {record.run_id: record for record in records}
     if tables is None:
         tables = summarise(records, baseline=baseline, together=together)
-    shown = [by_id[run_id] for run_id in dict.fromkeys(run for table in tables for row in table.rows for run in row.runs)]
+    shown = [
+        by_id[run_id]
+        for run_id in dict.fromkeys(
+            run for table in tables for row in table.rows for run in row.runs
+        )
+    ]
     judged = [
-        BoardTable(anchor=f"table-{i}", table=table, baselines={}, selection="", costs_comparable=True, cost_note="")
+        BoardTable(
+            anchor=f"table-{i}",
+            table=table,
+            baselines={},
+            selection="",
+            costs_comparable=True,
+            cost_note="",
+        )
         for i, table in enumerate(tables, 1)
     ]
     page = Page(

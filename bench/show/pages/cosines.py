@@ -21,8 +21,15 @@ WIDTH, LEFT, RIGHT, TOP, STEP, BOTTOM = 400, 52, 44, 62, 32, 36
 TALLEST = 1.45  # steps that the highest density reaches over its line
 LEVELS = 5  # of gold values from 0 to 5; the last one includes its upper end
 FEWEST = 5  # pairs of a level that has a density
-BINS, EVERY = 240, 3  # parts of the axis that pairs are counted in, and every how many of them the outline has a point
-SOURCES = (("sts", "STS-B"), ("sts", "SICK-R"), ("geometry", "alignment"))  # whose predictions are looked for, in this order
+BINS, EVERY = (
+    240,
+    3,
+)  # parts of the axis that pairs are counted in, and every how many of them the outline has a point
+SOURCES = (
+    ("sts", "STS-B"),
+    ("sts", "SICK-R"),
+    ("geometry", "alignment"),
+)  # whose predictions are looked for, in this order
 
 
 @dataclass(frozen=True)
@@ -63,14 +70,23 @@ def cosines(record: RunRecord, folder: Path) -> Cosines | None:
 def rated_pairs(record: RunRecord, folder: Path) -> tuple[np.ndarray, np.ndarray, str] | None:
     """(cosines (N,), gold scores (N,), the set) of STS-B, or else of another set; None where no predictions are stored."""
     for suite, task in SOURCES:
-        score = next((s for s in record.scores if (s.suite, s.task) == (suite, task) and s.text in (None, "tokenised")), None)
+        score = next(
+            (
+                s
+                for s in record.scores
+                if (s.suite, s.task) == (suite, task) and s.text in (None, "tokenised")
+            ),
+            None,
+        )
         pairs = None if score is None else _read(folder, score.key)
         if pairs is not None:
             return *pairs, "STS-B" if task == "alignment" else task
     return None
 
 
-def _read(folder: Path, key: tuple[str, str, str, str | None]) -> tuple[np.ndarray, np.ndarray] | None:
+def _read(
+    folder: Path, key: tuple[str, str, str, str | None]
+) -> tuple[np.ndarray, np.ndarray] | None:
     """(cosines, gold values) of all pairs, or None where they are not stored or are something else."""
     import numpy as np
 
@@ -87,15 +103,25 @@ def _read(folder: Path, key: tuple[str, str, str, str | None]) -> tuple[np.ndarr
     if cosine.dtype.kind != "f" or gold.dtype.kind not in "fiu":
         return None
     cosine, gold = cosine.astype(np.float64), gold.astype(np.float64)
-    fits = np.isfinite(cosine).all() and np.isfinite(gold).all() and (np.abs(cosine) <= 1 + 1e-6).all()
-    return (cosine.clip(-1, 1), gold) if fits and (gold >= 0).all() and (gold <= LEVELS).all() else None
+    fits = (
+        np.isfinite(cosine).all() and np.isfinite(gold).all() and (np.abs(cosine) <= 1 + 1e-6).all()
+    )
+    return (
+        (cosine.clip(-1, 1), gold)
+        if fits and (gold >= 0).all() and (gold <= LEVELS).all()
+        else None
+    )
 
 
 def _draw(cosine: np.ndarray, gold: np.ndarray, task: str) -> Cosines | None:
     import numpy as np
 
     level = np.minimum(gold.astype(int), LEVELS - 1)
-    groups = [(k, np.sort(cosine[level == k])) for k in reversed(range(LEVELS)) if (level == k).sum() >= FEWEST]
+    groups = [
+        (k, np.sort(cosine[level == k]))
+        for k in reversed(range(LEVELS))
+        if (level == k).sum() >= FEWEST
+    ]
     if len(groups) < 2:
         return None
     shown = np.concatenate([values for _, values in groups])
@@ -114,13 +140,23 @@ def _draw(cosine: np.ndarray, gold: np.ndarray, task: str) -> Cosines | None:
         y = TOP + STEP * i
         tops = y - heights / tallest * STEP * TALLEST
         mean = float(values.mean())
-        points = "L".join([f"{a} {b:.1f}" for a, b in zip(drawn, tops[::EVERY].tolist(), strict=True)])
+        points = "L".join(
+            [f"{a} {b:.1f}" for a, b in zip(drawn, tops[::EVERY].tolist(), strict=True)]
+        )
         above = float(tops[min(int((mean - low) / (high - low) * BINS), BINS - 1)])
         low_quartile, high_quartile = np.quantile(values, (0.25, 0.75)).tolist()
-        ridges.append(Ridge(
-            label=f"{k} to {k + 1}", pairs=len(values), mean=mean, middle=(low_quartile, high_quartile), y=y, mean_x=x(mean), mean_y=round(above, 1),
-            path=f"M{drawn[0]} {y}L{points}V{y}Z",
-        ))  # fmt: skip
+        ridges.append(
+            Ridge(
+                label=f"{k} to {k + 1}",
+                pairs=len(values),
+                mean=mean,
+                middle=(low_quartile, high_quartile),
+                y=y,
+                mean_x=x(mean),
+                mean_y=round(above, 1),
+                path=f"M{drawn[0]} {y}L{points}V{y}Z",
+            )
+        )
     return Cosines(
         caption=_finding(task, groups[0][1], groups[-1][1], ridges),
         ridges=tuple(ridges),
@@ -144,7 +180,9 @@ def density(values: np.ndarray, low: float, high: float) -> np.ndarray:
     counts = np.bincount(np.clip((values - low) / step, 0, BINS - 1).astype(int), minlength=BINS)
     width = max(float(values.std(ddof=1)) * len(values) ** -0.2, 2 * step)
     reach = math.ceil(4 * width / step)  # beyond four widths a kernel is nothing that could be seen
-    kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) * step / width) ** 2) / (width * math.sqrt(2 * math.pi))
+    kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) * step / width) ** 2) / (
+        width * math.sqrt(2 * math.pi)
+    )
     return np.convolve(counts, kernel)[reach : reach + BINS] / len(values)
 
 

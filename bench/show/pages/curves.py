@@ -52,7 +52,12 @@ def curves(record: RunRecord, folder: Path | None) -> tuple[Curve, ...]:
         if len(points) < 2:
             continue
         best = None
-        if key == "dev_score" and training and training.best_step is not None and training.dev_score is not None:
+        if (
+            key == "dev_score"
+            and training
+            and training.best_step is not None
+            and training.dev_score is not None
+        ):
             best = (float(training.best_step), training.dev_score)
         first, last = points[0][1], points[-1][1]
         if best is not None:
@@ -87,10 +92,19 @@ def _draw(
     placed = [at(step, value) for step, value in points]
     mark = (*at(*best), words(best[1])) if best else None
     return Curve(
-        title=title, caption=caption, points=" ".join(f"{x},{y}" for x, y in placed), dots=tuple(placed) if len(placed) <= 40 else (),
-        low=words(low), high=words(high), low_y=HEIGHT - BOTTOM, high_y=TOP, first=f"step {begin:,.0f}",
-        last=f"{end:,.0f}", mark=mark, mark_anchor="end" if mark and mark[0] > WIDTH - 2 * RIGHT else "middle",
-    )  # fmt: skip
+        title=title,
+        caption=caption,
+        points=" ".join(f"{x},{y}" for x, y in placed),
+        dots=tuple(placed) if len(placed) <= 40 else (),
+        low=words(low),
+        high=words(high),
+        low_y=HEIGHT - BOTTOM,
+        high_y=TOP,
+        first=f"step {begin:,.0f}",
+        last=f"{end:,.0f}",
+        mark=mark,
+        mark_anchor="end" if mark and mark[0] > WIDTH - 2 * RIGHT else "middle",
+    )
 
 
 def _thinned(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -99,5 +113,8 @@ def _thinned(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]
         return list(points)
     edges = [round(i * len(points) / (MOST - 2)) for i in range(MOST - 1)]
     inside = [points[a:b] for a, b in zip(edges, edges[1:], strict=False)]
-    means = [(sum(x for x, _ in part) / len(part), sum(y for _, y in part) / len(part)) for part in inside]
+    means = [
+        (sum(x for x, _ in part) / len(part), sum(y for _, y in part) / len(part))
+        for part in inside
+    ]
     return [points[0], *means, points[-1]]

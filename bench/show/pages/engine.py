@@ -46,7 +46,11 @@ def _environment() -> jinja2.Environment:
         finalize=finalize,
         auto_reload=False,
     )
-    environment.filters |= {"score": score, "minus": minus, "capital": lambda text: text[:1].upper() + text[1:]}
+    environment.filters |= {
+        "score": score,
+        "minus": minus,
+        "capital": lambda text: text[:1].upper() + text[1:],
+    }
     environment.globals["link"] = link
     # text with the blanks that align it: its control characters must have been shown before (bench.compare.formatting.lines)
     environment.globals["as_is"] = escape
@@ -86,4 +90,8 @@ def value_words(value: Any) -> str:
         return "none"
     if isinstance(value, float):
         return f"{value:g}".replace("e-0", "e-").replace("e+0", "e+")
-    return value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False, default=str)
+    return (
+        value
+        if isinstance(value, str) and value
+        else json.dumps(value, ensure_ascii=False, default=str)
+    )

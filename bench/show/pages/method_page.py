@@ -7,7 +7,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from bench.board.names import link, run_page
-from bench.compare.formatting import is_top, metric_words, rank_words, score, setting_words, signed_number
+from bench.compare.formatting import (
+    is_top,
+    metric_words,
+    rank_words,
+    score,
+    setting_words,
+    signed_number,
+)
 from bench.compare.statistics.table import Cell
 from bench.references.ours import meaning
 from bench.run.method_reader import MethodDescription
@@ -53,7 +60,9 @@ class MethodPage:
     how: MethodText | None  # what it says of itself; None where its source is not installed
     packages: tuple[str, ...]  # whose code its runs ran, with version
     settings: str  # what it can be run in; empty where that is not known
-    variants: tuple[tuple[str, str], ...]  # (named switch, recipe values that it sets; may be empty)
+    variants: tuple[
+        tuple[str, str], ...
+    ]  # (named switch, recipe values that it sets; may be empty)
     tables: tuple[MethodTable, ...]  # its rows, one table per suite and protocol
     runs: tuple[MethodRun, ...]  # by setting, backbone, variant and seed
     recipes: tuple[Recipes, ...]  # one per setting
@@ -80,7 +89,9 @@ def page(board: Board, method: str) -> MethodPage:
         board=link("index.html", UP),
         how=how(method, package),
         settings=_settings(said),
-        packages=tuple(dict.fromkeys(_package(plugin) for plugin in plugins if plugin.get("package"))),
+        packages=tuple(
+            dict.fromkeys(_package(plugin) for plugin in plugins if plugin.get("package"))
+        ),
         variants=_variants(said),
         tables=method_tables(board.by_method.get(method, ()), board.page_of, UP),
         runs=tuple(_run(run, board) for run in sorted(runs, key=_order)),
@@ -95,7 +106,11 @@ def _package(plugin: Any) -> str:
 
 
 def _settings(said: MethodDescription | None) -> str:
-    return ", ".join(setting_words(str(setting)) for setting in said.settings) if said is not None else ""
+    return (
+        ", ".join(setting_words(str(setting)) for setting in said.settings)
+        if said is not None
+        else ""
+    )
 
 
 def _variants(said: MethodDescription | None) -> tuple[tuple[str, str], ...]:
@@ -107,7 +122,13 @@ def _variants(said: MethodDescription | None) -> tuple[tuple[str, str], ...]:
 
 def _order(run: PublishedRun) -> tuple[object, ...]:
     record = run.record
-    return record.setting, record.backbone, record.variant, -1 if record.seed is None else record.seed, record.run_id
+    return (
+        record.setting,
+        record.backbone,
+        record.variant,
+        -1 if record.seed is None else record.seed,
+        record.run_id,
+    )
 
 
 def _run(run: PublishedRun, board: Board) -> MethodRun:
@@ -136,7 +157,11 @@ def _of(tables: Sequence[ReferenceTable], method: str) -> list[ReferenceTable]:
     """Of each printed table the rows that mean the method, with the columns in which they have a number."""
     made = []
     for table in tables:
-        rows = [row for row in table.rows if meaning(row.method, row.variant, row.setting).method == method]
+        rows = [
+            row
+            for row in table.rows
+            if meaning(row.method, row.variant, row.setting).method == method
+        ]
         kept = [i for i in range(len(table.tasks)) if any(row.cells[i] is not None for row in rows)]
         if kept:
             rows = [replace(row, cells=tuple(row.cells[i] for i in kept)) for row in rows]
@@ -146,7 +171,12 @@ def _of(tables: Sequence[ReferenceTable], method: str) -> list[ReferenceTable]:
 
 # --- A method's rows on all tables of a board: one table per suite and protocol, whatever the setting and backbone ---
 
-VERDICTS = {"better": "better than", "worse": "worse than", "equivalent": "equivalent to", "unknown": "cannot be told from"}
+VERDICTS = {
+    "better": "better than",
+    "worse": "worse than",
+    "equivalent": "equivalent to",
+    "unknown": "cannot be told from",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,12 +217,16 @@ class MethodTable:
     rows: tuple[MethodRow, ...]  # in the order of the board's tables
 
 
-def method_tables(found: Sequence[TableRow], page_of: Mapping[str, str], up: int) -> tuple[MethodTable, ...]:
+def method_tables(
+    found: Sequence[TableRow], page_of: Mapping[str, str], up: int
+) -> tuple[MethodTable, ...]:
     """From a page that lies ``up`` folders deep. ``page_of``: as a board has it."""
     groups: dict[tuple[object, ...], list[TableRow]] = {}
     for place in found:
         table = place.of.table
-        groups.setdefault((table.suite, table.protocol, table.text, table.metric, table.columns), []).append(place)
+        groups.setdefault(
+            (table.suite, table.protocol, table.text, table.metric, table.columns), []
+        ).append(place)
     return tuple(_table(places, page_of, up) for places in groups.values())
 
 
@@ -212,7 +246,9 @@ def _row(place: TableRow, page_of: Mapping[str, str], up: int) -> MethodRow:
     row, table = place.row, place.of.table
     head = None if table.head is None else row.cells[-1]
     verdict = head.against.verdict if head is not None and head.against is not None else None
-    parts = ([row.variant] if row.variant else []) + [f"{key}={value}" for key, value in row.differs]
+    parts = ([row.variant] if row.variant else []) + [
+        f"{key}={value}" for key, value in row.differs
+    ]
     runs = zip(row.runs, row.seeds, strict=True)
     return MethodRow(
         name=" ".join(parts),
@@ -222,8 +258,14 @@ def _row(place: TableRow, page_of: Mapping[str, str], up: int) -> MethodRow:
         rank="" if row.rank is None else f"{rank_words(row)} of {len(table.rows)}",
         verdict=SIGNS.get(verdict or "", ""),
         verdict_words=f"{VERDICTS[verdict]} {table.baseline}" if verdict in VERDICTS else "",
-        runs=tuple(("any" if seed is None else str(seed), link(run_page(page_of[run_id]), up)) for run_id, seed in runs),
-        cells=tuple(None if cell is None else _cell(cell, place, top=cell is head and is_top(row, table)) for cell in row.cells),
+        runs=tuple(
+            ("any" if seed is None else str(seed), link(run_page(page_of[run_id]), up))
+            for run_id, seed in runs
+        ),
+        cells=tuple(
+            None if cell is None else _cell(cell, place, top=cell is head and is_top(row, table))
+            for cell in row.cells
+        ),
     )
 
 
@@ -231,7 +273,9 @@ def _cell(cell: Cell, place: TableRow, *, top: bool) -> RowCell:
     d = cell.decimals
     told = [f"{len(cell.values)} seed{'s' * (len(cell.values) != 1)}, {cell.n:,} items"]
     if cell.spread is not None:
-        told.append(f"{100 * cell.spread.level:g} % interval {score(cell.spread.low, d)} to {score(cell.spread.high, d)}")
+        told.append(
+            f"{100 * cell.spread.level:g} % interval {score(cell.spread.low, d)} to {score(cell.spread.high, d)}"
+        )
     if cell.against is not None and not place.row.is_baseline:
         told.append(f"{signed_number(cell.against.difference, d)} from {place.of.table.baseline}")
     if top:
@@ -287,14 +331,27 @@ def _recipes(entries: Sequence[Entry], setting: str) -> Recipes:
     entries = sorted(entries, key=lambda entry: entry.backbone == "builtin")
     keys = dict.fromkeys(key for entry in entries for key in entry.values)
     rows: dict[str, list[str]] = {"corpus": [entry.corpus or "" for entry in entries]}
-    rows |= {key: [value_words(entry.values[key].value) if key in entry.values else "" for entry in entries] for key in keys}
-    rows["paper's Avg."] = [f"{entry.expect['value']:.2f}" if entry.expect else "" for entry in entries]
+    rows |= {
+        key: [
+            value_words(entry.values[key].value) if key in entry.values else "" for entry in entries
+        ]
+        for key in keys
+    }
+    rows["paper's Avg."] = [
+        f"{entry.expect['value']:.2f}" if entry.expect else "" for entry in entries
+    ]
     differing = {key: cells for key, cells in rows.items() if len(set(cells)) > 1}
     return Recipes(
         setting=setting_words(setting),
         names=tuple(map(_name, entries)),
-        differing=tuple((key, tuple(cells)) for key, cells in differing.items() if max(map(len, cells)) <= LONGEST),
-        same=tuple((key, cells[0]) for key, cells in rows.items() if key not in differing and cells[0]),
+        differing=tuple(
+            (key, tuple(cells))
+            for key, cells in differing.items()
+            if max(map(len, cells)) <= LONGEST
+        ),
+        same=tuple(
+            (key, cells[0]) for key, cells in rows.items() if key not in differing and cells[0]
+        ),
         sources=tuple(_sourced([(_name(entry), entry.values) for entry in entries])),
         notes=_notes(entries),
         facts=tuple(_sourced([(_name(entry), entry.facts) for entry in entries])),
@@ -307,7 +364,10 @@ def _notes(entries: Sequence[Entry]) -> tuple[str, ...]:
     for entry in entries:
         if entry.note:
             noted.setdefault(entry.note, []).append(_name(entry))
-    return tuple(note if len(who) == len(entries) else f"{', '.join(who)}: {note}" for note, who in noted.items())
+    return tuple(
+        note if len(who) == len(entries) else f"{', '.join(who)}: {note}"
+        for note, who in noted.items()
+    )
 
 
 def _name(entry: Entry) -> str:
@@ -321,7 +381,11 @@ def _sourced(recipes: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[Sourc
         for name, values in recipes:
             if key in values:
                 value = values[key]
-                named.setdefault((value_words(value.value), value.source, value.note or ""), []).append(name)
+                named.setdefault(
+                    (value_words(value.value), value.source, value.note or ""), []
+                ).append(name)
         for i, ((value_text, origin, note), who) in enumerate(named.items()):
             of = "" if len(who) == len(recipes) else ", ".join(who)
-            yield Sourced(key=key if i == 0 else "", value=value_text, of=of, source=origin, note=note)
+            yield Sourced(
+                key=key if i == 0 else "", value=value_text, of=of, source=origin, note=note
+            )

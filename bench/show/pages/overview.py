@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING
 
 from bench.board.content import Overview, SuiteRow, overviews
 from bench.board.names import link, method_page, slug
-from bench.compare.formatting import SEVERAL, is_top, rank_words, score, setting_words, signed_number
+from bench.compare.formatting import (
+    SEVERAL,
+    is_top,
+    rank_words,
+    score,
+    setting_words,
+    signed_number,
+)
 from bench.show.pages.engine import minus
 
 if TYPE_CHECKING:
@@ -74,11 +81,18 @@ def page_overviews(board: Board) -> tuple[PageOverview, ...]:
 
 def _page(overview: Overview) -> PageOverview:
     tasks = [
-        max((len(standing.steps) for row in overview.standings if (standing := row[j])), default=0) for j in range(len(overview.suites))
+        max((len(standing.steps) for row in overview.standings if (standing := row[j])), default=0)
+        for j in range(len(overview.suites))
     ]
     starts = [ROOM + STEP * sum(tasks[:j]) + GAP * j for j in range(len(tasks))]
     order = [suite.table.columns for suite in overview.suites]
-    found = [step.difference for row in overview.standings for standing in row if standing for step in standing.steps]
+    found = [
+        step.difference
+        for row in overview.standings
+        for standing in row
+        if standing
+        for step in standing.steps
+    ]
     low, high = min([*found, 0.0]), max([*found, 0.0])
     between = _root(high) - _root(low) or 1.0
 
@@ -92,7 +106,9 @@ def _page(overview: Overview) -> PageOverview:
                 steps.append(step)
                 if step.told:
                     told.append(step)
-                dots[step.told] += f"M{start + STEP * columns.index(step.task)} {y(step.difference):g}h0"
+                dots[step.told] += (
+                    f"M{start + STEP * columns.index(step.task)} {y(step.difference):g}h0"
+                )
         if not steps:
             return None
         above = sum(step.difference > 0 for step in told)
@@ -105,14 +121,29 @@ def _page(overview: Overview) -> PageOverview:
 
     setting = overview.setting or ""
     return PageOverview(
-        anchor=f"all-suites-{slug('untrained' if setting == 'none' else setting, overview.backbone)}", setting=setting, backbone=overview.backbone or SEVERAL,
+        anchor=f"all-suites-{slug('untrained' if setting == 'none' else setting, overview.backbone)}",
+        setting=setting,
+        backbone=overview.backbone or SEVERAL,
         title=f"All suites, {setting_words(setting)}, {overview.backbone or SEVERAL}",
         suites=tuple((suite.table.suite, suite.anchor) for suite in overview.suites),
-        rows=tuple(OverviewRow(method=method, beside=beside, page=link(method_page(method)), cells=tuple(map(_cell, row, overview.suites)), profile=profile(row))
-                   for (method, beside), row in zip(overview.names, overview.standings, strict=True)),
-        width=starts[-1] + STEP * tasks[-1], zero=y(0.0), cuts=tuple(start - (STEP + GAP) // 2 for start in starts[1:]),
-        low=_points(low), high=_points(high), baseline=" and ".join(overview.baselines), left_out=overview.left_out,
-    )  # fmt: skip
+        rows=tuple(
+            OverviewRow(
+                method=method,
+                beside=beside,
+                page=link(method_page(method)),
+                cells=tuple(map(_cell, row, overview.suites)),
+                profile=profile(row),
+            )
+            for (method, beside), row in zip(overview.names, overview.standings, strict=True)
+        ),
+        width=starts[-1] + STEP * tasks[-1],
+        zero=y(0.0),
+        cuts=tuple(start - (STEP + GAP) // 2 for start in starts[1:]),
+        low=_points(low),
+        high=_points(high),
+        baseline=" and ".join(overview.baselines),
+        left_out=overview.left_out,
+    )
 
 
 def _points(difference: float) -> str:
@@ -127,4 +158,8 @@ def _root(difference: float) -> float:
 def _cell(standing: SuiteRow | None, suite: BoardTable) -> OverviewCell | None:
     if standing is None or (last := standing.row.cells[-1]) is None:
         return None
-    return OverviewCell(rank=rank_words(standing.row), mean=score(last.mean, last.decimals), top=is_top(standing.row, suite.table))
+    return OverviewCell(
+        rank=rank_words(standing.row),
+        mean=score(last.mean, last.decimals),
+        top=is_top(standing.row, suite.table),
+    )

@@ -97,12 +97,19 @@ class PrintedPaper:
     tables: tuple[PrintedTable, ...]  # in the paper's order
 
 
-def printed_papers(board: Board, references: Sequence[ReferenceTable] | None = None) -> tuple[PrintedPaper, ...]:
+def printed_papers(
+    board: Board, references: Sequence[ReferenceTable] | None = None
+) -> tuple[PrintedPaper, ...]:
     """The printed tables of a board, or ``references`` in their place, paper after paper, in their order."""
     found: dict[tuple[str, str], list[PrintedTable]] = {}
     for reference in board.references if references is None else references:
-        found.setdefault((reference.paper, reference.title), []).append(_table(reference, frozenset(board.methods), board.reproduced))
-    return tuple(PrintedPaper(name=name, title=title, tables=tuple(tables)) for (name, title), tables in found.items())
+        found.setdefault((reference.paper, reference.title), []).append(
+            _table(reference, frozenset(board.methods), board.reproduced)
+        )
+    return tuple(
+        PrintedPaper(name=name, title=title, tables=tuple(tables))
+        for (name, title), tables in found.items()
+    )
 
 
 class _Remarks:
@@ -112,7 +119,9 @@ class _Remarks:
         self.anchor = anchor
         self.found: dict[tuple[str, str], tuple[PrintedRemark, list[tuple[ReferenceRow, str]]]] = {}
 
-    def of(self, entry: ReferenceRow | ReferenceCell, row: ReferenceRow, task: str = "") -> tuple[PrintedRemark, ...]:
+    def of(
+        self, entry: ReferenceRow | ReferenceCell, row: ReferenceRow, task: str = ""
+    ) -> tuple[PrintedRemark, ...]:
         made = []
         for remark in entry.remarks:
             if remark.kind == "copied":
@@ -128,10 +137,19 @@ class _Remarks:
         """Wrong sums first, as the audit orders its kinds; what is printed differently elsewhere is one note a row."""
         notes: dict[tuple[str, ...], list[PrintedRemark]] = {}
         ranks = {kind: i for i, kind in enumerate(KINDS)}
-        for (kind, text), (remark, places) in sorted(self.found.items(), key=lambda item: ranks.get(item[0][0], len(ranks))):
+        for (kind, text), (remark, places) in sorted(
+            self.found.items(), key=lambda item: ranks.get(item[0][0], len(ranks))
+        ):
             row = places[0][0]
-            key = (kind, row.label, row.setting, row.backbone) if kind == "differs" else (kind, text)
-            where = list_names(dict.fromkeys(f"{row.label}, {task}" if task else row.label for row, task in places), between="; ")
+            key = (
+                (kind, row.label, row.setting, row.backbone) if kind == "differs" else (kind, text)
+            )
+            where = list_names(
+                dict.fromkeys(
+                    f"{row.label}, {task}" if task else row.label for row, task in places
+                ),
+                between="; ",
+            )
             notes.setdefault(key, []).append(replace(remark, where=where))
         return tuple(_note(remarks) for remarks in notes.values())
 
@@ -140,11 +158,17 @@ def _note(remarks: list[PrintedRemark]) -> PrintedNote:
     if len(remarks) == 1:
         return PrintedNote(title=remarks[0].title, where=remarks[0].where, remarks=tuple(remarks))
     label = remarks[0].where.partition(", ")[0]
-    parts = tuple(replace(remark, where=remark.where.removeprefix(f"{label}, ")) for remark in remarks)
-    return PrintedNote(title=remarks[0].title, where=f"{label}, {len(remarks)} cells", remarks=parts)
+    parts = tuple(
+        replace(remark, where=remark.where.removeprefix(f"{label}, ")) for remark in remarks
+    )
+    return PrintedNote(
+        title=remarks[0].title, where=f"{label}, {len(remarks)} cells", remarks=parts
+    )
 
 
-def _table(table: ReferenceTable, methods: frozenset[str], ours: Mapping[Key, Reproduced]) -> PrintedTable:
+def _table(
+    table: ReferenceTable, methods: frozenset[str], ours: Mapping[Key, Reproduced]
+) -> PrintedTable:
     remarks = _Remarks(table.anchor)
     rows = tuple(_row(row, table, remarks, methods, ours) for row in table.rows)
     return PrintedTable(
@@ -159,9 +183,18 @@ def _table(table: ReferenceTable, methods: frozenset[str], ours: Mapping[Key, Re
 
 
 def _row(
-    row: ReferenceRow, table: ReferenceTable, remarks: _Remarks, methods: frozenset[str], ours: Mapping[Key, Reproduced]
+    row: ReferenceRow,
+    table: ReferenceTable,
+    remarks: _Remarks,
+    methods: frozenset[str],
+    ours: Mapping[Key, Reproduced],
 ) -> PrintedRow:
-    here = [ours.get((table.paper, table.table, row.label, row.setting, row.backbone, row.variant, task)) for task in table.tasks]
+    here = [
+        ours.get(
+            (table.paper, table.table, row.label, row.setting, row.backbone, row.variant, task)
+        )
+        for task in table.tasks
+    ]
     copied = f"copied from {row.source}" if row.source else "copied"
     origin = "own" if row.own else copied
     method = row.ours.partition("+")[0]
@@ -171,7 +204,9 @@ def _row(
         page=link(method_page(method)) if method in methods else "",
         backbone=row.backbone,
         remarks=whole,
-        setting="; ".join(part for part in ("" if row.setting == "none" else row.setting, row.corpus) if part),
+        setting="; ".join(
+            part for part in ("" if row.setting == "none" else row.setting, row.corpus) if part
+        ),
         origin="; ".join(part for part in (origin, row.runs) if part),
         cells=tuple(
             None if cell is None else _cell(cell, row, task, remarks, found)
@@ -180,13 +215,17 @@ def _row(
     )
 
 
-def _cell(cell: ReferenceCell, row: ReferenceRow, task: str, remarks: _Remarks, here: Reproduced | None) -> PrintedCell:
+def _cell(
+    cell: ReferenceCell, row: ReferenceRow, task: str, remarks: _Remarks, here: Reproduced | None
+) -> PrintedCell:
     ours, between, verdict = "", "", ""
     if here is not None and here.mean is not None:
         ours, verdict = minus(score(here.mean, here.decimals)), here.verdict
         if here.low is not None and here.high is not None:
             to = "\N{EN DASH}" if here.low >= 0 else " to "
-            between = minus(f"{score(here.low, here.decimals)}{to}{score(here.high, here.decimals)}")
+            between = minus(
+                f"{score(here.low, here.decimals)}{to}{score(here.high, here.decimals)}"
+            )
     std = "" if cell.std is None else f" ±{cell.std:g}"
     return PrintedCell(
         ours=ours,

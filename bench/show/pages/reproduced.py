@@ -25,7 +25,9 @@ class PageRow:
     label: str
     printed: str
     ours: str  # "" where there is none
-    places: tuple[str, str]  # among the rows that both have: the paper's, ours; "" where there is no ours
+    places: tuple[
+        str, str
+    ]  # among the rows that both have: the paper's, ours; "" where there is no ours
     run: str  # what ours is, or why there is none
 
 
@@ -47,7 +49,9 @@ class PageFigure:
     anchor: str
     drawn: tuple[Figure, ...] = ()
     ridges: tuple[tuple[str, Cosines], ...] = ()  # (what is drawn, the drawing)
-    words: tuple[str, ...] = ()  # what the sources leave open; which points are printed ones, or that there are none
+    words: tuple[
+        str, ...
+    ] = ()  # what the sources leave open; which points are printed ones, or that there are none
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +62,9 @@ class Reproduction:
     answer: str  # one sentence over all tables
     statement: str  # what it is no evidence of; "" where runs are meant to be the papers'
     made_of: str
-    summary: tuple[tuple[str, str, str, str], ...]  # (part, rows run of rows printed, rank correlation, pairs kept)
+    summary: tuple[
+        tuple[str, str, str, str], ...
+    ]  # (part, rows run of rows printed, rank correlation, pairs kept)
     orders: tuple[PageOrder, ...]
     figures: tuple[PageFigure, ...]
     left_out: tuple[tuple[str, str], ...]  # (rows, reason)

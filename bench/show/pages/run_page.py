@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Any
 from bench.base.errors import BenchError
 from bench.board.names import link, method_page, run_file, run_page
 from bench.board.repeat import repeat
-from bench.compare.formatting import Block, blocks, metric_words, rank_words, score, setting_words, spans
+from bench.compare.formatting import (
+    Block,
+    blocks,
+    metric_words,
+    rank_words,
+    score,
+    setting_words,
+    spans,
+)
 from bench.compare.statistics.table import AVERAGE, Cell
 from bench.run.method_reader import MethodDescription, method_description
 from bench.runs.record import RunRecord
@@ -65,7 +73,10 @@ def how(method: str, package: str | None) -> MethodText | None:
     told = list(blocks(said.about))
     if len(told) > 1 and _is_title(told[0], said.paper):
         told = told[1:]
-    second = next((i for i, block in enumerate(told) if i and block.first and block.kind == "paragraph"), len(told))
+    second = next(
+        (i for i, block in enumerate(told) if i and block.first and block.kind == "paragraph"),
+        len(told),
+    )
     return MethodText(
         summary=_sentence(said.summary),
         paper=said.paper,
@@ -99,7 +110,13 @@ def _pieces(told: list[Block]) -> tuple[Piece, ...]:
         elif block.kind == "item" and made and made[-1].kind == "list":
             made[-1] = Piece(kind="list", items=(*made[-1].items, spans(block.text)), text="")
         else:
-            made.append(Piece(kind="list" if block.kind == "item" else "paragraph", items=(spans(block.text),), text=""))
+            made.append(
+                Piece(
+                    kind="list" if block.kind == "item" else "paragraph",
+                    items=(spans(block.text),),
+                    text="",
+                )
+            )
     return tuple(made)
 
 
@@ -158,7 +175,9 @@ class RunPage:
     board: str  # link to the main page
     method_link: str  # link to the method's page
     siblings: tuple[Sibling, ...]  # runs with other seeds
-    seeds: tuple[Section, ...]  # the scores of every run that this page tells of; none where each has its own page
+    seeds: tuple[
+        Section, ...
+    ]  # the scores of every run that this page tells of; none where each has its own page
     grade: str  # how far it was checked
     grade_words: str  # what that grade means
     reason: str  # why it has this grade; may be empty
@@ -173,13 +192,17 @@ class RunPage:
     scores: tuple[ScoreTable, ...]  # one per suite, protocol and text form
     sides: tuple[Section, ...]  # text forms and domains side by side
     curves: tuple[Curve, ...]  # loss and dev score over steps; empty without a curve
-    training: Section  # steps, and which checkpoint was kept; without rows where nothing was trained
+    training: (
+        Section  # steps, and which checkpoint was kept; without rows where nothing was trained
+    )
     cosines: Cosines | None  # cosines by gold level; None without predictions
     by_hand: tuple[RecipeRow, ...]  # recipe values that the command set
     recipe: tuple[RecipeRow, ...]  # the others, by name
     cost: Section  # what it took
     overlap: Section  # evaluation sentences in the corpus; without rows where that was not counted
-    provenance: tuple[tuple[str, tuple[Fact, ...]], ...]  # (what they are of, facts), groups without any left out
+    provenance: tuple[
+        tuple[str, tuple[Fact, ...]], ...
+    ]  # (what they are of, facts), groups without any left out
 
 
 def render(board: Board, run: PublishedRun) -> str:
@@ -194,20 +217,44 @@ def page(board: Board, run: PublishedRun) -> RunPage:
     record, known = run.record, board.by_run.get(run.record.run_id, ())
     plugin, again = record.provenance.plugin or {}, repeat([record])
     rows = [
-        RecipeRow(key=key, value=value_words(value.value), source=value.source, note=value.note or "")
+        RecipeRow(
+            key=key, value=value_words(value.value), source=value.source, note=value.note or ""
+        )
         for key, value in sorted(record.recipe.items())
     ]
     return RunPage(
-        run_id=record.run_id, method=record.method, variant=record.variant, where=_where(record), version=board.version, alone=board.alone,
-        board=link("index.html", UP), method_link=link(method_page(record.method), UP), siblings=_siblings(board, record, known), seeds=_seeds(board, record, known),
-        grade=run.grade, grade_words=WORDS.get(run.grade, ""), reason=run.reason, submitted_by=run.submitted_by,
-        heads=heads(record, known), how=how(record.method, package_of(plugin)), command=again.command, needs=again.needs, typed=record.provenance.command or None,
-        files=_files(run), predictions=_predictions(run), scores=score_tables(record, known), sides=tuple(report.shift_sections(record)),
-        curves=curves(record, run.folder), training=report.training(record, None), cosines=cosines(record, run.folder),
+        run_id=record.run_id,
+        method=record.method,
+        variant=record.variant,
+        where=_where(record),
+        version=board.version,
+        alone=board.alone,
+        board=link("index.html", UP),
+        method_link=link(method_page(record.method), UP),
+        siblings=_siblings(board, record, known),
+        seeds=_seeds(board, record, known),
+        grade=run.grade,
+        grade_words=WORDS.get(run.grade, ""),
+        reason=run.reason,
+        submitted_by=run.submitted_by,
+        heads=heads(record, known),
+        how=how(record.method, package_of(plugin)),
+        command=again.command,
+        needs=again.needs,
+        typed=record.provenance.command or None,
+        files=_files(run),
+        predictions=_predictions(run),
+        scores=score_tables(record, known),
+        sides=tuple(report.shift_sections(record)),
+        curves=curves(record, run.folder),
+        training=report.training(record, None),
+        cosines=cosines(record, run.folder),
         by_hand=tuple(row for row in rows if row.source.startswith("--set")),
-        recipe=tuple(row for row in rows if not row.source.startswith("--set")), cost=report.cost(record),
-        overlap=report.overlap_section(record), provenance=_provenance(record),
-    )  # fmt: skip
+        recipe=tuple(row for row in rows if not row.source.startswith("--set")),
+        cost=report.cost(record),
+        overlap=report.overlap_section(record),
+        provenance=_provenance(record),
+    )
 
 
 def package_of(plugin: Mapping[str, Any]) -> str | None:
@@ -226,11 +273,17 @@ def _siblings(board: Board, record: RunRecord, known: Sequence[TableRow]) -> tup
     for place in known:
         seeds |= dict(zip(place.row.runs, place.row.seeds, strict=True))
     seeds.pop(record.run_id, None)
-    held = {} if all(board.page_of[run] == run for run in seeds) else {run.record.run_id: run.held_by for run in board.runs}
+    held = (
+        {}
+        if all(board.page_of[run] == run for run in seeds)
+        else {run.record.run_id: run.held_by for run in board.runs}
+    )
     return tuple(
         Sibling(
             name="any" if seed is None else str(seed),
-            link=link(run_page(run), UP) if board.page_of[run] == run else link(run_file(run, "run.json"), UP, held[run]),
+            link=link(run_page(run), UP)
+            if board.page_of[run] == run
+            else link(run_file(run, "run.json"), UP, held[run]),
         )
         for run, seed in seeds.items()
     )
@@ -238,7 +291,11 @@ def _siblings(board: Board, record: RunRecord, known: Sequence[TableRow]) -> tup
 
 def _seeds(board: Board, record: RunRecord, known: Sequence[TableRow]) -> tuple[Section, ...]:
     """A table for each table of the board, a column for each run."""
-    shared = [place for place in known if any(board.page_of[run] == record.run_id != run for run in place.row.runs)]
+    shared = [
+        place
+        for place in known
+        if any(board.page_of[run] == record.run_id != run for run in place.row.runs)
+    ]
     return tuple(
         Section(
             f"{place.of.table.suite}, {place.of.table.protocol}",
@@ -279,14 +336,27 @@ def _predictions(run: PublishedRun) -> tuple[File, ...]:
             path = predictions_file(folder, own_score.key)
         except BenchError:  # the folder's name is no run id
             return ()
-        if os.path.isfile(path):  # which is False for a name too long for this disk, where a Path would raise
+        if os.path.isfile(
+            path
+        ):  # which is False for a name too long for this disk, where a Path would raise
             names[path.relative_to(folder).as_posix()] = None
-    return tuple(File(name=name.removeprefix("predictions/").removesuffix(".npz"), link=_file(run, name), what="") for name in names)
+    return tuple(
+        File(
+            name=name.removeprefix("predictions/").removesuffix(".npz"),
+            link=_file(run, name),
+            what="",
+        )
+        for name in names
+    )
 
 
 def _provenance(record: RunRecord) -> tuple[tuple[str, tuple[Fact, ...]], ...]:
     from_where = record.provenance
-    made = {"created": from_where.created, "bench": from_where.bench_version, "fingerprint": record.fingerprint}
+    made = {
+        "created": from_where.created,
+        "bench": from_where.bench_version,
+        "fingerprint": record.fingerprint,
+    }
     git = {key: value for key, value in (from_where.git or {}).items() if value is not None}
     if isinstance(git.get("dirty"), bool):
         git["dirty"] = "uncommitted changes" if git["dirty"] else None
@@ -295,7 +365,10 @@ def _provenance(record: RunRecord) -> tuple[tuple[str, tuple[Fact, ...]], ...]:
         ("commit", {"": git.pop("commit", None), "with": git.pop("dirty", None), **git}),
         ("method's code", from_where.plugin or {}),
         ("backbone", from_where.backbone or {}),
-        ("corpus", {key: value for key, value in (from_where.corpus or {}).items() if key != "overlap"}),
+        (
+            "corpus",
+            {key: value for key, value in (from_where.corpus or {}).items() if key != "overlap"},
+        ),
         ("machine", from_where.platform),
         ("packages", from_where.packages),
         ("checkpoint", record.checkpoint or {}),
@@ -305,7 +378,9 @@ def _provenance(record: RunRecord) -> tuple[tuple[str, tuple[Fact, ...]], ...]:
     ]
     told = []
     for title, group in groups:
-        if facts := tuple(_fact(key, value) for key, value in group.items() if value not in (None, "", {}, [])):
+        if facts := tuple(
+            _fact(key, value) for key, value in group.items() if value not in (None, "", {}, [])
+        ):
             told.append((title, facts))
     return tuple(told)
 
@@ -313,7 +388,9 @@ def _provenance(record: RunRecord) -> tuple[tuple[str, tuple[Fact, ...]], ...]:
 def _fact(name: str, value: Any) -> Fact:
     whole = report.plain_value(value)
     hashed = re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", whole)
-    return Fact(name=name, text=f"{whole[:12]}…" if hashed else whole, whole=whole if hashed else "")
+    return Fact(
+        name=name, text=f"{whole[:12]}…" if hashed else whole, whole=whole if hashed else ""
+    )
 
 
 # --- The scores of one run: what it has itself, what the row of all its seeds has, and what a paper printed ---
@@ -373,7 +450,9 @@ def score_tables(record: RunRecord, places: Sequence[TableRow]) -> tuple[ScoreTa
     """One per suite, protocol and text form, in the record's order."""
     made = []
     forms = report.by_form(record).items()
-    for ((suite, protocol, text), scores), whole in zip(forms, report.score_sections(record), strict=True):
+    for ((suite, protocol, text), scores), whole in zip(
+        forms, report.score_sections(record), strict=True
+    ):
         section = _without_echoes(whole)
         place = _place(places, suite, protocol, text)
         metrics = dict.fromkeys(own_score.metric for own_score in scores)
@@ -401,9 +480,18 @@ def _without_echoes(section: Section) -> Section:
     return replace(section, rows=tuple(kept))
 
 
-def _place(places: Sequence[TableRow], suite: str, protocol: str, text: str | None) -> TableRow | None:
+def _place(
+    places: Sequence[TableRow], suite: str, protocol: str, text: str | None
+) -> TableRow | None:
     wanted = (suite, protocol, text)
-    return next((place for place in places if (place.of.table.suite, place.of.table.protocol, place.of.table.text) == wanted), None)
+    return next(
+        (
+            place
+            for place in places
+            if (place.of.table.suite, place.of.table.protocol, place.of.table.text) == wanted
+        ),
+        None,
+    )
 
 
 def _cell(place: TableRow, task: str) -> Cell | None:
@@ -431,11 +519,17 @@ def _widened(section: Section, place: TableRow) -> Section:
     tasks = [row[0] for row in section.rows]
     cells = [None if task.startswith(" ") else _cell(place, task) for task in tasks]
     means = ["" if cell is None else _over_seeds(cell) for cell in cells]
-    papers = ["" if cell is None or cell.printed is None else score(cell.printed.value, cell.decimals) for cell in cells]
+    papers = [
+        "" if cell is None or cell.printed is None else score(cell.printed.value, cell.decimals)
+        for cell in cells
+    ]
     added = [(f"{len(place.row.runs)} seeds", means), ("paper", papers)]
     added = [(heading, column) for heading, column in added if any(column)]
     heading = (*section.heading[:2], *(heading for heading, _ in added), *section.heading[2:])
-    rows = tuple((*row[:2], *(column[i] for _, column in added), *row[2:]) for i, row in enumerate(section.rows))
+    rows = tuple(
+        (*row[:2], *(column[i] for _, column in added), *row[2:])
+        for i, row in enumerate(section.rows)
+    )
     return replace(section, heading=heading, rows=rows, numbers=tuple(range(1, len(heading))))
 
 
@@ -446,5 +540,7 @@ def _sources(place: TableRow, section: Section) -> tuple[str, ...]:
     for cell in cells:
         if cell is not None and cell.printed is not None:
             paper, _, table = cell.printed.source.partition(":")
-            cited[f"{paper}, table {table}" + ("" if cell.printed.own else " (copied there)")] = None
+            cited[f"{paper}, table {table}" + ("" if cell.printed.own else " (copied there)")] = (
+                None
+            )
     return tuple(cited)

@@ -95,7 +95,9 @@ class ScoreLine:
     label: str  # what its numbers are
     copied: bool  # the paper quotes somebody else
     anchor: str  # id of the printed table on this page; empty where it is not here
-    entries: tuple[tuple[str, str], ...]  # number and class of its sign, one per column; empty where there is none
+    entries: tuple[
+        tuple[str, str], ...
+    ]  # number and class of its sign, one per column; empty where there is none
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,7 +130,9 @@ class ScoreTable:
     suite: str  # name of the suite
     protocol: str  # how it was scored
     text: str  # form of the sentences; empty where there is only one
-    besides: str  # protocol and text form, where another table has the same setting, backbone and suite
+    besides: (
+        str  # protocol and text form, where another table has the same setting, backbone and suite
+    )
     groups: tuple[ScoreGroup, ...]  # of columns; the table's own first
     columns: tuple[ScoreColumn, ...]  # of all groups, in one sequence
     average: int | None  # place of the average that comes first on a phone
@@ -141,10 +145,14 @@ class ScoreTable:
     signs: bool  # some number was compared with a baseline, or lies outside an interval
     grades: bool  # rows have grades
     rows: tuple[ScoreRow, ...]  # best average first
-    finished: tuple[ScoreRow, ...]  # other backbones in which nothing was trained here: for scale, not ranked
+    finished: tuple[
+        ScoreRow, ...
+    ]  # other backbones in which nothing was trained here: for scale, not ranked
     selection: str  # how checkpoints were chosen; empty where nothing was trained
     answer: str  # what the table says, in one sentence
-    legend: tuple[str, ...]  # of a comparison, what its signs and lines mean, a sentence each; a version's page says that itself
+    legend: tuple[
+        str, ...
+    ]  # of a comparison, what its signs and lines mean, a sentence each; a version's page says that itself
     baseline: str  # what the signs compare with; empty without one
     how: str  # in which families it was compared, with what correction
     rank_words: str  # how ranks were corrected; empty without any
@@ -168,12 +176,24 @@ def score_tables(board: Board) -> tuple[ScoreTable, ...]:
     """The tables of a board, in its order."""
     published = Published(
         runs={run.record.run_id: run for run in board.runs},
-        anchors={f"{reference.paper}:{reference.table}": reference.anchor for reference in board.references},
+        anchors={
+            f"{reference.paper}:{reference.table}": reference.anchor
+            for reference in board.references
+        },
     )
     same = Counter(_place(table) for table in board.tables)
-    linked = sum(len(table.table.rows) * len(table.table.columns) for table in board.tables) <= MOST_LINKS
+    linked = (
+        sum(len(table.table.rows) * len(table.table.columns) for table in board.tables)
+        <= MOST_LINKS
+    )
     return tuple(
-        score_table(table, published, _finished(table, board, published), alone=same[_place(table)] == 1, linked=linked)
+        score_table(
+            table,
+            published,
+            _finished(table, board, published),
+            alone=same[_place(table)] == 1,
+            linked=linked,
+        )
         for table in board.tables
     )
 
@@ -185,17 +205,28 @@ def _finished(board_table: BoardTable, board: Board, published: Published) -> tu
     rows = []
     for other, i in board.finished(board_table):
         table, row = other.table, _row(other, i, published)
-        cells = dict(zip([*table.columns, *(beside.name for beside in other.beside)], row.cells, strict=True))
-        costs = _costs(_cost_headings(mine, published), encoding_under(lines.encode_condition(mine) or None, table.rows[i]))
-        beside = " ".join(filter(None, (row.beside, table.backbone)))  # a table of several backbones has them in its rows
-        rows.append(replace(row, beside=beside, cells=tuple(cells.get(name) for name in names), costs=costs))
+        cells = dict(
+            zip([*table.columns, *(beside.name for beside in other.beside)], row.cells, strict=True)
+        )
+        costs = _costs(
+            _cost_headings(mine, published),
+            encoding_under(lines.encode_condition(mine) or None, table.rows[i]),
+        )
+        beside = " ".join(
+            filter(None, (row.beside, table.backbone))
+        )  # a table of several backbones has them in its rows
+        rows.append(
+            replace(row, beside=beside, cells=tuple(cells.get(name) for name in names), costs=costs)
+        )
     return tuple(rows)
 
 
 def _width(table: Table, columns: Sequence[ScoreColumn], costs: Sequence[str]) -> float:
     """About the pixels that a table takes: names at 7.5 a letter, numbers with their signs at least 50, 14 between."""
     names = max((len(f"{row.label} {variant_words(row, table)}") for row in table.rows), default=0)
-    scores = sum(14 + max(50, 7.5 * len(column.name)) + 18 * (column.place == "apart") for column in columns)
+    scores = sum(
+        14 + max(50, 7.5 * len(column.name)) + 18 * (column.place == "apart") for column in columns
+    )
     return 7.5 * names + 20 + scores + 50 * has_ranks(table) + 75 * len(costs) + 150
 
 
@@ -217,25 +248,66 @@ def score_table(
     """
     table = board_table.table
     average = lines.average_place(table)
-    columns = [ScoreColumn(name=name, place="average" if i == average else "") for i, name in enumerate(table.columns)]
+    columns = [
+        ScoreColumn(name=name, place="average" if i == average else "")
+        for i, name in enumerate(table.columns)
+    ]
     groups = [ScoreGroup(words=group_words(table), span=len(columns), apart=False)]
     for other in board_table.beside:
         columns.append(ScoreColumn(name=other.name, place="apart"))
         groups.append(ScoreGroup(words=other.protocol, span=1, apart=True))
-    cells = [*cells_of(table), *(cell for other in board_table.beside for cell in other.cells if cell is not None)]
+    cells = [
+        *cells_of(table),
+        *(cell for other in board_table.beside for cell in other.cells if cell is not None),
+    ]
     cost = _cost_headings(table, published)
     rows = tuple(_row(board_table, i, published) for i in range(len(table.rows)))
     gaps = any(cell is None for row in rows for cell in row.cells)
     return ScoreTable(
-        anchor=board_table.anchor, setting=table.setting or "", setting_words=setting_words(table.setting),
-        backbone=table.backbone or SEVERAL, suite=table.suite, protocol=table.protocol, text=table.text or "", besides="" if alone else form_words(table), groups=tuple(groups), columns=tuple(columns), average=average, linked=None if linked else len(table.columns) - 1,
-        wide=_width(table, columns, cost) > WIDEST, ranks=has_ranks(table), costs=cost, marks=any(cell.mark for cell in cells), spreads=has_spread(table),
-        signs=any(cell.against and cell.against.verdict for cell in cells) or any(sign for row in rows for line in row.lines for _, sign in line.entries), grades=published is not None, baseline=table.baseline or "",
-        rows=rows, finished=finished, selection=" ".join(filter(None, (board_table.selection, values_words(table)))), answer=answer([board_table]), legend=() if published else (*["an empty cell was not scored"] * gaps, *lines.legend(table, lines.SIGNS)), how=compared_words(table),
-        spread_words=spread_words(table), rank_words=family_words(table, PAIRS), margin=f"{table.tested.margin:g}" if table.tested else "",
+        anchor=board_table.anchor,
+        setting=table.setting or "",
+        setting_words=setting_words(table.setting),
+        backbone=table.backbone or SEVERAL,
+        suite=table.suite,
+        protocol=table.protocol,
+        text=table.text or "",
+        besides="" if alone else form_words(table),
+        groups=tuple(groups),
+        columns=tuple(columns),
+        average=average,
+        linked=None if linked else len(table.columns) - 1,
+        wide=_width(table, columns, cost) > WIDEST,
+        ranks=has_ranks(table),
+        costs=cost,
+        marks=any(cell.mark for cell in cells),
+        spreads=has_spread(table),
+        signs=any(cell.against and cell.against.verdict for cell in cells)
+        or any(sign for row in rows for line in row.lines for _, sign in line.entries),
+        grades=published is not None,
+        baseline=table.baseline or "",
+        rows=rows,
+        finished=finished,
+        selection=" ".join(filter(None, (board_table.selection, values_words(table)))),
+        answer=answer([board_table]),
+        legend=()
+        if published
+        else (*["an empty cell was not scored"] * gaps, *lines.legend(table, lines.SIGNS)),
+        how=compared_words(table),
+        spread_words=spread_words(table),
+        rank_words=family_words(table, PAIRS),
+        margin=f"{table.tested.margin:g}" if table.tested else "",
         seed_words=seeds_borrowed(table),
-        cost_note=" ".join([board_table.cost_note, *(f"{words[0].upper()}{words[1:]}." for words in lines.parts_trained(table))]).strip() if cost else "", notes=table.notes, footnotes=table.footnotes,
-    )  # fmt: skip
+        cost_note=" ".join(
+            [
+                board_table.cost_note,
+                *(f"{words[0].upper()}{words[1:]}." for words in lines.parts_trained(table)),
+            ]
+        ).strip()
+        if cost
+        else "",
+        notes=table.notes,
+        footnotes=table.footnotes,
+    )
 
 
 def group_words(table: Table) -> str:
@@ -261,7 +333,10 @@ def _row(board_table: BoardTable, i: int, published: Published | None) -> ScoreR
         family=_family(row, published.runs) if published else "",
         trains=_trains(row, published.runs) if published else "",
         cells=tuple(
-            None if cell is None else _cell(cell, published, head=cell is head, top=cell is head and is_top(row, table)) for cell in cells
+            None
+            if cell is None
+            else _cell(cell, published, head=cell is head, top=cell is head and is_top(row, table))
+            for cell in cells
         ),
         seeds=len(row.runs),
         costs=_costs(_cost_headings(table, published), row),
@@ -273,7 +348,9 @@ def _row(board_table: BoardTable, i: int, published: Published | None) -> ScoreR
 
 def _cost_headings(table: Table, published: Published | None) -> tuple[str, ...]:
     """Of the columns of cost those that a page has room for: beside grades, peak memory is none."""
-    return tuple(name for name in lines.cost_columns(table) if published is None or name != "memory")
+    return tuple(
+        name for name in lines.cost_columns(table) if published is None or name != "memory"
+    )
 
 
 def _costs(headings: Sequence[str], row: Row) -> tuple[tuple[str, float], ...]:
@@ -281,7 +358,9 @@ def _costs(headings: Sequence[str], row: Row) -> tuple[tuple[str, float], ...]:
     found = []
     for name in headings:
         text, amount = lines.costs(row.cost)[name], getattr(row.cost, COSTS[name], None)
-        if name == "train" and row.setting == "none" and amount is None:  # which is no gap in what is known
+        if (
+            name == "train" and row.setting == "none" and amount is None
+        ):  # which is no gap in what is known
             text, amount = "none", 0.0
         found.append((text, -1.0 if amount is None else float(amount)))
     return tuple(found)
@@ -295,7 +374,11 @@ def _family(row: Row, runs: Mapping[str, PublishedRun]) -> str:
 
 def _trains(row: Row, runs: Mapping[str, PublishedRun]) -> str:
     cost = runs[row.runs[0]].record.cost
-    trained = 0 if row.setting == "none" and cost.trainable_parameters is None else cost.trainable_parameters
+    trained = (
+        0
+        if row.setting == "none" and cost.trainable_parameters is None
+        else cost.trainable_parameters
+    )
     if trained == 0:
         return "none"
     if trained is None or cost.total_parameters is None:
@@ -339,11 +422,19 @@ def compared_words(table: Table) -> str:
     """ "Avg. is the question (Holm over 7), single tasks are exploratory and another family (Holm over 49)" """
     primary, single = family_words(table, PRIMARY), family_words(table, SINGLE)
     parts = [f"{table.head} is the question ({primary})"] if primary else []
-    parts += [f"single tasks are exploratory (△ ▽) and {'another' if primary else 'one'} family ({single})"] if single else []
+    parts += (
+        [
+            f"single tasks are exploratory (△ ▽) and {'another' if primary else 'one'} family ({single})"
+        ]
+        if single
+        else []
+    )
     return ", ".join(parts)
 
 
-def _lines(row: Row, table: Table, others: int, published: Published | None) -> tuple[ScoreLine, ...]:
+def _lines(
+    row: Row, table: Table, others: int, published: Published | None
+) -> tuple[ScoreLine, ...]:
     """The lines that a table has under its row; of a version but for the differences, which the panel of a number shows."""
     if published is None:
         return tuple(
@@ -351,7 +442,9 @@ def _lines(row: Row, table: Table, others: int, published: Published | None) -> 
                 label=line.label,
                 copied=False,
                 anchor="",
-                entries=tuple((minus(entry.text), LETTERS.get(entry.sign, "")) for entry in line.entries),
+                entries=tuple(
+                    (minus(entry.text), LETTERS.get(entry.sign, "")) for entry in line.entries
+                ),
             )
             for line in lines.under(row, table)
         )

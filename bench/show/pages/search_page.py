@@ -58,4 +58,6 @@ def _trials(study: Study, method: str, trials: Sequence[Trial]) -> Section:
         )
         for trial in trials
     ]
-    return Section(method, (method, *keys, study.select_on, ""), tuple(rows), tuple(range(1, len(keys) + 2)))
+    return Section(
+        method, (method, *keys, study.select_on, ""), tuple(rows), tuple(range(1, len(keys) + 2))
+    )

@@ -15,23 +15,39 @@ if TYPE_CHECKING:
 
 
 def render_terminal(
-    records: Iterable[RunRecord], *, baseline: str | None = None, together: bool = False, console: Console | None = None
+    records: Iterable[RunRecord],
+    *,
+    baseline: str | None = None,
+    together: bool = False,
+    console: Console | None = None,
 ) -> None:
     """Print the score tables of ``records`` on standard output, or on ``console``."""
     print_tables(summarise(records, baseline=baseline, together=together), console=console)
 
 
-def print_tables(tables: Sequence[Table], console: Console | None = None, *, signs_alone: bool = False) -> None:
+def print_tables(
+    tables: Sequence[Table], console: Console | None = None, *, signs_alone: bool = False
+) -> None:
     from rich.console import Console as RichConsole
 
     from bench.show.tables.terminal import draw
 
     console = console or RichConsole(highlight=False, markup=False, emoji=False)
-    console.print(draw(tables, console.width, console.encoding, styled=console.is_terminal, signs_alone=signs_alone))
+    console.print(
+        draw(
+            tables,
+            console.width,
+            console.encoding,
+            styled=console.is_terminal,
+            signs_alone=signs_alone,
+        )
+    )
 
 
 def render(tables: Sequence[Table], form: str) -> str:
     """The tables as text: md, latex, csv or json; ends with a newline."""
     from bench.show.tables import data, latex, markdown
 
-    return {"md": markdown.draw, "latex": latex.draw, "csv": data.as_csv, "json": data.as_json}[form](tables)
+    return {"md": markdown.draw, "latex": latex.draw, "csv": data.as_csv, "json": data.as_json}[
+        form
+    ](tables)

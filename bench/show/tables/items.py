@@ -15,7 +15,11 @@ if TYPE_CHECKING:
 
 
 def print_items(
-    disagreements: Sequence[Disagreement], first: str, second: str, reasons: Mapping[str, str] | None = None, console: Console | None = None
+    disagreements: Sequence[Disagreement],
+    first: str,
+    second: str,
+    reasons: Mapping[str, str] | None = None,
+    console: Console | None = None,
 ) -> None:
     """One block a task: gold, what A and B said, and the texts where they are at hand."""
     from rich.console import Console as RichConsole
@@ -41,14 +45,19 @@ def print_items(
             "bold",
         )
         for item in disagreement.items:
-            say(f"{item.number:>6}  gold {shown(_said(item.gold))}   A {shown(_said(item.first))}   B {shown(_said(item.second))}")
+            say(
+                f"{item.number:>6}  gold {shown(_said(item.gold))}   A {shown(_said(item.first))}   B {shown(_said(item.second))}"
+            )
             for text in item.texts or ():
                 say(shown(text), indent=8)
         if reason := (reasons or {}).get(task):
             say(f"no texts: {shown(reason)}", "dim")
     if any(disagreement.ranked for disagreement in disagreements):
         console.print()
-        say("in brackets: place by rank among all items, 0 to 100; first the pairs whose places are furthest apart", "dim")
+        say(
+            "in brackets: place by rank among all items, 0 to 100; first the pairs whose places are furthest apart",
+            "dim",
+        )
 
 
 def _said(item: ItemValue) -> str:
@@ -57,10 +66,22 @@ def _said(item: ItemValue) -> str:
 
 def as_data(disagreements: Sequence[Disagreement], first: str, second: str) -> dict[str, Any]:
     """Schema ``bench.items/1``: numbers in full."""
-    return {"schema": "bench.items/1", "runs": [first, second], "tasks": [_task(disagreement) for disagreement in disagreements]}
+    return {
+        "schema": "bench.items/1",
+        "runs": [first, second],
+        "tasks": [_task(disagreement) for disagreement in disagreements],
+    }
 
 
 def _task(disagreement: Disagreement) -> dict[str, Any]:
     suite, task, protocol, text = disagreement.key
-    return {"suite": suite, "task": task, "protocol": protocol, "text": text, "metric": disagreement.metric, "n": disagreement.n, "differ": disagreement.differ,
-            "items": [asdict(item) for item in disagreement.items]}  # fmt: skip
+    return {
+        "suite": suite,
+        "task": task,
+        "protocol": protocol,
+        "text": text,
+        "metric": disagreement.metric,
+        "n": disagreement.n,
+        "differ": disagreement.differ,
+        "items": [asdict(item) for item in disagreement.items],
+    }

@@ -13,7 +13,16 @@ from bench.compare.formatting import (
     variant_words,
 )
 from bench.compare.statistics.table import Cell, Row, Table
-from bench.show.tables.lines import SIGNS, Line, cost_columns, cost_texts, in_order, legend, spread_text, under
+from bench.show.tables.lines import (
+    SIGNS,
+    Line,
+    cost_columns,
+    cost_texts,
+    in_order,
+    legend,
+    spread_text,
+    under,
+)
 
 BEFORE = r"""\documentclass{article}
 \usepackage[T1]{fontenc}
@@ -35,7 +44,9 @@ def _table(table: Table) -> str:
     heading = in_order(table, "Rank", "Method", "Seeds", table.columns, cost_columns(table))
     caption = [f"{latex(f'{table.suite}: {headline(table)}')}."]
     caption += [_sentence(words) for words in legend(table, SIGNS)]
-    caption += [rf"\textsuperscript{{{i}}} {_sentence(note)}" for i, note in enumerate(table.footnotes, 1)]
+    caption += [
+        rf"\textsuperscript{{{i}}} {_sentence(note)}" for i, note in enumerate(table.footnotes, 1)
+    ]
     caption += [_sentence(note) for note in table.notes]
     size = "small"
     if has_spread(table):
@@ -52,7 +63,13 @@ def _table(table: Table) -> str:
     for row in table.rows:
         lines.append(_line(_cells(row, table)))
         lines += [_line(_under(line, table)) for line in under(row, table)]
-    lines += [r"\bottomrule", r"\end{tabular}}", r"\caption{" + " ".join(caption) + "}", r"\end{table}", ""]
+    lines += [
+        r"\bottomrule",
+        r"\end{tabular}}",
+        r"\caption{" + " ".join(caption) + "}",
+        r"\end{table}",
+        "",
+    ]
     return "\n".join(lines)
 
 
@@ -67,7 +84,11 @@ def _line(cells: Iterable[str]) -> str:
 def _cells(row: Row, table: Table) -> list[str]:
     words = variant_words(row, table)
     marks = ",".join(str(number + 1) for number in row.footnotes)
-    name = latex(row.label) + (f" ({latex(words)})" if words else "") + (rf"\textsuperscript{{{marks}}}" if marks else "")
+    name = (
+        latex(row.label)
+        + (f" ({latex(words)})" if words else "")
+        + (rf"\textsuperscript{{{marks}}}" if marks else "")
+    )
     rank, costs = rank_words(row).replace("-", "--"), map(latex, cost_texts(row, table))
     return in_order(table, rank, name, str(len(row.runs)), map(_number, row.cells), costs)
 
@@ -77,11 +98,20 @@ def _under(line: Line, table: Table) -> list[str]:
     for entry in line.entries:
         sign = latex(SIGNS[entry.sign]) if entry.sign else ""
         entries.append(rf"{{\scriptsize ${entry.text}${sign}}}" if entry.text else "")
-    return in_order(table, "", rf"\quad {{\scriptsize {latex(line.label)}}}", "", entries, [""] * len(cost_columns(table)))
+    return in_order(
+        table,
+        "",
+        rf"\quad {{\scriptsize {latex(line.label)}}}",
+        "",
+        entries,
+        [""] * len(cost_columns(table)),
+    )
 
 
 def _number(cell: Cell | None) -> str:
     if cell is None:
         return ""
-    mean = {"best": r"\textbf{%s}", "second": r"\underline{%s}", "": "%s"}[cell.mark] % score(cell.mean, cell.decimals)
+    mean = {"best": r"\textbf{%s}", "second": r"\underline{%s}", "": "%s"}[cell.mark] % score(
+        cell.mean, cell.decimals
+    )
     return mean + (rf"\,{{\tiny$\pm${half}}}" if (half := spread_text(cell)) else "")

@@ -23,8 +23,22 @@ from bench.compare.statistics.table import PAIRS, PRIMARY, SINGLE, Against, Cell
 
 BETTER, WORSE, EQUIVALENT, OUTSIDE = "better", "worse", "equivalent", "outside"
 MAYBE_BETTER, MAYBE_WORSE = "better, exploratory", "worse, exploratory"
-SIGNS = {BETTER: "▲", WORSE: "▼", EQUIVALENT: "≈", OUTSIDE: "*", MAYBE_BETTER: "△", MAYBE_WORSE: "▽"}
-PLAIN_SIGNS = {BETTER: "^", WORSE: "v", EQUIVALENT: "=", OUTSIDE: "*", MAYBE_BETTER: "+", MAYBE_WORSE: "-"}  # ASCII alone
+SIGNS = {
+    BETTER: "▲",
+    WORSE: "▼",
+    EQUIVALENT: "≈",
+    OUTSIDE: "*",
+    MAYBE_BETTER: "△",
+    MAYBE_WORSE: "▽",
+}
+PLAIN_SIGNS = {
+    BETTER: "^",
+    WORSE: "v",
+    EQUIVALENT: "=",
+    OUTSIDE: "*",
+    MAYBE_BETTER: "+",
+    MAYBE_WORSE: "-",
+}  # ASCII alone
 MOST_ANSWERS = 30
 """Rows whose verdict is put into a sentence below a table; ``--format json`` has all."""
 
@@ -52,10 +66,17 @@ def under(row: Row, table: Table, *, against_baseline: bool = True) -> list[Line
         lines.append(
             Line(
                 f"less {table.baseline}",
-                tuple(_against(cell, primary=task == table.head) for task, cell in zip(table.columns, row.cells, strict=True)),
+                tuple(
+                    _against(cell, primary=task == table.head)
+                    for task, cell in zip(table.columns, row.cells, strict=True)
+                ),
             )
         )
-    sources = list(dict.fromkeys(cell.printed.source for cell in row.cells if cell is not None and cell.printed))
+    sources = list(
+        dict.fromkeys(
+            cell.printed.source for cell in row.cells if cell is not None and cell.printed
+        )
+    )
     for source in sources:
         copied, values, differences = False, [], []
         for cell in row.cells:
@@ -66,7 +87,12 @@ def under(row: Row, table: Table, *, against_baseline: bool = True) -> list[Line
             printed = cell.printed
             copied = copied or not printed.own
             values.append(Entry(score(printed.value, cell.decimals)))
-            differences.append(Entry(signed_number(printed.difference, cell.decimals), OUTSIDE if printed.inside is False else ""))
+            differences.append(
+                Entry(
+                    signed_number(printed.difference, cell.decimals),
+                    OUTSIDE if printed.inside is False else "",
+                )
+            )
         lines.append(Line(f"{source}, copied" if copied else source, tuple(values)))
         lines.append(Line("ours less that", tuple(differences)))
     return lines
@@ -75,7 +101,9 @@ def under(row: Row, table: Table, *, against_baseline: bool = True) -> list[Line
 def _against(cell: Cell | None, *, primary: bool) -> Entry:
     if cell is None or cell.against is None:
         return Entry()
-    return Entry(signed_number(cell.against.difference, cell.decimals), sign_name(cell, primary=primary))
+    return Entry(
+        signed_number(cell.against.difference, cell.decimals), sign_name(cell, primary=primary)
+    )
 
 
 def spread_text(cell: Cell) -> str:
@@ -86,8 +114,12 @@ def spread_text(cell: Cell) -> str:
 
 def sign_name(cell: Cell, *, primary: bool) -> str:
     """Which of the signs stands at a cell; "" for none."""
-    names = {BETTER: BETTER, WORSE: WORSE} if primary else {BETTER: MAYBE_BETTER, WORSE: MAYBE_WORSE}
-    return (names | {EQUIVALENT: EQUIVALENT}).get((cell.against.verdict or "") if cell.against else "", "")
+    names = (
+        {BETTER: BETTER, WORSE: WORSE} if primary else {BETTER: MAYBE_BETTER, WORSE: MAYBE_WORSE}
+    )
+    return (names | {EQUIVALENT: EQUIVALENT}).get(
+        (cell.against.verdict or "") if cell.against else "", ""
+    )
 
 
 def cost_columns(table: Table) -> tuple[str, ...]:
@@ -99,7 +131,10 @@ def cost_columns(table: Table) -> tuple[str, ...]:
 
 def encode_condition(table: Table) -> str:
     """Under which the encoding of its rows was measured; "" where it was not."""
-    return next((row.cost.encode_condition for row in table.rows if row.cost and row.cost.encode_condition), "")
+    return next(
+        (row.cost.encode_condition for row in table.rows if row.cost and row.cost.encode_condition),
+        "",
+    )
 
 
 def costs(cost: Cost | None) -> dict[str, str]:
@@ -114,7 +149,9 @@ def costs(cost: Cost | None) -> dict[str, str]:
         "params": short(cost.trainable_parameters),
         "train": time,
         "memory": short(cost.peak_memory_bytes),
-        "encode": "" if cost.encode_sentences_per_second is None else f"{short(cost.encode_sentences_per_second)}/s",
+        "encode": ""
+        if cost.encode_sentences_per_second is None
+        else f"{short(cost.encode_sentences_per_second)}/s",
     }
 
 
@@ -129,7 +166,10 @@ def parts_trained(table: Table) -> list[str]:
     rows: dict[str, dict[str, None]] = {}
     for row in table.rows:
         if row.cost is not None and row.cost.trainable_parts:
-            parts = ", ".join(f"{short(count)} {part_name(part)}" for part, count in row.cost.trainable_parts.items())
+            parts = ", ".join(
+                f"{short(count)} {part_name(part)}"
+                for part, count in row.cost.trainable_parts.items()
+            )
             rows.setdefault(parts, {})[row.name] = None
     return [f"trained of {list_names(names)}: {parts}" for parts, names in rows.items()]
 
@@ -158,17 +198,23 @@ def legend(table: Table, signs: dict[str, str], *, plus_minus: str = "±") -> li
     if borrowed := seeds_borrowed(table):
         words.append(borrowed)
     if has_ranks(table):
-        words.append(f"rank: those that a row may have; all pairs are one family ({family_words(table, PAIRS)})")
+        words.append(
+            f"rank: those that a row may have; all pairs are one family ({family_words(table, PAIRS)})"
+        )
     if table.baseline:
         words += _baseline_legend(table, signs)
     if any(cell is not None and cell.printed for row in table.rows for cell in row.cells):
         words.append(_paper_legend(table, signs))
     if columns := cost_columns(table):
         encode = "; encode: sentences a second" if "encode" in columns else ""
-        words.append(f"params: trained; train: time of training; memory: peak, bytes{encode}; means over seeds")
+        words.append(
+            f"params: trained; train: time of training; memory: peak, bytes{encode}; means over seeds"
+        )
         words += parts_trained(table)
         if any(row.cost is not None and row.cost.tuning_seconds is not None for row in table.rows):
-            words.append("train +time/trials: what the search for the values took besides, once for all seeds")
+            words.append(
+                "train +time/trials: what the search for the values took besides, once for all seeds"
+            )
     return words
 
 
@@ -217,10 +263,15 @@ def short_legend(table: Table, signs: dict[str, str], plus_minus: str, *, tasks:
         MAYBE_WORSE: "worse on that task (exploratory)",
     }
     told = [f"{signs[name]} {meaning}" for name, meaning in meanings.items() if name in shown]
-    return [*words, f"against {table.baseline}: {', '.join([*told, 'no sign: cannot be told apart'])}"]
+    return [
+        *words,
+        f"against {table.baseline}: {', '.join([*told, 'no sign: cannot be told apart'])}",
+    ]
 
 
-def in_order(table: Table, rank: str, method: str, seeds: str, cells: Iterable[str], costs: Iterable[str]) -> list[str]:
+def in_order(
+    table: Table, rank: str, method: str, seeds: str, cells: Iterable[str], costs: Iterable[str]
+) -> list[str]:
     """What stands in the columns of ``table``, from left to right: ranks and seeds where it has them."""
     return [*[rank] * has_ranks(table), method, *[seeds] * seeds_differ(table), *cells, *costs]
 
@@ -241,7 +292,9 @@ def answers(table: Table) -> list[str]:
     for row in table.rows if table.head else ():
         cell = row.cells[-1]
         if cell is not None and cell.against and cell.against.verdict:
-            lines.append(f"{row_name(row, table)}: {answer(cell.against, table.baseline or 'the baseline', cell.decimals)}")
+            lines.append(
+                f"{row_name(row, table)}: {answer(cell.against, table.baseline or 'the baseline', cell.decimals)}"
+            )
     more = len(lines) - MOST_ANSWERS
     return lines[:MOST_ANSWERS] + ([f"and {more} more: --format json"] if more > 0 else [])
 
@@ -257,7 +310,9 @@ def answer(against: Against, baseline: str, decimals: int = 2) -> str:
         if against.detectable is not None:
             words += f"; {score(against.detectable, decimals)} would have been found"
         words += (
-            f"; {against.seeds_needed} seeds of each would settle it" if against.seeds_needed else "; more seeds alone would not settle it"
+            f"; {against.seeds_needed} seeds of each would settle it"
+            if against.seeds_needed
+            else "; more seeds alone would not settle it"
         )
     return words
 
@@ -270,7 +325,12 @@ def percent(share: float) -> str:
 
 
 def _paper_legend(table: Table, signs: dict[str, str]) -> str:
-    printed = [cell.printed for row in table.rows for cell in row.cells if cell is not None and cell.printed]
+    printed = [
+        cell.printed
+        for row in table.rows
+        for cell in row.cells
+        if cell is not None and cell.printed
+    ]
     words = "paper:table: what it printed"
     if any(one.inside is not None for one in printed):
         words += f"; {signs[OUTSIDE]} the printed value lies outside our interval"

@@ -6,7 +6,16 @@ from collections.abc import Sequence
 
 from bench.compare.formatting import headline, markdown, rank_words, score, variant_words
 from bench.compare.statistics.table import Cell, Row, Table
-from bench.show.tables.lines import SIGNS, Line, cost_columns, cost_texts, in_order, legend, spread_text, under
+from bench.show.tables.lines import (
+    SIGNS,
+    Line,
+    cost_columns,
+    cost_texts,
+    in_order,
+    legend,
+    spread_text,
+    under,
+)
 
 
 def draw(tables: Sequence[Table]) -> str:
@@ -36,17 +45,31 @@ def _cells(row: Row, table: Table) -> list[str]:
     words = variant_words(row, table)
     marks = "".join(f"<sup>{number + 1}</sup>" for number in row.footnotes)
     name = markdown(row.label) + (f" ({markdown(words)})" if words else "") + marks
-    return in_order(table, rank_words(row), name, str(len(row.runs)), map(number, row.cells), cost_texts(row, table))
+    return in_order(
+        table,
+        rank_words(row),
+        name,
+        str(len(row.runs)),
+        map(number, row.cells),
+        cost_texts(row, table),
+    )
 
 
 def _under(line: Line, table: Table) -> list[str]:
-    entries = [entry.text + (" " + markdown(SIGNS[entry.sign]) if entry.sign else "") for entry in line.entries]
-    return in_order(table, "", f"*{markdown(line.label)}*", "", entries, [""] * len(cost_columns(table)))
+    entries = [
+        entry.text + (" " + markdown(SIGNS[entry.sign]) if entry.sign else "")
+        for entry in line.entries
+    ]
+    return in_order(
+        table, "", f"*{markdown(line.label)}*", "", entries, [""] * len(cost_columns(table))
+    )
 
 
 def number(cell: Cell | None) -> str:
     """ "**76.25** ± 0.31" """
     if cell is None:
         return ""
-    mean = {"best": "**{}**", "second": "*{}*", "": "{}"}[cell.mark].format(score(cell.mean, cell.decimals))
+    mean = {"best": "**{}**", "second": "*{}*", "": "{}"}[cell.mark].format(
+        score(cell.mean, cell.decimals)
+    )
     return mean + (f" ± {half}" if (half := spread_text(cell)) else "")

@@ -35,22 +35,25 @@ def what(record: RunRecord) -> str:
     if record.model_name:
         return f"{record.model_name}, {setting_words(record.setting)}"
     method = f"{record.method} with {record.variant}" if record.variant else record.method
-    return (
-        f"{method}, {setting_words(record.setting)}, {record.backbone_name}, {'any seed' if record.seed is None else f'seed {record.seed}'}"
-    )
+    return f"{method}, {setting_words(record.setting)}, {record.backbone_name}, {'any seed' if record.seed is None else f'seed {record.seed}'}"
 
 
 def by_form(record: RunRecord) -> dict[tuple[str, str, str | None], list[Score]]:
     """(suite, protocol, text form) -> the scores of its tasks, in the record's order."""
     forms: dict[tuple[str, str, str | None], list[Score]] = {}
     for own_score in record.scores:
-        forms.setdefault((own_score.suite, own_score.protocol, own_score.text), []).append(own_score)
+        forms.setdefault((own_score.suite, own_score.protocol, own_score.text), []).append(
+            own_score
+        )
     return forms
 
 
 def ranking_score(scores: Sequence[Score]) -> Score | None:
     """Of the scores of one form the one that ranks: the average, else the only task; None where there is neither."""
-    return next((own_score for own_score in scores if own_score.task == AVERAGE), scores[0] if len(scores) == 1 else None)
+    return next(
+        (own_score for own_score in scores if own_score.task == AVERAGE),
+        scores[0] if len(scores) == 1 else None,
+    )
 
 
 def heads(record: RunRecord) -> str:
@@ -59,7 +62,9 @@ def heads(record: RunRecord) -> str:
     for (suite, _, text), scores in by_form(record).items():
         head = ranking_score(scores)
         form = "" if text in (None, "tokenised") else f" ({text})"
-        parts.append(f"{suite}{form} {head.value:.2f}" if head else f"{suite}{form}: {len(scores)} tasks")
+        parts.append(
+            f"{suite}{form} {head.value:.2f}" if head else f"{suite}{form}: {len(scores)} tasks"
+        )
     return ", ".join(parts)
 
 
@@ -72,13 +77,25 @@ def suites(record: RunRecord) -> list[tuple[str, str, list[str]]]:
         shown = {s.task: score(s.value, DECIMALS.get(s.metric, 2)) for s in scores}
         average = shown.pop(AVERAGE, "")
         form = "" if text in (None, "tokenised") else f" ({text})"
-        rows.append((f"{protocol if several else suite}{form}", average, [f"{task} {value}" for task, value in shown.items()]))
+        rows.append(
+            (
+                f"{protocol if several else suite}{form}",
+                average,
+                [f"{task} {value}" for task, value in shown.items()],
+            )
+        )
     return rows
 
 
 def fact_sections(record: RunRecord) -> list[Section]:
     """Recipe, training, cost and provenance; only those with rows."""
-    facts = (recipe(record), training(record, None), overlap_section(record), cost(record), provenance(record))
+    facts = (
+        recipe(record),
+        training(record, None),
+        overlap_section(record),
+        cost(record),
+        provenance(record),
+    )
     return [about for about in facts if about.rows]
 
 
@@ -157,7 +174,13 @@ def model(record: RunRecord) -> str:
 def training(record: RunRecord, folder: Path | None) -> Section:
     rows: list[tuple[str, ...]] = []
     if (done := record.training) is not None:
-        rows.append(("steps", f"{done.steps:,}" + (f", {done.sentences:,} sentences" if done.sentences is not None else "")))
+        rows.append(
+            (
+                "steps",
+                f"{done.steps:,}"
+                + (f", {done.sentences:,} sentences" if done.sentences is not None else ""),
+            )
+        )
         if done.dev_score is not None:
             step = "?" if done.best_step is None else f"{done.best_step:,}"
             rows.append(("kept", f"step {step}: {done.dev_task or 'dev'} {score(done.dev_score)}"))
@@ -169,7 +192,9 @@ def training(record: RunRecord, folder: Path | None) -> Section:
     for name, key, digits in (("loss", "loss", 4), ("dev score", "dev_score", 2)):
         points = [value for _, value in series(curve, key)]
         if points:
-            rows.append((name, f"{points[0]:.{digits}f} {sparkline(points)} {points[-1]:.{digits}f}"))
+            rows.append(
+                (name, f"{points[0]:.{digits}f} {sparkline(points)} {points[-1]:.{digits}f}")
+            )
     return Section("training", (), tuple(rows))
 
 
@@ -181,7 +206,9 @@ def sparkline(values: Sequence[float], width: int = 32) -> str:
     low, high = min(values), max(values)
     if high == low:
         return BARS[0] * len(values)
-    return "".join(BARS[min(len(BARS) - 1, int((value - low) / (high - low) * len(BARS)))] for value in values)
+    return "".join(
+        BARS[min(len(BARS) - 1, int((value - low) / (high - low) * len(BARS)))] for value in values
+    )
 
 
 PART = "trainable in "
@@ -220,7 +247,11 @@ def provenance(record: RunRecord) -> Section:
         if value is None or field == "command":
             continue
         if isinstance(value, Mapping):
-            inside = ", ".join(_fact(key, item) for key, item in value.items() if item is not None and key != "overlap")
+            inside = ", ".join(
+                _fact(key, item)
+                for key, item in value.items()
+                if item is not None and key != "overlap"
+            )
             if inside:
                 rows.append((field.replace("_", " "), inside))
         else:
@@ -237,7 +268,9 @@ def files(folder: Path) -> Section:
         if path.is_dir():
             inside = [file for file in path.rglob("*") if file.is_file()]
             total = sum(file.stat().st_size for file in inside)
-            rows.append((f"{path.name}/", f"{len(inside)} file{'s' * (len(inside) != 1)}, {size(total)}"))
+            rows.append(
+                (f"{path.name}/", f"{len(inside)} file{'s' * (len(inside) != 1)}, {size(total)}")
+            )
         else:
             rows.append((path.name, size(path.stat().st_size)))
     return Section("files", (), tuple(rows))
@@ -254,7 +287,11 @@ def duration(seconds: float) -> str:
     if seconds < 60:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest:02d} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
+    return (
+        f"{minutes} min {rest:02d} s"
+        if minutes < 60
+        else f"{minutes // 60} h {minutes % 60:02d} min"
+    )
 
 
 def size(count: float) -> str:
@@ -280,7 +317,10 @@ def _fact(key: str, value: Any) -> str:
 
 # --- what changes when a run's text or domain does: the two text forms side by side, and the gap between CxC-STS and STS-B ---
 
-FORMS = {"tokenised": "raw", "sccl": "original"}  # what the papers scored -> what the data's authors published
+FORMS = {
+    "tokenised": "raw",
+    "sccl": "original",
+}  # what the papers scored -> what the data's authors published
 
 
 def shift_sections(record: RunRecord) -> list[Section]:
@@ -292,7 +332,9 @@ def text_forms(record: RunRecord) -> Section:
     """The tasks that were scored in both known forms, and what the model loses or gains on the one that is not the papers'."""
     rows = []
     for own_score in record.scores:
-        other = record.score(own_score.suite, own_score.task, own_score.protocol, FORMS.get(own_score.text or "", ""))
+        other = record.score(
+            own_score.suite, own_score.task, own_score.protocol, FORMS.get(own_score.text or "", "")
+        )
         if other is not None:
             rows.append((f"{own_score.suite}: {own_score.task}", *_gap(own_score, other)))
     heading = ("task", "papers' text", "raw text", "raw less papers'")
@@ -311,7 +353,11 @@ def domain_shift(record: RunRecord) -> Section:
 
 def _of(record: RunRecord, suite: str, task: str) -> Iterable[Score]:
     """The task's scores; a task of another protocol may carry something after its name ("CxC-STS-parekh")."""
-    return (own_score for own_score in record.scores if own_score.suite == suite and own_score.task.startswith(task))
+    return (
+        own_score
+        for own_score in record.scores
+        if own_score.suite == suite and own_score.task.startswith(task)
+    )
 
 
 def _gap(first: Score, second: Score) -> tuple[str, str, str]:
@@ -336,7 +382,9 @@ def section(overlap: Any) -> Section:
     for task in tasks if isinstance(tasks, list) else []:
         try:
             found, sentences = int(task["exact"]) + int(task["near"]), int(task["sentences"])
-            name = f"{task['suite']}: {task['task']}" + (f" ({task['text']})" if task["text"] else "")
+            name = f"{task['suite']}: {task['task']}" + (
+                f" ({task['text']})" if task["text"] else ""
+            )
             counts = (f"{sentences:,}", f"{int(task['exact']):,}", f"{int(task['near']):,}")
             if sentences < max(found, 1):
                 continue
@@ -349,7 +397,12 @@ def section(overlap: Any) -> Section:
     if clean:
         rows.append(("none of " + ", ".join(dict.fromkeys(clean)), "", "", "", "", ""))
     heading = ("task", "sentences", "the same", "nearly", "%", "rows of the corpus")
-    return Section("sentences of the evaluation sets that stand in the corpus", heading, tuple(rows), (1, 2, 3, 4, 5))
+    return Section(
+        "sentences of the evaluation sets that stand in the corpus",
+        heading,
+        tuple(rows),
+        (1, 2, 3, 4, 5),
+    )
 
 
 def share(part: int, whole: int) -> str:

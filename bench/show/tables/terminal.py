@@ -22,7 +22,18 @@ from bench.compare.formatting import (
     visible,
 )
 from bench.compare.statistics.table import Cell, Row, Table
-from bench.show.tables.lines import PLAIN_SIGNS, SIGNS, Line, cost_columns, costs, legend, short_legend, sign_name, spread_text, under
+from bench.show.tables.lines import (
+    PLAIN_SIGNS,
+    SIGNS,
+    Line,
+    cost_columns,
+    costs,
+    legend,
+    short_legend,
+    sign_name,
+    spread_text,
+    under,
+)
 
 STYLES = {"best": "bold", "second": "underline", "": ""}
 GAP = 1
@@ -86,7 +97,14 @@ class Column:
     last: bool = False  # may stand in a block of its own: cost
 
 
-def draw(tables: Sequence[Table], width: int, encoding: str = "utf-8", *, styled: bool = True, signs_alone: bool = False) -> Group:
+def draw(
+    tables: Sequence[Table],
+    width: int,
+    encoding: str = "utf-8",
+    *,
+    styled: bool = True,
+    signs_alone: bool = False,
+) -> Group:
     """All tables, one below the other. ``styled``: bold and underline can be seen, so a line says what they mean.
 
     ``signs_alone``: a verdict is a sign beside its number, as on a page; otherwise differences from the baseline stand under it.
@@ -101,17 +119,32 @@ def draw(tables: Sequence[Table], width: int, encoding: str = "utf-8", *, styled
 def _table(table: Table, look: Look) -> list[RenderableType]:
     labels = [_label(row, table, look) for row in table.rows]
     extra = [under(row, table, against_baseline=not look.signs_alone) for row in table.rows]
-    longest = max(len("method"), *(len(label) for label in labels), *(len(line.label) + 2 for lines in extra for line in lines))
+    longest = max(
+        len("method"),
+        *(len(label) for label in labels),
+        *(len(line.label) + 2 for lines in extra for line in lines),
+    )
     narrowest = min(longest, NARROWEST_LABEL)  # a longer label is folded before a number moves
     layout, columns = _planned(table, extra, look.width - narrowest, look)
     blocks = _blocks(columns, look.width - narrowest)
     parts: list[RenderableType] = [_headline(table, look)]
     for block in blocks:
-        before = [column for column in block if column.heading == layout.rank and column.index == -1]
+        before = [
+            column for column in block if column.heading == layout.rank and column.index == -1
+        ]
         after = block[len(before) :]
         width = min(longest, look.width - _needed(block))
         headings = [Text(column.heading, "dim") for column in before]
-        parts.append(_line(before, headings, Text("method", "dim"), width, after, [_heading(column) for column in after]))
+        parts.append(
+            _line(
+                before,
+                headings,
+                Text("method", "dim"),
+                width,
+                after,
+                [_heading(column) for column in after],
+            )
+        )
         for row, label, lines in zip(table.rows, labels, extra, strict=True):
             parts += _lines(before, label, width, after, row)
             for line in lines if any(column.index >= 0 for column in block) else ():
@@ -121,10 +154,15 @@ def _table(table: Table, look: Look) -> list[RenderableType]:
     return parts + _legend(table, layout, look)
 
 
-def _lines(before: Sequence[Column], label: Text, width: int, after: Sequence[Column], row: Row) -> list[Text]:
+def _lines(
+    before: Sequence[Column], label: Text, width: int, after: Sequence[Column], row: Row
+) -> list[Text]:
     """A row: one line, or more where the label is folded or a spread stands under its mean."""
     folded = _fold(label, width)
-    shown = [list(text.split("\n")) if "\n" in text.plain else [text] for text in (column.show(row) for column in after)]
+    shown = [
+        list(text.split("\n")) if "\n" in text.plain else [text]
+        for text in (column.show(row) for column in after)
+    ]
     height = max(len(folded), *(len(parts) for parts in shown)) if shown else len(folded)
     nothing = Text("")
     return [
@@ -140,7 +178,14 @@ def _lines(before: Sequence[Column], label: Text, width: int, after: Sequence[Co
     ]
 
 
-def _line(before: Sequence[Column], ahead: Sequence[Text], label: Text, width: int, after: Sequence[Column], cells: Sequence[Text]) -> Text:
+def _line(
+    before: Sequence[Column],
+    ahead: Sequence[Text],
+    label: Text,
+    width: int,
+    after: Sequence[Column],
+    cells: Sequence[Text],
+) -> Text:
     """Columns of known width side by side: what stands before the label on the left of its room, all after it on the right."""
     line = Text(no_wrap=True, overflow="ignore")
     for column, text in zip(before, ahead, strict=True):
@@ -158,7 +203,9 @@ def _fold(label: Text, width: int) -> list[Text]:
     """In lines of at most ``width`` characters: between words, else after a hyphen, else within a word."""
     if label.cell_len <= width:
         return [label]
-    if label.cell_len != len(label.plain) or width < 1:  # one character is not one column, or there is no room at all
+    if (
+        label.cell_len != len(label.plain) or width < 1
+    ):  # one character is not one column, or there is no room at all
         folded = list(label.wrap(Console(width=width), width, overflow="fold"))
         for part in folded:
             part.rstrip()
@@ -185,18 +232,28 @@ def _label(row: Row, table: Table, look: Look) -> Text:
     words = variant_words(row, table)
     marks = look.sign("·", ",").join(look.mark(number + 1) for number in row.footnotes)
     name = visible(row.label, look.encoding) + ("" if words else marks)
-    return Text.assemble(name, (" " + visible(words, look.encoding) + marks if words else "", "dim"))
+    return Text.assemble(
+        name, (" " + visible(words, look.encoding) + marks if words else "", "dim")
+    )
 
 
-def _planned(table: Table, extra: Sequence[Sequence[Line]], room: int, look: Look) -> tuple[Layout, list[Column]]:
+def _planned(
+    table: Table, extra: Sequence[Sequence[Line]], room: int, look: Look
+) -> tuple[Layout, list[Column]]:
     """The first layout whose columns fit in one block, else whose scores do, else the last one."""
     narrow = [Layout("under")]
     if has_spread(table) and table.head:
         differs = bool(table.baseline) and not look.signs_alone  # a second line is there already
-        narrow = [Layout("head"), Layout("head", rank="#"), *([Layout("none", rank="#")] if differs else [])]
+        narrow = [
+            Layout("head"),
+            Layout("head", rank="#"),
+            *([Layout("none", rank="#")] if differs else []),
+        ]
         if look.signs_alone:
             narrow += [replace(layout, tasks_signed=False) for layout in narrow]
-    made = [(layout, _columns(table, extra, layout, look)) for layout in (Layout("beside"), *narrow)]
+    made = [
+        (layout, _columns(table, extra, layout, look)) for layout in (Layout("beside"), *narrow)
+    ]
     for wanted in (lambda column: True, lambda column: not column.last):
         for layout, columns in made:
             if _needed([column for column in columns if wanted(column)]) <= room:
@@ -204,7 +261,9 @@ def _planned(table: Table, extra: Sequence[Sequence[Line]], room: int, look: Loo
     return made[-1]
 
 
-def _columns(table: Table, extra: Sequence[Sequence[Line]], layout: Layout, look: Look) -> list[Column]:
+def _columns(
+    table: Table, extra: Sequence[Sequence[Line]], layout: Layout, look: Look
+) -> list[Column]:
     columns = []
     if has_ranks(table):
         width = max(len(layout.rank), *(len(rank_words(row)) for row in table.rows))
@@ -217,16 +276,29 @@ def _columns(table: Table, extra: Sequence[Sequence[Line]], layout: Layout, look
             columns.append(_head_spread(table, look))
     for name in cost_columns(table):
         width = max(len(name), *(len(costs(row.cost)[name]) for row in table.rows))
-        columns.append(Column(name, width, lambda row, name=name: Text(costs(row.cost)[name]), last=True))  # type: ignore[misc]
+        columns.append(
+            Column(name, width, lambda row, name=name: Text(costs(row.cost)[name]), last=True)  # type: ignore[misc]
+        )
     return columns
 
 
-def _task(table: Table, i: int, heading: str, extra: Sequence[Sequence[Line]], layout: Layout, look: Look) -> Column:
+def _task(
+    table: Table, i: int, heading: str, extra: Sequence[Sequence[Line]], layout: Layout, look: Look
+) -> Column:
     cells = [cell for row in table.rows if (cell := row.cells[i]) is not None]
     entries = [line.entries[i] for lines in extra for line in lines]
     signed = look.signs_alone and (layout.tasks_signed or table.columns[i] == table.head)
-    slot = int(any(entry.sign for entry in entries) or (signed and any(_sign(row, table, i) for row in table.rows)))
-    number = max([5, *(len(score(cell.mean, cell.decimals)) for cell in cells), *(len(entry.text) for entry in entries)])
+    slot = int(
+        any(entry.sign for entry in entries)
+        or (signed and any(_sign(row, table, i) for row in table.rows))
+    )
+    number = max(
+        [
+            5,
+            *(len(score(cell.mean, cell.decimals)) for cell in cells),
+            *(len(entry.text) for entry in entries),
+        ]
+    )
     widest = max(len(look.spread(cell)) for cell in cells) if cells else 0
     beside = widest if layout.spread == "beside" else 0
     inside = max(number, widest) if layout.spread == "under" else number
@@ -241,7 +313,10 @@ def _task(table: Table, i: int, heading: str, extra: Sequence[Sequence[Line]], l
 
 def _heading(column: Column) -> Text:
     """Over the numbers; what comes after these has none."""
-    return Text(column.heading + " " * min(column.slot + column.after, column.width - len(column.heading)), "dim")
+    return Text(
+        column.heading + " " * min(column.slot + column.after, column.width - len(column.heading)),
+        "dim",
+    )
 
 
 def _entry(line: Line, column: Column, look: Look) -> Text:
@@ -263,7 +338,11 @@ def _number(cell: Cell | None, layout: Layout, look: Look, sign: str, beside: in
     shown = look.spread(cell)
     if beside:
         return Text.assemble(text, (shown.ljust(beside), "dim"))
-    return Text.assemble(text, "\n", (shown + " " * len(sign), "dim")) if layout.spread == "under" and shown else text
+    return (
+        Text.assemble(text, "\n", (shown + " " * len(sign), "dim"))
+        if layout.spread == "under" and shown
+        else text
+    )
 
 
 def _head_spread(table: Table, look: Look) -> Column:
@@ -293,7 +372,10 @@ def _blocks(columns: Sequence[Column], room: int) -> list[list[Column]]:
 
 def _legend(table: Table, layout: Layout, look: Look) -> list[RenderableType]:
     # a footnote may hold a command that names many runs: shortened, it would not work
-    lines = [f"{look.mark(i)} {visible(note, look.encoding, limit=10_000)}" for i, note in enumerate(table.footnotes, 1)]
+    lines = [
+        f"{look.mark(i)} {visible(note, look.encoding, limit=10_000)}"
+        for i, note in enumerate(table.footnotes, 1)
+    ]
     lines += [visible(note, look.encoding) for note in table.notes]
     if look.signs_alone:
         words = short_legend(table, look.signs, look.sign("±", "~"), tasks=layout.tasks_signed)

@@ -12,4 +12,13 @@ from bench.verify.submit.check import Submissions, SubmittedRun, collect, receiv
 from bench.verify.submit.packing import Packed, pack
 from bench.verify.submit.unpacking import Unpacked, unpack
 
-__all__ = ["Packed", "Submissions", "SubmittedRun", "Unpacked", "collect", "pack", "receive", "unpack"]
+__all__ = [
+    "Packed",
+    "Submissions",
+    "SubmittedRun",
+    "Unpacked",
+    "collect",
+    "pack",
+    "receive",
+    "unpack",
+]

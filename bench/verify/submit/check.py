@@ -61,8 +61,16 @@ class SubmittedRun:
     def words(self) -> str:
         """What was looked at, for the reason of a grade."""
         scores, known = self.report.count("score"), self.report.count("gold")
-        gold = "" if known == scores else f"; the gold values of {scores - known} of them are not known here, and were taken as sent"
-        checkpoint = "; its checkpoint came along and was not encoded again" if self.report.count("checkpoint") else ""
+        gold = (
+            ""
+            if known == scores
+            else f"; the gold values of {scores - known} of them are not known here, and were taken as sent"
+        )
+        checkpoint = (
+            "; its checkpoint came along and was not encoded again"
+            if self.report.count("checkpoint")
+            else ""
+        )
         return f"sent in by {self.sender}; {scores} score{'s' * (scores != 1)} computed again from the predictions{gold}{checkpoint}"
 
 
@@ -74,7 +82,13 @@ class Submissions:
     refused: tuple[str, ...] = ()  # one line each: what was left out, and why
 
 
-def collect(folder: Path, aside: Path, own: Sequence[Run] = (), data: DataFolder | None = None, keeper: Path | None = None) -> Submissions:
+def collect(
+    folder: Path,
+    aside: Path,
+    own: Sequence[Run] = (),
+    data: DataFolder | None = None,
+    keeper: Path | None = None,
+) -> Submissions:
     """Every ``*.zip`` in ``folder``, unpacked below ``aside``, where the runs stay until the caller removes it.
 
     A run of ``own`` is never replaced: a submitted run of the same id or fingerprint is told of and left out. A file or run that is refused
@@ -82,8 +96,12 @@ def collect(folder: Path, aside: Path, own: Sequence[Run] = (), data: DataFolder
     was. Raises BenchError where there is no such folder.
     """
     if not folder.is_dir():
-        raise BenchError(f"no folder {folder} with submissions", "--submissions DIR, with files of bench submit")
-    own_names = {name for record, _ in own for name in (record.run_id.casefold(), record.fingerprint)}
+        raise BenchError(
+            f"no folder {folder} with submissions", "--submissions DIR, with files of bench submit"
+        )
+    own_names = {
+        name for record, _ in own for name in (record.run_id.casefold(), record.fingerprint)
+    }
     taken: dict[str, SubmittedRun] = {}
     refused: list[str] = []
     for i, file in enumerate(sorted(folder.glob("*.zip"))):
@@ -94,14 +112,24 @@ def collect(folder: Path, aside: Path, own: Sequence[Run] = (), data: DataFolder
             names = (run.record.run_id.casefold(), run.record.fingerprint)
             before = taken.get(names[0]) or taken.get(names[1])
             if not own_names.isdisjoint(names):
-                refused.append(_line(f"{file.name}: {run.record.run_id} is left out: this board has its own run of it"))
+                refused.append(
+                    _line(
+                        f"{file.name}: {run.record.run_id} is left out: this board has its own run of it"
+                    )
+                )
             elif before is not None:
                 same = file_sha256(before.folder / RECORD) == file_sha256(run.folder / RECORD)
                 which = "the same run" if same else "another run of that name or fingerprint"
-                refused.append(_line(f"{file.name}: {run.record.run_id} is left out: {before.file} has {which}"))
+                refused.append(
+                    _line(
+                        f"{file.name}: {run.record.run_id} is left out: {before.file} has {which}"
+                    )
+                )
             else:
                 taken.update(dict.fromkeys(names, run))
-    for file in sorted(folder.glob("*.verified.json")):  # where an older bench kept them, and where anybody may put one
+    for file in sorted(
+        folder.glob("*.verified.json")
+    ):  # where an older bench kept them, and where anybody may put one
         why = "counts for nothing here: bench verify FILE.zip --retrain-free keeps its word in your runs folder"
         refused.append(_line(f"{file.name} {why}"))
     runs = {run.record.run_id: run for run in taken.values()}
@@ -117,13 +145,19 @@ class Work:
     def take(self, seconds: float) -> None:
         """Raises DataDamaged where a run takes too much, or more than is left."""
         if seconds > RUN_SECONDS:
-            raise DataDamaged(f"computing its scores again would take about {seconds:,.0f} s; at most {RUN_SECONDS:.0f} are spent on a run")
+            raise DataDamaged(
+                f"computing its scores again would take about {seconds:,.0f} s; at most {RUN_SECONDS:.0f} are spent on a run"
+            )
         if seconds > self.left:
-            raise DataDamaged(f"the scores of this file take more than {FILE_SECONDS:.0f} s to compute again; send it in several files")
+            raise DataDamaged(
+                f"the scores of this file take more than {FILE_SECONDS:.0f} s to compute again; send it in several files"
+            )
         self.left -= seconds
 
 
-def receive(file: Path, aside: Path, data: DataFolder | None = None, keeper: Path | None = None) -> Iterator[SubmittedRun | str]:
+def receive(
+    file: Path, aside: Path, data: DataFolder | None = None, keeper: Path | None = None
+) -> Iterator[SubmittedRun | str]:
     """The runs of one submission, unpacked to ``aside``; a line for each that is refused, or one for the whole file.
 
     ``keeper``: as ``collect``. A word on a run that came without a checkpoint counts for nothing: nobody can have encoded it.
@@ -138,8 +172,14 @@ def receive(file: Path, aside: Path, data: DataFolder | None = None, keeper: Pat
         folder = unpacked.folder.absolute() / run_id
         try:
             report = check_run(folder, data, work)
-        except Exception as error:  # what a stranger made up may be wrong in ways that nobody thought of
-            what = error.message if isinstance(error, BenchError) else f"it cannot be checked: {type(error).__name__}: {error}"
+        except (
+            Exception
+        ) as error:  # what a stranger made up may be wrong in ways that nobody thought of
+            what = (
+                error.message
+                if isinstance(error, BenchError)
+                else f"it cannot be checked: {type(error).__name__}: {error}"
+            )
             why = what.replace(f"{folder}/", "").replace(f"{run_id} has", "it has")
             yield _line(f"{file.name}: {run_id} is refused: {why}")
             continue
@@ -150,7 +190,9 @@ def receive(file: Path, aside: Path, data: DataFolder | None = None, keeper: Pat
             file=file.name,
             by=unpacked.by,
             report=report,
-            attested=attestation(folder, sent(keeper, folder)) if keeper is not None and report.count("checkpoint") else None,
+            attested=attestation(folder, sent(keeper, folder))
+            if keeper is not None and report.count("checkpoint")
+            else None,
         )
 
 
@@ -158,11 +200,15 @@ def check_run(folder: Path, data: DataFolder | None = None, work: Work | None = 
     """What ``bench verify`` finds of a run that may be published. Raises BenchError, with the first reason, for any other."""
     report = examine_run(folder, data, work)
     for score in uncomputable(report):
-        raise DataDamaged(f"its {cell(score)} cannot be computed again from what it keeps; bench submit leaves such scores out")
+        raise DataDamaged(
+            f"its {cell(score)} cannot be computed again from what it keeps; bench submit leaves such scores out"
+        )
     return report
 
 
-def examine_run(folder: Path, data: DataFolder | None = None, work: Work | None = None) -> RunReport:
+def examine_run(
+    folder: Path, data: DataFolder | None = None, work: Work | None = None
+) -> RunReport:
     """As ``check_run``, of a run that may have scores that nobody can compute again. What is cheap is looked at first, and the first
     difference ends it: a refusal costs little."""
     record = read_record(folder / RECORD)
@@ -178,14 +224,23 @@ def examine_run(folder: Path, data: DataFolder | None = None, work: Work | None 
     findings = []
     for finding in _findings(record, folder, data, work or Work(), seconds, stored):
         if finding.outcome == DIFFERS:
-            what = finding.kind if finding.what == finding.kind else f"{finding.kind} of {finding.what}"
+            what = (
+                finding.kind
+                if finding.what == finding.kind
+                else f"{finding.kind} of {finding.what}"
+            )
             raise DataDamaged(f"{what}: {finding.why}")
         findings.append(finding)
     return RunReport(record.run_id, findings, record.status, record)
 
 
 def _findings(
-    record: RunRecord, folder: Path, data: DataFolder | None, work: Work, seconds: float, stored: StoredArrays
+    record: RunRecord,
+    folder: Path,
+    data: DataFolder | None,
+    work: Work,
+    seconds: float,
+    stored: StoredArrays,
 ) -> Iterator[Finding]:
     """Those of ``verify_run``, the cheapest first; scores are computed when everything else agrees."""
     yield check_fingerprint(record)
@@ -203,7 +258,9 @@ def _check_moment(created: str) -> None:
     """Raises DataDamaged for a moment that no calendar has, or that is yet to come: a day ahead is another time zone."""
     try:
         moment = datetime.fromisoformat(created)
-        ahead = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - datetime.now(UTC) > timedelta(days=1)
+        ahead = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - datetime.now(
+            UTC
+        ) > timedelta(days=1)
     except (ValueError, OverflowError):
         raise DataDamaged(f"it was made at {created}, which is no moment of the calendar") from None
     if ahead:
@@ -212,8 +269,16 @@ def _check_moment(created: str) -> None:
 
 def uncomputable(report: RunReport) -> list[Score]:
     """Scores that do not follow from the predictions, as far as anybody can tell."""
-    computed = {finding.what for finding in report.findings if finding.kind in ("score", "average") and finding.outcome == AGREES}
-    return [score for score in report.record.scores if cell(score) not in computed] if report.record else []
+    computed = {
+        finding.what
+        for finding in report.findings
+        if finding.kind in ("score", "average") and finding.outcome == AGREES
+    }
+    return (
+        [score for score in report.record.scores if cell(score) not in computed]
+        if report.record
+        else []
+    )
 
 
 def _check_files(stored: StoredArrays, folder: Path) -> float:
@@ -225,7 +290,9 @@ def _check_files(stored: StoredArrays, folder: Path) -> float:
     total, seconds = 0, 0.0
     for path in sorted(file for file in place.rglob("*") if not file.is_dir()):
         if path not in expected:
-            raise DataDamaged(f"predictions/{path.relative_to(place).as_posix()} belongs to none of its scores")
+            raise DataDamaged(
+                f"predictions/{path.relative_to(place).as_posix()} belongs to none of its scores"
+            )
         total += _unpacked_bytes(path)
         if total > RUN_BYTES:
             raise DataDamaged(f"its predictions unpack to more than {RUN_BYTES:,} bytes")
@@ -249,12 +316,20 @@ def _unpacked_bytes(path: Path) -> int:
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()
     except (OSError, ValueError, RuntimeError, NotImplementedError, zipfile.BadZipFile) as error:
-        raise DataDamaged(f"predictions/{path.name} is no predictions file: {str(error)[:100]}") from None
-    if any(member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for member in members):
-        raise DataDamaged(f"predictions/{path.name} is compressed in a way that bench submit does not use")
+        raise DataDamaged(
+            f"predictions/{path.name} is no predictions file: {str(error)[:100]}"
+        ) from None
+    if any(
+        member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for member in members
+    ):
+        raise DataDamaged(
+            f"predictions/{path.name} is compressed in a way that bench submit does not use"
+        )
     size = sum(member.file_size for member in members)
     if size > ARRAY_BYTES:
-        raise DataDamaged(f"predictions/{path.name} unpacks to {size:,} bytes; at most {ARRAY_BYTES:,} are taken")
+        raise DataDamaged(
+            f"predictions/{path.name} unpacks to {size:,} bytes; at most {ARRAY_BYTES:,} are taken"
+        )
     return size
 
 
@@ -264,21 +339,35 @@ def _check_arrays(path: Path, score: Score, arrays: dict[str, np.ndarray] | Benc
 
     name, names = f"predictions/{path.name}", 1
     if isinstance(arrays, BenchError):
-        raise DataDamaged(f"{name} is no predictions file: {arrays.message.rpartition(' is no predictions file: ')[2]}")
+        raise DataDamaged(
+            f"{name} is no predictions file: {arrays.message.rpartition(' is no predictions file: ')[2]}"
+        )
     if REDUCED in arrays:  # the record's details would be anybody's word
-        raise DataDamaged(f"{name} holds only what the score needs; a submission has all of the predictions: run its command again")
+        raise DataDamaged(
+            f"{name} holds only what the score needs; a submission has all of the predictions: run its command again"
+        )
     for key, values in arrays.items():
         if values.dtype.kind not in "biufU":
             raise DataDamaged(f"{name}: {key} holds neither numbers nor text")
-        if values.ndim > 2 or any(n > most for n, most in zip(values.shape, (MOST_ROWS, MOST_COLUMNS), strict=False)):
-            raise DataDamaged(f"{name}: {key} has the shape {values.shape}; at most {MOST_ROWS:,} by {MOST_COLUMNS} are taken")
+        if values.ndim > 2 or any(
+            n > most for n, most in zip(values.shape, (MOST_ROWS, MOST_COLUMNS), strict=False)
+        ):
+            raise DataDamaged(
+                f"{name}: {key} has the shape {values.shape}; at most {MOST_ROWS:,} by {MOST_COLUMNS} are taken"
+            )
         labels = key in NAMED or (score.suite == "clustering" and key in ("prediction", "gold"))
         if labels and (different := len(np.unique(values))) > MOST_NAMES:
             raise DataDamaged(f"{name}: {key} has more than {MOST_NAMES} different values")
         names = max(names, different) if key in NAMED else names
-    rows = {key: len(values) for key, values in arrays.items() if key in ("prediction", "gold", "subset", "fold") and values.ndim}
+    rows = {
+        key: len(values)
+        for key, values in arrays.items()
+        if key in ("prediction", "gold", "subset", "fold") and values.ndim
+    }
     if len(set(rows.values())) > 1:
-        raise DataDamaged(f"{name}: its arrays differ in length: {', '.join(f'{key} {n:,}' for key, n in sorted(rows.items()))}")
+        raise DataDamaged(
+            f"{name}: its arrays differ in length: {', '.join(f'{key} {n:,}' for key, n in sorted(rows.items()))}"
+        )
     count = arrays["prediction"].size if "prediction" in arrays else 0
     return count * (SECONDS_PER_VALUE.get(score.suite, OTHERWISE) + names * PER_NAME)
 

@@ -23,10 +23,26 @@ from bench.runs.record import AVERAGE, RunRecord
 from bench.runs.store import RECORD, RunsFolder, read_record
 from bench.verify.findings import cell
 from bench.verify.submit.check import Work, check_run, examine_run, uncomputable
-from bench.verify.submit.unpacking import CHECKPOINT_BYTES, HEADER, Header, MiB, header_bytes, place, sender, unpack
+from bench.verify.submit.unpacking import (
+    CHECKPOINT_BYTES,
+    HEADER,
+    Header,
+    MiB,
+    header_bytes,
+    place,
+    sender,
+    unpack,
+)
 
 AUTO, YES, NO = "auto", "yes", "no"
-EPOCH = (1980, 1, 1, 0, 0, 0)  # the date of every member: the same runs give the same bytes tomorrow
+EPOCH = (
+    1980,
+    1,
+    1,
+    0,
+    0,
+    0,
+)  # the date of every member: the same runs give the same bytes tomorrow
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +51,9 @@ class PackedRun:
 
     run_id: str
     scores: int
-    left_out: tuple[str, ...]  # scores that nobody could compute again from what the run keeps: "mteb SomeTask"
+    left_out: tuple[
+        str, ...
+    ]  # scores that nobody could compute again from what the run keeps: "mteb SomeTask"
     checkpoint: str  # "with its checkpoint", or why without
 
 
@@ -48,7 +66,14 @@ class Packed:
     runs: tuple[PackedRun, ...]
 
 
-def pack(folders: Sequence[Path], to: Path, *, by: str | None = None, suites: Sequence[str] = (), checkpoints: str = AUTO) -> Packed:
+def pack(
+    folders: Sequence[Path],
+    to: Path,
+    *,
+    by: str | None = None,
+    suites: Sequence[str] = (),
+    checkpoints: str = AUTO,
+) -> Packed:
     """The runs in ``folders`` as the file ``to``, which a board takes: it was read back and checked before it is put in its place.
 
     ``suites``: scores of these alone. ``checkpoints``: "auto" (those of up to 32 MiB), "yes", "no". Raises BenchError where ``to`` is
@@ -59,7 +84,9 @@ def pack(folders: Sequence[Path], to: Path, *, by: str | None = None, suites: Se
     if to.exists():
         raise BenchError(f"there is a file {to} already", "another name: --to FILE.zip")
     if to.suffix != ".zip":
-        raise BenchError(f"{to.name} does not end in .zip, as a submission does", f"--to {to.name}.zip")
+        raise BenchError(
+            f"{to.name} does not end in .zip, as a submission does", f"--to {to.name}.zip"
+        )
     try:
         name = sender(by)
     except ValueError as error:
@@ -76,7 +103,9 @@ def pack(folders: Sequence[Path], to: Path, *, by: str | None = None, suites: Se
                 _read_back(aside, to, Path(made) / "again")
                 os.replace(aside, to)
         except OSError as error:
-            raise BenchError(f"cannot write {to}: {error.strerror or error}", "another place: --to FILE.zip") from None
+            raise BenchError(
+                f"cannot write {to}: {error.strerror or error}", "another place: --to FILE.zip"
+            ) from None
         finally:
             with contextlib.suppress(OSError):
                 aside.unlink(missing_ok=True)
@@ -91,7 +120,9 @@ def _sweep(to: Path) -> None:
                 left.unlink()
 
 
-def _staged(folder: Path, stage: Path, suites: Sequence[str], checkpoints: str, work: Work) -> PackedRun:
+def _staged(
+    folder: Path, stage: Path, suites: Sequence[str], checkpoints: str, work: Work
+) -> PackedRun:
     """One run in ``stage`` as it will be packed; checked as its receiver will."""
     record = read_record(folder / RECORD)
     to = stage / record.run_id
@@ -105,10 +136,17 @@ def _staged(folder: Path, stage: Path, suites: Sequence[str], checkpoints: str, 
     try:
         report = examine_run(to, work=work)
         if left_out := uncomputable(report):
-            _write(replace(record, scores=tuple(score for score in chosen if score not in left_out)), record, folder, to)
+            _write(
+                replace(record, scores=tuple(score for score in chosen if score not in left_out)),
+                record,
+                folder,
+                to,
+            )
             report = check_run(to)
     except BenchError as error:
-        raise DataDamaged(f"{record.run_id} would be refused: {error.message}", f"bench verify {record.run_id}") from None
+        raise DataDamaged(
+            f"{record.run_id} would be refused: {error.message}", f"bench verify {record.run_id}"
+        ) from None
     assert report.record is not None
     return PackedRun(
         run_id=record.run_id,
@@ -124,9 +162,13 @@ def _check_run(record: RunRecord, folder: Path, to: Path) -> None:
     if record.run_id != folder.name:
         raise BenchError(f"the record in {folder} is of {record.run_id}", "rename the folder")
     if holder := RunsFolder(folder.parent).worked_on_by(folder.name):
-        raise BenchError(f"{record.run_id} is being worked on by {holder}", "wait until it is finished")
+        raise BenchError(
+            f"{record.run_id} is being worked on by {holder}", "wait until it is finished"
+        )
     if record.status != "finished":
-        raise BenchError(f"{record.run_id} is not finished, but {record.status}", f"bench show {record.run_id}")
+        raise BenchError(
+            f"{record.run_id} is not finished, but {record.status}", f"bench show {record.run_id}"
+        )
 
 
 def _write(chosen: RunRecord, record: RunRecord, folder: Path, to: Path) -> None:
@@ -143,7 +185,13 @@ def _write(chosen: RunRecord, record: RunRecord, folder: Path, to: Path) -> None
     for score in chosen.scores:
         path = before.predictions_path(folder.name, score.task, score.text, score.suite)
         if path.is_file() and score.task != AVERAGE:
-            after.write_predictions(to.name, score.task, score.text, dict(sorted(read_arrays(path).items())), score.suite)
+            after.write_predictions(
+                to.name,
+                score.task,
+                score.text,
+                dict(sorted(read_arrays(path).items())),
+                score.suite,
+            )
 
 
 def _checkpoint(folder: Path, to: Path, wanted: str) -> str:
@@ -151,7 +199,11 @@ def _checkpoint(folder: Path, to: Path, wanted: str) -> str:
     source = folder / "checkpoint"
     files = sorted(path for path in source.rglob("*") if path.is_file())
     size = sum(path.stat().st_size for path in files)
-    strange = [path.name for path in files if place(f"runs/{folder.name}/checkpoint/{path.relative_to(source).as_posix()}") is None]
+    strange = [
+        path.name
+        for path in files
+        if place(f"runs/{folder.name}/checkpoint/{path.relative_to(source).as_posix()}") is None
+    ]
     if wanted == NO or not files:
         return "without a checkpoint"
     why = ""
@@ -160,18 +212,29 @@ def _checkpoint(folder: Path, to: Path, wanted: str) -> str:
     elif strange:
         why = f"{strange[0]} is neither weights in safetensors nor JSON"
     if why and wanted == YES:
-        raise BenchError(f"the checkpoint of {folder.name} cannot be sent: {why}", "--checkpoints auto leaves it out")
+        raise BenchError(
+            f"the checkpoint of {folder.name} cannot be sent: {why}",
+            "--checkpoints auto leaves it out",
+        )
     if why:
         return f"without its checkpoint: {why}"
     for path in files:
         aim = to / "checkpoint" / path.relative_to(source)
         aim.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, aim)
-    return f"with its checkpoint ({size / MiB:,.1f} MiB)" if size > MiB // 10 else f"with its checkpoint ({size:,} bytes)"
+    return (
+        f"with its checkpoint ({size / MiB:,.1f} MiB)"
+        if size > MiB // 10
+        else f"with its checkpoint ({size:,} bytes)"
+    )
 
 
 def _zip(file: Path, stage: Path, by: str | None, bench_version: str) -> None:
-    paths = {f"runs/{path.relative_to(stage).as_posix()}": path for path in sorted(stage.rglob("*")) if path.is_file()}
+    paths = {
+        f"runs/{path.relative_to(stage).as_posix()}": path
+        for path in sorted(stage.rglob("*"))
+        if path.is_file()
+    }
     hashes = {name: file_sha256(path) for name, path in sorted(paths.items())}
     with zipfile.ZipFile(file, "w") as archive:
         _add(archive, HEADER, header_bytes(Header(by=by, files=hashes), bench_version))
@@ -192,4 +255,6 @@ def _read_back(made: Path, to: Path, aside: Path) -> None:
         unpack(made, aside)
     except DataDamaged as error:
         why = error.message.partition(" is refused: ")[2]
-        raise BenchError(f"{to.name} would be refused: {why}", "fewer runs at once, or --checkpoints no") from None
+        raise BenchError(
+            f"{to.name} would be refused: {why}", "fewer runs at once, or --checkpoints no"
+        ) from None

@@ -39,15 +39,25 @@ MOST_FILES = 5000
 MOST_RUNS = 200
 CHECKPOINT_BYTES = 32 * MiB  # of one run's checkpoint
 LONGEST_NAME = 120  # characters of who sends it
-_SIZES = {"header": 2 * MiB, "record": 8 * MiB, "curve": 4 * MiB, "predictions": 16 * MiB, "checkpoint": CHECKPOINT_BYTES}
+_SIZES = {
+    "header": 2 * MiB,
+    "record": 8 * MiB,
+    "curve": 4 * MiB,
+    "predictions": 16 * MiB,
+    "checkpoint": CHECKPOINT_BYTES,
+}
 _RUN = r"(?P<run>[A-Za-z0-9][A-Za-z0-9._+@=-]{0,199})"
 _PART = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}"
 _NAMES = {
     "header": re.compile(re.escape(HEADER)),
     "record": re.compile(rf"runs/{_RUN}/run\.json"),
     "curve": re.compile(rf"runs/{_RUN}/curve\.jsonl"),
-    "predictions": re.compile(rf"runs/{_RUN}/predictions/(mteb/)?[A-Za-z0-9_%~][A-Za-z0-9_.~ @%-]{{0,199}}\.npz"),
-    "checkpoint": re.compile(rf"runs/{_RUN}/checkpoint/({_PART}/){{0,3}}{_PART}\.(safetensors|json|txt)"),
+    "predictions": re.compile(
+        rf"runs/{_RUN}/predictions/(mteb/)?[A-Za-z0-9_%~][A-Za-z0-9_.~ @%-]{{0,199}}\.npz"
+    ),
+    "checkpoint": re.compile(
+        rf"runs/{_RUN}/checkpoint/({_PART}/){{0,3}}{_PART}\.(safetensors|json|txt)"
+    ),
 }
 _SHA256 = re.compile("[0-9a-f]{64}")
 
@@ -87,12 +97,19 @@ def sender(text: str | None) -> str | None:
         return None
     name = " ".join(text.split())
     if len(name) > LONGEST_NAME or not name.isprintable():
-        raise ValueError(f"the sender's name has {len(name)} characters; up to {LONGEST_NAME}, all of them printable")
+        raise ValueError(
+            f"the sender's name has {len(name)} characters; up to {LONGEST_NAME}, all of them printable"
+        )
     return name
 
 
 def header_bytes(header: Header, bench_version: str) -> bytes:
-    content = {"schema": SCHEMA, "submitted_by": header.by, "bench_version": bench_version, "files": dict(header.files)}
+    content = {
+        "schema": SCHEMA,
+        "submitted_by": header.by,
+        "bench_version": bench_version,
+        "files": dict(header.files),
+    }
     return json.dumps(content, indent=1).encode() + b"\n"
 
 
@@ -106,7 +123,9 @@ def header_of(data: bytes) -> Header:
         schema = content.get("schema") if isinstance(content, dict) else None
         raise DataDamaged(f"its {HEADER} is of {str(schema)[:40]!r}, not {SCHEMA}")
     by, files = content.get("submitted_by"), content.get("files")
-    if not isinstance(files, dict) or not all(isinstance(file, str) and _SHA256.fullmatch(file) for file in files.values()):
+    if not isinstance(files, dict) or not all(
+        isinstance(file, str) and _SHA256.fullmatch(file) for file in files.values()
+    ):
         raise DataDamaged(f"its {HEADER} has no list of files with a sha256 each")
     if not (by is None or isinstance(by, str)):
         raise DataDamaged(f"its {HEADER}: submitted_by is no name")
@@ -119,7 +138,9 @@ def header_of(data: bytes) -> Header:
 # --- unpacking it ---
 
 
-_END = struct.Struct("<4s4H2LH")  # the last record of a zip: signature, disks, members, size and place of the list, comment
+_END = struct.Struct(
+    "<4s4H2LH"
+)  # the last record of a zip: signature, disks, members, size and place of the list, comment
 _LONGEST_ENTRY = 600  # bytes of one member in the list: a name and a little more
 
 
@@ -152,10 +173,23 @@ def unpack(file: Path, into: Path) -> Unpacked:
                     shutil.rmtree(into, ignore_errors=True)
                     raise
     except DataDamaged as error:
-        raise DataDamaged(f"{file.name} is refused: {error.message}", "bench submit RUN ... makes a file that is taken") from None
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, struct.error) as error:
+        raise DataDamaged(
+            f"{file.name} is refused: {error.message}",
+            "bench submit RUN ... makes a file that is taken",
+        ) from None
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        EOFError,
+        NotImplementedError,
+        RuntimeError,
+        ValueError,
+        struct.error,
+    ) as error:
         what = " ".join(str(error).split())[:120] or type(error).__name__
-        raise DataDamaged(f"{file.name} is refused: it cannot be unpacked: {what}", "ask its sender for it again") from None
+        raise DataDamaged(
+            f"{file.name} is refused: it cannot be unpacked: {what}", "ask its sender for it again"
+        ) from None
     except OSError as error:
         raise BenchError(f"{file.name} cannot be unpacked: {error.strerror or error}") from None
 
@@ -172,12 +206,21 @@ def _check_end(stream: IO[bytes], file: Path) -> None:
     signature, disk, first_disk, here, count, size, at, comment = _END.unpack(end)
     if signature != b"PK\5\6":
         raise DataDamaged("it is no zip file that bench submit wrote")
-    plain = disk == first_disk == comment == 0 and here == count and at + size == state.st_size - _END.size and longer != b"PK\6\7"
+    plain = (
+        disk == first_disk == comment == 0
+        and here == count
+        and at + size == state.st_size - _END.size
+        and longer != b"PK\6\7"
+    )
     if not plain or count > MOST_FILES or size > count * _LONGEST_ENTRY:
-        raise DataDamaged(f"its list of files is not one that bench submit writes; at most {MOST_FILES:,} files are taken")
+        raise DataDamaged(
+            f"its list of files is not one that bench submit writes; at most {MOST_FILES:,} files are taken"
+        )
 
 
-def _checked_members(listed: Sequence[zipfile.ZipInfo]) -> Mapping[str, tuple[zipfile.ZipInfo, Member]]:
+def _checked_members(
+    listed: Sequence[zipfile.ZipInfo],
+) -> Mapping[str, tuple[zipfile.ZipInfo, Member]]:
     """Every member with its place, after everything that can be known without unpacking."""
     if len(listed) > MOST_FILES:
         raise DataDamaged(f"{len(listed):,} files; at most {MOST_FILES:,} are taken")
@@ -192,9 +235,13 @@ def _checked_members(listed: Sequence[zipfile.ZipInfo]) -> Mapping[str, tuple[zi
         if member.flag_bits & 0x1:
             raise DataDamaged(f"{member.orig_filename} is encrypted")
         if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise DataDamaged(f"{member.orig_filename} is compressed in a way that bench submit does not use")
+            raise DataDamaged(
+                f"{member.orig_filename} is compressed in a way that bench submit does not use"
+            )
         if member.file_size > entry.most_bytes:
-            raise DataDamaged(f"{member.orig_filename} has {member.file_size:,} bytes; at most {entry.most_bytes:,} are taken")
+            raise DataDamaged(
+                f"{member.orig_filename} has {member.file_size:,} bytes; at most {entry.most_bytes:,} are taken"
+            )
         if member.filename.casefold() in alike:  # one file where capitals make no difference
             raise DataDamaged(f"{member.orig_filename} is in it twice")
         alike.add(member.filename.casefold())
@@ -209,18 +256,28 @@ def _check_together(members: Mapping[str, tuple[zipfile.ZipInfo, Member]]) -> No
         raise DataDamaged(f"{total:,} bytes when unpacked; at most {MOST_BYTES:,} are taken")
     runs = {entry.run for _, entry in members.values() if entry.run}
     if len(runs) > MOST_RUNS or len({run.casefold() for run in runs}) < len(runs):
-        raise DataDamaged(f"{len(runs):,} runs; at most {MOST_RUNS:,} are taken, and no two whose names differ in capitals only")
+        raise DataDamaged(
+            f"{len(runs):,} runs; at most {MOST_RUNS:,} are taken, and no two whose names differ in capitals only"
+        )
     if HEADER not in members or not runs:
         raise DataDamaged("it holds no runs" if HEADER in members else f"it has no {HEADER}")
     for run in sorted(runs):
         if f"runs/{run}/run.json" not in members:
             raise DataDamaged(f"{run} has no record")
-        size = sum(member.file_size for member, entry in members.values() if (entry.run, entry.kind) == (run, "checkpoint"))
+        size = sum(
+            member.file_size
+            for member, entry in members.values()
+            if (entry.run, entry.kind) == (run, "checkpoint")
+        )
         if size > CHECKPOINT_BYTES:
-            raise DataDamaged(f"the checkpoint of {run} has {size:,} bytes; at most {CHECKPOINT_BYTES:,} are taken")
+            raise DataDamaged(
+                f"the checkpoint of {run} has {size:,} bytes; at most {CHECKPOINT_BYTES:,} are taken"
+            )
 
 
-def _write(archive: zipfile.ZipFile, members: Mapping[str, tuple[zipfile.ZipInfo, Member]], into: Path) -> Unpacked:
+def _write(
+    archive: zipfile.ZipFile, members: Mapping[str, tuple[zipfile.ZipInfo, Member]], into: Path
+) -> Unpacked:
     with archive.open(members[HEADER][0]) as source:
         header = header_of(source.read(members[HEADER][0].file_size))
     for name in sorted({*header.files, *members} - {HEADER}):
@@ -231,10 +288,14 @@ def _write(archive: zipfile.ZipFile, members: Mapping[str, tuple[zipfile.ZipInfo
     for name, (member, _) in members.items():
         if name != HEADER:
             _write_member(archive, member, into.joinpath(*name.split("/")[1:]), header, name)
-    return Unpacked(header.by, into, tuple(sorted({found.run for _, found in members.values() if found.run})))
+    return Unpacked(
+        header.by, into, tuple(sorted({found.run for _, found in members.values() if found.run}))
+    )
 
 
-def _write_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, to: Path, header: Header, name: str) -> None:
+def _write_member(
+    archive: zipfile.ZipFile, member: zipfile.ZipInfo, to: Path, header: Header, name: str
+) -> None:
     left, digest = member.file_size, hashlib.sha256()
     to.parent.mkdir(parents=True, exist_ok=True)
     with archive.open(member) as source, to.open("xb") as target:
