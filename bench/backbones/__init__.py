@@ -33,7 +33,7 @@ from bench.backbones.folder import (
     weights_hash,
 )
 from bench.base.errors import BenchError, NotAModel, UnknownName, one_line
-from bench.data.fetching.http import offline_now
+from bench.data.fetching import offline_now
 
 if TYPE_CHECKING:
     from bench.backbones.model import Backbone

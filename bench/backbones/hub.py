@@ -16,7 +16,7 @@ from typing import Any
 
 from bench.backbones.folder import PICKLES, WEIGHTS, is_whole
 from bench.base.errors import NotAModel
-from bench.data.fetching.http import endpoint
+from bench.data.fetching import endpoint
 from bench.data.sets.sources import ON_ITS_PAGE, Pending
 
 CANONICAL = {

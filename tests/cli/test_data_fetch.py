@@ -549,7 +549,7 @@ def test_without_a_network_that_is_one_line_at_once(
     done = bench(*command)
     line = error_line(done)
     assert line.startswith(
-        "error: no network: 127.0.0.1 cannot be reached (Connection refused); not on this machine: STS12, "
+        "error: no network: 127.0.0.1:9 cannot be reached (Connection refused); not on this machine: STS12, "
     )
     assert len(done.stderr.splitlines()) == 2 and time.monotonic() - began < 20, (
         "two lines, and no time but that of the imports"

@@ -33,7 +33,7 @@ def new_machine(
     """An empty cache, and a hub with a tiny model under the name of a real one, SimCSE's archive, and few of its triplets."""
     monkeypatch.setenv("BENCH_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("bench.data.fetching.http.LONGEST_WAIT", 1.0)
+    monkeypatch.setattr("bench.data.fetching.LONGEST_WAIT", 1.0)
     name = "FacebookAI/roberta-large"
     model = {
         path.name: path.read_bytes() for path in Path(tiny_roberta).iterdir() if path.is_file()

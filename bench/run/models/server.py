@@ -23,7 +23,7 @@ import numpy as np
 
 from bench.base.errors import BenchError, Interrupted, RunFailed
 from bench.base.files import default_cache, lock
-from bench.data.fetching.http import (
+from bench.data.fetching import (
     LONGEST_WAIT,
     PASSING,
     Passing,
