@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 ABLATION = (
-    "Runs that are equal in all but the recipe value on the axis below, means over seeds. Bars: the intervals of the table. Grey squares: "
+    "Runs that are equal in all but the recipe value on the axis below, means over seeds. Bars: the intervals of the table, or standard deviations over seeds where it has none. Grey squares: "
     "what papers print."
 )
 FEWEST = 3  # points of a curve

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 FRONT = (
     " Coloured, and joined by the line: methods that no other method is both cheaper and better than, by the means; neighbours on the line may not "
-    "differ. Bars: the intervals of the table. Methods without a comparable cost are not shown."
+    "differ. Bars: the intervals of the table, or standard deviations over seeds where it has none. Methods without a comparable cost are not shown."
 )
 TRAINING = (
     "STS average against the training time of one run, a mean over seeds, on one kind of hardware."

@@ -26,7 +26,7 @@ ACCENT, SECOND, THIRD, QUIET = "#c2622d", "#3f86c4", "#3b9060", "#8a857d"
 """Of marks: contrast of at least 3 with both backgrounds of the pages, #fdfcf9 and #171614."""
 TEXT, TEXT_IN_THE_DARK = "#757068", "#a39d92"
 """Of text: contrast of at least 4.5 with the background. No grey has that with both (4.2 is the most), hence one rule for dark pages."""
-DARK = f"<style>@media (prefers-color-scheme: dark) {{ text {{ fill: {TEXT_IN_THE_DARK} !important }} }}</style>"
+DARK = f"@media (prefers-color-scheme: dark) {{ text {{ fill: {TEXT_IN_THE_DARK} !important }} }}"
 FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 'DejaVu Sans'"
 WIDTH = 400.0  # points of a sheet, a third of the widest page
 STYLE = {
@@ -105,10 +105,14 @@ def drawn(
     with library():
         sheet = laid_out(draw, *data, height=height, panels=panels, **shared)
         out = io.StringIO()
-        sheet.savefig(out, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
-    return (
-        out.getvalue().replace("'DejaVu Sans'", FONTS).replace("<metadata>", f"{DARK}<metadata>", 1)
-    )
+        sheet.savefig(
+            out,
+            format="svg",
+            transparent=True,
+            metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")),
+        )
+    svg = out.getvalue().replace("'DejaVu Sans'", FONTS)
+    return svg.replace("</style>", f"{DARK}</style>", 1)
 
 
 def laid_out(

@@ -120,7 +120,7 @@ def _cell(value: float | None) -> float | str:
 PAPER_GAINS = (
     "Gains on the STS average that papers print over a SimCSE which they ran themselves, in the same setting and on the same backbone; "
     "single runs, or the paper does not say how many. Line: 1.96 × √(s² + m²), where s is the standard deviation of simcse over seeds on "
-    "this board and m the median of its rows'. Coloured: above the line."
+    "this board, and m the median of the standard deviations of its rows. Coloured: above the line."
 )
 
 

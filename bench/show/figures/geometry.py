@@ -33,7 +33,7 @@ Pair = tuple[Point, Point]  # of the same runs
 # --- STS against CxC ---
 
 SHIFT = (
-    "Average of the seven STS sets across, similarity of image captions (CxC-STS), another domain, upwards. Bars: the intervals of the tables. "
+    "Average of the seven STS sets across, similarity of image captions (CxC-STS), another domain, upwards. Bars: the intervals of the tables, or standard deviations over seeds where they have none. "
     "Coloured: highest on either."
 )
 
