@@ -129,7 +129,7 @@ def test_re_scaling_changes_its_colour_where_it_crosses_the_cosine() -> None:
     for s, *values in figure.data:
         assert values == pytest.approx([float(s) ** 2 + m * float(s) for m in ADDED])
     draw_rescaling(axes)
-    for colour, above in ((drawing.ACCENT, True), (drawing.THIRD, False)):
+    for colour, above in ((drawing.ACCENT, True), (drawing.SECOND, False)):
         curves = [line for line in axes.lines if line.get_color() == colour]
         assert len(curves) == len(ADDED)
         for line in curves:

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 # --- Colours that can be seen on a light page and on a dark one ---
 
-ACCENT, SECOND, THIRD, QUIET = "#c2622d", "#3f86c4", "#3b9060", "#8a857d"
+ACCENT, SECOND, QUIET = "#c2622d", "#3b9060", "#8a857d"
 """Of marks: contrast of at least 3 with both backgrounds of the pages, #fdfcf9 and #171614."""
 TEXT, TEXT_IN_THE_DARK = "#757068", "#a39d92"
 """Of text: contrast of at least 4.5 with the background. No grey has that with both (4.2 is the most), hence one rule for dark pages."""
 DARK = f"@media (prefers-color-scheme: dark) {{ text {{ fill: {TEXT_IN_THE_DARK} !important }} }}"
 FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 'DejaVu Sans'"
-WIDTH = 400.0  # points of a sheet, a third of the widest page
+WIDTH = 360.0  # points of a sheet: a third of a page, or a phone, so that text has its size there
 STYLE = {
     "svg.fonttype": "none",
     "svg.hashsalt": "bench",
@@ -126,7 +126,8 @@ def laid_out(
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure as Sheet
 
-    sheet = Sheet(figsize=(WIDTH / 72, height / 72), dpi=72, layout="constrained")
+    sheet = Sheet(figsize=(WIDTH / 72, height / 72), dpi=72)
+    sheet.set_layout_engine("constrained", w_pad=6 / 72, h_pad=4 / 72)
     canvas = FigureCanvasAgg(sheet)
     axes = list(sheet.subplots(*panels, squeeze=False, **shared).flat)
     draw(axes if len(axes) > 1 else axes[0], *data)
@@ -153,9 +154,8 @@ def _place_labels(axes: Axes) -> None:
                 ensure_inside_axes=beside,
                 only_move="xy" if beside else "y",
                 objects=[bar for bar in axes.lines if bar.get_label() == BAR] if beside else None,
-                force_text=(0.3, 0.6),
-                force_static=(0.2, 0.5),
-                expand=(1.12, 1.3) if beside else (1.0, 1.02),
+                force_text=(0.5, 0.8),
+                expand=(1.2, 1.6) if beside else (1.0, 1.02),
                 arrowprops={"arrowstyle": "-", "color": QUIET, "linewidth": 0.6},
             )
         for text in texts:

@@ -15,7 +15,7 @@ from bench.show.figures.drawing import (
     AT_END,
     MOST_LINES,
     QUIET,
-    THIRD,
+    SECOND,
     Figure,
     Line,
     Mark,
@@ -250,7 +250,7 @@ def draw_rescaling(axes: Axes) -> None:
     axes.plot([0, 1], [0, 1], "--", color=QUIET)
     axes.text(1.02, 1.0, "s", gid=AT_END, va="center")
     for m in ADDED:
-        for low, high, colour in ((0.0, 1 - m, THIRD), (1 - m, 1.0, ACCENT)):
+        for low, high, colour in ((0.0, 1 - m, SECOND), (1 - m, 1.0, ACCENT)):
             cosines = [low + (high - low) * i / STEPS for i in range(STEPS + 1)]
             axes.plot(cosines, [rescaled(s, m) for s in cosines], color=colour, linewidth=1.6)
         axes.text(1.02, rescaled(1.0, m), f"m = {m:g}", gid=AT_END, va="center")
