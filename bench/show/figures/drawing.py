@@ -29,7 +29,7 @@ TEXT, TEXT_IN_THE_DARK = "#757068", "#a39d92"
 DARK = f"@media (prefers-color-scheme: dark) {{ text {{ fill: {TEXT_IN_THE_DARK} !important }} }}"
 FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 'DejaVu Sans'"
 WIDTH = 360.0  # points of a sheet: a third of a page, or a phone, so that text has its size there
-STYLE = {
+STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "bench",
     "font.family": ["DejaVu Sans"],
@@ -206,9 +206,9 @@ def scatter(axes: Axes, marks: Sequence[Mark]) -> None:
             zorder=4,
         )
     axes.margins(0.12)
-    for axis, scale in (("x", axes.get_xscale()), ("y", axes.get_yscale())):
-        if scale == "linear":
-            axes.locator_params(axis=axis, nbins=5)
+    axes.locator_params(axis="y", nbins=5)
+    if axes.get_xscale() == "linear":
+        axes.locator_params(axis="x", nbins=5)
 
 
 def bar(axes: Axes, x: Sequence[float], y: Sequence[float], colour: str) -> None:
