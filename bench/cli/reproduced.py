@@ -356,8 +356,7 @@ def _page_figure(part: Part, jobs: Sequence[Job], store: RunsFolder) -> PageFigu
     from bench.board.content import board
     from bench.run.reproduce.execute import records
     from bench.show.figures import figures
-    from bench.show.figures.papers import scatters
-    from bench.show.pages.cosines import cosines, rated_pairs
+    from bench.show.pages.cosines import cosines
     from bench.show.pages.reproduced import PageFigure
 
     spec = next(drawn for drawn in figure_runs() if drawn.part == part)
@@ -373,13 +372,6 @@ def _page_figure(part: Part, jobs: Sequence[Job], store: RunsFolder) -> PageFigu
             for name, record, folder in first
             if (shown := cosines(record, folder)) is not None
         ]
-    elif spec.draws == "scatter":
-        rated = [
-            (name, *of_run)
-            for name, record, folder in first
-            if (of_run := rated_pairs(record, folder)) is not None
-        ]
-        drawn = list(scatters(rated))
     elif runs:
         try:
             published = [PublishedRun(record=record, folder=folder) for record, folder in runs]

@@ -1,4 +1,4 @@
-"""Figures that are drawn without a board: of a search, of a formula, of pairs of sentences."""
+"""Figures that are drawn without a board: of a search, and of a formula."""
 
 from __future__ import annotations
 
@@ -19,10 +19,8 @@ from bench.show.figures import drawing
 from bench.show.figures.papers import (
     ADDED,
     draw_rescaling,
-    draw_scatter,
     rescaled,
     rescaling,
-    scatters,
 )
 from bench.show.figures.search import (
     draw_expected_best,
@@ -73,7 +71,7 @@ def test_a_search_has_its_figures_with_their_data(tmp_path: Path, snapshot: Any)
     (tmp_path / "study").mkdir()  # where files are made before they are there
     names = write_figures(tmp_path, STUDY, TRIALS)
     assert sorted(names) == sorted(p.name for p in tmp_path.iterdir() if p.is_file())
-    every = [*of_all_methods(STUDY, TRIALS), rescaling(), *scatters([("a", *PAIRS, "STS-B")])]
+    every = [*of_all_methods(STUDY, TRIALS), rescaling()]
     assert {one.name: f"{one.title}: {one.caption}" for one in every} == snapshot
     expected, values = (
         list(csv.reader((tmp_path / f"{n}.csv").open()))
@@ -135,19 +133,3 @@ def test_re_scaling_changes_its_colour_where_it_crosses_the_cosine() -> None:
         for line in curves:
             x, y = (np.array(values)[1:-1] for values in (line.get_xdata(), line.get_ydata()))
             assert ((y > x) == above).all()
-
-
-GOLD = np.array([0.0, 0.5, 1.0, 2.0, 2.9, 3.0, 4.0, 4.6, 5.0])
-PAIRS = (np.random.default_rng(0).uniform(-0.3, 1, len(GOLD)), GOLD)
-
-
-def test_a_point_for_every_pair_and_levels_that_hold_all() -> None:
-    axes = Sheet().subplots()
-    draw_scatter(axes, *PAIRS, -0.3)
-    assert xy(axes.lines) == list(zip(GOLD, PAIRS[0], strict=True))
-    one, other = scatters([("one", *PAIRS, "STS-B"), ("two", *PAIRS, "STS-B")])
-    counts = [("0 to 1", 2.0), ("1 to 2", 1.0), ("2 to 3", 2.0), ("3 to 4", 1.0), ("4 to 5", 3.0)]
-    assert one.name != other.name and [row[:2] for row in one.data] == counts
-    last = PAIRS[0][-3:]
-    assert one.data[-1][2:] == pytest.approx((last.mean(), last.min(), last.max()), abs=1e-4)
-    assert scatters([]) == ()

@@ -87,7 +87,7 @@ def draw_shift(axes: Axes, pairs: Sequence[Pair], across: str, up: str) -> None:
 
 SPHERE = (
     "Uniformity and alignment of the vectors of STS-B test, lower is better on both. In brackets: the average of the STS sets. "
-    "Bars: standard deviation over seeds. Coloured: lowest on either."
+    "Bars: standard deviation over seeds, or the interval of the table where it has one. Coloured: lowest on either."
 )
 
 
@@ -141,20 +141,14 @@ def draw_geometry(axes: Axes, pairs: Sequence[Pair], averages: Mapping[str, floa
                 if across.row.runs[0] in averages
                 else across.label,
                 strong=across.cell.mean == best[0] or up.cell.mean == best[1],
-                x_bar=_deviation(across),
-                y_bar=_deviation(up),
+                x_bar=ends(across.cell),
+                y_bar=ends(up.cell),
             )
             for across, up in pairs
         ],
     )
     axes.set_xlabel("uniformity (lower: spread more evenly)")
     axes.set_title("alignment (lower: paraphrases closer)")
-
-
-def _deviation(point: Point) -> tuple[float, float] | None:
-    """These metrics have no interval from resampling."""
-    cell = point.cell
-    return None if cell.sd is None else (cell.mean - cell.sd, cell.mean + cell.sd)
 
 
 # --- singular values ---

@@ -1,8 +1,7 @@
-"""Figures of papers, drawn from our runs: printed values against ours, STS-B without frequent words, Focal-InfoNCE's re-scaling, and cosines against gold scores."""
+"""Figures of papers, drawn from our runs: printed values against ours, STS-B without frequent words, and Focal-InfoNCE's re-scaling."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -30,11 +29,9 @@ from bench.show.figures.points import (
     one_point_per_method,
     points,
     short_name,
-    slug,
 )
 
 if TYPE_CHECKING:
-    import numpy as np
     from matplotlib.axes import Axes
 
     from bench.board.board import Board
@@ -257,49 +254,3 @@ def draw_rescaling(axes: Axes) -> None:
     axes.set_xlim(0, 1)
     axes.set_xlabel("cosine s of a negative pair")
     axes.set_title("re-scaled: s (s + m)")
-
-
-# --- the cosine of every pair against what people rated it ---
-
-SCATTER = "Each point is a pair of sentences: its gold score across, the cosine of the two sentences upwards."
-HIGHEST_GOLD = 5
-Rated = tuple[str, "np.ndarray", "np.ndarray", str]
-"""(what is drawn, cosines (N,), gold scores (N,), the set)."""
-
-
-def scatters(rated: Sequence[Rated]) -> tuple[Figure, ...]:
-    """A figure for each, all with the same axes; the data are the pairs of each unit of gold."""
-    low = min(
-        (math.floor(10 * float(cosine_N.min())) / 10 for _, cosine_N, _, _ in rated), default=0
-    )
-    return tuple(
-        Figure(
-            name=slug("scatter", name),
-            kind="scatter",
-            title=f"{name}, {data_set} test",
-            caption=SCATTER,
-            svg=drawn(draw_scatter, cosine_N, gold_N, min(low, 0.9)),
-            paper_figure="ConPVP, Figure 4",
-            header=("gold", "pairs", "mean cosine", "lowest", "highest"),
-            data=_by_gold(cosine_N, gold_N),
-        )
-        for name, cosine_N, gold_N, data_set in rated
-    )
-
-
-def draw_scatter(axes: Axes, cosine_N: np.ndarray, gold_N: np.ndarray, low: float) -> None:
-    axes.plot(gold_N, cosine_N, "o", color=QUIET, markersize=3, alpha=0.6, markeredgewidth=0)
-    axes.set_ylim(low - 0.02, 1.02)
-    axes.set_xlabel("gold score")
-    axes.set_title("cosine")
-
-
-def _by_gold(cosine_N: np.ndarray, gold_N: np.ndarray) -> tuple[tuple[str | float, ...], ...]:
-    """A row for each unit of gold that has pairs; the last one includes its upper end."""
-    table: list[tuple[str | float, ...]] = []
-    for level in range(HIGHEST_GOLD):
-        own_N = cosine_N[(gold_N >= level) & ((gold_N < level + 1) | (level == HIGHEST_GOLD - 1))]
-        if len(own_N):
-            values = (round(float(value), 4) for value in (own_N.mean(), own_N.min(), own_N.max()))
-            table.append((f"{level} to {level + 1}", float(len(own_N)), *values))
-    return tuple(table)
