@@ -35,7 +35,7 @@ from bench.board.names import search_file, slug, unused_name
 from bench.board.reference_tables import reference_tables
 from bench.board.repeat import seed_words
 from bench.compare.costs import row_budget
-from bench.compare.formatting import list_names, metric_words, variant_words
+from bench.compare.formatting import metric_words, variant_words
 from bench.compare.statistics.table import LOWER_IS_BETTER, Cell, Row, Table, configuration
 from bench.runs.record import RunRecord, public_name
 
@@ -195,13 +195,26 @@ def _plain(name: str, instead: str) -> str:
     return name if re.fullmatch(r"[\w.@/-]+", name, re.ASCII) else instead
 
 
+# What is said of every board alike
+NEVER_TOGETHER = "Numbers of another protocol, text form, setting or backbone stand in another table, times and memory of other hardware or versions in no column with these."
+DIFFERENT_ROWS = "Rows of one table whose data, libraries or code differ have a footnote."
+EMPTY = (
+    "A cell that was not scored stays empty, and so does the average of its row. A failed, interrupted, damaged or replaced run has no row; "
+    "such runs are listed below."
+)
+REPEAT = (
+    "Every number opens to the one command that makes its row again, with its seeds, and says what bench cannot fetch. "
+    "On another kind of processor a clustering may differ in the second decimal: k-means works in float32, and small differences grow."
+)
+
+
 MANY = 3  # different values up to which a sentence lists them
 
 
 def facts(board: Board) -> tuple[Fact, ...]:
-    """Every fact of a board's making that there is something to say of; computed from the records, nothing is assumed.
+    """How a board was made: values out of its records, and what is the same for every board. A fact without text is left out.
 
-    What records alone say is told of the board's own runs, where it has any: of the others it is their senders' word.
+    What records alone say is of the board's own runs, where it has any.
     """
     runs, tables = board.runs, board.tables
     records = [run.record for run in dating_runs(runs)]
@@ -212,9 +225,9 @@ def facts(board: Board) -> tuple[Fact, ...]:
         Fact(topic="Seeds", text=_seeds(records)),
         Fact(topic="Training", text=_training(own, records)),
         Fact(topic="Intervals and tests", text=_statistics(own)),
-        Fact(topic="Missing and failed", text=_missing(board.left_out)),
+        Fact(topic="Missing and failed", text=EMPTY),
         Fact(topic="Hardware", text=_hardware(records)),
-        Fact(topic="Not comparable", text=_not_comparable(tables)),
+        Fact(topic="Not comparable", text=f"{NEVER_TOGETHER} {DIFFERENT_ROWS}"),
         Fact(
             topic="What papers printed",
             text="Stands in its own section as it was printed, and is never ranked among runs. Beside a "
@@ -222,11 +235,7 @@ def facts(board: Board) -> tuple[Fact, ...]:
         ),
         Fact(topic="Trust", text=_grades(runs)),
         Fact(topic="Sent in", text=_sent(runs)),
-        Fact(
-            topic="Repeat",
-            text=f"Every number opens to the one command that makes its row again, with its seeds; so does {_pages(board)}. "
-            "Each says what it needs that bench cannot fetch." + _another_processor(tables),
-        ),
+        Fact(topic="Repeat", text=REPEAT),
         Fact(
             topic="Check",
             text="Recomputes every score from the stored predictions.",
@@ -237,63 +246,26 @@ def facts(board: Board) -> tuple[Fact, ...]:
     return tuple(fact for fact in told if fact.text)
 
 
-def _pages(board: Board) -> str:
-    """Which runs have a page."""
-    each = all(run == told for run, told in board.page_of.items())
-    return (
-        "the page of every run"
-        if each
-        else "the page of each row's first run, which stands for the others"
-    )
-
-
-def _another_processor(tables: Sequence[BoardTable]) -> str:
-    """What a command may give otherwise elsewhere. Two kinds of processor were tried (an Intel Xeon, an AMD EPYC): of all suites the
-    clusterings differed, in the second decimal."""
-    if not any(table.table.suite == "clustering" for table in tables):
-        return ""
-    return " On another kind of processor a clustering may differ in the second decimal: k-means works in float32, and small differences grow."
-
-
 def _protocols(tables: Sequence[BoardTable]) -> str:
-    forms: dict[tuple[str, str, str], dict[str, None]] = {}
-    for table in tables:
-        forms.setdefault((table.table.suite, table.table.protocol, table.table.metric), {})[
-            table.table.text or ""
-        ] = None
-    told = []
-    for (suite, protocol, metric), named in forms.items():
-        texts = sorted(filter(None, named))
-        told.append(
-            f"{suite}: {protocol}, {metric_words(metric)}"
-            + (f", {' and '.join(texts)} text" if texts else "")
-        )
-    return (
-        "; ".join(told) + ". Numbers of different protocols or text forms never share a column."
-        if told
-        else ""
+    """ "sts: senteval-all/1, Spearman's rank correlation × 100, raw, tokenised; ..." """
+    texts: dict[tuple[str, str, str], set[str]] = {}
+    for table in (board_table.table for board_table in tables):
+        texts.setdefault((table.suite, table.protocol, table.metric), set()).add(table.text or "")
+    return "; ".join(
+        f"{suite}: {', '.join((protocol, metric_words(metric), *sorted(filter(None, forms))))}"
+        for (suite, protocol, metric), forms in texts.items()
     )
 
 
 def _selection(records: Sequence[RunRecord]) -> str:
+    """ "best on STS-B dev: 20 runs; ...", the most frequent first; "" where nothing was trained."""
     rules = Counter(rule for record in records if (rule := checkpoint_rule(record)) is not None)
-    if not rules:
-        return "Nothing was trained, so no checkpoint was chosen."
-    if len(rules) == 1:
-        return f"Checkpoint of every trained run: {next(iter(rules))}."
-    told = [
-        f"{rule} ({count} run{'s' * (count != 1)})"
-        for rule, count in sorted(rules.items(), key=lambda item: (-item[1], item[0]))
-    ]
-    return f"Checkpoints of trained runs: {'; '.join(told)}."
+    ordered = sorted(rules.items(), key=lambda item: (-item[1], item[0]))
+    return "; ".join(f"{rule}: {count:,} run{'s' * (count != 1)}" for rule, count in ordered)
 
 
 def _seeds(records: Sequence[RunRecord]) -> str:
-    seeds = sorted({record.seed for record in records if record.seed is not None})
-    if not seeds:
-        return "No run depends on a seed."
-    listed = ", ".join(map(str, seeds)) if len(seeds) <= 10 else f"{len(seeds)} different ones"
-    return f"Seeds: {listed}. A cell is the mean over the seeds of its row; a row without randomness has one run."
+    return seed_words(sorted({record.seed for record in records if record.seed is not None}))
 
 
 def _training(tables: Sequence[BoardTable], records: Sequence[RunRecord]) -> str:
@@ -316,11 +288,7 @@ def _training(tables: Sequence[BoardTable], records: Sequence[RunRecord]) -> str
         return ""
     least, most = min(seen), max(seen)
     rows_seen = f"{least:,}" if least == most else f"{least:,} to {most:,}"
-    equal = all(abs(count - seen[0]) <= 0.01 * seen[0] for count in seen)
-    same = ", the same for every trained row" if equal and len(corpora) == 1 else ""
-    return (
-        f"Each trained run saw {rows_seen} rows of {_few(sorted(corpora), 'training texts')}{same}."
-    )
+    return f"{rows_seen} rows a run; {_few(sorted(corpora), 'training texts')}"
 
 
 def _statistics(tables: Sequence[BoardTable]) -> str:
@@ -345,43 +313,17 @@ def _statistics(tables: Sequence[BoardTable]) -> str:
     )
 
 
-def _missing(left_out: Sequence[str]) -> str:
-    said = "A cell that was not scored stays empty, and so does the average of its row. A failed, interrupted, damaged or replaced run has no row"
-    if not left_out:
-        return f"{said}; here there was none."
-    return f"{said}; {len(left_out)} run{' was' if len(left_out) == 1 else 's were'} left out for that, listed below."
-
-
 def _hardware(records: Sequence[RunRecord]) -> str:
-    devices = sorted({made_in(record).device for record in records})
-    versions = sorted({made_in(record).bench_version for record in records})
+    """ "cpu; bench 0.1.0; torch 2.13.0" """
+    devices, versions = (
+        sorted({getattr(made_in(record), what) for record in records})
+        for what in ("device", "bench_version")
+    )
     torch = sorted(
-        {
-            str(record.provenance.packages["torch"])
-            for record in records
-            if record.provenance.packages.get("torch")
-        }
+        {str(record.provenance.packages.get("torch") or "") for record in records} - {""}
     )
-    libraries = f", torch {_few(torch, 'versions')}" if torch else ""
-    return (
-        f"{_few(devices, 'kinds of hardware')}; bench {_few(versions, 'versions')}{libraries}. Times and memory of different "
-        "hardware or versions never share a column."
-    )
-
-
-def _not_comparable(tables: Sequence[BoardTable]) -> str:
-    places = {(table.table.setting, table.table.backbone) for table in tables}
-    noted = sum(bool(table.table.footnotes) for table in tables)
-    said = (
-        ["Rows of different tables: another setting, backbone, protocol or text form."]
-        if len(places) > 1 or len(tables) > 1
-        else []
-    )
-    if noted:
-        said.append(
-            f"{noted} table{' has rows that differ' if noted == 1 else 's have rows that differ'} in data, libraries or code: see the footnotes."
-        )
-    return " ".join(said)
+    parts = [_few(devices, "kinds of hardware"), f"bench {_few(versions, 'versions')}"]
+    return "; ".join([*parts, *([f"torch {_few(torch, 'versions')}"] if torch else [])])
 
 
 def _grades(runs: Sequence[PublishedRun]) -> str:
@@ -583,17 +525,12 @@ def _one_place(runs: Sequence[RunRecord]) -> CostOf | None:
 
 
 def _cost_note(place: CostOf | None, elsewhere: Sequence[str]) -> str:
-    if place is None:
-        words = (
-            "Time and memory are not shown: no record says on what hardware and with which version"
-        )
-        return f"{words} ({list_names(elsewhere)})." if elsewhere else ""
-    said = f"Time and memory are those of {place.device}, bench {place.bench_version}."
-    return said + (
-        f" Not shown, because made elsewhere or with another version: {list_names(elsewhere)}."
-        if elsewhere
-        else ""
-    )
+    """Of which hardware and version the times are, and which rows have others; "" where no row has any."""
+    if place is None and not elsewhere:
+        return ""
+    of = f"{place.device}, bench {place.bench_version}" if place else "unknown hardware or version"
+    others = f" Made elsewhere, and not shown: {', '.join(elsewhere)}." if elsewhere else ""
+    return f"Time and memory: {of}.{others}"
 
 
 # --- one row per method over all suites: its rank in each, and how far each task lies from the baseline. No total: suites have no common scale ---

@@ -194,7 +194,7 @@ def write_reproduction(
     ]
     compared = [order for order in orders(printed, values, LOWER) if order.compared]
     figures = [
-        _page_figure(part, [jobs[run.identity] for run in runs], store, data)
+        _page_figure(part, [jobs[run.identity] for run in runs], store)
         for part, runs in runs_of.items()
         if part.how == RUNS
     ]
@@ -351,16 +351,12 @@ def _page_order(order: Order) -> PageOrder:
     )
 
 
-def _page_figure(
-    part: Part, jobs: Sequence[Job], store: RunsFolder, data: DataFolder
-) -> PageFigure:
+def _page_figure(part: Part, jobs: Sequence[Job], store: RunsFolder) -> PageFigure:
     from bench.board.board import PublishedRun
     from bench.board.content import board
     from bench.run.reproduce.execute import records
     from bench.show.figures import figures
-    from bench.show.figures.points import pairs
-    from bench.show.figures.scatter import scatters
-    from bench.show.pages.cosines import cosines, rated_pairs
+    from bench.show.pages.cosines import cosines
     from bench.show.pages.reproduced import PageFigure
 
     spec = next(drawn for drawn in figure_runs() if drawn.part == part)
@@ -376,18 +372,11 @@ def _page_figure(
             for name, record, folder in first
             if (shown := cosines(record, folder)) is not None
         ]
-    elif spec.draws == "scatter":
-        rated = [
-            (name, *of_run)
-            for name, record, folder in first
-            if (of_run := rated_pairs(record, folder)) is not None
-        ]
-        drawn = list(scatters(rated))
     elif runs:
         try:
             published = [PublishedRun(record=record, folder=folder) for record, folder in runs]
             made = board(published, version="reproduced", title=part.name, statistics="no")
-            drawn = [figure for figure in figures(made, pairs(data)) if figure.kind == spec.draws]
+            drawn = [figure for figure in figures(made) if figure.kind == spec.draws]
         except BenchError as error:
             why = f" ({error.message})"
     points = printed_points(part)
@@ -411,7 +400,7 @@ def _page_figure(
 def write_formula(part: Part, file: Path) -> None:
     """The page of a figure that is drawn from its formula."""
     from bench.base.files import write_or_fail
-    from bench.show.figures.rescaling import rescaling
+    from bench.show.figures.papers import rescaling
     from bench.show.pages import reproduced as page
 
     drawn = page.PageFigure(

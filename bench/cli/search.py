@@ -583,8 +583,8 @@ def show_result(folder: Path, study: Study, as_json: bool) -> None:
         print_columns(moved, headings=("method", "value", "moves by", what))
         click.echo()
     lacks = missing_library("bench search")
-    for line in () if lacks else write_figures(folder, study, trials):
-        say(line)
+    if not lacks:
+        write_figures(folder, study, trials)
     unfinished = sum(
         len(own) < study.trials + 1 or any(trial.state == RUNNING for trial in own)
         for own in trials.values()

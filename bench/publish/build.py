@@ -187,7 +187,7 @@ def publish(asked: PublishOptions, report: Report | None = None) -> Outcome:
             if news := _is_news(asked, made, shown, last):
                 made = replace(made, older=_left_in_older(place, made))
                 for path, data in version_files(
-                    made, _figures(made, asked.data, report), asked.formats, report
+                    made, _figures(made, report), asked.formats, report
                 ):
                     place.write(path, data)
             return made, news
@@ -404,16 +404,11 @@ def _with_last(asked: PublishOptions, last: Version | None) -> PublishOptions:
     return replace(asked, **words)
 
 
-def _figures(made: Board, data: DataFolder | None, report: Report) -> tuple[Figure, ...]:
+def _figures(made: Board, report: Report) -> tuple[Figure, ...]:
     from bench.show.figures import figures
 
     report("drawing figures", 0, 1)
-    pairs = None
-    if data is not None:
-        from bench.show.figures.points import pairs as read_pairs
-
-        pairs = read_pairs(data)
-    return figures(made, pairs)
+    return figures(made)
 
 
 # --- in its place ---

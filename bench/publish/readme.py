@@ -128,7 +128,7 @@ def _standing(standing: SuiteRow | None) -> str:
 
 def _figure(figure: Figure) -> str:
     of = f" {markdown(figure.paper_figure)}." if figure.paper_figure else ""
-    image = f"![{prose(figure.alt)}](figures/{figure.name}.svg)"
+    image = f"![{prose(figure.title)}](figures/{figure.name}.svg)"
     return f"**{markdown(figure.title)}**\n\n{image}\n\n{prose(figure.caption)}{of} [Data](figures/{figure.name}.csv)"
 
 

@@ -409,7 +409,7 @@ def test_a_figure_of_a_formula_is_drawn_at_once(tmp_path: Path) -> None:
     assert page.name == "reproduced-focal-infonce-figure1.html" and str(page) in "".join(
         done.stdout.split()
     )
-    assert "<svg" in page.read_text(encoding="utf-8")
+    assert "data:image/svg+xml" in page.read_text(encoding="utf-8")
     other = bench(
         "reproduce", "focal-infonce:figure1", "--html", tmp_path / "none" / "page.html", "--dry-run"
     )
@@ -530,7 +530,7 @@ def test_everything_small_ends_in_a_page_and_is_done_once(tiny: str, tmp_path: P
     assert drawn.exit_code == 0, drawn.output
     said = (tmp_path / "runs" / "reproduced-promcse-figure2.html").read_text(encoding="utf-8")
     assert (
-        "<svg" in said
+        "data:image/svg+xml" in said
         and "promcse: prompt_length" in said
         and "the paper's text: 0.25 above" in said.replace("&#39;", "'")
     )

@@ -209,7 +209,6 @@ def test_a_long_table_of_a_figure_is_in_its_file(made: Board) -> None:
         kind="cost",
         title="Many",
         caption="All <of> them.",
-        alt="many",
         svg="<svg></svg>",
         header=("a", "b"),
         data=tuple((f"m{i}", i / 3) for i in range(pages.MOST_DATA + 5)),
@@ -222,7 +221,11 @@ def test_a_long_table_of_a_figure_is_in_its_file(made: Board) -> None:
         and page.figures[0].rows[1] == ("m1", "0.3333")
     )
     html = pages.render(made, [figure])
-    assert "5 more rows" in html and "All &lt;of&gt; them." in html and "<svg></svg>" in html
+    assert (
+        "5 more rows" in html
+        and "All &lt;of&gt; them." in html
+        and 'src="figures/many.svg"' in html
+    )
 
 
 def test_printed_tables_are_all_there_with_their_remarks(made: Board) -> None:

@@ -91,18 +91,14 @@ def test_the_page_holds_every_number_and_everything_about_each_run(tmp_path: Pat
         ):
             assert str(part) in page.text
     assert sum(tag == "polyline" for tag, _ in page.tags) == 2 * len(folders)
-    assert "STS-B dev: 74.50 at step 875, which was kept." in page.text
+    assert "STS-B dev against training steps; the dot is the checkpoint that was kept." in page.text
 
 
 def test_a_loss_that_is_small_is_not_called_nothing(tmp_path: Path) -> None:
     lines = [{"step": step, "loss": 2 * 10.0**-step} for step in range(6)]
     (tmp_path / "curve.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     (loss,) = curves(record("simcse", 1), tmp_path)
-    assert (loss.caption, loss.low, loss.high) == (
-        "loss: 2.000 at first, 2e-05 at the end.",
-        "2e-05",
-        "2.000",
-    )
+    assert (loss.title, loss.low, loss.high) == ("loss", "2e-05", "2.000")
     assert [loss_words(value) for value in (0.0, 0.0123, -0.5, 0.00512)] == [
         "0.000",
         "0.012",

@@ -291,10 +291,7 @@ def test_costs_of_other_hardware_or_another_version_share_no_column() -> None:
 
 def test_costs_of_one_machine_are_all_shown() -> None:
     one = only(made([on("cpu: A"), on("cpu: A", method="promcse")]))
-    assert (
-        one.costs_comparable
-        and one.cost_note == "Time and memory are those of cpu: A, bench 0.1.0."
-    )
+    assert one.costs_comparable and one.cost_note == "Time and memory: cpu: A, bench 0.1.0."
     nothing = only(made([structs.replace(on("cpu: A"), cost=Cost(device="cpu: A"))]))
     assert nothing.cost_of is None and nothing.cost_note == "" and nothing.costs_comparable
 

@@ -14,7 +14,6 @@ from bench.board.content import board
 from bench.board.judged_tables import answer
 from bench.board.names import slug, unused_name
 from bench.compare.statistics.table import Against, Cell, Cost, Row, Table
-from bench.runs import Training
 from bench.runs.record import public_name
 
 
@@ -273,60 +272,6 @@ def made_of(*changes: dict[str, object], left_out: Sequence[str] = ()) -> Board:
     records = [record(f"m{i}", 1 + i, **one) for i, one in enumerate(changes)]  # type: ignore[arg-type]
     runs = [PublishedRun(record=one, folder=Path("nowhere")) for one in records]
     return board(runs, version="v7", title="T", left_out=left_out)
-
-
-def facts(shown: Board) -> dict[str, str]:
-    return {fact.topic: fact.text for fact in shown.made}
-
-
-def test_the_facts_are_those_of_the_records() -> None:
-    said = facts(
-        made_of(
-            {},
-            {},
-            {"training": Training(steps=10, sentences=64_000)},
-            left_out=["x: failed", "y: interrupted"],
-        )
-    )
-    assert said["Protocols"].startswith(
-        "sts: senteval-all/1, Spearman's rank correlation × 100, tokenised text."
-    )
-    assert (
-        said["Selection"]
-        == "Checkpoints of trained runs: best on STS-B dev (2 runs); the last step, nothing selected (1 run)."
-    )
-    assert said["Seeds"].startswith("Seeds: 1, 2, 3.")
-    assert (
-        said["Training"]
-        == "Each trained run saw 64,000 rows of wiki.txt@cccccc, the same for every trained row."
-    )
-    assert "2 runs were left out" in said["Missing and failed"]
-    assert said["Hardware"].startswith("cpu; bench 0.1.0, torch 2.13.0.")
-    assert said["Intervals and tests"] == "Differences were not tested."
-    assert said["Trust"].startswith("Runs by grade. 3 own: ")
-
-
-def test_unequal_budgets_are_not_called_the_same() -> None:
-    said = facts(made_of({}, {"training": Training(steps=10, sentences=1_000)}))
-    assert said["Training"] == "Each trained run saw 1,000 to 64,000 rows of wiki.txt@cccccc."
-    untrained = facts(made_of({"setting": "none"}))
-    assert "Training" not in untrained and untrained["Selection"].startswith("Nothing was trained")
-
-
-def test_what_another_processor_may_give_is_said_of_clusterings_alone() -> None:
-    from bench.runs import Score
-
-    of = {
-        "task": "AgNews",
-        "protocol": "sccl-kmeans/1",
-        "metric": "clustering-accuracy",
-        "value": 70.0,
-        "n": 8000,
-        "text": "sccl",
-    }
-    clustered = facts(made_of({"scores": (Score(suite="clustering", **of),)}))["Repeat"]  # type: ignore[arg-type]
-    assert "On another kind of processor a clustering may differ in the second decimal" in clustered
-    assert "processor" not in facts(made_of({}))["Repeat"]
 
 
 def test_what_to_type_names_the_version() -> None:

@@ -68,10 +68,6 @@ def test_the_first_run_of_each_row_has_a_page_and_tells_of_the_others(version: P
     assert len(cells) == 1 and re.findall(r">([\d.]+)</td>", cells[0]) == values
     for seed in (2, 3):
         assert f'href="../../runs/{records["promcse", seed].run_id}/run.json"' in page
-    assert (
-        "so does the page of each row&#39;s first run, which stands for the others"
-        in (version / "index.html").read_text()
-    )
     alone = (version / "runs" / records["cls", None].run_id / "index.html").read_text()
     assert "Every seed of this row" not in alone
 
@@ -119,7 +115,6 @@ def test_few_runs_have_a_page_each(tmp_path: Path) -> None:
         PublishOptions(runs=tmp_path / "runs", out=tmp_path / "boards", statistics="no")
     ).folder
     assert folder is not None and len(pages(folder)) == 3
-    assert "so does the page of every run." in (folder / "index.html").read_text()
     assert all(
         "Every seed of this row" not in page.read_text()
         for page in folder.glob("runs/*/index.html")

@@ -27,7 +27,6 @@ from bench.show.figures.search import (
     board_values,
     scores_by_method,
     values_and_methods,
-    values_words,
 )
 from bench.verify.identity import runs_below
 
@@ -127,11 +126,7 @@ def test_every_trial_is_in_the_version_and_on_a_page(runs: Path, tmp_path: Path)
     )
     assert "my-machine" not in file.read_text(), "which machine ran a trial is nobody's business"
     page = (folder / "searches" / "search-1a2b3c4d.html").read_text()
-    assert (
-        "3 random trials of each method" in page
-        and "for 100 steps with seed 901" in page
-        and "simcse: captions dev against each value" in page
-    )
+    assert "3 random trials of each method" in page and "for 100 steps with seed 901" in page
     for scores in DEV.values():
         assert all(f">{one:.2f}<" in page for one in scores if one is not None)
     assert page.count(">failed<") == 1 and page.count(">best<") == 2
@@ -143,12 +138,8 @@ def test_every_trial_is_in_the_version_and_on_a_page(runs: Path, tmp_path: Path)
     assert (folder / "figures" / "values-and-methods.svg").is_file()
     seen = re.findall(
         r'<figure id="figure-([^"]+)" data-suites="([^"]*)"',
-        main.split('<details class="more">')[0],
+        main,
     )
-    assert [name for name, _ in seen][1:] == [
-        "values-and-methods",
-        "printed-gains-unsupervised-builtin",
-    ]
     assert dict(seen)["values-and-methods"] == "", "no choice of a suite hides it"
     assert "simcse, promcse; 3 random trials of each method and its recipe as it is" in " ".join(
         main.split()
@@ -235,19 +226,6 @@ def test_markup_in_a_search_is_text(tmp_path: Path) -> None:
     assert json.loads(search_bytes(hostile))["study"]["overlap"] == HOSTILE
 
 
-def test_the_words_follow_the_numbers() -> None:
-    """Values move methods by less, as much and more than methods differ; ranges and medians by hand."""
-    assert (
-        "moves by 4.00 at the median (least: b, 2.00; most: a, 6.00), more than the 3.00 between"
-        in values_words({"a": [60.0, 66.0], "b": [61.0, 63.0]})
-    )
-    assert (
-        "less than the 10.00 between the best trials of the methods (b, 56.00, to a, 66.00)."
-        in values_words({"a": [60.0, 66.0], "b": [54.0, 56.0]})
-    )
-    assert "as much as the 2.00 between" in values_words({"a": [60.0, 62.0], "b": [58.0, 60.0]})
-
-
 def test_a_figure_of_one_method_or_of_single_scores_is_none(tmp_path: Path) -> None:
     search = made_search(tmp_path / "runs")
     figure = values_and_methods(scores_by_method(search.trials), "captions dev")
@@ -257,10 +235,6 @@ def test_a_figure_of_one_method_or_of_single_scores_is_none(tmp_path: Path) -> N
         ("simcse", 56.0),
         ("promcse", 50.5),
         ("promcse", 44.0),
-    )
-    assert (
-        "by 6.25 at the median (least: simcse, 6.00; most: promcse, 6.50), less than the 6.50 between"
-        in figure.caption
     )
     assert values_and_methods({"simcse": [51.0, 57.0]}, "captions dev") is None
     assert values_and_methods({"simcse": [51.0], "promcse": [50.5]}, "captions dev") is None

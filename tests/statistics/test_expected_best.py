@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import random
 from pathlib import Path
 from statistics import fmean
 from types import SimpleNamespace
@@ -20,16 +19,7 @@ from bench.run.search.space import Dimension, draw_values, grid
 from bench.run.search.study import overlap_words
 from bench.runs import searches
 from bench.runs.record import RecipeValue
-from bench.runs.searches import Searched, Study, Trial, kind_of_values
-from bench.show.figures.search import (
-    Pair,
-    expected_words,
-    gain_words,
-    sensitivity,
-    sensitivity_rows,
-    sensitivity_words,
-    write_figures,
-)
+from bench.runs.searches import kind_of_values
 
 
 @pytest.mark.parametrize(
@@ -85,111 +75,6 @@ def test_random_values_share_what_methods_share_and_fill_the_space() -> None:
         (rate, own), "902"
     )
     assert {point["learning_rate"] for point in points} == {1e-5, 1e-4, 1e-3}
-
-
-def test_captions_are_true_of_what_they_are_said_of() -> None:
-    rises, flat = [60.0, 64.0, 66.0], [62.0, 62.0, 62.0]
-    assert (
-        "With 3 trials a is expected to lead, at 66.00, but only from 2 trials on; with one trial it is b."
-        in expected_words({"a": rises, "b": flat})
-    )
-    assert "so it does with any number" in expected_words({"a": [63.0, 64.0], "b": flat})
-    assert "a and b are expected to lead" in expected_words({"a": flat, "b": flat})
-    more = gain_words([Pair("a", 60, 66), Pair("b", 62, 65)])
-    assert (
-        "by +4.50 on average (most: a, +6.00), more than the 2.00 that the methods differ by before; after it they differ by 1.00"
-        in more
-    )
-    assert "b leads before, a after" in more
-    assert "less than the 5.00" in gain_words(
-        [Pair("a", 60, 60), Pair("b", 65, 66)]
-    ) and "b leads before and after" in gain_words([Pair("a", 60, 60), Pair("b", 65, 66)])
-    assert "as much as" in gain_words([Pair("a", 60, 62), Pair("b", 62, 64)])
-    assert "moves most with x (2.00" in sensitivity_words(
-        "a", [("x", 2.0, "1: 3.00"), ("y", 1.0, "0: 4.00")]
-    )
-    assert "moves most with x and y (2.00" in sensitivity_words(
-        "a", [("x", 2.0, ""), ("y", 2.0, "")]
-    )
-
-
-def test_figures_have_their_data_beside_them(tmp_path: Path) -> None:
-    of = Searched(
-        setting="unsupervised",
-        variant="",
-        plugin="",
-        backbone="builtin",
-        revision="",
-        corpus="",
-        dev="",
-        recipe={},
-        space={"x": {"low": 1.0, "high": 100.0, "scale": "log"}, "kind": {"values": ["p", "q"]}},
-    )
-    study = Study(
-        name="s",
-        methods={"a": of, "b": of},
-        trials=4,
-        seeds=(901,),
-        sampler="random",
-        pruner="none",
-        budget=None,
-        select_on="captions dev",
-        dev_pairs=1,
-        overlap="",
-        precision="fp32",
-        suites=(),
-        fixed=(),
-        created="",
-        command="",
-    )
-    rng = random.Random(1)
-    trials = {
-        method: [
-            Trial(
-                method=method,
-                number=i,
-                state="failed" if i == 3 else "finished",
-                dev=() if i == 3 else (rng.uniform(50, 60),),
-                values={} if i == 0 else {"x": rng.uniform(1, 100), "kind": rng.choice("pq")},
-            )
-            for i in range(5)
-        ]
-        for method in "ab"
-    }
-    (tmp_path / "study").mkdir()  # where files are made before they are there
-    told = write_figures(tmp_path, study, trials)
-    assert (
-        len(told) == 3
-        and "expected to lead" in told[0]
-        and "1 trial without a score is not drawn." in sensitivity(study, "a", trials["a"]).caption
-    )  # type: ignore[union-attr]
-    for key, apart, means in sensitivity_rows(study, "b", trials["b"]):
-        own = [
-            (trial.values[key], trial.score) for trial in trials["b"][1:] if trial.score is not None
-        ]
-        groups = [
-            [score for value, score in own if value == one] for one in {value for value, _ in own}
-        ]
-        assert apart == pytest.approx(
-            max(map(fmean, groups)) - min(map(fmean, groups))
-        ) and means.count(":") == len(groups)
-    assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == sorted(
-        f"{name}.{end}"
-        for name in (
-            "expected-best",
-            "tuning-gain",
-            "values-and-methods",
-            "sensitivity-a",
-            "sensitivity-b",
-        )
-        for end in ("csv", "svg")
-    )
-    lines = (tmp_path / "expected-best.csv").read_text().splitlines()
-    assert lines[0] == "method,trials,expected best" and len(lines) == 9
-    assert float(lines[4].split(",")[2]) == pytest.approx(
-        expected_best([t.score for t in trials["a"][1:]])[3], abs=1e-3
-    )
-    assert write_figures(tmp_path / "none", study, {"a": trials["a"][:1], "b": []}) == []
 
 
 def test_a_record_says_where_its_values_come_from_and_what_chose_them() -> None:

@@ -1,6 +1,6 @@
-"""Drawings of a version, made from its records alone: vector graphics with direct labels, a caption that states the finding, and their data.
+"""Figures of a version, made from its records alone: SVG with direct labels, a static caption, and their data.
 
-figures(board)        # those that the records have data for; the three of the main page first
+figures(board)        # those that the records have data for; the most interesting ones first
 """
 
 from __future__ import annotations
@@ -12,47 +12,34 @@ from bench.show.figures.drawing import Figure
 
 if TYPE_CHECKING:
     from bench.board.board import Board
-    from bench.show.figures.points import Pairs
 
 __all__ = ["Figure", "figures"]
 
 
-def figures(board: Board, pairs: Pairs | None = None) -> tuple[Figure, ...]:
-    """The figures of a version, what a reader asks first at the top: gains over the baseline, what values do, gains that papers print,
-    then cost, STS against CxC, learning curves, tuning, printed against ours, and the others.
-
-    ``pairs`` are the sentences of STS-B test, where they are at hand (``bench.show.figures.points.pairs``): with them, and with the
-    vectors that a run has kept, groups of sentences are drawn.
-    """
+def figures(board: Board) -> tuple[Figure, ...]:
+    """The figures of a version: gains that papers print, gains over the baseline, quality against cost, STS against CxC, what values do,
+    learning curves, printed against ours, geometry, and the others."""
     from bench.show.figures.ablation import ablations
     from bench.show.figures.cost import encoding_cost, parameter_cost, training_cost
     from bench.show.figures.few_shot import few_shot
-    from bench.show.figures.frequent import frequent
     from bench.show.figures.gains import gains, paper_gains
+    from bench.show.figures.geometry import geometry, shift, spectrum
     from bench.show.figures.learning import learning
-    from bench.show.figures.papers import papers
-    from bench.show.figures.points import draw_groups, table_groups
-    from bench.show.figures.search import board_gain, board_values
-    from bench.show.figures.spectrum import geometry, shift, spectrum
+    from bench.show.figures.papers import frequent, papers
+    from bench.show.figures.points import table_groups
+    from bench.show.figures.search import board_values
 
-    board = replace(
-        board, tables=tuple(table for table in board.tables if table.checked)
-    )  # a caption is no sender's word
+    board = replace(board, tables=tuple(table for table in board.tables if table.checked))
     runs = {run.record.run_id: run for run in board.runs}
     records = {run_id: run.record for run_id, run in runs.items()}
-    found, values = table_groups(board), board_values(board.searches)
-    made: list[Figure | None] = [] if found else [papers(board)]
-    for i, group in enumerate(found):
-        made += [gains(group)]
-        made += [*values[:1], paper_gains(group)] if i == 0 else []
-        made += [
-            training_cost(group),
-            encoding_cost(group),
-            shift(group),
-            learning(group, runs),
-            board_gain(group, records),
-        ]
-        made += [papers(board), *values[1:]] if i == 0 else []
+    groups, values = table_groups(board), board_values(board.searches)
+    made: list[Figure | None] = [] if groups else [papers(board)]
+    for i, group in enumerate(groups):
+        made += [paper_gains(group)] if i == 0 else []
+        made += [gains(group), training_cost(group), encoding_cost(group), shift(group)]
+        made += values if i == 0 else []
+        made += [learning(group, runs)]
+        made += [papers(board)] if i == 0 else []
         made += [
             geometry(group),
             spectrum(group, runs),
@@ -61,9 +48,4 @@ def figures(board: Board, pairs: Pairs | None = None) -> tuple[Figure, ...]:
             few_shot(group, records),
             *ablations(group),
         ]
-        made += [draw_groups(group, runs, pairs)] if i == 0 else []  # t-SNE takes a second
-    named: dict[str, Figure] = {}
-    for figure in made:
-        if figure is not None:
-            named.setdefault(figure.name, figure)
-    return tuple(named.values())
+    return tuple({figure.name: figure for figure in made if figure is not None}.values())

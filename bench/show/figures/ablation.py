@@ -3,33 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from bench.compare.formatting import score, visible
+from bench.compare.formatting import visible
 from bench.compare.statistics.table import SENDER
-from bench.show.figures import plots
-from bench.show.figures.drawing import (
-    BOTTOM,
-    LEFT,
-    TOP,
-    WIDTH,
-    Drawing,
-    Figure,
-    library,
-    parse_number,
-)
-from bench.show.figures.points import (
-    Group,
-    Point,
-    bars_words,
-    count_words,
-    ends,
-    leaders,
-    names_in_words,
-    points,
-    short_name,
-)
+from bench.show.figures.drawing import ACCENT, QUIET, Figure, bar, drawn, parse_number
+from bench.show.figures.points import Group, Point, ends, mean_and_ends, points, short_name
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+ABLATION = (
+    "Runs that are equal in all but the recipe value on the axis below, means over seeds. Bars: the intervals of the table, or standard deviations over seeds where it has none. Grey squares: "
+    "what papers print."
+)
 FEWEST = 3  # points of a curve
 MOST = 6  # curves of a group
 MAIN, BESIDE = (
@@ -97,110 +85,99 @@ def swept(found: Sequence[Point]) -> list[Swept]:
     return sorted(made, key=lambda one: (-len(one.values), one.method, one.key))
 
 
+@dataclass(frozen=True)
+class Panel:
+    """One score against the recipe value."""
+
+    what: str  # "STS Avg."
+    points: tuple[tuple[float, Point], ...]
+    printed: tuple[tuple[float, float], ...] = ()
+
+
 def _figure(group: Group, suite: str, curve: Swept) -> Figure:
-    table = group.tables[suite].table
-    cxc = group.table(BESIDE) if suite == MAIN else None
-    there = (
-        {run: point for point in points(cxc, cxc.columns[0]) for run in point.row.runs}
-        if cxc
-        else {}
-    )
-    others = [there.get(point.row.runs[0]) for point in curve.points]
-    head = "STS Avg." if suite == MAIN else " ".join(dict.fromkeys((suite, table.head or "")))
-    panels = [(head, list(zip(curve.values, curve.points, strict=True)))]
-    there_as_well = [
-        (value, point)
-        for value, point in zip(curve.values, others, strict=True)
-        if point is not None
+    head = " ".join(dict.fromkeys((suite, group.tables[suite].table.head or "")))
+    panels = [
+        Panel(
+            "STS Avg." if suite == MAIN else head,
+            tuple(zip(curve.values, curve.points, strict=True)),
+        )
     ]
-    if len(there_as_well) >= FEWEST:
-        panels.append(("CxC-STS", there_as_well))
-    printed = _printed(group, curve) if suite == MAIN else {}
-    drawn = 0
-    log = curve.values[0] > 0 and curve.values[-1] / curve.values[0] >= 8
-    with library():
-        high = 190.0
-        drawing = Drawing(height=TOP + BOTTOM + high * len(panels) - 40)
-        for i, (what, shown) in enumerate(panels):
-            low = BOTTOM + (len(panels) - 1 - i) * (high + (TOP - 40) / 2)
-            axes = drawing.axes(LEFT, low, WIDTH - 24, low + high - 50)
-            plots.range_x(axes, curve.values[0], curve.values[-1], 0.06, log=log)
-            there_too = [
-                (x, y) for x, y in printed.get(what, ()) if curve.values[0] <= x <= curve.values[-1]
-            ]
-            drawn += len(there_too)
-            plots.draw(
-                drawing,
-                axes,
-                [_line(what, shown), *([_printed_line(what, there_too)] if there_too else [])],
+    others: list[Point | None] = []
+    if suite == MAIN:
+        others = _on_captions(group, curve)
+        both = zip(curve.values, others, strict=True)
+        there = tuple((value, point) for value, point in both if point is not None)
+        printed = _printed(group, curve)
+        panels = [replace(panels[0], printed=printed.get("STS Avg.", ()))]
+        if len(there) >= FEWEST:
+            panels.append(Panel("CxC-STS", there, printed.get("CxC-STS", ())))
+    more = [] if suite == MAIN else [suite]
+    return Figure(
+        name=group.name("ablation", curve.method, curve.key.replace("_", "-"), *more),
+        kind="ablation",
+        title=group.titled(f"{curve.method}: {curve.key}"),
+        caption=ABLATION,
+        svg=drawn(
+            draw_ablation,
+            panels,
+            curve.key,
+            height=60 + 200.0 * len(panels),
+            panels=(len(panels), 1),
+        ),
+        paper_figure=PAPERS.get(curve.key, "") if suite == MAIN else "",
+        suites=(suite,),
+        header=(
+            "method",
+            curve.key,
+            panels[0].what,
+            "low",
+            "high",
+            *(["CxC-STS"] if suite == MAIN else []),
+        ),
+        data=tuple(
+            (
+                curve.method,
+                value,
+                *mean_and_ends(point.cell),
+                *(
+                    "" if other is None else round(other.cell.mean, 4)
+                    for other in others[i : i + 1]
+                ),
             )
-            plots.ticks(drawing, axes, curve.values, [f"{v:g}" for v in curve.values])
-            drawing.names(axes, curve.key if i == len(panels) - 1 else "", what)
-        name = group.name(
-            "ablation",
-            curve.method,
-            curve.key.replace("_", "-"),
-            *([] if suite == MAIN else [suite]),
-        )
-        title = group.titled(f"{curve.method}: {curve.key}")
-        means = [point.cell.mean for point in curve.points]
-        lowest, top = min(means), max(means)
-        highest = leaders(
-            [
-                (f"{value:g}", point.cell.mean)
-                for value, point in zip(curve.values, curve.points, strict=True)
-            ]
-        )
-        over = f"over {curve.values[0]:g} to {curve.values[-1]:g}"
-        finding = (
-            f"{curve.method} is highest at {curve.key} = {names_in_words(highest)}: {score(top)}; {over} it moves by {score(top - lowest)} points."
-            if len(highest) < len(curve.values)
-            else f"{curve.method} stays at {score(top)} {over} of {curve.key}."
-        )
-        seeds = sorted({len(point.row.runs) for point in curve.points})
-        each = f", {count_words(seeds[0], 'seed')} each" if len(seeds) == 1 else ""
-        how = f"Runs that are equal in all else{each}."
-        alt = f"Curve of {len(curve.values)} points: {'average of the STS sets' if suite == MAIN else head} against {curve.key}. {finding}"
-        return Figure(
-            name=name,
-            kind="ablation",
-            title=title,
-            alt=alt,
-            svg=drawing.svg(name, title, alt),
-            paper_figure=PAPERS.get(curve.key, "") if suite == MAIN else "",
-            suites=(suite,),
-            caption=" ".join(
-                filter(None, (finding, how, PRINTED if drawn else "", bars_words([table])))
-            ),
-            header=(
-                "method",
-                curve.key,
-                head,
-                "low",
-                "high",
-                *(["CxC-STS"] if suite == MAIN else []),
-            ),
-            data=tuple(
-                (
-                    curve.method,
-                    value,
-                    round(point.cell.mean, 4),
-                    *(ends(point.cell) or ("", "")),
-                    *(
-                        ["" if other is None else round(other.cell.mean, 4)]
-                        if suite == MAIN
-                        else []
-                    ),
-                )
-                for value, point, other in zip(curve.values, curve.points, others, strict=True)
-            ),
-        )
+            for i, (value, point) in enumerate(zip(curve.values, curve.points, strict=True))
+        ),
+    )
 
 
-PRINTED = "Grey, not joined: what papers print."
+def draw_ablation(those: Axes | Sequence[Axes], panels: Sequence[Panel], key: str) -> None:
+    """A curve a panel; on a logarithmic axis where the values are far apart."""
+    for axes, panel in zip(those if isinstance(those, list) else [those], panels, strict=True):
+        values = [value for value, _ in panel.points]
+        if values[0] > 0 and values[-1] / values[0] >= 8:
+            axes.set_xscale("log")
+        for value, point in panel.points:
+            if interval := ends(point.cell):
+                bar(axes, (value, value), interval, ACCENT)
+        axes.plot(values, [point.cell.mean for _, point in panel.points], "o-", color=ACCENT)
+        inside = [(x, y) for x, y in panel.printed if values[0] <= x <= values[-1]]
+        axes.plot([x for x, _ in inside], [y for _, y in inside], "s", color=QUIET, markersize=5)
+        axes.margins(x=0.05, y=0.1)
+        axes.set_xticks(values, [f"{value:g}" for value in values])
+        axes.set_xticks([], minor=True)
+        axes.locator_params(axis="y", nbins=5)
+        axes.set_xlabel(key)
+        axes.set_title(panel.what)
 
 
-def _printed(group: Group, curve: Swept) -> dict[str, list[tuple[float, float]]]:
+def _on_captions(group: Group, curve: Swept) -> list[Point | None]:
+    """The points of the same runs on CxC."""
+    cxc = group.table(BESIDE)
+    there = points(cxc, cxc.columns[0]) if cxc is not None else []
+    by_run = {run: point for point in there for run in point.row.runs}
+    return [by_run.get(point.row.runs[0]) for point in curve.points]
+
+
+def _printed(group: Group, curve: Swept) -> dict[str, tuple[tuple[float, float], ...]]:
     """Panel -> (value of the recipe key, printed number): of the same method, setting and backbone, from tables and from the points of
     pictures that a source gives."""
     from bench.references import figure_runs, printed_points, results
@@ -216,35 +193,13 @@ def _printed(group: Group, curve: Swept) -> dict[str, list[tuple[float, float]]]
                 and cell.metric in ("spearman", "spearman-bootstrap")
             ):
                 found.setdefault(panel, {})[float(means.set[curve.key])] = cell.value
-        for drawn in figure_runs():
-            of_it = backbone in drawn.backbones and (group.setting, curve.method, "") in drawn.runs
-            if of_it and drawn.series and drawn.series[0] == curve.key:
+        for spec in figure_runs():
+            of_it = backbone in spec.backbones and (group.setting, curve.method, "") in spec.runs
+            if of_it and spec.series and spec.series[0] == curve.key:
                 points = [
                     point
-                    for point in printed_points(drawn.part)
+                    for point in printed_points(spec.part)
                     if (point.panel, point.key) == (task, curve.key)
                 ]
                 found.setdefault(panel, {}).update({point.x: point.y for point in points})
-    return {panel: sorted(values.items()) for panel, values in found.items()}
-
-
-def _printed_line(what: str, at: Sequence[tuple[float, float]]) -> plots.Line:
-    return plots.Line(
-        label="",
-        x=tuple(x for x, _ in at),
-        y=tuple(y for _, y in at),
-        joined=False,
-        tips=tuple(f"{x:g}: {what} printed {score(y)}" for x, y in at),
-    )
-
-
-def _line(what: str, shown: Sequence[tuple[float, Point]]) -> plots.Line:
-    """Nothing stands at its end: a panel has one line, and says what it is."""
-    return plots.Line(
-        label="",
-        x=tuple(x for x, _ in shown),
-        y=tuple(point.cell.mean for _, point in shown),
-        strong=True,
-        bars=tuple(ends(point.cell) for _, point in shown),
-        tips=tuple(f"{x:g}: {what} {score(point.cell.mean)}" for x, point in shown),
-    )
+    return {panel: tuple(sorted(values.items())) for panel, values in found.items()}

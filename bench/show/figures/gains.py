@@ -1,7 +1,4 @@
-"""What each method gains over the baseline, and what papers print as gains, beside what one run against one run could show.
-
-Legend: S runs of a method, B runs of the baseline.
-"""
+"""What each row gains over the baseline, and what papers print as gains, next to what seeds alone do."""
 
 from __future__ import annotations
 
@@ -9,432 +6,192 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import TYPE_CHECKING
 
-from bench.board.judged_tables import VERDICTS
-from bench.compare.formatting import score, signed_number, with_interval
-from bench.compare.statistics.table import CORRECTIONS, PRIMARY
-from bench.references import PrintedGain, printed_gains
-from bench.show.figures import plots
-from bench.show.figures.drawing import (
-    BOTTOM,
-    LINE,
-    QUIET,
-    SMALL,
-    TEXT,
-    TOP,
-    WIDTH,
-    Drawing,
-    Figure,
-    fit_text,
-    library,
-)
-from bench.show.figures.labels import width
-from bench.show.figures.points import (
-    Group,
-    Point,
-    count_words,
-    names_in_words,
-    one_point_per_method,
-    points,
-)
+from bench.compare.formatting import signed_number
+from bench.references import BASE, PrintedGain, printed_gains
+from bench.show.figures.drawing import ACCENT, QUIET, Figure, bar, drawn, rows
+from bench.show.figures.points import Group, one_point_per_method, points
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from bench.compare.statistics.table import Against, Table, Tested
+    from bench.compare.statistics.table import Against, Table
 
-ROW = 24.0  # units of height of a line
-MOST = 24  # lines of a figure
-LEVELS, STEP = 3, 13.0  # of names above lines
+MOST = 24  # rows of a figure
+ROW, AROUND = 20.0, 56.0  # points of height of a row, and of all that is not a row
+DECIDED = ("better", "worse")
 
+# --- over the baseline ---
 
-@dataclass(frozen=True)
-class Gain:
-    """A row less the baseline, and how often single runs say otherwise than all together."""
-
-    label: str
-    against: Against
-    pairs: int  # S x B
-    otherwise: int  # of those pairs: the method's run less the baseline's has not the sign of the difference of the means
+GAINS = (
+    "Each row less the baseline. Bar: the confidence interval of that difference, at the level that the table of this "
+    "figure gives. Coloured: better or worse than the baseline; grey: inconclusive. An arrow at the edge stands for a row far from the others."
+)
+Gain = tuple[str, "Against"]  # what the row is called, and the row less the baseline
 
 
 def gains(group: Group) -> Figure | None:
-    """A line for each row: its gain over the baseline, with the interval that the verdict goes by. None without verdicts."""
+    """A line for each row that was compared with the baseline. None where there is none."""
     table = group.tables[group.suites[0]].table
-    found = row_gains(table)
-    if table.tested is None or not found:
+    compared = row_gains(table)
+    if not compared or not table.baseline:
         return None
-    base, margin, what = table.baseline or "", table.tested.margin, f"{table.suite} {table.head}"
-    shown = sorted(found, key=lambda one: -one.against.difference)[:MOST]
-    finding = gain_words(found, base)
-    title = group.titled(f"Gains over {base}")
-    alt = f"{count_words(len(shown), 'line')}, one a row: its difference from {base} on {what}, with an interval. {finding}"
-    with library():
-        drawing = Drawing(height=TOP + BOTTOM + ROW * len(shown))
-        lowest, highest = fences([gain.against.difference for gain in shown], margin)
-        ends = [
-            end
-            for gain in shown
-            for end in (gain.against.low, gain.against.high, gain.against.difference)
-            if end is not None
-        ]
-        ends = [min(max(end, lowest), highest) for end in ends]
-        left = min(150.0, max(width(gain.label, TEXT) for gain in shown) + 14)
-        axes = _axes(drawing, left, [*ends, -margin, margin], len(shown))
-        axes.axvspan(-margin, margin, color=LINE, alpha=0.5, linewidth=0, zorder=0)
-        axes.axvline(0, color=QUIET, linewidth=0.8, zorder=1)
-        drawing.text(
-            WIDTH - 2,
-            drawing.height - TOP + 8,
-            "other sign",
-            size=SMALL,
-            anchor="end",
-            colour=QUIET,
-        )
-        (left_edge, right_edge), far = axes.get_xlim(), 0
-        for i, row_gain in enumerate(reversed(shown)):
-            against, height = row_gain.against, drawing.at(axes, 0, i)[1]
-            value, strong = against.difference, against.verdict in ("better", "worse")
-            if lowest <= value <= highest:
-                if against.low is not None and against.high is not None:
-                    drawing.bar(
-                        axes,
-                        (max(against.low, left_edge), min(against.high, right_edge)),
-                        (i, i),
-                        strong=strong,
-                    )
-                drawing.dot(axes, value, i, f"{row_gain.label}: {_told(row_gain)}", strong=strong)
-            else:
-                far += 1
-                edge, anchor, text = (
-                    (left_edge, "start", f"← {signed_number(value)}")
-                    if value < lowest
-                    else (right_edge, "end", f"{signed_number(value)} →")
-                )
-                drawing.text(
-                    drawing.at(axes, edge, i)[0],
-                    height - 0.35 * SMALL,
-                    text,
-                    size=SMALL,
-                    anchor=anchor,
-                    colour=QUIET,
-                )
-            drawing.text(2, height - 0.35 * TEXT, fit_text(row_gain.label, left - 10))
-            drawing.text(
-                WIDTH - 2,
-                height - 0.35 * SMALL,
-                _share(row_gain),
-                size=SMALL,
-                anchor="end",
-                colour=QUIET,
+    what = " ".join(
+        (table.suite.replace("sts", "STS"), table.head or "", "less that of", table.baseline)
+    )
+    shown = compared[:MOST]
+    return Figure(
+        name=group.name("gains"),
+        kind="gains",
+        title=group.titled(f"Gains over {table.baseline}"),
+        caption=GAINS,
+        svg=drawn(draw_gains, shown, what, height=AROUND + ROW * len(shown)),
+        suites=(table.suite,),
+        header=("method", "gain", "low", "high", "level of the interval", "verdict"),
+        data=tuple(
+            (
+                label,
+                _cell(against.difference),
+                _cell(against.low),
+                _cell(against.high),
+                _cell(against.level),
+                against.verdict or "",
             )
-        drawing.text(
-            (left + WIDTH - 66) / 2,
-            BOTTOM - 32,
-            f"{what} less that of {base}",
-            anchor="middle",
-            colour=QUIET,
-        )
-        rest = (
-            f" Shown are the first {len(shown)} of {len(found)} rows."
-            if len(shown) < len(found)
-            else ""
-        )
-        rest += (
-            f" Of {count_words(far, 'row')} far from the others the gain is written at the edge."
-            if far
-            else ""
-        )
-        name = group.name("gains")
-        return Figure(
-            name=name,
-            kind="gains",
-            title=title,
-            alt=alt,
-            svg=drawing.svg(name, title, alt),
-            suites=(table.suite,),
-            caption=f"{finding} {_how(table.tested)}{rest}",
-            header=(
-                "method",
-                "gain",
-                "low",
-                "high",
-                "verdict",
-                "pairs of runs",
-                "with the other sign",
-                "chance of one new run to be above",
-            ),
-            data=tuple(
-                (
-                    gain.label,
-                    _cell(gain.against.difference),
-                    _cell(gain.against.low),
-                    _cell(gain.against.high),
-                    gain.against.verdict or "",
-                    float(gain.pairs),
-                    float(gain.otherwise),
-                    _cell(gain.against.chance),
-                )
-                for gain in found
-            ),
-        )
-
-
-def fences(values: Sequence[float], least: float) -> tuple[float, float]:
-    """What is drawn to scale: three quartile ranges around the middle half (Tukey 1977), and zero; a range is ``least`` at the least."""
-    from numpy import percentile
-
-    low, high = (float(quartile) for quartile in percentile(values, [25, 75]))
-    reach = 3 * max(high - low, least)
-    return min(low - reach, 0.0), max(high + reach, 0.0)
+            for label, against in compared
+        ),
+    )
 
 
 def row_gains(table: Table) -> list[Gain]:
-    """Of every row that was tested against the baseline on the column that ranks, in the table's order."""
-    drawn = points(table, table.head)
-    base = next((point for point in drawn if point.row.is_baseline), None)
-    if base is None:
-        return []
-    return [
-        Gain(
-            point.label,
-            point.cell.against,
-            len(point.cell.values) * len(base.cell.values),
-            other_sign(point, base),
-        )
-        for point in one_point_per_method(drawn, table)
+    """Every row that has a verdict on the column that ranks, the largest gain first."""
+    drawn_rows = one_point_per_method(points(table, table.head), table)
+    compared = [
+        (point.label, point.cell.against)
+        for point in drawn_rows
         if point.cell.against is not None and point.cell.against.verdict is not None
     ]
+    return sorted(compared, key=lambda gain: -gain[1].difference)
 
 
-def other_sign(point: Point, base: Point) -> int:
-    """Of all pairs of one run of each: those whose difference has not the sign that the difference of the means has. Of equal means
-    every pair that differs has another one."""
-    mean = point.cell.mean - base.cell.mean
-    differences = [value - other for value in point.cell.values for other in base.cell.values]
-    return sum(difference * mean <= 0 if mean else difference != 0 for difference in differences)
+def draw_gains(axes: Axes, shown: Sequence[Gain], what: str) -> None:
+    """Rows from the largest gain to the smallest."""
+    lowest, highest = fences([against.difference for _, against in shown])
+    for i, (_, against) in enumerate(shown):
+        value, colour = against.difference, ACCENT if against.verdict in DECIDED else QUIET
+        if not lowest <= value <= highest:
+            edge, side, text = (
+                (0.0, "left", f"← {minus(value)}")
+                if value < lowest
+                else (1.0, "right", f"{minus(value)} →")
+            )
+            axes.text(
+                edge, i, text, ha=side, va="center", size=10, transform=axes.get_yaxis_transform()
+            )
+            continue
+        if against.low is not None and against.high is not None:
+            bar(axes, (max(against.low, lowest), min(against.high, highest)), (i, i), colour)
+        axes.plot([value], [i], "o", color=colour)
+    axes.axvline(0, color=QUIET, linewidth=0.9)
+    axes.set_xlabel(what)
+    rows(axes, [label for label, _ in shown])
 
 
-def gain_words(found: Sequence[Gain], base: str) -> str:
-    """How many rows are better, worse, equivalent, unknown; how often a pair of single runs says otherwise."""
-    by = {
-        verdict: [gain for gain in found if gain.against.verdict == verdict] for verdict in VERDICTS
-    }
-    names = ", ".join(
-        f"{len(ones)} {verdict}"
-        + (f" ({names_in_words([gain.label for gain in ones])})" if verdict == "better" else "")
-        for verdict, ones in by.items()
-        if ones
-    )
-    parts = [f"Of {count_words(len(found), 'row')} compared with {base}: {names}."]
-    paired = [gain for gain in found if gain.pairs > 1]
-    if paired:
-        pairs, otherwise = (
-            sum(getattr(gain, name) for gain in paired) for name in ("pairs", "otherwise")
-        )
-        parts.append(
-            f"One run against one run of {base} has the other sign in {otherwise} of {pairs:,} pairs"
-            + _worst(paired)
-            + "."
-        )
-    return " ".join(parts)
+def fences(values: Sequence[float]) -> tuple[float, float]:
+    """What is drawn to scale: three quartile ranges around the middle half (Tukey 1977), and zero; a range is at least half a point."""
+    from numpy import percentile
+
+    low, high = (float(quartile) for quartile in percentile(values, [25, 75]))
+    reach = 3 * max(high - low, 0.5)
+    return min(low - reach, 0.0), max(high + reach, 0.0)
 
 
-def _worst(paired: Sequence[Gain]) -> str:
-    """ "; most often of a (4 of 9)"; nothing where it never happens, or there is one row."""
-    most = max(gain.otherwise / gain.pairs for gain in paired)
-    if most == 0 or len(paired) == 1:
-        return ""
-    first = [gain for gain in paired if gain.otherwise / gain.pairs == most]
-    return f"; most often of {names_in_words([f'{gain.label} ({gain.otherwise} of {gain.pairs})' for gain in first])}"
-
-
-def _how(tested: Tested) -> str:
-    family = tested.family(PRIMARY)
-    adjusted = (
-        f", {CORRECTIONS[family.how]} over {family.size}"
-        if family is not None and family.how != "none"
-        else ""
-    )
-    return (
-        f"Bars: the interval that the verdict goes by ({100 * (1 - tested.alpha):g} % for the family{adjusted}). Filled: better or worse. "
-        f"Band: within {tested.margin:g} points. Other sign: of all pairs of one run each, those whose difference has not the sign of the mean's."
-    )
-
-
-def _told(row_gain: Gain) -> str:
-    gain = with_interval(row_gain.against.difference, row_gain.against.low, row_gain.against.high)
-    return f"{gain}, {row_gain.against.verdict}; other sign in {row_gain.otherwise} of {row_gain.pairs}"
-
-
-def _share(gain: Gain) -> str:
-    return f"{100 * gain.otherwise / gain.pairs:.0f} %" if gain.pairs > 1 else ""
+def minus(value: float) -> str:
+    return signed_number(value).replace("-", "−")
 
 
 def _cell(value: float | None) -> float | str:
     return "" if value is None else round(value, 4)
 
 
-def _axes(
-    drawing: Drawing, left: float, values: Sequence[float], rows: int, above: float = 0.0
-) -> Axes:
-    axes = drawing.axes(left, BOTTOM, WIDTH - 66, drawing.height - TOP - above)
-    axes.set_xlim(*plots.limits(values))
-    axes.set_ylim(-0.6, rows - 0.4)
-    axes.set_yticks([])
-    plots.round_ticks(axes, "x")
-    axes.grid(axis="x", color=LINE, linewidth=0.6)
-    return axes
-
-
 # --- what papers print ---
+
+PAPER_GAINS = (
+    "Gains on the STS average that papers print over a SimCSE which they ran themselves, in the same setting and on the same backbone; "
+    "single runs, or the paper does not say how many. Line: 1.96 × √(s² + m²), where s is the standard deviation of simcse over seeds on "
+    "this board, and m the median of the standard deviations of its rows. Coloured: above the line."
+)
 
 
 @dataclass(frozen=True)
 class Noise:
-    """A spread over seeds, and the least difference of one run from one run that it leaves to be told from nothing."""
+    """Spreads over seeds of the STS average, in points: of simcse, and the median of all rows that have two seeds or more."""
 
-    name: str
-    words: str
-    sd: float
+    simcse: float
+    median: float
 
     @property
-    def least(self) -> float:
-        """Both runs spread alike, and by how much is taken as known: at the 5 % level, two-sided; a least one, then."""
-        return 1.959964 * math.sqrt(2) * self.sd
+    def line(self) -> float:
+        """1.96 standard deviations of a difference of two single runs (docs/statistics.md)."""
+        return 1.96 * math.sqrt(self.simcse**2 + self.median**2)
+
+
+def noise(table: Table) -> Noise | None:
+    """None where simcse, without a variant, is not exactly one row with a spread."""
+    spreads = [
+        (point.row, point.cell.sd)
+        for point in points(table, table.head)
+        if point.cell.sd is not None
+    ]
+    simcse = [sd for row, sd in spreads if row.method == BASE and not row.variant]
+    return Noise(simcse[0], median(sd for _, sd in spreads)) if len(simcse) == 1 else None
 
 
 def paper_gains(group: Group) -> Figure | None:
-    """Gains that papers print over a SimCSE that they ran themselves, single runs both, beside the spread of our seeds and of a paper's.
-
-    None where the STS table has no spread over seeds.
-    """
+    """The gains that papers print, with the line of noise of this board's runs. None where the board does not give that line."""
     table = group.table("sts")
-    if table is None or table.tested is None or not table.tested.seed_sd:
+    line = noise(table) if table is not None else None
+    if line is None:
         return None
-    printed, spreads = printed_gains()
-    ours = Noise("ours", "our spread over seeds", table.tested.seed_sd)
-    least, most = (choose(spreads, key=lambda spread: spread[1]) for choose in (min, max))
-    noises = [
-        ours,
-        Noise("least printed", f"the least that a paper prints, {least[0]},", least[1]),
-        Noise("most printed", f"the most, {most[0]},", most[1]),
-    ]
-    finding = paper_words(printed, noises)
-    title = "Gains over SimCSE that papers print"
-    alt = f"{count_words(len(printed), 'point')}, the gains that papers print over their own SimCSE, and three lines. {finding}"
-    with library():
-        drawing = Drawing(height=TOP + BOTTOM + 0.75 * ROW * len(printed) + STEP)
-        names = _names(printed)
-        left = min(190.0, max(width(name, SMALL) for name in names) + 12)
-        axes = _axes(
-            drawing,
-            left,
-            [0.0, *(gain.gain for gain in printed), *(one.least for one in noises)],
-            len(printed),
-            STEP,
-        )
-        for noise in noises:
-            wide, dashes = (1.4, "-") if noise is ours else (0.9, "--")
-            axes.axvline(noise.least, color=QUIET, linewidth=wide, linestyle=dashes, zorder=1)
-        axes.axvline(0, color=QUIET, linewidth=0.8, zorder=1)
-        _line_names(drawing, axes, noises, len(printed))
-        for i, (name, printed_gain) in enumerate(reversed(list(zip(names, printed, strict=True)))):
-            tip = f"{name}, {printed_gain.where}: {signed_number(printed_gain.gain)} over {score(printed_gain.base)}"
-            drawing.dot(axes, printed_gain.gain, i, tip, strong=printed_gain.gain > ours.least)
-            height = drawing.at(axes, 0, i)[1]
-            drawing.text(2, height - 0.35 * SMALL, fit_text(name, left - 8, SMALL), size=SMALL)
-            drawing.text(
-                WIDTH - 2,
-                height - 0.35 * SMALL,
-                signed_number(printed_gain.gain),
-                size=SMALL,
-                anchor="end",
-                colour=QUIET,
+    printed, _ = printed_gains()
+    return Figure(
+        name=group.name("printed-gains"),
+        kind="printed-gains",
+        title="Gains over SimCSE that papers print",
+        caption=PAPER_GAINS,
+        svg=drawn(draw_paper_gains, printed, line.line, height=AROUND + ROW * len(printed)),
+        header=("method", "paper:table", "setting, backbone", "SimCSE", "gain", "line", "s", "m"),
+        data=tuple(
+            (
+                gain.label,
+                gain.source,
+                gain.where,
+                gain.base,
+                round(gain.gain, 2),
+                *(round(value, 2) for value in (line.line, line.simcse, line.median)),
             )
-        drawing.text(
-            (left + WIDTH - 66) / 2,
-            BOTTOM - 32,
-            "points of the STS average",
-            anchor="middle",
-            colour=QUIET,
-        )
-        file = group.name("printed-gains")
-        return Figure(
-            name=file,
-            kind="printed-gains",
-            title=title,
-            alt=alt,
-            svg=drawing.svg(file, title, alt),
-            caption=f"{finding} {PAPER_HOW}",
-            header=(
-                "method",
-                "paper:table",
-                "setting, backbone",
-                "SimCSE",
-                "gain",
-                *(f"above {score(noise.least)} ({noise.name})" for noise in noises),
-            ),
-            data=tuple(
-                (
-                    gain.label,
-                    gain.source,
-                    gain.where,
-                    gain.base,
-                    round(gain.gain, 2),
-                    *("yes" if gain.gain > noise.least else "no" for noise in noises),
-                )
-                for gain in printed
-            ),
-        )
-
-
-def _names(printed: Sequence[PrintedGain]) -> list[str]:
-    """With the backbone where one name would stand for several points."""
-    count = Counter(gain.label for gain in printed)
-    return [
-        f"{gain.label}, {gain.first.backbone.removesuffix('-uncased')}"
-        if count[gain.label] > 1
-        else gain.label
-        for gain in printed
-    ]
-
-
-PAPER_HOW = (
-    "A line is 1.96 times the spread of a difference of two single runs. Counted is every STS average of a method that a paper ran once, or does not "
-    "say how often, beside a SimCSE of its own in the same setting and backbone; tables that vary one value count by value. Spreads differ by backbone and "
-    "setting: ours is this board's, the printed ones are ConPVP's of unsupervised RoBERTa-large."
-)
-
-
-def paper_words(printed: Sequence[PrintedGain], noises: Sequence[Noise]) -> str:
-    """How many of the gains are above what two single runs can show, by each spread."""
-    told = []
-    for noise in noises:
-        above = sum(gain.gain > noise.least for gain in printed)
-        told.append(
-            f"with {noise.words} ({score(noise.sd)}) {score(noise.least)}, and {above} {'is' if above == 1 else 'are'} above"
-        )
-    return (
-        f"{count_words(len(printed), 'gain')} of single runs that papers print over a SimCSE of their own. Two single runs can show a difference from a "
-        f"certain size on: {'; '.join(told)}."
+            for gain in printed
+        ),
     )
 
 
-def _line_names(drawing: Drawing, axes: Axes, noises: Sequence[Noise], rows: int) -> None:
-    """Above the lines what each is, from left to right, a step higher where two would touch."""
-    free = [-1.0] * LEVELS  # where each level is free from, the lowest first
-    for noise in sorted(noises, key=lambda one: one.least):
-        half = width(noise.name, SMALL) / 2
-        x = min(drawing.at(axes, noise.least, rows)[0], WIDTH - 2 - half)
-        level = next((i for i, end in enumerate(free) if x - half > end), LEVELS - 1)
-        drawing.text(
-            x,
-            drawing.box(axes).high + 5 + STEP * level,
-            noise.name,
-            size=SMALL,
-            anchor="middle",
-            colour=QUIET,
-        )
-        free[level] = x + half + 4
+def draw_paper_gains(axes: Axes, printed: Sequence[PrintedGain], line: float) -> None:
+    """Rows from the largest gain to the smallest; the backbone stands where a name has several."""
+    count = Counter(gain.label for gain in printed)
+    for above, colour in ((True, ACCENT), (False, QUIET)):
+        chosen = [(gain.gain, i) for i, gain in enumerate(printed) if (gain.gain > line) is above]
+        axes.plot([gain for gain, _ in chosen], [i for _, i in chosen], "o", color=colour)
+    axes.axvline(0, color=QUIET, linewidth=0.9)
+    axes.axvline(line, color=ACCENT, linewidth=1.3, linestyle="--")
+    axes.text(line, -0.7, f"{line:.2f}", ha="center", va="bottom", size=10)
+    axes.set_xlabel("points of the STS average")
+    rows(
+        axes,
+        [
+            f"{gain.label}, {gain.first.backbone.removesuffix('-uncased')}"
+            if count[gain.label] > 1
+            else gain.label
+            for gain in printed
+        ],
+    )

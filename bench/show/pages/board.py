@@ -128,7 +128,6 @@ def render(board: Board, figures: Sequence[Figure] = ()) -> str:
         words=WORDS,
         grades=GRADE_WORDS,
         data=Markup(page.data),
-        drawn=Markup,
     )  # noqa: S704 - escaped where they are made
 
 

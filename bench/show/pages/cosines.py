@@ -48,10 +48,9 @@ class Ridge:
 
 @dataclass(frozen=True)
 class Cosines:
-    """The drawing, highest level first; ``caption`` says what is found, ``method`` how it was made."""
+    """The drawing, highest level first."""
 
-    caption: str
-    method: str
+    task: str  # whose pairs these are
     ridges: tuple[Ridge, ...]
     ticks: tuple[tuple[float, str], ...]
     height: int
@@ -158,12 +157,10 @@ def _draw(cosine: np.ndarray, gold: np.ndarray, task: str) -> Cosines | None:
             )
         )
     return Cosines(
-        caption=_finding(task, groups[0][1], groups[-1][1], ridges),
+        task=task,
         ridges=tuple(ridges),
         base=base,
         height=base + BOTTOM,
-        method=f"Density of the cosines of the {len(shown):,} pairs at each level of human rating, all to one scale of height; "
-        "the line is the mean. As PromCSE Figure 3.",
         ticks=tuple((x(tick), minus(f"{tick:.1f}")) for tick in _ticks(low, high)),
     )
 
@@ -184,27 +181,6 @@ def density(values: np.ndarray, low: float, high: float) -> np.ndarray:
         width * math.sqrt(2 * math.pi)
     )
     return np.convolve(counts, kernel)[reach : reach + BINS] / len(values)
-
-
-def larger(above: np.ndarray, below: np.ndarray) -> float:
-    """The share of pairs (one of (n,) ``above``, one of (m,) ``below``, in rising order) of which the first is larger; equal ones
-    count half."""
-    import numpy as np
-
-    less, at_most = np.searchsorted(below, above, "left"), np.searchsorted(below, above, "right")
-    return float((less + at_most).mean() / 2 / len(below))
-
-
-def _finding(task: str, above: np.ndarray, below: np.ndarray, ridges: list[Ridge]) -> str:
-    first, last = ridges[0], ridges[-1]
-    return (
-        f"{task}: pairs rated {first.label} have a mean cosine of {_signed(first.mean)}, pairs rated {last.label} one of "
-        f"{_signed(last.mean)}. A pair of the first kind has the larger cosine in {100 * larger(above, below):.1f} % of all cases."
-    )
-
-
-def _signed(value: float) -> str:
-    return minus(f"{value:z.2f}")
 
 
 def _ticks(low: float, high: float) -> list[float]:

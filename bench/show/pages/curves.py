@@ -19,8 +19,7 @@ MOST = 240  # points of a line; more cannot be told apart in this width
 class Curve:
     """One line over training steps, in drawing units."""
 
-    title: str
-    caption: str
+    title: str  # what is drawn: the loss, or the dev set
     points: str  # "x,y x,y ..." of the line
     dots: tuple[tuple[float, float], ...]  # where it was measured, when these are few
     low: str
@@ -59,12 +58,7 @@ def curves(record: RunRecord, folder: Path | None) -> tuple[Curve, ...]:
             and training.dev_score is not None
         ):
             best = (float(training.best_step), training.dev_score)
-        first, last = points[0][1], points[-1][1]
-        if best is not None:
-            caption = f"{title}: {score(best[1])} at step {best[0]:,.0f}, which was kept."
-        else:
-            caption = f"{title}: {words(first)} at first, {words(last)} at the end."
-        made.append(_draw(_thinned(points), title, caption, words, best))
+        made.append(_draw(_thinned(points), title, words, best))
     return tuple(made)
 
 
@@ -76,7 +70,6 @@ def loss_words(loss: float) -> str:
 def _draw(
     points: Sequence[tuple[float, float]],
     title: str,
-    caption: str,
     words: Callable[[float], str],
     best: tuple[float, float] | None,
 ) -> Curve:
@@ -93,7 +86,6 @@ def _draw(
     mark = (*at(*best), words(best[1])) if best else None
     return Curve(
         title=title,
-        caption=caption,
         points=" ".join(f"{x},{y}" for x, y in placed),
         dots=tuple(placed) if len(placed) <= 40 else (),
         low=words(low),

@@ -72,11 +72,9 @@ class Reproduction:
 
 def render(page: Reproduction) -> str:
     """The page as HTML: one file, no script, no network."""
-    from markupsafe import Markup
-
     from bench.show.pages import engine
 
-    return engine.render("reproduced.html", page=page, style=engine.style(), drawn=Markup)
+    return engine.render("reproduced.html", page=page, style=engine.style())
 
 
 def places(values: Sequence[float | None], *, lowest_first: bool = False) -> list[str]:

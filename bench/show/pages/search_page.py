@@ -9,7 +9,7 @@ from bench.board.names import search_file
 from bench.board.repeat import without_folders
 from bench.compare.formatting import score
 from bench.runs.searches import RECIPE, best_trial
-from bench.show.figures.search import of_all_methods, of_each_method
+from bench.show.figures.search import of_all_methods
 from bench.show.pages.engine import render as rendered
 from bench.show.pages.engine import value_words
 from bench.show.tables.report import Section
@@ -23,16 +23,13 @@ UP = 1  # folders between a search's page and its version
 
 def render(board: Board, search: Search) -> str:
     """The page as HTML."""
-    from markupsafe import Markup
-
     study = search.study
     return rendered(
         "search.html",
         study=study,
         board=board,
         up=UP,
-        figures=[*of_all_methods(study, search.trials), *of_each_method(study, search.trials)],
-        drawn=Markup,
+        figures=of_all_methods(study, search.trials),
         lead=_lead(study),
         command=without_folders(study.command),
         data=search_file(search.name, "json").rsplit("/", 1)[-1],
