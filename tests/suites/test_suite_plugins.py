@@ -24,7 +24,7 @@ from bench.score import suites
 from bench.score.metrics.correlation import spearman
 from bench.score.suites import Task
 from bench.score.suites.known import KnownTask, survey
-from bench.verify.suite_check import check
+from bench.run.suite_check import check
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "add-a-suite.md"
 ODD = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), flags=re.M | re.S)[1]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -25,8 +26,6 @@ from bench.runs import Cost, Provenance, RunRecord, RunsFolder
 from bench.runs.predicted import METRICS
 from bench.score.suites import LoadedTask, Suite, Task, TaskResult
 from bench.score.suites.from_predictions import rescore
-from bench.verify.findings import AGREES
-from bench.verify.scores import check_scores
 
 DIMENSIONS = 32
 RUN = "stand-in-any"
@@ -148,10 +147,18 @@ def score_follows_from_predictions(case: Case) -> str:
         store = RunsFolder(Path(place))
         store.write(_record(result, case.loaded))
         store.write_predictions(RUN, result.task, result.text, result.predictions, result.suite)
-        findings = list(check_scores(store.read(RUN), store.folder(RUN)))
-    for finding in findings:
-        if finding.kind == "score" and finding.outcome != AGREES:
-            raise Failed(finding.why)
+        arrays = store.read_predictions(RUN, result.task, result.text, result.suite)
+        score = store.read(RUN).scores[0]
+    try:
+        again = rescore(score.key, arrays, score.metric)
+    except BenchError as error:
+        raise Failed(error.message) from None
+    if again is None:
+        raise Failed(f"{score.metric} cannot be computed from what it keeps")
+    if not math.isclose(score.value, again.value, rel_tol=1e-9, abs_tol=1e-6):
+        raise Failed(f"{score.value:.6f} is recorded, its predictions give {again.value:.6f}")
+    if score.n != again.n:
+        raise Failed(f"{score.n:,} items are recorded, {again.n:,} predictions are there")
     return "bench verify agrees"
 
 
