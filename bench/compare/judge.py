@@ -58,7 +58,7 @@ from bench.score.suites import Arrays, suite_names
 from bench.score.suites.from_predictions import find_task, rescore
 
 if TYPE_CHECKING:
-from bench.runs.record import RunRecord, Score
+    from bench.runs.record import RunRecord, Score
 
 EXACT = ("spearman", "accuracy")
 """Metrics whose recorded value follows from the predictions alone; the others sample or repeat by a protocol."""

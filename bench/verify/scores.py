@@ -92,12 +92,12 @@ class StoredArrays:
 
     def __init__(self, record: RunRecord, folder: Path) -> None:
         self.scores = [score for score in record.scores if score.task != AVERAGE]
-        self._folder = RunsFolder(folder.parent).folder(folder.name)
+        self.folder = RunsFolder(folder.parent).folder(folder.name)
         self._read: dict[Path, dict[str, np.ndarray] | BenchError] = {}
         self._held = 0
 
     def path(self, score: Score) -> Path:
-        return self._folder / predictions_name(score.task, score.text, score.suite)
+        return self.folder / predictions_name(score.task, score.text, score.suite)
 
     def arrays(self, score: Score) -> dict[str, np.ndarray] | BenchError:
         path = self.path(score)
@@ -107,7 +107,7 @@ class StoredArrays:
         try:
             found = read_arrays(path)
         except DataMissing as error:
-            why = f"{self._folder.name} has no predictions of {score.task}: {path}"
+            why = f"{self.folder.name} has no predictions of {score.task}: {path}"
             found = DataMissing(why, error.hint)
         except BenchError as error:
             found = error
