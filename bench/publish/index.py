@@ -190,7 +190,7 @@ def _markdown(page: IndexPage) -> str:
         lines += [markdown(version.answer, limit=None)]
         lines += ["", markdown(version.note, limit=None)] if version.note else []
     if page.errata:
-        lines += ["", f"What turned out to be wrong with a version: [{ERRATA}]({ERRATA})."]
+        lines += ["", f"Errata, and versions that left the tree: [{ERRATA}]({ERRATA})."]
     lines += [
         "",
         "A published version never changes: each has a `MANIFEST.json` with the sha256 of every file, and",
