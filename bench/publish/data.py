@@ -1,4 +1,4 @@
-"""A version as data: ``tables.json`` (``schema/board-2.schema.json``) and a CSV file of every table."""
+"""A version as data: ``tables.json`` (``schema/board-3.schema.json``) and a CSV file of every table."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bench.compare.formatting import csv_value
 from bench.compare.statistics.table import Table
 from bench.show.tables.data import against_data, as_csv, table_data, tested_data
 
-SCHEMA = "bench.board/2"
+SCHEMA = "bench.board/3"
 PRINTED = (
     "paper",
     "table",

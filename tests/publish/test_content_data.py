@@ -26,7 +26,7 @@ from bench.publish.readme import markdown_page
 from bench.references import results
 from bench.references.audit import audit
 
-SCHEMA = Path(bench.publish.__file__).with_name("schema") / "board-2.schema.json"
+SCHEMA = Path(bench.publish.__file__).with_name("schema") / "board-3.schema.json"
 PLAIN = {
     "h1",
     "h2",
