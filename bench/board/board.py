@@ -237,8 +237,8 @@ def key(cell: ReferenceResult) -> Key:
 
 
 def _reproduced(board: Board) -> Mapping[Key, Reproduced]:
-    """Verdicts of the printed numbers that have runs here. What is not checked, and rows with recipe values given by hand, are not among them."""
-    runs = {run.record.run_id: run for run in board.runs}
+    """Verdicts of the printed numbers that have runs here. Submitted runs, and rows with recipe values given by hand, are not among them."""
+    runs = {run.record.run_id: run for run in board.runs if run.submitted_by is None}
     having = _having(board, runs)
     if not having:
         return {}
@@ -266,7 +266,9 @@ def _having(board: Board, runs: Mapping[str, PublishedRun]) -> dict[Key, tuple[s
     """Printed number -> runs of the row that means it; of several rows that one of most seeds, the first of them in the table."""
     having: dict[Key, tuple[str, ...]] = {}
     for table in board.tables:
-        for row in table.table.rows if table.checked else ():
+        for row in table.table.rows:
+            if row.runs[0] not in runs:
+                continue
             record = runs[row.runs[0]].record
             recipe = {name: entry.value for name, entry in record.recipe.items()}
             by_hand = {

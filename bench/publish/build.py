@@ -185,7 +185,11 @@ def _store(
             "bench verify names what is wrong with each",
         )
     path = place.folder / NAME if url is None else apart
-    predictions.write(path)
+    try:
+        predictions.write(path)
+    except OSError as error:
+        why = f"cannot write {NAME}: {error.strerror or error}; nothing was published"
+        raise BenchError(why, ELSEWHERE) from None
     if url is None:
         place.hashes[NAME] = sha256(path.read_bytes()).hexdigest()
     return path
@@ -264,26 +268,31 @@ def _temporary(out: Path) -> Iterator[Path]:
     """A folder in ``out``, on the same disk, that is removed afterwards; so are those of processes that were killed. One process
     publishes in ``out`` at a time."""
     name = sha256(os.fsencode(out.absolute())).hexdigest()[:16]
-    try:
-        (default_cache() / "publish").mkdir(parents=True, exist_ok=True)
-        with FileLock(default_cache() / "publish" / f"{name}.lock", timeout=0):
-            is_new = not out.exists()
+    with contextlib.ExitStack() as stack:
+        try:
+            (default_cache() / "publish").mkdir(parents=True, exist_ok=True)
+            lock = FileLock(default_cache() / "publish" / f"{name}.lock", timeout=0)
+            stack.enter_context(lock)
+            if not out.exists():
+                stack.callback(_remove_empty, out)  # only where nothing was published
             out.mkdir(parents=True, exist_ok=True)
             for left in out.glob(f"{TEMPORARY}*"):
                 shutil.rmtree(left, ignore_errors=True)
             temporary = Path(tempfile.mkdtemp(prefix=TEMPORARY, dir=out))
+            stack.callback(shutil.rmtree, temporary, ignore_errors=True)
             (temporary / "version").mkdir()
-            try:
-                yield temporary
-            finally:
-                shutil.rmtree(temporary, ignore_errors=True)
-                if is_new:
-                    with contextlib.suppress(OSError):
-                        out.rmdir()  # only where nothing was published
-    except Timeout:
-        raise BenchError(f"another process publishes in {out}", "wait until it is done") from None
-    except OSError as error:
-        raise BenchError(f"cannot write in {out}: {error.strerror or error}", ELSEWHERE) from None
+        except Timeout:
+            why = f"another process publishes in {out}"
+            raise BenchError(why, "wait until it is done") from None
+        except OSError as error:
+            why = f"cannot write in {out}: {error.strerror or error}"
+            raise BenchError(why, ELSEWHERE) from None
+        yield temporary
+
+
+def _remove_empty(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        folder.rmdir()
 
 
 def _rename(folder: Path, to: Path, old: Path) -> Path:

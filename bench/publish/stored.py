@@ -33,7 +33,11 @@ def store_run(
     not follow from them, and where the record in the folder is not ``record``.
     """
     stored, base = StoredArrays(record, folder), f"{RUNS}/{record.run_id}"
-    data = (folder / RECORD).read_bytes()
+    try:
+        data = (folder / RECORD).read_bytes()
+        curve = _curve(folder)
+    except OSError as error:
+        raise DataDamaged(f"{folder}: {error.strerror or error}") from None
     if read_record(folder / RECORD) != record:
         raise DataDamaged(f"{folder / RECORD}: it changed while the version was made")
     checked: dict[str, Mapping[str, np.ndarray]] = {}
@@ -42,11 +46,18 @@ def store_run(
     scored.check(record, folder, data, stored)
     for name, arrays in checked.items():
         predictions.add(f"{base}/{name}", arrays)
-    if (folder / CURVE).is_file():
-        if (folder / CURVE).stat().st_size > LARGEST_CURVE:
-            raise DataDamaged(f"{CURVE} is larger than {LARGEST_CURVE:,} bytes")
-        place.write(f"{base}/{CURVE}", (folder / CURVE).read_bytes())
+    if curve is not None:
+        place.write(f"{base}/{CURVE}", curve)
     place.write(f"{base}/{RECORD}", data)
+
+
+def _curve(folder: Path) -> bytes | None:
+    path = folder / CURVE
+    if not path.is_file():
+        return None
+    if path.stat().st_size > LARGEST_CURVE:
+        raise DataDamaged(f"{CURVE} is larger than {LARGEST_CURVE:,} bytes")
+    return path.read_bytes()
 
 
 def _recorded(score: Score, stored: StoredArrays) -> Mapping[str, np.ndarray]:

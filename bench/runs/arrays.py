@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import lzma
 import math
+import os
 import re
 import zipfile
 import zlib
@@ -49,7 +50,7 @@ def read_arrays(path: Path, only: Container[str] | None = None) -> dict[str, np.
 
     Raises DataMissing where there is no file, DataDamaged for anything that is not arrays alone.
     """
-    if not path.exists() and (packed := read_packed(path, only)) is not None:
+    if not os.path.exists(path) and (packed := read_packed(path, only)) is not None:
         return packed
     own, given = read_own(path, only)
     return own if given is None else _given(path, given, only) | own

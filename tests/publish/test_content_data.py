@@ -73,8 +73,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Board:
         made_run(runs, "=cmd()", 1),
     ]
     published = [
-        PublishedRun(record=one, folder=runs / one.run_id, submitted_by=HOSTILE, reason=HOSTILE)
-        for one in records
+        PublishedRun(record=one, folder=runs / one.run_id, submitted_by=HOSTILE) for one in records
     ]
     return board(published, version="v1", title=HOSTILE, note=HOSTILE, left_out=[HOSTILE])
 
