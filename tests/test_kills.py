@@ -18,7 +18,6 @@ FEW = {
     "record": 6,
     "data-fetch": 4,
     "data-overlap": 2,
-    "submit": 2,
     "publish": 3,
 }
 

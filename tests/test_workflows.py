@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -148,18 +148,13 @@ def board(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def fork(board: Path, tmp_path: Path) -> Path:
-    """A stranger's copy of it, with a new file of runs."""
+    """A stranger's copy of it, with a submitted run."""
     fork = tmp_path / "fork"
     git(tmp_path, "clone", "--quiet", str(board), "fork")
     run = finished_run(RunsFolder(tmp_path / "theirs"), seed=2)
-    (fork / "submissions").mkdir()
-    to = fork / "submissions" / "ada.zip"
-    assert (
-        bench(
-            "submit", run.run_id, "--runs", tmp_path / "theirs", "--to", to, "--by", "Ada"
-        ).exit_code
-        == 0
-    )
+    to = fork / "leaderboards" / "submissions"
+    done = bench("submit", run.run_id, "--runs", tmp_path / "theirs", "--to", to, "--by", "Ada")
+    assert done.exit_code == 0, done.output
     return fork
 
 
@@ -192,19 +187,21 @@ def test_a_submission_is_checked_shown_merged_and_published(
     }
     done = script("submission", board, fork, tmp_path / "out")
     assert done.returncode == 0, done.stdout + done.stderr
-    report = (tmp_path / "out" / "report.md").read_text()
-    assert (
-        "bench verify submissions/ada.zip" in report
-        and "sent in by Ada" in report
-        and str(tmp_path) not in report
-    )
+    assert str(tmp_path) not in (tmp_path / "out" / "report.md").read_text()
     page = (tmp_path / "out" / "board" / "preview" / "index.html").read_text()
     assert "simcse-builtin-s2" in page and not (board / "leaderboards" / "preview").exists()
 
     git(board, "pull", "--quiet", str(fork), "main")
     done = script("next-version", board)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "simcse-builtin-s2" in (board / "leaderboards" / "v2" / "README.md").read_text()
+    version = board / "leaderboards" / "v2"
+    assert "Ada" in (version / "README.md").read_text()
+    assert bench("verify", version).exit_code == 0
+    senders = {
+        run["run_id"][:17]: run["submitted_by"]
+        for run in json.loads((version / "tables.json").read_bytes())["runs"]
+    }
+    assert senders == {"simcse-builtin-s1": None, "simcse-builtin-s2": "Ada"}
     assert {path: path.read_bytes() for path in before} == before
     (board / ".ci").mkdir()
     shutil.copy(CI / "push-version", board / ".ci")
@@ -216,10 +213,7 @@ def test_a_submission_is_checked_shown_merged_and_published(
             [board / ".ci" / "push-version"], capture_output=True, text=True, timeout=60
         )
         assert (pushed.returncode, pushed.stdout) == (0, said), pushed.stderr
-    assert (
-        git(tmp_path / "host.git", "log", "-1", "--format=%s", "main")
-        == "v2: the runs that were sent in\n"
-    )
+    assert git(tmp_path / "host.git", "log", "-1", "--format=%s", "main") == "v2: submitted runs\n"
     assert "leaderboards/v2/index.html" in git(
         tmp_path / "host.git", "ls-tree", "-r", "--name-only", "main"
     )
@@ -233,15 +227,13 @@ def test_a_submission_is_checked_shown_merged_and_published(
 
 @pytest.mark.slow
 def test_a_submission_that_is_wrong_is_refused(board: Path, fork: Path, tmp_path: Path) -> None:
-    file = fork / "submissions" / "ada.zip"
-    with zipfile.ZipFile(file) as archive:
-        parts = {name: archive.read(name) for name in archive.namelist()}
-    with zipfile.ZipFile(file, "w") as archive:
-        for name, content in parts.items():
-            archive.writestr(name, content + b" " if name.endswith("run.json") else content)
+    (record,) = (fork / "leaderboards" / "submissions").glob("*/run.json")
+    content = json.loads(record.read_bytes())
+    content["scores"][0]["value"] += 1
+    record.write_text(json.dumps(content))
     commit(fork)
     done = script("submission", board, fork, tmp_path / "out")
-    assert done.returncode == 1 and "ada.zip is refused" in done.stdout
+    assert done.returncode == 1 and "refused: score of check CHECK" in done.stdout
 
 
 def test_a_pull_request_with_anything_else_is_refused(
@@ -253,13 +245,13 @@ def test_a_pull_request_with_anything_else_is_refused(
         assert done.returncode == 2 and not (tmp_path / "out" / "report.md").exists()
         return done.stderr
 
-    (fork / "leaderboards" / "v1" / "version.json").write_text("{}")
-    assert "not: leaderboards/v1/version.json" in refused()
+    (fork / "leaderboards" / "v1" / "new.json").write_text("{}")
+    assert "not: leaderboards/v1/new.json" in refused()
     git(fork, "reset", "--quiet", "--hard", "HEAD~1")
     assert "no new file" in script("submission", board, fork, tmp_path / "out").stderr
-    (fork / "submissions").mkdir(exist_ok=True)
-    (fork / "submissions" / "a.zip").symlink_to("/etc/passwd")
-    assert "not: submissions/a.zip" in refused()
+    (fork / "leaderboards" / "submissions" / "a").mkdir(parents=True)
+    (fork / "leaderboards" / "submissions" / "a" / "run.json").symlink_to("/etc/passwd")
+    assert "not: leaderboards/submissions/a/run.json" in refused()
 
 
 @pytest.mark.slow
@@ -288,3 +280,5 @@ def test_published_versions_are_guarded(board: Path) -> None:
         and "leaderboards/v1 was published and has been changed" in done.stderr
         and "README.md" in done.stderr
     )
+    shutil.rmtree(board / "leaderboards" / "v1")
+    assert "ERRATA.md does not name it" in guard().stderr

@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import gzip
-import hashlib
 import io
 import itertools
 import json
@@ -58,18 +57,15 @@ from bench.data.fetching import unpack as unpack_archive
 from bench.data.sets import cxc, sts, transfer
 from bench.data.sets.manifest import ANY, DataFile, Form, Found, data_set, read_receipt, recognise
 from bench.method import read_json
-from bench.publish.index import read_list
-from bench.publish.signature import read_signature
-from bench.publish.stored import pack
-from bench.publish.versions import read_errata, read_version
+from bench.publish import submissions
+from bench.publish.versions import read_version
 from bench.run import recipe_file
 from bench.run.models import objects, server
 from bench.runs.arrays import read_arrays
 from bench.runs.intact import read_curve
-from bench.runs.record import older_files, read_record
-from bench.verify.attestation import attestation
+from bench.runs.packed import NAME, Packed, elsewhere, read_packed
+from bench.runs.record import Score, read_record
 from bench.verify.identity import check_manifest
-from bench.verify.submit import unpack, unpacking
 from methods import glove_avg
 
 HANGS = 10  # seconds of one file
@@ -121,29 +117,23 @@ def tensors() -> bytes:
     return len(text).to_bytes(8, "little") + text + bytes(16)
 
 
-def submission() -> bytes:
-    run = "simcse-builtin-s1-0123abcd"
-    files = {
-        f"runs/{run}/run.json": older(3),
-        f"runs/{run}/predictions/STS12.npz": arrays(True),
-        f"runs/{run}/curve.jsonl": b'{"step": 1}\n',
-    }
-    hashes = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(
-            "submission.json", unpacking.header_bytes(unpacking.Header(by="Ada", files=hashes), "1")
-        )
-        for name, data in files.items():
-            archive.writestr(name, data)
-    return file.getvalue()
+def submitted(path: Path) -> None:
+    """A predictions file of a submission, without the net that catches what nobody thought of."""
+    submissions._check_zip(path)
+    score = Score(suite="sts", task="STS12", protocol="p/1", metric="spearman", value=1.0, n=1)
+    submissions._check_arrays(path.name, score, read_arrays(path))
 
 
-def unpacked(path: Path) -> None:
-    try:
-        unpack(path, path.parent / "out")
-    finally:
-        shutil.rmtree(path.parent / "out", ignore_errors=True)
+def parquet() -> bytes:
+    import numpy as np
+
+    packed = Packed()
+    for run in "ab":
+        values = {"gold": np.arange(300) / 7, "subset": np.array(["a", "b"] * 150)}
+        packed.add(f"runs/{run}/predictions/STS12.npz", values)
+    with tempfile.TemporaryDirectory() as folder:
+        packed.write(Path(folder) / NAME)
+        return (Path(folder) / NAME).read_bytes()
 
 
 def corpus(path: Path) -> int:
@@ -201,63 +191,18 @@ RECIPES = (
     .rsplit(b"[[", 1)[0]
 )
 VERSION = {
-    "schema": "bench.version/1",
     "date": "2026-01-01",
-    "updated": "2026-01-01T00:00:00Z",
     "title": "T",
     "answer": "A",
-    "content": "0" * 64,
-    "references": "1" * 64,
     "note": None,
-    "baseline": "simcse",
-    "before": None,
-    "methods": ["simcse"],
     "left_out": [],
-    "statistics": 2,
-    "changes": {"lines": ["x"]},
-    "runs": [
-        {
-            "run_id": "a-s1-0",
-            "record": "2" * 64,
-            "grade": "submitted",
-            "submitted_by": None,
-            "reason": "",
-        }
-    ],
+    "runs": [{"run_id": "a-s1-0", "method": "simcse", "submitted_by": None}],
 }
 HASHES = {
     "files": {"a.txt": "0" * 64, "runs/a/run.json": {"sha256": "1" * 64}},
     "older": {"v1": {"b": "2" * 64}},
 }
-LISTED = {
-    "schema": "bench.versions/1",
-    "versions": [{"version": "v1", "manifest": "0" * 64}],
-    "files": {"index.html": "1" * 64},
-}
-ERRATA = {
-    "schema": "bench.errata/1",
-    "errata": [{"version": "v1", "date": "2026-01-01", "text": "wrong"}],
-}
-SIGNED = {
-    "schema": "bench.signature/1",
-    "version": "v1",
-    "manifest": "0" * 64,
-    "date": "2026-01-01T00:00:00Z",
-    "key": "SHA256:" + "A" * 43,
-}
-VERIFIED = {
-    "schema": "bench.verified/1",
-    "runs": {
-        "simcse": {
-            "record_sha256": "0" * 64,
-            "files": {"a": "0" * 64},
-            "date": "2026-01-01",
-            "bench_version": "1",
-            "device": "cpu",
-            "tasks": 3,
-        }
-    },
-}
+ELSEWHERE = {"predictions_url": {"url": "https://x/y", "sha256": "0" * 64, "bytes": 5}}
 INDEX = {"metadata": {}, "weight_map": {"encoder.w": "model-1.safetensors"}}
 
 
@@ -349,7 +294,7 @@ READERS = (
     Reader(
         "predictions",
         "a/STS12.npz",
-        (arrays(True), arrays(False), pack({"prediction": np.arange(4000) / 7})),
+        (arrays(True), arrays(False), arrays(True)[:2000]),
         read_arrays,
     ),
     Reader("safetensors headers", "model.safetensors", (tensors(),), tensor_names),
@@ -419,23 +364,18 @@ READERS = (
     ),
     Reader("recipes", "recipes/simcse.toml", (RECIPES,), recipes),
     Reader("manifests", "MANIFEST.json", text(HASHES), manifest),
-    Reader("versions", "v1/version.json", text(VERSION), lambda path: read_version(path.parent)),
-    Reader("lists of versions", "versions.json", text(LISTED), lambda path: listed(path)),
-    Reader("errata", "errata.json", text(ERRATA), lambda path: read_errata(path.parent)),
+    Reader("versions", "v1/tables.json", text(VERSION), lambda path: read_version(path.parent)),
     Reader(
-        "signatures",
-        "v1.signature.json",
-        text(SIGNED),
-        lambda path: (
-            path.with_name(path.name + ".sig").touch(),
-            read_signature(path.parent, "v1"),
-        ),
+        "one file of predictions",
+        NAME,
+        (parquet(),),
+        lambda path: read_packed(path.parent / "runs/a/predictions/STS12.npz"),
     ),
     Reader(
-        "attestations",
-        "simcse/verified.json",
-        text(VERIFIED),
-        lambda path: attestation(path.parent),
+        "predictions elsewhere",
+        "v2/MANIFEST.json",
+        text(ELSEWHERE),
+        lambda path: elsewhere(path.parent),
     ),
     Reader("files seen first", "a.csv", (b'a,b\n"c\nd",e\nf,g\n',), first_seen),
     Reader(
@@ -496,12 +436,6 @@ READERS = (
         read_receipt,
     ),
     Reader(
-        "what older versions hold",
-        "v2/MANIFEST.json",
-        text(HASHES),
-        lambda path: older_files(path.parent),
-    ),
-    Reader(
         "entries of the cache",
         "kind/entry.json",
         text({"about": 1, "value": [1], "sha256": "0" * 64}),
@@ -513,16 +447,8 @@ READERS = (
         (b'{"step": 1, "loss": 0.5}\n{"step": 2, "loss": 0.25}\n',),
         lambda path: read_curve(path.parent),
     ),
-    Reader("submissions", "a.zip", (submission(),), unpacked),
+    Reader("submissions", "STS12.npz", (arrays(True),), submitted),
 )
-
-
-def listed(path: Path) -> object:
-    """Its ValueError is told by whoever asks (``bench.publish.check``)."""
-    try:
-        return read_list(path.parent)
-    except (ValueError, RecursionError):
-        return None
 
 
 # --- how it is changed ---
@@ -675,8 +601,6 @@ def peak() -> float:
 
 def prepared(reader: Reader, folder: Path) -> Path:
     (folder / reader.file).parent.mkdir(parents=True, exist_ok=True)
-    if reader.name == "attestations":
-        (folder / "simcse" / "run.json").write_bytes(older(3))
     return folder
 
 
@@ -698,7 +622,6 @@ CASES = {
     ),
     "receipts of downloads": (b"[" * 6000,),
     "answers of a server": (b"[" * 6000,),
-    "what older versions hold": (b'{"older": {"v1": null}}', b'{"older": {"v1": 1}}'),
     "configs of models": (b"[" * 6000,),
     "lists of modules": (b"[" * 6000,),
     "files of methods": (b"[" * 6000,),

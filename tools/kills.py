@@ -193,12 +193,6 @@ def command(folder: Path, *arguments: str) -> None:
     main(list(arguments))
 
 
-def submit(folder: Path, *arguments: str) -> None:
-    """A file that is there is never written over: then it is done, and must be whole."""
-    if not (folder / "sent.zip").exists():
-        command(folder, "submit", *arguments)
-
-
 def records(folder: Path, last: str) -> None:
     """Writes one record after the other and notes each that is written."""
     from factories import record
@@ -478,12 +472,6 @@ def works(inputs: Path, data: Path | None, wanted: Sequence[str] = ()) -> list[W
             ("data", "overlap", "corpus.tsv.gz", "--suite", "check", "--matches", "matches.jsonl"),
         ),
         Work(
-            "submit",
-            _one_run,
-            ("simcse", "--runs", "runs", "--to", "sent.zip", "--by", "Ada"),
-            do="submit",
-        ),
-        Work(
             "publish",
             lambda folder: _to_publish(folder, inputs),
             ("publish", "--runs", "runs", "--out", "leaderboards", "--statistics", "no"),
@@ -534,12 +522,6 @@ def _overlap_corpus(folder: Path) -> None:
     rows = _sentences(4000)
     text = "sent0\tsent1\n" + "".join(f"{a}\t{b}\n" for a, b in zip(rows, rows[1:], strict=False))
     (folder / "corpus.tsv.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
-
-
-def _one_run(folder: Path) -> None:
-    from made_runs import made_runs
-
-    made_runs(folder / "runs", {"simcse": 0.8}, seeds=(1, 2, 3, 4), suites=("check",))
 
 
 def _to_publish(folder: Path, inputs: Path) -> None:

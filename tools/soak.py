@@ -4,7 +4,7 @@
 
 ``bench run`` with as many seeds as RUNS (300), on a random backbone of 2 layers, each run trained for 10 steps and scored on the suite
 ``check``. What the first quarter needs is warming up; after it memory may not grow by more than 10 MB, nor open files and threads at
-all. ``--publish``: ``bench publish --anyway`` in one process, again and again, in the place of runs. Exit code 1 where something grew.
+all. ``--publish``: ``bench publish --preview`` in one process, again and again, in the place of runs. Exit code 1 where something grew.
 """
 
 from __future__ import annotations
@@ -98,10 +98,10 @@ main(sys.argv[1:])
 PUBLISH = """
 import sys
 from pathlib import Path
-from bench.publish.build import Asked, publish
+from bench.publish.build import PublishOptions, publish
 done, count = open(sys.argv[1], "a", buffering=1), int(sys.argv[2])
 for _ in range(count):
-    publish(Asked(runs=Path(sys.argv[3]), out=Path(sys.argv[4]), preview=True, statistics="no"))
+    publish(PublishOptions(runs=Path(sys.argv[3]), out=Path(sys.argv[4]), preview=True, statistics="no"))
     done.write("x\\n")
 """
 

@@ -7,17 +7,19 @@ or on the order in which runs were found.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from bench.board.reference_tables import ReferenceTable
 from bench.board.repeat import SET
-from bench.compare.statistics.table import Cell, Row, Table
+from bench.compare.statistics.table import SENDER, Cell, Row, Table
 from bench.references import ReferenceResult, results, rows, tables
 from bench.references.ours import find_printed, meaning
-from bench.runs.record import RunRecord
+from bench.runs.record import RecipeValue, RunRecord
 
 if TYPE_CHECKING:
     from bench.board.changes import Changes
@@ -34,28 +36,28 @@ PAGES = 100
 """Runs of a version up to which each has a page. In a larger one the first run of a row has one, which tells of the others, too."""
 MOST_FINISHED = 5
 """Backbones beside which a table is set for scale."""
-GRADES = ("submitted", "own", "checkpoint", "retrained")
-"""Of runs, from the weakest to the strongest; ``bench.board.grades.WORDS`` says whose word each is."""
-OWN = "own"
 Key = tuple[str, ...]
 """Of a printed number: paper, table, label, setting, backbone, variant, task."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PublishedRun:
-    """A finished run, and how far it was checked here."""
+    """A finished run whose scores follow from its predictions, and who ran it."""
 
     record: RunRecord
     folder: Path  # where its curve and predictions lie
-    grade: str = OWN  # one of GRADES
     submitted_by: str | None = None  # None: an own run
-    reason: str = ""  # why it has this grade, in words
-    held_by: str | None = None  # the older version in which its files lie; None: in this one
 
-    @property
-    def checked(self) -> bool:
-        """Whether it may be ranked: an own run, or one whose predictions were made again here."""
-        return self.submitted_by is None or GRADES.index(self.grade) >= GRADES.index("checkpoint")
+
+def separate_record(run: PublishedRun) -> RunRecord:
+    """The record as tables group it: one that was submitted never shares a row with the board's own runs, nor with another sender's.
+
+    Otherwise a newer run of the same seed would replace an own one, and a forged one would move its mean.
+    """
+    if run.submitted_by is None:
+        return run.record
+    sender = RecipeValue(value=run.submitted_by, source="the submission")
+    return structs.replace(run.record, recipe={**run.record.recipe, SENDER: sender})
 
 
 def dating_runs(runs: Sequence[PublishedRun]) -> Sequence[PublishedRun]:
@@ -141,8 +143,6 @@ class Board:
     changes: Changes | None = None
     made: tuple[Fact, ...] = ()
     methods: tuple[str, ...] = ()  # of the runs, by name
-    older: Mapping[str, str] = field(default_factory=dict)
-    """Path below the version, of a file that is none of a run -> the older version in which it lies."""
     plan: bytes | None = (
         None  # what was to be found out and how, in Markdown, as it lay beside the versions
     )
@@ -237,8 +237,8 @@ def key(cell: ReferenceResult) -> Key:
 
 
 def _reproduced(board: Board) -> Mapping[Key, Reproduced]:
-    """Verdicts of the printed numbers that have runs here. What is not checked, and rows with recipe values given by hand, are not among them."""
-    runs = {run.record.run_id: run for run in board.runs if run.checked}
+    """Verdicts of the printed numbers that have runs here. Submitted runs, and rows with recipe values given by hand, are not among them."""
+    runs = {run.record.run_id: run for run in board.runs if run.submitted_by is None}
     having = _having(board, runs)
     if not having:
         return {}
@@ -266,7 +266,9 @@ def _having(board: Board, runs: Mapping[str, PublishedRun]) -> dict[Key, tuple[s
     """Printed number -> runs of the row that means it; of several rows that one of most seeds, the first of them in the table."""
     having: dict[Key, tuple[str, ...]] = {}
     for table in board.tables:
-        for row in table.table.rows if table.checked else ():
+        for row in table.table.rows:
+            if row.runs[0] not in runs:
+                continue
             record = runs[row.runs[0]].record
             recipe = {name: entry.value for name, entry in record.recipe.items()}
             by_hand = {

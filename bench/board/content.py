@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from bench.base.errors import BenchError
 from bench.board.board import (
-    GRADES,
     YOURS,
     Beside,
     Board,
@@ -21,8 +20,8 @@ from bench.board.board import (
     Fact,
     PublishedRun,
     dating_runs,
+    separate_record,
 )
-from bench.board.grades import WORDS, separate_record
 from bench.board.judged_tables import (
     SAMPLE,
     Judged,
@@ -72,12 +71,11 @@ def board(
             "bench run ... --suite sts, then bench publish",
         )
     records = {run.record.run_id: run.record for run in kept}
-    checked, unchecked = (
-        [(separate_record(run), run.folder) for run in kept if run.checked is is_checked]
-        for is_checked in (True, False)
-    )
     judged = judged_tables(
-        checked, unchecked, baseline=baseline, statistics=statistics, report=report
+        [(separate_record(run), run.folder) for run in kept],
+        baseline=baseline,
+        statistics=statistics,
+        report=report,
     )
     tables = board_tables(judged, records)
     kept, replaced = _in_tables(kept, tables)
@@ -178,14 +176,13 @@ def yours(tables: Sequence[BoardTable]) -> tuple[Fact, ...]:
         ),
         Fact(
             topic=YOURS,
-            text="See it among these rows, judged with them, before anybody else does: leaderboards/preview/index.html. Type it where this "
-            "board's folder leaderboards lies.",
-            command="bench publish --preview --keep",
+            text="Write it to leaderboards/submissions; a pull request with that folder submits it.",
+            command='bench submit RUN --by "your name"',
         ),
         Fact(
             topic=YOURS,
-            text="Pack it into one file for the publisher, who checks every score before it stands here.",
-            command='bench submit RUN --by "your name"',
+            text="See it among these rows first: leaderboards/preview/index.html. vN is the version of this board.",
+            command="bench publish --preview --runs leaderboards/vN/runs --submissions leaderboards/submissions",
         ),
     )
 
@@ -233,8 +230,7 @@ def facts(board: Board) -> tuple[Fact, ...]:
             text="Stands in its own section as it was printed, and is never ranked among runs. Beside a "
             "run stands only a number of the same method, backbone, setting and protocol.",
         ),
-        Fact(topic="Trust", text=_grades(runs)),
-        Fact(topic="Sent in", text=_sent(runs)),
+        Fact(topic="Submitted", text=_sent(runs)),
         Fact(topic="Repeat", text=REPEAT),
         Fact(
             topic="Check",
@@ -326,25 +322,15 @@ def _hardware(records: Sequence[RunRecord]) -> str:
     return "; ".join([*parts, *([f"torch {_few(torch, 'versions')}"] if torch else [])])
 
 
-def _grades(runs: Sequence[PublishedRun]) -> str:
-    counts = Counter(run.grade for run in runs)
-    told = [f"{counts[grade]:,} {grade}: {WORDS[grade]}" for grade in GRADES if counts[grade]]
-    return f"Runs by grade. {' '.join(told)}"
-
-
 def _sent(runs: Sequence[PublishedRun]) -> str:
     """Whose word the submitted runs are."""
     sent = [run for run in runs if run.submitted_by is not None]
     if not sent:
         return ""
-    senders, checked = (
-        sorted({str(run.submitted_by) for run in sent}),
-        sum(run.checked for run in sent),
-    )
+    senders = sorted({str(run.submitted_by) for run in sent})
     return (
-        f"{len(sent):,} run{' was' if len(sent) == 1 else 's were'} sent in by {_few(senders, 'senders')}; the predictions of "
-        f"{checked or 'none'} of them were made again here. Recipe, training, date, hardware and cost of a run that was sent in "
-        "are its sender's word, and the facts above are not of such runs."
+        f"{len(sent):,} run{' was' if len(sent) == 1 else 's were'} submitted by {_few(senders, 'people')}. Recipe, training, date, "
+        "hardware and cost of a submitted run are what its record says; the facts above are not of such runs."
     )
 
 

@@ -27,6 +27,7 @@ from bench.compare.statistics.table import AVERAGE, LOWER_IS_BETTER, SENDER, Cel
 from bench.compare.tables import AUTO, MANY_RUNS, NO, with_footnotes, with_papers
 from bench.references import UNKNOWN, results
 from bench.references.ours import SUITES
+from bench.runs.packed import has_predictions
 from bench.runs.predictions import Run
 from bench.runs.record import RunRecord
 from bench.runs.searches import search_of
@@ -221,7 +222,7 @@ def plan(tables: Sequence[Table], runs: Mapping[str, Run], statistics: str = AUT
     note = ""
     if statistics == NO:
         note = "not tested"
-    elif not any((runs[run][1] / "predictions").is_dir() for run in shown):
+    elif not any(has_predictions(runs[run][1]) for run in shown):
         note = "not tested: none of these runs has predictions"
     elif statistics == AUTO and len(shown) > MANY_RUNS:
         note = f"not tested: reading the predictions of {len(shown):,} runs takes minutes; --statistics yes does it"

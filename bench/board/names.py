@@ -65,9 +65,6 @@ def method_file(method: str) -> str:
     return f"{words}-{hashlib.sha256(method.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
 
 
-def link(path: str, up: int = 0, version: str | None = None) -> str:
-    """A relative link to a path below the version's folder, from a page that lies ``up`` folders deep.
-
-    ``version``: the older one that holds the file, None for this one.
-    """
-    return "../" * up + quote(path if version is None else f"../{version}/{path}", safe="/+@=")
+def link(path: str, up: int = 0) -> str:
+    """A relative link to a path below the version's folder, from a page that lies ``up`` folders deep."""
+    return "../" * up + quote(path, safe="/+@=")

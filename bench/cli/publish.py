@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from bench.base.errors import BenchError
 from bench.cli.options import (
     data_option,
     json_option,
@@ -29,21 +29,16 @@ if TYPE_CHECKING:
 SHOWN = 20  # lines about runs that are left out
 HELP = {
     "out": "Folder of the versions.",
-    "check": "Publish nothing: compare what is published with its manifests. Exit code 1 where something was altered.",
-    "erratum": "Publish no version: say beside VERSION what turned out to be wrong with it. Its own files stay as they are.",
-    "sign": "Also sign the newest version with this key of ssh-keygen: OUT/vN.signature.json and .sig.",
-    "signers": "With --check: the newest version has to be signed by one of these (ssh-keygen's allowed signers).",
+    "check": "Publish nothing: compare every file of every version with its manifest. Exit code 1 where something was altered.",
     "preview": "Write OUT/preview, which the next preview replaces, and no version.",
     "format": "Pages (html), Markdown (md), or both, which is the default. Data and records are always there.",
-    "submissions": "Also the runs in the files of bench submit in this folder, after every score was computed again.",
-    "keep": "Also the runs of the last version that are not in the runs folder.",
-    "baseline": "A method that the others are tested against; a reader may choose another.  [default: as the last version]",
+    "submissions": "Also the runs in this folder, each checked and every score computed again. Exit code 1 where one is refused.",
+    "baseline": "A method that the others are tested against; a reader may choose another.",
     "title": "Heading of the pages.  [default: as the last version]",
     "note": 'What a reader has to know, such as what these runs are not. "" for none.  [default: as the last version]',
     "statistics": "Intervals, verdicts and ranks: auto reads no predictions of more than 1,000 runs.",
-    "reduced": "Keep of new runs' predictions only what their scores follow from, to the last digit: about half of the bytes. What else a "
-    "record says of them (Pearson correlations, say) cannot be computed again from the version.",
-    "anyway": "A version although no run is new: the same runs with newer pages.",
+    "predictions_url": "Leave the predictions out of the version: OUT/vN.predictions.parquet is what you put at this address. The manifest "
+    "names it by sha256 and size.",
 }
 
 
@@ -57,15 +52,11 @@ HELP = {
     help=HELP["out"],
 )
 @click.option("--check", is_flag=True, help=HELP["check"])
-@click.option("--erratum", nargs=2, metavar="VERSION TEXT", help=HELP["erratum"])
-@click.option("--sign", "key", type=click.Path(path_type=Path), metavar="KEY", help=HELP["sign"])
-@click.option("--signers", type=click.Path(path_type=Path), metavar="FILE", help=HELP["signers"])
 @click.option("--preview", is_flag=True, help=HELP["preview"])
 @click.option(
     "--format", "formats", type=click.Choice(["html", "md"]), multiple=True, help=HELP["format"]
 )
 @click.option("--submissions", type=click.Path(path_type=Path), help=HELP["submissions"])
-@click.option("--keep", is_flag=True, help=HELP["keep"])
 @click.option("--baseline", help=HELP["baseline"])
 @click.option("--title", help=HELP["title"])
 @click.option("--note", help=HELP["note"])
@@ -76,89 +67,61 @@ HELP = {
     show_default=True,
     help=HELP["statistics"],
 )
-@click.option("--reduced", is_flag=True, help=HELP["reduced"])
-@click.option("--anyway", is_flag=True, help=HELP["anyway"])
+@click.option("--predictions-url", metavar="URL", help=HELP["predictions_url"])
 @data_option
 @suite_file_option
 @json_option
 @click.pass_context
 def publish(
     context: click.Context,
-    runs: Path | None,
     out: Path,
     check: bool,
-    erratum: tuple[str, str] | None,
-    key: Path | None,
-    signers: Path | None,
     formats: tuple[str, ...],
     as_json: bool,
     data: Path | None,
-    **asked: Any,
+    **options: Any,
 ) -> None:
     """A new version of the leaderboards in OUT, from the runs in a folder and from what papers printed: pages, Markdown, data.
 
-    A published version never changes. Where nothing is new since the last one, none is made.
+    A published version never changes. Where nothing is new since the last one, none is made. --runs may be the runs of a version.
 
     \b
     Example:  bench publish --note "a small backbone, not the papers' setting"
               bench publish --preview
+              bench publish --runs leaderboards/v3/runs --submissions leaderboards/submissions
               bench publish --check
-              bench publish --sign ~/.ssh/id_ed25519
-              bench publish --erratum v1 "the intervals were too short: see v2"
     """
-    if key is not None and (check or erratum is not None or asked["preview"]):
-        raise BenchError(
-            "--sign goes with none of --check, --preview and --erratum", "bench publish --sign KEY"
-        )
-    if signers is not None and not check:
-        raise BenchError("--signers goes with --check", "bench publish --check --signers FILE")
-    if erratum is not None:
-        if check or asked["preview"]:
-            raise BenchError(
-                "--erratum goes neither with --check nor with --preview", "one after the other"
-            )
-        _erratum(out, *erratum, as_json)
-        return
     if check:
-        context.exit(_check(out, as_json, signers))
+        context.exit(_check(out, as_json))
     from bench.data.sets import DataFolder
-    from bench.publish.build import FORMATS, PublishOptions, sign
+    from bench.publish.build import FORMATS, PublishOptions
     from bench.publish.build import publish as build
 
     chosen = tuple(name for name in FORMATS if name in formats) or FORMATS
     folder = DataFolder(data, offline=True) if data is not None else None
-    if key is not None:
-        from bench.publish.signature import fingerprint
-
-        fingerprint(key)  # before anything is made
     with no_collection(), _progress() as report:
-        outcome = build(
-            PublishOptions(runs=runs, out=out, data=folder, formats=chosen, **asked), report
-        )
-    for line in (*outcome.refused, *(f"left out: {line}" for line in outcome.board.left_out))[
-        :SHOWN
-    ]:
+        outcome = build(PublishOptions(out=out, data=folder, formats=chosen, **options), report)
+    left_out = [f"left out: {line}" for line in outcome.board.left_out]
+    for line in [*outcome.refused, *left_out][:SHOWN]:
         warn(line)
-    if (more := len(outcome.refused) + len(outcome.board.left_out) - SHOWN) > 0:
+    if (more := len(outcome.refused) + len(left_out) - SHOWN) > 0:
         warn(f"and {more} more")
-    if outcome.folder is not None and (told := outcome.told_of_here):
+    if outcome.folder is not None and (local := outcome.with_local_paths):
         warn(
-            f"the command of {_count(len(told), 'run')} names a folder of this machine; it is published as it was recorded: {told[0]}"
+            f"the command of {_count(len(local), 'run')} names a folder of this machine; it is published as it was recorded: {local[0]}"
         )
-    signature = None if key is None else sign(out, key)
     if as_json:
         click.echo(json_text(_as_dict(outcome)))
-        return
-    _show(outcome)
-    if signature is not None:
-        click.echo(f"{signature.version}: {signature.words()}")
+    else:
+        _show(outcome)
+    context.exit(1 if outcome.refused else 0)
 
 
 def _show(outcome: Outcome) -> None:
     from bench.compare.formatting import visible
 
     if outcome.folder is None:
-        click.echo(f"nothing is new since {outcome.name}; no version is made (--anyway makes one)")
+        click.echo(f"nothing is new since {outcome.name}; no version is made")
         return
     board = outcome.board
     page = next(
@@ -169,13 +132,7 @@ def _show(outcome: Outcome) -> None:
     click.echo(f"{outcome.name}: {what}: {page}")
     click.echo(visible(board.answer, limit=None))
     if board.changes is not None:
-        click.echo(
-            f"since {board.changes.before}:"
-            if board.changes.lines
-            else f"nothing changed since {board.changes.before}"
-        )
-        for line in board.changes.lines:
-            click.echo(f"  {visible(line, limit=None)}")
+        click.echo(f"{_count(len(board.changes.rows), 'row')} changed since {board.changes.before}")
 
 
 def _count(n: int, what: str) -> str:
@@ -191,30 +148,17 @@ def _as_dict(outcome: Outcome) -> dict[str, Any]:
         "runs": len(board.runs),
         "methods": list(board.methods),
         "answer": board.answer,
-        "changes": None if board.changes is None else list(board.changes.lines),
+        "changes": None if board.changes is None else asdict(board.changes),
         "left_out": list(board.left_out),
         "refused": list(outcome.refused),
     }
 
 
-def _erratum(out: Path, version: str, text: str, as_json: bool) -> None:
-    from bench.publish.build import add_erratum
-
-    made = add_erratum(out, version, text)
-    if as_json:
-        click.echo(json_text({"version": made.version, "date": made.date, "text": made.text}))
-    else:
-        click.echo(made.words())
-        click.echo(
-            f"shown on {out / 'index.html'}, in the feed, and above the changes of the version that follows {version}"
-        )
-
-
-def _check(out: Path, as_json: bool, signers: Path | None) -> int:
+def _check(out: Path, as_json: bool) -> int:
     from bench.compare.formatting import visible
-    from bench.publish.check import check
+    from bench.publish.versions import check
 
-    reports = check(out, signers)
+    reports = check(out)
     for report in reports:
         if as_json:
             click.echo(json_text(as_object(report)))

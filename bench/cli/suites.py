@@ -89,8 +89,8 @@ def suites(
 
 def _check(name: str, data: Path | None, as_json: bool) -> None:
     from bench.data.sets import DataFolder
+    from bench.run.suite_check import check
     from bench.score.suites import SuitePlugin, suite, suite_names, suite_plugin, use_files
-    from bench.verify.suite_check import check
 
     if name.endswith(".py"):
         use_files([Path(name)])

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
-import tempfile
 from collections import Counter
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +47,7 @@ WORDS = {
     show_default=True,
     help="Where --retrain-free encodes: auto, cpu, cuda, mps.",
 )
-@click.option("--offline", is_flag=True, help="Fetch nothing for --retrain-free.")
+@click.option("--offline", is_flag=True, help="Fetch nothing.")
 @json_option
 @click.pass_context
 def verify(
@@ -67,12 +64,12 @@ def verify(
     """Compute every score again from its stored predictions, and every hash from the files. Exit code 1 where something differs, or a
     score cannot be computed again.
 
-    RUN is an id, the beginning of ids, or a path; FOLDER holds runs, or is a published version (leaderboards/v1, or v1); a file of
-    bench submit will do as well. Without any, all runs in the runs folder. What --retrain-free finds is kept for bench publish: in the
-    run's folder, and of a submission in the folder .verified of your runs folder.
+    RUN is an id, the beginning of ids, or a path; FOLDER holds runs, or is a published version (leaderboards/v3, or v3). Without any,
+    all runs in the runs folder. Predictions of a version that lie elsewhere are fetched by their hash; not with --offline.
 
     \b
     Example:  bench verify simcse-builtin-s42
+              bench verify leaderboards/v3
     """
     from bench.data.sets import DataFolder
     from bench.verify import UNCHECKED
@@ -80,9 +77,8 @@ def verify(
     folder = DataFolder(data, offline=True) if data is not None else None
     reports: list[RunReport] = []
     console = plain_console()
-    for report in _reports(
-        places, runs, folder, Again(folder, plugins, device, offline) if again else None
-    ):
+    more = _encoder(folder, plugins, device, offline) if again else None
+    for report in _reports(places, runs, folder, more, offline):
         reports.append(report)
         if as_json:
             click.echo(json_text(as_object(report)))
@@ -98,51 +94,20 @@ def verify(
 
 
 def _reports(
-    places: tuple[str, ...], runs: Path | None, data: Any, again: Again | None
+    places: tuple[str, ...], runs: Path | None, data: Any, more: More | None, offline: bool
 ) -> Iterator[RunReport]:
-    from bench.verify import check_manifest, verify_run
-    from bench.verify.attestation import NAME
+    from bench.verify import RunReport, check_manifest, fetch_predictions, verify_run
 
     seen: set[Path] = set()
-    files = [Path(place) for place in places if place.endswith(".zip") and Path(place).is_file()]
-    for file in files:
-        yield from _submission(file, runs, data, again)
-    rest = tuple(place for place in places if Path(place) not in files)
-    for base, folders in _places(rest, runs) if rest or not files else ():
+    for base, folders in _places(places, runs):
         if base is not None and (manifest := check_manifest(base)) is not None:
-            yield manifest
+            fetched = fetch_predictions(base, offline=offline)
+            findings = [*manifest.findings, *([fetched] if fetched else [])]
+            yield RunReport(manifest.name, findings, manifest.status)
         for folder in folders:
             if folder.absolute() not in seen:
                 seen.add(folder.absolute())
-                report = verify_run(folder, data, again.compare if again else None)
-                if again is not None and (base is None or not (base / MANIFEST).is_file()):
-                    again.keep(report, folder, folder / NAME)
-                yield report
-
-
-def _submission(
-    file: Path, runs: Path | None, data: Any, again: Again | None
-) -> Iterator[RunReport]:
-    """The runs in a file of bench submit. Raises BenchError where it is none that a board would unpack."""
-    from bench.runs import RunsFolder
-    from bench.verify import DIFFERS, Finding, RunReport, verify_run
-    from bench.verify.attestation import sent
-    from bench.verify.submit import unpack
-    from bench.verify.submit.check import examine_run
-
-    with tempfile.TemporaryDirectory(prefix="bench-verify-") as aside:
-        unpacked = unpack(file, Path(aside) / "runs")
-        for folder in (unpacked.folder / name for name in unpacked.runs):
-            try:
-                report = examine_run(folder, data)  # before anything of it is encoded
-                if again is not None:
-                    report = verify_run(folder, data, again.compare_sent)
-                    again.keep(report, folder, sent(RunsFolder(runs).path, folder))
-            except BenchError as error:
-                report = RunReport(
-                    folder.name, [Finding("record", "record", DIFFERS, error.message)], "refused"
-                )
-            yield report
+                yield verify_run(folder, data, more)
 
 
 def _places(places: tuple[str, ...], runs: Path | None) -> Iterator[tuple[Path | None, list[Path]]]:
@@ -167,37 +132,18 @@ def _places(places: tuple[str, ...], runs: Path | None) -> Iterator[tuple[Path |
         yield path, folders
 
 
-class Again:
-    """--retrain-free: encodes from checkpoints, and keeps what it finds."""
+def _encoder(data: Any, plugins: tuple[Path, ...], device: str, offline: bool) -> More:
+    """--retrain-free: encodes from checkpoints."""
+    from bench.base import devices
+    from bench.data.sets import DataFolder
+    from bench.run.plugins import discover
+    from bench.verify.reencode import Encoder
 
-    def __init__(self, data: Any, plugins: tuple[Path, ...], device: str, offline: bool) -> None:
-        from bench.base import devices
-        from bench.data.sets import DataFolder
-        from bench.run.plugins import discover
-        from bench.verify.reencode import Encoder
-
-        registry = discover(plugins)
-        for warning in registry.warnings:
-            warn(f"warning: {warning}")
-        self.device = devices.choose_device(device)
-        sets = (
-            data if data is not None else DataFolder(None, offline=True)
-        )  # the built-in suite needs none
-        encoder = Encoder(registry, sets, self.device, offline)
-        self.compare: More = encoder.compare
-        self.compare_sent: More = dataclasses.replace(encoder, sent=True).compare
-
-    def keep(self, report: RunReport, folder: Path, path: Path) -> None:
-        """Of a run that agrees, at ``path``; what was kept of one that no longer does is removed."""
-        from bench.verify import attestation
-
-        entry = attestation.entry(
-            report, folder, date=datetime.now(UTC).date().isoformat(), device=self.device
-        )
-        if entry is not None:
-            attestation.write(path, {folder.name: entry})
-        elif report.differences:
-            path.unlink(missing_ok=True)
+    registry = discover(plugins)
+    for warning in registry.warnings:
+        warn(f"warning: {warning}")
+    sets = data if data is not None else DataFolder(None, offline=True)  # enough for suite check
+    return Encoder(registry, sets, devices.choose_device(device), offline).compare
 
 
 def as_object(report: RunReport) -> dict[str, Any]:

@@ -44,6 +44,7 @@ from bench.compare.statistics.table import (
 )
 from bench.data.sets.sts import STS_TASKS
 from bench.runs.arrays import read_arrays
+from bench.runs.packed import has_predictions
 from bench.runs.predicted import Floats, Predicted, same_items
 from bench.runs.predictions import (
     Key,
@@ -58,7 +59,6 @@ from bench.score.suites.from_predictions import find_task, rescore
 
 if TYPE_CHECKING:
     from bench.runs.record import RunRecord, Score
-
 
 EXACT = ("spearman", "accuracy")
 """Metrics whose recorded value follows from the predictions alone; the others sample or repeat by a protocol."""
@@ -385,7 +385,7 @@ def load(
     """Read what the table's cells are made of. Nothing that is missing or damaged is fatal: it is named in ``missing``."""
     loaded = Loaded(table, average=_averaged(table, runs))
     kept = predictions and any(
-        (runs[run][1] / "predictions").is_dir() for row in table.rows for run in row.runs
+        has_predictions(runs[run][1]) for row in table.rows for run in row.runs
     )
     scores = [[(runs[run], _scores(runs[run][0], table)) for run in row.runs] for row in table.rows]
     for j, task in enumerate(table.columns):

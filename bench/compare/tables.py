@@ -16,6 +16,7 @@ from bench.compare.statistics.table import AVERAGE, MARGIN, Cell, Printed, Row, 
 from bench.references import ReferenceResult
 from bench.references.ours import find_printed
 from bench.runs import FOREIGN
+from bench.runs.packed import has_predictions
 from bench.runs.predictions import Run
 from bench.runs.record import RunRecord, dev_words
 from bench.runs.searches import kind_of_values, search_of
@@ -220,7 +221,7 @@ def _judged(
     tables: tuple[Table, ...], runs: Mapping[str, Run], options: TableOptions, report: Report | None
 ) -> tuple[Table, ...]:
     shown = {run: runs[run] for table in tables for row in table.rows for run in row.runs}
-    kept = sum((folder / "predictions").is_dir() for _, folder in shown.values())
+    kept = sum(has_predictions(folder) for _, folder in shown.values())
     if not kept and options.statistics == YES:
         raise BenchError(
             "--statistics yes: none of these runs has predictions",

@@ -1,4 +1,4 @@
-"""A version as data: ``tables.json`` (``schema/board-2.schema.json``) and a CSV file of every table."""
+"""A version as data: ``tables.json`` (``schema/board-3.schema.json``) and a CSV file of every table."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any
 
 from bench.board import names as addresses
 from bench.board.board import Board, BoardTable, PublishedRun
-from bench.board.changes import ChangedVerdict, Changes
+from bench.board.changes import ChangedRow, Changes
 from bench.board.reference_tables import ReferenceCell, ReferenceRow, ReferenceTable
 from bench.compare.formatting import csv_value
 from bench.compare.statistics.table import Table
 from bench.show.tables.data import against_data, as_csv, table_data, tested_data
 
-SCHEMA = "bench.board/2"
+SCHEMA = "bench.board/3"
 PRINTED = (
     "paper",
     "table",
@@ -55,7 +55,7 @@ def as_json(board: Board) -> str:
         "left_out": list(board.left_out),
         "references": [asdict(reference) for reference in board.references],
         "made": [asdict(fact) for fact in board.made],
-        "changes": None if board.changes is None else list(board.changes.lines),
+        "changes": None if board.changes is None else asdict(board.changes),
     }
     return json.dumps(content, allow_nan=False, separators=(",", ":")) + "\n"
 
@@ -63,30 +63,17 @@ def as_json(board: Board) -> str:
 def as_csvs(board: Board) -> dict[str, str]:
     """File name -> text: one file for each table of runs, one line per cell; and one for each printed table."""
     files = {f"{table.anchor}.csv": as_csv([table.table]) for table in board.tables}
+    if board.changes is not None and board.changes.rows:
+        files["changes.csv"] = changes_csv(board.changes)
     return files | {
         f"{reference.anchor}.csv": _printed_csv(reference) for reference in board.references
     }
 
 
 def changes_csv(changes: Changes) -> str:
-    """One line for each cell whose score or verdict is another one than in the version before."""
-    keys = ("setting", "backbone", "suite", "protocol", "text", "method", "task")
-    lines = []
-    for cell in changes.cells:
-        what, baseline = (
-            ("verdict", cell.baseline) if isinstance(cell, ChangedVerdict) else ("score", None)
-        )
-        lines.append(
-            (
-                what,
-                *(getattr(cell, key) for key in keys),
-                baseline,
-                cell.before,
-                cell.after,
-                "; ".join(cell.why),
-            )
-        )
-    return _csv_file(("what", *keys, "baseline", "before", "after", "why"), lines)
+    """One line for each row of a suite that has another average than in the version before, is new, or is gone."""
+    names = [field.name for field in fields(ChangedRow)]
+    return _csv_file(names, [[getattr(row, name) for name in names] for row in changes.rows])
 
 
 def _table(table: BoardTable) -> dict[str, Any]:
@@ -144,14 +131,11 @@ def _run(run: PublishedRun, board: Board) -> dict[str, Any]:
         "setting": record.setting,
         "backbone": record.backbone_name,
         "seed": record.seed,
-        "grade": run.grade,
-        "reason": run.reason,
         "submitted_by": run.submitted_by,
         "created": record.provenance.created,
         "command": record.provenance.command,
         "fingerprint": record.fingerprint,
-        "record": f"../{run.held_by}/" * (run.held_by is not None)
-        + addresses.run_file(record.run_id, "run.json"),
+        "record": addresses.run_file(record.run_id, "run.json"),
         "page": addresses.run_page(board.page_of[record.run_id]),
     }
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from bench.board.board import PREVIEW, PREVIEW_NOTE, Board, PublishedRun
 from bench.board.content import Overview, SuiteRow, overviews
-from bench.board.grades import weakest
 from bench.board.names import link, run_file, search_file
 from bench.board.reference_tables import ReferenceCell, ReferenceRow, ReferenceTable
 from bench.compare.formatting import (
@@ -27,6 +26,7 @@ from bench.show.tables.lines import SIGNS, cost_columns, cost_texts, legend, sig
 from bench.show.tables.markdown import number
 
 if TYPE_CHECKING:
+    from bench.board.changes import Changes
     from bench.show.figures.drawing import Figure
 
 
@@ -45,9 +45,11 @@ def markdown_page(board: Board, figures: Sequence[Figure] = (), *, pages: bool =
             "## What papers printed",
             "As printed, with what an audit of the tables says of them. No run of this board is among "
             "these rows, and none of them is ranked above.",
-            *(_printed(reference, board.older) for reference in board.references),
+            *(_printed(reference) for reference in board.references),
         ]
     parts += ["## How this was made", "\n".join(_facts(board)), "## Runs", _runs(board)]
+    if board.changes is not None and board.changes.rows:
+        parts += [f"## Changed since {markdown(board.changes.before)}", _changes(board.changes)]
     if board.left_out:
         parts += ["## Left out", "\n".join(f"- {prose(line)}" for line in board.left_out)]
     return "\n\n".join(part.strip("\n") for part in parts) + "\n"
@@ -72,9 +74,6 @@ def _head(board: Board, pages: bool) -> Iterator[str]:
         *([] if board.alone else ["[all versions](../README.md)"]),
     ]
     yield f"{board.date}, {runs:,} run{'s' * (runs != 1)} of {methods} method{'s' * (methods != 1)}: {', '.join(links)}"
-    if board.changes is not None and board.changes.lines:
-        yield f"New since {markdown(board.changes.before)}:"
-        yield "\n".join(f"- {prose(line)}" for line in board.changes.lines)
 
 
 def _tables(board: Board) -> Iterator[str]:
@@ -132,7 +131,7 @@ def _figure(figure: Figure) -> str:
     return f"**{markdown(figure.title)}**\n\n{image}\n\n{prose(figure.caption)}{of} [Data](figures/{figure.name}.csv)"
 
 
-def _printed(printed: ReferenceTable, older: Mapping[str, str]) -> str:
+def _printed(printed: ReferenceTable) -> str:
     """Folded, for there are hundreds of rows; letters lead to the remarks below."""
     remarks: dict[str, int] = {}
     lines = [
@@ -164,7 +163,7 @@ def _printed(printed: ReferenceTable, older: Mapping[str, str]) -> str:
         [
             f"<details><summary>{summary}</summary>",
             "",
-            markdown(printed.title) + f". [CSV]({link(path, version=older.get(path))})",
+            markdown(printed.title) + f". [CSV]({link(path)})",
             "",
             *lines,
             "",
@@ -196,18 +195,26 @@ def _facts(board: Board) -> Iterator[str]:
         yield f"- **{markdown(fact.topic)}.** {prose(fact.text)}{command}"
 
 
+def _changes(changes: Changes) -> str:
+    names = ["row", "suite", changes.before, "now", "what differs"]
+    lines = [line(names), line([":--", ":--", "--:", "--:", ":--"])]
+    for row in changes.rows:
+        place = f"{row.method} ({row.setting}, {row.backbone})"
+        means = ["" if mean is None else score(mean) for mean in (row.before, row.now)]
+        suite = f"{row.suite} {row.task}"
+        lines.append(line([*map(markdown, (place, suite)), *means, prose(row.differs)]))
+    return "\n".join(lines)
+
+
 def _runs(board: Board) -> str:
     """Every run with its record, by method; folded."""
     lines = [
-        line(["run", "seed", "grade", "record", "scores"]),
+        line(["run", "seed", "run by", "record", "scores"]),
         line([":--", "--:", ":--", ":--", ":--"]),
     ]
     for run in board.runs:
         run_id = run.record.run_id
         seed = "any" if run.record.seed is None else str(run.record.seed)
-        grade = markdown(
-            run.grade if run.submitted_by is None else f"{run.grade}, sent by {run.submitted_by}"
-        )
         scores = (
             f"[CSV]({link(run_file(run_id, 'scores.csv'))})"
             if board.page_of[run_id] == run_id
@@ -218,8 +225,8 @@ def _runs(board: Board) -> str:
                 [
                     markdown(run_id),
                     seed,
-                    grade,
-                    f"[record]({link(run_file(run_id, 'run.json'), version=run.held_by)})",
+                    markdown(run.submitted_by or ""),
+                    f"[record]({link(run_file(run_id, 'run.json'))})",
                     scores,
                 ]
             )
@@ -238,7 +245,7 @@ def _runs(board: Board) -> str:
     )
 
 
-# --- A board's table as Markdown: one line a row, with its grade, and each seed linked to the record behind it ---
+# --- A board's table as Markdown: one line a row, each seed linked to the record behind it ---
 
 SEEDS = 10  # of a row that are linked; the list of runs has all
 
@@ -248,9 +255,9 @@ def table(
 ) -> str:
     """The table, then what its signs mean and what a reader must know. ``finished``: tables and the row of each that stands last, for scale."""
     before = [*(["rank"] if has_ranks(shown) else []), "method"]
-    after = [*cost_columns(shown), "records by seed", "grade", "values"]
+    after = [*cost_columns(shown), "records by seed", "values"]
     heading = [*before, *shown.columns, *after]
-    aligned = [":--" if name in ("method", *after[-3:]) else "--:" for name in heading]
+    aligned = [":--" if name in ("method", *after[-2:]) else "--:" for name in heading]
     lines = [line([markdown(name) for name in heading]), line(aligned)]
     for row in shown.rows:
         lines.append(line(_cells(row, shown, runs)))
@@ -326,13 +333,13 @@ def _number(cell: Cell | None, *, primary: bool) -> str:
     return number(cell) + (f" {SIGNS[sign]}" if sign else "")
 
 
-def _records(row: Row, runs: Mapping[str, PublishedRun]) -> tuple[str, str, str]:
-    """The last cells of a row: its records, linked, its grade, and where its values come from."""
+def _records(row: Row, runs: Mapping[str, PublishedRun]) -> tuple[str, str]:
+    """The last cells of a row: its records, linked, and where its values come from."""
     links = [
-        f"[{'any' if seed is None else seed}]({link(run_file(run, 'run.json'), version=runs[run].held_by)})"
+        f"[{'any' if seed is None else seed}]({link(run_file(run, 'run.json'))})"
         for run, seed in list(zip(row.runs, row.seeds, strict=True))[:SEEDS]
     ]
     linked = " ".join(links) + (
         f" and {len(row.runs) - SEEDS} more" if len(row.runs) > SEEDS else ""
     )
-    return linked, markdown(weakest(runs[run].grade for run in row.runs)), row.values
+    return linked, row.values

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import lzma
 import math
+import os
 import re
 import zipfile
 import zlib
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.base.errors import DataDamaged, DataMissing
-from bench.runs.record import DEPTH, older_files
+from bench.runs.packed import DEPTH, read_packed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,7 +26,7 @@ LARGEST = (
 SMALL = 1 << 22  # bytes of a file that is read at once
 MOST = 1000  # arrays
 GIVEN, GIVEN_SHA256 = "given", "given_sha256"
-"""A published version keeps what all runs of a task share (gold values, folds) once, as ``given/<hash of its values>.npz``; a
+"""leaderboards/v3 keeps what all runs of a task share (gold values, folds) once, as ``given/<hash of its values>.npz``; a
 predictions file then holds that hash, as text, in the place of those arrays."""
 # RuntimeError: encrypted, or a compression that zipfile does not know
 WRONG = (
@@ -45,8 +46,12 @@ WRONG = (
 def read_arrays(path: Path, only: Container[str] | None = None) -> dict[str, np.ndarray]:
     """The arrays of an .npz file, or ``only`` those that are named, as far as they are there; with those that its version keeps once.
 
+    Where there is no such file, those that its version has in its one file of predictions (``bench.runs.packed``).
+
     Raises DataMissing where there is no file, DataDamaged for anything that is not arrays alone.
     """
+    if not os.path.exists(path) and (packed := read_packed(path, only)) is not None:
+        return packed
     own, given = read_own(path, only)
     return own if given is None else _given(path, given, only) | own
 
@@ -96,8 +101,6 @@ def _given(path: Path, sha256: str, only: Container[str] | None) -> dict[str, np
     name = f"{GIVEN}/{sha256}.npz"
     for version in list(path.absolute().parents)[:DEPTH]:
         place = version / name
-        if not place.is_file():
-            place = (older_files(version) or {}).get(name, place)
         if place.is_file():
             return read_own(place, only)[0]
     raise DataMissing(

@@ -20,7 +20,7 @@ from urllib.parse import quote
 from bench.base.errors import BenchError, DataMissing, RecordDamaged, RunLocked, UnknownName
 from bench.base.files import is_free, write_or_fail, writing
 from bench.base.lease import Busy, owner_of, take
-from bench.runs.record import RUN_ID, RunRecord, loads, older_below, place_of, read_record
+from bench.runs.record import RUN_ID, RunRecord, loads, read_record
 
 if TYPE_CHECKING:
     import numpy as np
@@ -57,10 +57,10 @@ class RunsFolder:
         self.path = Path(path) if path is not None else default_runs()
 
     def folder(self, run_id: str) -> Path:
-        """Where a run lives: here, or where an older version holds it. Raises BenchError where the id could lead out of the runs folder."""
+        """Where a run lives. Raises BenchError where the id could lead out of the runs folder."""
         if not _RUN_ID.search(run_id):
             raise BenchError(f"'{run_id}' is no run id: letters, digits and . _ + @ = - only")
-        return place_of(self.path / run_id / RECORD).parent
+        return self.path / run_id
 
     # --- records ---
 
@@ -134,14 +134,10 @@ class RunsFolder:
                 f"{self.path} is no readable runs folder: {error.strerror}",
                 "--runs DIR, or BENCH_RUNS",
             ) from None
-        here = {
+        return sorted(
             name
             for name in names
             if _RUN_ID.search(name) and os.path.isfile(os.path.join(self.path, name, RECORD))
-        }
-        return sorted(
-            here
-            | {name.split("/")[0] for name in older_below(self.path) if name.endswith(f"/{RECORD}")}
         )
 
     def records(self) -> tuple[list[RunRecord], list[RecordDamaged]]:
@@ -399,7 +395,7 @@ def _by_path(reference: str) -> Path | None:
     try:
         if path.is_file():
             return path
-        record = place_of(path / RECORD)
+        record = path / RECORD
         return record if record.is_file() else None
     except (OSError, ValueError):  # a name too long, or with a zero byte
         return None

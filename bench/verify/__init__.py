@@ -2,14 +2,14 @@
 
 from bench.verify import runs_below, verify_run
 
-for place in runs_below(Path("leaderboards/v1")):
+for place in runs_below(Path("leaderboards/v3")):
     print(verify_run(place).differences)
 """
 
 from __future__ import annotations
 
 from bench.verify.findings import AGREES, DIFFERS, UNCHECKED, Finding, RunReport
-from bench.verify.identity import check_manifest, runs_below, verify_run
+from bench.verify.identity import check_manifest, fetch_predictions, runs_below, verify_run
 
 __all__ = [
     "AGREES",
@@ -18,6 +18,7 @@ __all__ = [
     "Finding",
     "RunReport",
     "check_manifest",
+    "fetch_predictions",
     "runs_below",
     "verify_run",
 ]

@@ -32,7 +32,6 @@ class Finding:
     what: str
     outcome: str
     why: str = ""
-    sentences: int = 0  # that were encoded for the run: of kind "encoding" alone
 
 
 @dataclass(frozen=True)

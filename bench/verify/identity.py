@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import itertools
+import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import urllib.request
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bench.base.errors import BenchError, DataMissing, RecordDamaged
-from bench.base.files import file_sha256, folder_sha256
+from bench.base.files import file_sha256, folder_sha256, write_or_fail
 from bench.run import provenance
-from bench.runs.record import AVERAGE, MANIFEST, RunRecord, Score, older_below, older_files
+from bench.runs.packed import MANIFEST, NAME, cached, elsewhere
+from bench.runs.record import AVERAGE, RunRecord, Score
 from bench.runs.store import RECORD, RunsFolder, data_key, read_record
 from bench.score.suites import suite_names
 from bench.score.suites.from_predictions import find_task
@@ -25,11 +27,8 @@ if TYPE_CHECKING:
     from bench.data.sets import DataFolder
 
 
-PRECISIONS = ("fp32", "tf32", "bf16", "fp16", "auto")
-
-
 def check_fingerprint(record: RunRecord) -> Finding:
-    """From the record's own fields; of an older record, by trying what it does not say."""
+    """From the record's own fields."""
     if not record.run_id.endswith(f"-{record.fingerprint[:8]}"):
         return Finding(
             "fingerprint",
@@ -39,11 +38,6 @@ def check_fingerprint(record: RunRecord) -> Finding:
         )
     try:
         again = provenance.record_fingerprint(record)
-        if again is None and any(
-            provenance.record_fingerprint(record, rest) == record.fingerprint
-            for rest in _guesses(record)
-        ):
-            again = record.fingerprint
     except (TypeError, ValueError) as error:
         return Finding(
             "fingerprint", "fingerprint", DIFFERS, f"it cannot be made from this record: {error}"
@@ -61,30 +55,12 @@ def check_fingerprint(record: RunRecord) -> Finding:
     return Finding("fingerprint", "fingerprint", AGREES)
 
 
-def _guesses(record: RunRecord) -> Iterator[dict[str, object]]:
-    """What records of the first schema left unsaid: precision, selection set, and recipe keys that name a place (left empty)."""
-    empty = [key for key, value in record.recipe.items() if value.value is None]
-    places: list[dict[str, None]] = [{}, *({key: None} for key in empty)]
-    for precision, dev, place in itertools.product(
-        PRECISIONS, (None, *known_hashes().dev.values()), places
-    ):
-        yield {"precision": precision, "dev": dev, "places": place}
-
-
 def check_checkpoint(record: RunRecord, folder: Path) -> Finding:
-    """Every file's hash; of an older record the size alone."""
+    """Every file's hash."""
     place = folder / "checkpoint"
     if not place.is_dir():
         return Finding("checkpoint", "checkpoint", UNCHECKED, "there is no checkpoint here")
     if record.checkpoint is None:
-        expected, size = (
-            record.cost.checkpoint_bytes,
-            sum(path.stat().st_size for path in place.rglob("*") if path.is_file()),
-        )
-        if expected is not None and expected != size:
-            return Finding(
-                "checkpoint", "checkpoint", DIFFERS, f"{size:,} bytes found, {expected:,} recorded"
-            )
         return Finding("checkpoint", "checkpoint", UNCHECKED, "the record keeps no hash of it")
     try:
         files = folder_sha256(place)
@@ -198,116 +174,94 @@ def verify_run(folder: Path, data: DataFolder | None = None, more: More | None =
     return RunReport(record.run_id, findings, record.status, record)
 
 
-# --- folders of runs: which runs are in one, and whether a published version is as its manifest says ---
+# --- published versions: each file against the manifest, and predictions that lie elsewhere ---
+
+WAIT = 60  # seconds without an answer from the server of a predictions file
 
 
 def runs_below(folder: Path) -> list[Path]:
-    """The folders that hold a record, in alphabetical order: ``folder`` itself, or any below it. Links are not followed.
-
-    Of a published version also those that an older version holds for it.
-    """
+    """The folders that hold a record, in alphabetical order: ``folder`` itself, or any below it. Links are not followed."""
     if (folder / RECORD).is_file():
         return [folder]
-    runs = [
-        place.parent
-        for name, place in older_below(folder).items()
-        if name.rsplit("/", 1)[-1] == RECORD
-    ]
+    runs = []
     for place, names, files in os.walk(folder):
         if RECORD in files and (Path(place) / RECORD).is_file():
             runs.append(Path(place))
             names.clear()  # a run holds no runs
-        elif MANIFEST in files and Path(place) != folder:
-            runs += [
-                path.parent
-                for name, path in older_below(Path(place)).items()
-                if name.endswith(f"/{RECORD}")
-            ]
-        names[:] = sorted(name for name in names if not name.startswith("."))
-    return [path for _, path in sorted({path.absolute(): path for path in runs}.items())]
+        names[:] = [name for name in names if not name.startswith(".")]
+    return sorted(runs)
 
 
 def check_manifest(folder: Path) -> RunReport | None:
     """Every file of a published version against its manifest, and files that the manifest does not name; None where there is none.
 
-    A manifest is ``{"files": {path: sha256, ...}}``, paths relative to it with forward slashes; a hash may also stand as
-    ``{"sha256": ...}``. What older versions hold for it (``bench.runs.record``) is compared where it lies.
+    A manifest is ``{"files": {path: sha256}}``, paths relative to it with forward slashes. v3 also lists under ``older`` files of
+    v1 that its pages link to; they are compared where they lie, beside the version.
     """
     path = folder / MANIFEST
     if not path.is_file():
         return None
     try:
         content = json.loads(path.read_bytes())
-        listed = _listed(content)
         older = {
-            version: _listed({"files": files})
+            f"../{version}/{name}": sha256
             for version, files in content.get("older", {}).items()
+            for name, sha256 in files.items()
         }
-    except (OSError, ValueError, AttributeError, RecursionError) as error:
-        return RunReport(
-            MANIFEST,
-            [Finding("files", MANIFEST, DIFFERS, f"it cannot be read: {error}")],
-            "damaged",
-        )
-    return RunReport(
-        MANIFEST, [*_compare(folder, listed), *_compare_older(folder, older)], "published"
-    )
-
-
-def _listed(content: Any) -> dict[str, str]:
-    files = content.get("files") if isinstance(content, Mapping) else None
-    if not isinstance(files, Mapping):
-        raise ValueError("it has no list of files")
-    listed = {}
-    for name, value in files.items():
-        sha256 = value.get("sha256") if isinstance(value, Mapping) else value
-        if not isinstance(sha256, str):
-            raise ValueError(f"'{name}' has no sha256")
-        listed[name] = sha256
-    return listed
-
-
-def _compare(folder: Path, listed: Mapping[str, str]) -> Iterator[Finding]:
-    files = {
-        path.relative_to(folder).as_posix(): path
-        for path in folder.rglob("*")
-        if path.is_symlink() or not path.is_dir()
+        listed = {**content["files"], **older}
+        if not all(isinstance(sha256, str) for sha256 in listed.values()):
+            raise ValueError("a file has no sha256")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        why = f"it cannot be read: {error}"
+        return RunReport(MANIFEST, [Finding("files", MANIFEST, DIFFERS, why)], "damaged")
+    there = {
+        place.relative_to(folder).as_posix()
+        for place in folder.rglob("*")
+        if place.is_symlink() or not place.is_dir()
     }
-    files.pop(MANIFEST, None)
-    for name in sorted({*listed, *files}):
-        if name not in files:
-            strange = PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts
-            yield Finding(
-                "files", name, DIFFERS, "leads out of the folder" if strange else "missing"
-            )
-        elif name not in listed:
-            yield Finding("files", name, DIFFERS, "not in the manifest")
-        elif files[name].is_symlink() or not files[name].is_file():
-            yield Finding("files", name, DIFFERS, "a link or a pipe, not a file")
-        else:
-            yield _compared(files[name], name, listed[name])
+    names = sorted({*listed, *there} - {MANIFEST})
+    findings = [_compared(folder, name, listed.get(name), beside=name in older) for name in names]
+    return RunReport(MANIFEST, findings, "published")
 
 
-def _compare_older(folder: Path, older: Mapping[str, Mapping[str, str]]) -> Iterator[Finding]:
-    places = older_files(folder) or {}
-    for version, files in sorted(older.items()):
-        for name, expected in sorted(files.items()):
-            what, place = f"{version}/{name}", places.get(name)
-            if place is None:
-                yield Finding("files", what, DIFFERS, "leads out of the folder")
-            elif place.is_symlink() or not place.is_file():
-                beside = (
-                    ""
-                    if (folder.parent / version).is_dir()
-                    else f": {version} is not beside {folder.name}"
-                )
-                yield Finding("files", what, DIFFERS, f"missing{beside}")
-            else:
-                yield _compared(place, what, expected)
-
-
-def _compared(path: Path, what: str, expected: str) -> Finding:
+def _compared(folder: Path, name: str, expected: str | None, *, beside: bool) -> Finding:
+    path, parts = folder / name, PurePosixPath(name).parts
+    if PurePosixPath(name).is_absolute() or ".." in parts[1 if beside else 0 :]:
+        return Finding("files", name, DIFFERS, "leads out of the folder")
+    if expected is None:
+        return Finding("files", name, DIFFERS, "not in the manifest")
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        return Finding("files", name, DIFFERS, "a link or a pipe, not a file")
+    if not path.exists():
+        return Finding("files", name, DIFFERS, "missing")
     with contextlib.suppress(OSError):  # what cannot be read is not what was published
         if file_sha256(path) == expected:
-            return Finding("files", what, AGREES)
-    return Finding("files", what, DIFFERS, "changed since it was published")
+            return Finding("files", name, AGREES)
+    return Finding("files", name, DIFFERS, "changed since it was published")
+
+
+def fetch_predictions(folder: Path, *, offline: bool = False) -> Finding | None:
+    """Fetch the predictions of a version whose manifest names them by URL and sha256, to the cache; None where they are not elsewhere.
+
+    The download stops at the size that the manifest names.
+    """
+    known = elsewhere(folder)
+    if known is None or (folder / NAME).is_file():
+        return None
+    to, url = cached(known["sha256"]), known["url"]
+    if to.is_file() and file_sha256(to) == known["sha256"]:
+        return Finding("files", NAME, AGREES)
+    if offline:
+        return Finding("files", NAME, UNCHECKED, f"it lies at {url}, and --offline fetches nothing")
+    try:
+        if not url.startswith(("https://", "http://")):
+            raise ValueError("the address is not http or https")
+        with urllib.request.urlopen(url, timeout=WAIT) as answer:  # noqa: S310
+            data = answer.read(known["bytes"] + 1)
+    except (OSError, ValueError) as error:
+        why = f"it lies at {url}, which cannot be fetched: {error}; no score was computed again"
+        return Finding("files", NAME, UNCHECKED, why)
+    if hashlib.sha256(data).hexdigest() != known["sha256"]:
+        return Finding("files", NAME, DIFFERS, f"{url} is another file: another sha256")
+    write_or_fail(to, data)
+    return Finding("files", NAME, AGREES)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,23 +36,16 @@ POINTS, ITEMS = 0.05, 3
 """A score that moves by less is the same score: another device or library rounds otherwise, and some classes of a few items flip."""
 COSINE = 1e-4
 """The same for one prediction that is a cosine or a distance."""
-_HUB = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*(/[A-Za-z0-9][A-Za-z0-9_.-]*)?")
-_COMMIT = re.compile("[0-9a-f]{40}")
 
 
 @dataclass(frozen=True)
 class Encoder:
-    """Builds methods from records and scores them again. ``data``: the sets that are encoded.
-
-    ``sent``: the records are strangers'. Of what they name nothing is opened but what came with them, the built-in backbone, and
-    models of the hub at a revision.
-    """
+    """Builds methods from records and scores them again. ``data``: the sets that are encoded."""
 
     registry: Registry
     data: DataFolder
     device: str
     offline: bool = True
-    sent: bool = False
 
     def compare(self, record: RunRecord, folder: Path) -> Iterator[Finding]:
         """One finding of kind encoding per task. Raises nothing for what a checkpoint or a plugin does."""
@@ -65,8 +57,6 @@ class Encoder:
             return
         try:
             plugin = self.registry.of_run(record.run_id, record.method, record.provenance.plugin)
-            if self.sent:
-                _refuse_outside(record, plugin)
             backbone = _backbone(record, plugin, self.offline)
         except BenchError as error:
             yield Finding(
@@ -77,7 +67,7 @@ class Encoder:
             )
             return
         try:
-            results, missing, sentences = self._results(record, folder, plugin, backbone)
+            results, missing = self._results(record, folder, plugin, backbone)
         except Exception as error:  # a method's own code may raise anything
             what = (
                 error.message
@@ -96,10 +86,7 @@ class Encoder:
         store = RunsFolder(folder.parent)
         for score in record.scores:
             if score.key in results:
-                yield replace(
-                    _compared(score, results[score.key], store, folder.name, changed),
-                    sentences=sentences,
-                )
+                yield _compared(score, results[score.key], store, folder.name, changed)
             elif score.task != AVERAGE:
                 yield Finding(
                     "encoding",
@@ -110,8 +97,8 @@ class Encoder:
 
     def _results(
         self, record: RunRecord, folder: Path, plugin: Plugin, backbone: Reference
-    ) -> tuple[dict[tuple[str, str, str, str | None], TaskResult], dict[object, str], int]:
-        """Results by cell, why a cell has none, and how many different sentences were encoded."""
+    ) -> tuple[dict[tuple[str, str, str, str | None], TaskResult], dict[object, str]]:
+        """Results by cell, and why a cell has none."""
         from bench.method import SilentReporter, task_prompt
         from bench.run.executors.build import Options, build
         from bench.run.executors.scoring import Stores
@@ -129,7 +116,7 @@ class Encoder:
             except DataMissing as error:
                 missing[score.key] = error.message
         if not loaded:
-            return {}, missing, 0
+            return {}, missing
         with tempfile.TemporaryDirectory() as aside:  # nothing is written in the run's own folder
             run = _planned(record, plugin, backbone)
             method = build(
@@ -171,7 +158,6 @@ class Encoder:
                 for result in results
             },
             missing,
-            len(stores),
         )
 
     def _task(self, score: Score) -> LoadedTask:
@@ -187,26 +173,6 @@ class Encoder:
                 f"this version no longer has the data of {score.protocol}; bench run --suite {name} scores other data"
             )
         raise DataMissing(f"{score.suite} has no task {score.task} under {score.protocol}")
-
-
-def _refuse_outside(record: RunRecord, plugin: Plugin) -> None:
-    """Raises BenchError where the record names a file or a folder of this machine, or a model of the hub without its revision."""
-    named = (
-        [("backbone", record.backbone.partition("@")[0], _revision(record))]
-        if plugin.cls.own_backbone is None
-        else []
-    )
-    for key in plugin.cls.places:
-        value = record.recipe[key].value if key in record.recipe else None
-        if value is not None:
-            name, _, at = str(value).partition("@")
-            named.append((key, name, at))
-    for what, name, at in named:
-        if name != "builtin" and not (
-            _HUB.fullmatch(name) and _COMMIT.fullmatch(at) and not Path(name).exists()
-        ):
-            why = f"the record names {what}={name[:80]}, which is neither in the submission nor a model of the hub at a revision"
-            raise BenchError(f"{why}: nothing else that a sender names is opened")
 
 
 def _revision(record: RunRecord) -> str:

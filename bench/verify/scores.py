@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from bench.base.errors import BenchError, DataMissing
 from bench.base.files import values_sha256
 from bench.runs.arrays import read_arrays
+from bench.runs.packed import elsewhere_of
 from bench.runs.record import AVERAGE, REDUCED, RunRecord, Score
 from bench.runs.store import RunsFolder, predictions_name
 from bench.score.suites import average, suite, suite_names
@@ -87,58 +88,49 @@ HELD_BYTES = 1 << 26
 
 
 class StoredArrays:
-    """What lies in one run's folder for the scores of its record, read once; so are hashes and gold values compared once."""
+    """What lies in one run's folder for the scores of its record; each file is read once."""
 
     def __init__(self, record: RunRecord, folder: Path) -> None:
         self.scores = [score for score in record.scores if score.task != AVERAGE]
-        self._folder = RunsFolder(folder.parent).folder(folder.name)
+        self.folder = RunsFolder(folder.parent).folder(folder.name)
         self._read: dict[Path, dict[str, np.ndarray] | BenchError] = {}
-        self._held, self._found = 0, dict[Any, list[Finding]]()
+        self._held = 0
 
     def path(self, score: Score) -> Path:
-        return self._folder / predictions_name(score.task, score.text, score.suite)
+        return self.folder / predictions_name(score.task, score.text, score.suite)
 
     def arrays(self, score: Score) -> dict[str, np.ndarray] | BenchError:
         path = self.path(score)
-        if (read := self._read.get(path)) is not None:  # two protocols may score one file
-            return read
+        if path in self._read:  # two protocols may score one file
+            return self._read[path]
+        found: dict[str, np.ndarray] | BenchError
         try:
-            return self.keep(score, read_arrays(path))
+            found = read_arrays(path)
         except DataMissing as error:
-            return self.keep(
-                score,
-                DataMissing(
-                    f"{self._folder.name} has no predictions of {score.task}: {path}", error.hint
-                ),
-            )
+            why = f"{self.folder.name} has no predictions of {score.task}: {path}"
+            found = DataMissing(why, error.hint)
         except BenchError as error:
-            return self.keep(score, error)
-
-    def keep(
-        self, score: Score, found: dict[str, np.ndarray] | BenchError
-    ) -> dict[str, np.ndarray] | BenchError:
-        """What was read of the score's file, for whoever asks next."""
-        size = 0 if isinstance(found, BenchError) else sum(array.nbytes for array in found.values())
-        if self._held + size <= HELD_BYTES:
-            self._read[self.path(score)], self._held = found, self._held + size
+            found = error
+        self._held += 0 if isinstance(found, BenchError) else sum(a.nbytes for a in found.values())
+        if self._held <= HELD_BYTES:
+            self._read[path] = found
         return found
-
-    def given(self, score: Score) -> list[Finding]:
-        """Whether the arrays are those that were recorded, and their gold values the data's."""
-        if score.key not in self._found:
-            self._found[score.key] = [*_given(score, self.arrays(score))]
-        return self._found[score.key]
 
 
 def check_scores(
     record: RunRecord, folder: Path, stored: StoredArrays | None = None, *, given: bool = True
 ) -> Iterator[Finding]:
-    """Findings of kinds score, detail, predictions and gold for every task, then average. ``stored``: what was read of the run before; ``given``:
-    False where predictions and gold values were looked at already."""
+    """Findings of kinds score, detail, predictions and gold for every task, then average.
+
+    ``stored``: what was read of the run before. ``given``: False where ``check_given`` was called for each score already.
+    """
     stored = stored or StoredArrays(record, folder)
     for score in stored.scores:
         arrays = stored.arrays(score)
-        if isinstance(arrays, BenchError):
+        if isinstance(arrays, DataMissing) and elsewhere_of(folder) is not None:
+            why = "the predictions of this version lie elsewhere and are not here"
+            yield Finding("score", cell(score), UNCHECKED, why)
+        elif isinstance(arrays, BenchError):
             yield Finding("score", cell(score), DIFFERS, arrays.message)
         else:
             yield _rescored(score, arrays)
@@ -150,11 +142,12 @@ def check_scores(
                     "only what the score needs is kept of the predictions",
                 )
             if given:
-                yield from stored.given(score)
+                yield from check_given(score, arrays)
     yield from _averages(record)
 
 
-def _given(score: Score, arrays: dict[str, np.ndarray] | BenchError) -> Iterator[Finding]:
+def check_given(score: Score, arrays: dict[str, np.ndarray] | BenchError) -> Iterator[Finding]:
+    """Whether the arrays are those that were recorded, and their gold values the data's."""
     what = cell(score)
     if isinstance(arrays, BenchError):
         yield Finding("predictions", what, DIFFERS, arrays.message)

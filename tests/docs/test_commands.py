@@ -39,11 +39,10 @@ WHY = {  # docs/verified.md has the same reasons for the reader
     r"^bench (encode|export) ": "a trained run; tests/cli/test_encode.py, tests/export",
     r"--runs leaderboards/v[23]|^bench methods simcse|roberta-large --dry-run|^bench doctor": "run elsewhere: tests/docs/test_readme.py, tests/docs/test_numbers.py",
     r"mteb:": "mteb is slow to import; tests/suites/test_mteb.py",
-    r"^bench verify leaderboards/v1": "19 runs; tests/publish/test_published_boards.py",
-    r"--sign|--signers": "a key; tests/publish/test_versions_signed.py",
+    r"^bench verify leaderboards/v3": "147 runs; tests/publish/test_published_boards.py",
     r"^bench references import": "a folder of mteb's results; tests/references",
     r"--retrain-free|--items|^bench data check": "evaluation data or a checkpoint; tests/verify, tests/cli/test_compare_items.py",
-    r"^bench (submit --check|verify) \S+\.zip|--submissions": "a file of somebody else; tests/cli/test_submit.py, tests/test_workflows.py",
+    r"--submissions|--predictions-url": "a run of somebody else, a server; tests/submit, tests/publish, tests/test_workflows.py",
 }
 # what a plan may say where the tests have no data, no network and no such file: the command was understood
 MISSING = re.compile(

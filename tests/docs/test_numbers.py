@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -117,8 +118,9 @@ def test_what_was_measured_of_methods_is_what_the_published_runs_give() -> None:
 
 
 def score(run: str, task: str) -> dict[str, object]:
-    (file,) = (ROOT / "leaderboards").glob(f"v*/runs/{run}/run.json")
-    scores = json.loads(file.read_text(encoding="utf-8"))["scores"]
+    """Of a run of v1, which is no longer in the tree; its records are."""
+    records = json.loads(lzma.decompress((ROOT / "tests/data/v1_records.json.xz").read_bytes()))
+    scores = records[run]["scores"]
     return next(one for one in scores if (one["suite"], one["task"]) == ("sts", task))
 
 

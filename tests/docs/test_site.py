@@ -57,7 +57,7 @@ def test_links_lead_to_where_files_stand_on_the_site() -> None:
     assert place("install.md", "../CONTRIBUTING.md") == "repository/CONTRIBUTING.md"
     assert place("repository/CONTRIBUTING.md", "docs/add-a-method.md") == "add-a-method.md"
     assert place("methods.md", "../benchmarks/parity") == "repository/benchmarks/parity/README.md"
-    assert place("verified.md", "../leaderboards/v2/README.md") == "leaderboards/v2/index.html"
+    assert place("verified.md", "../leaderboards/v3/README.md") == "leaderboards/v3/index.html"
     nav = [{"Start": ["README.md", {"Scale": "scale.md"}]}, {"Search": "search.md"}]
     assert docs_site._titles(nav) == {"scale.md": "Scale", "search.md": "Search"}
     assert list(docs_site._without(nav, {"scale.md", "search.md"})) == [{"Start": ["README.md"]}]
@@ -65,8 +65,8 @@ def test_links_lead_to_where_files_stand_on_the_site() -> None:
 
 @pytest.mark.slow
 def test_boards_and_files_of_the_repository_lie_in_it(site: Path) -> None:
-    assert (site / "leaderboards" / "v2" / "index.html").read_bytes() == (
-        ROOT / "leaderboards/v2/index.html"
+    assert (site / "leaderboards" / "v3" / "index.html").read_bytes() == (
+        ROOT / "leaderboards/v3/index.html"
     ).read_bytes()
     assert (site / "repository" / "bench" / "runs" / "schema" / "run-3.schema.json").is_file()
     assert not list(site.rglob("*.py"))

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
-import shlex
 from pathlib import Path
 
 import make_pictures
 import numpy as np
 import pytest
-from commands import bench
 
 from bench.compare.statistics.table import CORRECTIONS
 from bench.runs.predicted import METRICS
@@ -28,21 +25,6 @@ def test_the_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_every_metric_and_every_correction_is_described() -> None:
     assert [name for name in (*METRICS, *CORRECTIONS) if f"`{name}`" not in PAGE] == []
-
-
-@pytest.fixture(scope="module")
-def command() -> list[str]:
-    (found,) = re.findall(r"`bench (compare --runs [^`]*)`", PAGE)
-    words = shlex.split(found)
-    place = words.index("--runs") + 1
-    words[place] = str(ROOT / words[place])
-    return words
-
-
-def test_the_command_prints_the_lines_of_the_example(command: list[str]) -> None:
-    said = " ".join(bench(*command).stdout.split())
-    (printed,) = re.findall(r"```\n(focal-infonce.*?)```", PAGE, flags=re.DOTALL)
-    assert [line for line in printed.splitlines() if line not in said] == []
 
 
 def drawn(name: str, pattern: str) -> dict[str, list[tuple[float, float]]]:
@@ -63,33 +45,6 @@ def on_one_line(pairs: list[tuple[float, float]]) -> bool:
     return len(pairs) > 3 and bool(
         np.abs(np.polyval(np.polyfit(values, places, 1), values) - places).max() < 0.1
     )
-
-
-def test_the_intervals_are_drawn_to_scale(command: list[str]) -> None:
-    """After other runs:  python tools/make_pictures.py"""
-    (table,) = [
-        one
-        for one in json.loads(bench(*command, "--format", "json").stdout)["tables"]
-        if len(one["rows"]) > 1
-    ]
-    rows = {row["method"]: of for row in table["rows"] if (of := row["cells"]["Avg."]["against"])}
-    ends = drawn("differences", 'interval [^"]*')
-    assert set(ends) == {f"interval {method}" for method in rows}
-    pairs = [
-        (of[end], ends[f"interval {method}"][k][0])
-        for method, of in rows.items()
-        for k, end in enumerate(("low", "high"))
-    ]
-    assert on_one_line(pairs) and not on_one_line(
-        [(value + (k == 0), place) for k, (value, place) in enumerate(pairs)]
-    )
-    picture = (ROOT / "docs" / "pictures" / "statistics-differences.svg").read_text(
-        encoding="utf-8"
-    )
-    for verdict in ("unknown", "worse", "better", "equivalent"):
-        assert picture.count(f">{verdict}</text>") == sum(
-            of["verdict"] == verdict for of in rows.values()
-        )
 
 
 def test_the_seeds_are_drawn_to_scale_and_their_spread_is_said() -> None:

@@ -78,7 +78,6 @@ def test_what_draws_nothing_works_without_it(here: Path) -> None:
         ("verify",),
         ("verify", "leaderboards/v1"),
         ("publish", "--check"),
-        ("publish", "--erratum", "v1", "too short"),
         ("reproduce", "promcse:figure1", "--dry-run"),
     ):
         done = blocked(here, *arguments)

@@ -202,14 +202,9 @@ def test_it_can_be_verified_and_cannot_be_encoded_again(result: Any) -> None:
         bench.load_run(result)
 
 
-def test_its_grade_says_that_nothing_is_known_of_it(result: Any) -> None:
-    from bench.board.grades import grade_runs
+def test_the_command_that_repeats_it_needs_the_object(result: Any) -> None:
     from bench.board.repeat import repeat
 
-    (run,) = grade_runs([(result.record, result.folder)])
-    assert run.grade == "own" and run.reason.endswith(
-        "nothing is known of the model, an object of its maker's process, beyond its predictions"
-    )
     again = repeat([result.record])
     assert (
         again.command == "bench.evaluate(model, suites=['check'], name='words')"

@@ -107,7 +107,7 @@ def test_another_recipe_backbone_or_sender_is_no_test_of_a_print(runs: list[Publ
         cell.ours for cell in cells(made).values()
     ) and "none of them was put to the test" in pages.render(made)
     assert "what became of it" not in method_page.render(made, "simcse")
-    sent = [replace(one, submitted_by="Ada", grade="submitted") for one in runs]
+    sent = [replace(one, submitted_by="Ada") for one in runs]
     assert not any(cell.ours for cell in cells(moved(sent, 0.0)).values())
     small = [replace(one, record=structs.replace(one.record, backbone="builtin")) for one in runs]
     assert not any(cell.ours for cell in cells(moved(small, 0.0)).values())

@@ -35,9 +35,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Board, Path]:
         folder, {"simcse": 0.8, "promcse": 0.45}, seeds=(1, 2), suites=("sts", "geometry")
     )
     records.append(made_run(folder, "cls", None, noise=1.5))
-    return a_board(
-        records, folder, grade="checkpoint", reason="encoded again on 2026-02-01"
-    ), folder
+    return a_board(records, folder), folder
 
 
 class Parsed(HTMLParser):
@@ -90,7 +88,6 @@ def test_everything_that_the_record_holds_is_on_its_page(made) -> None:
     assert run.record.fingerprint[:12] in text
     for name in run.record.provenance.data:
         assert name in text
-    assert "Encoded again on 2026-02-01." in text and "Grade: checkpoint" in text
 
 
 def test_sub_datasets_are_listed_with_their_own_scores(made) -> None:
@@ -152,11 +149,7 @@ def test_links_lead_to_files_of_the_version_or_nowhere_else(made) -> None:
     run = first(found, "simcse")
     page = rendered(found, run.record.run_id)
     inside = {"run.json", "scores.csv", "curve.jsonl"}
-    inside |= {
-        f"predictions/{path.name}"
-        for path in (folder / run.record.run_id / "predictions").iterdir()
-    }
-    assert inside <= {unquote(one) for one in page.links}
+    assert inside | {"../../predictions.parquet"} <= {unquote(one) for one in page.links}
     anchors = {one.anchor for one in found.tables}
     for one in page.links:
         path, _, anchor = unquote(one).partition("#")
@@ -165,7 +158,7 @@ def test_links_lead_to_files_of_the_version_or_nowhere_else(made) -> None:
             assert anchor in anchors | {""}
         elif path.startswith("../../"):
             assert path.removeprefix("../../").startswith(
-                ("assets/", "methods/", "runs/", "../index.html")
+                ("assets/", "methods/", "runs/", "../index.html", "predictions.parquet")
             )
         else:
             assert one == "data:," or path in inside or (not path and anchor in page.ids)
@@ -177,7 +170,7 @@ def test_a_file_that_is_not_there_is_not_offered(tmp_path: Path) -> None:
     found = a_board([record], tmp_path)
     page = run_page.page(found, found.runs[0])
     assert [file.name for file in page.files] == ["run.json", "scores.csv"]
-    assert page.predictions == () and page.cosines is None and page.curves == ()
+    assert page.cosines is None and page.curves == ()
 
 
 def test_values_that_the_command_set_stand_first_and_apart(made, tmp_path: Path) -> None:
@@ -232,11 +225,7 @@ def test_a_folder_of_somebodys_machine_is_named_by_its_last_part(tmp_path: Path)
 @pytest.mark.parametrize("make", [hostile_run, hostile_scores])
 def test_markup_in_a_record_stays_text(make, tmp_path: Path) -> None:
     record = make(tmp_path)
-    runs = [
-        PublishedRun(
-            record=record, folder=tmp_path / record.run_id, submitted_by=HOSTILE, reason=HOSTILE
-        )
-    ]
+    runs = [PublishedRun(record=record, folder=tmp_path / record.run_id, submitted_by=HOSTILE)]
     found = board(runs, version="v1", title=HOSTILE, statistics="no")
     html = run_page.render(found, found.runs[0])
     page = Parsed(html)

@@ -1,6 +1,6 @@
 """The verdicts of a published version's primary family computed again, with numpy alone: nothing of bench is imported.
 
-    python tests/publish/recomputed.py leaderboards/v2
+    python tests/publish/recomputed.py leaderboards/v3
 
 From the predictions and gold values in the version's folder: every STS score and average, how far each pair moves them, the variances over pairs and
 over seeds, Student's t, Holm's correction; beside what ``tables.json`` says. Written from docs/statistics.md and its sources, in the slow

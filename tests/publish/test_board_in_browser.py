@@ -80,13 +80,6 @@ def test_what_was_not_trained_comes_first_by_time(page: Page) -> None:
     )
 
 
-def test_a_grade_is_explained_where_it_stands(page: Page) -> None:
-    link = shown_tables(page).first.get_by_role("link", name="what grade means")
-    link.click()
-    assert page.url.endswith("#grades")
-    expect(page.locator("#grades + dd")).to_contain_text("retrained")
-
-
 @pytest.mark.parametrize("name", ["STS12", "SICK-R"])
 def test_sorting_by_a_task(page: Page, name: str) -> None:
     before = methods(page)

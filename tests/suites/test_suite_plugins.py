@@ -18,13 +18,13 @@ from bench.base.errors import BenchError
 from bench.compare.judge import BLOCKS, jackknife
 from bench.compare.statistics.influence import Items, influence
 from bench.data.sets import DataFolder
+from bench.run.suite_check import check
 from bench.runs import Cost, Provenance, RunRecord, RunsFolder
 from bench.runs.predicted import Predicted
 from bench.score import suites
 from bench.score.metrics.correlation import spearman
 from bench.score.suites import Task
 from bench.score.suites.known import KnownTask, survey
-from bench.verify.suite_check import check
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "add-a-suite.md"
 ODD = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), flags=re.M | re.S)[1]

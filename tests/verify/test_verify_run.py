@@ -191,17 +191,10 @@ def test_a_record_of_the_first_schema_is_verified_as_far_as_it_goes(store: RunsF
     file = store.folder(run.run_id) / "run.json"
     old = json.loads(file.read_text()) | {"schema": "bench.run/1"}
     del old["checkpoint"], old["provenance"]["determines"], old["scores"][0]["predictions_sha256"]
-    old["cost"]["checkpoint_bytes"] = 21
     file.write_text(json.dumps(old))
     report = verify_run(file.parent)
     assert report.differences == []
-    assert {one.kind for one in report.unchecked} == {"predictions", "checkpoint"}
-    assert report.count("fingerprint") == 1, "found by trying what the record does not say"
-    file.write_text(json.dumps(old | {"seed": 7}))
-    assert verify_run(file.parent).count("fingerprint", UNCHECKED) == 1
-    old["cost"]["checkpoint_bytes"] = 22
-    file.write_text(json.dumps(old))
-    assert {one.kind for one in verify_run(file.parent).differences} == {"checkpoint"}
+    assert {one.kind for one in report.unchecked} == {"predictions", "checkpoint", "fingerprint"}
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,12 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from bench.board.board import PREVIEW_NOTE, YOURS
+from bench.board.changes import ChangedRow
 from bench.board.names import link, search_file
 from bench.board.repeat import repeat
 from bench.compare.formatting import setting_words, visible
 from bench.compare.statistics.table import AVERAGE, LOWER_IS_BETTER
-from bench.runs.predictions import predictions_file
+from bench.runs.packed import NAME, has_predictions
 from bench.show.figures.drawing import number
 from bench.show.pages.engine import minus, value_words
 from bench.show.pages.engine import render as rendered
@@ -105,8 +106,7 @@ class BoardPage:
     made: tuple[
         tuple[str, tuple[Fact, ...]], ...
     ]  # (topic, facts): how it was made, and how to go on from it
-    changes: tuple[str, ...]  # what is new since the version before; empty for the first
-    cell_by_cell: bool  # there is a page of every cell that changed
+    changes: tuple[ChangedRow, ...]  # rows that changed since the version before
     before: str  # the version before; empty for the first
     left_out: tuple[str, ...]  # runs that are not in the tables, one line each
     data: str  # what the panel of a number shows, as JSON for a script element
@@ -116,8 +116,6 @@ def render(board: Board, figures: Sequence[Figure] = ()) -> str:
     """The page as HTML; it links to board.css, panel.js and board.js in ``assets/``, which lie among the templates."""
     from markupsafe import Markup
 
-    from bench.board.grades import WORDS as GRADE_WORDS
-
     page = board_page(board, figures)
     return rendered(
         "board.html",
@@ -126,7 +124,6 @@ def render(board: Board, figures: Sequence[Figure] = ()) -> str:
         own_run=YOURS,
         signs=SIGNS,
         words=WORDS,
-        grades=GRADE_WORDS,
         data=Markup(page.data),
     )  # noqa: S704 - escaped where they are made
 
@@ -163,9 +160,7 @@ def board_page(board: Board, figures: Sequence[Figure] = ()) -> BoardPage:
         ),
         reproduced=any(table.reproduced for paper in printed for table in paper.tables),
         made=tuple((topic, tuple(facts)) for topic, facts in topics.items()),
-        changes=board.changes.lines if board.changes else (),
-        cell_by_cell=board.changes is not None
-        and bool(board.changes.verdicts or board.changes.scores),
+        changes=board.changes.rows if board.changes else (),
         before=board.changes.before if board.changes else "",
         left_out=board.left_out,
         data=board_data(board),
@@ -398,21 +393,15 @@ def board_data(board: Board) -> str:
 
 
 def _run(run: PublishedRun, board: Board) -> list[Any]:
-    """[folder, seed or null, has a curve, grade], then where its files lie and the folder of the page that tells of it, if elsewhere."""
+    """[folder, seed or null, has a curve, who submitted it or null], then the folder of the page that tells of it, if elsewhere."""
     record, path = run.record, f"runs/{run.record.run_id}"
     curve = int((run.folder / "curve.jsonl").is_file())
     told = board.page_of[record.run_id]
-    held = (
-        [link(path, version=run.held_by)]
-        if run.held_by is not None or told != record.run_id
-        else []
-    )
     return [
         link(path),
         record.seed,
         curve,
-        run.grade,
-        *held,
+        run.submitted_by,
         *([link(f"runs/{told}")] if told != record.run_id else []),
     ]
 
@@ -565,10 +554,7 @@ def _file(table: Table, task: str, row: Row, by_id: Mapping[str, PublishedRun]) 
                     and not (score.text or "").startswith("other-")
                 ):
                     continue
-                path = predictions_file(
-                    folder := run.folder.parent / run_id, score.key
-                ).relative_to(folder)
-                return link(path.as_posix()) if (run.folder / path).is_file() else ""
+                return NAME if has_predictions(run.folder) else ""
     return ""
 
 

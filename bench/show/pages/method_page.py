@@ -44,7 +44,7 @@ class MethodRun:
     where: str  # setting and backbone
     seed: str  # its seed
     heads: str  # the average of each suite
-    grade: str  # how far it was checked
+    by: str  # who submitted it; empty for an own run
     time: str  # training time; empty where nothing was trained or it was not recorded
     made: str  # the day
 
@@ -142,7 +142,7 @@ def _run(run: PublishedRun, board: Board) -> MethodRun:
         seed="any" if record.seed is None else str(record.seed),
         where=f"{setting_words(record.setting)}, {record.backbone_name}",
         heads=heads(record),
-        grade=run.grade if own else f"{run.grade}, sent by {run.submitted_by}",
+        by=run.submitted_by or "",
         time="" if not seconds else duration(seconds),
         made=record.provenance.created[:10] if own else "",
     )

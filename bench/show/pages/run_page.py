@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +9,6 @@ from functools import cache
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
-from bench.base.errors import BenchError
 from bench.board.names import link, method_page, run_file, run_page
 from bench.board.repeat import repeat
 from bench.compare.formatting import (
@@ -24,6 +22,7 @@ from bench.compare.formatting import (
 )
 from bench.compare.statistics.table import AVERAGE, Cell
 from bench.run.method_reader import MethodDescription, method_description
+from bench.runs.packed import NAME, has_predictions
 from bench.runs.record import RunRecord
 from bench.show.pages.cosines import Cosines, cosines
 from bench.show.pages.curves import Curve, curves
@@ -178,9 +177,6 @@ class RunPage:
     seeds: tuple[
         Section, ...
     ]  # the scores of every run that this page tells of; none where each has its own page
-    grade: str  # how far it was checked
-    grade_words: str  # what that grade means
-    reason: str  # why it has this grade; may be empty
     submitted_by: str | None  # who sent it; None for an own run
     heads: tuple[Head, ...]  # one number per suite
     how: MethodText | None  # how the method works; None where its source is not installed
@@ -188,7 +184,6 @@ class RunPage:
     needs: str  # what that cannot fetch; may be empty
     typed: str | None  # the command as its author typed it; None where it was not recorded
     files: tuple[File, ...]  # record, scores, curve
-    predictions: tuple[File, ...]  # one file per task
     scores: tuple[ScoreTable, ...]  # one per suite, protocol and text form
     sides: tuple[Section, ...]  # text forms and domains side by side
     curves: tuple[Curve, ...]  # loss and dev score over steps; empty without a curve
@@ -212,8 +207,6 @@ def render(board: Board, run: PublishedRun) -> str:
 
 def page(board: Board, run: PublishedRun) -> RunPage:
     """What the page holds."""
-    from bench.board.grades import WORDS
-
     record, known = run.record, board.by_run.get(run.record.run_id, ())
     plugin, again = record.provenance.plugin or {}, repeat([record])
     rows = [
@@ -233,9 +226,6 @@ def page(board: Board, run: PublishedRun) -> RunPage:
         method_link=link(method_page(record.method), UP),
         siblings=_siblings(board, record, known),
         seeds=_seeds(board, record, known),
-        grade=run.grade,
-        grade_words=WORDS.get(run.grade, ""),
-        reason=run.reason,
         submitted_by=run.submitted_by,
         heads=heads(record, known),
         how=how(record.method, package_of(plugin)),
@@ -243,7 +233,6 @@ def page(board: Board, run: PublishedRun) -> RunPage:
         needs=again.needs,
         typed=record.provenance.command or None,
         files=_files(run),
-        predictions=_predictions(run),
         scores=score_tables(record, known),
         sides=tuple(report.shift_sections(record)),
         curves=curves(record, run.folder),
@@ -273,17 +262,12 @@ def _siblings(board: Board, record: RunRecord, known: Sequence[TableRow]) -> tup
     for place in known:
         seeds |= dict(zip(place.row.runs, place.row.seeds, strict=True))
     seeds.pop(record.run_id, None)
-    held = (
-        {}
-        if all(board.page_of[run] == run for run in seeds)
-        else {run.record.run_id: run.held_by for run in board.runs}
-    )
     return tuple(
         Sibling(
             name="any" if seed is None else str(seed),
             link=link(run_page(run), UP)
             if board.page_of[run] == run
-            else link(run_file(run, "run.json"), UP, held[run]),
+            else link(run_file(run, "run.json"), UP),
         )
         for run, seed in seeds.items()
     )
@@ -311,43 +295,14 @@ def _seeds(board: Board, record: RunRecord, known: Sequence[TableRow]) -> tuple[
     )
 
 
-def _file(run: PublishedRun, name: str) -> str:
-    """A link to a file of the run from its page: beside it, or in the older version that holds the run. Scores are always beside it."""
-    if run.held_by is None or name == "scores.csv":
-        return link(name)
-    return link(run_file(run.record.run_id, name), UP, run.held_by)
-
-
 def _files(run: PublishedRun) -> tuple[File, ...]:
     files = {"run.json": "the record", "scores.csv": "all scores, sub-datasets too"}
     if (run.folder / "curve.jsonl").is_file():
         files["curve.jsonl"] = "the training curve"
-    return tuple(File(name=name, link=_file(run, name), what=what) for name, what in files.items())
-
-
-def _predictions(run: PublishedRun) -> tuple[File, ...]:
-    """Of every score whose predictions lie in the run's folder."""
-    from bench.runs.predictions import predictions_file
-
-    folder = run.folder.resolve()
-    names: dict[str, None] = {}
-    for own_score in run.record.scores:
-        try:
-            path = predictions_file(folder, own_score.key)
-        except BenchError:  # the folder's name is no run id
-            return ()
-        if os.path.isfile(
-            path
-        ):  # which is False for a name too long for this disk, where a Path would raise
-            names[path.relative_to(folder).as_posix()] = None
-    return tuple(
-        File(
-            name=name.removeprefix("predictions/").removesuffix(".npz"),
-            link=_file(run, name),
-            what="",
-        )
-        for name in names
-    )
+    listed = [File(name=name, link=link(name), what=what) for name, what in files.items()]
+    if has_predictions(run.folder):
+        listed.append(File(name=NAME, link=link(NAME, UP), what="predictions of all runs"))
+    return tuple(listed)
 
 
 def _provenance(record: RunRecord) -> tuple[tuple[str, tuple[Fact, ...]], ...]:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from bench.board.grades import weakest
 from bench.board.judged_tables import answer, values_words
 from bench.board.names import link, method_page, run_page
 from bench.compare.costs import encoding_under
@@ -114,7 +113,6 @@ class ScoreRow:
     family: str  # of methods, as its recipe file says; empty where that is not known
     trains: str  # none, part or all of its parameters; empty where that was not recorded
     seeds: int  # runs behind the row
-    grade: str  # the grade of its least checked run; empty in a comparison
     footnotes: tuple[int, ...]  # numbers of the table's footnotes that concern it
     lines: tuple[ScoreLine, ...]  # what stands under it
 
@@ -143,7 +141,7 @@ class ScoreTable:
     marks: bool  # some number is the best of its column
     spreads: bool  # some number has something after a plus-minus sign
     signs: bool  # some number was compared with a baseline, or lies outside an interval
-    grades: bool  # rows have grades
+    published: bool  # on a board; False: in a comparison
     rows: tuple[ScoreRow, ...]  # best average first
     finished: tuple[
         ScoreRow, ...
@@ -283,7 +281,7 @@ def score_table(
         spreads=has_spread(table),
         signs=any(cell.against and cell.against.verdict for cell in cells)
         or any(sign for row in rows for line in row.lines for _, sign in line.entries),
-        grades=published is not None,
+        published=published is not None,
         baseline=table.baseline or "",
         rows=rows,
         finished=finished,
@@ -340,14 +338,13 @@ def _row(board_table: BoardTable, i: int, published: Published | None) -> ScoreR
         ),
         seeds=len(row.runs),
         costs=_costs(_cost_headings(table, published), row),
-        grade=weakest(published.runs[run].grade for run in row.runs) if published else "",
         footnotes=tuple(number + 1 for number in row.footnotes),
         lines=_lines(row, table, len(board_table.beside), published),
     )
 
 
 def _cost_headings(table: Table, published: Published | None) -> tuple[str, ...]:
-    """Of the columns of cost those that a page has room for: beside grades, peak memory is none."""
+    """Of the columns of cost those that a page has room for: on a board, peak memory is not."""
     return tuple(
         name for name in lines.cost_columns(table) if published is None or name != "memory"
     )

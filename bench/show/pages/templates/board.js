@@ -11,7 +11,6 @@
   const MOST_ROWS = 100;
   const tools = window.numberPanel(board), { make, told, withCopy, count, WORDS } = tools;
   const sideBySide = window.compareRows(board, tools);
-  const GRADES = ["submitted", "own", "checkpoint", "retrained"];
 
   // --- the tables, as they came ---
 
@@ -380,10 +379,9 @@
       if (c !== undefined) return numberIn(cell.firstChild?.textContent);
       if (cell.dataset.v !== undefined) return Number(cell.dataset.v) < 0 ? NaN : Number(cell.dataset.v);
       if (name === "method") return one.text;
-      if (name === "grade") return GRADES.indexOf(cell.textContent);
       return cell.textContent === "" ? NaN : Number(cell.textContent);
     };
-    const falling = c !== undefined ? !table.data.columns[c].low : ["seeds", "grade", "own choice", "encode"].includes(name);
+    const falling = c !== undefined ? !table.data.columns[c].low : ["seeds", "own choice", "encode"].includes(name);
     const found = { values: table.rows.map(value), falling };
     table.values.set(name, found);
     return found;

@@ -49,12 +49,12 @@ window.numberPanel = (board) => {
   }
 
   function files(run, column) {
-    const [folder, seed, curve, grade, held = folder, page = folder] = board.runs[run];
-    const link = (words, file, at = held) => make("a", { href: `${at}/${file}` }, words);
+    const [folder, seed, curve, by, page = folder] = board.runs[run];
+    const link = (words, file, at = folder) => make("a", { href: `${at}/${file}` }, words);
     const links = [link(seed === null ? "run" : `seed ${seed}`, "index.html", page), link("record", "run.json")];
-    if (column.file) links.push(link("predictions", column.file));
+    if (column.file) links.push(link("predictions", column.file, "."));
     if (curve) links.push(link("curve", "curve.jsonl"));
-    return make("p", {}, links.flatMap((one, i) => (i ? [", ", one] : [one])), `; ${grade}`);
+    return make("p", {}, links.flatMap((one, i) => (i ? [", ", one] : [one])), by ? `; run by ${by}` : "");
   }
 
   // Seeds as dots on a line, the interval, the baseline's under it, a tick where a paper's value is.

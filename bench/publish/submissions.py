@@ -1,0 +1,244 @@
+"""A run that somebody else made, in ``leaderboards/submissions/ID/``: what may be in that folder, and the checks that it has to pass.
+
+    run.json                  the record
+    submitted_by.txt          who made it, on one line, as the board shows it
+    predictions/STS12.npz     what the model said of every item; predictions/mteb/... for tasks of mteb
+    curve.jsonl               the training curve; may be missing
+
+Nothing in it is executed or unpickled. Names, sizes and shapes are checked before a file is read whole.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bench.base.errors import BenchError, DataDamaged, printable
+from bench.runs.intact import CURVE
+from bench.runs.record import REDUCED, RunRecord, Score
+from bench.runs.store import RECORD, read_record
+from bench.verify.findings import AGREES, DIFFERS, Finding, cell
+from bench.verify.identity import check_data, check_fingerprint
+from bench.verify.scores import StoredArrays, check_given, check_scores
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from bench.data.sets import DataFolder
+
+MiB = 1 << 20
+SENDER_FILE = "submitted_by.txt"
+TOTAL_BYTES, MOST_FILES = 50 * MiB, 1000
+NAMES = {  # name below the submission's folder -> bytes at most
+    re.compile(r"run\.json"): 8 * MiB,
+    re.compile(r"curve\.jsonl"): 4 * MiB,
+    re.compile(r"submitted_by\.txt"): 1024,
+    re.compile(r"predictions/(mteb/)?[A-Za-z0-9_%~][A-Za-z0-9_.~ @%-]{0,199}\.npz"): 16 * MiB,
+}
+LONGEST_NAME = 120  # characters of who submits
+ARRAY_BYTES = 64 * MiB  # of all arrays of one predictions file, unpacked
+MOST_SCORES = 1000
+MOST_ROWS, MOST_COLUMNS = 500_000, 100
+MOST_NAMES = 400  # different sub-datasets, folds, classes or clusters: scoring time grows with them
+NAMED = {"subset", "fold"}
+# seconds of one core per prediction, about; a thousand draws are taken in cxc
+SECONDS_PER_VALUE = {"cxc": 3e-5, "clustering": 4e-6}
+OTHERWISE, PER_NAME = 1e-6, 5e-9  # PER_NAME: for each different name in ``NAMED``
+RUN_SECONDS, ALL_SECONDS = 60.0, 600.0  # a run of every suite takes about seven
+
+
+@dataclass
+class Work:
+    """Seconds that computing scores again may still take, estimated from shapes, so that the answer is the same everywhere."""
+
+    remaining: float = ALL_SECONDS
+
+    def take(self, seconds: float) -> None:
+        """Raises DataDamaged where a run takes too much, or more than remains."""
+        limit = min(RUN_SECONDS, self.remaining)
+        if seconds > limit:
+            why = f"computing its scores again takes about {seconds:,.0f} s; the limit is {limit:,.0f} s"
+            raise DataDamaged(why)
+        self.remaining -= seconds
+
+
+def check_submission(
+    folder: Path, data: DataFolder | None = None, work: Work | None = None
+) -> RunRecord:
+    """The record of a run that may be published. Raises BenchError, with the first reason, for any other. What is cheap is checked first."""
+    try:
+        return _checked(folder.absolute(), data, work or Work())
+    except BenchError:
+        raise
+    except Exception as error:  # a stranger's file may be wrong in ways that nobody thought of
+        raise DataDamaged(f"it cannot be checked: {type(error).__name__}: {error}") from None
+
+
+def _checked(folder: Path, data: DataFolder | None, work: Work) -> RunRecord:
+    _check_names(folder)
+    sender_of(folder)
+    record = read_record(folder / RECORD)
+    if record.run_id != folder.name:
+        raise DataDamaged(f"its record is of {record.run_id}")
+    if record.status != "finished":
+        raise DataDamaged(f"it is {record.status}, not finished")
+    _check_moment(record.provenance.created)
+    if not 0 < len(record.scores) <= MOST_SCORES:
+        raise DataDamaged(f"it has {len(record.scores):,} scores; the limit is {MOST_SCORES:,}")
+    stored = StoredArrays(record, folder)
+    seconds = _check_files(stored)
+    computed = set()
+    for finding in _findings(record, folder, data, work, seconds, stored):
+        if finding.outcome == DIFFERS:
+            of = "" if finding.what == finding.kind else f" of {finding.what}"
+            raise DataDamaged(f"{finding.kind}{of}: {finding.why}")
+        if finding.kind in ("score", "average") and finding.outcome == AGREES:
+            computed.add(finding.what)
+    for score in record.scores:
+        if cell(score) not in computed:
+            hint = "bench submit RUN --suite NAME leaves other suites out"
+            raise DataDamaged(f"its {cell(score)} cannot be computed from its predictions", hint)
+    return record
+
+
+def _findings(
+    record: RunRecord,
+    folder: Path,
+    data: DataFolder | None,
+    work: Work,
+    seconds: float,
+    stored: StoredArrays,
+) -> Iterator[Finding]:
+    yield check_fingerprint(record)
+    for score in stored.scores:
+        yield from check_given(score, stored.arrays(score))
+    yield from check_data(record, data)
+    work.take(seconds)
+    yield from check_scores(record, folder, stored, given=False)
+
+
+def sender_of(folder: Path) -> str:
+    """Who submits the run. Raises DataDamaged for anything but a name on one line."""
+    path = folder / SENDER_FILE
+    try:
+        name = " ".join(path.read_text(encoding="utf-8").split())
+    except (OSError, ValueError) as error:
+        raise DataDamaged(f"{SENDER_FILE} cannot be read: {error}") from None
+    if not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
+        raise DataDamaged(f"{SENDER_FILE} has to hold a name of at most {LONGEST_NAME} characters")
+    return name
+
+
+def _check_names(folder: Path) -> None:
+    """Each file has a known name and is small enough; nothing is a link, a pipe or a program."""
+    if folder.is_symlink() or not folder.is_dir():
+        raise DataDamaged("it is not a folder")
+    total = 0
+    for i, path in enumerate(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        shown = printable(name)[:80]
+        if i >= MOST_FILES:
+            raise DataDamaged(f"it has more than {MOST_FILES:,} files")
+        if path.is_symlink() or not (path.is_file() or path.is_dir()):
+            raise DataDamaged(f"'{shown}' is a link or a device, not a file")
+        if path.is_dir():
+            continue
+        most = next((size for pattern, size in NAMES.items() if pattern.fullmatch(name)), None)
+        if most is None:
+            raise DataDamaged(f"'{shown}' does not belong in a submission")
+        total += (size := path.stat().st_size)
+        if size > most or total > TOTAL_BYTES:
+            limit = f"{most // MiB or 1} MiB, {TOTAL_BYTES // MiB} for all"
+            raise DataDamaged(f"'{shown}' has {size:,} bytes; the limit is {limit}")
+
+
+def _check_moment(created: str) -> None:
+    """Raises DataDamaged for a moment that no calendar has, or in the future: a day ahead is another time zone."""
+    try:
+        moment = datetime.fromisoformat(created)
+        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        ahead = moment - datetime.now(UTC) > timedelta(days=1)
+    except (ValueError, OverflowError):
+        raise DataDamaged(f"created is '{created}', not a date of the calendar") from None
+    if ahead:
+        raise DataDamaged(f"created is {created}, which is in the future")
+
+
+def _check_files(stored: StoredArrays) -> float:
+    """Each predictions file belongs to a score and has arrays that can be scored; returns how many seconds that takes, about."""
+    expected: dict[Path, list[Score]] = {}
+    for score in stored.scores:  # two protocols may score one file
+        expected.setdefault(stored.path(score), []).append(score)
+    seconds = 0.0
+    for path in sorted((stored.folder / "predictions").rglob("*.npz")):
+        if path not in expected:
+            raise DataDamaged(f"{path.name} belongs to none of its scores")
+        _check_zip(path)
+        for score in expected[path]:
+            seconds += _check_arrays(path.name, score, stored.arrays(score))
+    if (stored.folder / CURVE).exists():
+        for i, line in enumerate((stored.folder / CURVE).read_bytes().splitlines(), 1):
+            if line.strip() and not _is_object(line):
+                raise DataDamaged(f"line {i} of {CURVE} is not a JSON object")
+    return seconds
+
+
+def _is_object(line: bytes) -> bool:
+    with contextlib.suppress(ValueError, RecursionError):
+        return isinstance(json.loads(line), dict)
+    return False
+
+
+def _check_zip(path: Path) -> None:
+    """A predictions file is small when unpacked, and compressed in a way that takes no more memory than it holds."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+    except (OSError, ValueError, RuntimeError, NotImplementedError, zipfile.BadZipFile) as error:
+        raise DataDamaged(f"{path.name} is no predictions file: {str(error)[:100]}") from None
+    plain = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+    if any(member.compress_type not in plain for member in members):
+        raise DataDamaged(f"{path.name} is compressed in a way that bench does not use")
+    if (size := sum(member.file_size for member in members)) > ARRAY_BYTES:
+        why = f"{path.name} unpacks to {size:,} bytes; the limit is {ARRAY_BYTES:,}"
+        raise DataDamaged(why)
+
+
+def _check_arrays(name: str, score: Score, arrays: dict[str, np.ndarray] | BenchError) -> float:
+    """Seconds that computing the score again takes, about."""
+    import numpy as np
+
+    names = 1
+    if isinstance(arrays, BenchError):
+        raise DataDamaged(f"{name}: {arrays.message}")
+    if REDUCED in arrays:  # nobody could check the record's details
+        raise DataDamaged(f"{name} has only ranks; a submission needs all of the predictions")
+    for key, values in arrays.items():
+        if values.dtype.kind not in "biufU":
+            raise DataDamaged(f"{name}: {key} holds neither numbers nor text")
+        most = (MOST_ROWS, MOST_COLUMNS)
+        if values.ndim > 2 or any(n > m for n, m in zip(values.shape, most, strict=False)):
+            limit = f"{MOST_ROWS:,} by {MOST_COLUMNS}"
+            raise DataDamaged(f"{name}: {key} has shape {values.shape}; the limit is {limit}")
+        if key == "prediction" and values.dtype.kind == "f" and not np.isfinite(values).all():
+            raise DataDamaged(f"{name}: a prediction is NaN or infinite")
+        labels = key in NAMED or (score.suite == "clustering" and key in ("prediction", "gold"))
+        if labels and (different := len(np.unique(values))) > MOST_NAMES:
+            raise DataDamaged(f"{name}: {key} has more than {MOST_NAMES} different values")
+        names = max(names, different) if key in NAMED else names
+    rows = {
+        key: len(values)
+        for key, values in arrays.items()
+        if key in ("prediction", "gold", "subset", "fold") and values.ndim
+    }
+    if len(set(rows.values())) > 1:
+        raise DataDamaged(f"{name}: arrays differ in length: {rows}")
+    count = arrays["prediction"].size if "prediction" in arrays else 0
+    return count * (SECONDS_PER_VALUE.get(score.suite, OTHERWISE) + names * PER_NAME)

@@ -1,0 +1,255 @@
+"""The checks of a suite that anybody wrote: ``bench suites --check NAME-or-FILE``. A stand-in encodes, so that they need no model.
+
+They hold a suite to what docs/add-a-suite.md asks of it: repeatable, blind to gold values while it encodes, and scored from its
+predictions alone, as ``bench verify`` does it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from bench.base.contract import CheckResult, Failed, located, once_each, result_of
+from bench.base.errors import BenchError, PluginFailed, RunFailed
+from bench.data.sets import DataFolder
+from bench.run.executors.scoring import merge_scores
+from bench.runs import Cost, Provenance, RunRecord, RunsFolder
+from bench.runs.predicted import METRICS
+from bench.score.suites import LoadedTask, Suite, Task, TaskResult
+from bench.score.suites.from_predictions import rescore
+
+DIMENSIONS = 32
+RUN = "stand-in-any"
+
+
+@dataclass
+class StandIn:
+    """Sentences to vectors that a hash of each sentence makes: the same for one sentence, unrelated between two. Remembers what it
+    was asked for."""
+
+    seed: int
+    asked: list[str] = field(default_factory=list)
+
+    def __call__(self, sentences: Sequence[str]) -> np.ndarray:
+        self.asked += sentences
+        digests = (
+            hashlib.sha256(f"{self.seed} {sentence}".encode()).digest() for sentence in sentences
+        )
+        rows = [
+            np.random.default_rng(int.from_bytes(digest[:8], "big")).standard_normal(DIMENSIONS)
+            for digest in digests
+        ]
+        return np.array(rows, dtype=np.float32).reshape(len(rows), DIMENSIONS)
+
+
+def check(suite: Suite, data: DataFolder) -> list[CheckResult]:
+    """Every check of every task. Raises BenchError where data is missing or damaged: then nothing can be said."""
+    results = []
+    for task in suite.tasks:
+        try:
+            case = Case(task, data)
+        except PluginFailed as error:  # its ``read`` raises, or returns something else
+            results.append(CheckResult(task.name, CHECKS[0][0], False, error.message))
+            continue
+        results += [
+            result_of(task.name, name, partial(function, case)) for name, function in CHECKS
+        ]
+    return once_each(results)
+
+
+@dataclass
+class Case:
+    """A task, whose data is read when it is first asked for. Raises BenchError where it cannot be read."""
+
+    task: Task
+    data: DataFolder
+
+    def __post_init__(self) -> None:
+        self.loaded: LoadedTask = self.task.load(self.data)
+
+    def score(
+        self, stand_in: StandIn | None = None, loaded: LoadedTask | None = None
+    ) -> TaskResult:
+        try:
+            return (loaded or self.loaded).score(stand_in or StandIn(0))
+        except RunFailed as error:
+            raise Failed(f"random vectors are refused: {error.message}") from None
+
+
+def data_is_read(case: Case) -> str:
+    loaded, again, task = case.loaded, case.task.load(case.data), case.task
+    if loaded.sha256 != again.sha256 or list(loaded.sentences) != list(again.sentences):
+        raise Failed("read a second time it is other data")
+    if len(loaded.sha256) != 64:
+        raise Failed(f"sha256 has {len(loaded.sha256)} characters, not 64")
+    if task.n and loaded.n != task.n:
+        raise Failed(f"the task says n={task.n}, its data has {loaded.n} items")
+    return f"{loaded.n:,} items, sha256 {loaded.sha256[:8]}"
+
+
+def sentences_are_named(case: Case) -> str:
+    """Also that the encoder is handed plain text: an object with more in it could hold the answer."""
+    named, stand_in = list(case.loaded.sentences), StandIn(0)
+    if not named:
+        raise Failed("sentences is empty")
+    if strange := [sentence for sentence in named if type(sentence) is not str]:
+        raise Failed(f"sentences holds {type(strange[0]).__name__}, not str")
+    case.score(stand_in)
+    more = [
+        sentence
+        for sentence in stand_in.asked
+        if type(sentence) is not str or sentence not in set(named)
+    ]
+    if more:
+        raise Failed(f"score asks for what sentences does not name: {str(more[0])[:40]!r}")
+    return f"{len(named):,}, of which {len(set(named)):,} differ"
+
+
+def score_is_repeatable(case: Case) -> str:
+    first, second = case.score(), case.score(loaded=case.task.load(case.data))
+    if first.value != second.value or first.predictions_sha256 != second.predictions_sha256:
+        raise Failed(
+            f"the same vectors scored twice: {first.value:.4f} and {second.value:.4f}, or other predictions; fix its seeds"
+        )
+    return f"{first.value:.2f} of random vectors"
+
+
+def predictions_follow_the_vectors(case: Case) -> str:
+    results = [case.score(StandIn(seed)) for seed in (0, 1)]
+    if not all(result.predictions for result in results):
+        raise Failed(
+            "no predictions are kept: tables have no interval, and nobody can check the score"
+        )
+    if results[0].predictions_sha256 == results[1].predictions_sha256:
+        raise Failed(
+            "unrelated vectors give the same predictions: are they made from the gold values?"
+        )
+    if all(result.value == 100 for result in results):
+        raise Failed("random vectors score 100: are predictions made from the gold values?")
+    return f"{', '.join(results[0].predictions)} of {len(next(iter(results[0].predictions.values()))):,} items"
+
+
+def score_follows_from_predictions(case: Case) -> str:
+    """As ``bench verify`` has it, of a run that was written and read again."""
+    result = case.score()
+    if case.task.rescore is None:
+        raise Failed("rescore is None: bench verify cannot check the score")
+    with tempfile.TemporaryDirectory() as place:
+        store = RunsFolder(Path(place))
+        store.write(_record(result, case.loaded))
+        store.write_predictions(RUN, result.task, result.text, result.predictions, result.suite)
+        arrays = store.read_predictions(RUN, result.task, result.text, result.suite)
+        score = store.read(RUN).scores[0]
+    try:
+        again = rescore(score.key, arrays, score.metric)
+    except BenchError as error:
+        raise Failed(error.message) from None
+    if again is None:
+        raise Failed(f"{score.metric} cannot be computed from what it keeps")
+    if not math.isclose(score.value, again.value, rel_tol=1e-9, abs_tol=1e-6):
+        raise Failed(f"{score.value:.6f} is recorded, its predictions give {again.value:.6f}")
+    if score.n != again.n:
+        raise Failed(f"{score.n:,} items are recorded, {again.n:,} predictions are there")
+    return "bench verify agrees"
+
+
+def _record(result: TaskResult, loaded: LoadedTask) -> RunRecord:
+    created = datetime.now(UTC).isoformat(timespec="seconds")
+    return RunRecord(
+        run_id=RUN,
+        fingerprint="0" * 64,
+        status="finished",
+        method="stand-in",
+        setting="none",
+        backbone="stand-in",
+        seed=None,
+        recipe={},
+        scores=merge_scores((), [result]),
+        cost=Cost(),
+        provenance=Provenance(created=created, data={result.task: loaded.sha256}),
+    )
+
+
+def useless_vectors_are_refused(case: Case) -> str:
+    wrong: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+        "NaN in a vector": lambda x_ND: np.where(
+            np.arange(len(x_ND))[:, None] == 0, np.float32("nan"), x_ND
+        ),
+        "all vectors the same": np.ones_like,
+        "a row too few": lambda x_ND: x_ND[1:],
+    }
+    case.score()  # what raises for every vector is no finding of this check
+    for what, change in wrong.items():
+        try:
+            result = case.loaded.score(partial(_changed, change))
+        except RunFailed:
+            continue
+        except Exception as error:  # a plugin's own code
+            raise Failed(
+                f"{what}: it raises {located(error)}, not RunFailed; check_vectors and check_variety do"
+            ) from None
+        raise Failed(
+            f"{what}: scored {result.value:.2f}; check_vectors and check_variety refuse it"
+        )
+    return ", ".join(wrong)
+
+
+def _changed(change: Callable[[np.ndarray], np.ndarray], sentences: Sequence[str]) -> np.ndarray:
+    return change(StandIn(0)(sentences))
+
+
+def items_stand_alone(case: Case) -> str:
+    """Half of the items, scored alone: what intervals of the suite's own metric are made of."""
+    if case.task.metric in METRICS:
+        return f"tables know the intervals of {case.task.metric}"
+    if not case.task.by_item:
+        return f"by_item is not said: {case.task.metric} has no interval over items"
+    result = case.score()
+    n = len(result.predictions["prediction"])
+    part = {
+        name: array[::2] if len(array) == n else array for name, array in result.predictions.items()
+    }
+    try:
+        found = rescore((result.suite, result.task, result.protocol, result.text), part)
+    except BenchError as error:
+        raise Failed(f"every second item cannot be scored alone: {error.message}") from None
+    if found is None or found.n != len(part["prediction"]):
+        raise Failed(
+            f"of {len(part['prediction'])} items, {found.n if found else 'none'} are scored"
+        )
+    return f"{found.value:.2f} of every second item"
+
+
+def record_takes_it(case: Case) -> str:
+    result = case.score()
+    if not np.isfinite(result.value) or result.n <= 0:
+        raise Failed(f"value {result.value}, n {result.n}")
+    expected = (case.task.suite, case.task.name, case.task.protocol, case.task.metric)
+    found = (result.suite, result.task, result.protocol, result.metric)
+    if found != expected:
+        raise Failed(f"the result says {found}, the task {expected}")
+    if not case.task.protocol.rpartition("/")[2].isdigit():
+        raise Failed(f"the protocol {case.task.protocol} has no version: NAME/1")
+    json.dumps(result.detail, allow_nan=False)
+    return f"{result.metric} under {result.protocol}"
+
+
+CHECKS: tuple[tuple[str, Callable[[Case], str]], ...] = (
+    ("its data is read, twice the same", data_is_read),
+    ("its sentences are named, and plain text", sentences_are_named),
+    ("its result fits a record", record_takes_it),
+    ("its score is repeatable", score_is_repeatable),
+    ("its predictions follow the vectors", predictions_follow_the_vectors),
+    ("its score follows from its predictions", score_follows_from_predictions),
+    ("useless vectors are refused", useless_vectors_are_refused),
+    ("its items stand alone", items_stand_alone),
+)

@@ -1,0 +1,370 @@
+"""Versions: made whole or not at all, the same bytes for the same runs, never changed afterwards, verified from the folder alone."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import json
+import shutil
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import bench
+from made_runs import damaged_run, failed_run, made_run
+from msgspec.structs import replace
+from published import Publish
+
+from bench.base.errors import BenchError, DataDamaged
+from bench.base.files import values_sha256
+from bench.publish import build
+from bench.publish.versions import MANIFEST, NAME, check, versions
+from bench.runs import RunsFolder
+from bench.runs.arrays import read_arrays
+from bench.runs.packed import Packed, narrow, read_packed
+from bench.verify import runs_below, verify_run
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+# --- what a version is ---
+
+
+def test_a_version_has_everything_and_verifies_by_itself(
+    quick: Publish, runs: Path, out: Path
+) -> None:
+    made = quick(title="A board", note="Only a test.")
+    assert made.name == "v1" and made.folder == out / "v1" and made.board.changes is None
+    shutil.rmtree(runs)
+    found = set(contents(out / "v1"))
+    assert {"index.html", "README.md", "tables.json", NAME, MANIFEST, "assets/board.css"} <= found
+    ids = [path.name for path in (out / "v1" / "runs").iterdir()]
+    names = {"index.html", "run.json", "scores.csv", "curve.jsonl"}
+    assert len(ids) == 4
+    assert {path for path in found if path.startswith("runs/")} == {
+        f"runs/{run}/{name}" for run in ids for name in names
+    }
+    (report,) = check(out)
+    assert report.differences == [] and report.count_agreeing() == len(found) - 1
+    reports = [verify_run(folder) for folder in runs_below(out / "v1")]
+    assert [(one.differences, one.count("score")) for one in reports] == [([], 1)] * 4
+    assert sorted(path.name for path in out.iterdir()) == [
+        "README.md",
+        "index.html",
+        "style.css",
+        "v1",
+    ]
+
+
+def test_the_same_runs_give_the_same_bytes(
+    quick: Publish, runs: Path, out: Path, tmp_path: Path
+) -> None:
+    quick()
+    other = tmp_path / "elsewhere" / "runs"
+    shutil.copytree(runs, other)
+    (other / next(other.iterdir()).name / "checkpoint").mkdir()
+    quick(runs=other, out=tmp_path / "second")
+    assert contents(out) == contents(tmp_path / "second")
+
+
+@pytest.mark.slow
+def test_the_next_version_leaves_the_last_one_alone_and_shows_what_changed(
+    quick: Publish, runs: Path, out: Path
+) -> None:
+    quick(note="First.")
+    before = contents(out / "v1")
+    assert quick().folder is None and quick(note="First.").folder is None
+    made_run(runs, "simcse", 3, suites=("check",))
+    made_run(runs, "promptbert", 1, suites=("check",))
+    made = quick()
+    assert made.name == "v2" and contents(out / "v1") == before
+    assert made.board.changes is not None
+    changed = {row.method: row.differs for row in made.board.changes.rows}
+    assert changed == {"promptbert": "new", "simcse": "seeds: 2 before, 3 now"}
+    assert "| simcse (" in (out / "v2" / "README.md").read_text()
+    page = (out / "v2" / "index.html").read_text()
+    assert "Changed since v1" in page and (out / "v2" / "tables" / "changes.csv").is_file()
+    index = (out / "index.html").read_text()
+    assert index.index('id="v2"') < index.index('id="v1"')
+    # the runs of a version are a runs folder: the next version needs no other
+    shutil.rmtree(runs)
+    again = quick(runs=out / "v2" / "runs")
+    assert again.folder is None
+    third = quick(runs=out / "v2" / "runs", note="")
+    assert third.name == "v3" and versions(out)[-1].note is None
+    assert (out / "v3" / NAME).read_bytes() == (out / "v2" / NAME).read_bytes()
+
+
+def test_a_preview_replaces_the_last_one_and_is_not_a_version(quick: Publish, out: Path) -> None:
+    for title in ("One", "Two"):
+        made = quick(preview=True, title=title)
+        assert made.folder == out / "preview" and made.name == "preview"
+        assert title in (out / "preview" / "index.html").read_text()
+    assert versions(out) == () and [path.name for path in out.iterdir()] == ["preview"]
+
+
+def test_one_format_alone(quick: Publish, out: Path) -> None:
+    quick(formats=("md",))
+    assert not list(out.glob("v1/**/*.html")) and (out / "v1" / "README.md").is_file()
+    assert "](v1/README.md)" in (out / "README.md").read_text()
+
+
+def test_a_plan_beside_the_versions_is_part_of_the_next_one(quick: Publish, out: Path) -> None:
+    (out / "plans").mkdir(parents=True)
+    (out / "plans" / "v1.md").write_text("# Plan\n")
+    quick()
+    assert (out / "v1" / "plan.md").read_text() == "# Plan\n"
+
+
+# --- which runs are in it ---
+
+
+def test_runs_that_cannot_be_published_are_named_without_the_publishers_folders(
+    quick: Publish, runs: Path, out: Path
+) -> None:
+    failed = failed_run(runs)
+    damaged_run(runs)
+    bare = made_run(runs, "diffcse", 1, suites=("check",), keep_predictions=False)
+    lines = quick().board.left_out
+    assert f"{failed.run_id}: failed: the loss is not finite at step 12" in lines
+    starts = ("broken-builtin-s1-00000000: damaged: ", f"{bare.run_id}: cannot be published: ")
+    assert all(any(line.startswith(start) for line in lines) for start in starts)
+    assert not any(str(runs) in line for line in lines)
+    assert not (out / "v1" / "runs" / bare.run_id).exists()
+
+
+@pytest.mark.parametrize("what", ["score", "hash", "average"])
+def test_a_score_that_does_not_follow_from_its_predictions_is_not_published(
+    quick: Publish, tmp_path: Path, what: str
+) -> None:
+    runs = tmp_path / "mine"
+    suites = ("sts",) if what == "average" else ("check",)
+    made_run(runs, "simcse", 1, suites=suites)
+    run = made_run(runs, "promcse", 1, suites=suites)
+    change = {"predictions_sha256": "0" * 64} if what == "hash" else {"value": 99.0}
+    scores = [*run.scores]
+    scores[-1] = replace(scores[-1], **change)
+    RunsFolder(runs).write(replace(run, scores=tuple(scores)))
+    (line,) = quick(runs=runs).board.left_out
+    assert line.startswith(f"{run.run_id}: cannot be published: ")
+
+
+def test_what_was_scored_once_is_known_by_its_record(
+    quick: Publish, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quick()
+    monkeypatch.setattr("bench.verify.scores.rescore", lambda *_: pytest.fail("scored again"))
+    assert quick(note="Another.").name == "v2"
+
+
+# --- nothing is lost, nothing is altered unnoticed ---
+
+
+@pytest.mark.parametrize(
+    "change", ["page", "record", "predictions", "added", "removed", "manifest", "tables", "link"]
+)
+def test_whatever_is_altered_is_noticed(quick: Publish, out: Path, change: str) -> None:
+    quick()
+    version = out / "v1"
+    page = version / "index.html"
+    if change == "added":
+        (version / "more.txt").write_text("x")
+    elif change == "removed":
+        page.unlink()
+    elif change == "link":
+        page.rename(out / "elsewhere.html")
+        page.symlink_to(out / "elsewhere.html")
+    elif change == "manifest":
+        (version / MANIFEST).unlink()
+    else:
+        names = {"page": "index.html", "predictions": NAME, "tables": "tables.json"}
+        record = next(version.glob("runs/*/run.json"))
+        path = record if change == "record" else version / names[change]
+        path.write_bytes(path.read_bytes() + b" ")
+    done = bench("publish", "--check", "--out", out)
+    assert done.exit_code == 1 and "; 1 differ" in done.output, done.output
+    assert bench("publish", "--runs", "nowhere", "--out", out).exit_code == 2
+    with pytest.raises(BenchError, match="v1 is not as it was published"):
+        quick(note="Another.")
+
+
+def test_an_error_on_the_way_leaves_nothing_and_leftovers_of_a_kill_are_removed(
+    quick: Publish, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quick()
+    before = contents(out)
+    (out / ".publishing-dead" / "version").mkdir(parents=True)
+    with monkeypatch.context() as patched:
+        patched.setattr(build, "version_files", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            quick(note="Another.")
+    assert contents(out) == before and not list(out.glob(".publishing-*"))
+    (out / "index.html").unlink()  # as if a process was killed before it wrote the index
+    quick()
+    assert contents(out) == before
+
+
+def test_a_full_disk_costs_one_line(
+    quick: Publish, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, data: bytes) -> int:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "write_bytes", full)
+        with pytest.raises(BenchError, match="No space left on device; nothing was published"):
+            quick()
+    assert not out.exists()
+
+
+def test_two_publishers_at_once(quick: Publish, out: Path) -> None:
+    with build._temporary(out), pytest.raises(BenchError, match="another process publishes"):
+        quick()
+
+
+def test_mistakes_are_one_line(runs: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    for words, error in [
+        (("--runs", empty), "no finished run in"),
+        (("--runs", runs, "--out", tmp_path / "file"), "file"),
+        (("--runs", runs, "--baseline", "nobody"), "nobody"),
+        (("--runs", runs, "--submissions", tmp_path / "none"), "no folder"),
+        (("--check",), "no version in"),
+    ]:
+        out = () if "--out" in words else ("--out", tmp_path / "boards")
+        done = bench("publish", *words, *out)
+        assert done.exit_code == 2 and error in done.stderr and "Traceback" not in done.stderr
+
+
+def test_hostile_texts_of_a_version_stay_text_on_the_page_of_versions(
+    quick: Publish, out: Path
+) -> None:
+    quick(title="<script>alert(1)</script>", note="![x](http://x) <b>")
+    texts = [(out / name).read_text() for name in ("index.html", "README.md")]
+    assert not any("<script>alert" in text or "<b>" in text for text in texts)
+    assert "![x](" not in texts[1]
+
+
+# --- one file of predictions ---
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype"),
+    [
+        (np.arange(5), "int8"),
+        (np.array([-40_000, 7]), "int32"),
+        (np.array([0.5, np.nan, -0.0, np.inf]), "float16"),
+        (np.array([0.1]), "float64"),
+        (np.array([np.float32(0.1)]), "float32"),
+        (np.array([True, False]), "bool"),
+        (np.array([["a", "ü\n"], ["", "c"]]), "<U2"),
+        (np.array(3), "int8"),
+        (np.asfortranarray(np.arange(6).reshape(2, 3)), "int8"),
+        (np.zeros((0, 4)), "float16"),
+    ],
+)
+def test_arrays_are_the_same_when_read_again(
+    tmp_path: Path, values: np.ndarray, dtype: str
+) -> None:
+    assert narrow(values).dtype == dtype
+    packed = Packed()
+    packed.add("runs/a/predictions/T.npz", {"prediction": values, "gold": values})
+    packed.add("runs/b/predictions/T.npz", {"prediction": values})
+    packed.write(tmp_path / NAME)
+    for run in "ab":
+        arrays = read_arrays(tmp_path / "runs" / run / "predictions" / "T.npz")
+        assert values_sha256({"": arrays["prediction"]}) == values_sha256({"": values})
+    only = read_packed(tmp_path / "runs/a/predictions/T.npz", ("gold",))
+    assert only is not None and list(only) == ["gold"]
+
+
+def test_a_file_that_is_not_one_of_ours_costs_one_line(tmp_path: Path) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    path = tmp_path / "runs" / "a" / "predictions" / "T.npz"
+    row = {"file": "runs/a/predictions/T.npz", "array": "gold", "same": None}
+    hostile = [
+        {**row, "dtype": "i8", "shape": [1 << 30], "data": b"x"},
+        {**row, "dtype": "O", "shape": [1], "data": b"x" * 8},
+        {**row, "dtype": "U", "shape": [1], "data": b"[[[["},
+        {**row, "dtype": "i1", "shape": [-1], "data": b"x"},
+        {**row, "dtype": "i1", "shape": [1], "data": None, "same": 99},
+    ]
+    for content in hostile:
+        parquet.write_table(pa.Table.from_pylist([content]), tmp_path / NAME)
+        with pytest.raises(DataDamaged, match="no predictions file"):
+            read_arrays(path)
+    whole = (tmp_path / NAME).read_bytes()
+    for data in (b"", b"PAR1", whole[: len(whole) // 2], whole[:40] + b"\xff" * 40 + whole[80:]):
+        (tmp_path / NAME).write_bytes(data)
+        with pytest.raises(DataDamaged):
+            read_arrays(path)
+
+
+def test_the_tables_of_a_version_are_those_of_its_runs(runs: Path, out: Path) -> None:
+    assert bench("publish", "--runs", runs, "--out", out).exit_code == 0
+    tables = [
+        bench("compare", "--runs", folder, "--format", "csv").stdout
+        for folder in (runs, out / "v1" / "runs")
+    ]
+    assert tables[0] == tables[1] and "CHECK" in tables[0]
+
+
+# --- predictions that lie elsewhere ---
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[tuple[str, Path]]:
+    folder = tmp_path / "served"
+    folder.mkdir()
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/p.parquet", folder / "p.parquet"
+        server.shutdown()
+
+
+def test_predictions_elsewhere_are_fetched_by_hash(
+    runs: Path,
+    out: Path,
+    server: tuple[str, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    url, served = server
+    monkeypatch.setenv("BENCH_CACHE", str(tmp_path / "cache"))
+    words = ("publish", "--runs", runs, "--out", out, "--statistics", "no")
+    done = bench(*words, "--predictions-url", url)
+    assert done.exit_code == 0, done.output
+    assert not (out / "v1" / NAME).exists()
+    (out / f"v1.{NAME}").rename(served)
+    known = json.loads((out / "v1" / MANIFEST).read_bytes())["predictions_url"]
+    assert known["url"] == url and known["bytes"] == served.stat().st_size
+    whole = served.read_bytes()
+
+    missing = bench("verify", out / "v1", "--offline")
+    assert missing.exit_code == 1 and "0 scores computed again" in missing.output
+    assert url in "".join(missing.output.split())
+    served.write_bytes(whole[:-1] + b"x")
+    other = bench("verify", out / "v1")
+    assert other.exit_code == 1 and "another sha256" in " ".join(other.output.split())
+    served.unlink()
+    gone = bench("verify", out / "v1")
+    assert gone.exit_code == 1 and "cannot be fetched" in " ".join(gone.output.split())
+    served.write_bytes(whole)
+    good = bench("verify", out / "v1")
+    assert good.exit_code == 0 and "4 scores computed again: nothing differs" in good.output
+    served.unlink()  # it is in the cache now
+    assert bench("verify", out / "v1", "--offline").exit_code == 0
+    assert bench("publish", "--check", "--out", out).exit_code == 0

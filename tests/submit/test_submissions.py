@@ -1,0 +1,498 @@
+"""A submission is a folder that anybody may have written: what is refused, why, and at what cost; and how ``bench submit`` writes one."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from commands import bench
+from made_runs import made_run
+from msgspec.structs import replace
+from scored_run import finished_run, predictions
+
+from bench.base.errors import BenchError
+from bench.base.files import values_sha256
+from bench.publish import submissions
+from bench.publish.gather import gather
+from bench.publish.submissions import SENDER_FILE, Work, check_submission
+from bench.runs import RunRecord, RunsFolder, Score
+from bench.runs.arrays import read_arrays
+
+
+@pytest.fixture
+def theirs(tmp_path: Path) -> RunsFolder:
+    return RunsFolder(tmp_path / "theirs")
+
+
+def as_submission(store: RunsFolder) -> Path:
+    """The only folder of a runs folder, as somebody submits it who does not use ``bench submit``."""
+    (folder,) = store.path.iterdir()
+    shutil.rmtree(folder / "checkpoint", ignore_errors=True)
+    (folder / SENDER_FILE).write_text("Eve\n")
+    return folder
+
+
+def refused(folder: Path) -> str:
+    with pytest.raises(BenchError) as caught:
+        check_submission(folder)
+    return caught.value.message
+
+
+# --- what is in a run: each forgery, and why it is refused ---
+
+
+def spoil(
+    store: RunsFolder,
+    run: RunRecord,
+    changes: Mapping[str, Any],
+    *,
+    hashed: bool = True,
+    **how: Any,
+) -> None:
+    """Other predictions, with a record that gives their hash, as a forger writes it."""
+    path = predictions(store, run)
+    arrays = {**read_arrays(path), **changes}
+    np.savez_compressed(path, **arrays)
+    sha256 = (
+        values_sha256({key: np.asarray(one) for key, one in arrays.items()}) if hashed else None
+    )
+    store.write(replace(run, scores=(replace(run.scores[0], predictions_sha256=sha256, **how),)))
+
+
+def flipped(store: RunsFolder, run: RunRecord) -> None:
+    spoil(store, run, {"prediction": read_arrays(predictions(store, run))["prediction"][::-1]})
+
+
+def made_to_fit(store: RunsFolder, run: RunRecord) -> None:
+    """Gold values that the predictions rank perfectly, with the score that follows from them."""
+    from bench.score.suites.from_predictions import rescore
+
+    arrays = read_arrays(predictions(store, run))
+    arrays["gold"] = arrays["prediction"].copy()
+    again = rescore(run.scores[0].key, arrays)
+    assert again is not None and again.value > 99
+    spoil(store, run, arrays, value=again.value, detail=dict(again.detail))
+
+
+def pickled(store: RunsFolder, run: RunRecord) -> None:
+    np.savez(predictions(store, run), prediction=np.array([{"a": 1}], dtype=object))
+
+
+def bomb(store: RunsFolder, run: RunRecord) -> None:
+    np.savez_compressed(predictions(store, run), prediction=np.zeros(9_000_000))
+
+
+def many_names(store: RunsFolder, run: RunRecord) -> None:
+    spoil(store, run, {"subset": np.array([f"part {i}" for i in range(1000)])})
+
+
+def many_columns(store: RunsFolder, run: RunRecord) -> None:
+    spoil(store, run, {"prediction": np.zeros((1000, 200))})
+
+
+def empty_text(store: RunsFolder, run: RunRecord) -> None:
+    head = b"{'descr': '<U0', 'fortran_order': False, 'shape': (300000000,), }".ljust(117) + b"\n"
+    with zipfile.ZipFile(predictions(store, run), "w") as archive:
+        archive.writestr(
+            "subset.npy", b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head
+        )
+
+
+def bytes_array(store: RunsFolder, run: RunRecord) -> None:
+    np.savez(predictions(store, run), prediction=np.array([b"x"]))
+
+
+def dates(store: RunsFolder, run: RunRecord) -> None:
+    np.savez(predictions(store, run), prediction=np.array(["2026-01-01"], dtype="datetime64[D]"))
+
+
+def lzma(store: RunsFolder, run: RunRecord) -> None:
+    with zipfile.ZipFile(predictions(store, run), "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("prediction.npy", b"x" * 1000)
+
+
+def no_predictions(store: RunsFolder, run: RunRecord) -> None:
+    predictions(store, run).unlink()
+
+
+def another_file(store: RunsFolder, run: RunRecord) -> None:
+    shutil.copy(predictions(store, run), predictions(store, run).with_name("STS12.npz"))
+
+
+def another_seed(store: RunsFolder, run: RunRecord) -> None:
+    store.write(replace(run, seed=7))
+
+
+def failed(store: RunsFolder, run: RunRecord) -> None:
+    store.write(replace(run, status="failed", error="x"))
+
+
+def no_scores(store: RunsFolder, run: RunRecord) -> None:
+    predictions(store, run).unlink()
+    store.write(replace(run, scores=()))
+
+
+def own_suite(store: RunsFolder, run: RunRecord) -> None:
+    """An average of a suite that nobody knows: nothing differs, and nothing was computed."""
+    score = Score(suite="mine", task="Avg.", protocol="mine/1", metric="spearman", value=99.0, n=10)
+    store.write(replace(run, scores=(*run.scores, score)))
+
+
+def no_json(store: RunsFolder, run: RunRecord) -> None:
+    (store.folder(run.run_id) / "run.json").write_text("{")
+
+
+def deep_json(store: RunsFolder, run: RunRecord) -> None:
+    (store.folder(run.run_id) / "run.json").write_text("[" * 200_000)
+
+
+def other_name(store: RunsFolder, run: RunRecord) -> None:
+    store.folder(run.run_id).rename(store.path / "other-name")
+
+
+def no_curve(store: RunsFolder, run: RunRecord) -> None:
+    (store.folder(run.run_id) / "curve.jsonl").write_text(
+        '{"step": 1}\n<script>alert(1)</script>\n'
+    )
+
+
+def said(**fields: Any) -> Callable[[RunsFolder, RunRecord], None]:
+    """A score with something beside it that its predictions do not give."""
+
+    def change(store: RunsFolder, run: RunRecord) -> None:
+        store.write(replace(run, scores=(replace(run.scores[0], **fields),)))
+
+    change.__name__ = f"said {', '.join(fields)}"
+    return change
+
+
+def more_detail(name: str, value: Any, *path: str) -> Callable[[RunsFolder, RunRecord], None]:
+    """A key of its own in a score's detail, below ``path``."""
+
+    def change(store: RunsFolder, run: RunRecord) -> None:
+        detail = json.loads(json.dumps(dict(run.scores[0].detail)))
+        below = detail
+        for key in path:
+            below = below[key]
+        below[name] = value
+        store.write(replace(run, scores=(replace(run.scores[0], detail=detail),)))
+
+    change.__name__ = ".".join((*path, name))
+    return change
+
+
+def made_at(created: str) -> Callable[[RunsFolder, RunRecord], None]:
+    def change(store: RunsFolder, run: RunRecord) -> None:
+        store.write(replace(run, provenance=replace(run.provenance, created=created)))
+
+    change.__name__ = f"made at {created}"
+    return change
+
+
+def own_task(store: RunsFolder, run: RunRecord) -> None:
+    """A set that the suite does not have, so that nobody knows its gold values."""
+    arrays = read_arrays(predictions(store, run))
+    store.write_predictions(run.run_id, "STS99", "tokenised", arrays)
+    score = replace(
+        run.scores[0], suite="sts", task="STS99", protocol="senteval-all/1", text="tokenised"
+    )
+    data = {**run.provenance.data, "STS99": "0" * 64}
+    store.write(
+        replace(run, scores=(*run.scores, score), provenance=replace(run.provenance, data=data))
+    )
+
+
+FORGERIES: list[tuple[Callable[[RunsFolder, RunRecord], None], str]] = [
+    (flipped, "score of check CHECK: .* is recorded, its predictions give"),
+    (made_to_fit, "gold of check CHECK: the array 'gold' is not the data set's"),
+    (pickled, "no predictions file"),
+    (bomb, "unpacks to 72,000,.* bytes"),
+    (many_names, "subset has more than 400 different values"),
+    (many_columns, r"prediction has shape \(1000, 200\)"),
+    (empty_text, "an array of 300,000,000 values"),
+    (bytes_array, "holds neither numbers nor text"),
+    (dates, "holds neither numbers nor text"),
+    (lzma, "compressed in a way"),
+    (no_predictions, "predictions of check CHECK: .* has no predictions"),
+    (another_file, "belongs to none of its scores"),
+    (another_seed, "fingerprint: .* is recorded, the record's own fields give"),
+    (failed, "it is failed, not finished"),
+    (no_scores, "it has 0 scores"),
+    (own_suite, "mine Avg. .*cannot be computed"),
+    (said(std=0.01), "a standard deviation of 0.01 is recorded, the task has none"),
+    (said(std=1e18), "a standard deviation of 1e\\+18 is recorded, the task has none"),
+    (said(metric="accuracy"), "the metric accuracy is recorded, check has spearman"),
+    (
+        more_detail("better than all", 99.99),
+        "detail.better than all is recorded, its predictions do not give it",
+    ),
+    (more_detail("mean", 10**15), "detail.mean.* is recorded, its predictions"),
+    (
+        more_detail("invented", {"spearman": 99.99, "n": 750}, "subsets"),
+        "detail.subsets.invented is recorded, its predictions do not",
+    ),
+    (own_task, "sts STS99 cannot be computed"),
+    (made_at("9999-12-31T23:59:59Z"), "9999-12-31T23:59:59Z, which is in the future"),
+    (made_at("2026-02-31T00:00:00"), "not a date of the calendar"),
+    (no_json, "not JSON"),
+    (deep_json, "not JSON"),
+    (other_name, "its record is of"),
+    (no_curve, "line 2 of curve.jsonl"),
+]
+
+
+@pytest.mark.parametrize(("how", "why"), FORGERIES, ids=[how.__name__ for how, _ in FORGERIES])
+def test_a_run_that_is_not_what_it_says(
+    theirs: RunsFolder, how: Callable[[RunsFolder, RunRecord], None], why: str
+) -> None:
+    run = finished_run(theirs)
+    how(theirs, run)
+    message = refused(as_submission(theirs))
+    assert re.search(why, message) and message.isprintable(), message
+
+
+def test_nan_is_no_prediction(theirs: RunsFolder) -> None:
+    run = finished_run(theirs)
+    values = read_arrays(predictions(theirs, run))["prediction"]
+    values[3] = np.nan
+    spoil(theirs, run, {"prediction": values})
+    assert "a prediction is NaN or infinite" in refused(as_submission(theirs))
+
+
+# --- what is in the folder ---
+
+
+def link(folder: Path) -> None:
+    (folder / "curve.jsonl").symlink_to("/etc/passwd")
+
+
+def linked_folder(folder: Path) -> None:
+    (folder / "predictions" / "mteb").symlink_to("/etc")
+
+
+def pipe(folder: Path) -> None:
+    os.mkfifo(folder / "curve.jsonl")
+
+
+def pipe_for_record(folder: Path) -> None:
+    (folder / "run.json").unlink()
+    os.mkfifo(folder / "run.json")
+
+
+def large(folder: Path) -> None:
+    with (folder / "curve.jsonl").open("wb") as file:
+        file.truncate(5 << 20)
+
+
+def large_together(folder: Path) -> None:
+    for i in range(4):
+        with (folder / "predictions" / f"T{i}.npz").open("wb") as file:
+            file.truncate(15 << 20)
+
+
+def many(folder: Path) -> None:
+    for i in range(submissions.MOST_FILES + 1):
+        (folder / "predictions" / f"T{i}.npz").touch()
+
+
+def program(folder: Path) -> None:
+    (folder / "setup.py").write_text("raise SystemExit")
+
+
+def weights(folder: Path) -> None:
+    (folder / "checkpoint").mkdir()
+    (folder / "checkpoint" / "model.safetensors").touch()
+
+
+def strange_name(folder: Path) -> None:
+    (folder / "predictions" / "a\x1b[2J.npz").touch()
+
+
+def no_record(folder: Path) -> None:
+    (folder / "run.json").unlink()
+
+
+def no_sender(folder: Path) -> None:
+    (folder / SENDER_FILE).unlink()
+
+
+def long_sender(folder: Path) -> None:
+    (folder / SENDER_FILE).write_text("x" * 121)
+
+
+def odd_sender(folder: Path) -> None:
+    (folder / SENDER_FILE).write_text("Ada \u202e")
+
+
+FOLDERS: list[tuple[Callable[[Path], None], str]] = [
+    (link, "'curve.jsonl' is a link"),
+    (linked_folder, "'predictions/mteb' is a link"),
+    (pipe, "'curve.jsonl' is a link or a device"),
+    (pipe_for_record, "'run.json' is a link or a device"),
+    (large, "'curve.jsonl' has 5,242,880 bytes"),
+    (large_together, "the limit is 16 MiB, 50 for all"),
+    (many, "more than 1,000 files"),
+    (program, "'setup.py' does not belong"),
+    (weights, "'checkpoint/model.safetensors' does not belong"),
+    (strange_name, "does not belong in a submission"),
+    (no_record, "run.json"),
+    (no_sender, f"{SENDER_FILE} cannot be read"),
+    (long_sender, "a name of at most 120 characters"),
+    (odd_sender, "a name of at most 120 characters"),
+]
+
+
+@pytest.mark.parametrize(("how", "why"), FOLDERS, ids=[how.__name__ for how, _ in FOLDERS])
+def test_a_hostile_folder_is_refused(
+    theirs: RunsFolder, how: Callable[[Path], None], why: str
+) -> None:
+    finished_run(theirs)
+    folder = as_submission(theirs)
+    how(folder)
+    message = refused(folder)
+    assert why in message and message.isprintable(), message
+
+
+# --- what a refusal costs ---
+
+
+@pytest.mark.parametrize("how", [another_seed, bomb, many_names, no_curve, own_task, made_to_fit])
+def test_what_is_cheap_is_checked_before_any_score_is_computed(
+    theirs: RunsFolder,
+    monkeypatch: pytest.MonkeyPatch,
+    how: Callable[[RunsFolder, RunRecord], None],
+) -> None:
+    how(theirs, finished_run(theirs))
+    if (
+        how is own_task
+    ):  # data and arrays agree; scores are computed, and the limit of work comes first
+        monkeypatch.setattr(submissions, "RUN_SECONDS", 0.0)
+    monkeypatch.setattr(
+        "bench.verify.scores.rescore", lambda *_: pytest.fail("a score was computed")
+    )
+    assert refused(as_submission(theirs))
+
+
+def test_the_work_that_a_stranger_may_cause_is_limited(
+    theirs: RunsFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finished_run(theirs)
+    folder = as_submission(theirs)
+    work = Work()
+    check_submission(folder, None, work)
+    assert 0 < work.remaining < submissions.ALL_SECONDS
+    with pytest.raises(BenchError, match="the limit is 0 s"):
+        check_submission(folder, None, Work(remaining=1e-9))
+    monkeypatch.setattr(submissions, "RUN_SECONDS", 1e-9)
+    assert "the limit is 0 s" in refused(folder)
+
+
+def test_an_error_that_nobody_thought_of_refuses_that_run_alone(
+    theirs: RunsFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bad, good = finished_run(theirs, 1), finished_run(theirs, 2)
+    box = tmp_path / "box"
+    for run in (bad, good):
+        assert bench("submit", theirs.folder(run.run_id), "--by", "Ada", "--to", box).exit_code == 0
+    real = submissions.check_fingerprint
+
+    def odd(record: RunRecord) -> Any:
+        return 1 / 0 if record.run_id == bad.run_id else real(record)
+
+    monkeypatch.setattr(submissions, "check_fingerprint", odd)
+    made_run(tmp_path / "own", "ct", 1, suites=("check",))
+    found = gather(tmp_path / "own", box)
+    assert found.refused == [
+        f"{bad.run_id}: refused: it cannot be checked: ZeroDivisionError: division by zero"
+    ]
+    assert {run.submitted_by for run in found.runs if run.record.run_id == good.run_id} == {"Ada"}
+
+
+# --- which of them a board has ---
+
+
+def test_an_own_run_is_never_replaced(theirs: RunsFolder, tmp_path: Path) -> None:
+    run = finished_run(theirs)
+    shutil.copytree(theirs.path, tmp_path / "own")
+    folder = as_submission(theirs)
+    found = gather(tmp_path / "own", theirs.path)  # the very same run: nothing to add
+    assert (found.refused, [one.submitted_by for one in found.runs]) == ([], [None])
+    theirs.write(replace(run, cost=replace(run.cost, train_seconds=1.0)))
+    (line,) = gather(tmp_path / "own", theirs.path).refused
+    assert line == f"{folder.name}: refused: {run.run_id} has the same id or fingerprint"
+
+
+def test_rows_of_others_stand_apart_and_say_who_ran_them(
+    theirs: RunsFolder, tmp_path: Path
+) -> None:
+    finished_run(theirs, 1)
+    for seed in (2, 3):
+        finished_run(RunsFolder(tmp_path / "own"), seed)
+    as_submission(theirs)
+    out = tmp_path / "boards"
+    words = ("publish", "--runs", tmp_path / "own", "--submissions", theirs.path, "--out", out)
+    done = bench(*words)
+    assert done.exit_code == 0, done.output
+    (table,) = json.loads((out / "v1" / "tables.json").read_bytes())["tables"]
+    rows = {row["differs"].get("submitted by"): len(row["runs"]) for row in table["table"]["rows"]}
+    assert rows == {None: 2, "Eve": 1}
+    run = next((out / "v1" / "runs").glob("*-s1-*"))
+    assert "Run by Eve" in (run / "index.html").read_text()
+    assert "Eve" in (out / "v1" / "README.md").read_text()
+    # the next version knows who ran what, without the submission
+    done = bench("publish", "--runs", out / "v1" / "runs", "--out", out, "--note", "n")
+    assert done.exit_code == 0, done.output
+    assert (run.parents[2] / "v2" / "runs" / run.name / "index.html").read_text().count("Eve")
+
+
+def test_a_refused_submission_is_an_exit_code_and_the_board_is_made(
+    theirs: RunsFolder, tmp_path: Path
+) -> None:
+    flipped(theirs, finished_run(theirs))
+    finished_run(RunsFolder(tmp_path / "own"), 2)
+    as_submission(theirs)
+    out = tmp_path / "boards"
+    words = ("--runs", tmp_path / "own", "--submissions", theirs.path, "--out", out)
+    done = bench("publish", *words, "--preview")
+    assert done.exit_code == 1 and "refused: score of check CHECK" in done.stderr
+    assert (out / "preview" / "index.html").is_file()
+
+
+# --- bench submit ---
+
+
+def test_submit_writes_a_folder_that_passes(theirs: RunsFolder, tmp_path: Path) -> None:
+    run = finished_run(theirs)
+    words = ("submit", "simcse", "--runs", theirs.path, "--to", tmp_path / "box", "--by", "Ada")
+    done = bench(*words)
+    assert done.exit_code == 0 and done.stdout.strip() == str(tmp_path / "box" / run.run_id)
+    made = tmp_path / "box" / run.run_id
+    files = {path.relative_to(made).as_posix() for path in made.rglob("*") if path.is_file()}
+    assert files == {"run.json", SENDER_FILE, "predictions/CHECK.npz"}
+    assert check_submission(made) == run
+    again = bench(*words)
+    assert again.exit_code == 2 and "is there already" in again.stderr
+
+
+def test_submit_refuses_what_a_board_refuses_and_leaves_nothing(
+    theirs: RunsFolder, tmp_path: Path
+) -> None:
+    run = finished_run(theirs)
+    own_suite(theirs, run)
+    words = ("submit", run.run_id, "--runs", theirs.path, "--to", tmp_path / "box", "--by", "Ada")
+    done = bench(*words)
+    assert done.exit_code == 2 and "cannot be computed" in done.stderr and "--suite" in done.stderr
+    assert not (tmp_path / "box" / run.run_id).exists()
+    done = bench(*words, "--suite", "check")
+    assert done.exit_code == 0, done.output
+    assert [score.suite for score in check_submission(tmp_path / "box" / run.run_id).scores] == [
+        "check"
+    ]
