@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -31,10 +29,10 @@ from bench.cli.options import (
 )
 from bench.cli.planning import Planned, as_dict, plan_rows, prepare, show_plan
 from bench.cli.progress import RunReporter, downloads, reporting
-from bench.cli.reproduced import draw_page, show_left_out, show_results, show_rows
+from bench.cli.reproduced import show_left_out, show_results, show_rows, write_page
 from bench.cli.run import check_budget, parse_overrides, parse_seeds, settled_here
 from bench.cli.run_all import run_all
-from bench.data.fetching import offline_now
+from bench.data.fetching import Report, offline_now
 from bench.data.sets import DataFolder
 from bench.references import (
     FORMULA,
@@ -43,9 +41,7 @@ from bench.references import (
     RUNS,
     SCORES,
     TEMPLATES,
-    Part,
     contents,
-    figure_runs,
     find_part,
 )
 from bench.run.executors.build import Options
@@ -60,9 +56,6 @@ from bench.run.reproduce.table import (
 )
 from bench.runs import RunsFolder
 from bench.show.figures.drawing import missing_library
-
-LIST_HINT = "bench reproduce: lists every table and figure"
-Plan = Callable[..., Planned]
 
 
 @click.command()
@@ -172,7 +165,8 @@ def reproduce(
         return
     part, store = find_part(name), RunsFolder(runs)
     if part.how == NO:
-        raise BenchError(f"{part.part} of {part.paper} cannot be run again: {part.why}", LIST_HINT)
+        reason = f"{part.part} of {part.paper} cannot be run again: {part.why}"
+        raise BenchError(reason, "bench reproduce: lists every table and figure")
     printed_rows(part, comma_list(words))
     overrides, files = parse_overrides(pairs, max_steps, budget), parse_corpora(corpora)
     numbers = None if seeds is None else parse_seeds(seeds)
@@ -189,8 +183,12 @@ def reproduce(
         released=released,
     )
     check_set(found, registry, overrides)
-    if not dry_run:
-        check_drawing(part)
+    if (
+        part.how in (RUNS, FORMULA)
+        and not dry_run
+        and (lacks := missing_library("bench reproduce"))
+    ):
+        raise lacks
     check_budget(budget, device)
     device, settled, _ = settled_here(device, precision, "local", None, None, only_look=dry_run)
     options = ReproduceOptions(
@@ -205,7 +203,7 @@ def reproduce(
     check_corpora(files, in_order(listed))
     DataFolder(data, offline=True).check_root()
     report, offline = downloads(plain or as_json), offline or offline_now()
-    plan = planner(registry, options, store, partial(prepare, data=data, report=report))
+    plan = planner(registry, options, store, data, report)
     if dry_run:
         planned = plan(in_order(listed), offline=offline, only_look=True)
         if as_json:
@@ -235,7 +233,7 @@ def reproduce(
         show_results(listed, store, text, as_json)
     if html is not None or part.how != SCORES:
         page = html or store.path / f"reproduced-{name.replace(':', '-')}.html"
-        draw_page(page, part, listed, store, DataFolder(data, offline=True), text)
+        write_page(page, part, listed, store, DataFolder(data, offline=True), text)
         click.echo(f"page: {page}", err=as_json)
     raise click.exceptions.Exit(code)
 
@@ -267,17 +265,6 @@ def check_corpora(files: Mapping[str, str], order: Sequence[Job]) -> None:
             raise UnknownName("corpus", name, known, "among the recipes of these rows")
 
 
-def check_drawing(part: Part) -> None:
-    """Raises BenchError where a figure needs matplotlib and it is not installed."""
-    cosines = any(one.part == part and one.draws == "cosines" for one in figure_runs())
-    if (
-        part.how in (RUNS, FORMULA)
-        and not cosines
-        and (lacks := missing_library("bench reproduce"))
-    ):
-        raise lacks
-
-
 # --- planning and running ---
 
 
@@ -285,8 +272,9 @@ def planner(
     registry: Registry,
     options: ReproduceOptions,
     store: RunsFolder,
-    prepare: Callable[..., Planned],
-) -> Plan:
+    data_root: Path | None,
+    report: Report,
+) -> Callable[..., Planned]:
     """A function that gives jobs their planned runs, or the error for which each is left out, and fetches what they need."""
 
     def plan(stage: Sequence[Job], *, offline: bool, only_look: bool = False) -> Planned:
@@ -299,14 +287,24 @@ def planner(
                     job.error = error
             return [run for job in stage for run in job.planned]
 
-        pickle = options.allow_pickle
-        return prepare(make, offline=offline, only_look=only_look, allow_pickle=pickle)
+        return prepare(
+            make,
+            data_root,
+            report,
+            offline=offline,
+            only_look=only_look,
+            allow_pickle=options.allow_pickle,
+        )
 
     return plan
 
 
 def run_jobs(
-    order: Sequence[Job], plan: Plan, store: RunsFolder, options: Options, reporter: RunReporter
+    order: Sequence[Job],
+    plan: Callable[..., Planned],
+    store: RunsFolder,
+    options: Options,
+    reporter: RunReporter,
 ) -> int:
     """Fetch what is missing and run all that can be run, then what stands on it; returns the exit code.
 
@@ -346,15 +344,15 @@ def startable(order: Sequence[Job], offline: bool) -> str:
 
     here = sum(bool(job.planned) and all(map(starts, job.planned)) for job in order)
     waiting = sum(job.first is not None and job.error is not None for job in order)
-    after = f", {waiting} more after the runs that they stand on" if waiting else ""
-    return f"{here} of {len(order)} can run here{after}{'; --offline fetches nothing' * offline}"
+    more = f", {waiting} more after the runs that they stand on" * bool(waiting)
+    return f"{here} of {len(order)} can run here{more}{'; --offline fetches nothing' * offline}"
 
 
 def print_json(listed: Sequence[Job], planned: Planned, store: RunsFolder, device: str) -> None:
     """A line for each run of the plan, which may stand for several printed rows, and for each row that cannot be run."""
     for job in (*in_order(listed), *(job for job in listed if not job.run.method)):
         rows = [
-            {**{key: getattr(row.first, key) for key in PRINTED}, "printed": dict(row.values)}
+            {"label": row.first.label, "runs": row.first.runs, "printed": dict(row.values)}
             for row in job.run.rows
         ]
         runs = [
@@ -362,14 +360,9 @@ def print_json(listed: Sequence[Job], planned: Planned, store: RunsFolder, devic
             for row in plan_rows(job.planned, store, device)
             for run, done in zip(row.runs, row.finished, strict=True)
         ]
-        checkpoint = job.run.checkpoint.hub if job.run.checkpoint else None
         left_out = job.run.why_not or (job.error.message if job.error else None)
-        facts: dict[str, Any] = {"name": job.run.name, "rows": rows, "left_out": left_out}
-        facts |= {"seeds": job.seeds, "suites": job.run.suites, "notes": job.run.notes}
-        click.echo(json_text({**facts, "checkpoint": checkpoint, "runs": runs}))
-
-
-PRINTED = ("paper", "table", "label", "runs")
+        facts = {"name": job.run.name, "notes": job.run.notes, "left_out": left_out}
+        click.echo(json_text({**facts, "seeds": job.seeds, "rows": rows, "runs": runs}))
 
 
 def list_parts(as_json: bool) -> None:

@@ -8,24 +8,16 @@ from pathlib import Path
 
 import click
 
-from bench.base.errors import BenchError
 from bench.base.files import write_or_fail
-from bench.board.board import PublishedRun
-from bench.board.content import board
 from bench.board.repeat import seed_words
 from bench.cli.columns import print_columns, say
 from bench.cli.options import json_text
-from bench.compare.printed import Reproduced, judge_rows, verdict_text
+from bench.compare.printed import Beside, Reproduced, judge_rows, verdict_text
 from bench.data.sets import DataFolder
-from bench.references import SCORES, Part, figure_runs, printed_points
-from bench.run.reproduce.jobs import Job, beside, records
+from bench.references import SCORES, Part
+from bench.run.reproduce.jobs import Job, records
 from bench.runs import RunsFolder
-from bench.show.figures import Figure, figures
-from bench.show.figures.points import pairs
-from bench.show.figures.rescaling import rescaling
-from bench.show.figures.scatter import scatters
-from bench.show.pages.cosines import Cosines, cosines, rated_pairs
-from bench.show.pages.reproduced import PageFigure, PageRow, Reproduction, render
+from bench.show.pages.reproduced import PageRow, Reproduction, page_figure, render
 
 CELLS = ("task", "printed", "ours", "as many new runs as the paper had, 95 %")
 CHANCE = "each interval is a 95 % one by itself: of 20 cells one differs by chance alone"
@@ -67,7 +59,13 @@ def judged(listed: Sequence[Job], store: RunsFolder, text: str) -> dict[str, lis
     """Title of a printed row and its run -> what became of its cells."""
     rows = [(job, row) for job in listed if job.run.method for row in job.run.rows]
     by_title: dict[str, list[Reproduced]] = {}
-    cells = judge_rows([beside(job, row, store) for job, row in rows], text)
+    cells = judge_rows(
+        [
+            Beside(row.cells, [r for r, _ in records(job, store)], job.run.differs_from(row.first))
+            for job, row in rows
+        ],
+        text,
+    )
     for (job, _), of_row in zip(rows, cells, strict=True):
         by_title.setdefault(_title(job, of_row[0]), []).extend(of_row)
     return by_title
@@ -119,16 +117,14 @@ def _columns(cell: Reproduced) -> tuple[str, str, str, str]:
     return printed.task, printed.printed + spread, ours, verdict_text(cell, printed)
 
 
-# --- the page ---
-
-
-def draw_page(
+def write_page(
     file: Path, part: Part, listed: Sequence[Job], store: RunsFolder, data: DataFolder, text: str
 ) -> None:
     """The page of a figure that is drawn from our runs, or of a table's cells beside ours; and what was not run."""
+    runs = {job.run.name: ours for job in listed if (ours := records(job, store))}
     page = Reproduction(
         title=f"{part.name}, run again",
-        figures=(page_figure(part, listed, store, data),) if part.how != SCORES else (),
+        figures=(page_figure(part, runs, data),) if part.how != SCORES else (),
         rows=tuple(
             PageRow(title=title, cells=tuple(map(_columns, cells)))
             for title, cells in judged(listed, store, text).items()
@@ -136,48 +132,3 @@ def draw_page(
         left_out=tuple((", ".join(rows), why) for why, rows in left_out(listed).items()),
     )
     write_or_fail(file, render(page).encode(), hint="--html FILE")
-
-
-def page_figure(part: Part, jobs: Sequence[Job], store: RunsFolder, data: DataFolder) -> PageFigure:
-    """A figure of a paper, drawn from our runs; or why it is not drawn."""
-    spec = next((one for one in figure_runs() if one.part == part), None)
-    words = [f"It shows {part.shows}" + (f"; {spec.open}." if spec and spec.open else ".")]
-    drawn, ridges = list[Figure](), list[tuple[str, Cosines]]()
-    try:
-        if spec is None:
-            drawn = [rescaling()]
-        else:
-            drawn, ridges = _drawn(spec.draws, part, jobs, store, data)
-    except BenchError as error:
-        words.append(f"Not drawn: {error.message}.")
-    if not drawn and not ridges and len(words) == 1:
-        words.append("Not drawn: its finished runs do not have what it needs.")
-    return PageFigure(
-        title=f"{part.paper} {part.part}",
-        anchor=f"{part.paper}-{part.short}",
-        drawn=tuple(drawn),
-        ridges=tuple(ridges),
-        words=tuple(words),
-        points=tuple(
-            (point.panel, f"{point.key} {point.x:g}", f"{point.y:g}", point.read)
-            for point in printed_points(part)
-        ),
-    )
-
-
-def _drawn(
-    draws: str, part: Part, jobs: Sequence[Job], store: RunsFolder, data: DataFolder
-) -> tuple[list[Figure], list[tuple[str, Cosines]]]:
-    """What our runs draw: figures of the kind ``draws``, or cosines by level. Raises BenchError where that needs more runs."""
-    by_job = {job.run.name: ours for job in jobs if (ours := records(job, store))}
-    if draws == "cosines":
-        shown = [(name, cosines(*ours[0])) for name, ours in by_job.items()]
-        return [], [(name, one) for name, one in shown if one is not None]
-    if draws == "scatter":
-        rated = [(name, rated_pairs(*ours[0])) for name, ours in by_job.items()]
-        return list(scatters([(name, *one) for name, one in rated if one is not None])), []
-    if not by_job:
-        return [], []
-    runs = [PublishedRun(record=r, folder=folder) for ours in by_job.values() for r, folder in ours]
-    made = board(runs, version="reproduced", title=part.name, statistics="no")
-    return [one for one in figures(made, pairs(data)) if one.kind == draws], []

@@ -8,10 +8,8 @@ from pathlib import Path
 
 from bench.backbones import Reference
 from bench.base.errors import BenchError
-from bench.compare.printed import Beside
 from bench.data.sets import DataFolder
 from bench.method import Method
-from bench.references import Row
 from bench.run import plan
 from bench.run.plan import PlannedRun
 from bench.run.plugins import Registry
@@ -143,9 +141,3 @@ def records(job: Job, store: RunsFolder) -> list[tuple[RunRecord, Path]]:
         for record, folder in stored
         if record is not None and record.status == "finished"
     ]
-
-
-def beside(job: Job, row: Row, store: RunsFolder) -> Beside:
-    """A printed row and the finished runs of its job."""
-    ours = [record for record, _ in records(job, store)]
-    return Beside(row.cells, ours, job.run.differs_from(row.first))

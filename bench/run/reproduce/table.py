@@ -184,16 +184,13 @@ def _merged(a: TableRun, b: TableRun) -> TableRun:
     )
 
 
-Place = tuple[str, str]
-"""A backbone as bench run takes it, and what it stands in for ("": it is the printed one)."""
-
-
-def _places(printed: set[str], backbones: Sequence[str]) -> Callable[[str], list[Place]]:
-    """A function from a printed backbone to the places where it is run. ``printed``: those that choose rows."""
+def _places(printed: set[str], backbones: Sequence[str]) -> Callable[[str], list[tuple[str, str]]]:
+    """A function from a printed backbone to the places where it is run: a backbone as bench run takes it, and what it stands in for
+    ("", where it is the printed one). ``printed``: names that choose rows."""
     here = {Path(name).name: name for name in backbones if Path(name).name in printed}
     others = [name for name in backbones if Path(name).name not in printed]
 
-    def places(own: str) -> list[Place]:
+    def places(own: str) -> list[tuple[str, str]]:
         if not backbones:
             return [(own, "")]
         return ([(here[own], "")] if own in here else []) + [(name, own) for name in others]
@@ -228,7 +225,7 @@ def _fits(row: Row, word: str) -> bool:
 
 
 def _of_figure(
-    drawn: FigureRuns, places: Sequence[Place], registry: Registry, released: bool
+    drawn: FigureRuns, places: Sequence[tuple[str, str]], registry: Registry, released: bool
 ) -> list[TableRun]:
     """The runs that a figure is drawn from; a series of a recipe value is a run for each."""
     made = []
@@ -286,7 +283,7 @@ def _untrained(runs: Sequence[TableRun], registry: Registry, name: str) -> list[
 # --- one printed row ---
 
 
-def _of_row(row: Row, place: Place, registry: Registry, released: bool) -> TableRun:
+def _of_row(row: Row, place: tuple[str, str], registry: Registry, released: bool) -> TableRun:
     first, (backbone, instead_of) = row.first, place
     means = meaning(first.method, first.variant, first.setting, first.backbone)
     notes = [cell.note for cell in row.cells if cell.own_result]

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from bench.show.figures import Figure
-    from bench.show.pages.cosines import Cosines
+from bench.base.errors import BenchError
+from bench.board.board import PublishedRun
+from bench.board.content import board
+from bench.data.sets import DataFolder
+from bench.references import Part, figure_runs, printed_points
+from bench.runs.predictions import Run
+from bench.show.figures import Figure, figures
+from bench.show.figures.points import pairs
+from bench.show.figures.rescaling import rescaling
+from bench.show.figures.scatter import scatters
+from bench.show.pages.cosines import Cosines, cosines, rated_pairs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +46,44 @@ class Reproduction:
     figures: tuple[PageFigure, ...] = ()
     rows: tuple[PageRow, ...] = ()
     left_out: tuple[tuple[str, str], ...] = ()  # (rows, reason)
+
+
+def page_figure(part: Part, runs: Mapping[str, Sequence[Run]], data: DataFolder) -> PageFigure:
+    """A figure of a paper, drawn from our runs, or from its formula; or why it is not drawn. ``runs``: by name, one a seed."""
+    spec = next((one for one in figure_runs() if one.part == part), None)
+    words = [f"It shows {part.shows}" + (f"; {spec.open}." if spec and spec.open else ".")]
+    drawn, ridges = list[Figure](), list[tuple[str, Cosines]]()
+    first = {name: ours[0] for name, ours in runs.items()}
+    try:
+        if spec is None:
+            drawn = [rescaling()]
+        elif spec.draws == "cosines":
+            ridges = [(name, one) for name, run in first.items() if (one := cosines(*run))]
+        elif spec.draws == "scatter":
+            drawn = list(
+                scatters([(n, *one) for n, run in first.items() if (one := rated_pairs(*run))])
+            )
+        elif runs:
+            published = [
+                PublishedRun(record=r, folder=f) for ours in runs.values() for r, f in ours
+            ]
+            made = board(published, version="reproduced", title=part.name, statistics="no")
+            drawn = [figure for figure in figures(made, pairs(data)) if figure.kind == spec.draws]
+    except BenchError as error:
+        words.append(f"Not drawn: {error.message}.")
+    if not drawn and not ridges and len(words) == 1:
+        words.append("Not drawn: its finished runs do not have what it needs.")
+    return PageFigure(
+        title=f"{part.paper} {part.part}",
+        anchor=f"{part.paper}-{part.short}",
+        drawn=tuple(drawn),
+        ridges=tuple(ridges),
+        words=tuple(words),
+        points=tuple(
+            (point.panel, f"{point.key} {point.x:g}", f"{point.y:g}", point.read)
+            for point in printed_points(part)
+        ),
+    )
 
 
 def render(page: Reproduction) -> str:
