@@ -38,8 +38,21 @@ def with_footnotes(tables: Sequence[Table], records: Mapping[str, RunRecord]) ->
     suite has only under another protocol or text form, in another table, are named too.
     """
     return tuple(
-        _with_those_elsewhere(_with_differences(table, records), tables) for table in tables
+        _with_failures(_with_those_elsewhere(_with_differences(table, records), tables), records)
+        for table in tables
     )
+
+
+def _with_failures(table: Table, records: Mapping[str, RunRecord]) -> Table:
+    """With a note for each finished run of which another suite or task could not be scored."""
+    failed = [run for row in table.rows for run in row.runs if records[run].error]
+    notes = [f"not scored in {run}: {records[run].error}" for run in failed[:MOST_FAILURES]]
+    if len(failed) > MOST_FAILURES:
+        notes.append(f"{len(failed) - MOST_FAILURES} more runs have such failures: bench runs RUN")
+    return replace(table, notes=(*table.notes, *notes))
+
+
+MOST_FAILURES = 3  # that a table lists
 
 
 def refuse(tables: Sequence[Table]) -> None:
