@@ -11,6 +11,7 @@ import click
 from bench.backbones import Reference
 from bench.base.errors import BenchError, FetchFailed, UnknownName
 from bench.cli.columns import print_columns, say
+from bench.cli.hints import repeat_options
 from bench.cli.method_card import describe, show
 from bench.cli.options import (
     allow_pickle_option,
@@ -323,7 +324,10 @@ def run_jobs(
         missing = {one.message: one for job in stage for run in job.planned for one in run.missing}
         for label, why in [*errors, *(("missing", one) for one in missing.values())]:
             worst = 1
-            warn(f"{label}: {why.message}" + (f" (try: {why.hint})" if why.hint else ""))
+            warn(
+                f"{label}: {why.message}"
+                + f" (try: {repeat_options(why.hint or '')})" * bool(why.hint)
+            )
         if errors and not any(job.planned for job in order):
             first = errors[0][1]
             raise BenchError(f"nothing of this can be run here: {first.message}", first.hint)
