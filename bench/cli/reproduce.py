@@ -331,8 +331,14 @@ def run_jobs(
         if errors and not any(job.planned for job in order):
             first = errors[0][1]
             raise BenchError(f"nothing of this can be run here: {first.message}", first.hint)
-        planned = [run for job in stage for run in job.planned]
-        code = run_all(planned, store, options, reporter, as_json=False, shared=True)[1]
+        _, code = run_all(
+            [run for job in stage for run in job.planned],
+            store,
+            options,
+            reporter,
+            as_json=False,
+            shared=True,
+        )
         worst = max(worst, code)
     return worst
 
