@@ -105,7 +105,11 @@ def _title(job: Job, cell: Reproduced) -> str:
     printed = cell.printed
     source = "" if printed.own_result else f"copied from {printed.source}"
     facts = filter(None, (f"{printed.paper} table {printed.table}", printed.runs, source))
-    seeds = "nothing random" if job.seeds == (None,) else f"seeds {seed_words(job.seeds)}"
+    seeds = (
+        "nothing random"
+        if job.seeds == (None,)
+        else f"seeds {seed_words([seed for seed in job.seeds if seed is not None])}"
+    )
     return f"{printed.label} ({', '.join(facts)}): {job.run.name}; {seeds}"
 
 

@@ -61,7 +61,7 @@ def page_figure(part: Part, runs: Mapping[str, Sequence[Run]], data: DataFolder)
             ridges = [(name, one) for name, run in first.items() if (one := cosines(*run))]
         elif spec.draws == "scatter":
             drawn = list(
-                scatters([(n, *one) for n, run in first.items() if (one := rated_pairs(*run))])
+                scatters([(n, *both) for n, run in first.items() if (both := rated_pairs(*run))])
             )
         elif runs:
             published = [
