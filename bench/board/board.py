@@ -23,7 +23,7 @@ from bench.runs.record import RecipeValue, RunRecord
 
 if TYPE_CHECKING:
     from bench.board.changes import Changes
-    from bench.run.reproduce.verdicts import Reproduced
+    from bench.compare.printed import Reproduced
     from bench.runs.searches import Search
 
 
@@ -242,8 +242,7 @@ def _reproduced(board: Board) -> Mapping[Key, Reproduced]:
     having = _having(board, runs)
     if not having:
         return {}
-    from bench.run.reproduce.verdicts import judge_cells
-    from bench.run.reproduce.wanted import WantedRun
+    from bench.compare.printed import Beside, judge_rows
 
     verdicts: dict[Key, Reproduced] = {}
     for paper, table in tables():
@@ -251,13 +250,8 @@ def _reproduced(board: Board) -> Mapping[Key, Reproduced]:
         for row in rows([result for result in results(paper=paper) if result.table == table]):
             ours = dict.fromkeys(run for cell in row.cells for run in having.get(key(cell), ()))
             if ours:
-                listed.append(
-                    (
-                        WantedRun(rows=(row,), method=row.first.method),
-                        [(runs[run].record, runs[run].folder) for run in ours],
-                    )
-                )
-        for cells in judge_cells(listed, "tokenised") if listed else ():
+                listed.append(Beside(row.cells, [runs[run].record for run in ours]))
+        for cells in judge_rows(listed, "tokenised"):
             verdicts.update({key(cell.printed): cell for cell in cells if cell.mean is not None})
     return verdicts
 

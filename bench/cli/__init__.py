@@ -11,6 +11,7 @@ import click
 
 from bench import __version__
 from bench.base.errors import BenchError, UnknownName, printable
+from bench.cli.hints import TYPED, repeat_options
 
 VERBS = {
     "run": "Train and score methods; keep one record per run.",
@@ -127,6 +128,7 @@ class Verbs(HelpfulGroup):
             ctx.exit(error.exit_code)
 
     def invoke(self, ctx: click.Context) -> Any:
+        ctx.meta[TYPED] = [*ctx._protected_args, *ctx.args]
         try:
             return super().invoke(ctx)
         except BenchError as error:
@@ -171,7 +173,8 @@ def usage_error(error: click.UsageError) -> BenchError:
 
 def show_error(error: BenchError, label: str = "error") -> None:
     """Two lines on standard error: what is wrong, and what to try. Control characters of foreign text are made visible."""
-    for name, text in ((label, error.message), ("try", error.hint)):
+    hint = repeat_options(error.hint) if error.hint else ""
+    for name, text in ((label, error.message), ("try", hint)):
         if text:
             click.echo(f"{name}: {printable(' '.join(text.split()))}", err=True)
 

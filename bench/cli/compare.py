@@ -36,7 +36,7 @@ HELP = {
     "statistics": "Intervals, verdicts and ranks: auto with up to 1,000 runs that have predictions.",
     "correction": "How p-values of one family are adjusted: Holm, Benjamini-Hochberg, not at all.",
     "margin": "Points within which two values are as good as equal.",
-    "with_paper": "What a paper printed, ours less that, and whether it lies in our interval.",
+    "with_paper": "What a paper printed, ours less that, and whether new runs of ours would give it.",
     "items": "Of two runs, the items on which they disagree most.",
 }
 

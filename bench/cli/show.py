@@ -100,7 +100,8 @@ def print_head(record: RunRecord) -> None:
     )
     console.print(text(report.what(record)))
     if record.error:
-        console.print(Text.assemble(("error: ", "bold"), text(record.error)))
+        label = "not scored: " if record.status == "finished" else "error: "
+        console.print(Text.assemble((label, "bold"), text(record.error)))
 
 
 def print_summary(record: RunRecord, folder: Path, runs: str) -> None:

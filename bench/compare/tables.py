@@ -11,10 +11,9 @@ from bench.base.errors import BenchError
 from bench.compare import costs
 from bench.compare.costs import SEARCHED, terms
 from bench.compare.formatting import list_names, tuned_alike
+from bench.compare.printed import with_papers
 from bench.compare.statistics.summary import summarise
-from bench.compare.statistics.table import AVERAGE, MARGIN, Cell, Printed, Row, Table
-from bench.references import ReferenceResult
-from bench.references.ours import find_printed
+from bench.compare.statistics.table import AVERAGE, MARGIN, Table
 from bench.runs import FOREIGN
 from bench.runs.packed import has_predictions
 from bench.runs.predictions import Run
@@ -40,8 +39,21 @@ def with_footnotes(tables: Sequence[Table], records: Mapping[str, RunRecord]) ->
     suite has only under another protocol or text form, in another table, are named too.
     """
     return tuple(
-        _with_those_elsewhere(_with_differences(table, records), tables) for table in tables
+        _with_failures(_with_those_elsewhere(_with_differences(table, records), tables), records)
+        for table in tables
     )
+
+
+def _with_failures(table: Table, records: Mapping[str, RunRecord]) -> Table:
+    """With a note for each finished run of which another suite or task could not be scored."""
+    failed = [run for row in table.rows for run in row.runs if records[run].error]
+    notes = [f"not scored in {run}: {records[run].error}" for run in failed[:MOST_FAILURES]]
+    if len(failed) > MOST_FAILURES:
+        notes.append(f"{len(failed) - MOST_FAILURES} more runs have such failures: bench runs RUN")
+    return replace(table, notes=(*table.notes, *notes))
+
+
+MOST_FAILURES = 3  # that a table lists
 
 
 def refuse(tables: Sequence[Table]) -> None:
@@ -237,68 +249,3 @@ def _judged(
         correction=options.correction, margin=options.margin, predictions=not many
     )
     return judge(tables, shown, how, report)[0]
-
-
-# --- what the papers printed of the rows of a table, beside our numbers ---
-
-
-def with_papers(tables: Sequence[Table], records: Mapping[str, RunRecord]) -> tuple[Table, ...]:
-    """The tables with the printed value in each cell that a paper has one for; where none has, a note says so.
-
-    Only numbers of the table's own protocol are taken, and of its text form.
-    """
-    return tuple(_with_paper(table, records) for table in tables)
-
-
-def _with_paper(table: Table, records: Mapping[str, RunRecord]) -> Table:
-    rows = tuple(_row_with_paper(row, table, records[row.runs[0]]) for row in table.rows)
-    missing = [
-        row.name for row in rows if not any(cell is not None and cell.printed for cell in row.cells)
-    ]
-    notes = list(table.notes)
-    if len(missing) == len(rows):
-        notes.append("no paper printed any of these rows")
-    elif missing:
-        notes.append(f"no paper printed: {list_names(dict.fromkeys(missing), most=10)}")
-    return replace(table, rows=rows, notes=tuple(notes))
-
-
-def _row_with_paper(row: Row, table: Table, record: RunRecord) -> Row:
-    recipe = {key: value.value for key, value in record.recipe.items()}
-    cells = list(row.cells)
-    for i, (task, cell) in enumerate(zip(table.columns, row.cells, strict=True)):
-        if cell is None:
-            continue
-        results = find_printed(
-            row.method,
-            task,
-            suite=table.suite,
-            setting=row.setting,
-            backbone=record.backbone,
-            variant=row.variant,
-            protocol=table.protocol,
-            recipe=recipe,
-        )
-        if fitting := [
-            result
-            for result in results
-            if not result.text or table.text is None or result.text == table.text
-        ]:
-            cells[i] = replace(cell, printed=_printed_beside(cell, fitting[0]))
-    return replace(row, cells=tuple(cells))
-
-
-def _printed_beside(cell: Cell, result: ReferenceResult) -> Printed:
-    """Ours less the paper's, as printed; and whether the printed value lies in our interval."""
-    spread = cell.spread
-    return Printed(
-        value=result.value,
-        std=result.std,
-        source=f"{result.paper}:{result.table}",
-        own=result.own_result,
-        difference=round(cell.rounded - result.value, cell.decimals),
-        inside=None if spread is None else spread.low <= result.value <= spread.high,
-        note=", ".join(
-            filter(None, ("" if result.own_result else "copied by the paper", result.runs))
-        ),
-    )

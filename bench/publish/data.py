@@ -13,6 +13,7 @@ from bench.board import names as addresses
 from bench.board.board import Board, BoardTable, PublishedRun
 from bench.board.changes import ChangedRow, Changes
 from bench.board.reference_tables import ReferenceCell, ReferenceRow, ReferenceTable
+from bench.board.repeat import repeat
 from bench.compare.formatting import csv_value
 from bench.compare.statistics.table import Table
 from bench.show.tables.data import against_data, as_csv, table_data, tested_data
@@ -133,7 +134,7 @@ def _run(run: PublishedRun, board: Board) -> dict[str, Any]:
         "seed": record.seed,
         "submitted_by": run.submitted_by,
         "created": record.provenance.created,
-        "command": record.provenance.command,
+        "command": repeat([record]).command,
         "fingerprint": record.fingerprint,
         "record": addresses.run_file(record.run_id, "run.json"),
         "page": addresses.run_page(board.page_of[record.run_id]),

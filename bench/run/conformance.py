@@ -224,6 +224,8 @@ def encode_gives_vectors(case: Case) -> str:
         raise Failed(
             f"expected finite float32, found {vectors.dtype}{'' if finite else ' with NaN or infinity'}"
         )
+    if np.ptp(vectors, axis=0).max(initial=0.0) <= TOLERANCE:
+        raise Failed("different sentences have the same vector: the encoder ignores its sentence")
     return f"{vectors.shape[1]} dimensions"
 
 

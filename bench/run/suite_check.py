@@ -229,10 +229,27 @@ def items_stand_alone(case: Case) -> str:
     return f"{found.value:.2f} of every second item"
 
 
+BOUNDS = {
+    "accuracy": (0, 100),
+    "spearman": (-100, 100),
+    "pearson": (-100, 100),
+    "kendall": (-100, 100),
+    "f1": (0, 100),
+    "precision": (0, 100),
+    "recall": (0, 100),
+    "ndcg": (0, 100),
+}
+"""Part of a metric's name -> lowest and highest value that it can have, x 100 as every score is."""
+
+
 def record_takes_it(case: Case) -> str:
     result = case.score()
     if not np.isfinite(result.value) or result.n <= 0:
         raise Failed(f"value {result.value}, n {result.n}")
+    known = next((bounds for name, bounds in BOUNDS.items() if name in result.metric), None)
+    if known is not None and not known[0] <= result.value <= known[1]:
+        low, high = known
+        raise Failed(f"{result.metric} {result.value:g}: expected {low} to {high} (percent)")
     expected = (case.task.suite, case.task.name, case.task.protocol, case.task.metric)
     found = (result.suite, result.task, result.protocol, result.metric)
     if found != expected:

@@ -194,7 +194,7 @@ class Trainer:
             step = self.progress.step  # a gradient has made them so although the loss was a number
             raise RunFailed(
                 f"weights became NaN or infinite by step {step}; {self._what_is_kept()}",
-                hint(self.method),
+                hint(self.method, step),
             )
 
     def order(self, done: int) -> Iterator[tuple[int, Rows]]:
@@ -270,10 +270,14 @@ class Trainer:
 # --- A loss that is no number: at which step, and on which sentences ---
 
 
-def hint(method: TorchMethod) -> str:
-    """What helps: of a training that is exact already, only smaller steps."""
-    exact = method.context.precision == "fp32"
-    return "a lower --set learning_rate=" + ("" if exact else ", or --precision fp32")
+def hint(method: TorchMethod, step: int) -> str:
+    """What to look at. At the first step no weight has moved, so that the learning rate has no part in it."""
+    cause = (
+        "the data of that batch, or the method's loss: no weight had moved yet"
+        if step == 1
+        else "a lower --set learning_rate="
+    )
+    return cause + ("" if method.context.precision == "fp32" else ", or --precision fp32")
 
 
 def loss_not_finite(
@@ -285,7 +289,7 @@ def loss_not_finite(
         if method.ranks.lead:
             write_batch(path, rows, method, corpus)
             where = f"; the {len(rows)} rows of its batch are in {path}"
-    return RunFailed(f"the loss became {loss} at step {step}{where}; {kept}", hint(method))
+    return RunFailed(f"the loss became {loss} at step {step}{where}; {kept}", hint(method, step))
 
 
 def write_batch(path: Path, rows: Rows, method: TorchMethod, corpus: TokenisedCorpus) -> None:

@@ -127,6 +127,11 @@ def test_a_loss_that_is_no_number_names_step_sentences_and_what_is_kept(
     assert record.status == "failed" and str(record.error).startswith(
         "the loss became nan at step 7"
     )
+    first = bench_run(text, tiny, "--set", "bad=1", "--fresh")
+    assert errors(first)[0].startswith("error: the loss became nan at step 1;")
+    assert errors(first)[1] == (
+        "try: the data of that batch, or the method's loss: no weight had moved yet"
+    )
     again = bench_run(text, tiny, "--set", "bad=7", "--fresh", "--dry-run")
     assert again.exit_code == 0
 

@@ -103,7 +103,7 @@ def test_a_set_that_is_damaged_stops_everything(
     assert gold.name in error_line(done) and not (tmp_path / "runs").exists()
 
 
-def test_a_task_that_cannot_be_scored_fails_the_run_and_the_others_are_kept(
+def test_a_task_that_cannot_be_scored_is_noted_and_the_run_with_its_other_scores_is_finished(
     letters: tuple[Any, ...], some: Path, tmp_path: Path
 ) -> None:
     runs = tmp_path / "runs"
@@ -118,11 +118,13 @@ def test_a_task_that_cannot_be_scored_fails_the_run_and_the_others_are_kept(
     )
     record = RunsFolder(runs).read(the_run(runs).name)
     assert (
-        record.status == "failed"
+        record.status == "finished"
         and "NaN" in (record.error or "")
         and [score.task for score in record.scores] == ["STS12"]
     )
     assert (the_run(runs) / "predictions" / "STS12.npz").is_file()
+    assert "not scored: STS13" in bench("show", record.run_id, "--runs", runs).stdout
+    assert f"not scored in {record.run_id}: STS13" in bench("compare", "--runs", runs).stdout
 
 
 def words(data: Path, task: str) -> dict[str, None]:

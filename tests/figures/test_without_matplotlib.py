@@ -47,7 +47,7 @@ def here(tmp_path: Path) -> Path:
         ("publish", "--preview"),
         ("publish", "--format", "md"),
         ("reproduce", "promcse:figure1", "--backbone", "builtin", "--corpus", "builtin"),
-        ("reproduce", "all", "--backbone", "builtin", "--corpus", "builtin"),
+        ("reproduce", "focal-infonce:figure1"),
     ],
     ids=" ".join,
 )

@@ -212,7 +212,9 @@ class Printed:
     source: str  # "promcse:1": paper and table
     own: bool  # False: the paper quotes somebody else
     difference: float  # ours less the paper's
-    inside: bool | None  # the printed value lies in our interval; None: there is no interval
+    inside: bool | None  # of the 95 % prediction interval (bench.compare.printed); None: not tested
+    half: float | None = None  # of that interval's width
+    reason: str = ""  # why it is not tested
     note: str = ""
 
 

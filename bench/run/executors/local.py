@@ -58,6 +58,10 @@ if TYPE_CHECKING:
 TRACEBACK = "traceback.txt"  # in the run's folder: where a method's own code failed
 
 
+class TasksFailed(RunFailed):
+    """Some tasks could not be scored; the run has scores of others."""
+
+
 def execute(
     run: PlannedRun, store: RunsFolder, options: Options, reporter: Reporter
 ) -> tuple[RunRecord, bool]:
@@ -65,8 +69,8 @@ def execute(
 
     What is done and still there is not done again: a trained checkpoint is loaded, a task is scored only where its protocol, its
     data or the checkpoint changed, or where its predictions are no longer as they were recorded. Raises RunFailed (recorded as
-    "failed", but for a lost checkpoint: its scores stay), Interrupted (recorded, resumable), or another BenchError where nothing
-    was started.
+    "failed"; a run that has scores stays finished where only other tasks could not be scored), Interrupted (recorded, resumable), or
+    another BenchError where nothing was started.
     """
     folder = store.folder(run.run_id)
     with store.lock(run.run_id, options.wait_seconds, reporter.note):
@@ -99,7 +103,8 @@ def execute(
             raise
         except BenchError as error:
             failed = error if isinstance(error, RunFailed) else RunFailed(error.message, error.hint)
-            _keep(run, record, store, "failed", failed)
+            status = "finished" if isinstance(error, TasksFailed) else "failed"
+            _keep(run, record, store, status, failed)
             raise failed from None
         except (Exception, SystemExit) as error:  # a plugin's own code
             failed = PluginFailed(f"{run.method}: {located(error)}", f"see {folder / TRACEBACK}")
@@ -397,7 +402,8 @@ class Execution:
                 if failed[1:]
                 else ""
             )
-            raise RunFailed(failed[0].message + others, failed[0].hint)
+            kind = TasksFailed if record.scores else RunFailed
+            raise kind(failed[0].message + others, failed[0].hint)
         return record
 
     def uncounted(

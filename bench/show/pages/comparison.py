@@ -8,6 +8,7 @@ from pathlib import Path
 
 from bench.board.board import BoardTable
 from bench.board.judged_tables import answer
+from bench.board.repeat import without_folders
 from bench.compare.statistics.summary import summarise
 from bench.compare.statistics.table import Table
 from bench.runs.record import RunRecord
@@ -65,7 +66,7 @@ def _run(record: RunRecord, folder: Path | None) -> PageRun:
         scores=(*report.score_sections(record), *report.shift_sections(record)),
         facts=tuple(report.fact_sections(record)),
         curves=curves(record, folder),
-        command=record.provenance.command or None,
+        command=without_folders(record.provenance.command or "") or None,
     )
 
 

@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING
 
 from bench.board.names import link, method_page
 from bench.compare.formatting import list_names, score
+from bench.compare.printed import verdict_text
 from bench.references.audit import KINDS
 from bench.show.pages.engine import minus
 
 if TYPE_CHECKING:
     from bench.board.board import Board, Key
     from bench.board.reference_tables import ReferenceCell, ReferenceRow, ReferenceTable
-    from bench.run.reproduce.verdicts import Reproduced
+    from bench.compare.printed import Reproduced
 
 
 VERDICT_SIGNS = {
-    "equivalent": "\N{ALMOST EQUAL TO}",
-    "different": "\N{NOT EQUAL TO}",
-    "inconclusive": "?",
-    "not comparable": "\N{EN DASH}",
+    "consistent": "",
+    "differs": "\N{NOT EQUAL TO}",
+    "not tested": "\N{EN DASH}",
 }
-"""Before the number of ours; the word stands beside it for who does not see it."""
+"""Before the number of ours; the verdict stands beside it for a screen reader."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,8 +51,8 @@ class PrintedCell:
 
     text: str  # as printed, with its spread
     ours: str  # the mean of runs here; empty where there are none
-    between: str  # where a printed value of them would lie, 95 times in 100; empty with one seed
-    verdict: str  # equivalent, different, inconclusive, not comparable; empty without runs
+    between: str  # "±1.52": half of the 95 % prediction interval; empty where it is not tested
+    verdict: str  # consistent (...), differs by ..., not tested: ...; empty without runs
     sign: str  # of the verdict
     remarks: tuple[PrintedRemark, ...]  # those of this cell
 
@@ -218,20 +218,17 @@ def _row(
 def _cell(
     cell: ReferenceCell, row: ReferenceRow, task: str, remarks: _Remarks, here: Reproduced | None
 ) -> PrintedCell:
-    ours, between, verdict = "", "", ""
+    ours, between, verdict, sign = "", "", "", ""
     if here is not None and here.mean is not None:
-        ours, verdict = minus(score(here.mean, here.decimals)), here.verdict
-        if here.low is not None and here.high is not None:
-            to = "\N{EN DASH}" if here.low >= 0 else " to "
-            between = minus(
-                f"{score(here.low, here.decimals)}{to}{score(here.high, here.decimals)}"
-            )
+        ours, verdict = minus(score(here.mean, here.decimals)), verdict_text(here, here.printed)
+        between = "" if here.half is None else f"±{score(here.half, here.decimals)}"
+        sign = VERDICT_SIGNS[here.verdict]
     std = "" if cell.std is None else f" ±{cell.std:g}"
     return PrintedCell(
         ours=ours,
         between=between,
         verdict=verdict,
-        sign=VERDICT_SIGNS.get(verdict, ""),
+        sign=sign,
         text=minus(cell.text) + std,
         remarks=remarks.of(cell, row, task),
     )

@@ -1,44 +1,26 @@
-"""What a repetition of papers came to, as one page: orders of tables, figures, and what could not be run. Pure functions of their arguments."""
+"""A paper's tables and figures that were run again, as one page. Pure functions of their arguments."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from bench.compare.formatting import span_words
-
-if TYPE_CHECKING:
-    from bench.show.figures import Figure
-    from bench.show.pages.cosines import Cosines
-
-NO_EVIDENCE = (
-    "This is no evidence about the papers. {why}. It shows that every line that can be run here runs, and which orders "
-    "this scale happens to keep; a paper's order that is not kept here may well hold where the paper looked."
-)
+from bench.base.errors import BenchError
+from bench.board.board import PublishedRun
+from bench.board.content import board
+from bench.references import Part, figure_runs, printed_points
+from bench.runs.predictions import Run
+from bench.show.figures import Figure, figures
+from bench.show.figures.papers import rescaling
+from bench.show.pages.cosines import Cosines, cosines
 
 
 @dataclass(frozen=True, kw_only=True)
 class PageRow:
-    """One printed row beside ours."""
+    """One printed row and ours."""
 
-    label: str
-    printed: str
-    ours: str  # "" where there is none
-    places: tuple[
-        str, str
-    ]  # among the rows that both have: the paper's, ours; "" where there is no ours
-    run: str  # what ours is, or why there is none
-
-
-@dataclass(frozen=True, kw_only=True)
-class PageOrder:
-    """One task of one table."""
-
-    title: str  # "promcse table 1, unsupervised, bert-base-uncased: Avg."
-    anchor: str
-    finding: str  # the rank correlation and the pairs, in words
-    rows: tuple[PageRow, ...]
+    title: str
+    cells: tuple[tuple[str, str, str, str], ...]  # (task, printed, ours, verdict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,9 +31,8 @@ class PageFigure:
     anchor: str
     drawn: tuple[Figure, ...] = ()
     ridges: tuple[tuple[str, Cosines], ...] = ()  # (what is drawn, the drawing)
-    words: tuple[
-        str, ...
-    ] = ()  # what the sources leave open; which points are printed ones, or that there are none
+    words: tuple[str, ...] = ()
+    points: tuple[tuple[str, str, str, str], ...] = ()  # printed: (task, key and x, y, source)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,15 +40,43 @@ class Reproduction:
     """The page."""
 
     title: str
-    answer: str  # one sentence over all tables
-    statement: str  # what it is no evidence of; "" where runs are meant to be the papers'
-    made_of: str
-    summary: tuple[
-        tuple[str, str, str, str], ...
-    ]  # (part, rows run of rows printed, rank correlation, pairs kept)
-    orders: tuple[PageOrder, ...]
-    figures: tuple[PageFigure, ...]
-    left_out: tuple[tuple[str, str], ...]  # (rows, reason)
+    figures: tuple[PageFigure, ...] = ()
+    rows: tuple[PageRow, ...] = ()
+    left_out: tuple[tuple[str, str], ...] = ()  # (rows, reason)
+
+
+def page_figure(part: Part, runs: Mapping[str, Sequence[Run]]) -> PageFigure:
+    """A figure of a paper, drawn from our runs, or from its formula; or why it is not drawn. ``runs``: by name, one a seed."""
+    spec = next((one for one in figure_runs() if one.part == part), None)
+    words = [f"It shows {part.shows}" + (f"; {spec.open}." if spec and spec.open else ".")]
+    drawn, ridges = list[Figure](), list[tuple[str, Cosines]]()
+    first = {name: ours[0] for name, ours in runs.items()}
+    try:
+        if spec is None:
+            drawn = [rescaling()]
+        elif spec.draws == "cosines":
+            ridges = [(name, one) for name, run in first.items() if (one := cosines(*run))]
+        elif runs:
+            published = [
+                PublishedRun(record=r, folder=f) for ours in runs.values() for r, f in ours
+            ]
+            made = board(published, version="reproduced", title=part.name, statistics="no")
+            drawn = [figure for figure in figures(made) if figure.kind == spec.draws]
+    except BenchError as error:
+        words.append(f"Not drawn: {error.message}.")
+    if not drawn and not ridges and len(words) == 1:
+        words.append("Not drawn: its finished runs do not have what it needs.")
+    return PageFigure(
+        title=f"{part.paper} {part.part}",
+        anchor=f"{part.paper}-{part.short}",
+        drawn=tuple(drawn),
+        ridges=tuple(ridges),
+        words=tuple(words),
+        points=tuple(
+            (point.panel, f"{point.key} {point.x:g}", f"{point.y:g}", point.read)
+            for point in printed_points(part)
+        ),
+    )
 
 
 def render(page: Reproduction) -> str:
@@ -75,16 +84,3 @@ def render(page: Reproduction) -> str:
     from bench.show.pages import engine
 
     return engine.render("reproduced.html", page=page, style=engine.style())
-
-
-def places(values: Sequence[float | None], *, lowest_first: bool = False) -> list[str]:
-    """ "1" for the best value, "2-3" where two share the next places; "" for None."""
-    known = [value for value in values if value is not None]
-    found = []
-    for value in values:
-        if value is None:
-            found.append("")
-            continue
-        better = sum((other < value) if lowest_first else (other > value) for other in known)
-        found.append(span_words((better + 1, better + known.count(value))))
-    return found

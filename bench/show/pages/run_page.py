@@ -10,7 +10,7 @@ from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
 from bench.board.names import link, method_page, run_file, run_page
-from bench.board.repeat import repeat
+from bench.board.repeat import repeat, without_folders
 from bench.compare.formatting import (
     Block,
     blocks,
@@ -231,7 +231,7 @@ def page(board: Board, run: PublishedRun) -> RunPage:
         how=how(record.method, package_of(plugin)),
         command=again.command,
         needs=again.needs,
-        typed=record.provenance.command or None,
+        typed=without_folders(record.provenance.command or "") or None,
         files=_files(run),
         scores=score_tables(record, known),
         sides=tuple(report.shift_sections(record)),

@@ -50,6 +50,7 @@ HEADING = (
     "paper_std",
     "paper_difference",
     "paper_inside",
+    "paper_half",
     "trainable_parameters",
     "train_seconds",
     "peak_memory_bytes",
@@ -142,6 +143,7 @@ def _cell_facts(cell: Cell | None, *, exploratory: bool) -> dict[str, Any]:
             "paper_std": paper.std,
             "paper_difference": paper.difference,
             "paper_inside": paper.inside,
+            "paper_half": paper.half,
         }
     return facts
 

@@ -78,11 +78,12 @@ def under(row: Row, table: Table, *, against_baseline: bool = True) -> list[Line
         )
     )
     for source in sources:
-        copied, values, differences = False, [], []
+        copied, values, differences, halves = False, [], [], []
         for cell in row.cells:
             if cell is None or cell.printed is None or cell.printed.source != source:
                 values.append(Entry())
                 differences.append(Entry())
+                halves.append(Entry())
                 continue
             printed = cell.printed
             copied = copied or not printed.own
@@ -93,8 +94,11 @@ def under(row: Row, table: Table, *, against_baseline: bool = True) -> list[Line
                     OUTSIDE if printed.inside is False else "",
                 )
             )
+            halves.append(Entry("" if printed.half is None else score(printed.half, cell.decimals)))
         lines.append(Line(f"{source}, copied" if copied else source, tuple(values)))
         lines.append(Line("ours less that", tuple(differences)))
+        if any(entry.text for entry in halves):
+            lines.append(Line("95 % prediction ±", tuple(halves)))
     return lines
 
 
@@ -333,5 +337,5 @@ def _paper_legend(table: Table, signs: dict[str, str]) -> str:
     ]
     words = "paper:table: what it printed"
     if any(one.inside is not None for one in printed):
-        words += f"; {signs[OUTSIDE]} the printed value lies outside our interval"
+        words += f"; {signs[OUTSIDE]} outside the 95 % prediction interval for as many runs as the paper had"
     return words

@@ -1,0 +1,351 @@
+"""Ours beside a printed value: would as many new runs as the paper had give what it printed?
+
+The items are the paper's own, so only seeds vary. Around the mean of our seeds lies a 95 % prediction interval for the mean of as
+many runs as the paper had: half of it is t * SD * sqrt(1 / n_ours + 1 / n_paper), with the SD over seeds pooled over the rows that
+were scored on the same task, and t with the degrees of freedom of that SD. A print inside is *consistent*, one outside *differs*,
+and where no spread is known the cell is *not tested*, with the reason. Used by ``bench compare --with-paper``, ``bench reproduce``
+and the pages.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from statistics import fmean, variance
+
+from bench.compare.formatting import list_names
+from bench.compare.statistics.table import DECIMALS, Cell, Printed, Row, Table
+from bench.data.sets import STS_TASKS
+from bench.references import AVERAGE, UNKNOWN, WEIGHTED, WHOLE, ReferenceResult
+from bench.references.audit import half_unit, remarks
+from bench.references.ours import DEV, SUITES, find_printed, meaning
+from bench.runs.record import RunRecord, Score
+
+LEVEL = 0.95
+CONSISTENT, DIFFERS, NOT_TESTED = "consistent", "differs", "not tested"
+SET = "--set"  # begins the source of a recipe value that a user gave
+DEV_SET = "STS-B dev"
+
+# --- the judgement: numbers in, numbers out ---
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judged:
+    """What became of one printed value."""
+
+    verdict: str  # CONSISTENT, DIFFERS or NOT_TESTED
+    difference: float | None = None  # ours less the print, as printed
+    expected: float | None = None  # the middle of the prediction interval
+    half: float | None = None  # of its width
+    sd: float | None = None  # over seeds, pooled; 0.0 where nothing is random
+    freedom: float | None = None  # its degrees of freedom; None where nothing is random
+    reason: str = ""  # of NOT_TESTED
+
+
+def pooled_sd(samples: Iterable[Sequence[float]]) -> tuple[float, int]:
+    """(SD over seeds, its degrees of freedom), pooled over rows; (0.0, 0) where no row has two seeds. ``samples``: values by row."""
+    several = [values for values in samples if len(values) > 1]
+    freedom = sum(len(values) - 1 for values in several)
+    squares = math.fsum(variance(values) * (len(values) - 1) for values in several)
+    return (math.sqrt(squares / freedom), freedom) if freedom else (0.0, 0)
+
+
+def judge(
+    mean: float, seeds: int, cell: ReferenceResult, spread: tuple[float, float], why_not: str = ""
+) -> Judged:
+    """A printed value beside the mean of so many seeds of ours.
+
+    ``spread``: the pooled SD and its degrees of freedom, infinite where nothing is random; without any, what the paper prints of its
+    own seeds. ``why_not``: why ours is not meant to be the paper's. The best of n runs is expected above their mean.
+    """
+    from scipy.special import stdtrit
+
+    places = DECIMALS.get(cell.metric, 2)
+    difference = round(round(mean, places) - cell.value, places)
+    if cell.protocol == UNKNOWN:
+        why_not = why_not or "the paper's protocol is not known"
+    sd, freedom = spread if spread[1] else printed_spread(cell)
+    if why_not or not freedom:
+        reason = why_not or "one seed: how far seeds vary is not known"
+        return Judged(verdict=NOT_TESTED, difference=difference, reason=reason)
+    count, best = printed_runs(cell)
+    above, share = best_of(count) if best else (0.0, 1 / count)
+    half = sd and float(stdtrit(freedom, (1 + LEVEL) / 2)) * sd * math.sqrt(1 / seeds + share)
+    expected = mean + above * sd
+    inside = abs(cell.value - expected) <= half + half_unit(cell) + 1e-9
+    return Judged(
+        verdict=CONSISTENT if inside else DIFFERS,
+        difference=difference,
+        expected=expected,
+        half=half,
+        sd=sd,
+        freedom=freedom if math.isfinite(freedom) else None,
+    )
+
+
+def verdict_text(judged: Judged, cell: ReferenceResult) -> str:
+    """ "consistent (ours 76.10 ± 1.52)", "differs by 2.31 (± 1.52)", "not tested: one seed: ..."."""
+    if judged.expected is None or judged.half is None:
+        return f"{NOT_TESTED}: {judged.reason}"
+    places = DECIMALS.get(cell.metric, 2)
+    half = f"± {judged.half:.{places}f}"
+    count, best = printed_runs(cell)
+    if judged.verdict == DIFFERS:
+        return f"differs by {abs(cell.value - judged.expected):.{places}f} ({half})"
+    ours = f"ours {judged.expected:.{places}f} {half}"
+    return f"consistent ({ours}{f', as the best of {count}' if best else ''})"
+
+
+def printed_runs(cell: ReferenceResult) -> tuple[int, bool]:
+    """(runs behind a printed value, whether it is the best of them). One where nothing says so; "several" are two at least."""
+    stated = re.match(r"(mean|best) of (\d+|several)", cell.runs)
+    if stated is None:
+        return 1, False
+    return (2 if stated[2] == "several" else max(int(stated[2]), 1)), stated[1] == "best"
+
+
+def printed_spread(cell: ReferenceResult) -> tuple[float, int]:
+    """What a paper prints after ±, where that is over its seeds and not over draws of the protocol; else (0.0, 0)."""
+    count, best = printed_runs(cell)
+    return (cell.std, count - 1) if cell.std is not None and count > 1 and not best else (0.0, 0)
+
+
+@cache
+def best_of(count: int) -> tuple[float, float]:
+    """(mean, variance) of the largest of so many standard normal values."""
+    from scipy.integrate import quad
+    from scipy.special import ndtr
+
+    def density(x: float) -> float:
+        return float(count * ndtr(x) ** (count - 1) * math.exp(-x * x / 2)) / math.sqrt(2 * math.pi)
+
+    mean, square = (quad(lambda x, p=p: x**p * density(x), -12, 12)[0] for p in (1, 2))
+    return float(mean), float(square - mean**2)
+
+
+# --- our score of a printed value ---
+
+
+def score_of(record: RunRecord, cell: ReferenceResult, text: str) -> Score | None:
+    """Our score of a printed value: of its protocol (of any, where the paper's is not known), in the text form ``text``.
+
+    Where the print depends on no form (its ``text`` is empty), whatever form was scored.
+    """
+    if cell.metric == DEV:
+        return _dev_score(record)
+    if cell.protocol == WEIGHTED:
+        return _weighted_score(record, cell, text)
+    fitting = [
+        score
+        for score in record.scores
+        if (score.suite, score.task) == (SUITES[cell.metric], cell.task)
+        and cell.protocol in (UNKNOWN, score.protocol)
+    ]
+    of_form = [score for score in fitting if text == "any" or score.text in (text, None)]
+    return next(iter(of_form or (fitting if not cell.text else [])), None)
+
+
+def _weighted_score(record: RunRecord, cell: ReferenceResult, text: str) -> Score | None:
+    """Spearman's correlation within each sub-dataset, weighted by size, which the score over all pairs carries as a detail; "Avg." is
+    the mean over the tasks, and missing where one of them is."""
+    from msgspec import structs
+
+    tasks = STS_TASKS if cell.task == AVERAGE else (cell.task,)
+    scores = {
+        task: score_of(record, replace(cell, protocol=WHOLE, task=task), text)
+        for task in {*tasks, cell.task}
+    }
+    whole = scores[cell.task]
+    values = [score.detail.get("wmean") for task in tasks if (score := scores[task]) is not None]
+    known = [float(value) for value in values if isinstance(value, int | float)]
+    if whole is None or len(known) < len(tasks):
+        return None
+    return structs.replace(whole, protocol=WEIGHTED, value=fmean(known), predictions_sha256=None)
+
+
+def _dev_score(record: RunRecord) -> Score | None:
+    """The score of the selected checkpoint, on the set that selected it."""
+    trained = record.training
+    if trained is None or trained.dev_score is None or trained.dev_task != DEV_SET:
+        return None
+    return Score(
+        suite=SUITES[DEV],
+        task=DEV_SET,
+        protocol="stsb-dev/1",
+        metric=DEV,
+        value=trained.dev_score,
+        n=trained.dev_pairs or 1500,
+    )
+
+
+# --- rows of print, beside the runs that stand for them ---
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Cells of one printed row, and our finished runs of it, one a seed. ``why_not``: why they are not meant to be the paper's."""
+
+    cells: Sequence[ReferenceResult]
+    records: Sequence[RunRecord]
+    why_not: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reproduced(Judged):
+    """One printed value and what became of it."""
+
+    printed: ReferenceResult
+    mean: float | None = None  # over our seeds
+    seeds: tuple[int | None, ...] = ()
+    runs: tuple[str, ...] = ()
+    protocol: str | None = None  # of ours
+    text: str | None = None  # form of ours
+    notes: tuple[str, ...] = ()  # what the audit says of the print
+
+    @property
+    def decimals(self) -> int:
+        return DECIMALS.get(self.printed.metric, 2)
+
+
+Scored = Sequence[tuple[RunRecord, Score]]
+
+
+def judge_rows(rows: Sequence[Beside], text: str) -> list[list[Reproduced]]:
+    """Every printed cell of these rows. Spreads are pooled over all rows whose runs were scored on the same task, each run once."""
+    scored = [[_scored(row, cell, text) for cell in row.cells] for row in rows]
+    samples: dict[tuple[object, ...], dict[tuple[str, ...], list[float]]] = {}
+    for of_cell in (one for cells in scored for one in cells if _random(one)):
+        runs = tuple(record.run_id for record, _ in of_cell)
+        samples.setdefault(_key(of_cell), {})[runs] = [score.value for _, score in of_cell]
+    spreads = {key: pooled_sd(values.values()) for key, values in samples.items()}
+
+    def spread(of_cell: Scored) -> tuple[float, float]:
+        return spreads[_key(of_cell)] if _random(of_cell) else (0.0, math.inf)
+
+    return [
+        [
+            _reproduced(cell, of_cell, spread, row.why_not)
+            for cell, of_cell in zip(row.cells, cells, strict=True)
+        ]
+        for row, cells in zip(rows, scored, strict=True)
+    ]
+
+
+def _scored(row: Beside, cell: ReferenceResult, text: str) -> Scored:
+    scores = [(record, score_of(record, cell, text)) for record in row.records]
+    return [(record, score) for record, score in scores if score is not None]
+
+
+def _random(scored: Scored) -> bool:
+    return bool(scored) and scored[0][0].seed is not None
+
+
+def _key(scored: Scored) -> tuple[object, ...]:
+    return (*scored[0][1].key, scored[0][1].metric)
+
+
+def _reproduced(
+    cell: ReferenceResult,
+    scored: Scored,
+    spread: Callable[[Scored], tuple[float, float]],
+    why_not: str,
+) -> Reproduced:
+    notes = tuple(
+        remark.text for remark in remarks(cell) if remark.kind not in ("differs", "same", "copied")
+    )
+    if not scored:
+        reason = "no finished run of ours has this score"
+        return Reproduced(printed=cell, verdict=NOT_TESTED, reason=reason, notes=notes)
+    mean, first = fmean(score.value for _, score in scored), scored[0][1]
+    return Reproduced(
+        **vars(judge(mean, len(scored), cell, spread(scored), why_not)),
+        printed=cell,
+        mean=mean,
+        seeds=tuple(record.seed for record, _ in scored),
+        runs=tuple(record.run_id for record, _ in scored),
+        protocol=first.protocol,
+        text=first.text,
+        notes=notes,
+    )
+
+
+# --- the printed values of a table of ours: ``bench compare --with-paper`` ---
+
+
+def with_papers(tables: Sequence[Table], records: Mapping[str, RunRecord]) -> tuple[Table, ...]:
+    """The tables with the printed value in each cell that a paper has one for; where none has, a note says so.
+
+    Only numbers of the table's own protocol are taken, and of its text form.
+    """
+    return tuple(_with_paper(table, records) for table in tables)
+
+
+def _with_paper(table: Table, records: Mapping[str, RunRecord]) -> Table:
+    random = [row for row in table.rows if row.seeds[0] is not None]
+    pooled = {
+        task: pooled_sd(cell.values for row in random if (cell := row.cells[i]) is not None)
+        for i, task in enumerate(table.columns)
+    }
+    rows = tuple(_row_with_paper(row, table, records[row.runs[0]], pooled) for row in table.rows)
+    missing = [row.name for row in rows if not any(cell and cell.printed for cell in row.cells)]
+    notes = list(table.notes)
+    if len(missing) == len(rows):
+        notes.append("no paper printed any of these rows")
+    elif missing:
+        notes.append(f"no paper printed: {list_names(dict.fromkeys(missing), most=10)}")
+    return replace(table, rows=rows, notes=tuple(notes))
+
+
+def _row_with_paper(
+    row: Row, table: Table, record: RunRecord, pooled: Mapping[str, tuple[float, float]]
+) -> Row:
+    recipe = {key: value.value for key, value in record.recipe.items()}
+    cells = list(row.cells)
+    for i, (task, cell) in enumerate(zip(table.columns, row.cells, strict=True)):
+        results = find_printed(
+            row.method,
+            task,
+            suite=table.suite,
+            setting=row.setting,
+            backbone=record.backbone,
+            variant=row.variant,
+            protocol=table.protocol,
+            recipe=recipe,
+        )
+        fitting = [one for one in results if not one.text or table.text in (None, one.text)]
+        if cell is not None and fitting:
+            spread = pooled[task] if row.seeds[0] is not None else (0.0, math.inf)
+            cells[i] = replace(cell, printed=_printed(cell, fitting[0], spread, record))
+    return replace(row, cells=tuple(cells))
+
+
+def _printed(
+    cell: Cell, result: ReferenceResult, spread: tuple[float, float], record: RunRecord
+) -> Printed:
+    judged = judge(cell.mean, len(cell.values), result, spread, changed_by_hand(record, result))
+    copied = "" if result.own_result else "copied by the paper"
+    return Printed(
+        value=result.value,
+        std=result.std,
+        source=f"{result.paper}:{result.table}",
+        own=result.own_result,
+        difference=round(cell.rounded - result.value, cell.decimals),
+        inside=None if judged.verdict == NOT_TESTED else judged.verdict == CONSISTENT,
+        half=judged.half,
+        reason=judged.reason,
+        note=", ".join(filter(None, (copied, result.runs))),
+    )
+
+
+def changed_by_hand(record: RunRecord, result: ReferenceResult) -> str:
+    """Why a run whose recipe a user changed is not meant to be a printed one; "" where the print names those values itself."""
+    named = meaning(result.method, result.variant, result.setting, result.backbone).set
+    changed = [
+        f"{key}={value.value}"
+        for key, value in record.recipe.items()
+        if value.source.startswith(SET) and key not in named
+    ]
+    return f"not the recipe: {', '.join(changed)}" if changed else ""

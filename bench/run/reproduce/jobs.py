@@ -1,0 +1,143 @@
+"""The runs of a table in the order in which they can be done: seeds, planned runs, records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bench.backbones import Reference
+from bench.base.errors import BenchError
+from bench.data.sets import DataFolder
+from bench.method import Method
+from bench.run import plan
+from bench.run.plan import PlannedRun
+from bench.run.plugins import Registry
+from bench.run.reproduce.table import TableRun, recipe_of
+from bench.runs import RunRecord, RunsFolder
+
+FIRST_SEED = 42
+"""That of one run, as everywhere; more runs have the seeds that follow it, so that those of fewer are done already."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReproduceOptions:
+    """What the user chose for all runs."""
+
+    seeds: tuple[int, ...] | None = None  # None: as many as the print is of, from FIRST_SEED on
+    text: str = "tokenised"
+    corpora: Mapping[str, str] = field(default_factory=dict)  # the recipe's name -> the user's file
+    precision: str = "fp32"
+    as_authors: bool = False  # fp16 autocast where the authors had it
+    allow_pickle: bool = False
+
+
+@dataclass
+class Job:
+    """One run of every seed, and later how it went."""
+
+    run: TableRun
+    corpus: str | None = None  # as the recipe names it
+    in_fp16: bool = False  # the authors trained in fp16 autocast
+    seeds: tuple[int | None, ...] = ()  # (None,) where nothing is random: one run stands for all
+    first: Job | None = None  # whose runs it stands on
+    planned: tuple[PlannedRun, ...] = ()
+    error: BenchError | None = None  # why it was left out
+
+    def corpus_for(self, options: ReproduceOptions) -> str | None:
+        """The user's file for the recipe's corpus, where there is one."""
+        return options.corpora.get(self.corpus or "") or options.corpora.get("")
+
+
+def jobs(
+    runs: Sequence[TableRun], registry: Registry, options: ReproduceOptions
+) -> tuple[Job, ...]:
+    """A job for every run, in the table's order. One that stands on another's encoder has that one's job as ``first``, which is
+    itself in the list where the table has it."""
+    listed = {run.identity: _job(run, registry, options) for run in runs}
+    others: dict[object, Job] = {}  # that no row of the table is
+    for run in runs:
+        if run.on is not None:
+            below, job = run.on.identity, listed[run.identity]
+            if below not in listed and below not in others:
+                others[below] = _job(run.on, registry, options)
+            job.first = first = listed.get(below) or others[below]
+            if len(first.seeds) < len(job.seeds) and first.seeds != (None,):
+                first.seeds = job.seeds
+    return tuple(listed.values())
+
+
+def in_order(listed: Sequence[Job]) -> list[Job]:
+    """Every job that can be run, those that others stand on before them."""
+    runnable = [job for job in listed if job.run.method]
+    every = [job.first for job in runnable if job.first]
+    every += [job for job in runnable if not job.first] + [job for job in runnable if job.first]
+    return list({job.run.identity: job for job in every}.values())
+
+
+def _job(run: TableRun, registry: Registry, options: ReproduceOptions) -> Job:
+    if not run.method:
+        return Job(run)
+    entry = recipe_of(run, registry)[1]
+    stated = entry.facts.get("precision") if entry else None
+    return Job(
+        run,
+        corpus=entry.corpus if entry else None,
+        in_fp16=stated is not None and stated.value == "fp16 autocast",
+        seeds=_seeds(run, registry[run.method].cls, options.seeds),
+    )
+
+
+def _seeds(run: TableRun, cls: type[Method], given: Sequence[int] | None) -> tuple[int | None, ...]:
+    """The user's, or as many as the printed numbers are of; one where the print does not say, of a figure, and of a trial, which is
+    not compared with the print. (None,) where nothing is random."""
+    if run.setting in cls.deterministic:
+        return (None,)
+    if given is not None:
+        return tuple(given)
+    meant = [row.first.repeats for row in run.rows if not run.differs_from(row.first)]
+    return tuple(range(FIRST_SEED, FIRST_SEED + max(meant, default=1)))
+
+
+def plan_job(
+    job: Job,
+    registry: Registry,
+    data: DataFolder,
+    options: ReproduceOptions,
+    ready: Callable[[Reference], Reference],
+    store: RunsFolder,
+) -> list[PlannedRun]:
+    """The planned runs of a job. Raises a BenchError as ``bench run`` does, and where the runs that it stands on are not done."""
+    below: dict[int | None, str] = {None: ""}
+    if job.first is not None:
+        below = {record.seed: str(folder) for record, folder in records(job.first, store)}
+        if not below:
+            raise BenchError(f"it stands on {job.first.run.name}, which has no finished run")
+    seeds_by_folder: dict[str, list[int]] = {}
+    for seed in (FIRST_SEED if seed is None else seed for seed in job.seeds):
+        if (folder := below.get(seed, below.get(None))) is not None:
+            seeds_by_folder.setdefault(folder, []).append(seed)
+    planned = []
+    for folder, seeds in seeds_by_folder.items():
+        request = job.run.request(
+            tuple(seeds),
+            below=folder,
+            text=options.text,
+            corpus=job.corpus_for(options),
+            precision="fp16" if options.as_authors and job.in_fp16 else options.precision,
+            allow_pickle=options.allow_pickle,
+        )
+        planned += plan.make(request, registry, data, ready)
+    return planned
+
+
+def records(job: Job, store: RunsFolder) -> list[tuple[RunRecord, Path]]:
+    """The finished runs of a job, with their folders."""
+    stored = [
+        (store.get(run.run_id, run.fingerprint), store.folder(run.run_id)) for run in job.planned
+    ]
+    return [
+        (record, folder)
+        for record, folder in stored
+        if record is not None and record.status == "finished"
+    ]

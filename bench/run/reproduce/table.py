@@ -1,0 +1,387 @@
+"""A printed table or figure -> the runs that it means. Nothing is read or trained here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+from pathlib import Path
+
+from bench.base.errors import BenchError
+from bench.compare.formatting import setting_words
+from bench.compare.printed import printed_runs
+from bench.method import Method, Recipe
+from bench.references import (
+    FORMULA,
+    SCORES,
+    FigureRuns,
+    Part,
+    ReferenceResult,
+    Row,
+    figure_runs,
+    results,
+    rows,
+)
+from bench.references.checkpoints import Checkpoint, released_as, released_for, scored_from
+from bench.references.ours import SUITES, Meaning, meaning
+from bench.run.plan import NOT_TRAINED, Request, learns
+from bench.run.plugins import Registry
+from bench.run.recipe_file import Entry, entries
+from bench.run.recipes import (
+    ON_REQUEST,
+    check_overrides,
+    merge,
+    one_value,
+    series,
+    variants_of,
+    whole_entry,
+)
+
+OPEN = ("not stated", "presumably", "inferred")
+"""Words of a footnote that leaves something open which a run must settle."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableRun:
+    """One run, of every seed, and the printed rows that it stands for."""
+
+    rows: tuple[Row, ...]
+    method: str = ""
+    variant: str = ""
+    setting: str = ""
+    backbone: str = ""  # as bench run takes it: a hub name, a folder, builtin
+    suites: tuple[str, ...] = ()
+    changes: Mapping[str, str] = field(default_factory=dict)  # recipe values that the print names
+    overrides: Mapping[str, str] = field(default_factory=dict)  # recipe values that the user gave
+    on: TableRun | None = None  # the run whose encoder is its backbone, or the value of a key
+    on_as: str = ""  # that key ("teacher"); "": its backbone
+    instead_of: str = ""  # the tables' backbone, where another one stands in for it
+    checkpoint: Checkpoint | None = None  # the authors' own, which is scored and not trained
+    title: str = ""  # of what cannot be run and has no rows
+    why_not: str = ""  # why it cannot be run; then the rest may be empty
+    open: tuple[str, ...] = ()  # what the print leaves open
+
+    @property
+    def name(self) -> str:
+        """ "promcse+eh, supervised, roberta-large"; of what cannot be run, its rows."""
+        if not self.method:
+            return ", ".join(self.labels) or self.title
+        variant = f"+{self.variant}" if self.variant else ""
+        changes = "".join(f" {key}={value}" for key, value in self.changes.items())
+        where = f"{self.on.method} on {self.backbone}" if self.on else self.backbone
+        if self.on:
+            where = f"{self.on_as or 'the encoder of'} {where}"
+        return f"{self.method}{variant}{changes}, {setting_words(self.setting)}, {where}"
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(row.first.label for row in self.rows))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """That a checkpoint is scored, and what the print leaves open."""
+        scored = ("the authors' released checkpoint is scored and nothing is trained",)
+        return (*(scored if self.checkpoint else ()), *self.open)
+
+    def differs_from(self, cell: ReferenceResult) -> str:
+        """Why this run is not meant to give a printed number; "" where it is."""
+        if self.instead_of:
+            return f"{self.backbone} stands in for {self.instead_of}"
+        if self.overrides:
+            return f"not the recipe: {', '.join(f'{k}={v}' for k, v in self.overrides.items())}"
+        if self.checkpoint and printed_runs(cell) != (1, False):
+            return f"one released checkpoint; printed is the {cell.runs}"
+        return self.on.differs_from(cell) if self.on else ""
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """Equal where two rows mean the same run."""
+        if not self.method:
+            return (self.rows or self.title,)
+        below = self.on.identity if self.on else None
+        changes = tuple(sorted({**self.changes, **self.overrides}.items()))
+        return self.method, self.variant, self.setting, self.backbone, changes, below
+
+    def request(self, seeds: tuple[int, ...], *, below: str = "", **options: object) -> Request:
+        """What ``bench run`` takes; ``below``: the folder of the run that it stands on; ``options``: other fields of a Request."""
+        value = {self.on_as: below} if self.on_as and below else {}
+        given = {**self.changes, **value, **self.overrides}
+        return Request(
+            methods=(self.method,),
+            backbones=(self.backbone if value else below or self.backbone,),
+            setting=self.setting,
+            variant=self.variant,
+            seeds=seeds,
+            suites=self.suites,
+            overrides={key: one_value(text) for key, text in given.items()},
+            **options,  # type: ignore[arg-type]
+        )
+
+
+# --- a table, a figure, several of them ---
+
+
+def runs_of(
+    part: Part,
+    registry: Registry,
+    *,
+    words: Sequence[str] = (),
+    backbones: Sequence[str] = (),
+    released: bool = False,
+) -> tuple[TableRun, ...]:
+    """The runs of a table or a figure, in its order; rows that mean the same run are one. Those that cannot be run say why.
+
+    ``words`` choose rows: a setting, a method, "own" or "copied", or part of a row's label. ``backbones``: names (or folders of
+    that name) that the part has choose rows; any other one stands in for all of them. A row that the paper itself took from a
+    checkpoint is that checkpoint; ``released``: so is every row of which one is known, and what would be trained is left out.
+    Raises BenchError for a part without runs, and for what fits no row.
+    """
+    chosen, drawn = printed_rows(part, words), [one for one in figure_runs() if one.part == part]
+    if part.how == FORMULA:
+        return ()
+    if not chosen and not drawn:
+        hint = part.command or part.why
+        raise BenchError(f"{part.name} means no runs: it shows {part.shows}", hint)
+    of_rows = [row.first.backbone for row in printed_rows(part)]
+    of_figures = [name for one in figure_runs() for name in one.backbones]
+    places = _places(set(of_rows or of_figures), backbones)
+    runs = [
+        _of_row(row, place, registry, released)
+        for row in chosen
+        for place in places(row.first.backbone)
+    ]
+    for one in drawn:
+        where = [place for name in one.backbones for place in places(name)]
+        runs += _of_figure(one, where, registry, released)
+    if not runs:
+        have = [row.first.backbone for row in chosen] or drawn[0].backbones
+        raise BenchError(
+            f"--backbone {','.join(backbones)}: the chosen rows of {part.name} are of {', '.join(dict.fromkeys(have))}",
+            part.command,
+        )
+    return together(_untrained(runs, registry, part.name) if released else runs)
+
+
+def together(runs: Sequence[TableRun]) -> tuple[TableRun, ...]:
+    """Each run once, with the rows of all that are the same."""
+    merged: dict[tuple[object, ...], TableRun] = {}
+    for run in runs:
+        earlier = merged.get(run.identity)
+        merged[run.identity] = run if earlier is None else _merged(earlier, run)
+    return tuple(merged.values())
+
+
+def _merged(a: TableRun, b: TableRun) -> TableRun:
+    suites = tuple(dict.fromkeys(a.suites + b.suites))
+    names = [name for run in (a, b) for name in run.instead_of.split(", ") if name]
+    return replace(
+        a,
+        rows=a.rows + b.rows,
+        suites=suites,
+        open=tuple(dict.fromkeys(a.open + b.open)),
+        on=replace(a.on, suites=suites) if a.on else None,
+        instead_of=", ".join(dict.fromkeys(names)),
+    )
+
+
+def _places(printed: set[str], backbones: Sequence[str]) -> Callable[[str], list[tuple[str, str]]]:
+    """A function from a printed backbone to the places where it is run: a backbone as bench run takes it, and what it stands in for
+    ("", where it is the printed one). ``printed``: names that choose rows."""
+    here = {Path(name).name: name for name in backbones if Path(name).name in printed}
+    others = [name for name in backbones if Path(name).name not in printed]
+
+    def places(own: str) -> list[tuple[str, str]]:
+        if not backbones:
+            return [(own, "")]
+        return ([(here[own], "")] if own in here else []) + [(name, own) for name in others]
+
+    return places
+
+
+def printed_rows(part: Part, words: Sequence[str] = ()) -> list[Row]:
+    """The rows of a table, those that ``words`` choose; none of a figure. Raises BenchError for a word that fits none."""
+    every = rows([cell for cell in results(paper=part.paper) if cell.table == part.short])
+    if words and (part.how != SCORES or not every):
+        raise BenchError(
+            f"--rows {','.join(words)}: {part.part} of {part.paper} has no rows",
+            "--rows chooses rows of a table",
+        )
+    for word in words:
+        if not any(_fits(row, word) for row in every):
+            labels = ", ".join(dict.fromkeys(row.first.label for row in every))
+            raise BenchError(
+                f"--rows {word}: no row of {part.name} has it: {labels}",
+                "a setting, a method, own, copied, or part of a row's label",
+            )
+    return [row for row in every if not words or any(_fits(row, word) for word in words)]
+
+
+def _fits(row: Row, word: str) -> bool:
+    first, word = row.first, word.lower()
+    means = meaning(first.method, first.variant, first.setting, first.backbone)
+    by = "own" if first.own_result else "copied"
+    names = {first.setting, first.method, means.method, means.name, by}
+    return word in names or word in first.label.lower()
+
+
+def _of_figure(
+    drawn: FigureRuns, places: Sequence[tuple[str, str]], registry: Registry, released: bool
+) -> list[TableRun]:
+    """The runs that a figure is drawn from; a series of a recipe value is a run for each."""
+    made = []
+    variables = series(dict([drawn.series]) if drawn.series else {})
+    for (setting, method, variant), changes in product(drawn.runs, variables):
+        own = registry[method].cls.own_backbone if method in registry.plugins else ""
+        for backbone, instead_of in places if method in registry.plugins else ():
+            run = TableRun(
+                rows=(),
+                method=method,
+                variant=variant,
+                setting=setting,
+                backbone=own or backbone,
+                suites=drawn.suites,
+                changes=changes,
+                instead_of="" if own else instead_of,
+                open=(drawn.open,) if drawn.open else (),
+            )
+            plain = released and not variant and not changes
+            checkpoint = released_as(method, setting, backbone) if plain else None
+            made.append(run if checkpoint is None else _from_checkpoint(run, checkpoint))
+    return made
+
+
+def _from_checkpoint(run: TableRun, checkpoint: Checkpoint) -> TableRun:
+    """The authors' checkpoint instead of a training; its rows and suites stay."""
+    return replace(
+        run,
+        method=checkpoint.ours,
+        variant="",
+        setting=NOT_TRAINED,
+        backbone=checkpoint.hub,
+        changes=checkpoint.set,
+        checkpoint=checkpoint,
+        open=(*run.open, checkpoint.note) if checkpoint.note else run.open,
+    )
+
+
+def _untrained(runs: Sequence[TableRun], registry: Registry, name: str) -> list[TableRun]:
+    """With what would be trained left out. Raises BenchError where no released checkpoint remains."""
+    if not any(run.checkpoint for run in runs):
+        raise BenchError(
+            f"--released: no released checkpoint is listed for these rows of {name}",
+            "bench references checkpoints",
+        )
+    why = "--released trains nothing, and no released checkpoint of it is listed (bench references checkpoints)"
+    return [
+        TableRun(rows=run.rows, title=run.name, why_not=why)
+        if run.method and (run.on is not None or learns(registry[run.method].cls, run.setting))
+        else run
+        for run in runs
+    ]
+
+
+# --- one printed row ---
+
+
+def _of_row(row: Row, place: tuple[str, str], registry: Registry, released: bool) -> TableRun:
+    first, (backbone, instead_of) = row.first, place
+    means = meaning(first.method, first.variant, first.setting, first.backbone)
+    notes = [cell.note for cell in row.cells if cell.own_result]
+    open_notes = [note for note in notes if any(word in note for word in OPEN)]
+    suites = (SUITES[first.metric],)
+    checkpoint = None if instead_of else released_for(first) if released else scored_from(first)
+    if checkpoint is not None and checkpoint.ours in registry.plugins:
+        run = TableRun(rows=(row,), suites=suites, open=tuple(dict.fromkeys(open_notes)))
+        return _from_checkpoint(run, checkpoint)
+    if why_not := means.why_not or _why_not(means, first, registry):
+        return TableRun(rows=(row,), why_not=why_not)
+    cls = registry[means.method].cls
+    run = TableRun(
+        rows=(row,),
+        method=means.method,
+        variant=means.variant,
+        setting=_setting(cls, means, first) or "",
+        backbone=cls.own_backbone or backbone,
+        suites=suites,
+        changes=means.set,
+        open=tuple(dict.fromkeys(text for text in (means.doubt, *open_notes) if text)),
+        instead_of="" if cls.own_backbone else instead_of,
+    )
+    key, below = next(iter(means.uses.items()), ("", means.on))
+    if not below:
+        return run
+    on = TableRun(
+        rows=(),
+        method=below,
+        setting=means.on_setting or registry[below].cls.settings[0],
+        backbone=run.backbone,
+        suites=suites,
+        instead_of=run.instead_of,
+    )
+    return replace(run, on=on, on_as=key)
+
+
+def _why_not(means: Meaning, first: ReferenceResult, registry: Registry) -> str:
+    """Why what a printed row means cannot be run with these methods; "" where it can."""
+    for name in filter(None, (means.method, means.on, *means.uses.values())):
+        if name not in registry.plugins:
+            return f"no method '{name}' is installed (bench methods)"
+    cls = registry[means.method].cls
+    if _setting(cls, means, first) is None:
+        has = ", ".join(cls.settings)
+        return f"{means.method} has no {first.setting} setting here, only {has}"
+    if means.variant and means.variant not in variants_of(cls):
+        return f"{means.method} has no variant '{means.variant}' here"
+    return ""
+
+
+def _setting(cls: type[Method], means: Meaning, first: ReferenceResult) -> str | None:
+    """The harness's setting of a printed one: what is only fitted or pooled, or stands on a finished encoder, has one of its own."""
+    printed = means.setting or first.setting
+    if printed in cls.settings:
+        return printed
+    alone = len(cls.settings) == 1 and (cls.settings == (NOT_TRAINED,) or means.on)
+    return cls.settings[0] if alone else None
+
+
+# --- recipes, and the user's values in them ---
+
+
+def recipe_of(run: TableRun, registry: Registry) -> tuple[Recipe, Entry | None]:
+    """The recipe of a run as ``bench run`` would have it, and where it comes from."""
+    plugin = registry[run.method]
+    trained = learns(plugin.cls, run.setting)
+    known = entries(plugin.folder, plugin.name)
+    entry, _ = whole_entry(
+        plugin.cls, known, run.setting, run.backbone, run.variant, trained=trained
+    )
+    given = {**run.changes, **run.overrides}
+    return merge(plugin.cls, entry, run.variant, given, trained=trained), entry
+
+
+def check_set(runs: Sequence[TableRun], registry: Registry, overrides: Mapping[str, str]) -> None:
+    """Raises UnknownName for a recipe key that the method of none of these runs knows, BenchError for a series."""
+    for key, text in overrides.items():
+        if len(series({key: text})) > 1:
+            raise BenchError(
+                f"--set {key}={text}: a table is run again with one value for each key",
+                "bench run --set KEY=A,B,C",
+            )
+    every = [one for run in runs for one in (run, run.on) if one and one.method]
+    if overrides and every:
+        classes = list({run.method: registry[run.method].cls for run in every}.values())
+        trained = any(learns(registry[run.method].cls, run.setting) for run in every)
+        check_overrides(overrides, classes, trained)
+
+
+def with_set(run: TableRun, registry: Registry, overrides: Mapping[str, str]) -> TableRun:
+    """With the user's recipe values that its method knows."""
+    if not run.method or not overrides:
+        return run
+    known = set(recipe_of(run, registry)[0])
+    known |= set(ON_REQUEST) if "epochs" in known else set()
+    fitting = {key: value for key, value in overrides.items() if key in known}
+    if run.on_as in fitting:  # the user has one already
+        return replace(run, overrides=fitting, on=None, on_as="")
+    on = with_set(run.on, registry, overrides) if run.on else None
+    return replace(run, overrides=fitting, on=on)

@@ -1,0 +1,194 @@
+"""Ours beside a printed value: consistent, differs, or not tested, each against plain numpy and scipy."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from factories import record
+from scipy.stats import t as student
+
+from bench.compare.printed import (
+    Beside,
+    Reproduced,
+    best_of,
+    judge,
+    judge_rows,
+    pooled_sd,
+    printed_runs,
+    score_of,
+    verdict_text,
+)
+from bench.references import ReferenceResult, find_part, results
+from bench.run.plugins import discover
+from bench.run.reproduce.table import runs_of
+from bench.runs import RunRecord, Score
+
+REGISTRY = discover()
+(STSB,) = [
+    cell
+    for cell in results("simcse", paper="focal-infonce", task="STS-B", setting="unsupervised")
+    if cell.table == "3" and cell.printed == "76.38"
+]
+
+
+def score(value: float, task: str = "STS-B", text: str = "tokenised", **fields: object) -> Score:
+    facts = {"suite": "sts", "protocol": "senteval-all/1", "metric": "spearman", "n": 1379}
+    return Score(**(facts | {"task": task, "value": value, "text": text} | fields))  # type: ignore[arg-type]
+
+
+def ours(*values: float, method: str = "simcse", text: str = "tokenised") -> list[RunRecord]:
+    """A finished run for each value, of seeds 1, 2, ..."""
+    return [
+        record(method, seed, backbone="bert-base-uncased", scores=(score(value, text=text),))
+        for seed, value in enumerate(values, 1)
+    ]
+
+
+def beside(*values: float, cell: ReferenceResult = STSB, why_not: str = "") -> Reproduced:
+    (((one,),)) = judge_rows([Beside([cell], ours(*values), why_not)], "tokenised")
+    return one
+
+
+@pytest.mark.parametrize(
+    ("rows", "ours_of", "print_of"),
+    [(1, 3, "one run"), (5, 3, "one run"), (5, 5, "mean of 4 seeds"), (8, 2, "mean of 10 runs"),
+     (5, 4, "best of 4 seeds")],
+)  # fmt: skip
+def test_95_of_100_prints_of_our_own_method_are_consistent(
+    rows: int, ours_of: int, print_of: str
+) -> None:
+    """Seeds of ours and runs of the paper are drawn from one normal distribution; the printed word is what counts."""
+    draw, tables, consistent = np.random.default_rng(3), 4000, 0
+    cell = replace(STSB, runs=print_of)
+    count, best = printed_runs(cell)
+    for _ in range(tables):
+        values = draw.normal(70, 0.9, (rows, ours_of))
+        paper = draw.normal(70, 0.9, count)
+        value = round(float(paper.max() if best else paper.mean()), 2)
+        cell = replace(cell, value=value, printed=f"{value:.2f}")
+        judged = judge(float(values[0].mean()), ours_of, cell, pooled_sd(values.tolist()))
+        consistent += verdict_text(judged, cell).startswith("consistent (ours ")
+    assert 0.94 <= consistent / tables <= 0.965
+
+
+def test_another_method_is_found() -> None:
+    """Three points off, five rows of three seeds: found nearly always; and one point is not."""
+    draw, found = np.random.default_rng(4), {1.0: 0, 3.0: 0}
+    for away in found:
+        for _ in range(500):
+            values = draw.normal(STSB.value + away + draw.normal(0, 0.9), 0.9, (5, 3))
+            judged = judge(float(values[0].mean()), 3, STSB, pooled_sd(values.tolist()))
+            found[away] += judged.verdict == "differs"
+    assert found[3.0] > 350 and found[1.0] < 150
+
+
+def test_the_interval_by_hand() -> None:
+    values = np.array([76.2, 76.3, 76.4, 76.5, 76.6])
+    cell, sd = beside(*values), float(values.std(ddof=1))
+    half = float(student.ppf(0.975, 4)) * sd * (1 + 1 / 5) ** 0.5
+    assert (cell.mean, cell.half) == pytest.approx((values.mean(), half))
+    assert (cell.sd, cell.freedom, cell.seeds) == (pytest.approx(sd), 4, (1, 2, 3, 4, 5))
+    assert verdict_text(cell, STSB) == f"consistent (ours 76.40 ± {half:.2f})"
+    far = beside(*(values + 3))
+    assert verdict_text(far, STSB) == f"differs by 3.02 (± {half:.2f})" and far.difference == 3.02
+    of_four = beside(*(values + 0.5), cell=replace(STSB, runs="mean of 4 seeds"))
+    assert of_four.half == pytest.approx(half * ((1 / 5 + 1 / 4) / (1 + 1 / 5)) ** 0.5)
+    best = beside(*values, cell=replace(STSB, runs="best of 4 seeds"))
+    assert best.expected == pytest.approx(values.mean() + 1.02938 * sd, abs=1e-4)
+    assert verdict_text(best, STSB).startswith("consistent (ours 76.56 ±")
+    drawn = np.random.default_rng(0).normal(size=(400_000, 4)).max(axis=1)
+    assert best_of(4) == pytest.approx((drawn.mean(), drawn.var()), abs=0.01)
+
+
+def test_spreads_are_pooled_over_the_rows_of_a_task_and_each_run_counts_once() -> None:
+    samples = [[1.0, 2.0, 4.0], [10.0], [5.0, 6.0]]
+    squares = 2 * np.var(samples[0], ddof=1) + np.var(samples[2], ddof=1)
+    assert pooled_sd(samples) == (pytest.approx((squares / 3) ** 0.5), 3)
+    assert pooled_sd([[1.0], [2.0]]) == (0.0, 0)
+    runs = [ours(76.0, method="a"), ours(60, 60.5, 61, method="b"), ours(70, 70.6, method="c")]
+    rows = [Beside([STSB], one) for one in (*runs, runs[1])]
+    (single,), *_ = judge_rows(rows, "tokenised")
+    expected = pooled_sd([[60, 60.5, 61], [70, 70.6]])
+    assert (single.sd, single.freedom) == (pytest.approx(expected[0]), 3)
+
+
+def test_what_is_not_tested_says_why_and_still_shows_the_difference() -> None:
+    cases = [
+        (beside(76.4), "one seed: how far seeds vary is not known"),
+        (beside(76.0, 76.2, why_not="builtin stands in"), "builtin stands in"),
+        (beside(76.0, 76.2, cell=replace(STSB, protocol="unknown")), "the paper's protocol is not known"),
+        (beside(), "no finished run of ours has this score"),
+    ]  # fmt: skip
+    assert [verdict_text(one, STSB) for one, _ in cases] == [
+        f"not tested: {why}" for _, why in cases
+    ]
+    assert [one.difference for one, _ in cases] == [0.02, -0.28, -0.28, None]
+
+
+def test_what_a_paper_prints_of_its_seeds_counts_where_ours_say_nothing() -> None:
+    cell = replace(STSB, std=2.0, runs="mean of 4 seeds")
+    assert (beside(73.4, cell=cell).sd, beside(73.4, cell=cell).freedom) == (2.0, 3)
+    assert beside(73.4, cell=replace(cell, runs="one run")).verdict == "not tested"
+
+
+def test_what_is_not_random_has_no_width() -> None:
+    """A printed value stands for all that is rounded to it."""
+    for value, text in (
+        (76.384, "consistent (ours 76.38 ± 0.00)"),
+        (76.376, "consistent (ours 76.38 ± 0.00)"),
+        (76.386, "differs by 0.01 (± 0.00)"),
+    ):
+        made = record("cls", None, setting="none", scores=(score(value),))
+        ((cell,),) = judge_rows([Beside([STSB], [made])], "tokenised")
+        assert verdict_text(cell, STSB) == text and (cell.sd, cell.freedom) == (0.0, None)
+
+
+def test_only_the_cells_own_protocol_and_text_form_count() -> None:
+    raw = ours(76.0, 76.2, text="raw")
+    forms = {
+        text: judge_rows([Beside([STSB], raw)], text)[0][0].verdict for text in ("tokenised", "raw")
+    }
+    assert forms == {"tokenised": "not tested", "raw": "consistent"}
+    (run,) = runs_of(find_part("promcse:2"), REGISTRY, words=("glove",))
+    (cell,) = run.rows[0].cells
+    fields = {"task": "CxC-STS", "suite": "cxc", "metric": "spearman-bootstrap", "text": "raw"}
+    scores = [
+        score(value, protocol=protocol, **fields)  # type: ignore[arg-type]
+        for protocol, value in (("cxc-promcse/1", 1.0), ("cxc-parekh/1", 2.0))
+    ]
+    found = score_of(record("glove-avg", None, setting="none", scores=scores), cell, "tokenised")
+    assert found is not None and found.value == 2.0  # the form does not matter: print names none
+
+
+def test_weighted_means_over_sub_datasets_are_read_from_the_details() -> None:
+    """SimCSE's table B.3: each task's weighted mean, and of all seven the mean; nothing where a task has none."""
+    rows = [run.rows[0] for run in runs_of(find_part("simcse:B.3"), REGISTRY, words=("own",))]
+    row = next(one for one in rows if one.first.setting == "unsupervised")
+    tasks = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
+    scores = [score(40.0, task, detail={"wmean": 50.0 + i}) for i, task in enumerate(tasks)]
+    scores.append(score(40.0, "Avg."))
+    made = record("simcse", 1, backbone="bert-base-uncased", scores=scores)
+    ((*cells,),) = judge_rows([Beside(row.cells, [made])], "tokenised")
+    assert [cell.mean for cell in cells] == pytest.approx([*(50.0 + i for i in range(7)), 53.0])
+    assert {cell.protocol for cell in cells} == {"senteval-wmean/1"}
+    scores[3] = score(40.0, "STS15")
+    partly = record("simcse", 1, backbone="bert-base-uncased", scores=scores)
+    missing = [cell.task for cell in row.cells if score_of(partly, cell, "tokenised") is None]
+    assert missing == ["STS15", "Avg."]
+
+
+def test_one_released_checkpoint_is_not_the_mean_of_several_trainings() -> None:
+    """PromptBERT prints a mean, and released one model; PromCSE's print is of the model that it released."""
+    words = ("promptbert", "unsupervised")
+    found = {
+        r.method: r for r in runs_of(find_part("promcse:1"), REGISTRY, words=words, released=True)
+    }
+    for method, verdict in (("promptbert", "not tested"), ("stored-prefix", "consistent")):
+        run = found[method]
+        scores = [score(cell.value, cell.task) for cell in run.rows[0].parts]
+        made = record(method, None, setting="none", scores=scores)
+        row = Beside(run.rows[0].cells, [made], run.differs_from(run.rows[0].first))
+        ((*cells,),) = judge_rows([row], "tokenised")
+        assert {cell.verdict for cell in cells if cell.mean is not None} == {verdict}

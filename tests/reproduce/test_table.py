@@ -1,0 +1,258 @@
+"""Which runs a printed table means: every table of every paper, the words that choose rows, seeds and order."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from bench.base.errors import BenchError, UnknownName
+from bench.references import FigureRuns, Part, Row, contents, figure_runs, find_part, results, rows
+from bench.run.plugins import discover
+from bench.run.recipes import parse
+from bench.run.reproduce.jobs import Job, ReproduceOptions, in_order, jobs
+from bench.run.reproduce.table import TableRun, check_set, recipe_of, runs_of, together, with_set
+
+REGISTRY = discover()
+TABLES = [part for part in contents() if part.how == "scores"]
+BERT = "bert-base-uncased"
+
+
+def table(
+    name: str, *words: str, backbones: tuple[str, ...] = (), **options: bool
+) -> tuple[TableRun, ...]:
+    return runs_of(find_part(name), REGISTRY, words=words, backbones=backbones, **options)
+
+
+def listed(runs: tuple[TableRun, ...], options: ReproduceOptions | None = None) -> tuple[Job, ...]:
+    return jobs(runs, REGISTRY, options or ReproduceOptions())
+
+
+def names(runs: tuple[TableRun, ...]) -> list[str]:
+    return [run.name for run in runs]
+
+
+def printed(part: Part) -> list[str]:
+    every = rows([cell for cell in results(paper=part.paper) if cell.table == part.short])
+    return sorted(map(repr, every))
+
+
+@pytest.mark.parametrize("released", [False, True])
+@pytest.mark.parametrize("part", TABLES, ids=lambda part: part.name)
+def test_every_table_means_runs_that_the_harness_has(part: Part, released: bool) -> None:
+    """No row is lost, every run has a recipe with its changed values in it; with --released nothing is trained."""
+    try:
+        found = runs_of(part, REGISTRY, released=released)
+    except BenchError as error:
+        assert released and "--released: no released checkpoint" in error.message
+        return
+    assert sorted(map(repr, (row for run in found for row in run.rows))) == printed(part)
+    assert len({run.identity for run in found}) == len(found)
+    assert all(bool(run.why_not) is not bool(run.method) for run in found)
+    for run in (run for run in found if run.method):
+        merged, _ = recipe_of(run, REGISTRY)
+        expected = {key: parse(key, value, merged[key]) for key, value in run.changes.items()}
+        assert {key: merged[key] for key in run.changes} == expected
+        assert run.setting in REGISTRY[run.method].cls.settings and run.suites
+        request = run.request((1, 2), text="tokenised")
+        assert request.methods == (run.method,) and request.seeds == (1, 2)
+        assert not released or run.setting == "none"
+    assert not released or any(run.checkpoint for run in found)
+
+
+@pytest.mark.parametrize("drawn", figure_runs(), ids=lambda one: one.part.name)
+def test_every_figure_means_runs_that_the_harness_has(drawn: FigureRuns) -> None:
+    found = runs_of(drawn.part, REGISTRY, backbones=("builtin",))
+    assert len({run.identity for run in found}) == len(found) >= 2
+    for run in found:
+        cls, merged = REGISTRY[run.method].cls, recipe_of(run, REGISTRY)[0]
+        assert run.setting in cls.settings and run.suites == drawn.suites
+        assert run.instead_of == ", ".join(drawn.backbones)
+        assert not run.variant or run.variant in cls.variants
+        assert all(merged[k] == parse(k, value, merged[k]) for k, value in run.changes.items())
+
+
+def test_rows_become_runs() -> None:
+    """The paper's example; lines with two metrics and rows of one run are one run; sweeps become recipe values."""
+    found = table("promcse:1", "unsupervised", backbones=(BERT,))
+    assert names(found)[0] == f"embedding-last-avg, nothing trained, {BERT}"
+    assert names(found)[-1] == f"promcse, unsupervised, {BERT}" and len(found) == 12
+    why = {label: run.why_not for run in table("promcse:1") if run.why_not for label in run.labels}
+    assert set(why) == {"Universal Sentence Encoder"}
+    variants = ["simcse", "promcse", "promcse+layer-shared", "promcse+input-layer"]
+    assert names(table("promcse:3")) == [f"{name}, unsupervised, {BERT}" for name in variants]
+    assert {run.suites for run in table("promcse:3")} == {("sts", "cxc")}
+    (simcse,) = [
+        run
+        for run in table("promcse:1", "supervised", backbones=(BERT,))
+        if (run.method, run.variant, run.setting) == ("simcse", "", "supervised")
+    ]
+    assert simcse.labels == ("SimCSE-BERT-base", "SimCSE-BERT-base (reproduce)")
+    margins = [run.changes.get("eh_margin") for run in table("promcse:4")]
+    assert margins[:3] == [None, "0", "0.05"] and margins[-1] == "0.4" and len(margins) == 10
+    ablation = {run.labels[0]: run.changes for run in table("simcse:7") if run.method}
+    weight = float(ablation["Contradiction, alpha 2.0"]["hard_negative_weight"])
+    assert math.exp(weight) == pytest.approx(2.0)
+    assert ablation["Hard neg N/A"] == {"hard_negatives": "false"}
+    edits = [dict(run.changes) for run in table("simcse:1") if run.method]
+    assert edits[1] == {"edit": "crop", "edit_share": "0.1"}
+    assert edits[7:] == [{"edit": "one-word"}, {"edit": "one-word", "dropout": "0.0"}]
+
+
+def test_what_stands_on_another_run_comes_after_it_with_its_seeds() -> None:
+    """Two rows on SBERT, which is no row here: one job of it, with the seeds of the one that has most."""
+    found = table("promcse:1", "sbert-base-flow", "ct-sbert")
+    assert [(run.on.method, run.on.setting, run.on.suites) for run in found if run.on] == [
+        ("sbert", "supervised", ("sts",))
+    ] * 2
+    of_three = [replace(cell, runs="mean of 3 runs") for cell in found[1].rows[0].cells]
+    found = (found[0], replace(found[1], rows=(Row(tuple(of_three)),)))
+    made = listed(found)
+    order = in_order(made)
+    assert [job.run.method for job in order] == ["sbert", "flow", "ct"]
+    assert order[0].seeds == (42, 43, 44) and made[0].first is made[1].first is order[0]
+
+
+def test_a_teacher_is_a_run_that_is_done_before() -> None:
+    found = {run.name: run for run in table("focal-infonce:3")}
+    runs = [
+        found[f"{name}, unsupervised, teacher simcse on {BERT}"] for name in ("dclr", "dclr+focal")
+    ]
+    for run in runs:
+        assert run.on and run.on.identity == found[f"simcse, unsupervised, {BERT}"].identity
+        request = run.request((1,), below="runs/simcse-1")
+        assert (request.backbones, request.overrides["teacher"]) == ((BERT,), "runs/simcse-1")
+    order = [job.run for job in in_order(listed(tuple(found.values())))]
+    assert names(order).count(f"simcse, unsupervised, {BERT}") == 1 and order[-2:] == runs
+    given = [with_set(run, REGISTRY, {"teacher": "some/model"}) for run in runs]
+    assert [(run.on, run.on_as, run.overrides["teacher"]) for run in given] == [
+        (None, "", "some/model")
+    ] * 2
+
+
+def test_who_trained_in_fp16() -> None:
+    """DCLR's script has the option commented out, SimCSE's and Focal-InfoNCE's have it."""
+    made = listed(table("focal-infonce:3"))
+    assert {job.run.method: job.in_fp16 for job in made} == {
+        "simcse": True,
+        "focal-infonce": True,
+        "diffcse": True,
+        "dclr": False,
+    }
+
+
+def test_seeds_are_as_many_as_the_print_is_of() -> None:
+    """DCPCSE: the average of 10 runs; ConPVP: means of 4 (table 4) and the best of 4 (table 3); a trial has one."""
+
+    def seeds(name: str, **chosen: tuple[str, ...]) -> dict[str, set[int]]:
+        found: dict[str, set[int]] = {}
+        for job in listed(table(name, **chosen)):
+            for row in job.run.rows if job.run.method and job.seeds != (None,) else ():
+                by = "own" if row.first.own_result else "copied"
+                found.setdefault(by, set()).add(len(job.seeds))
+                assert job.seeds == tuple(range(42, 42 + len(job.seeds)))
+        return found
+
+    assert seeds("dcpcse:1") == {"own": {10}, "copied": {1}}
+    assert seeds("conpvp:3") == {"own": {4}, "copied": {1}} and seeds("conpvp:4") == {"own": {4}}
+    assert seeds("promcse:1") == {"own": {1}, "copied": {1, 3}}  # Mirror-BERT: mean of 3
+    assert seeds("dcpcse:2", backbones=("builtin",)) == {"own": {1}}
+    made = listed(table("conpvp:4"), ReproduceOptions(seeds=(7, 9)))
+    assert {job.seeds for job in made} == {(7, 9)}
+
+
+def test_backbones_choose_rows_or_stand_in() -> None:
+    found = table("promcse:1", "promcse", backbones=("builtin",))
+    assert names(found) == [
+        "promcse, unsupervised, builtin",
+        "promcse, supervised, builtin",
+        "promcse+eh, supervised, builtin",
+    ]
+    first = found[1].rows[0].first
+    assert found[1].instead_of == "bert-base-uncased, roberta-base, roberta-large"
+    assert found[1].differs_from(first) == f"builtin stands in for {found[1].instead_of}"
+    glove = table("promcse:1", "glove", backbones=("builtin",))[0]
+    assert glove.backbone == "glove" and not glove.instead_of  # brings its own vectors
+    (folder,) = table("promcse:3", "input-layer", backbones=(f"/models/{BERT}",))
+    assert folder.backbone == f"/models/{BERT}" and not folder.instead_of
+    few_shot = [("simcse", "roberta-base"), ("simcse", "roberta-large")]
+    few_shot += [("conpvp", "roberta-base"), ("conpvp", "roberta-large")]
+    assert [(run.method, run.backbone) for run in table("conpvp:figure7")] == few_shot
+    (large, _) = table("conpvp:figure7", backbones=("/models/roberta-large",))
+    assert (large.backbone, large.instead_of) == ("/models/roberta-large", "")
+
+
+def test_the_users_values_go_where_they_are_known() -> None:
+    chosen = table("promcse:1", "first-last", "promcse", backbones=(BERT,))
+    for values in ({"max_steps": "5"}, {"budget": "10m"}):
+        check_set(chosen, REGISTRY, values)
+        found = [with_set(run, REGISTRY, values) for run in chosen[:2]]
+        assert [(run.method, dict(run.overrides)) for run in found] == [
+            ("embedding-last-avg", {}),
+            ("promcse", values),
+        ]
+        assert found[1].differs_from(found[1].rows[0].first).startswith("not the recipe: ")
+    with pytest.raises(UnknownName, match="recipe key 'max_step'"):
+        check_set(table("promcse:1"), REGISTRY, {"max_step": "5"})
+
+
+def test_runs_of_several_tables_are_each_done_once_with_the_rows_of_all() -> None:
+    every = [run for name in ("promcse:1", "simcse:5", "promcse:3") for run in table(name)]
+    found = together(every)
+    assert len({run.identity for run in found}) == len(found) < len(every)
+    assert sum(len(run.rows) for run in found) == sum(len(run.rows) for run in every)
+    (simcse,) = [run for run in found if run.name == f"simcse, unsupervised, {BERT}"]
+    assert simcse.suites == ("sts", "cxc")
+    assert {row.first.paper for row in simcse.rows} == {"promcse", "simcse"}
+
+
+def scored(runs: tuple[TableRun, ...]) -> dict[str, str]:
+    return {
+        run.backbone: " ".join([run.method, *(f"{k}={v}" for k, v in run.changes.items())])
+        for run in runs
+        if run.checkpoint
+    }
+
+
+def test_released_checkpoints_take_the_place_of_training() -> None:
+    found = table("promcse:1", "promcse", released=True)
+    assert scored(found) == {
+        "YuxinJiang/unsup-promcse-bert-base-uncased": "stored-prefix pooling=cls",
+        "YuxinJiang/sup-promcse-roberta-base": "stored-prefix pooling=mlp",
+        "YuxinJiang/sup-promcse-roberta-large": "stored-prefix pooling=mlp",
+    }
+    untrained = {label for run in found if run.why_not for label in run.labels}
+    assert untrained == {
+        "PromCSE-BERT-base",
+        "PromCSE-BERT-base + EH",
+        "PromCSE-RoBERTa-base + EH",
+        "PromCSE-RoBERTa-large + EH",
+    }
+    figure = table("simcse:figureG.1", released=True)
+    assert [run.name for run in figure if run.why_not] == [
+        f"whitening, nothing trained, {BERT}",
+        f"sbert, supervised, {BERT}",
+    ]
+    (other,) = table("focal-infonce:2", "declutr", backbones=("builtin",))
+    assert other.why_not  # a checkpoint does not stand in for another backbone
+
+
+def test_what_a_paper_took_from_checkpoints_is_scored_from_them() -> None:
+    """Without --released: PromCSE's table 2, ConPVP's SimCSE of table 6, DeCLUTR and CT wherever they stand."""
+    here = {part.name: scored(runs_of(part, REGISTRY)) for part in TABLES}
+    assert {name for name, of in here.items() if of} == {
+        "promcse:1",
+        "promcse:2",
+        "conpvp:6",
+        "focal-infonce:2",
+        "simcse:5",
+    }
+    assert set(here["promcse:2"]) == {
+        "princeton-nlp/unsup-simcse-bert-base-uncased",
+        "princeton-nlp/sup-simcse-bert-base-uncased",
+        "royokong/unsup-PromptBERT",
+        "voidism/diffcse-bert-base-uncased-sts",
+        "YuxinJiang/unsup-promcse-bert-base-uncased",
+    }
+    assert here["simcse:5"]["johngiorgi/declutr-base"] == "pretrained pooling=avg"

@@ -1,0 +1,56 @@
+"""What `bench methods --check` and `bench suites --check` must not let pass: an encoder that ignores its sentence, an impossible score."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import ClassVar
+
+import pytest
+from bench.verify.suite_check import record_takes_it
+from torch import Tensor
+
+from bench.base.contract import Failed
+from bench.method import Features, TorchMethod
+from bench.run.conformance import check
+from bench.run.plugins import Plugin
+
+
+class Constant(TorchMethod):
+    name = "constant"
+    settings: ClassVar[tuple[str, ...]] = ("none",)
+
+    def embed(self, features: Features) -> Tensor:
+        return self.hidden(features)[:, 0] * 0 + 1
+
+
+def test_constant_vectors_fail_with_one_finding() -> None:
+    plugin = Plugin("constant", Constant, "", "", "")
+    findings = [found for found in check(plugin) if not found.passed]
+    assert [(one.check, one.seen) for one in findings] == [
+        (
+            "encode gives (n, dim) float32",
+            "different sentences have the same vector: the encoder ignores its sentence",
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("metric", "value", "passes"),
+    [
+        ("accuracy", 10_000.0, False),
+        ("accuracy", 100.0, True),
+        ("clustering-accuracy", -1.0, False),
+        ("spearman", -100.0, True),
+        ("spearman", 101.0, False),
+        ("perplexity", 10_000.0, True),
+    ],
+)
+def test_a_score_beyond_its_metrics_range_fails(metric: str, value: float, passes: bool) -> None:
+    names = {"suite": "s", "protocol": "s/1", "metric": metric}
+    result = SimpleNamespace(task="T", value=value, n=3, detail={}, **names)
+    case = SimpleNamespace(task=SimpleNamespace(name="T", **names), score=lambda: result)
+    if passes:
+        assert record_takes_it(case)  # type: ignore[arg-type]
+        return
+    with pytest.raises(Failed, match=f"{metric} {value:g}: expected -?[0-9]+ to 100"):
+        record_takes_it(case)  # type: ignore[arg-type]
