@@ -46,11 +46,10 @@ def footnote_table(table: Table) -> list[str]:
     """The settings in which rows differ, as lines of a table; none where there are none."""
     if not table.footnotes:
         return []
-    lines = [_line(["", "setting", "value", "rows", "others"]), _line([":--"] * 5)]
+    lines = [_line(["", "setting", "value", "rows", "most rows"]), _line([":--"] * 5)]
     for i, note in enumerate(table.footnotes, 1):
         cells = [
-            markdown(text, limit=None)
-            for text in (note.setting, note.value, note.rows, note.others)
+            markdown(text, limit=None) for text in (note.setting, note.value, note.rows, note.most)
         ]
         lines.append(_line([f"<sup>{i}</sup>", *cells]))
     return [*lines, ""]

@@ -369,9 +369,9 @@ def _footnotes(table: Table, look: Look) -> list[str]:
     """The settings in which rows differ, in columns; the last one, which may hold long commands, is not shortened."""
     if not table.footnotes:
         return []
-    cells: list[tuple[str, ...]] = [("", "setting", "value", "rows", "others")]
+    cells: list[tuple[str, ...]] = [("", "setting", "value", "rows", "most rows")]
     for i, note in enumerate(table.footnotes, 1):
-        texts = (note.setting, note.value, note.rows, note.others)
+        texts = (note.setting, note.value, note.rows, note.most)
         cells.append((look.mark(i), *(visible(text, look.encoding, limit=None) for text in texts)))
     widths = [min(40, max(len(line[j]) for line in cells)) for j in range(5)]
     return [
