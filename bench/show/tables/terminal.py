@@ -355,8 +355,6 @@ def _blocks(columns: Sequence[Column], room: int) -> list[list[Column]]:
 def _legend(table: Table, layout: Layout, look: Look) -> list[RenderableType]:
     lines = _footnotes(table, look) + [visible(note, look.encoding) for note in table.notes]
     words = legend(table, look.signs, plus_minus=look.sign("±", "~"))
-    if layout.spread == "head":
-        words.append(f"{look.sign('±', '~')} of each task: a wider terminal, or --format md")
     marks = {cell.mark for cell in cells_of(table)} - {""}
     if look.styled and marks:
         more = ", second underlined" if "second" in marks else ""
