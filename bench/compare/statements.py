@@ -164,10 +164,12 @@ def legend(table: Table, better: str, worse: str, tint: str, plus_minus: str = "
                 f"{tint}: may be the best; signs and {tint} together are {right} (Bonferroni-Holm over {over})",
             ]
     if covers := interval_covers(table):
-        lines.append(
-            f"{plus_minus}: 95 % CI of a row's own mean, {covers}; all rows answer the same items, so compare rows by the "
-            f"difference, not by {plus_minus}"
+        by = (
+            f"; all rows answer the same items, so compare rows by the difference, not by {plus_minus}"
+            if base is not None
+            else ""
         )
+        lines.append(f"{plus_minus}: 95 % CI of a row's own mean, {covers}{by}")
     if table.tested is not None and base is not None:
         level = f"{100 * table.tested.ci_level:.3g} %"
         lines.append(

@@ -1,6 +1,6 @@
 """The rule by which tables are judged: against another implementation, its laws, and what whole tables say falsely, by simulation.
 
-Variances are those of leaderboards/v1 where nothing else is said. ``python tests/statistics/made_tables.py`` prints the table of
+Variances are those of leaderboards/v1 where nothing else is said. ``python tests/made_tables.py`` prints the table of
 docs/statistics.md.
 """
 
@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.stats
-from made_tables import ITEMS_FREEDOM, SIX, WORLDS, World, alike, simulate
+from made_tables import HIGHER, ITEMS_FREEDOM, SIX, WORLDS, World, alike, simulate
 
 from bench.compare.judge import Judged, judged
 from bench.compare.statistics.column import Column, column, interval_of_method
@@ -19,13 +19,6 @@ from bench.compare.statistics.influence import influence
 from bench.runs.predicted import Predicted
 
 SIGN = {"better": 1, "worse": -1, "inconclusive": 0, None: 0}
-HIGHER = {
-    "some rows with one seed": 0.065,
-    "seeds alone, spreads far apart": 0.07,
-    "one row spreads 6 times as far": 0.085,
-    "the baseline spreads 6 times as far": 0.1,
-}
-"""Worlds in which more than 5 of 100 tables say something false: docs/statistics.md has the same numbers."""
 
 
 def project(world: World, values: list[np.ndarray], t: int) -> tuple[Column, Judged]:
