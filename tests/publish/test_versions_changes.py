@@ -317,7 +317,7 @@ def test_a_verdict_that_the_statistics_changed() -> None:
         "promcse",
         "STS12",
         "simcse",
-        "unknown",
+        "inconclusive",
         "better",
     )
     assert one.why == ("statistics: version 1 before, 2 now",) and found.same_verdicts == 0

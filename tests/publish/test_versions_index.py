@@ -13,7 +13,6 @@ from made_runs import HOSTILE, made_run, made_runs
 
 from bench.board.board import PublishedRun
 from bench.board.content import board
-from bench.compare.formatting import is_top
 from bench.publish import index
 from bench.publish.data import as_json
 from bench.publish.index import ATOM, index_files, main_table
@@ -195,7 +194,7 @@ def test_the_newest_versions_main_table_stands_first(tmp_path: Path) -> None:
     ]
     assert (
         [row.top for row in shown.rows]
-        == [is_top(row, table) for row in table.rows] + [False]
+        == [row.may_be_best for row in table.rows] + [False]
         == [True, False, False]
     )
     assert [row.finished for row in shown.rows] == [False, False, True] and shown.rows[
