@@ -249,8 +249,8 @@ def compare(
     if not isinstance(baseline, Result):
         return compared(baseline)
     record = baseline.record
-    with contextlib.suppress(UnknownName):  # a table of one backbone does not name it
-        return compared(f"{record.label} {record.backbone_name}")
+    with contextlib.suppress(UnknownName):  # its run stands in no row
+        return compared(record.run_id)
     return compared(record.label)
 
 

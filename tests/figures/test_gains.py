@@ -65,16 +65,16 @@ def test_a_line_for_every_row_but_the_baseline_with_the_numbers_of_the_table(gro
         assert (
             cell is not None
             and cell.against is not None
-            and cell.against.low is not None
-            and cell.against.high is not None
+            and cell.against.ci_low is not None
+            and cell.against.ci_high is not None
         )
         assert row[1:5] == (
             round(cell.against.difference, 4),
-            round(cell.against.low, 4),
-            round(cell.against.high, 4),
+            round(cell.against.ci_low, 4),
+            round(cell.against.ci_high, 4),
             cell.against.verdict,
         )
-    for verdict in ("better", "worse", "equivalent", "unknown"):
+    for verdict in ("better", "worse", "inconclusive"):
         count = sum(row[4] == verdict for row in figure.data)
         assert (f"{count} {verdict}" in figure.caption) == (count > 0)
     assert figure.suites == ("sts",)
@@ -114,10 +114,10 @@ def told(*verdicts: str, otherwise: Sequence[int] = ()) -> str:
 
 
 def test_the_caption_counts_verdicts_and_pairs() -> None:
-    assert told("better", "worse", "worse", "unknown").startswith(
-        "Of 4 rows compared with simcse: 1 better (m0), 2 worse, 1 unknown. One run"
+    assert told("better", "worse", "worse", "inconclusive").startswith(
+        "Of 4 rows compared with simcse: 1 better (m0), 2 worse, 1 inconclusive. One run"
     )
-    assert "better" not in told("worse") and "unknown" not in told("worse")
+    assert "better" not in told("worse") and "inconclusive" not in told("worse")
     assert told("worse").endswith("in 0 of 9 pairs.")
     assert told("worse", "better", otherwise=(0, 0)).endswith("in 0 of 18 pairs.")
     assert told("worse", "better", otherwise=(1, 4)).endswith(
@@ -126,7 +126,6 @@ def test_the_caption_counts_verdicts_and_pairs() -> None:
     assert told("worse", "better", otherwise=(4, 4)).endswith(
         "in 8 of 18 pairs; most often of m0 (4 of 9) and m1 (4 of 9)."
     )
-    assert told("equivalent").startswith("Of 1 row compared with simcse: 1 equivalent.")
 
 
 def test_rows_far_from_the_others_do_not_hide_what_these_differ_by(group: Group) -> None:
@@ -140,7 +139,10 @@ def test_rows_far_from_the_others_do_not_hide_what_these_differ_by(group: Group)
             cell = row.cells[-1]
             assert cell is not None
             against = Against(
-                difference=difference, low=difference - 1, high=difference + 1, verdict="worse"
+                difference=difference,
+                ci_low=difference - 1,
+                ci_high=difference + 1,
+                verdict="worse",
             )
             rows.append(
                 replace(
@@ -232,10 +234,12 @@ def test_what_two_single_runs_can_show(sd: float) -> None:
 @pytest.mark.parametrize(("sd", "above"), [(0.01, 13), (0.25, 4), (0.55, 1), (0.62, 0)])
 def test_the_caption_counts_the_gains_above_our_spread(group: Group, sd: float, above: int) -> None:
     table = group.tables["sts"].table
-    assert table.tested is not None
-    figure = paper_gains(
-        with_table(group, replace(table, tested=replace(table.tested, seed_sd=sd)))
+    rows = tuple(
+        replace(row, cells=(*row.cells[:-1], cell and replace(cell, sd=sd)))
+        for row in table.rows
+        for cell in row.cells[-1:]
     )
+    figure = paper_gains(with_table(group, replace(table, rows=rows)))
     assert figure is not None
     assert (
         f"with our spread over seeds ({sd:.2f}) {1.959964 * np.sqrt(2) * sd:.2f}, and {above} {'is' if above == 1 else 'are'} above"

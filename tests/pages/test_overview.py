@@ -80,7 +80,9 @@ def test_a_dot_a_task_and_its_words(made: Board) -> None:
             assert (height < shown.zero) == (step.difference > 0)
             assert ROOM <= height <= HEIGHT - ROOM
         above = sum(step.difference > 0 for step in steps)
-        assert row.profile.words.startswith(f"{len(steps)} tasks, {above} above the baseline; ")
+        assert row.profile.words.startswith(
+            f"{len(steps)} task{'s' * (len(steps) > 1)}, {above} above the baseline; "
+        )
         lowest = min(steps, key=lambda s: s.difference)
         assert f"({lowest.task}) to " in row.profile.words and row.profile.words in html
     for row, standings in zip(shown.rows, model.standings, strict=True):

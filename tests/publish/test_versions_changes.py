@@ -299,6 +299,7 @@ def table(
             "protocol": "p/1",
             "text": None,
             "baseline": baseline,
+            "columns": ["STS12"],
             "rows": rows,
         }
     }

@@ -296,7 +296,12 @@ def _default(table: Table) -> Row | None:
 
 def _named(table: Table, name: str) -> Row | None:
     rows = _candidates(table)
-    for names_of in (_full_names, lambda row: (row.name,), lambda row: (row.method, row.backbone)):
+    for names_of in (
+        lambda row: row.runs,
+        _full_names,
+        lambda row: (row.name,),
+        lambda row: (row.method, row.backbone),
+    ):
         found = [row for row in rows if name in names_of(row)]
         if len(found) == 1:
             return found[0]

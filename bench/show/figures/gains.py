@@ -307,7 +307,7 @@ def paper_gains(group: Group) -> Figure | None:
     None where the STS table has no baseline with a spread over seeds.
     """
     table = group.table("sts")
-    sds = (None, None) if table is None else _seed_sds(table)
+    sds = (None, None) if table is None or table.tested is None else _seed_sds(table)
     if sds[0] is None or sds[1] is None:
         return None
     printed, spreads = printed_gains()
