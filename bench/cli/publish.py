@@ -33,10 +33,10 @@ HELP = {
     "preview": "Write OUT/preview, which the next preview replaces, and no version.",
     "format": "Pages (html), Markdown (md), or both, which is the default. Data and records are always there.",
     "submissions": "Also the runs in this folder, each checked and every score computed again. Exit code 1 where one is refused.",
-    "baseline": "A method that the others are tested against; a reader may choose another.",
+    "baseline": "The row that the others are compared with, fixed before the scores.  [default: simcse]",
     "title": "Heading of the pages.  [default: as the last version]",
     "note": 'What a reader has to know, such as what these runs are not. "" for none.  [default: as the last version]',
-    "statistics": "Intervals, verdicts and ranks: auto reads no predictions of more than 1,000 runs.",
+    "statistics": "Intervals and verdicts: auto reads no predictions of more than 1,000 runs.",
     "predictions_url": "Leave the predictions out of the version: OUT/vN.predictions.parquet is what you put at this address. The manifest "
     "names it by sha256 and size.",
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
@@ -15,8 +15,7 @@ from bench.board.changes import ChangedRow, Changes
 from bench.board.reference_tables import ReferenceCell, ReferenceRow, ReferenceTable
 from bench.board.repeat import repeat
 from bench.compare.formatting import csv_value
-from bench.compare.statistics.table import Table
-from bench.show.tables.data import against_data, as_csv, table_data, tested_data
+from bench.show.tables.data import as_csv, table_data
 
 SCHEMA = "bench.board/3"
 PRINTED = (
@@ -96,30 +95,6 @@ def _table(table: BoardTable) -> dict[str, Any]:
             }
             for other in table.beside
         ],
-        "baselines": {name: _against(other) for name, other in table.baselines.items()},
-    }
-
-
-def _against(table: Table) -> dict[str, Any]:
-    """The rows of the same table against another baseline: for each of them, task -> difference, to six digits."""
-    return {
-        "tested": tested_data(table.tested),
-        "rows": [
-            {
-                task: _short(against_data(cell))
-                for task, cell in zip(table.columns, row.cells, strict=True)
-            }
-            for row in table.rows
-        ],
-    }
-
-
-def _short(difference: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    if difference is None:
-        return None
-    return {
-        key: float(f"{value:.6g}") if isinstance(value, float) else value
-        for key, value in difference.items()
     }
 
 

@@ -14,16 +14,26 @@ from bench.board.reference_tables import ReferenceCell, ReferenceRow, ReferenceT
 from bench.compare.formatting import (
     SEVERAL,
     cells_of,
-    has_ranks,
     markdown,
-    rank_words,
     score,
     setting_words,
     variant_words,
 )
-from bench.compare.statistics.table import Cell, Row, Table
-from bench.show.tables.lines import SIGNS, cost_columns, cost_texts, legend, sign_name, under
-from bench.show.tables.markdown import number
+from bench.compare.statistics.table import Row, Table
+from bench.show.tables.lines import (
+    SIGNS,
+    TOP,
+    cost_columns,
+    cost_texts,
+    difference_heading,
+    difference_text,
+    has_differences,
+    legend,
+    sign_at,
+    top_sign,
+    under,
+)
+from bench.show.tables.markdown import footnote_table, number
 
 if TYPE_CHECKING:
     from bench.board.changes import Changes
@@ -97,7 +107,7 @@ def _tables(board: Board) -> Iterator[str]:
 
 
 def _overview(overview: Overview) -> str:
-    """Ranks alone, with the averages beside them: what code hosts render."""
+    """The averages alone: what code hosts render."""
     heading = ["method", *(suite.table.suite for suite in overview.suites)]
     lines = [
         line([markdown(name) for name in heading]),
@@ -105,7 +115,7 @@ def _overview(overview: Overview) -> str:
     ]
     for (method, beside), standings in zip(overview.names, overview.standings, strict=True):
         lines.append(line([_method_words(method, beside), *map(_standing, standings)]))
-    words = "Ranks that a row may have in each suite, and its average there. There is no total: suites have no common scale."
+    words = f"The average in each suite; {SIGNS[TOP]}: may be the best. There is no total: suites have no common scale."
     more = f" {overview.left_out} more rows are in the tables." if overview.left_out else ""
     return "\n".join(
         [
@@ -119,10 +129,11 @@ def _overview(overview: Overview) -> str:
 
 
 def _standing(standing: SuiteRow | None) -> str:
-    """ "1-2 (76.25)" """
+    """ "◆ 76.25" """
     if standing is None or (average := standing.row.cells[-1]) is None:
         return ""
-    return f"{rank_words(standing.row)} ({score(average.mean, average.decimals)})".strip()
+    mark = SIGNS.get(top_sign(standing.row), "")
+    return f"{mark} {score(average.mean, average.decimals)}".strip()
 
 
 def _figure(figure: Figure) -> str:
@@ -254,14 +265,15 @@ def table(
     shown: Table, runs: Mapping[str, PublishedRun], finished: Sequence[tuple[Table, int]] = ()
 ) -> str:
     """The table, then what its signs mean and what a reader must know. ``finished``: tables and the row of each that stands last, for scale."""
-    before = [*(["rank"] if has_ranks(shown) else []), "method"]
-    after = [*cost_columns(shown), "records by seed", "values"]
+    before = [*([""] if shown.tested else []), "method"]
+    differences = [difference_heading(shown)] if has_differences(shown) else []
+    after = [*differences, *cost_columns(shown), "records by seed", "values"]
     heading = [*before, *shown.columns, *after]
     aligned = [":--" if name in ("method", *after[-2:]) else "--:" for name in heading]
     lines = [line([markdown(name) for name in heading]), line(aligned)]
     for row in shown.rows:
         lines.append(line(_cells(row, shown, runs)))
-        for printed in under(row, shown):
+        for printed in under(row):
             if not printed.label.startswith("less "):
                 texts = [
                     entry.text + (" " + markdown(SIGNS[entry.sign]) if entry.sign else "")
@@ -279,13 +291,12 @@ def table(
                 )
     for other, i in finished:
         lines.append(line(_finished_cells(other, other.rows[i], shown, runs)))
-    notes = [f"<sup>{i}</sup> {prose(note)}" for i, note in enumerate(shown.footnotes, 1)]
-    notes += [prose(note) for note in (*shown.notes, *legend(shown, SIGNS))]
+    notes = [prose(note) for note in (*shown.notes, *legend(shown, SIGNS))]
     if finished:
         notes.append("*for scale*: nothing trained here, another backbone; not ranked")
     if any(cell.mark for cell in cells_of(shown)):
-        notes.append("**best**, *second*" if len(shown.rows) > 2 else "**best**")
-    return "\n".join([*lines, "", *(f"- {note}" for note in notes)])
+        notes.append("**highest**, *second*" if len(shown.rows) > 2 else "**highest**")
+    return "\n".join([*lines, "", *footnote_table(shown), *(f"- {note}" for note in notes)])
 
 
 def line(cells: Sequence[str]) -> str:
@@ -300,14 +311,12 @@ def _method_words(method: str, beside: str) -> str:
 def _cells(row: Row, shown: Table, runs: Mapping[str, PublishedRun]) -> list[str]:
     marks = "".join(f"<sup>{number + 1}</sup>" for number in row.footnotes)
     return [
-        *([rank_words(row)] if has_ranks(shown) else []),
+        *([SIGNS.get(top_sign(row), "")] if shown.tested else []),
         _method_words(row.label, variant_words(row, shown))
         + (" *baseline*" if row.is_baseline else "")
         + marks,
-        *(
-            _number(cell, primary=task == shown.head)
-            for task, cell in zip(shown.columns, row.cells, strict=True)
-        ),
+        *(number(cell, SIGNS.get(sign_at(row, shown, i), "")) for i, cell in enumerate(row.cells)),
+        *([difference_text(row)] if has_differences(shown) else []),
         *cost_texts(row, shown),
         *_records(row, runs),
     ]
@@ -319,18 +328,13 @@ def _finished_cells(
     """A row of another backbone's table, under the headings of ``shown``."""
     beside = " ".join(filter(None, (variant_words(row, other), other.backbone)))
     return [
-        *([""] if has_ranks(shown) else []),
+        *([""] if shown.tested else []),
         f"{markdown(row.label)} ({markdown(beside)}) *for scale*",
-        *(_number(cell and replace(cell, mark=""), primary=False) for cell in row.cells),
+        *(number(cell and replace(cell, mark="")) for cell in row.cells),
+        *([""] if has_differences(shown) else []),
         *([""] * len(cost_columns(shown))),
         *_records(row, runs),
     ]
-
-
-def _number(cell: Cell | None, *, primary: bool) -> str:
-    """ "**76.25** ± 0.31 ▲" """
-    sign = sign_name(cell, primary=primary) if cell is not None else ""
-    return number(cell) + (f" {SIGNS[sign]}" if sign else "")
 
 
 def _records(row: Row, runs: Mapping[str, PublishedRun]) -> tuple[str, str]:

@@ -92,7 +92,7 @@ def test_what_is_printed_of_methods_is_what_the_papers_print() -> None:
 
 def test_what_was_measured_of_methods_is_what_the_published_runs_give() -> None:
     found = {
-        f"{row['method']} {row.get('variant') or ''}".strip(): row["cells"]["Avg."]["against"]
+        f"{row['method']} {row.get('variant') or ''}".strip(): row["against"]
         for row in make_pictures.judged(f"{make_pictures.VERSION}/runs")
     }
     rows = table("choose-a-method.md", "measured")
@@ -102,7 +102,7 @@ def test_what_was_measured_of_methods_is_what_the_published_runs_give() -> None:
     for method, difference, verdict in rows:
         of = found[method]
         assert (
-            difference == f"{of['difference']:+.2f} [{of['low']:+.2f}, {of['high']:+.2f}]"
+            difference == f"{of['difference']:+.2f} [{of['ci_low']:+.2f}, {of['ci_high']:+.2f}]"
             and verdict == of["verdict"]
         )
     verdicts = [verdict for _, _, verdict in rows]

@@ -250,7 +250,7 @@ def test_compare_takes_results_ids_and_folders(result: Any, runs: Path) -> None:
         found = bench.compare(what, baseline=result, runs=runs)
         assert found.tables[0].baseline is not None and found.tables[0].baseline.startswith("words")
     frame = bench.compare([result, worse], baseline=result).frame().set_index("backbone")
-    assert frame.loc["four", "verdict"] == "worse" and frame.loc["four", "difference_high"] < 0
+    assert frame.loc["four", "verdict"] == "worse" and frame.loc["four", "difference_ci_high"] < 0
     with pytest.raises(UnknownName, match="unknown baseline 'simcse'"):
         bench.compare([result, worse], baseline="simcse")
     with pytest.raises(UnknownName):

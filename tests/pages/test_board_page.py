@@ -16,11 +16,11 @@ from msgspec import structs
 from bench.board.board import Board, PublishedRun
 from bench.board.content import board
 from bench.board.repeat import repeat
+from bench.compare.statements import compared
 from bench.references.audit import audit, count_told
 from bench.runs import Cost, RunsFolder
 from bench.runs.record import EncodingCost
 from bench.show.figures import Figure
-from bench.show.pages import board as cell_data
 from bench.show.pages import board as pages
 from bench.show.pages import printed, score_tables
 from bench.show.pages.comparison import render_page
@@ -110,41 +110,32 @@ def test_predictions_are_linked_where_they_lie(made: Board) -> None:
             assert not there or column["file"] == "predictions.parquet"
 
 
-def test_the_verdict_against_each_baseline_is_the_tables(made: Board) -> None:
+def test_the_verdict_against_the_baseline_is_the_tables(made: Board) -> None:
     data = data_of(pages.render(made))
     one = next(one for one in made.tables if one.table.suite == "sts")
-    kept = dict(data["tables"][one.anchor]["baselines"])
-    assert set(kept) == {"simcse", *one.baselines} and len(kept) == 3
-    letters = {"better": "x", "worse": "y", "equivalent": "e", "unknown": "u"}
-    head = letters | {"better": "b", "worse": "w"}
-    for name, found in (("simcse", one.table), *one.baselines.items()):
-        assert found.rows[kept[name]["row"]].name == name
-        for row, verdicts in zip(found.rows, kept[name]["rows"], strict=True):
-            for task, cell, verdict in zip(found.columns, row.cells, verdicts, strict=True):
-                against = cell.against if cell is not None else None
-                known = head if task == "Avg." else letters
-                assert (verdict[0] if verdict else None) == (
-                    known[against.verdict] if against and against.verdict else None
-                )
-    assert any(verdict[0] == "b" for row in kept["simcse"]["rows"] for verdict in row if verdict)
+    kept = data["tables"][one.anchor]["baseline"]
+    assert kept["name"] == "simcse" and one.table.rows[kept["row"]].name == "simcse"
+    letters = {"better": "b", "worse": "w", "inconclusive": "u"}
+    for row, verdicts in zip(one.table.rows, kept["rows"], strict=True):
+        *tasks, head = verdicts[: len(row.cells)]
+        against = compared(row)
+        assert not any(tasks), "single tasks are not tested"
+        if against is None:
+            assert head == 0
+            continue
+        assert head[0] == letters[against.verdict or ""]
+        assert head[1:4] == [
+            round(value, 2) for value in (against.difference, against.ci_low, against.ci_high)
+        ]
+        assert head[4] == float(f"{100 * against.ci_level:.3g}")
+    assert any(row[len(one.table.columns) - 1] for row in kept["rows"])
 
 
-def test_a_page_of_many_comparisons_has_their_verdicts_alone(
+def test_a_page_of_many_numbers_has_one_link_a_row(
     made: Board, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = data_of(pages.render(made))
-    monkeypatch.setattr(cell_data, "MOST_TESTS", 0)
     monkeypatch.setattr(score_tables, "MOST_LINKS", 0)
     html = pages.render(made)
-    anchor = made.tables[0].anchor
-    for (name, found), (_, short) in zip(
-        whole["tables"][anchor]["baselines"],
-        data_of(html)["tables"][anchor]["baselines"],
-        strict=True,
-    ):
-        assert short["rows"] == [
-            "".join(one[0] if one else "-" for one in row) for row in found["rows"]
-        ], name
     HTMLParser(strict=True).parse(html)
     links = re.findall(r'<td[^>]*><a href="runs/', html)
     assert len(links) == sum(
@@ -161,14 +152,12 @@ def test_a_comparison_of_the_same_runs_draws_the_same_table(made: Board) -> None
     assert numbers(pages.render(made)) == numbers(page) != []
 
 
-def test_ranks_are_those_that_a_row_may_have(made: Board) -> None:
+def test_rows_that_may_be_the_best_are_shaded_on_the_average_alone(made: Board) -> None:
     (table,) = [one for one in score_tables.score_tables(made) if one.suite == "sts"]
     (of,) = [one.table for one in made.tables if one.table.suite == "sts"]
-    assert table.ranks and [row.rank for row in table.rows] == ["1-2", "1-2", "3"]
-    tops = [[cell.top for cell in row.cells if cell] for row in table.rows]
-    assert tops == [[False] * 7 + [row.rank is not None and row.rank[0] == 1] for row in of.rows], (
-        "on the average alone"
-    )
+    tops = [[cell.top for cell in row.cells[:8] if cell] for row in table.rows]
+    assert tops == [[False] * 7 + [row.may_be_best] for row in of.rows]
+    assert any(row.may_be_best for row in of.rows)
 
 
 def test_foreign_text_stays_text(made: Board) -> None:
@@ -289,7 +278,7 @@ def test_finished_encoders_stand_below_for_scale(tmp_path: Path) -> None:
         (one.setting, one.backbone, one.text): one for one in score_tables.score_tables(found)
     }
     scale = tables["unsupervised", "builtin", "tokenised"].finished
-    assert [(row.method, row.beside, row.rank) for row in scale] == [("first-last-avg", "mini", "")]
+    assert [(row.method, row.beside) for row in scale] == [("first-last-avg", "mini")]
     (of_its_own,) = [
         row for row in tables["none", "mini", "tokenised"].rows if row.method == "first-last-avg"
     ]

@@ -11,7 +11,7 @@ from made_runs import made_runs
 
 from bench.board.board import Board, PublishedRun
 from bench.board.content import board, overviews
-from bench.compare.formatting import rank_words
+from bench.compare.formatting import score
 from bench.publish.readme import markdown_page
 from bench.runs import RunsFolder
 from bench.show.pages import board as pages
@@ -37,7 +37,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Board:
     )
 
 
-def test_ranks_and_differences_are_those_of_the_suites_own_tables(made: Board) -> None:
+def test_marks_and_differences_are_those_of_the_suites_own_tables(made: Board) -> None:
     (one,) = overviews(made.tables)
     assert [suite.table.suite for suite in one.suites] == ["sts", "cxc"], "a geometry has no rank"
     assert one.suites[1].table.protocol == "cxc-promcse/1", (
@@ -53,7 +53,7 @@ def test_ranks_and_differences_are_those_of_the_suites_own_tables(made: Board) -
             if standing is None or row is None:
                 continue
             base = next(row for row in table.rows if row.is_baseline)
-            assert standing.row.rank == row.rank
+            assert standing.row == row
             tasks = [task for task in table.columns if task != "Avg."]
             if row is base:
                 assert standing.steps == ()
@@ -64,7 +64,6 @@ def test_ranks_and_differences_are_those_of_the_suites_own_tables(made: Board) -
                 mine, theirs = row.cells[k], base.cells[k]
                 assert mine is not None and theirs is not None and mine.against is not None
                 assert step.difference == pytest.approx(mine.mean - theirs.mean)
-                assert step.told == (mine.against.verdict in ("better", "worse"))
 
 
 def test_a_dot_a_task_and_its_words(made: Board) -> None:
@@ -76,31 +75,23 @@ def test_a_dot_a_task_and_its_words(made: Board) -> None:
             assert row.profile is None and row.method == "simcse"
             continue
         assert row.profile is not None
-        heights = {
-            kind: [
-                float(y) for _, y in re.findall(r"M(\d+) ([\d.]+)h0", getattr(row.profile, kind))
-            ]
-            for kind in ("told", "open")
-        }
-        assert (len(heights["told"]), len(heights["open"])) == (
-            sum(s.told for s in steps),
-            sum(not s.told for s in steps),
-        )
-        for height, step in zip(heights["told"], [s for s in steps if s.told], strict=True):
-            assert (height < shown.zero) == (
-                step.difference > 0
-            ) and ROOM <= height <= HEIGHT - ROOM
-        above = sum(s.told and s.difference > 0 for s in steps)
-        assert (
-            f": above the baseline on {above}, below on {sum(s.told for s in steps) - above}, open on {sum(not s.told for s in steps)}"
-            in row.profile.words
+        heights = [float(y) for y in re.findall(r"M\d+ ([\d.]+)h0", row.profile.dots)]
+        for height, step in zip(heights, steps, strict=True):
+            assert (height < shown.zero) == (step.difference > 0)
+            assert ROOM <= height <= HEIGHT - ROOM
+        above = sum(step.difference > 0 for step in steps)
+        assert row.profile.words.startswith(
+            f"{len(steps)} task{'s' * (len(steps) > 1)}, {above} above the baseline; "
         )
         lowest = min(steps, key=lambda s: s.difference)
         assert f"({lowest.task}) to " in row.profile.words and row.profile.words in html
-    ranks = [[None if cell is None else cell.rank for cell in row.cells] for row in shown.rows]
-    assert ranks == [
-        [None if one is None else rank_words(one.row) for one in row] for row in model.standings
-    ]
+    for row, standings in zip(shown.rows, model.standings, strict=True):
+        for cell, standing in zip(row.cells, standings, strict=True):
+            assert (cell is None) == (standing is None)
+            if cell is not None and standing is not None:
+                last = standing.row.cells[-1]
+                assert last is not None and cell.mean == score(last.mean, last.decimals)
+                assert cell.top == standing.row.may_be_best
 
 
 def test_no_overview_where_there_is_one_suite_and_nothing_unchecked_in_it(made: Board) -> None:
@@ -124,5 +115,5 @@ def test_in_markdown(made: Board) -> None:
     assert len(lines) == len(model.names)
     for (method, _), row, text in zip(model.names, model.standings, lines, strict=True):
         assert text.startswith(f"| {method}") and all(
-            standing is None or rank_words(standing.row) in text for standing in row
+            standing is None or ("◆" in text) >= standing.row.may_be_best for standing in row
         )

@@ -1,9 +1,9 @@
-"""The verdicts of a published version's primary family computed again, with numpy alone: nothing of bench is imported.
+"""What ``bench compare`` says of a version's STS table computed again, with numpy alone: nothing of bench is imported.
 
     python tests/publish/recomputed.py leaderboards/v3
 
 From the predictions and gold values in the version's folder: every STS score and average, how far each pair moves them, the variances over pairs and
-over seeds, Student's t, Holm's correction; beside what ``tables.json`` says. Written from docs/statistics.md and its sources, in the slow
+over seeds, Student's t, the rule. Written from docs/statistics.md and its sources, in the slow
 way wherever there is one: ranks and their derivatives from all comparisons of two items, sharing of sentences pair by pair, special functions by
 series and quadrature. The one file of bench that it reads is the list of which pair has which sentences.
 """
@@ -20,7 +20,7 @@ import numpy as np
 
 TASKS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
 SENTENCES = Path(__file__).parents[2] / "bench" / "data" / "sets" / "shared_sentences.npz"
-ALPHA, MARGIN = 0.05, 0.5
+ALPHA = 0.05
 
 
 # --- what lies in the folder ---
@@ -144,11 +144,9 @@ def bisected(function, low: float, high: float) -> float:  # type: ignore[no-unt
     return (low + high) / 2
 
 
-def borrowed(
-    variances: list[float], freedoms: list[int], statistics: int = 3
-) -> tuple[list[float], list[float]]:
+def borrowed(variances: list[float], freedoms: list[int]) -> tuple[list[float], list[float]]:
     """Variances over seeds drawn towards what all have (Smyth 2004, section 6.2), and degrees of freedom. What is then below the mean is
-    drawn up to it, in logarithms by the share that was borrowed; up to version 2 of the ``statistics`` it was raised to the mean."""
+    drawn up to it, in logarithms by the share that was borrowed. What an F test finds above the others, at 0.05 over all, stays."""
     d, s = np.array(freedoms, dtype=float), np.array(variances)
     pooled, total = float((d * s).sum() / d.sum()), float(d.sum())
     if len(d) == 1:
@@ -157,18 +155,29 @@ def borrowed(
     e = logs - np.array([digamma(one / 2) for one in d]) + np.log(d / 2)
     excess = float(e.var(ddof=1)) - float(np.mean([trigamma(one / 2) for one in d]))
     if excess <= 0:
-        return [pooled] * len(d), [total] * len(d)
-    half = bisected(lambda x: excess - trigamma(x), 1e-6, 1e9)
-    prior = math.exp(float(e.mean()) + digamma(half) - math.log(half))
-    posterior = (d * s + 2 * half * prior) / (d + 2 * half)
-    shares = 2 * half / (d + 2 * half) if statistics > 2 else np.ones(len(d))
-    up = [
-        math.exp(s * math.log(pooled) + (1 - s) * math.log(one))
-        for s, one in zip(shares, posterior, strict=True)
-    ]
-    return [max(pair) for pair in zip(up, posterior, strict=True)], [
-        min(total, one + 2 * half) for one in d
-    ]
+        found, its = [pooled] * len(d), [total] * len(d)
+    else:
+        half = bisected(lambda x: excess - trigamma(x), 1e-6, 1e9)
+        prior = math.exp(float(e.mean()) + digamma(half) - math.log(half))
+        posterior = (d * s + 2 * half * prior) / (d + 2 * half)
+        share = 2 * half / (d + 2 * half)
+        found = np.maximum(pooled**share * posterior ** (1 - share), posterior).tolist()
+        its = np.minimum(total, d + 2 * half).tolist()
+    for i in range(len(d)):
+        rest = (pooled * total - d[i] * s[i]) / (total - d[i])
+        if s[i] > found[i] and f_tail(s[i] / rest, d[i], total - d[i]) < 0.05 / len(d):
+            found[i], its[i] = float(s[i]), float(d[i])
+    return found, its
+
+
+def f_tail(f: float, a: float, b: float) -> float:
+    """The chance of more than f: that a beta variable of halves lies above a f / (a f + b), by quadrature over its angle."""
+    x = a * f / (a * f + b)
+    start = math.asin(math.sqrt(x))
+    angles = start + (math.pi / 2 - start) * (_NODES + 1) / 2
+    density = np.sin(angles) ** (a - 1) * np.cos(angles) ** (b - 1)
+    log_beta = math.lgamma(a / 2) + math.lgamma(b / 2) - math.lgamma((a + b) / 2)
+    return float((math.pi / 2 - start) * (_WEIGHTS @ density) / math.exp(log_beta))
 
 
 # --- Student's t ---
@@ -196,18 +205,11 @@ def satterthwaite(parts: list[tuple[float, float]]) -> float:
     return sum(part for part, _ in parts) ** 2 / below if below else math.inf
 
 
-def holm(p: list[float]) -> list[float]:
-    order, found, least = sorted(range(len(p)), key=p.__getitem__), [0.0] * len(p), 0.0
-    for place, one in enumerate(order):
-        least = found[one] = min(1.0, max(least, p[one] * (len(p) - place)))
-    return found
-
-
 # --- the table ---
 
 
-def primary_family(version: Path) -> list[dict[str, Any]]:
-    """Of every row of the version's first STS table but the baseline: what the table says, and what comes out here."""
+def comparison(version: Path) -> dict[str, dict[str, Any]]:
+    """Row -> what comes out here, of the version's first STS table but the baseline."""
     content = json.loads((version / "tables.json").read_text(encoding="utf-8"))
     records = {one["run_id"]: (version / one["record"]).resolve().parent for one in content["runs"]}
     table = next(
@@ -236,11 +238,10 @@ def primary_family(version: Path) -> list[dict[str, Any]]:
             of_row.append(round(sum(round(one, 2) for one in scores) / len(scores), 2))
             moved.append(np.concatenate(parts))
         values.append(of_row)
-    rule = json.loads((version / "version.json").read_text(encoding="utf-8"))["statistics"]
-    return list(_compared(rows, table["baseline"], values, np.array(moved), pairs, rule))
+    return _compared(rows, table["baseline"], values, np.array(moved), pairs)
 
 
-def _compared(rows, baseline, values, moved_RN, pairs, rule):  # type: ignore[no-untyped-def]
+def _compared(rows, baseline, values, moved_RN, pairs):  # type: ignore[no-untyped-def]
     counts, starts = (
         [len(one) for one in values],
         np.concatenate([[0], np.cumsum([len(one) for one in values])]),
@@ -253,19 +254,13 @@ def _compared(rows, baseline, values, moved_RN, pairs, rule):  # type: ignore[no
     freedom = freedom_of_items(weights, pairs)
     near, equal = ((freedom + 1) / freedom * one for one in (near, equal))
     block = [slice(starts[i], starts[i + 1]) for i in range(len(values))]
-    own = []
-    for i, n in enumerate(
-        counts
-    ):  # what each run has for itself, which the spread over seeds holds already
-        part = near[block[i], block[i]]
-        own.append(max(0.0, (np.trace(part) - part.sum() / n) / (n - 1)) / n if n > 1 else 0.0)
     several = [i for i, row in enumerate(rows) if row["seeds"] != [None] and counts[i] > 1]
     variance, of_seeds = (
         dict.fromkeys(range(len(rows)), 0.0),
         dict.fromkeys(range(len(rows)), math.inf),
     )
     found, freedoms = borrowed(
-        [float(np.var(values[i], ddof=1)) for i in several], [counts[i] - 1 for i in several], rule
+        [float(np.var(values[i], ddof=1)) for i in several], [counts[i] - 1 for i in several]
     )
     for i, one, its in zip(several, found, freedoms, strict=True):
         variance[i], of_seeds[i] = one, its
@@ -279,9 +274,7 @@ def _compared(rows, baseline, values, moved_RN, pairs, rule):  # type: ignore[no
             0.0,
             *(
                 m[block[i], block[i]].mean()
-                - own[i]
                 + m[block[base], block[base]].mean()
-                - own[base]
                 - 2 * m[block[i], block[base]].mean()
                 for m in (near, equal)
             ),
@@ -294,48 +287,28 @@ def _compared(rows, baseline, values, moved_RN, pairs, rule):  # type: ignore[no
             satterthwaite([(items, freedom), (one + other, seeds_freedom)]),
         )
         difference = mean[i] - mean[base]
-        nearest = (MARGIN - abs(difference)) / error
-        told.append(
-            [
-                rows[i],
-                difference,
-                error,
-                its,
-                2 * tail(abs(difference) / error, its),
-                tail(nearest, its) if nearest >= 0 else 1 - tail(-nearest, its),
-            ]
-        )
-    adjusted, equivalent = holm([one[4] for one in told]), holm([one[5] for one in told])
-    alpha = ALPHA / max(1, len(told) - sum(p < ALPHA for p in adjusted))
-    for (row, difference, error, its, p, _), p_adjusted, p_equal in zip(
-        told, adjusted, equivalent, strict=True
-    ):
-        half = quantile(alpha / 2, its) * error
-        verdict = "better" if difference > half else "worse" if -difference > half else "unknown"
-        if abs(difference) + half < MARGIN and p_equal < ALPHA:
-            verdict = "equivalent"
-        said = row["cells"]["Avg."]["against"]
-        here = {
+        name = f"{rows[i]['method']} {rows[i]['variant']}".strip()
+        told.append((name, difference, error, its, 2 * tail(abs(difference) / error, its)))
+    c, worse = ALPHA / len(told), -1
+    while worse != (worse := sum(p < c and difference < 0 for _, difference, _, _, p in told)):
+        c = ALPHA / max(1, len(told) - worse)
+    found = {}
+    for name, difference, error, its, p in told:
+        half = quantile(c / 2, its) * error
+        found[name] = {
             "difference": difference,
-            "low": difference - half,
-            "high": difference + half,
-            "level": 1 - alpha,
+            "se": error,
+            "df": its,
+            "ci_low": difference - half,
+            "ci_high": difference + half,
+            "ci_level": 1 - c,
             "p": p,
-            "p_adjusted": p_adjusted,
-            "verdict": verdict,
+            "verdict": "inconclusive" if p >= c else "better" if difference > 0 else "worse",
         }
-        yield {
-            "row": f"{row['method']} {row['variant']}".strip(),
-            "here": here,
-            "table": {key: said[key] for key in here},
-        }
+    return found
 
 
 if __name__ == "__main__":
-    for one in primary_family(Path(sys.argv[1])):
-        for where in ("here", "table"):
-            said = one[where]
-            print(
-                f"{one['row']:24}{where:6}{said['difference']:+.2f} [{said['low']:+.4f}, {said['high']:+.4f}] {said['verdict']}, "
-                f"p {said['p']:.3g}, adjusted {said['p_adjusted']:.3g}"
-            )
+    for name, of in comparison(Path(sys.argv[1])).items():
+        interval = f"[{of['ci_low']:+.4f}, {of['ci_high']:+.4f}]"
+        print(f"{name:24}{of['difference']:+.2f} {interval} {of['verdict']}, p {of['p']:.3g}")

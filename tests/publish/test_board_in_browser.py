@@ -161,15 +161,11 @@ def test_every_choice_leaves_as_many_rows_as_it_says(page: Page) -> None:
 def test_a_view_can_be_linked(page: Page, chromium: Browser) -> None:
     choose(page, "suite", "transfer")
     sort_by(page, "MR")
-    choose(page, "baseline", "promcse")
     page.get_by_label("search").fill("p")
     text, numbers, where = methods(page), column(page, "MR"), page.url
     with visit(chromium, where) as again:
         assert methods(again.page) == text and column(again.page, "MR") == numbers
-        assert (
-            current(again.page, "baseline") == "promcse"
-            and again.page.get_by_label("search").input_value() == "p"
-        )
+        assert again.page.get_by_label("search").input_value() == "p"
         assert again.troubles == []
 
 
@@ -335,10 +331,7 @@ def state_of(page: Page) -> str:
     return "\n".join(
         [
             *parts,
-            *(
-                str(current(page, key))
-                for key in ("setting", "backbone", "suite", "baseline", "show")
-            ),
+            *(str(current(page, key)) for key in ("setting", "backbone", "suite", "show")),
         ]
     )
 
@@ -367,11 +360,8 @@ def test_the_mean_of_chosen_tasks_is_marked_as_own_and_nothing_is_ranked_by_it(
         "STS12",
         "SICK-R",
     ]
-    assert (
-        "mean of STS12 and SICK-R" in note.inner_text()
-        and "neither tested nor ranked" in note.inner_text()
-    )
-    assert not table.locator(".of-ranks").is_visible() and table.locator(".against").is_visible()
+    assert "mean of STS12 and SICK-R" in note.inner_text() and "not tested" in note.inner_text()
+    assert not page.locator(".of-numbers:visible").count()
     own = {
         row.locator("th.method").inner_text(): float(row.locator("td.own").inner_text())
         for row in rows(page).all()
@@ -516,22 +506,11 @@ def verdicts(page: Page, task: str) -> dict[str, str]:
     }
 
 
-def test_another_baseline_turns_the_verdicts_round(page: Page) -> None:
-    names = [
-        one.get_attribute("data-value")
-        for one in switch(page, "baseline").locator("li:visible a").all()
-    ]
-    assert {"simcse", "promptbert"} <= set(names)
-    choose(page, "baseline", "simcse")
-    first = verdicts(page, "STS12")
-    assert first["simcse"] == "" and first["promptbert"] == "better, exploratory"
-    assert page.locator(".against:visible .baseline").first.inner_text() == "simcse"
-    choose(page, "baseline", "promptbert")
-    second = verdicts(page, "STS12")
-    assert second["promptbert"] == "" and second["simcse"] == "worse, exploratory"
-    assert page.locator(".against:visible .baseline").first.inner_text() == "promptbert"
-    page.go_back()
-    assert verdicts(page, "STS12") == first
+def test_pages_offer_no_other_baseline(page: Page) -> None:
+    assert switch(page, "baseline").count() == 0
+    signs = verdicts(page, "Avg.")
+    assert signs["simcse"] == "" and signs["promptbert"] == "better"
+    assert set(verdicts(page, "STS12").values()) == {""}, "single tasks are not tested"
 
 
 def test_a_verdict_is_never_colour_alone(page: Page) -> None:
@@ -542,10 +521,8 @@ def test_a_verdict_is_never_colour_alone(page: Page) -> None:
         <= {
             "better",
             "worse",
-            "equivalent",
-            "unknown",
-            "better, exploratory",
-            "worse, exploratory",
+            "inconclusive",
+            "not tested",
             "",
         }
         and "better" in words

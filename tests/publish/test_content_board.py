@@ -18,6 +18,7 @@ from bench.board import judged_tables
 from bench.board.board import Board, BoardTable, PublishedRun
 from bench.board.content import board
 from bench.board.judged_tables import chosen_on
+from bench.compare.statements import verdict
 from bench.runs import RunRecord, RunsFolder, Score, Training
 
 METHODS = {"simcse": 0.8, "promcse": 0.45, "promptbert": 0.44}
@@ -97,45 +98,17 @@ def test_a_baseline_that_no_table_has_is_refused(folder: tuple[Path, list[RunRec
         made(folder[1], folder[0], baseline="consert")
 
 
-def test_every_other_baseline_is_what_a_board_of_its_own_would_say(
+def test_the_baseline_is_simcse_or_the_one_that_is_named(
     shown: Board, folder: tuple[Path, list[RunRecord]]
 ) -> None:
-    sts = shown.tables[0]
-    assert sts.table.baseline == "simcse"
-    assert list(sts.baselines) == [
-        "last-avg",
-        "promptbert",
-        "promcse",
-        "cls",
-    ]  # untrained first, then the best
-    for name in ("promcse", "cls"):
-        alone = made(folder[1], folder[0], baseline=name).tables[0].table
-        assert sts.baselines[name] == alone
-        assert [row.is_baseline for row in alone.rows] == [row.name == name for row in alone.rows]
-        verdicts = {
-            cell.against.verdict
-            for row in alone.rows
-            for cell in row.cells
-            if cell and cell.against
-        }
-        assert verdicts - {None}
-
-
-def test_the_default_baseline_is_told_from_what_is_far_above_it(shown: Board) -> None:
     rows = {row.name: row for row in shown.tables[0].table.rows}
-    best = rows["promptbert"].cells[-1]
-    assert best is not None and best.against is not None and best.against.verdict == "better"
-    assert rows["cls"].cells[-1].against.verdict == "worse"  # type: ignore[union-attr]
-    assert rows["promptbert"].rank == rows["promcse"].rank == (1, 2)
-
-
-def test_no_more_baselines_than_a_page_can_hold(tmp_path: Path) -> None:
-    records = [record(f"m{i}", 1, base=20 + 5 * i) for i in range(12)]
-    one = only(made(records))
-    assert one.table.baseline == "m11"  # no simcse, nothing untrained: the best row
-    assert list(one.baselines) == [f"m{i}" for i in range(10, 1, -1)]
-    assert len(only(made(records[:10])).baselines) == 9, "of ten rows each may be chosen"
-    assert len(only(made(records[:1])).baselines) == 0
+    assert shown.tables[0].table.baseline == "simcse" and rows["simcse"].is_baseline
+    assert verdict(rows["promptbert"]) == "better" and verdict(rows["cls"]) == "worse"
+    assert rows["promptbert"].may_be_best and not rows["simcse"].may_be_best
+    named = made(folder[1], folder[0], baseline="promcse").tables[0].table
+    assert [row.name for row in named.rows if row.is_baseline] == ["promcse"]
+    others = [record(f"m{i}", 1, base=20 + 5 * i) for i in range(3)]
+    assert only(made(others)).table.baseline is None, "never the best row"
 
 
 def test_without_predictions_the_interval_is_that_of_the_seeds() -> None:
@@ -167,7 +140,6 @@ def test_of_very_many_runs_the_items_are_resampled_only_where_that_is_asked_for(
     assert many.table.tested is None and any(
         "--statistics yes" in note for note in many.table.notes
     )
-    assert len(many.baselines) == judged_tables.FEW_BASELINES
     assert made(folder[1], folder[0], statistics="yes").tables[0].table == shown.tables[0].table
 
 
@@ -269,8 +241,6 @@ def test_costs_of_other_hardware_or_another_version_share_no_column() -> None:
         all(name in one.cost_note for name in ("cpu: A", "dclr", "ct", "diffcse", "mixed"))
         and "promcse" not in one.cost_note
     )
-    for other in one.baselines.values():
-        assert [row.cost for row in other.rows] == [row.cost for row in one.table.rows]
 
 
 def test_a_missing_cell_stays_empty_and_so_does_the_average() -> None:
@@ -284,7 +254,7 @@ def test_a_missing_cell_stays_empty_and_so_does_the_average() -> None:
         row.cells[-1] is None
         and row.cells[-2] is None
         and row.cells[0] is not None
-        and row.rank is None
+        and not row.may_be_best
     )
 
 

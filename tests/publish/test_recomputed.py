@@ -8,14 +8,9 @@ from pathlib import Path
 
 import pytest
 import recomputed
+from commands import bench
 
 BOARDS = Path(__file__).parents[2] / "leaderboards"
-VERSIONS = [
-    path.parent
-    for path in sorted(BOARDS.glob("v*/version.json"))
-    if json.loads(path.read_text(encoding="utf-8")).get("statistics", 1)
-    >= 2  # v1 was judged by another rule, see its erratum
-]
 
 
 def test_the_other_computation_imports_numpy_alone() -> None:
@@ -43,23 +38,30 @@ def test_its_tail_of_students_t_is_that_of_tables() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("version", VERSIONS, ids=lambda path: path.name)
-def test_the_verdicts_of_a_published_board_come_out_again(version: Path) -> None:
-    found = recomputed.primary_family(version)
-    content = json.loads((version / "tables.json").read_text(encoding="utf-8"))
-    table = next(
-        one["table"]
-        for one in content["tables"]
+def test_the_comparison_comes_out_again() -> None:
+    """Numbers as ``bench compare`` has them; verdicts as the published page has them, whose intervals are of the statistics before."""
+    version = BOARDS / "v3"
+    runs = ("--runs", version / "runs", "--setting", "unsupervised,none", "--backbone", "builtin")
+    done = bench("compare", *runs, "--suite", "sts", "--baseline", "simcse", "--format", "json")
+    (table,) = json.loads(done.stdout)["tables"]
+    said = {f"{row['method']} {row['variant']}".strip(): row["against"] for row in table["rows"]}
+    (published,) = [
+        one["table"]["rows"]
+        for one in json.loads((version / "tables.json").read_text(encoding="utf-8"))["tables"]
         if one["table"]["setting"] == "unsupervised" and one["table"]["suite"] == "sts"
-    )
-    assert len(found) == len(table["rows"]) - 1 > 5
-    for one in found:
-        here, said = one["here"], one["table"]
-        assert here["verdict"] == said["verdict"], one
-        assert here["difference"] == pytest.approx(said["difference"], abs=0.0101), (
-            "which is that of two means as they are printed, with two digits each"
+    ]
+    before = {
+        f"{row['method']} {row['variant']}".strip(): against["verdict"].replace(
+            "unknown", "inconclusive"
         )
-        for key in ("low", "high", "level"):
-            assert here[key] == pytest.approx(said[key], abs=1e-6), (one, key)
-        for key in ("p", "p_adjusted"):
-            assert here[key] == pytest.approx(said[key], rel=1e-5, abs=1e-12), (one, key)
+        for row in published
+        if (against := row["cells"]["Avg."]["against"])
+    }
+    found = recomputed.comparison(version)
+    assert found.keys() == before.keys() and len(found) == 19
+    for name, here in found.items():
+        assert here["verdict"] == said[name]["verdict"] == before[name], name
+        for key in ("difference", "se", "ci_low", "ci_high", "ci_level"):
+            assert here[key] == pytest.approx(said[name][key], abs=1e-6), (name, key)
+        assert here["df"] == pytest.approx(said[name]["df"], rel=1e-5)
+        assert here["p"] == pytest.approx(said[name]["p"], rel=1e-5, abs=1e-12)

@@ -54,9 +54,9 @@ def gains(group: Group) -> Figure | None:
             (
                 label,
                 _cell(against.difference),
-                _cell(against.low),
-                _cell(against.high),
-                _cell(against.level),
+                _cell(against.ci_low),
+                _cell(against.ci_high),
+                _cell(against.ci_level),
                 against.verdict or "",
             )
             for label, against in compared
@@ -90,8 +90,8 @@ def draw_gains(axes: Axes, shown: Sequence[Gain], what: str) -> None:
                 edge, i, text, ha=side, va="center", size=10, transform=axes.get_yaxis_transform()
             )
             continue
-        if against.low is not None and against.high is not None:
-            bar(axes, (max(against.low, lowest), min(against.high, highest)), (i, i), colour)
+        if against.ci_low is not None and against.ci_high is not None:
+            bar(axes, (max(against.ci_low, lowest), min(against.ci_high, highest)), (i, i), colour)
         axes.plot([value], [i], "o", color=colour)
     axes.axvline(0, color=QUIET, linewidth=0.9)
     axes.set_xlabel(what)

@@ -25,23 +25,13 @@ def render_terminal(
     print_tables(summarise(records, baseline=baseline, together=together), console=console)
 
 
-def print_tables(
-    tables: Sequence[Table], console: Console | None = None, *, signs_alone: bool = False
-) -> None:
+def print_tables(tables: Sequence[Table], console: Console | None = None) -> None:
     from rich.console import Console as RichConsole
 
     from bench.show.tables.terminal import draw
 
     console = console or RichConsole(highlight=False, markup=False, emoji=False)
-    console.print(
-        draw(
-            tables,
-            console.width,
-            console.encoding,
-            styled=console.is_terminal,
-            signs_alone=signs_alone,
-        )
-    )
+    console.print(draw(tables, console.width, console.encoding, styled=console.is_terminal))
 
 
 def render(tables: Sequence[Table], form: str) -> str:

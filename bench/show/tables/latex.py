@@ -8,7 +8,6 @@ from bench.compare.formatting import (
     has_spread,
     headline,
     latex,
-    rank_words,
     score,
     variant_words,
 )
@@ -18,9 +17,13 @@ from bench.show.tables.lines import (
     Line,
     cost_columns,
     cost_texts,
+    difference_heading,
+    difference_text,
     in_order,
     legend,
+    sign_at,
     spread_text,
+    top_sign,
     under,
 )
 
@@ -41,11 +44,14 @@ def draw(tables: Sequence[Table]) -> str:
 
 
 def _table(table: Table) -> str:
-    heading = in_order(table, "Rank", "Method", "Seeds", table.columns, cost_columns(table))
+    heading = in_order(
+        table, "", "Method", "n", table.columns, difference_heading(table), cost_columns(table)
+    )
     caption = [f"{latex(f'{table.suite}: {headline(table)}')}."]
     caption += [_sentence(words) for words in legend(table, SIGNS)]
     caption += [
-        rf"\textsuperscript{{{i}}} {_sentence(note)}" for i, note in enumerate(table.footnotes, 1)
+        rf"\textsuperscript{{{i}}} {_sentence(str(note))}"
+        for i, note in enumerate(table.footnotes, 1)
     ]
     caption += [_sentence(note) for note in table.notes]
     size = "small"
@@ -62,7 +68,7 @@ def _table(table: Table) -> str:
     ]
     for row in table.rows:
         lines.append(_line(_cells(row, table)))
-        lines += [_line(_under(line, table)) for line in under(row, table)]
+        lines += [_line(_under(line, table)) for line in under(row)]
     lines += [
         r"\bottomrule",
         r"\end{tabular}}",
@@ -89,8 +95,13 @@ def _cells(row: Row, table: Table) -> list[str]:
         + (f" ({latex(words)})" if words else "")
         + (rf"\textsuperscript{{{marks}}}" if marks else "")
     )
-    rank, costs = rank_words(row).replace("-", "--"), map(latex, cost_texts(row, table))
-    return in_order(table, rank, name, str(len(row.runs)), map(_number, row.cells), costs)
+    top = latex(SIGNS[sign]) if (sign := top_sign(row)) else ""
+    numbers = [
+        _number(cell, SIGNS.get(sign_at(row, table, i), "")) for i, cell in enumerate(row.cells)
+    ]
+    difference = f"${difference_text(row)}$" if difference_text(row) else ""
+    costs = map(latex, cost_texts(row, table))
+    return in_order(table, top, name, str(table.n(row)), numbers, difference, costs)
 
 
 def _under(line: Line, table: Table) -> list[str]:
@@ -104,14 +115,16 @@ def _under(line: Line, table: Table) -> list[str]:
         rf"\quad {{\scriptsize {latex(line.label)}}}",
         "",
         entries,
+        "",
         [""] * len(cost_columns(table)),
     )
 
 
-def _number(cell: Cell | None) -> str:
+def _number(cell: Cell | None, sign: str) -> str:
     if cell is None:
         return ""
     mean = {"best": r"\textbf{%s}", "second": r"\underline{%s}", "": "%s"}[cell.mark] % score(
         cell.mean, cell.decimals
     )
-    return mean + (rf"\,{{\tiny$\pm${half}}}" if (half := spread_text(cell)) else "")
+    half = spread_text(cell)
+    return mean + latex(sign) + (rf"\,{{\tiny$\pm${half}}}" if half else "")

@@ -5,17 +5,15 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from bench.compare.formatting import (
     cells_of,
-    has_ranks,
     has_spread,
     headline,
-    rank_words,
     score,
     seeds_differ,
     variant_words,
@@ -28,10 +26,13 @@ from bench.show.tables.lines import (
     Line,
     cost_columns,
     costs,
+    difference_heading,
+    difference_text,
+    has_differences,
     legend,
-    short_legend,
-    sign_name,
+    sign_at,
     spread_text,
+    top_sign,
     under,
 )
 
@@ -48,7 +49,6 @@ class Look:
     width: int
     encoding: str
     styled: bool
-    signs_alone: bool = False  # verdicts as signs beside the numbers, and no differences under them
 
     def shows(self, sign: str) -> bool:
         try:
@@ -79,8 +79,6 @@ class Layout:
     """Where things go: tried from the widest to the narrowest."""
 
     spread: str  # "beside" each mean, "head": of the ranking column, in a column of its own; "under" each mean
-    rank: str = "rank"
-    tasks_signed: bool = True  # verdicts of single tasks too, not of the head column alone
 
 
 @dataclass(frozen=True)
@@ -94,7 +92,8 @@ class Column:
     slot: int = 0  # characters kept free after a number, for a sign
     after: int = 0  # and after that, for a spread
     binds: bool = False  # belongs to the column before it
-    last: bool = False  # may stand in a block of its own: cost
+    last: bool = False  # may stand in a block of its own: difference, cost
+    first: bool = False  # stands before the method
 
 
 def draw(
@@ -103,13 +102,9 @@ def draw(
     encoding: str = "utf-8",
     *,
     styled: bool = True,
-    signs_alone: bool = False,
 ) -> Group:
-    """All tables, one below the other. ``styled``: bold and underline can be seen, so a line says what they mean.
-
-    ``signs_alone``: a verdict is a sign beside its number, as on a page; otherwise differences from the baseline stand under it.
-    """
-    look = Look(max(width, 40), encoding, styled, signs_alone)
+    """All tables, one below the other. ``styled``: bold and underline can be seen, so a line says what they mean."""
+    look = Look(max(width, 40), encoding, styled)
     parts: list[RenderableType] = []
     for i, table in enumerate(tables):
         parts += [Text("")] * bool(i) + _table(table, look)
@@ -118,7 +113,7 @@ def draw(
 
 def _table(table: Table, look: Look) -> list[RenderableType]:
     labels = [_label(row, table, look) for row in table.rows]
-    extra = [under(row, table, against_baseline=not look.signs_alone) for row in table.rows]
+    extra = [under(row) for row in table.rows]
     longest = max(
         len("method"),
         *(len(label) for label in labels),
@@ -129,9 +124,7 @@ def _table(table: Table, look: Look) -> list[RenderableType]:
     blocks = _blocks(columns, look.width - narrowest)
     parts: list[RenderableType] = [_headline(table, look)]
     for block in blocks:
-        before = [
-            column for column in block if column.heading == layout.rank and column.index == -1
-        ]
+        before = [column for column in block if column.first]
         after = block[len(before) :]
         width = min(longest, look.width - _needed(block))
         headings = [Text(column.heading, "dim") for column in before]
@@ -221,7 +214,7 @@ def _fold(label: Text, width: int) -> list[Text]:
 
 def _headline(table: Table, look: Look) -> Text:
     left = visible(headline(table), look.encoding)
-    if not table.baseline:
+    if table.baseline is None or table.tested is None:
         return Text(left, "bold")
     right = f"baseline: {visible(table.baseline, look.encoding)}"
     space = look.width - len(left) - len(right)
@@ -241,16 +234,7 @@ def _planned(
     table: Table, extra: Sequence[Sequence[Line]], room: int, look: Look
 ) -> tuple[Layout, list[Column]]:
     """The first layout whose columns fit in one block, else whose scores do, else the last one."""
-    narrow = [Layout("under")]
-    if has_spread(table) and table.head:
-        differs = bool(table.baseline) and not look.signs_alone  # a second line is there already
-        narrow = [
-            Layout("head"),
-            Layout("head", rank="#"),
-            *([Layout("none", rank="#")] if differs else []),
-        ]
-        if look.signs_alone:
-            narrow += [replace(layout, tasks_signed=False) for layout in narrow]
+    narrow = [Layout("head" if has_spread(table) and table.head else "under")]
     made = [
         (layout, _columns(table, extra, layout, look)) for layout in (Layout("beside"), *narrow)
     ]
@@ -265,15 +249,20 @@ def _columns(
     table: Table, extra: Sequence[Sequence[Line]], layout: Layout, look: Look
 ) -> list[Column]:
     columns = []
-    if has_ranks(table):
-        width = max(len(layout.rank), *(len(rank_words(row)) for row in table.rows))
-        columns.append(Column(layout.rank, width, lambda row: Text(rank_words(row))))
+    if table.tested is not None:
+        columns.append(
+            Column("", 1, lambda row: Text(look.signs.get(top_sign(row), "")), first=True)
+        )
     if seeds_differ(table):
-        columns.append(Column("seeds", 5, lambda row: Text(str(len(row.runs)), "dim")))
+        columns.append(Column("n", 3, lambda row: Text(str(table.n(row)), "dim")))
     for i, heading in enumerate(table.columns):
         columns.append(_task(table, i, visible(heading, "ascii"), extra, layout, look))
         if layout.spread == "head" and heading == table.head and i == len(table.columns) - 1:
             columns.append(_head_spread(table, look))
+    if has_differences(table):
+        heading = visible(difference_heading(table), look.encoding)
+        width = max(len(heading), *(len(difference_text(row)) for row in table.rows))
+        columns.append(Column(heading, width, lambda row: Text(difference_text(row)), last=True))
     for name in cost_columns(table):
         width = max(len(name), *(len(costs(row.cost)[name]) for row in table.rows))
         columns.append(
@@ -287,10 +276,8 @@ def _task(
 ) -> Column:
     cells = [cell for row in table.rows if (cell := row.cells[i]) is not None]
     entries = [line.entries[i] for lines in extra for line in lines]
-    signed = look.signs_alone and (layout.tasks_signed or table.columns[i] == table.head)
     slot = int(
-        any(entry.sign for entry in entries)
-        or (signed and any(_sign(row, table, i) for row in table.rows))
+        any(entry.sign for entry in entries) or any(sign_at(row, table, i) for row in table.rows)
     )
     number = max(
         [
@@ -305,8 +292,8 @@ def _task(
     width = max(inside + slot + beside, len(heading))
 
     def show(row: Row) -> Text:
-        sign = _sign(row, table, i) if signed else ""
-        return _number(row.cells[i], layout, look, look.signs.get(sign, "").ljust(slot), beside)
+        sign = look.signs.get(sign_at(row, table, i), "").ljust(slot)
+        return _number(row.cells[i], layout, look, sign, beside)
 
     return Column(heading, width, show, index=i, slot=slot, after=beside)
 
@@ -324,11 +311,6 @@ def _entry(line: Line, column: Column, look: Look) -> Text:
         return Text("")
     entry = line.entries[column.index]
     return Text(entry.text + look.signs.get(entry.sign, "").ljust(column.slot) + " " * column.after)
-
-
-def _sign(row: Row, table: Table, i: int) -> str:
-    cell = row.cells[i]
-    return "" if cell is None else sign_name(cell, primary=table.columns[i] == table.head)
 
 
 def _number(cell: Cell | None, layout: Layout, look: Look, sign: str, beside: int) -> Text:
@@ -349,8 +331,8 @@ def _head_spread(table: Table, look: Look) -> Column:
     def show(row: Row) -> Text:
         return Text(look.spread(row.cells[-1]), "dim")
 
-    width = max(4, *(len(show(row)) for row in table.rows))
-    return Column("95 %", width, show, binds=True)
+    width = max(7, *(len(show(row)) for row in table.rows))
+    return Column("95 % CI", width, show, binds=True)
 
 
 def _needed(columns: Sequence[Column]) -> int:
@@ -371,22 +353,26 @@ def _blocks(columns: Sequence[Column], room: int) -> list[list[Column]]:
 
 
 def _legend(table: Table, layout: Layout, look: Look) -> list[RenderableType]:
-    # a footnote may hold a command that names many runs: shortened, it would not work
-    lines = [
-        f"{look.mark(i)} {visible(note, look.encoding, limit=10_000)}"
-        for i, note in enumerate(table.footnotes, 1)
-    ]
-    lines += [visible(note, look.encoding) for note in table.notes]
-    if look.signs_alone:
-        words = short_legend(table, look.signs, look.sign("±", "~"), tasks=layout.tasks_signed)
-    else:
-        words = legend(table, look.signs, plus_minus=look.sign("±", "~"))
-        if layout.spread == "none":
-            del words[0]
-        elif layout.spread == "head":
-            words[0] += "; of each task: a wider terminal, or --format md"
+    lines = _footnotes(table, look) + [visible(note, look.encoding) for note in table.notes]
+    words = legend(table, look.signs, plus_minus=look.sign("±", "~"))
     marks = {cell.mark for cell in cells_of(table)} - {""}
     if look.styled and marks:
-        words.append("best in bold, second underlined" if "second" in marks else "best in bold")
+        more = ", second underlined" if "second" in marks else ""
+        words.append(f"highest in bold{more}")
     lines += [visible(line, look.encoding) for line in words]
     return [Text(line, "dim") for line in lines]
+
+
+def _footnotes(table: Table, look: Look) -> list[str]:
+    """The settings in which rows differ, in columns; the last one, which may hold long commands, is not shortened."""
+    if not table.footnotes:
+        return []
+    cells: list[tuple[str, ...]] = [("", "setting", "value", "rows", "most rows")]
+    for i, note in enumerate(table.footnotes, 1):
+        texts = (note.setting, note.value, note.rows, note.most)
+        cells.append((look.mark(i), *(visible(text, look.encoding, limit=None) for text in texts)))
+    widths = [min(40, max(len(line[j]) for line in cells)) for j in range(5)]
+    return [
+        "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
+        for line in cells
+    ]
