@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench.base.errors import DataMissing, FetchFailed
+from bench.base.text import duration
 from bench.cli.columns import print_columns, say
 from bench.cli.options import json_text
-from bench.cli.progress import duration
 from bench.data.sets import DataFolder, Fetcher, Later, Pending, fetched_folder
 from bench.run.estimates import (
     CARDS,

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from factories import record
 
+from bench.base.text import slug
 from bench.board.board import YOURS, Board, BoardTable, PublishedRun
 from bench.board.content import board
 from bench.board.judged_tables import answer
-from bench.board.names import slug, unused_name
+from bench.board.names import unused_name
 from bench.compare.statistics.table import Against, Cell, Cost, Row, Table
 from bench.runs import Training
 from bench.runs.record import public_name

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from bench.base.text import duration, list_names
 from bench.compare.formatting import (
-    duration,
     family_words,
     has_ranks,
-    list_names,
     score,
     seeds_borrowed,
     seeds_differ,
