@@ -304,7 +304,7 @@ def show_answer(
         first, rows=tuple(replace(row, cost=None) for row in first.rows)
     )  # --cost has its columns
     click.echo()
-    print_tables([first], signs_alone=True)
+    print_tables([first])
     if others:
         click.echo()
         print_columns(
