@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import click
 
 from bench.base.text import duration, size
-from bench.cli.columns import wrap
 from bench.method import Reporter
+from bench.show.grid import wrap
 
 if TYPE_CHECKING:
     from rich.text import Text

@@ -32,7 +32,7 @@ from bench.cli.options import (
 from bench.cli.reproduced import show_left_out, show_results, write_formula, write_reproduction
 from bench.cli.run import check_budget, parse_overrides, parse_seeds
 from bench.cli.run_all import run_all
-from bench.cli.show import MAIN
+from bench.cli.run_card import MAIN
 from bench.references import (
     FORMULA,
     NO,

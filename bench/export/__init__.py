@@ -227,7 +227,7 @@ def check_online(offline: bool) -> None:
     if offline or offline_now():
         why = "--offline" if offline else "HF_HUB_OFFLINE"
         raise BenchError(
-            f"push needs the hub, and {why} forbids a connection",
+            f"--push needs the hub, and {why} forbids a connection",
             "bench export RUN --to DIR writes the same files here",
         )
 
@@ -266,7 +266,7 @@ def upload(folder: Path, name: str, run_id: str, *, private: bool) -> Pushed:
         done: Any = api.upload_folder(
             repo_id=name,
             folder_path=folder,
-            commit_message=f"bench push {run_id}",
+            commit_message=f"bench export {run_id}",
             delete_patterns=["*"],
         )
     except Exception as error:

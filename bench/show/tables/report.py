@@ -1,4 +1,4 @@
-"""Everything about one run, as sections of plain text rows: what ``bench show`` prints and a run's part of a page lists."""
+"""Everything about one run, as sections of plain text rows: what ``bench runs RUN`` prints and a run's part of a page lists."""
 
 from __future__ import annotations
 
