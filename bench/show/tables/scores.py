@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from bench.compare.formatting import (
     headline,
     signed_number,
@@ -15,11 +18,12 @@ from bench.show.grid import Cell as GridCell
 from bench.show.tables.lines import cost_columns, cost_texts, parts_trained
 
 WHOLE = "a wider terminal, or --format csv"
+SCALE = "for scale: nothing trained here, another backbone; not compared"
 OURS_LESS = "ours less that"
 
 
-def score_grid(table: Table, *, more: tuple[Column, ...] = ()) -> Grid:
-    """The table as every form prints it. ``more``: columns that a caller fills behind these.
+def score_grid(table: Table, scale: Sequence[tuple[Table, int]] = ()) -> Grid:
+    """The table as every form prints it. ``scale``: rows of other tables that stand last, by table and place.
 
     Where a table has a column that ranks, its interval and the difference from the baseline stand beside it; elsewhere each
     number has its own ±.
@@ -43,12 +47,15 @@ def score_grid(table: Table, *, more: tuple[Column, ...] = ()) -> Grid:
     for row in table.rows:
         rows.append([*_score_cells(row, table), *map(_text, cost_texts(row, table))])
         rows += [[*cells, *map(_text, [""] * len(cost))] for cells in _paper_rows(row, table)]
+    for other, i in scale:
+        cells = _scale_cells(other, other.rows[i])
+        rows.append([*cells, *map(_text, [""] * (len(columns) - len(cells)))])
     return grid(
-        [*columns, *more],
-        [[*cells, *map(_text, [""] * len(more))] for cells in rows],
+        columns,
+        rows,
         title=f"{headline(table)}" + (f"; baseline: {table.baseline}" if table.baseline else ""),
         footnotes=table.footnotes,
-        notes=(*table.notes, *legend(table)),
+        notes=(*table.notes, *legend(table), *([SCALE] if scale else [])),
         whole=WHOLE,
         key="bold: highest number; underlined: second" if len(table.rows) > 1 else "",
     )
@@ -77,6 +84,16 @@ def _score_cells(row: Row, table: Table) -> list[GridCell]:
     if table.head and table.baseline:
         cells.append(_difference(row, ranks, tested=table.tested is not None))
     return cells
+
+
+def _scale_cells(table: Table, row: Row) -> list[GridCell]:
+    """A row of another backbone's table, under the headings of a table of the same suite."""
+    name = " ".join(filter(None, (row_label(row, table), table.backbone, "(for scale)")))
+    return [
+        GridCell(text=name),
+        GridCell(text=str(len(row.runs)), emphasis="dim"),
+        *(replace(_number(cell, alone=not table.head), emphasis="dim") for cell in row.cells),
+    ]
 
 
 def _number(cell: Cell | None, *, alone: bool) -> GridCell:
