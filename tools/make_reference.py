@@ -22,8 +22,8 @@ FOLDER = ROOT / "docs" / "reference"
 MADE = "<!-- made by tools/make_reference.py -->\n"
 SCHEMAS = {
     "Run record, `runs/RUN/run.json`": "bench/runs/schema/run-3.schema.json",
-    "Comparison, `bench compare --format json`": "bench/show/tables/schema/compare-2.schema.json",
-    "Tables of a published version, `vN/tables.json`": "bench/publish/schema/board-2.schema.json",
+    "Comparison, `bench compare --format json`": "bench/show/tables/schema/compare-3.schema.json",
+    "Tables of a published version, `vN/tables.json`": "bench/publish/schema/board-3.schema.json",
     "A published version, `vN/version.json`": "bench/publish/schema/version-1.schema.json",
 }
 MODULES = {

@@ -87,17 +87,13 @@ class CostOf:
 class BoardTable:
     """One comparable set of numbers: rows are methods, columns tasks.
 
-    ``table`` is judged against the board's baseline, ``baselines`` holds the same rows judged against each other one that may be
-    chosen: same rows in the same order, with the same cells but for ``against`` and ``difference``.
+    ``table`` is judged against its baseline, where it has one.
     """
 
     anchor: (
         str  # "unsupervised-builtin-sts-senteval-all-1-tokenised"; stays from version to version
     )
     table: Table
-    baselines: Mapping[
-        str, Table
-    ]  # at most MOST_BASELINES, in the table's order; the table's own is not among them
     selection: str  # how checkpoints were chosen: "best on STS-B dev, scored every 125 steps"
     costs_comparable: bool  # every time and memory of ``table`` that was recorded is shown; False: those of ``cost_of`` alone
     cost_note: str  # what times and memory are of, one sentence; "" where there are none

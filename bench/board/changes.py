@@ -375,7 +375,9 @@ class ChangedVerdict(RowTask):
     """One cell of two versions whose verdict against the same baseline is another one now."""
 
     baseline: str
-    before: str  # "better", "worse", "equivalent", "unknown", "not tested"
+    before: (
+        str  # "better", "worse", "inconclusive", "not tested"; of older versions "equivalent", too
+    )
     after: str
     why: tuple[str, ...]  # never empty
 
@@ -405,7 +407,8 @@ def judgements(tables: Iterable[Mapping[str, Any]]) -> dict[tuple[str | None, ..
             (tuple(row["runs"]) for row in table["rows"] if _row_name(row) == table["baseline"]), ()
         )
         for row in table["rows"]:
-            for task, cell in row["cells"].items():
+            for task in table["columns"][-1:]:  # the one that ranks
+                cell = row["cells"].get(task)
                 against = (cell or {}).get("against")
                 if cell is not None and against is not None:
                     called = " ".join(
@@ -415,8 +418,9 @@ def judgements(tables: Iterable[Mapping[str, Any]]) -> dict[tuple[str | None, ..
                         ]
                     )
                     runs = (*sorted(row["runs"]), *sorted(base))
+                    verdict = against.get("verdict")
                     found[*where, called, task] = Judgement(
-                        cell["mean"], against.get("verdict"), runs
+                        cell["mean"], "inconclusive" if verdict == "unknown" else verdict, runs
                     )
     return found
 

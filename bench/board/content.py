@@ -333,16 +333,17 @@ def _statistics(tables: Sequence[BoardTable]) -> str:
         for cell in row.cells
         if cell is not None and cell.spread
     }
-    if tested is None or not tested.families:
+    if tested is None:
         return (
-            "± is half of a 95 % interval over seeds; differences were not tested."
+            "± is a 95 % interval over seeds; differences were not tested."
             if covers
             else "Differences were not tested."
         )
     return (
-        "± is half of a 95 % interval over items (and seeds, where a row has several); pairs that share a sentence count together, and the "
-        f"spread over seeds is borrowed across rows. p-values are adjusted (Holm, alpha {tested.alpha:g}) within each table in three families: "
-        "the average less the baseline's, single tasks less the baseline's, all pairs of rows. Every baseline that may be chosen has its own."
+        "± is a 95 % interval of a row's own mean; pairs that share a sentence count together, and the spread over seeds is borrowed across "
+        "rows. Each table is one family of tests on the column that ranks (Bonferroni-Holm, alpha "
+        f"{tested.alpha:g}): verdicts against the baseline, which was fixed before the scores, and the rows that may be the best are right together in "
+        "95 of 100 such tables. Single tasks are not tested."
     )
 
 
@@ -486,17 +487,8 @@ def _board_table(
         selection=said,
         costs_comparable=not elsewhere,
         cost_note=_cost_note(cost_of, elsewhere),
-        baselines={name: _costs_of(table, other) for name, other in judged_table.baselines.items()},
         cost_of=cost_of,
         checked=judged_table.checked,
-    )
-
-
-def _costs_of(table: Table, other: Table) -> Table:
-    """``other`` with the costs of the same rows of ``table``."""
-    return replace(
-        other,
-        rows=tuple(replace(b, cost=a.cost) for a, b in zip(table.rows, other.rows, strict=True)),
     )
 
 
@@ -610,7 +602,6 @@ class Step:
 
     task: str
     difference: float  # points
-    told: bool  # the comparison says better or worse, as one of the single tasks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -703,7 +694,6 @@ def _steps(row: Row, base: Row | None, table: Table) -> tuple[Step, ...]:
         Step(
             task=task,
             difference=cell.mean - other.mean,
-            told=cell.against is not None and cell.against.verdict in ("better", "worse"),
         )
         for task, cell, other in zip(table.columns, row.cells, base.cells, strict=True)
         if cell is not None and other is not None and (alone or task != table.head)

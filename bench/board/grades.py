@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from bench.board.board import GRADES, OWN, PublishedRun
-from bench.compare.statistics.column import quantile_of
-from bench.compare.statistics.seed_variance import Lender, lenders
+from bench.compare.statistics.lenders import Lender, lenders, quantile_of
 from bench.compare.statistics.table import AVERAGE, DECIMALS, SENDER
 from bench.runs.predictions import Run
 from bench.runs.record import RecipeValue, RunRecord, Score

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from contextlib import contextmanager
 from dataclasses import replace
@@ -33,11 +32,11 @@ if TYPE_CHECKING:
 
 FORMATS = ["table", "md", "latex", "csv", "json", "html"]
 HELP = {
-    "statistics": "Intervals, verdicts and ranks: auto with up to 1,000 runs that have predictions.",
-    "correction": "How p-values of one family are adjusted: Holm, Benjamini-Hochberg, not at all.",
-    "margin": "Points within which two values are as good as equal.",
+    "statistics": "Intervals and verdicts: auto with up to 1,000 runs that have predictions.",
     "with_paper": "What a paper printed, ours less that, and whether it lies in our interval.",
     "items": "Of two runs, the items on which they disagree most.",
+    "baseline": "The row that the others are compared with; must mean exactly one. [default: simcse]",
+    "task": "Only this task; a single one is what rows are compared by. May be repeated.",
 }
 
 
@@ -50,9 +49,7 @@ HELP = {
 @click.option("--variant", help="Only these variants; none = the method as its paper has it.")
 @click.option("--suite", help="Only these suites.")
 @click.option("--text", help="Only this text form: tokenised, raw.")
-@click.option(
-    "--baseline", help="A method; every cell is printed less its own, and tested against it."
-)
+@click.option("--baseline", metavar="ROW", help=HELP["baseline"])
 @click.option("--with-paper", is_flag=True, help=HELP["with_paper"])
 @click.option("--cost", is_flag=True, help="Trained parameters, training time, peak memory.")
 @click.option(
@@ -79,22 +76,8 @@ HELP = {
     show_default=True,
     help=HELP["statistics"],
 )
-@click.option(
-    "--correction",
-    type=click.Choice(["holm", "bh", "none"]),
-    default="holm",
-    show_default=True,
-    help=HELP["correction"],
-)
-@click.option(
-    "--margin",
-    type=click.FloatRange(0, 100, min_open=True),
-    default=0.5,
-    show_default=True,
-    help=HELP["margin"],
-)
 @click.option("--items", "items", is_flag=True, help=HELP["items"])
-@click.option("--task", help="With --items: only these tasks.")
+@click.option("--task", "tasks", multiple=True, help=HELP["task"])
 @click.option(
     "--top",
     type=click.IntRange(1),
@@ -127,23 +110,21 @@ def compare(
     together: bool,
     everything: bool,
     statistics: str,
-    correction: str,
-    margin: float,
     items: bool,
-    task: str | None,
+    tasks: tuple[str, ...],
     top: int,
     data: Path | None,
     form: str,
     html: Path | None,
 ) -> None:
-    """Put runs side by side: methods by tasks, mean over seeds, interval, rank, and what is better than the baseline.
+    """Compare runs: methods by tasks, mean over seeds, intervals, which rows are better than the baseline, and which may be the best.
 
-    RUN is an id, the beginning of ids, or a path; without any, all runs in the runs folder. What is best, and against which
-    baseline, is said as the published page says it; --baseline prints every difference with its interval.
+    RUN is an id, the beginning of ids, or a path; without any, all runs in the runs folder.
 
     \b
     Example:  bench compare
               bench compare --suite sts --baseline simcse
+              bench compare --task STS-B
               bench compare simcse-builtin-s42 promcse-builtin-s42 --items --task STS12
     """
     from bench.compare.tables import TableOptions, compare_runs
@@ -155,18 +136,18 @@ def compare(
             runs,
             {key: comma_list(names) for key, names in filters.items() if names is not None},
         )
-    kept = with_scores(kept, comma_list(suite), comma_list(text))
+    chosen = tuple(dict.fromkeys(name for one in tasks for name in comma_list(one)))
+    kept = with_scores(kept, comma_list(suite), comma_list(text), () if items else chosen)
     if items:
         if form not in ("table", "json"):
             raise BenchError(f"--items has no --format {form}", "--format table or json")
-        _show_items(kept, task, top, data, form)
+        _show_items(kept, chosen, top, data, form)
         return
     options = TableOptions(
         baseline=baseline,
         together=together,
         statistics=statistics,
-        correction=correction,
-        margin=margin,
+        tasks=chosen,
         with_paper=with_paper,
         cost=cost,
         equal_budget=equal_budget,
@@ -246,9 +227,11 @@ def _fitting(runs: list[Run], wanted: dict[str, Sequence[str]]) -> list[Run]:
     return runs
 
 
-def with_scores(kept: list[Run], suites: Sequence[str], texts: Sequence[str]) -> list[Run]:
-    """With the scores of these suites and text forms only; runs without any are left out."""
-    for kind, names in (("suite", suites), ("text", texts)):
+def with_scores(
+    kept: list[Run], suites: Sequence[str], texts: Sequence[str], tasks: Sequence[str] = ()
+) -> list[Run]:
+    """With the scores of these suites, text forms and tasks only; runs without any are left out."""
+    for kind, names in (("suite", suites), ("text", texts), ("task", tasks)):
         have = {getattr(score, kind) or "none" for record, _ in kept for score in record.scores}
         for name in names:
             if name not in have:
@@ -309,38 +292,28 @@ def show_answer(
         click.echo()
         print_columns(
             [_line(table, first) for table in others],
-            headings=("other tables", "highest value, and which rows may be the best too"),
+            headings=("other tables", "rows that may be the best"),
         )
         click.echo()
         say("all of them: bench compare --all; one: --suite, --backbone, --setting")
-    if first.baseline:
-        say(
-            f"every difference with its interval: bench compare --baseline {shlex.quote(first.baseline)}"
-        )
     if html is not None:
         click.echo(f"page: {html}")
 
 
 def _line(table: Table, first: Table) -> tuple[str, str]:
-    """What a table that is not drawn is of, its highest value, and which other rows may be the best."""
-    from bench.board.judged_tables import row_name
-    from bench.compare.formatting import SEVERAL, is_top, score
+    """What a table that is not drawn is of, and which of its rows may be the best."""
+    from bench.compare.formatting import SEVERAL, list_names, row_name, score
 
-    place = (
-        ""
-        if (table.setting, table.backbone) == (first.setting, first.backbone)
-        else f", {table.backbone or SEVERAL}"
-    )
-    what = f"{table.protocol}{f' ({table.text})' if table.text not in (None, 'tokenised') else ''}{place}"
-    ranked = sorted(
-        ((cell.mean, row) for row in table.rows if (cell := row.cells[-1]) is not None),
-        key=lambda pair: -pair[0],
-    )
-    if table.head is None or not ranked:
+    same = (table.setting, table.backbone) == (first.setting, first.backbone)
+    form = f" ({table.text})" if table.text not in (None, "tokenised") else ""
+    what = f"{table.protocol}{form}{'' if same else f', {table.backbone or SEVERAL}'}"
+    rows = [(row, cell) for row in table.rows if (cell := row.cells[-1]) is not None]
+    if table.head is None or not rows:
         return what, f"not ranked ({len(table.rows)} row{'s' * (len(table.rows) != 1)})"
-    (value, best), *others = ranked
-    too = [row_name(row, table) for _, row in others if is_top(row, table)]
-    return what, f"{row_name(best, table)} {score(value)}" + (f"; {', '.join(too)}" if too else "")
+    if table.tested is None:
+        return what, f"not tested; highest {row_name(rows[0][0], table)} {score(rows[0][1].mean)}"
+    top = [f"{row_name(row, table)} {score(cell.mean)}" for row, cell in rows if row.may_be_best]
+    return what, list_names(top, 5)
 
 
 def _page(kept: Sequence[Run], tables: Sequence[Table]) -> str:
@@ -361,13 +334,19 @@ def _write_page(page: str, file: Path) -> None:
 
 
 def _show(kept: Sequence[Run], tables: Sequence[Table], form: str, html: Path | None) -> None:
+    from bench.compare.statements import answer
     from bench.show.tables import print_tables, render
 
     page = _page(kept, tables) if html is not None or form == "html" else ""
     if html is not None:
         _write_page(page, html)
     if form == "table":
-        print_tables(tables)
+        for i, table in enumerate(tables):
+            click.echo("\n" * bool(i), nl=False)
+            if sentence := answer(table):
+                say(sentence)
+                click.echo()
+            print_tables([table])
     elif form == "html":
         click.echo(page, nl=False)
     else:
@@ -394,7 +373,7 @@ def _progress() -> Iterator[Callable[[str, int, int], None] | None]:
 
 
 def _show_items(
-    kept: Sequence[Run], task: str | None, top: int, data: Path | None, form: str
+    kept: Sequence[Run], tasks: Sequence[str], top: int, data: Path | None, form: str
 ) -> None:
     from bench.compare.items import TextsOf, disagreements
     from bench.show.tables.items import as_data, print_items
@@ -405,7 +384,7 @@ def _show_items(
         )
     first, second = kept
     names, texts = (first[0].run_id, second[0].run_id), TextsOf(data)
-    items = disagreements(first, second, texts=texts, tasks=comma_list(task), top=top)
+    items = disagreements(first, second, texts=texts, tasks=tasks, top=top)
     if form == "json":
         click.echo(json_text(as_data(items, *names), indent=1))
     else:

@@ -37,10 +37,10 @@ HELP = {
     "format": "Pages (html), Markdown (md), or both, which is the default. Data and records are always there.",
     "submissions": "Also the runs in the files of bench submit in this folder, after every score was computed again.",
     "keep": "Also the runs of the last version that are not in the runs folder.",
-    "baseline": "A method that the others are tested against; a reader may choose another.  [default: as the last version]",
+    "baseline": "The row that the others are compared with, fixed before the scores.  [default: as the last version, else simcse]",
     "title": "Heading of the pages.  [default: as the last version]",
     "note": 'What a reader has to know, such as what these runs are not. "" for none.  [default: as the last version]',
-    "statistics": "Intervals, verdicts and ranks: auto reads no predictions of more than 1,000 runs.",
+    "statistics": "Intervals and verdicts: auto reads no predictions of more than 1,000 runs.",
     "reduced": "Keep of new runs' predictions only what their scores follow from, to the last digit: about half of the bytes. What else a "
     "record says of them (Pearson correlations, say) cannot be computed again from the version.",
     "anyway": "A version although no run is new: the same runs with newer pages.",

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from bench.base.errors import printable
 from bench.base.text import duration as duration
 from bench.base.text import list_names as list_names
-from bench.compare.statistics.table import CORRECTIONS, SENDER, Cell, Row, Table
+from bench.compare.statistics.table import SENDER, Cell, Row, Table
 from bench.runs.searches import TUNED
 
 SEVERAL = "several backbones"
@@ -38,7 +38,7 @@ def variant_words(row: Row, table: Table) -> str:
     if table.backbone is None and not row.model:
         parts.append(row.backbone)
     if table.setting is None:
-        parts.append("untrained" if row.setting == "none" else row.setting)
+        parts.append("not trained here" if row.setting == "none" else row.setting)
     if by_values or (row.values.startswith(TUNED) and not tuned_alike(table)):
         parts.append(row.values)
     return " ".join(parts)
@@ -67,6 +67,11 @@ def _told_by_values(row: Row, table: Table) -> bool:
     )
 
 
+def row_name(row: Row, table: Table) -> str:
+    """ "promcse eh" """
+    return " ".join(filter(None, (row.label, variant_words(row, table))))
+
+
 def setting_words(setting: str | None) -> str:
     """A setting as it is printed; None: of several."""
     return {"none": "nothing trained", None: "several settings"}.get(setting) or setting or ""
@@ -87,7 +92,7 @@ def headline(table: Table) -> str:
 
 
 def seeds_differ(table: Table) -> bool:
-    return table.seeds[0] != table.seeds[1]
+    return len({table.n(row) for row in table.rows}) > 1
 
 
 def cells_of(table: Table) -> list[Cell]:
@@ -103,91 +108,12 @@ def spread(cell: Cell) -> float | None:
     return None if cell.spread is None else (cell.spread.high - cell.spread.low) / 2
 
 
-def spread_words(table: Table) -> str:
-    """What intervals are for, half of which stands after ±; "" where there is none."""
-    covers = {cell.spread.covers for cell in cells_of(table) if cell.spread}
-    if not covers:
-        return ""
-    said = ["other items and other seeds"] if "items and seeds" in covers else []
-    if "items" in covers:
-        random = [
-            cell
-            for row in table.rows
-            if row.seeds != (None,)
-            for cell in row.cells
-            if cell and cell.spread
-        ]
-        one_seed = any(cell.spread and cell.spread.covers == "items" for cell in random)
-        where = (
-            "where a row has one seed: another seed may lie outside"
-            if one_seed
-            else "where nothing is random"
-        )
-        said.append(f"other items alone {where}")
-    if "seeds" in covers:
-        said.append("other seeds alone where there are no predictions")
-    return f"95 % interval of the mean, for {'; '.join(said)}"
-
-
-def seeds_borrowed(table: Table) -> str:
-    """What is borrowed of the spread over seeds, "" where nothing is."""
-    tested = table.tested
-    if (
-        tested is None
-        or tested.seed_sd is None
-        or tested.seed_freedom is None
-        or sum(len(row.runs) > 1 for row in table.rows) < 2
-    ):
-        return ""
-    lent = f"; wholly borrowed for one seed of {', '.join(tested.lent)}" if tested.lent else ""
-    sd = f"{tested.seed_sd:.2f} with {tested.seed_freedom:.0f} degrees of freedom"
-    return f"spread over seeds: borrowed across rows, on {table.head} {sd}{lent}"
-
-
-def family_words(table: Table, what: str) -> str:
-    """ "Holm over 14": how the comparisons of a family were adjusted; "" where there is none."""
-    family = table.tested.family(what) if table.tested else None
-    return "" if family is None else f"{CORRECTIONS[family.how]} over {family.size}"
-
-
-def rank_words(row: Row) -> str:
-    """ "1-3", "2"; "" where it was not tested."""
-    return span_words(row.rank)
-
-
 def span_words(rank: Sequence[int] | None) -> str:
-    """Of the first and the last rank that a row may have, as :func:`rank_words`."""
+    """ "1-3", "2": of a first and a last rank; "" where there is none."""
     if rank is None:
         return ""
     low, high = rank
     return str(low) if low == high else f"{low}-{high}"
-
-
-def is_top(row: Row, table: Table) -> bool:
-    """Whether it may be the best: no pair of rows says otherwise, nor does the comparison with the baseline, a family of its own that
-    may find what all pairs do not."""
-    verdicts = [
-        cell.against.verdict if (cell := other.cells[-1]) is not None and cell.against else None
-        for other in table.rows
-    ]
-    return table.head is not None and may_be_best(
-        row.rank, row.is_baseline, verdicts[table.rows.index(row)], verdicts
-    )
-
-
-def may_be_best(
-    rank: Sequence[int] | None,
-    is_baseline: bool,
-    verdict: str | None,
-    verdicts: Sequence[str | None],
-) -> bool:
-    """The rule of :func:`is_top`, of what a table holds or a published file says. ``verdict``: of the row; ``verdicts``: of all rows."""
-    level = "better" not in verdicts if is_baseline else verdict != "worse"
-    return rank is not None and rank[0] == 1 and level
-
-
-def has_ranks(table: Table) -> bool:
-    return any(row.rank is not None for row in table.rows)
 
 
 _METRICS = {
@@ -268,8 +194,7 @@ _LATEX = {
     "…": r"\dots{}",
     "▲": r"$\blacktriangle$",
     "▼": r"$\blacktriangledown$",
-    "△": r"$\vartriangle$",
-    "▽": r"$\triangledown$",
+    "◆": r"$\blacklozenge$",
     "≈": r"$\approx$",
 }
 _ACCENTS = {

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from bench.base.errors import BenchError
 from bench.compare import costs
 from bench.compare.costs import SEARCHED, terms
-from bench.compare.formatting import list_names, tuned_alike
+from bench.compare.formatting import list_names, row_name
 from bench.compare.statistics.summary import summarise
-from bench.compare.statistics.table import AVERAGE, MARGIN, Cell, Printed, Row, Table
+from bench.compare.statistics.table import AVERAGE, Cell, Footnote, Printed, Row, Table
 from bench.references import ReferenceResult
 from bench.references.ours import find_printed
 from bench.runs import FOREIGN
@@ -69,7 +69,6 @@ def _with_differences(table: Table, records: Mapping[str, RunRecord]) -> Table:
         if len(different) < 2:
             continue
         rule = max(counts, key=lambda value: (counts[value], value))
-        told = []
         for value in sorted(set(counts) - {rule}):
             names = []
             for i, row in enumerate(table.rows):
@@ -78,20 +77,10 @@ def _with_differences(table: Table, records: Mapping[str, RunRecord]) -> Table:
                     for run, seed in zip(row.runs, row.seeds, strict=True)
                     if having.get(run) == value
                 ]
-                if not seeds:
-                    continue
-                part = (
-                    f" (seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))})"
-                    if len(seeds) < len(row.runs)
-                    else ""
-                )
-                names.append(row.name + part)
-                marks.setdefault(i, {})[len(footnotes)] = None
-            told.append(f"{value} in {list_names(names)}")
-        every = all(run in having for row in table.rows for run in row.runs)
-        footnotes.append(
-            f"{what}: {'; '.join(told)}; {rule} in the others{'' if every else ' that have one'}"
-        )
+                if seeds:
+                    marks.setdefault(i, {})[len(footnotes)] = None
+                    names.append(row_name(row, table) + _some_of(seeds, row))
+            footnotes.append(Footnote(what, value, list_names(names), rule))
     marked = tuple(
         replace(
             row,
@@ -100,13 +89,14 @@ def _with_differences(table: Table, records: Mapping[str, RunRecord]) -> Table:
         )
         for i, row in enumerate(table.rows)
     )
-    alike = tuned_alike(replace(table, rows=marked))
-    said = (
-        *table.notes,
-        *((f"all that was trained: {alike} each",) if alike else ()),
-        *_chosen_on(table, records),
-    )
-    return replace(table, rows=marked, footnotes=tuple(footnotes), notes=said)
+    notes = (*table.notes, *_chosen_on(table, records))
+    return replace(table, rows=marked, footnotes=tuple(footnotes), notes=notes)
+
+
+def _some_of(seeds: Sequence[int | None], row: Row) -> str:
+    if len(seeds) == len(row.runs):
+        return ""
+    return f" (seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))})"
 
 
 def _chosen_on(table: Table, records: Mapping[str, RunRecord]) -> tuple[str, ...]:
@@ -165,8 +155,9 @@ def _with_those_elsewhere(table: Table, tables: Sequence[Table]) -> Table:
         missing = dict.fromkeys(row.name for row in other.rows if not here & set(row.runs))
         if missing:
             form = f" ({other.text})" if other.text else ""
+            here_only = f"{table.protocol}{f' ({table.text})' if table.text else ''}"
             footnotes.append(
-                f"scored as {other.protocol}{form} only, in a table of its own: {list_names(missing)}"
+                Footnote("protocol", f"{other.protocol}{form} only", list_names(missing), here_only)
             )
     return replace(table, footnotes=tuple(footnotes))
 
@@ -186,10 +177,9 @@ class TableOptions:
     baseline: str | None = None
     together: bool = False
     statistics: str = (
-        AUTO  # intervals, verdicts, ranks: auto (up to MANY_RUNS runs with predictions), yes, no
+        AUTO  # intervals and verdicts: auto (up to MANY_RUNS runs with predictions), yes, no
     )
-    correction: str = "holm"
-    margin: float = MARGIN
+    tasks: tuple[str, ...] = ()  # only these; a single one is what a table ranks by
     with_paper: bool = False
     cost: bool = False
     equal_budget: bool = False
@@ -201,7 +191,12 @@ def compare_runs(
 ) -> tuple[Table, ...]:
     """The tables of these runs. Raises BenchError where the runs have no score, or ``options`` refuse them."""
     records = {record.run_id: record for record, _ in runs}
-    tables = summarise(records.values(), baseline=options.baseline, together=options.together)
+    tables = summarise(
+        records.values(),
+        baseline=options.baseline,
+        together=options.together,
+        tasks=options.tasks,
+    )
     if not tables:
         raise BenchError("none of these runs has a score", "bench run ... --suite sts")
     tables = with_footnotes(tables, records)
@@ -226,16 +221,13 @@ def _judged(
             "--statistics yes: none of these runs has predictions",
             "the command of each run makes them again",
         )
-    from bench.compare.judge import StatisticsOptions, judge
+    from bench.compare.judge import judge
 
     many = options.statistics == AUTO and kept > MANY_RUNS
     if many:
         note = f"not tested: reading the predictions of {kept:,} runs takes minutes; choose fewer runs, or --statistics yes"
         tables = tuple(replace(table, notes=(*table.notes, note)) for table in tables)
-    how = StatisticsOptions(
-        correction=options.correction, margin=options.margin, predictions=not many
-    )
-    return judge(tables, shown, how, report)[0]
+    return judge(tables, shown, report, predictions=not many)
 
 
 # --- what the papers printed of the rows of a table, beside our numbers ---

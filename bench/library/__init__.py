@@ -203,11 +203,9 @@ def compare(
     *,
     together: bool = False,
     statistics: str = "auto",
-    correction: str = "holm",
-    margin: float = 0.5,
     runs: PathLike = None,
 ) -> Comparison:
-    """Runs side by side, with intervals, ranks and what is better than the baseline.
+    """Runs side by side, with intervals, which rows are better than the baseline, and which may be the best.
 
     ``what``: results, or ids (their beginnings) and folders of runs, or names of evaluated models; or one of these. ``baseline``: a method, a model's name, or one of the results. The rest is as
     ``bench compare`` has it. Raises BenchError for a run that is not there or not finished, UnknownName for a baseline that is none.
@@ -242,8 +240,6 @@ def compare(
             baseline=name,
             together=together,
             statistics=statistics,
-            correction=correction,
-            margin=margin,
         )
         return Comparison(
             compare_runs([(result.record, result.folder) for result in results.values()], options)

@@ -1,11 +1,11 @@
-"""A version as data: ``tables.json`` (``schema/board-2.schema.json``) and a CSV file of every table."""
+"""A version as data: ``tables.json`` (``schema/board-3.schema.json``) and a CSV file of every table."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -14,10 +14,9 @@ from bench.board.board import Board, BoardTable, PublishedRun
 from bench.board.changes import ChangedVerdict, Changes
 from bench.board.reference_tables import ReferenceCell, ReferenceRow, ReferenceTable
 from bench.compare.formatting import csv_value
-from bench.compare.statistics.table import Table
-from bench.show.tables.data import against_data, as_csv, table_data, tested_data
+from bench.show.tables.data import as_csv, table_data
 
-SCHEMA = "bench.board/2"
+SCHEMA = "bench.board/3"
 PRINTED = (
     "paper",
     "table",
@@ -108,30 +107,6 @@ def _table(table: BoardTable) -> dict[str, Any]:
             }
             for other in table.beside
         ],
-        "baselines": {name: _against(other) for name, other in table.baselines.items()},
-    }
-
-
-def _against(table: Table) -> dict[str, Any]:
-    """The rows of the same table against another baseline: for each of them, task -> difference, to six digits."""
-    return {
-        "tested": tested_data(table.tested),
-        "rows": [
-            {
-                task: _short(against_data(cell))
-                for task, cell in zip(table.columns, row.cells, strict=True)
-            }
-            for row in table.rows
-        ],
-    }
-
-
-def _short(difference: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    if difference is None:
-        return None
-    return {
-        key: float(f"{value:.6g}") if isinstance(value, float) else value
-        for key, value in difference.items()
     }
 
 

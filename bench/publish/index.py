@@ -17,7 +17,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from bench.board.board import MOST_FINISHED, Board
 from bench.board.names import method_page
-from bench.compare.formatting import list_names, markdown, may_be_best, score, span_words, visible
+from bench.compare.formatting import list_names, markdown, score, span_words, visible
 from bench.publish.signature import signature_files
 from bench.publish.versions import ERRATA, VERSION_FILE, Erratum, Version, errata_bytes
 from bench.runs.record import loads
@@ -122,13 +122,13 @@ def _cell(row: Mapping[str, Any] | None, head: str) -> tuple[str, str]:
     if row is None:
         return "", ""
     cell = row["cells"].get(head)
-    return "" if cell is None else score(float(cell["mean"]), int(cell.get("decimals", 2))), _rank(
-        row["rank"]
-    )
+    mean = "" if cell is None else score(float(cell["mean"]), int(cell.get("decimals", 2)))
+    return mean, _rank(row.get("rank"))
 
 
 def _rank(rank: object) -> str:
-    """Versions of the first statistics have one number, that of a group; the later ones the first and the last that a row may have."""
+    """Versions of the first statistics have one number, that of a group; of the second and third the first and the last that a row may have; later
+    ones have none."""
     if isinstance(rank, int):
         return str(rank)
     return span_words(rank) if isinstance(rank, list) else ""
@@ -323,16 +323,27 @@ def _main_row(
 ) -> MainRow:
     """``verdicts``: of all rows of its table; None for a finished encoder, which is there for scale. The baseline is compared with nothing."""
     finished = verdicts is None
-    rank, cells = None if finished else row["rank"], [row["cells"][name] for name in columns]
+    rank, cells = None if finished else row.get("rank"), [row["cells"][name] for name in columns]
     against = (cells[0] or {}).get("against")
     return MainRow(
         method=_row_name(row, row["backbone"] if finished else ""),
         finished=finished,
         link=f"{version.name}/{method_page(row['method'])}" if version.has_page else "",
         rank=span_words(rank),
-        top=may_be_best(rank, against is None, against and against["verdict"], verdicts or ()),
+        top=not finished
+        and bool(
+            row["may_be_best"] if "may_be_best" in row else _top(rank, against, verdicts or ())
+        ),
         cells=tuple(_main_cell(cell) for cell in cells),
     )
+
+
+def _top(
+    rank: Sequence[int] | None, against: Mapping[str, Any] | None, verdicts: Sequence[str | None]
+) -> bool:
+    """Whether a row of the statistics up to version 3 was tinted."""
+    level = "better" not in verdicts if against is None else against["verdict"] != "worse"
+    return rank is not None and rank[0] == 1 and level
 
 
 def _main_cell(cell: Mapping[str, Any] | None) -> tuple[str, str]:

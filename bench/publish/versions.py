@@ -118,7 +118,7 @@ def manifest_sha256(folder: Path) -> str | None:
 
 
 VERSION_FILE, SCHEMA = "version.json", "bench.version/1"
-STATISTICS = 3
+STATISTICS = 4
 """Version of the statistics: another one where the same predictions get other intervals or verdicts. A version without one has 1."""
 RUNS = "runs"  # folder of a version that holds its runs
 NAMED = 3  # runs of another grade that are named

@@ -9,7 +9,7 @@ import html as html_escape
 import re
 from collections.abc import Iterable, Sequence
 from csv import writer as csv_writer
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from io import StringIO
 from urllib.parse import quote
 
@@ -19,9 +19,9 @@ from rich.text import Text
 from bench.base.text import list_names
 from bench.compare.formatting import csv_value, latex, markdown, visible
 
-SIGNS = {"better": "▲", "worse": "▼", "outside": "*", "not tested": "-"}
-TINT = "†"  # what stands for shading in plain text
-ASCII = str.maketrans("▲▼±†·…", "^v~+,.")
+TINT = "may be the best"
+SIGNS = {"better": "▲", "worse": "▼", "outside": "*", "not tested": "-", TINT: "◆"}
+ASCII = str.maketrans("▲▼±◆·…", "^v~o,.")
 RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 STYLES = {"best": "bold", "strong": "bold", "second": "underline", "dim": "dim"}
 
@@ -70,6 +70,7 @@ class Grid:
     title: str = ""
     footnotes: tuple[str, ...] = ()  # numbered from 1
     notes: tuple[str, ...] = ()
+    below: Grid | None = None  # a small table that explains marks
     whole: str = "a wider terminal"
     key: str = ""  # what bold and the like mean, for forms that have them
 
@@ -81,6 +82,7 @@ def grid(
     title: str = "",
     footnotes: Sequence[str] = (),
     notes: Sequence[str] = (),
+    below: Grid | None = None,
     whole: str = "a wider terminal",
     key: str = "",
 ) -> Grid:
@@ -89,13 +91,16 @@ def grid(
         tuple(cell if isinstance(cell, Cell) else Cell(text=cell) for cell in row) for row in rows
     ]
     shape = [column if isinstance(column, Column) else Column(column) for column in columns]
-    used = [i for i in range(len(shape)) if not made or any(row[i].main for row in made)]
+    used = [
+        i for i in range(len(shape)) if not made or any(row[i].main or row[i].marks for row in made)
+    ]
     return Grid(
         columns=tuple(shape[i] for i in used),
         rows=tuple(tuple(row[i] for i in used) for row in made),
         title=title,
         footnotes=tuple(footnotes),
         notes=tuple(notes),
+        below=below,
         whole=whole,
         key=key,
     )
@@ -137,6 +142,8 @@ def terminal(
             for i, (main, tail) in enumerate(row)
         ]
         lines += _row(drawn, shown, wide, table.columns, room, below=below)
+    if table.below:
+        lines += [Text(""), *terminal(table.below, room, encoding), Text("")]
     left_out = [names[i] for i in range(len(names)) if i not in shown]
     notes = [f"{_raised((i,), encoding)} {note}" for i, note in enumerate(table.footnotes, 1)]
     notes += [*table.notes, *([table.key] if styled and table.key else [])]
@@ -232,7 +239,7 @@ def _parts(cell: Cell, column: Column, encoding: str) -> tuple[str, str]:
     """A cell's text, and what stands after a number without moving its digits: spread, sign, marks."""
     inside = cell.main.lstrip(" ")  # leading blanks show that a row belongs to the one above
     main = " " * (len(cell.main) - len(inside)) + _visible(inside, encoding)
-    tail = (f" ± {cell.half}" if cell.half else "") + TINT * cell.tint
+    tail = (f" ± {cell.half}" if cell.half else "") + f" {SIGNS[TINT]}" * cell.tint
     tail += f" {SIGNS[cell.sign]}" if cell.sign else ""
     tail = _own(tail, encoding) + (_raised(cell.marks, encoding) if cell.marks else "")
     return (main, tail) if column.right else (main + tail, "")
@@ -245,7 +252,7 @@ def _visible(text: str, encoding: str) -> str:
 def _own(text: str, encoding: str) -> str:
     """With our own characters in ASCII where the terminal has no others."""
     try:
-        "▲▼±†·…⁰".encode(encoding)
+        "▲▼±◆·…⁰".encode(encoding)
     except UnicodeEncodeError:
         return text.translate(ASCII)
     return text
@@ -253,12 +260,9 @@ def _own(text: str, encoding: str) -> str:
 
 def _raised(marks: Sequence[int], encoding: str) -> str:
     """ "¹·²", or "[1,2]" where there are no raised digits."""
-    raised = "·".join(str(mark).translate(RAISED) for mark in marks)
-    return (
-        raised
-        if raised == _own(raised, encoding) and _own("±", encoding) == "±"
-        else f"[{','.join(map(str, marks))}]"
-    )
+    if _own("±", encoding) != "±":
+        return f"[{','.join(map(str, marks))}]"
+    return "·".join(str(mark).translate(RAISED) for mark in marks)
 
 
 # --- Markdown, LaTeX, HTML ---
@@ -272,6 +276,8 @@ def as_markdown(table: Grid) -> str:
     lines += [_pipes(map(_markdown_cell, row)) for row in table.rows]
     notes = [f"<sup>{i}</sup> {markdown(note, None)}" for i, note in enumerate(table.footnotes, 1)]
     notes += [markdown(note, None) for note in (*table.notes, table.key) if note]
+    if table.below:
+        lines += ["", as_markdown(table.below).rstrip("\n")]
     return "\n".join([*lines, *([""] if notes else []), *(f"- {note}" for note in notes)]) + "\n"
 
 
@@ -288,7 +294,7 @@ def _markdown_cell(cell: Cell) -> str:
         text = form.get(cell.emphasis, "{}").format(text)
     marks = f"<sup>{', '.join(map(str, cell.marks))}</sup>" if cell.marks else ""
     parts = [text, f"± {cell.half}" if cell.half else "", markdown(SIGNS.get(cell.sign, ""))]
-    return " ".join(part for part in parts if part) + TINT * cell.tint + marks
+    return " ".join(part for part in parts if part) + f" {SIGNS[TINT]}" * cell.tint + marks
 
 
 BEFORE_LATEX = r"""\documentclass{article}
@@ -298,7 +304,7 @@ BEFORE_LATEX = r"""\documentclass{article}
 \usepackage[margin=2cm]{geometry}
 \begin{document}
 """
-FIT = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"  # only a table wider than the page is shrunk
+FIT = "\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%\n"  # only a table wider than the page is shrunk
 
 
 def latex_document(tables: Sequence[Grid]) -> str:
@@ -313,19 +319,11 @@ def as_latex(table: Grid) -> str:
         rf"\textsuperscript{{{i}}} {_sentence(note)}" for i, note in enumerate(table.footnotes, 1)
     ]
     caption += [_sentence(note) for note in (*table.notes, table.key) if note]
+    tables = [table, table.below] if table.below else [table]
     lines = [
         r"\begin{table}[ht]",
         r"\centering\small\setlength{\tabcolsep}{3pt}",
-        FIT,
-        r"\begin{tabular}{"
-        + "".join("r" if column.right else "l" for column in table.columns)
-        + "}",
-        r"\toprule",
-        " & ".join(latex(column.name) for column in table.columns) + r" \\",
-        r"\midrule",
-        *(" & ".join(map(_latex_cell, row)) + r" \\" for row in table.rows),
-        r"\bottomrule",
-        r"\end{tabular}}",
+        "\n\n\\medskip\n".join(map(_tabular, tables)),
         *([r"\caption{" + " ".join(caption) + "}"] if caption else []),
         r"\end{table}",
         "",
@@ -333,8 +331,23 @@ def as_latex(table: Grid) -> str:
     return "\n".join(lines)
 
 
+def _tabular(table: Grid) -> str:
+    sides = "".join("r" if column.right else "l" for column in table.columns)
+    return "\n".join(
+        [
+            FIT + r"\begin{tabular}{" + sides + "}",
+            r"\toprule",
+            " & ".join(latex(column.name) for column in table.columns) + r" \\",
+            r"\midrule",
+            *(" & ".join(map(_latex_cell, row)) + r" \\" for row in table.rows),
+            r"\bottomrule",
+            r"\end{tabular}}",
+        ]
+    )
+
+
 def _sentence(text: str) -> str:
-    text = latex(text[:1].upper() + text[1:]).replace("U+2020", r"\dag{}")
+    text = latex(text[:1].upper() + text[1:])
     return text.rstrip(".") + "."
 
 
@@ -351,7 +364,7 @@ def _latex_cell(cell: Cell) -> str:
         else ""
     )
     text += rf"\,{{\tiny$\pm${cell.half}}}" if cell.half else ""
-    text += latex(SIGNS.get(cell.sign, ""))
+    text += latex(SIGNS.get(cell.sign, "")) + latex(SIGNS[TINT]) * cell.tint
     text += rf"\textsuperscript{{{','.join(map(str, cell.marks))}}}" if cell.marks else ""
     return (r"\cellcolor[gray]{0.9}" if cell.tint else "") + text
 
@@ -371,9 +384,8 @@ def as_html(table: Grid) -> str:
     notes += [escape(visible(note, limit=None)) for note in (*table.notes, table.key) if note]
     below = "".join(f"<div><small>{note}</small></div>" for note in notes)
     body = "\n".join(rows)
-    return (
-        f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table>{below}\n"
-    )
+    small = as_html(table.below) if table.below else ""
+    return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table>{small}{below}\n"
 
 
 def _side(column: Column) -> str:
@@ -388,10 +400,15 @@ def _html_cell(cell: Cell, column: Column) -> str:
     text = f"<{tag}>{text}</{tag}>" if tag and text else text
     text += f" <small>± {cell.half}</small>" if cell.half else ""
     if cell.sign:
-        text += f' <abbr title="{cell.sign}">{SIGNS[cell.sign]}</abbr>'
+        text += _abbreviated(cell.sign)
+    text += _abbreviated(TINT) * cell.tint
     text += f"<sup>{', '.join(map(str, cell.marks))}</sup>" if cell.marks else ""
     tint = ' class="tint"' if cell.tint else ""
     return f"<td{tint}{_side(column)}>{text}</td>"
+
+
+def _abbreviated(sign: str) -> str:
+    return f' <abbr title="{sign}">{SIGNS[sign]}</abbr>'
 
 
 # --- CSV ---
@@ -429,8 +446,3 @@ def _csv_row(
         for part, used in zip(cell, (True, spread, sign), strict=True)
         if used
     ]
-
-
-def emphasised(rows: Sequence[tuple[Cell, ...]], emphasis: str) -> tuple[tuple[Cell, ...], ...]:
-    """The rows with all their cells in one emphasis."""
-    return tuple(tuple(replace(cell, emphasis=emphasis) for cell in row) for row in rows)

@@ -3,31 +3,51 @@
 Each method's variance is drawn towards what all methods of a table have, as far as they are alike: the empirical Bayes estimate of
 Smyth 2004 (Linear models and empirical Bayes methods, Statistical Applications in Genetics and Molecular Biology 3; "limma").
 
-Two questions, two estimates. A table with one column of many methods asks ``moderated_variances``, as limma has them. A row of many
-tasks and a handful of methods (``bench reproduce``, the grade "retrained") asks ``lenders``: how alike methods are is learned from all
-tasks together, and what a handful leaves unsure of each task's prior is taken off the degrees of freedom. With the first estimate five
-methods of three seeds would give eight false verdicts in a hundred such rows, where five are allowed (simulated in the tests).
-
 Legend: M methods.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
-Key = TypeVar("Key")
 LEAST = 1e-5
 """Of the median: smaller variances are raised to it before logarithms are taken, as limma does."""
+WIDE = 0.01
+"""Level of the F test by which a method whose seeds spread more than all others' keeps its own variance."""
 
-# --- one column of many methods ---
+
+def pooled_sd(variances: ArrayLike, degrees_of_freedom: ArrayLike) -> tuple[float, float]:
+    """(standard deviation over seeds pooled over rows, its degrees of freedom); (nan, 0) where no row has a degree of freedom."""
+    freedom_M = np.asarray(degrees_of_freedom, dtype=np.float64)
+    if not freedom_M.sum() > 0:
+        return math.nan, 0.0
+    return math.sqrt(float(np.average(np.asarray(variances), weights=freedom_M))), float(
+        freedom_M.sum()
+    )
+
+
+def seed_variances(variance_M: Floats, freedom_M: ArrayLike) -> tuple[Floats, Floats]:
+    """(M,) variances over seeds that a comparison uses, and their degrees of freedom; arguments as for ``moderated_variances``.
+
+    Moderated, and raised towards the mean of all. A method whose sample variance an F test finds larger than the pooled variance of
+    the others keeps its own: it would otherwise borrow from methods that are not like it.
+    """
+    from scipy.special import fdtrc
+
+    freedom_M = np.asarray(freedom_M, dtype=np.float64)
+    _, prior_freedom, seed_M, seed_freedom_M = moderated_variances(variance_M, freedom_M)
+    if prior_freedom > 0:
+        mean = float(np.average(variance_M, weights=freedom_M))
+        seed_M = raise_variances(seed_M, freedom_M, prior_freedom, mean)
+    squares_M, others_M = freedom_M * variance_M, freedom_M.sum() - freedom_M
+    with np.errstate(invalid="ignore", divide="ignore"):
+        f_M = variance_M / ((squares_M.sum() - squares_M) / others_M)
+        wide_M = (fdtrc(freedom_M, others_M, f_M) < WIDE) & (variance_M > seed_M)
+    return np.where(wide_M, variance_M, seed_M), np.where(wide_M, freedom_M, seed_freedom_M)
 
 
 def moderated_variances(
@@ -141,86 +161,3 @@ def _inverse_trigamma(value: float) -> float:
         if -step / x < 1e-10:
             break
     return x
-
-
-# --- a row of many tasks and a handful of methods ---
-
-
-@dataclass(frozen=True)
-class Lender:
-    """What the methods of a table say together of the variance over seeds on one task."""
-
-    prior: float  # variance
-    alike: float  # its degrees of freedom: infinite where the methods' variances differ by chance alone, 0 where nothing is lent
-    unsure: float  # variance of the logarithm of ``prior``
-    total: float  # degrees of freedom of all methods together
-
-    def posterior(self, variance: float, freedom: float) -> tuple[float, float]:
-        """(variance, degrees of freedom) of one of these methods, whose own seeds say ``variance``; (0, 0) where nobody knows anything."""
-        if self.alike == 0:
-            return (variance, freedom) if freedom else (0.0, 0.0)
-        if math.isinf(self.alike) or self.prior == 0:
-            return self.prior, self.total
-        weighted = (freedom * variance + self.alike * self.prior) / (freedom + self.alike)
-        return weighted, min(self.total, _left(freedom, self.alike, self.unsure))
-
-
-@lru_cache(maxsize=1 << 12)  # a thousand runs ask for a handful
-def _left(freedom: float, alike: float, unsure: float) -> float:
-    """Degrees of freedom of a variance that is put together of ``freedom`` own ones and a borrowed one."""
-    from scipy.special import polygamma
-
-    share = alike / (freedom + alike)
-    return 2 * _inverse_trigamma(float(polygamma(1, (freedom + alike) / 2)) + share**2 * unsure)
-
-
-def lenders(samples: Mapping[Key, Sequence[tuple[float, int]]]) -> dict[Key, Lender]:
-    """From task -> (variance over seeds, its degrees of freedom) of each method; one with a single seed has none, and is not looked at.
-
-    Raises ValueError for a variance that is negative.
-    """
-    known = {
-        key: np.array([method for method in methods if method[1] > 0]).reshape(-1, 2).T
-        for key, methods in samples.items()
-    }
-    if any((variance_M < 0).any() for variance_M, _ in known.values()):
-        raise ValueError("a variance is not negative")
-    alike = _common_freedom(list(known.values()))
-    return {
-        key: _lender(variance_M, freedom_M, alike) for key, (variance_M, freedom_M) in known.items()
-    }
-
-
-def _common_freedom(tasks: Sequence[Floats]) -> float:
-    """Of the scaled inverse chi-square that the methods' variances follow around each task's own, at the careful end of what they say;
-    infinite: they are all alike. ``tasks``: (2, M) variances and degrees of freedom of each."""
-    from scipy.special import polygamma
-
-    squares, expected, count = 0.0, 0.0, 0
-    for variance_M, freedom_M in tasks:
-        if len(variance_M) > 1 and variance_M.any():
-            log_M = _logs(variance_M, freedom_M)
-            squares += float(((log_M - log_M.mean()) ** 2).sum())
-            expected += float(polygamma(1, freedom_M / 2).mean()) * (len(log_M) - 1)
-            count += len(log_M) - 1
-    if not count:
-        return 0.0
-    careful = (
-        squares / count * math.sqrt(2 / count)
-    )  # a standard error more: too alike is the wrong side
-    excess = (squares - expected) / count + careful
-    return 2 * _inverse_trigamma(excess) if excess > 1e-6 else math.inf
-
-
-def _lender(variance_M: Floats, freedom_M: Floats, alike: float) -> Lender:
-    from scipy.special import polygamma
-
-    total = float(freedom_M.sum())
-    if len(variance_M) < 2 or alike == 0:
-        return Lender(0.0, 0.0, 0.0, total)
-    if math.isinf(alike) or not variance_M.any():
-        return Lender(float(np.average(variance_M, weights=freedom_M)), alike, 0.0, total)
-    unsure = (
-        float((polygamma(1, freedom_M / 2) + polygamma(1, alike / 2)).sum()) / len(variance_M) ** 2
-    )
-    return Lender(_prior_variance(variance_M, freedom_M, alike), alike, unsure, total)

@@ -9,6 +9,7 @@ older code a footnote says how to see them. Pure Python, so that
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
@@ -16,15 +17,17 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from bench.base.errors import UnknownName
+from bench.base.errors import BenchError, UnknownName
 from bench.compare.statistics.table import (
     AVERAGE,
+    BASELINE,
     COLUMNS,
     DECIMALS,
     LOWER_IS_BETTER,
     SENDER,
     Against,
     Cell,
+    Footnote,
     Row,
     Table,
     by_protocol,
@@ -37,14 +40,19 @@ if TYPE_CHECKING:
 
 
 def summarise(
-    records: Iterable[RunRecord], *, baseline: str | None = None, together: bool = False
+    records: Iterable[RunRecord],
+    *,
+    baseline: str | None = None,
+    together: bool = False,
+    tasks: Sequence[str] = (),
 ) -> tuple[Table, ...]:
     """The tables that the finished ones among ``records`` make.
 
     Runs in which nothing was trained stand in the unsupervised table of their backbone where there is one, as in the papers; the
     others, such as finished encoders, stand in one table.
-    ``together``: all settings and backbones in one table. ``baseline``: a method or ``method+variant``; each table that has it
-    gets differences of the averages (of the only task, where there is one). Raises UnknownName where no table has it.
+    ``together``: all settings and backbones in one table. ``tasks``: only these columns; a single one is what the table ranks by.
+    ``baseline``: a method or ``method+variant``; without one, the row ``simcse`` of each table. Raises UnknownName where no table has it,
+    BenchError where it means several rows of a table.
     """
     finished = [record for record in records if record.status == "finished"]
     scored = [
@@ -55,6 +63,8 @@ def summarise(
     }
     groups: dict[tuple[str, ...], list[tuple[RunRecord, dict[str, Score]]]] = {}
     for key, record, scores in scored:
+        if tasks and not any(task in scores for task in tasks):
+            continue
         place = ("", "") if together else (record.setting, record.backbone_name)
         if not together and record.setting == "none":
             place = (
@@ -63,7 +73,7 @@ def summarise(
                 else ("none", "")
             )
         groups.setdefault((*key, *place), []).append((record, scores))
-    tables = [_table(key, groups[key], baseline) for key in sorted(groups, key=_table_order)]
+    tables = [_table(key, groups[key], baseline, tasks) for key in sorted(groups, key=_table_order)]
     if baseline is not None and not any(table.baseline for table in tables):
         raise UnknownName(
             "baseline",
@@ -89,7 +99,10 @@ def _table_order(key: tuple[str, ...]) -> tuple[object, ...]:
 
 
 def _table(
-    key: tuple[str, ...], scored: Sequence[tuple[RunRecord, dict[str, Score]]], baseline: str | None
+    key: tuple[str, ...],
+    scored: Sequence[tuple[RunRecord, dict[str, Score]]],
+    baseline: str | None,
+    wanted: Sequence[str],
 ) -> Table:
     suite, protocol, text, setting, backbone = key
     if not backbone:  # of several backbones: what they share is still said once
@@ -101,10 +114,13 @@ def _table(
     by_run = {record.run_id: _with_average(suite, scores) for record, scores in scored}
     has_average = suite in COLUMNS or any(AVERAGE in scores for scores in by_run.values())
     columns = tasks + ((AVERAGE,) if has_average else ())
+    columns = tuple(column for column in columns if not wanted or column in wanted)
     metrics = {task: score.metric for scores in by_run.values() for task, score in scores.items()}
-    ranks = has_average or (len(columns) == 1 and metrics[columns[0]] not in LOWER_IS_BETTER)
+    ranks = columns[-1:] == (AVERAGE,) or (
+        len(columns) == 1 and metrics[columns[0]] not in LOWER_IS_BETTER
+    )
     notes: list[str] = []
-    rows, titles, footnotes = [], dict[str, str](), list[str]()
+    rows, titles, footnotes = [], dict[str, str](), list[Footnote]()
     for runs, differs, other_code in rows_of([record for record, _ in scored], notes):
         first = runs[0]
         cells = tuple(_cell([by_run[run.run_id].get(column) for run in runs]) for column in columns)
@@ -152,8 +168,7 @@ def _table(
 
 
 def _the_same(titles: Mapping[str, str], by_run: Mapping[str, Mapping[str, Score]]) -> list[str]:
-    """A note of rows that are one model under several names: a recipe without its variant may be another method's. ``titles``: of the
-    row of each run."""
+    """A note of rows whose predictions are equal to the last bit. ``titles``: of the row of each run."""
     having: dict[tuple[tuple[str, str | None], ...], dict[str, None]] = {}
     for run, name in titles.items():
         hashes = tuple(
@@ -164,10 +179,7 @@ def _the_same(titles: Mapping[str, str], by_run: Mapping[str, Mapping[str, Score
         if hashes and all(sha256 is not None for _, sha256 in hashes):
             having.setdefault(hashes, {})[name] = None
     same = dict.fromkeys(tuple(sorted(names)) for names in having.values() if len(names) > 1)
-    return [
-        f"the same model under {len(names)} names, to the last bit of every prediction: {', '.join(names)}"
-        for names in same
-    ]
+    return [f"same predictions on every item: {', '.join(names)}" for names in same]
 
 
 def _only(names: set[str]) -> str:
@@ -238,48 +250,82 @@ def _marked(rows: list[Row], columns: Sequence[str], metrics: Mapping[str, str])
 
 
 def against(table: Table, baseline: str | None) -> Table:
-    """With differences from the baseline's cells, as printed; of several such rows the one with the best average counts.
+    """With differences from the baseline's cells, as printed. The table itself where it has no such row.
 
-    Without a column that ranks, the first of them counts. The table itself where it has no such row.
+    The baseline is fixed before the scores: the one row that is called so; without a name, the row ``simcse``, if there is exactly one
+    without a variant. Raises BenchError where the name means several rows.
     """
-    if baseline is None:
+    table = without_baseline(table)
+    base = _default(table) if baseline is None else _named(table, baseline)
+    if base is None:
         return table
-    named = [row for row in table.rows if baseline in _names(row, table) and any(row.cells)]
-    exact = [row for row in named if row.name == baseline] or named
-    exact = [row for row in exact if SENDER not in dict(row.differs)] or exact
-    if not exact:
-        return table
-    base = exact[0]
-    alone = table.backbone is not None or sum(row.name == base.name for row in table.rows) == 1
     rows = []
     for row in table.rows:
-        is_base = row is base
-        cells = (
-            row.cells
-            if is_base
-            else tuple(
-                _less(cell, other) for cell, other in zip(row.cells, base.cells, strict=True)
-            )
+        if row is base:
+            rows.append(replace(row, difference=0.0 if table.head else None, is_baseline=True))
+            continue
+        cells = tuple(_less(cell, other) for cell, other in zip(row.cells, base.cells, strict=True))
+        head = cells[-1] if table.head else None
+        difference = head.against.difference if head is not None and head.against else None
+        rows.append(replace(row, cells=cells, difference=difference))
+    alone = table.backbone is not None or sum(row.name == base.name for row in table.rows) == 1
+    name = base.name if alone else f"{base.name} {base.backbone}"
+    return replace(table, rows=tuple(rows), baseline=name)
+
+
+def without_baseline(table: Table) -> Table:
+    """The table without differences."""
+    if table.baseline is None:
+        return table
+    rows = tuple(
+        replace(
+            row,
+            cells=tuple(cell and replace(cell, against=None) for cell in row.cells),
+            difference=None,
+            is_baseline=False,
         )
-        head, difference = cells[-1] if table.head else None, None
-        if head is not None and is_base:
-            difference = 0.0
-        elif head is not None and head.against is not None:
-            difference = head.against.difference
-        rows.append(replace(row, cells=cells, difference=difference, is_baseline=is_base))
-    return replace(
-        table, rows=tuple(rows), baseline=base.name if alone else f"{base.name} {base.backbone}"
+        for row in table.rows
     )
+    return replace(table, rows=rows, baseline=None)
 
 
-def _names(row: Row, table: Table) -> tuple[str, ...]:
-    """What ``--baseline`` may call a row; in a table of several backbones these too."""
-    names = (row.name, row.method)
-    return (
-        names
-        if table.backbone is not None
-        else (*names, row.backbone, f"{row.name} {row.backbone}")
-    )
+def _default(table: Table) -> Row | None:
+    rows = [row for row in _candidates(table) if row.name == BASELINE]
+    return rows[0] if len(rows) == 1 else None
+
+
+def _named(table: Table, name: str) -> Row | None:
+    rows = _candidates(table)
+    for names_of in (_full_names, lambda row: (row.name,), lambda row: (row.method, row.backbone)):
+        found = [row for row in rows if name in names_of(row)]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            names = [max(_full_names(row), key=len) for row in found]
+            if len(set(names)) < len(names):  # alike but for the setting
+                names = [
+                    f"{full} (--setting {row.setting})"
+                    for full, row in zip(names, found, strict=True)
+                ]
+            raise BenchError(
+                f"--baseline: {name} is {len(found)} rows of {table.suite}",
+                "name one: " + "; ".join(shlex.quote(full) for full in sorted(names)),
+            )
+    return None
+
+
+def _candidates(table: Table) -> list[Row]:
+    """Rows with a value; one that was sent in only where the table has no other of its name."""
+    rows = [row for row in table.rows if any(row.cells)]
+    ours = {row.name for row in rows if SENDER not in dict(row.differs)}
+    return [row for row in rows if row.name not in ours or SENDER not in dict(row.differs)]
+
+
+def _full_names(row: Row) -> tuple[str, ...]:
+    """ "simcse learning_rate=1e-05", "simcse builtin", "simcse learning_rate=1e-05 builtin" """
+    differs = " ".join([row.name, *(f"{key}={value}" for key, value in row.differs)])
+    names = (f"{row.name} {row.backbone}", f"{differs} {row.backbone}")
+    return (*names, differs) if row.differs else names
 
 
 def _less(cell: Cell | None, base: Cell | None) -> Cell | None:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 
 AVERAGE = "Avg."
+BASELINE = "simcse"
+"""The row that others are compared with where no baseline is named."""
 SENDER = "submitted by"
 """What sets rows apart that others sent in, named even where nothing else has their name: such a row is never the baseline where the
 board has one of that name itself."""
@@ -52,10 +54,10 @@ def by_protocol(record: RunRecord) -> dict[tuple[str, str, str], dict[str, Score
 
 def rows_of(
     records: Sequence[RunRecord], notes: list[str]
-) -> list[tuple[list[RunRecord], Differs, str]]:
+) -> list[tuple[list[RunRecord], Differs, Footnote | None]]:
     """Runs that differ in nothing but the seed, by seed; with what sets them apart from runs of the same name.
 
-    Runs of one row are of one code of the method, the newest; a footnote names the runs of other code, "" where there are none.
+    Runs of one row are of one code of the method, the newest; a footnote names the runs of other code, None where there are none.
     """
     named: dict[tuple[str, ...], dict[str, list[RunRecord]]] = {}
     settings: dict[str, dict[str, str]] = {}
@@ -98,12 +100,14 @@ def _by_code(runs: Sequence[RunRecord]) -> list[list[RunRecord]]:
     return list(codes.values())
 
 
-def _other_code(name: str, codes: Sequence[Sequence[RunRecord]]) -> str:
+def _other_code(name: str, codes: Sequence[Sequence[RunRecord]]) -> Footnote | None:
     """The footnote of a row, with the command that shows the runs of each other code."""
     if not codes:
-        return ""
+        return None
     commands = [" ".join(["bench compare", *sorted(run.run_id for run in runs)]) for runs in codes]
-    return f"{name}: this row has the newest code of the method only; runs of other code: {'; '.join(commands)}"
+    return Footnote(
+        "code of the method", f"the newest only (other code: {'; '.join(commands)})", name
+    )
 
 
 def configuration(record: RunRecord) -> dict[str, str]:
@@ -162,13 +166,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
 LOWER_IS_BETTER = ("alignment", "uniformity")
 DECIMALS = {"alignment": 3, "uniformity": 3}  # as printed; 2 for all others
 ALPHA = 0.05
-MARGIN = 0.5
-"""Points: differences that are smaller make two methods as good as equal."""
-CORRECTIONS = {
-    "holm": "Holm",
-    "bh": "Benjamini-Hochberg",
-    "none": "not adjusted",
-}  # of p-values, for their number
+BETTER, WORSE, INCONCLUSIVE = "better", "worse", "inconclusive"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,28 +176,26 @@ class Spread:
     low: float
     high: float
     covers: str  # "items and seeds", "items" or "seeds": what else might have been there
+    se: float
     level: float = 0.95
 
 
 @dataclass(frozen=True, kw_only=True)
 class Against:
-    """A cell less the baseline's cell. Without predictions of both there is the difference alone."""
+    """A cell less the baseline's cell. Only the column that ranks is tested; elsewhere there is the difference alone."""
 
     difference: float
-    low: float | None = None  # the interval that the verdict goes by, of the level of its family
-    high: float | None = None
-    level: float | None = None
-    p: float | None = None  # of this comparison alone
-    p_adjusted: float | None = None  # among all comparisons of the family
-    verdict: str | None = None  # "better", "worse", "equivalent", "unknown"; None: not tested
-    chance: float | None = (
-        None  # that one new run is above one new run of the baseline; None: neither has seeds
+    se: float | None = None
+    df: float | None = None  # None: infinite
+    ci_low: float | None = None
+    ci_high: float | None = None
+    ci_level: float | None = (
+        None  # that at which the interval leaves zero out where there is a verdict
     )
-    detectable: float | None = (
-        None  # the difference that would have been found in 4 of 5 cases, in this family
-    )
-    seeds_needed: int | None = (
-        None  # of both, to settle an "unknown"; None: more than a hundred, or no number of them
+    p: float | None = None  # of this comparison alone, two-sided
+    verdict: str | None = None  # BETTER, WORSE or INCONCLUSIVE; None: not tested
+    mde: float | None = (
+        None  # the smallest difference found with 80 % power (minimal detectable effect)
     )
 
 
@@ -271,9 +267,8 @@ class Row:
     cells: tuple[Cell | None, ...]
     difference: float | None = None  # of the table's head column, from the baseline's
     is_baseline: bool = False
-    rank: tuple[int, int] | None = (
-        None  # lowest and highest that it may have on the head column; None: not tested
-    )
+    may_be_best: bool = False  # on the head column; the only thing that is shaded or marked
+    untested: str = ""  # why it takes no part in the tests; "" where it does
     cost: Cost | None = None  # None: not asked for
     footnotes: tuple[int, ...] = ()  # places in the table's ``footnotes``
     values: str = ""  # where its values come from: "paper", "recipe", "tuned: 12 trials"; "" where nothing is trained
@@ -289,33 +284,28 @@ class Row:
         return f"{self.label}+{self.variant}" if self.variant else self.label
 
 
-PRIMARY, SINGLE, PAIRS = "primary", "single tasks", "all pairs"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Family:
-    """Comparisons of one table whose p-values were adjusted together."""
-
-    what: str  # PRIMARY: the head column less the baseline's; SINGLE: every other column; PAIRS: the head column of all rows
-    how: str  # "holm", "bh" or "none"
-    size: int
-
-
 @dataclass(frozen=True, kw_only=True)
 class Tested:
-    """How the statistics of a table were made."""
+    """The one family of tests of a table: the head column of the rows that could be tested."""
 
+    rows: int  # tested, the baseline among them
+    comparisons: int  # with the baseline; without one, of each row with the best
+    ci_level: float  # of the intervals of differences
     alpha: float = ALPHA
-    margin: float = MARGIN
-    families: tuple[Family, ...] = ()
-    seed_sd: float | None = (
-        None  # over seeds, that rows of the head column borrow; None: no row has two seeds
-    )
-    seed_freedom: float | None = None  # degrees of freedom of the most that a row has of it
-    lent: tuple[str, ...] = ()  # rows of one seed whose whole spread over seeds is borrowed
 
-    def family(self, what: str) -> Family | None:
-        return next((family for family in self.families if family.what == what), None)
+
+@dataclass(frozen=True)
+class Footnote:
+    """A setting in which some rows differ from the others of their table."""
+
+    setting: str
+    value: str
+    rows: str  # their names, with seeds where not all of a row differ
+    others: str = ""  # what the other rows have
+
+    def __str__(self) -> str:
+        more = f"; {self.others} in the others" if self.others else ""
+        return f"{self.setting}: {self.value} in {self.rows}{more}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -332,10 +322,8 @@ class Table:
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
     baseline: str | None = None
-    footnotes: tuple[
-        str, ...
-    ] = ()  # one per difference between the runs of a column; rows point to them
-    tested: Tested | None = None  # without statistics
+    footnotes: tuple[Footnote, ...] = ()  # differences between its runs; rows point to them
+    tested: Tested | None = None  # None: nothing was tested
 
     @property
     def head(self) -> str | None:
@@ -345,6 +333,12 @@ class Table:
 
     @property
     def seeds(self) -> tuple[int, int]:
-        """Fewest and most seeds of a row."""
-        counts = [len(row.runs) for row in self.rows]
+        """Fewest and most seeds of a row in which something is random; of all rows where there is no such row."""
+        random = [row for row in self.rows if row.seeds != (None,)] or self.rows
+        counts = [self.n(row) for row in random]
         return min(counts), max(counts)
+
+    def n(self, row: Row) -> int:
+        """Seeds behind the row's value in the column that ranks, where it has one."""
+        cell = row.cells[-1] if self.head is not None else None
+        return len(row.runs) if cell is None else len(cell.values)

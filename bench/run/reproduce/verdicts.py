@@ -21,8 +21,7 @@ from pathlib import Path
 from statistics import variance
 from typing import TYPE_CHECKING
 
-from bench.compare.statistics.column import adjust_p_values, quantile_of, two_one_sided
-from bench.compare.statistics.seed_variance import lenders
+from bench.compare.statistics.lenders import adjust_p_values, lenders, quantile_of, two_one_sided
 from bench.compare.statistics.table import DECIMALS
 from bench.data.sets import STS_TASKS
 from bench.references import AVERAGE, UNKNOWN, WEIGHTED, WHOLE, ReferenceResult, Row

@@ -9,11 +9,12 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import TYPE_CHECKING
 
-from bench.board.judged_tables import VERDICTS
 from bench.compare.formatting import score, signed_number, with_interval
-from bench.compare.statistics.table import CORRECTIONS, PRIMARY
+from bench.compare.statements import baseline_row
+from bench.compare.statistics.table import BETTER, INCONCLUSIVE, WORSE
 from bench.references import PrintedGain, printed_gains
 from bench.show.figures import plots
 from bench.show.figures.drawing import (
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 
 ROW = 24.0  # units of height of a line
 MOST = 24  # lines of a figure
+LEAST = 0.5  # points around zero that every figure shows
 LEVELS, STEP = 3, 13.0  # of names above lines
 
 
@@ -65,24 +67,23 @@ def gains(group: Group) -> Figure | None:
     found = row_gains(table)
     if table.tested is None or not found:
         return None
-    base, margin, what = table.baseline or "", table.tested.margin, f"{table.suite} {table.head}"
+    base, what = table.baseline or "", f"{table.suite} {table.head}"
     shown = sorted(found, key=lambda one: -one.against.difference)[:MOST]
     finding = gain_words(found, base)
     title = group.titled(f"Gains over {base}")
     alt = f"{count_words(len(shown), 'line')}, one a row: its difference from {base} on {what}, with an interval. {finding}"
     with library():
         drawing = Drawing(height=TOP + BOTTOM + ROW * len(shown))
-        lowest, highest = fences([gain.against.difference for gain in shown], margin)
+        lowest, highest = fences([gain.against.difference for gain in shown], LEAST)
         ends = [
             end
             for gain in shown
-            for end in (gain.against.low, gain.against.high, gain.against.difference)
+            for end in (gain.against.ci_low, gain.against.ci_high, gain.against.difference)
             if end is not None
         ]
         ends = [min(max(end, lowest), highest) for end in ends]
         left = min(150.0, max(width(gain.label, TEXT) for gain in shown) + 14)
-        axes = _axes(drawing, left, [*ends, -margin, margin], len(shown))
-        axes.axvspan(-margin, margin, color=LINE, alpha=0.5, linewidth=0, zorder=0)
+        axes = _axes(drawing, left, [*ends, -LEAST, LEAST], len(shown))
         axes.axvline(0, color=QUIET, linewidth=0.8, zorder=1)
         drawing.text(
             WIDTH - 2,
@@ -97,10 +98,10 @@ def gains(group: Group) -> Figure | None:
             against, height = row_gain.against, drawing.at(axes, 0, i)[1]
             value, strong = against.difference, against.verdict in ("better", "worse")
             if lowest <= value <= highest:
-                if against.low is not None and against.high is not None:
+                if against.ci_low is not None and against.ci_high is not None:
                     drawing.bar(
                         axes,
-                        (max(against.low, left_edge), min(against.high, right_edge)),
+                        (max(against.ci_low, left_edge), min(against.ci_high, right_edge)),
                         (i, i),
                         strong=strong,
                     )
@@ -163,18 +164,16 @@ def gains(group: Group) -> Figure | None:
                 "verdict",
                 "pairs of runs",
                 "with the other sign",
-                "chance of one new run to be above",
             ),
             data=tuple(
                 (
                     gain.label,
                     _cell(gain.against.difference),
-                    _cell(gain.against.low),
-                    _cell(gain.against.high),
+                    _cell(gain.against.ci_low),
+                    _cell(gain.against.ci_high),
                     gain.against.verdict or "",
                     float(gain.pairs),
                     float(gain.otherwise),
-                    _cell(gain.against.chance),
                 )
                 for gain in found
             ),
@@ -217,9 +216,10 @@ def other_sign(point: Point, base: Point) -> int:
 
 
 def gain_words(found: Sequence[Gain], base: str) -> str:
-    """How many rows are better, worse, equivalent, unknown; how often a pair of single runs says otherwise."""
+    """How many rows are better, worse, inconclusive; how often a pair of single runs says otherwise."""
     by = {
-        verdict: [gain for gain in found if gain.against.verdict == verdict] for verdict in VERDICTS
+        verdict: [gain for gain in found if gain.against.verdict == verdict]
+        for verdict in (BETTER, WORSE, INCONCLUSIVE)
     }
     names = ", ".join(
         f"{len(ones)} {verdict}"
@@ -251,20 +251,16 @@ def _worst(paired: Sequence[Gain]) -> str:
 
 
 def _how(tested: Tested) -> str:
-    family = tested.family(PRIMARY)
-    adjusted = (
-        f", {CORRECTIONS[family.how]} over {family.size}"
-        if family is not None and family.how != "none"
-        else ""
-    )
     return (
-        f"Bars: the interval that the verdict goes by ({100 * (1 - tested.alpha):g} % for the family{adjusted}). Filled: better or worse. "
-        f"Band: within {tested.margin:g} points. Other sign: of all pairs of one run each, those whose difference has not the sign of the mean's."
+        f"Bars: {100 * tested.ci_level:.3g} % intervals, one by one; they leave zero out where a row is better or worse. Filled: better or worse. "
+        "Other sign: of all pairs of one run each, those whose difference has not the sign of the mean's."
     )
 
 
 def _told(row_gain: Gain) -> str:
-    gain = with_interval(row_gain.against.difference, row_gain.against.low, row_gain.against.high)
+    gain = with_interval(
+        row_gain.against.difference, row_gain.against.ci_low, row_gain.against.ci_high
+    )
     return f"{gain}, {row_gain.against.verdict}; other sign in {row_gain.otherwise} of {row_gain.pairs}"
 
 
@@ -308,13 +304,15 @@ class Noise:
 def paper_gains(group: Group) -> Figure | None:
     """Gains that papers print over a SimCSE that they ran themselves, single runs both, beside the spread of our seeds and of a paper's.
 
-    None where the STS table has no spread over seeds.
+    None where the STS table has no baseline with a spread over seeds.
     """
     table = group.table("sts")
-    if table is None or table.tested is None or not table.tested.seed_sd:
+    sds = (None, None) if table is None else _seed_sds(table)
+    if sds[0] is None or sds[1] is None:
         return None
     printed, spreads = printed_gains()
-    ours = Noise("ours", "our spread over seeds", table.tested.seed_sd)
+    # of one run against one of the baseline
+    ours = Noise("ours", "our spread over seeds", math.sqrt((sds[0] ** 2 + sds[1] ** 2) / 2))
     least, most = (choose(spreads, key=lambda spread: spread[1]) for choose in (min, max))
     noises = [
         ours,
@@ -390,6 +388,15 @@ def paper_gains(group: Group) -> Figure | None:
         )
 
 
+def _seed_sds(table: Table) -> tuple[float | None, float | None]:
+    """(standard deviation over seeds of the baseline, the median one of all rows) on the column that ranks."""
+    base = baseline_row(table)
+    cells = [cell for row in table.rows if (cell := row.cells[-1]) is not None]
+    known = [cell.sd for cell in cells if cell.sd is not None]
+    own = base.cells[-1] if base is not None else None
+    return own.sd if own is not None else None, median(known) if known else None
+
+
 def _names(printed: Sequence[PrintedGain]) -> list[str]:
     """With the backbone where one name would stand for several points."""
     count = Counter(gain.label for gain in printed)
@@ -402,7 +409,7 @@ def _names(printed: Sequence[PrintedGain]) -> list[str]:
 
 
 PAPER_HOW = (
-    "A line is 1.96 times the spread of a difference of two single runs. Counted is every STS average of a method that a paper ran once, or does not "
+    "A line is 1.96 times the standard deviation of a difference of two single runs; ours is of one run of a method with the median spread and one of the baseline. Counted is every STS average of a method that a paper ran once, or does not "
     "say how often, beside a SimCSE of its own in the same setting and backbone; tables that vary one value count by value. Spreads differ by backbone and "
     "setting: ours is this board's, the printed ones are ConPVP's of unsupervised RoBERTa-large."
 )

@@ -20,10 +20,10 @@ from bench.base.errors import BenchError
 from bench.compare.formatting import (
     setting_words,
     signed_number,
-    spread_words,
     variant_words,
     visible,
 )
+from bench.compare.statements import interval_covers
 from bench.compare.statistics.table import SENDER, Cell, Row, Table
 from bench.score.encoding import KEY_BYTES
 from bench.show.figures.drawing import (
@@ -196,9 +196,9 @@ def join_points(first: Sequence[Point], second: Sequence[Point]) -> list[tuple[P
 
 
 def bars_words(tables: Iterable[Table]) -> str:
-    """ "Bars: 95 % interval (items and seeds)." or nothing."""
-    words = list(dict.fromkeys(found for table in tables if (found := spread_words(table))))
-    return f"Bars: {'; '.join(words)}." if words else ""
+    """ "Bars: 95 % CI of a row's own mean, other items and seeds." or nothing."""
+    covers = list(dict.fromkeys(found for table in tables if (found := interval_covers(table))))
+    return f"Bars: 95 % CI of a row's own mean, {'; '.join(covers)}." if covers else ""
 
 
 def mean_and_ends(cell: Cell) -> tuple[float | str, ...]:

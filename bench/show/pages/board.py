@@ -14,6 +14,7 @@ from bench.board.board import PREVIEW_NOTE, YOURS
 from bench.board.names import link, search_file
 from bench.board.repeat import repeat
 from bench.compare.formatting import setting_words, visible
+from bench.compare.statements import compared
 from bench.compare.statistics.table import AVERAGE, LOWER_IS_BETTER
 from bench.runs.predictions import predictions_file
 from bench.show.figures.drawing import number
@@ -24,7 +25,6 @@ from bench.show.pages.printed import PrintedPaper, printed_papers
 from bench.show.pages.score_tables import (
     WORDS,
     ScoreTable,
-    compared_words,
     form_words,
     group_words,
     letter,
@@ -187,11 +187,6 @@ def _counts(board: Board) -> str:
 
 
 def _switches(board: Board, tables: Sequence[ScoreTable]) -> tuple[Switch, ...]:
-    baselines = dict.fromkeys(
-        name
-        for shown in board.tables
-        for name in (*([shown.table.baseline] if shown.table.baseline else []), *shown.baselines)
-    )
     first = tables[0].anchor if tables else ""
     papers = [
         Option(value="all", words="runs and papers", anchor=first, rows=None),
@@ -208,15 +203,6 @@ def _switches(board: Board, tables: Sequence[ScoreTable]) -> tuple[Switch, ...]:
             label="text",
             options=_options("text", _of_several_forms(tables)),
             scripted=False,
-        ),
-        Switch(
-            key="baseline",
-            label="baseline",
-            scripted=True,
-            options=tuple(
-                Option(value=visible(name), words=name, anchor=first, rows=None)
-                for name in baselines
-            ),
         ),
         Switch(
             key="metric",
@@ -368,18 +354,9 @@ def _printed(cell: str | float) -> str:
 # --- What the panel of a number shows, as data beside the tables: values by seed, intervals, commands, files ---
 # Everything is an index, a number or a short text, because a page of a thousand runs has ten thousand numbers.
 
-MOST_TESTS = 4_000
-"""Comparisons whose intervals are on the page. Beyond, other baselines than the first have their verdicts alone, then all."""
-
 
 def board_data(board: Board) -> str:
     """The data as JSON that may stand in a script element: no ``<``, no ``&``."""
-    own = sum(len(table.table.rows) * len(table.table.columns) for table in board.tables)
-    all_of_them = sum(
-        len(table.table.rows) * len(table.table.columns) * (1 + len(table.baselines))
-        for table in board.tables
-    )
-    whole = 2 if all_of_them <= MOST_TESTS else int(own <= MOST_TESTS)
     places = {run.record.run_id: i for i, run in enumerate(board.runs)}
     by_id = {run.record.run_id: run for run in board.runs}
     by_anchor = {table.anchor: table for table in board.tables}
@@ -387,9 +364,7 @@ def board_data(board: Board) -> str:
     content: dict[str, Any] = {
         "runs": [_run(run, board) for run in board.runs],
         "tables": {
-            table.anchor: _table(
-                table, places, by_id, by_anchor, texts, board.finished(table), whole=whole
-            )
+            table.anchor: _table(table, places, by_id, by_anchor, texts, board.finished(table))
             for table in board.tables
         },
     }
@@ -425,8 +400,6 @@ def _table(
     by_anchor: Mapping[str, BoardTable],
     texts: dict[str, int],
     finished: Sequence[tuple[BoardTable, int]],
-    *,
-    whole: int,
 ) -> dict[str, Any]:
     table = shown.table
     columns = [
@@ -446,20 +419,6 @@ def _table(
             _covers(cell) for row in cells for cell in row if cell is not None and cell.spread
         )
     )
-    judged: dict[str, tuple[Table, Mapping[str, Table]]] = {}
-    if table.baseline:
-        judged[table.baseline] = (
-            table,
-            {other.anchor: by_anchor[other.anchor].table for other in shown.beside},
-        )
-    for name, baseline_table in shown.baselines.items():
-        judged[name] = (
-            baseline_table,
-            {
-                other.anchor: by_anchor[other.anchor].baselines.get(name, baseline_table)
-                for other in shown.beside
-            },
-        )
     suites = (table.suite, *(other.suite for other in shown.beside))
     metrics: dict[str, Any] = {}
     pearson = [_pearson(row, table, by_id) for row in table.rows]
@@ -483,15 +442,7 @@ def _table(
             ]
             for row, values in zip(table.rows, cells, strict=True)
         ],
-        "baselines": [
-            [
-                visible(name),
-                _judged(
-                    baseline_table, others, shown, texts, whole=whole > (name != table.baseline)
-                ),
-            ]
-            for name, (baseline_table, others) in judged.items()
-        ],
+        "baseline": _baseline(shown, by_anchor),
     }
 
 
@@ -611,35 +562,23 @@ def _cell(cell: Cell | None, n: int, covers: Sequence[str]) -> Any:
     return numbers
 
 
-def _judged(
-    table: Table, others: Mapping[str, Table], of: BoardTable, texts: dict[str, int], *, whole: bool
-) -> dict[str, Any]:
-    """Of a baseline: its row, the place among ``texts`` of how the others were compared with it, and each verdict."""
+def _baseline(shown: BoardTable, by_anchor: Mapping[str, BoardTable]) -> dict[str, Any] | None:
+    """Name and row of the baseline, and each row's verdicts on the table's own column that ranks and on those beside it."""
+    table = shown.table
     base = next((i for i, row in enumerate(table.rows) if row.is_baseline), None)
-    by_runs = {
-        anchor: {row.runs[0]: row for row in found.rows if row.runs}
-        for anchor, found in others.items()
-    }
+    if base is None:
+        return None
     rows = []
     for row in table.rows:
-        cells: list[Cell | None] = list(row.cells)
-        for other in of.beside:
-            own = others[other.anchor]
-            found = by_runs[other.anchor].get(row.runs[0])
-            j = own.columns.index(other.name) if other.name in own.columns else None
-            cells.append(
-                None if found is None or j is None or own.suite != other.suite else found.cells[j]
-            )
-        letters = [
-            letter(cell, primary=table.head is not None and j == len(row.cells) - 1)
-            for j, cell in enumerate(cells)
-        ]
-        rows.append(
-            [_against(cell, sign) for cell, sign in zip(cells, letters, strict=True)]
-            if whole
-            else "".join(sign or "-" for sign in letters)
-        )
-    return {"row": base, "how": texts.setdefault(compared_words(table), len(texts)), "rows": rows}
+        verdicts: list[Any] = [0] * len(row.cells)
+        verdicts[-1] = _against(row, table)
+        for other in shown.beside:
+            own = by_anchor[other.anchor].table
+            found = next((one for one in own.rows if one.runs[:1] == row.runs[:1]), None)
+            alike = own.suite == other.suite and own.columns[-1] == other.name
+            verdicts.append(_against(found, own) if found is not None and alike else 0)
+        rows.append(verdicts)
+    return {"name": visible(table.baseline or ""), "row": base, "rows": rows}
 
 
 def _number(value: float) -> float:
@@ -648,16 +587,15 @@ def _number(value: float) -> float:
     return int(short) if short.is_integer() else short
 
 
-def _against(cell: Cell | None, sign: str) -> Any:
-    """[letter of the verdict, low, high, adjusted p, chance of a new run in per cent]; 0 where nothing was tested."""
-    if cell is None or cell.against is None or not sign:
+def _against(row: Row, table: Table) -> Any:
+    """[class of the verdict, difference, low, high, level in per cent, p]; 0 where nothing was tested."""
+    against, cell, sign = compared(row), row.cells[-1], letter(row, table)
+    if against is None or cell is None or not sign:
         return 0
-    against, verdict = cell.against, list[Any]([sign])
-    if against.low is not None and against.high is not None:
-        verdict += [
-            round(against.low, cell.decimals),
-            round(against.high, cell.decimals),
-            _number(against.p_adjusted or 0),
-        ]
-        verdict += [] if against.chance is None else [round(100 * against.chance)]
-    return verdict
+    numbers = (against.difference, against.ci_low or 0.0, against.ci_high or 0.0)
+    return [
+        sign,
+        *(round(number, cell.decimals) for number in numbers),
+        float(f"{100 * (against.ci_level or 0.0):.3g}"),
+        _number(against.p or 0),
+    ]

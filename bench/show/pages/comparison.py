@@ -101,7 +101,6 @@ def render_page(
         BoardTable(
             anchor=f"table-{i}",
             table=table,
-            baselines={},
             selection="",
             costs_comparable=True,
             cost_note="",

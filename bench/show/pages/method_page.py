@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bench.base.text import duration
 from bench.board.names import link, run_page
 from bench.compare.formatting import (
-    is_top,
     metric_words,
-    rank_words,
     score,
     setting_words,
     signed_number,
@@ -172,13 +170,6 @@ def _of(tables: Sequence[ReferenceTable], method: str) -> list[ReferenceTable]:
 
 # --- A method's rows on all tables of a board: one table per suite and protocol, whatever the setting and backbone ---
 
-VERDICTS = {
-    "better": "better than",
-    "worse": "worse than",
-    "equivalent": "equivalent to",
-    "unknown": "cannot be told from",
-}
-
 
 @dataclass(frozen=True, kw_only=True)
 class RowCell:
@@ -199,7 +190,6 @@ class MethodRow:
     setting: str  # setting in words
     backbone: str  # public name of the backbone
     table: str  # link to its table on the main page
-    rank: str  # place among all rows of that table; empty where it was not tested
     verdict: str  # sign of the difference from the table's baseline; may be empty
     verdict_words: str  # the same in words; may be empty
     runs: tuple[tuple[str, str], ...]  # (seed, link) of each run
@@ -256,15 +246,14 @@ def _row(place: TableRow, page_of: Mapping[str, str], up: int) -> MethodRow:
         setting=setting_words(row.setting),
         backbone=row.backbone,
         table=f"{link('index.html', up)}#{place.of.anchor}",
-        rank="" if row.rank is None else f"{rank_words(row)} of {len(table.rows)}",
         verdict=SIGNS.get(verdict or "", ""),
-        verdict_words=f"{VERDICTS[verdict]} {table.baseline}" if verdict in VERDICTS else "",
+        verdict_words=f"{verdict}, compared with {table.baseline}" if verdict else "",
         runs=tuple(
             ("any" if seed is None else str(seed), link(run_page(page_of[run_id]), up))
             for run_id, seed in runs
         ),
         cells=tuple(
-            None if cell is None else _cell(cell, place, top=cell is head and is_top(row, table))
+            None if cell is None else _cell(cell, place, top=cell is head and row.may_be_best)
             for cell in row.cells
         ),
     )

@@ -1,4 +1,4 @@
-"""One row per method over all suites, as the main page shows it: ranks, and a profile of dots, a dot a task."""
+"""One row per method over all suites, as the main page shows it: averages, and a profile of dots, a dot a task."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from bench.board.content import Overview, SuiteRow, overviews
 from bench.board.names import link, method_page
 from bench.compare.formatting import (
     SEVERAL,
-    is_top,
-    rank_words,
     score,
     setting_words,
     signed_number,
@@ -21,7 +19,7 @@ from bench.compare.formatting import (
 from bench.show.pages.engine import minus
 
 if TYPE_CHECKING:
-    from bench.board.board import Board, BoardTable
+    from bench.board.board import Board
 
 HEIGHT, STEP, GAP, ROOM = 44, 9, 8, 5
 """Of a profile in pixels: height, from task to task, more between suites, above and below the outermost dots."""
@@ -31,17 +29,15 @@ HEIGHT, STEP, GAP, ROOM = 44, 9, 8, 5
 class OverviewCell:
     """A row in a suite."""
 
-    rank: str  # those that it may have; empty where nothing was tested
     mean: str  # of the suite's own average
     top: bool  # it may be the best
 
 
 @dataclass(frozen=True, kw_only=True)
 class Profile:
-    """Dots of a row as paths of points: ``M4 12h0``."""
+    """Dots of a row as a path of points: ``M4 12h0``."""
 
-    told: str  # tasks on which it differs from the baseline
-    open: str  # the others
+    dots: str
     words: str  # what is to be seen
 
 
@@ -101,24 +97,20 @@ def _page(overview: Overview) -> PageOverview:
         return round(ROOM + (HEIGHT - 2 * ROOM) * (_root(high) - _root(difference)) / between, 1)
 
     def profile(row: Sequence[SuiteRow | None]) -> Profile | None:
-        steps, told, dots = [], [], {True: "", False: ""}
+        steps, dots = [], ""
         for start, columns, standing in zip(starts, order, row, strict=True):
             for step in standing.steps if standing else ():
                 steps.append(step)
-                if step.told:
-                    told.append(step)
-                dots[step.told] += (
-                    f"M{start + STEP * columns.index(step.task)} {y(step.difference):g}h0"
-                )
+                dots += f"M{start + STEP * columns.index(step.task)} {y(step.difference):g}h0"
         if not steps:
             return None
-        above = sum(step.difference > 0 for step in told)
+        above = sum(step.difference > 0 for step in steps)
         least, most = (pick(steps, key=lambda step: step.difference) for pick in (min, max))
         words = (
-            f"{len(steps)} task{'s' * (len(steps) != 1)}: above the baseline on {above}, below on {len(told) - above}, open on {len(steps) - len(told)}; "
+            f"{len(steps)} task{'s' * (len(steps) != 1)}, {above} above the baseline; "
             f"from {_points(least.difference)} ({least.task}) to {_points(most.difference)} ({most.task})"
         )
-        return Profile(told=dots[True], open=dots[False], words=words)
+        return Profile(dots=dots, words=words)
 
     setting = overview.setting or ""
     return PageOverview(
@@ -132,7 +124,7 @@ def _page(overview: Overview) -> PageOverview:
                 method=method,
                 beside=beside,
                 page=link(method_page(method)),
-                cells=tuple(map(_cell, row, overview.suites)),
+                cells=tuple(map(_cell, row)),
                 profile=profile(row),
             )
             for (method, beside), row in zip(overview.names, overview.standings, strict=True)
@@ -156,11 +148,10 @@ def _root(difference: float) -> float:
     return copysign(sqrt(abs(difference)), difference)
 
 
-def _cell(standing: SuiteRow | None, suite: BoardTable) -> OverviewCell | None:
+def _cell(standing: SuiteRow | None) -> OverviewCell | None:
     if standing is None or (last := standing.row.cells[-1]) is None:
         return None
     return OverviewCell(
-        rank=rank_words(standing.row),
         mean=score(last.mean, last.decimals),
-        top=is_top(standing.row, suite.table),
+        top=standing.row.may_be_best,
     )

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 from bench.base.errors import BenchError
 from bench.board.names import link, method_page, run_file, run_page
 from bench.board.repeat import repeat
+from bench.compare import statements
 from bench.compare.formatting import (
     Block,
     blocks,
     metric_words,
-    rank_words,
     score,
     setting_words,
     spans,
 )
-from bench.compare.statistics.table import AVERAGE, Cell
+from bench.compare.statistics.table import AVERAGE, INCONCLUSIVE, Cell
 from bench.run.method_reader import MethodDescription, method_description
 from bench.runs.record import RunRecord
 from bench.show.pages.cosines import Cosines, cosines
@@ -404,7 +404,7 @@ class Head:
     what: str  # Avg., or the only task
     value: str  # this run's score
     around: str  # mean and interval over the seeds of its row, or its own interval; empty where there is none
-    rank: str  # its row's place among all rows; empty where it has none
+    verdict: str  # its row's, against the baseline of the table; empty where it has none
     anchor: str  # id of the table on the main page; empty where it is in none
 
 
@@ -430,20 +430,29 @@ def heads(record: RunRecord, places: Sequence[TableRow]) -> tuple[Head, ...]:
         place = _place(places, suite, protocol, text)
         cell = None if place is None else _cell(place, head.task)
         form = "" if text in (None, "tokenised", "sccl") else f" ({text})"
-        rank = ""
-        if place is not None and place.row.rank is not None and place.of.table.head == head.task:
-            rank = f"rank {rank_words(place.row)} of {len(place.of.table.rows)}"
+        verdict = ""
+        if place is not None and place.of.table.head == head.task:
+            parts = [_compared(place), "may be the best" * place.row.may_be_best]
+            verdict = ", ".join(filter(None, parts))
         made.append(
             Head(
                 suite=suite + form,
                 what=head.task if head.task == AVERAGE else f"{head.task}, {protocol}",
                 value=score(head.value, cell.decimals if cell else 2),
                 around="" if cell is None else _around(cell),
-                rank=rank,
+                verdict=verdict,
                 anchor="" if place is None else place.of.anchor,
             )
         )
     return tuple(made)
+
+
+def _compared(place: TableRow) -> str:
+    """ "worse than simcse", "inconclusive against simcse"; "" where it was not compared."""
+    found = statements.verdict(place.row)
+    if found is None:
+        return ""
+    return f"{found} {'against' if found == INCONCLUSIVE else 'than'} {place.of.table.baseline}"
 
 
 def score_tables(record: RunRecord, places: Sequence[TableRow]) -> tuple[ScoreTable, ...]:

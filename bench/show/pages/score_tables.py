@@ -10,30 +10,27 @@ from typing import TYPE_CHECKING
 from bench.board.grades import weakest
 from bench.board.judged_tables import answer, values_words
 from bench.board.names import link, method_page, run_page
+from bench.compare import statements
 from bench.compare.costs import encoding_under
 from bench.compare.formatting import (
     SEVERAL,
     cells_of,
-    family_words,
-    has_ranks,
     has_spread,
-    is_top,
     metric_words,
-    rank_words,
     score,
-    seeds_borrowed,
     setting_words,
-    spread_words,
+    signed_number,
     variant_words,
+    with_interval,
 )
-from bench.compare.statistics.table import PAIRS, PRIMARY, SINGLE
+from bench.compare.statistics.table import BETTER, INCONCLUSIVE, WORSE
 from bench.show.pages.engine import minus
 from bench.show.pages.run_page import source
 from bench.show.tables import lines
 
 if TYPE_CHECKING:
     from bench.board.board import Board, BoardTable, PublishedRun
-    from bench.compare.statistics.table import Cell, Row, Table
+    from bench.compare.statistics.table import Cell, Footnote, Row, Table
 
 COSTS = {
     "params": "trainable_parameters",
@@ -41,18 +38,11 @@ COSTS = {
     "memory": "peak_memory_bytes",
     "encode": "encode_sentences_per_second",
 }  # heading -> what it sorts by
-LETTERS = {
-    lines.BETTER: "b",
-    lines.WORSE: "w",
-    lines.EQUIVALENT: "e",
-    "unknown": "u",
-    lines.MAYBE_BETTER: "x",
-    lines.MAYBE_WORSE: "y",
-    lines.OUTSIDE: "o",
-}
+LETTERS = {BETTER: "b", WORSE: "w", INCONCLUSIVE: "u", lines.UNTESTED: "n", lines.OUTSIDE: "o"}
 """Verdict against the baseline, or its like -> class of its sign in the style sheet."""
 WORDS = {letter: verdict for verdict, letter in LETTERS.items()} | {"o": "outside our interval"}
 """Class of a sign -> what it says, for who does not see it."""
+TINT = "shaded"
 MOST_LINKS = 2_000
 """Numbers of a page that are links of their own. Beyond, each row has one, and a script makes the others."""
 WIDEST = 1150
@@ -84,7 +74,7 @@ class ScoreCell:
     mark: str  # best, second or empty
     spread: str  # what stands after the plus-minus sign; empty where nothing does
     top: bool  # on the column that ranks: its row may be the best
-    sign: str  # class of the sign against the baseline: b, w, e, u, x, y, or empty where it was not tested, or a line has it
+    sign: str  # class of the sign against the baseline, on the column that ranks; may be empty
     title: str  # of a comparison: items, seeds, interval and test in words, shown on pointing; empty where a panel has them
 
 
@@ -108,7 +98,6 @@ class ScoreRow:
     beside: str  # variant, and whatever else sets the row apart; may be empty
     page: str  # link to the page of the method; in a comparison to the details of its first run
     run: str  # link to the page, or the details, of its first run
-    rank: str  # those that it may have; empty where it was not tested
     cells: tuple[ScoreCell | None, ...]  # one per column, None where nothing was scored
     costs: tuple[tuple[str, float], ...]  # as printed, and to sort by; -1 where it was not recorded
     family: str  # of methods, as its recipe file says; empty where that is not known
@@ -138,7 +127,6 @@ class ScoreTable:
     average: int | None  # place of the average that comes first on a phone
     linked: int | None  # the only column whose numbers are links; None where all are
     wide: bool  # it scrolls in itself on every screen
-    ranks: bool  # rows have ranks
     costs: tuple[str, ...]  # headings of the cost columns; empty where nothing was recorded
     marks: bool  # some number is the best of its column
     spreads: bool  # some number has something after a plus-minus sign
@@ -150,18 +138,11 @@ class ScoreTable:
     ]  # other backbones in which nothing was trained here: for scale, not ranked
     selection: str  # how checkpoints were chosen; empty where nothing was trained
     answer: str  # what the table says, in one sentence
-    legend: tuple[
-        str, ...
-    ]  # of a comparison, what its signs and lines mean, a sentence each; a version's page says that itself
+    legend: tuple[str, ...]  # what its signs and columns mean, a sentence each
     baseline: str  # what the signs compare with; empty without one
-    how: str  # in which families it was compared, with what correction
-    rank_words: str  # how ranks were corrected; empty without any
-    margin: str  # points within which two values are equivalent
-    seed_words: str  # what rows borrow of the spread over seeds; may be empty
-    spread_words: str  # what stands after the plus-minus sign
     cost_note: str  # what times and memory are of; may be empty
     notes: tuple[str, ...]  # what a reader must know to read the numbers
-    footnotes: tuple[str, ...]  # one per difference between the runs of a column
+    footnotes: tuple[Footnote, ...]  # settings in which rows differ
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -227,7 +208,7 @@ def _width(table: Table, columns: Sequence[ScoreColumn], costs: Sequence[str]) -
     scores = sum(
         14 + max(50, 7.5 * len(column.name)) + 18 * (column.place == "apart") for column in columns
     )
-    return 7.5 * names + 20 + scores + 50 * has_ranks(table) + 75 * len(costs) + 150
+    return 7.5 * names + 20 + scores + 75 * len(costs) + 150
 
 
 def _place(table: BoardTable) -> tuple[str | None, ...]:
@@ -277,7 +258,6 @@ def score_table(
         average=average,
         linked=None if linked else len(table.columns) - 1,
         wide=_width(table, columns, cost) > WIDEST,
-        ranks=has_ranks(table),
         costs=cost,
         marks=any(cell.mark for cell in cells),
         spreads=has_spread(table),
@@ -289,14 +269,12 @@ def score_table(
         finished=finished,
         selection=" ".join(filter(None, (board_table.selection, values_words(table)))),
         answer=answer([board_table]),
-        legend=()
+        legend=tuple(statements.legend(table, lines.SIGNS[BETTER], lines.SIGNS[WORSE], TINT))
         if published
-        else (*["an empty cell was not scored"] * gaps, *lines.legend(table, lines.SIGNS)),
-        how=compared_words(table),
-        spread_words=spread_words(table),
-        rank_words=family_words(table, PAIRS),
-        margin=f"{table.tested.margin:g}" if table.tested else "",
-        seed_words=seeds_borrowed(table),
+        else (
+            *["an empty cell was not scored"] * gaps,
+            *lines.legend(table, lines.SIGNS, tint=TINT),
+        ),
         cost_note=" ".join(
             [
                 board_table.cost_note,
@@ -329,16 +307,15 @@ def _row(board_table: BoardTable, i: int, published: Published | None) -> ScoreR
         beside=variant_words(row, table),
         page=link(method_page(row.method)) if published else details,
         run=link(run_page(row.runs[0])) if published else details,
-        rank=rank_words(row),
         family=_family(row, published.runs) if published else "",
         trains=_trains(row, published.runs) if published else "",
         cells=tuple(
             None
             if cell is None
-            else _cell(cell, published, head=cell is head, top=cell is head and is_top(row, table))
+            else _cell(cell, row, table, head=cell is head, titled=published is None)
             for cell in cells
         ),
-        seeds=len(row.runs),
+        seeds=table.n(row),
         costs=_costs(_cost_headings(table, published), row),
         grade=weakest(published.runs[run].grade for run in row.runs) if published else "",
         footnotes=tuple(number + 1 for number in row.footnotes),
@@ -386,18 +363,18 @@ def _trains(row: Row, runs: Mapping[str, PublishedRun]) -> str:
     return "all" if trained >= cost.total_parameters else "part"
 
 
-def _cell(cell: Cell, published: Published | None, *, head: bool, top: bool) -> ScoreCell:
+def _cell(cell: Cell, row: Row, table: Table, *, head: bool, titled: bool) -> ScoreCell:
     return ScoreCell(
         text=minus(score(cell.mean, cell.decimals)),
         mark=cell.mark,
-        top=top,
+        top=head and row.may_be_best,
         spread=lines.spread_text(cell),
-        sign=letter(cell, primary=head) if published else "",
-        title="" if published else "; ".join(_told(cell, top=top)),
+        sign=letter(row, table) if head else "",
+        title="; ".join(_described(cell, row, table, head=head)) if titled else "",
     )
 
 
-def _told(cell: Cell, *, top: bool) -> Iterator[str]:
+def _described(cell: Cell, row: Row, table: Table, *, head: bool) -> Iterator[str]:
     """What a number rests on, in words."""
     d = cell.decimals
     yield f"{cell.n:,} items, {len(cell.values)} seed{'s' * (len(cell.values) != 1)}"
@@ -405,37 +382,36 @@ def _told(cell: Cell, *, top: bool) -> Iterator[str]:
         yield f"standard deviation over seeds {score(cell.sd, d)}"
     if cell.spread:
         yield f"{100 * cell.spread.level:g} % interval {score(cell.spread.low, d)} to {score(cell.spread.high, d)} ({cell.spread.covers})"
-    if (against := cell.against) and against.verdict is not None and against.p_adjusted is not None:
-        yield f"less the baseline: {lines.answer(against, 'the baseline', d)}; adjusted p {against.p_adjusted:.2g}"
-    if top:
-        yield "may be the best"
+    if (against := cell.against) is not None:
+        yield (
+            f"less {table.baseline}: {difference_words(cell)}"
+            if against.verdict
+            else (f"less {table.baseline}: {signed_number(against.difference, d)}, not tested")
+        )
+    if head and row.may_be_best:
+        yield lines.TOP
 
 
-def letter(cell: Cell | None, *, primary: bool) -> str:
-    """Class of a cell's sign; "" where it was not compared."""
-    if cell is None or cell.against is None or cell.against.verdict is None:
+def difference_words(cell: Cell) -> str:
+    """ "worse, -1.84 [-2.73, -0.95] (98.3 % CI); p 0.0002" """
+    against = cell.against
+    if against is None or against.ci_level is None or against.p is None:
         return ""
-    return LETTERS[lines.sign_name(cell, primary=primary) or "unknown"]
+    by = with_interval(against.difference, against.ci_low, against.ci_high, cell.decimals)
+    return f"{against.verdict}, {by} ({100 * against.ci_level:.3g} % CI); p {against.p:.2g}"
 
 
-def compared_words(table: Table) -> str:
-    """ "Avg. is the question (Holm over 7), single tasks are exploratory and another family (Holm over 49)" """
-    primary, single = family_words(table, PRIMARY), family_words(table, SINGLE)
-    parts = [f"{table.head} is the question ({primary})"] if primary else []
-    parts += (
-        [
-            f"single tasks are exploratory (△ ▽) and {'another' if primary else 'one'} family ({single})"
-        ]
-        if single
-        else []
-    )
-    return ", ".join(parts)
+def letter(row: Row, table: Table) -> str:
+    """Class of a row's sign; "" of the baseline, and where nothing was compared."""
+    if row.is_baseline or not lines.has_differences(table):
+        return ""
+    return LETTERS.get(lines.sign_name(row, table) or statements.verdict(row) or "", "")
 
 
 def _lines(
     row: Row, table: Table, others: int, published: Published | None
 ) -> tuple[ScoreLine, ...]:
-    """The lines that a table has under its row; of a version but for the differences, which the panel of a number shows."""
+    """The lines that a table has under its row: what papers printed; in a comparison, ours less that too."""
     if published is None:
         return tuple(
             ScoreLine(
@@ -446,7 +422,7 @@ def _lines(
                     (minus(entry.text), LETTERS.get(entry.sign, "")) for entry in line.entries
                 ),
             )
-            for line in lines.under(row, table)
+            for line in lines.under(row)
         )
     printed = {cell.printed.source for cell in row.cells if cell is not None and cell.printed}
     return tuple(
@@ -456,6 +432,6 @@ def _lines(
             anchor=published.anchors.get(source, ""),
             entries=(*((entry.text, "") for entry in line.entries), *[("", "")] * others),
         )
-        for line in lines.under(row, table, against_baseline=False)
+        for line in lines.under(row)
         if (source := line.label.removesuffix(", copied")) in printed
     )

@@ -1,4 +1,4 @@
-"""Score tables as data: CSV with one line per cell, and JSON (``schema/compare-2.schema.json``)."""
+"""Score tables as data: CSV with one line per cell, and JSON (``schema/compare-3.schema.json``)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from dataclasses import is_dataclass
 from typing import Any
 
 from bench.compare.formatting import csv_value
-from bench.compare.statistics.table import Cell, Row, Table, Tested
+from bench.compare.statistics.table import Cell, Row, Spread, Table
 from bench.runs.record import RunRecord, Score
 
-SCHEMA = "bench.compare/2"
+SCHEMA = "bench.compare/3"
 HEADING = (
     "suite",
     "protocol",
@@ -26,25 +26,24 @@ HEADING = (
     "task",
     "mean",
     "sd",
-    "low",
-    "high",
+    "se",
+    "ci_low",
+    "ci_high",
     "covers",
     "seeds",
     "n",
     "mark",
-    "rank_low",
-    "rank_high",
     "difference",
-    "difference_low",
-    "difference_high",
-    "difference_level",
+    "difference_se",
+    "difference_df",
+    "difference_ci_low",
+    "difference_ci_high",
+    "difference_ci_level",
     "p",
-    "p_adjusted",
     "verdict",
-    "exploratory",
-    "chance",
-    "detectable",
-    "seeds_needed",
+    "mde",
+    "may_be_best",
+    "untested",
     "paper",
     "paper_value",
     "paper_std",
@@ -82,7 +81,7 @@ def cell_rows(tables: Sequence[Table]) -> Iterator[dict[str, Any]]:
             for task, cell in zip(table.columns, row.cells, strict=True):
                 yield {
                     **_row_facts(row, table),
-                    **_cell_facts(cell, exploratory=task != table.head),
+                    **_cell_facts(cell),
                     "task": task,
                 }
 
@@ -97,9 +96,9 @@ def _row_facts(row: Row, table: Table) -> dict[str, Any]:
         "method": row.method,
         "variant": row.variant,
         "differs": " ".join(f"{key}={value}" for key, value in row.differs),
-        "rank_low": row.rank and row.rank[0],
-        "rank_high": row.rank and row.rank[1],
-        "footnotes": "; ".join(table.footnotes[i] for i in row.footnotes),
+        "may_be_best": row.may_be_best if table.tested else None,
+        "untested": row.untested,
+        "footnotes": "; ".join(str(table.footnotes[i]) for i in row.footnotes),
         "runs": " ".join(row.runs),
         "values": row.values,
     }
@@ -109,7 +108,7 @@ def _row_facts(row: Row, table: Table) -> dict[str, Any]:
     }  # parts of a method are no columns
 
 
-def _cell_facts(cell: Cell | None, *, exploratory: bool) -> dict[str, Any]:
+def _cell_facts(cell: Cell | None) -> dict[str, Any]:
     if cell is None:
         return {}
     facts: dict[str, Any] = {
@@ -120,20 +119,18 @@ def _cell_facts(cell: Cell | None, *, exploratory: bool) -> dict[str, Any]:
         "mark": cell.mark,
     }
     if cell.spread:
-        facts |= {"low": cell.spread.low, "high": cell.spread.high, "covers": cell.spread.covers}
+        facts |= _mean_interval(cell.spread) | {"covers": cell.spread.covers}
     if against := cell.against:
         facts |= {
-            "difference": round(against.difference, cell.decimals),
-            "difference_low": against.low,
-            "difference_high": against.high,
-            "difference_level": against.level,
+            "difference": _difference(cell),
+            "difference_se": against.se,
+            "difference_df": against.df,
+            "difference_ci_low": against.ci_low,
+            "difference_ci_high": against.ci_high,
+            "difference_ci_level": against.ci_level,
             "p": against.p,
-            "p_adjusted": against.p_adjusted,
             "verdict": against.verdict,
-            "chance": against.chance,
-            "exploratory": exploratory if against.verdict else None,
-            "detectable": against.detectable,
-            "seeds_needed": against.seeds_needed,
+            "mde": against.mde,
         }
     if paper := cell.printed:
         facts |= {
@@ -156,16 +153,6 @@ def _facts(value: Any) -> dict[str, Any]:
     return {key: _facts(item) if is_dataclass(item) else item for key, item in vars(value).items()}
 
 
-def tested_data(tested: Tested | None) -> dict[str, Any] | None:
-    """How a table was tested: ``$defs/tested`` of the schema."""
-    if tested is None:
-        return None
-    return _facts(tested) | {
-        "families": [_facts(family) for family in tested.families],
-        "lent": list(tested.lent),
-    }
-
-
 def table_data(table: Table) -> dict[str, Any]:
     """One table as plain JSON values: ``$defs/table`` of the schema."""
     return {
@@ -177,10 +164,10 @@ def table_data(table: Table) -> dict[str, Any]:
         "backbone": table.backbone,
         "columns": list(table.columns),
         "baseline": table.baseline,
-        "tested": tested_data(table.tested),
+        "tested": None if table.tested is None else _facts(table.tested),
         "rows": [_row(row, table) for row in table.rows],
         "notes": list(table.notes),
-        "footnotes": list(table.footnotes),
+        "footnotes": [_facts(note) for note in table.footnotes],
     }
 
 
@@ -193,13 +180,32 @@ def _row(row: Row, table: Table) -> dict[str, Any]:
         "differs": dict(row.differs),
         "seeds": list(row.seeds),
         "runs": list(row.runs),
-        "rank": row.rank and list(row.rank),
+        **_head(row, table),
         "cells": {task: _cell(cell) for task, cell in zip(table.columns, row.cells, strict=True)},
-        "difference": None if row.difference is None else round(row.difference, 2),
         "cost": None if row.cost is None else _facts(row.cost),
         "footnotes": list(row.footnotes),
         "values": row.values,
     }
+
+
+def _head(row: Row, table: Table) -> dict[str, Any]:
+    """The statistics of a row on the column that ranks; all None where the table has none."""
+    cell = row.cells[-1] if table.head is not None else None
+    return {
+        "n": None if cell is None else len(cell.values),
+        "mean": None if cell is None else cell.mean,
+        "sd": None if cell is None else cell.sd,
+        **_mean_interval(None if cell is None else cell.spread),
+        "against": None if cell is None or cell.against is None else _against(cell),
+        "may_be_best": row.may_be_best,
+        "untested": row.untested,
+    }
+
+
+def _mean_interval(spread: Spread | None) -> dict[str, Any]:
+    if spread is None:
+        return {"se": None, "ci_low": None, "ci_high": None}
+    return {"se": spread.se, "ci_low": spread.low, "ci_high": spread.high}
 
 
 def _cell(cell: Cell | None) -> dict[str, Any] | None:
@@ -207,15 +213,22 @@ def _cell(cell: Cell | None) -> dict[str, Any] | None:
         return None
     facts = _facts(cell) | {"values": list(cell.values)}
     if cell.against:
-        facts["against"] = against_data(cell)
+        facts["against"] = _against(cell)
     return facts
 
 
-def against_data(cell: Cell | None) -> dict[str, Any] | None:
-    """A cell less the baseline's, as printed; None where there is none."""
-    if cell is None or cell.against is None:
+def _against(cell: Cell) -> dict[str, Any]:
+    """A cell less the baseline's."""
+    assert cell.against is not None
+    return _facts(cell.against) | {"difference": _difference(cell)}
+
+
+def _difference(cell: Cell) -> float | None:
+    """As printed, where nothing was tested."""
+    if (against := cell.against) is None:
         return None
-    return _facts(cell.against) | {"difference": round(cell.against.difference, cell.decimals)}
+    tested = against.verdict is not None
+    return against.difference if tested else round(against.difference, cell.decimals)
 
 
 # --- all scores of one run as CSV: one line per task and per sub-dataset, numbers in full ---

@@ -2,44 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bench.base.text import duration, list_names
+from bench.compare import statements
 from bench.compare.formatting import (
-    family_words,
-    has_ranks,
     score,
-    seeds_borrowed,
-    seeds_differ,
     signed_number,
     spread,
-    spread_words,
-    variant_words,
     with_interval,
 )
-from bench.compare.statistics.table import PAIRS, PRIMARY, SINGLE, Against, Cell, Cost, Row, Table
+from bench.compare.statistics.table import BETTER, WORSE, Cell, Cost, Row, Table
 
-BETTER, WORSE, EQUIVALENT, OUTSIDE = "better", "worse", "equivalent", "outside"
-MAYBE_BETTER, MAYBE_WORSE = "better, exploratory", "worse, exploratory"
-SIGNS = {
-    BETTER: "▲",
-    WORSE: "▼",
-    EQUIVALENT: "≈",
-    OUTSIDE: "*",
-    MAYBE_BETTER: "△",
-    MAYBE_WORSE: "▽",
-}
-PLAIN_SIGNS = {
-    BETTER: "^",
-    WORSE: "v",
-    EQUIVALENT: "=",
-    OUTSIDE: "*",
-    MAYBE_BETTER: "+",
-    MAYBE_WORSE: "-",
-}  # ASCII alone
-MOST_ANSWERS = 30
-"""Rows whose verdict is put into a sentence below a table; ``--format json`` has all."""
+OUTSIDE, UNTESTED, TOP = "outside", "not tested", "may be the best"
+SIGNS = {BETTER: "▲", WORSE: "▼", OUTSIDE: "*", UNTESTED: "-", TOP: "◆"}
 
 
 @dataclass(frozen=True)
@@ -58,19 +34,9 @@ class Line:
     entries: tuple[Entry, ...]
 
 
-def under(row: Row, table: Table, *, against_baseline: bool = True) -> list[Line]:
-    """Differences from the baseline, unless they are not wanted; then what a paper printed, and ours less that."""
+def under(row: Row) -> list[Line]:
+    """What a paper printed, and ours less that."""
     lines = []
-    if against_baseline and table.baseline and not row.is_baseline:
-        lines.append(
-            Line(
-                f"less {table.baseline}",
-                tuple(
-                    _against(cell, primary=task == table.head)
-                    for task, cell in zip(table.columns, row.cells, strict=True)
-                ),
-            )
-        )
     sources = list(
         dict.fromkeys(
             cell.printed.source for cell in row.cells if cell is not None and cell.printed
@@ -97,28 +63,44 @@ def under(row: Row, table: Table, *, against_baseline: bool = True) -> list[Line
     return lines
 
 
-def _against(cell: Cell | None, *, primary: bool) -> Entry:
-    if cell is None or cell.against is None:
-        return Entry()
-    return Entry(
-        signed_number(cell.against.difference, cell.decimals), sign_name(cell, primary=primary)
-    )
-
-
 def spread_text(cell: Cell) -> str:
     """What stands after a mean's ± sign; "" for nothing."""
     half = spread(cell)
     return "" if half is None else score(half, cell.decimals)
 
 
-def sign_name(cell: Cell, *, primary: bool) -> str:
-    """Which of the signs stands at a cell; "" for none."""
-    names = (
-        {BETTER: BETTER, WORSE: WORSE} if primary else {BETTER: MAYBE_BETTER, WORSE: MAYBE_WORSE}
-    )
-    return (names | {EQUIVALENT: EQUIVALENT}).get(
-        (cell.against.verdict or "") if cell.against else "", ""
-    )
+def sign_name(row: Row, table: Table) -> str:
+    """Which of the signs stands at a row's number in the column that ranks; "" for none."""
+    if table.tested is not None and row.untested and row.cells[-1] is not None:
+        return UNTESTED
+    verdict = statements.verdict(row)
+    return verdict if verdict in (BETTER, WORSE) else ""
+
+
+def sign_at(row: Row, table: Table, i: int) -> str:
+    """The sign in column i, which only the one that ranks has."""
+    return sign_name(row, table) if table.columns[i] == table.head else ""
+
+
+def top_sign(row: Row) -> str:
+    return TOP if row.may_be_best else ""
+
+
+def has_differences(table: Table) -> bool:
+    return any(map(statements.verdict, table.rows))
+
+
+def difference_heading(table: Table) -> str:
+    level = f" [{100 * table.tested.ci_level:.3g} % CI]" if table.tested else ""
+    return f"less {table.baseline}{level}"
+
+
+def difference_text(row: Row) -> str:
+    """ "-1.84 [-2.73, -0.95]"; "" of a row that was not compared."""
+    against, cell = statements.compared(row), row.cells[-1]
+    if against is None or cell is None:
+        return ""
+    return with_interval(against.difference, against.ci_low, against.ci_high, cell.decimals)
 
 
 def cost_columns(table: Table) -> tuple[str, ...]:
@@ -189,19 +171,12 @@ def short(count: float | None) -> str:
     return f"{count:.1f}T"
 
 
-def legend(table: Table, signs: dict[str, str], *, plus_minus: str = "±") -> list[str]:
-    """What the signs and lines mean, one sentence each; only what the table has. ``signs`` as the form prints them."""
-    words = []
-    if intervals := spread_words(table):
-        words.append(f"{plus_minus}: half of the {intervals}")
-    if borrowed := seeds_borrowed(table):
-        words.append(borrowed)
-    if has_ranks(table):
-        words.append(
-            f"rank: those that a row may have; all pairs are one family ({family_words(table, PAIRS)})"
-        )
-    if table.baseline:
-        words += _baseline_legend(table, signs)
+def legend(
+    table: Table, signs: dict[str, str], *, plus_minus: str = "±", tint: str = ""
+) -> list[str]:
+    """What the signs and columns mean, a sentence each; only what the table has. ``signs`` as the form prints them; ``tint``: the word for what
+    marks a row that may be the best, where it is none of them."""
+    words = statements.legend(table, signs[BETTER], signs[WORSE], tint or signs[TOP], plus_minus)
     if any(cell is not None and cell.printed for row in table.rows for cell in row.cells):
         words.append(_paper_legend(table, signs))
     if columns := cost_columns(table):
@@ -217,110 +192,9 @@ def legend(table: Table, signs: dict[str, str], *, plus_minus: str = "±") -> li
     return words
 
 
-def _baseline_legend(table: Table, signs: dict[str, str]) -> list[str]:
-    primary, single = family_words(table, PRIMARY), family_words(table, SINGLE)
-    if table.tested is None or not (primary or single):
-        return [f"less {table.baseline}: not tested{_why_untested(table)}"]
-    equal = f"{signs[EQUIVALENT]} equivalent, within ±{table.tested.margin:g}; no sign: unknown"
-    words = []
-    if primary:
-        words.append(
-            f"{table.head} less {table.baseline} is the question, a family of its own ({primary}): {signs[BETTER]} better, "
-            f"{signs[WORSE]} worse, {equal}"
-        )
-    if single:
-        words.append(
-            f"single tasks are exploratory, another family ({single}): {signs[MAYBE_BETTER]} better, {signs[MAYBE_WORSE]} worse"
-            + ("" if primary else f", {equal}")
-        )
-    return words + answers(table)
-
-
-def _why_untested(table: Table) -> str:
-    return "" if table.tested else ", for want of predictions or by --statistics no"
-
-
-def short_legend(table: Table, signs: dict[str, str], plus_minus: str, *, tasks: bool) -> list[str]:
-    """What stands in a table without differences: interval, ranks, and the signs beside the numbers, of single ``tasks`` too."""
-    words = [f"{plus_minus}: half of the {intervals}"] if (intervals := spread_words(table)) else []
-    words += ["rank: those that a row may have"] if has_ranks(table) else []
-    if not table.baseline:
-        return words
-    if table.tested is None or not (family_words(table, PRIMARY) or family_words(table, SINGLE)):
-        return [*words, f"not tested against {table.baseline}{_why_untested(table)}"]
-    shown = {
-        sign_name(cell, primary=task == table.head)
-        for row in table.rows
-        for task, cell in zip(table.columns, row.cells, strict=True)
-        if cell is not None and (tasks or task == table.head)
-    }
-    meanings = {
-        BETTER: "better",
-        WORSE: "worse",
-        EQUIVALENT: f"equivalent, within ±{table.tested.margin:g}",
-        MAYBE_BETTER: "better on that task (exploratory)",
-        MAYBE_WORSE: "worse on that task (exploratory)",
-    }
-    told = [f"{signs[name]} {meaning}" for name, meaning in meanings.items() if name in shown]
-    return [
-        *words,
-        f"against {table.baseline}: {', '.join([*told, 'no sign: cannot be told apart'])}",
-    ]
-
-
-def in_order(
-    table: Table, rank: str, method: str, seeds: str, cells: Iterable[str], costs: Iterable[str]
-) -> list[str]:
-    """What stands in the columns of ``table``, from left to right: ranks and seeds where it has them."""
-    return [*[rank] * has_ranks(table), method, *[seeds] * seeds_differ(table), *cells, *costs]
-
-
 def average_place(table: Table) -> int | None:
     """Of the average among the columns, where it stands after two others or more."""
     return len(table.columns) - 1 if table.head is not None and len(table.columns) > 2 else None
-
-
-def row_name(row: Row, table: Table) -> str:
-    """ "promcse eh" """
-    return " ".join(filter(None, (row.label, variant_words(row, table))))
-
-
-def answers(table: Table) -> list[str]:
-    """The primary question, row by row: verdict, difference and interval, and what goes with it."""
-    lines = []
-    for row in table.rows if table.head else ():
-        cell = row.cells[-1]
-        if cell is not None and cell.against and cell.against.verdict:
-            lines.append(
-                f"{row_name(row, table)}: {answer(cell.against, table.baseline or 'the baseline', cell.decimals)}"
-            )
-    more = len(lines) - MOST_ANSWERS
-    return lines[:MOST_ANSWERS] + ([f"and {more} more: --format json"] if more > 0 else [])
-
-
-def answer(against: Against, baseline: str, decimals: int = 2) -> str:
-    """ "worse, -17.10 [-18.90, -15.30] (99 %); one new run beats one of simcse: <1 %"; of an unknown, what would settle it."""
-    words = f"{against.verdict}, {with_interval(against.difference, against.low, against.high, decimals)}"
-    if against.low is not None and against.high is not None and against.level is not None:
-        words += f" ({100 * against.level:.3g} %)"
-    if against.chance is not None:
-        words += f"; one new run beats one of {baseline}: {percent(against.chance)}"
-    if against.verdict == "unknown":
-        if against.detectable is not None:
-            words += f"; {score(against.detectable, decimals)} would have been found"
-        words += (
-            f"; {against.seeds_needed} seeds of each would settle it"
-            if against.seeds_needed
-            else "; more seeds alone would not settle it"
-        )
-    return words
-
-
-def percent(share: float) -> str:
-    """ "98 %", "<1 %", ">99 %" """
-    if share < 0.01:
-        return "<1 %"
-    return ">99 %" if share > 0.99 else f"{100 * share:.0f} %"
 
 
 def _paper_legend(table: Table, signs: dict[str, str]) -> str:

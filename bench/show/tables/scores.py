@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bench.compare.formatting import (
-    headline,
-    signed_number,
-    spread,
-    variant_words,
-    with_interval,
-)
+from bench.compare.formatting import headline, row_name, spread
 from bench.compare.statistics.table import Cell, Row, Table
-from bench.show.grid import TINT, Column, Grid, grid
+from bench.show.grid import SIGNS, Column, Grid, grid
 from bench.show.grid import Cell as GridCell
-from bench.show.tables.lines import cost_columns, cost_texts, parts_trained
+from bench.show.tables.lines import (
+    cost_columns,
+    cost_texts,
+    difference_heading,
+    difference_text,
+    has_differences,
+    legend,
+    sign_name,
+    under,
+)
 
 WHOLE = "a wider terminal, or --format csv"
 SCALE = "for scale: nothing trained here, another backbone; not compared"
-OURS_LESS = "ours less that"
 
 
 def score_grid(table: Table, scale: Sequence[tuple[Table, int]] = ()) -> Grid:
@@ -33,8 +35,8 @@ def score_grid(table: Table, scale: Sequence[tuple[Table, int]] = ()) -> Grid:
     ranked = [Column(name, right=True, lead=True) for name in table.columns if name == head]
     if head:
         ranked.append(Column("±", right=True, lead=True))
-    if head and table.baseline:
-        ranked.append(Column(f"less {table.baseline}", right=True, lead=True))
+    if head and has_differences(table):
+        ranked.append(Column(difference_heading(table), right=True, lead=True))
     cost = [Column(name, right=True, drop=2) for name in cost_columns(table)]
     columns = [
         Column("method", wrap=16),
@@ -45,53 +47,59 @@ def score_grid(table: Table, scale: Sequence[tuple[Table, int]] = ()) -> Grid:
     ]
     rows = []
     for row in table.rows:
-        rows.append([*_score_cells(row, table), *map(_text, cost_texts(row, table))])
-        rows += [[*cells, *map(_text, [""] * len(cost))] for cells in _paper_rows(row, table)]
-    for other, i in scale:
-        cells = _scale_cells(other, other.rows[i])
-        rows.append([*cells, *map(_text, [""] * (len(columns) - len(cells)))])
+        costs = map(_text, cost_texts(row, table))
+        rows += [[*_score_cells(row, table), *costs], *_paper_rows(row)]
+    rows += [_scale_cells(other, other.rows[i]) for other, i in scale]
     return grid(
         columns,
-        rows,
-        title=f"{headline(table)}" + (f"; baseline: {table.baseline}" if table.baseline else ""),
-        footnotes=table.footnotes,
-        notes=(*table.notes, *legend(table), *([SCALE] if scale else [])),
+        [[*cells, *map(_text, [""] * (len(columns) - len(cells)))] for cells in rows],
+        title=headline(table) + (f"; baseline: {table.baseline}" if table.baseline else ""),
+        below=_settings(table),
+        notes=(*table.notes, *legend(table, SIGNS), *([SCALE] if scale else [])),
         whole=WHOLE,
-        key="bold: highest number; underlined: second" if len(table.rows) > 1 else "",
+        key="bold: highest; underlined: second" if len(table.rows) > 1 else "",
     )
+
+
+def _settings(table: Table) -> Grid | None:
+    """The settings in which rows differ."""
+    if not table.footnotes:
+        return None
+    rows = [
+        (GridCell(marks=(i,)), note.setting, note.value, note.rows, note.others)
+        for i, note in enumerate(table.footnotes, 1)
+    ]
+    columns = ("", "setting", Column("value", wrap=16), Column("rows", wrap=16))
+    return grid([*columns, Column("others", wrap=16)], rows)
 
 
 def _text(text: str) -> GridCell:
     return GridCell(text=text)
 
 
-def row_label(row: Row, table: Table) -> str:
-    """ "promcse eh" """
-    return " ".join(filter(None, (row.label, variant_words(row, table))))
-
-
 def _score_cells(row: Row, table: Table) -> list[GridCell]:
     ranks = row.cells[-1] if table.head else None
-    tint = getattr(row, "may_be_best", False)
-    name = GridCell(
-        text=row_label(row, table), tint=tint, marks=tuple(i + 1 for i in row.footnotes)
-    )
-    cells = [name, GridCell(text=str(len(row.runs)), emphasis="dim")]
-    cells += [_number(cell, alone=not table.head) for cell in row.cells]
+    marks = tuple(i + 1 for i in row.footnotes)
+    cells = [
+        GridCell(text=row_name(row, table), tint=row.may_be_best, marks=marks),
+        GridCell(text=str(table.n(row)), emphasis="dim"),
+        *(_number(cell, alone=not table.head) for cell in row.cells),
+    ]
     if table.head:
         half = spread(ranks) if ranks else None
         cells.append(GridCell(number=half, decimals=ranks.decimals if ranks else 2, emphasis="dim"))
-    if table.head and table.baseline:
-        cells.append(_difference(row, ranks, tested=table.tested is not None))
+    if table.head and has_differences(table):
+        text = "baseline" if row.is_baseline else difference_text(row)
+        cells.append(GridCell(text=text, sign=sign_name(row, table)))
     return cells
 
 
 def _scale_cells(table: Table, row: Row) -> list[GridCell]:
     """A row of another backbone's table, under the headings of a table of the same suite."""
-    name = " ".join(filter(None, (row_label(row, table), table.backbone, "(for scale)")))
+    name = " ".join(filter(None, (row_name(row, table), table.backbone, "(for scale)")))
     return [
         GridCell(text=name),
-        GridCell(text=str(len(row.runs)), emphasis="dim"),
+        GridCell(text=str(table.n(row)), emphasis="dim"),
         *(replace(_number(cell, alone=not table.head), emphasis="dim") for cell in row.cells),
     ]
 
@@ -107,61 +115,13 @@ def _number(cell: Cell | None, *, alone: bool) -> GridCell:
     )
 
 
-def _difference(row: Row, cell: Cell | None, *, tested: bool) -> GridCell:
-    if row.is_baseline:
-        return GridCell(text="baseline", emphasis="dim")
-    if cell is None or (against := cell.against) is None:
-        return GridCell()
-    low = getattr(against, "ci_low", getattr(against, "low", None))
-    high = getattr(against, "ci_high", getattr(against, "high", None))
-    signs = {"better": "better", "worse": "worse", None: "not tested"}
-    sign = signs.get(against.verdict, "") if tested else ""
-    return GridCell(text=with_interval(against.difference, low, high, cell.decimals), sign=sign)
-
-
-def _paper_rows(row: Row, table: Table) -> list[list[GridCell]]:
+def _paper_rows(row: Row) -> list[list[GridCell]]:
     """Two rows for each paper table that prints a number of this row: what it prints, and ours less that."""
-    printed = [cell.printed if cell else None for cell in row.cells]
-    rows = []
-    for source in dict.fromkeys(p.source for p in printed if p):
-        copied = any(p.source == source and not p.own for p in printed if p)
-        theirs = [GridCell(text=f"  {source}{', copied' * copied}", emphasis="dim"), GridCell()]
-        less = [GridCell(text=f"  {OURS_LESS}", emphasis="dim"), GridCell()]
-        for cell, p in zip(row.cells, printed, strict=True):
-            if cell is None or p is None or p.source != source:
-                theirs.append(GridCell())
-                less.append(GridCell())
-                continue
-            outside = "outside" if p.inside is False else ""
-            theirs.append(GridCell(number=p.value, decimals=cell.decimals, emphasis="dim"))
-            less.append(GridCell(text=signed_number(p.difference, cell.decimals), sign=outside))
-        empty = [GridCell()] * (bool(table.head) + bool(table.head and table.baseline))
-        rows += [[*theirs, *empty], [*less, *empty]]
-    return rows
-
-
-def legend(table: Table) -> list[str]:
-    """What signs, marks and columns mean: static text, for what the table has."""
-    lines = []
-    cells = [cell for row in table.rows for cell in row.cells if cell is not None]
-    if any(getattr(row, "may_be_best", False) for row in table.rows):
-        lines.append(f"{TINT} or shaded: may be the best")
-    if table.baseline and table.head:
-        lines.append(
-            f"differences from {table.baseline} were not tested"
-            if table.tested is None
-            else f'▲ better, ▼ worse than {table.baseline}; no sign: inconclusive, which is not "equal"; -: not tested'
-        )
-    if any(cell.spread for cell in cells):
-        lines.append("±: half of the 95 % confidence interval of a row's own mean")
-    if any(cell.printed for cell in cells):
-        lines.append("paper:table: what it printed; * it lies outside our interval")
-    if columns := cost_columns(table):
-        speed = "; encode: sentences a second" if "encode" in columns else ""
-        lines.append(
-            f"params: trained; train: time of training; memory: peak{speed}; means over seeds"
-        )
-        lines += parts_trained(table)
-    if any(row.cost is not None and row.cost.tuning_seconds is not None for row in table.rows):
-        lines.append("train +time/trials: the search for the values, once for all seeds")
-    return lines
+    return [
+        [
+            GridCell(text=f"  {line.label}", emphasis="dim"),
+            GridCell(),
+            *(GridCell(text=entry.text, sign=entry.sign, emphasis="dim") for entry in line.entries),
+        ]
+        for line in under(row)
+    ]

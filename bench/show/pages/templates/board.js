@@ -7,7 +7,7 @@
   const FILTERS = ["setting", "backbone", "suite"];
   const COUNTED = [...FILTERS, "text"];
   const OWN = ["tasks", "metric", "family", "trains", "time"]; // a reader's own choice: nothing of it was tested
-  const KEYS = [...COUNTED, ...OWN, "baseline", "show", "q", "sort", "rows", "compare", "cell"];
+  const KEYS = [...COUNTED, ...OWN, "show", "q", "sort", "rows", "compare", "cell"];
   const MOST_ROWS = 100;
   const tools = window.numberPanel(board), { make, told, withCopy, count, WORDS } = tools;
   const sideBySide = window.compareRows(board, tools);
@@ -32,11 +32,11 @@
     const tasks = [...heads].filter((head) => head.dataset.c !== undefined && !head.matches(".early, .average, .apart")).map((head) => ({ name: head.dataset.sort, head, c: Number(head.dataset.c) }));
     const train = [...heads].findIndex((head) => head.dataset.sort === "train");
     for (const one of rows) one.seconds = train < 0 || one.row.cells[train].dataset.v < 0 ? NaN : Number(one.row.cells[train].dataset.v);
-    return { section, anchor, tasks, heads: [...heads], rows, data, sort: "", baseline: data.baselines[0]?.[0], values: new Map(),
+    return { section, anchor, tasks, heads: [...heads], rows, data, sort: "", values: new Map(),
              body: section.querySelector("tbody"), ...section.dataset };
   });
   const first = tables[0];
-  const defaults = { setting: first?.setting ?? "", backbone: first?.backbone ?? "", suite: first?.suite ?? "", text: first?.text ?? "", baseline: first?.baseline ?? "",
+  const defaults = { setting: first?.setting ?? "", backbone: first?.backbone ?? "", suite: first?.suite ?? "", text: first?.text ?? "",
                      tasks: "", metric: "", family: "", trains: "", time: "", show: "all", q: "", sort: "", rows: "", compare: "", cell: "" };
   let state = { ...defaults };
 
@@ -120,7 +120,6 @@
       all += table.rows.length;
       own(table);
       arrange(table, kept);
-      compare(table);
     }
     say();
     sideBySideOf();
@@ -154,7 +153,7 @@
     if (means && !table.mean) addMean(table);
     const hide = new Map([...table.tasks.map((one) => [one.head, some && !wanted.includes(one)]),
       ...table.heads.filter((head) => head.matches(".average, .early")).map((head) => [head, some]),
-      ...table.heads.filter((head) => head.matches(".rank")).map((head) => [head, some || metric !== ""])]);
+]);
     if (table.mean) hide.set(table.mean, !means);
     const beside = table.heads.filter((head) => head.dataset.c !== undefined && head.matches(".apart"));
     for (const head of beside) hide.set(head, metric !== "");
@@ -176,12 +175,11 @@
     }
     table.note ??= table.section.querySelector("h2").parentNode.insertBefore(make("p", { class: "own" }), table.section.querySelector(".scroll"));
     table.note.hidden = !some && !metric;
-    for (const part of table.section.querySelectorAll(".of-ranks")) part.hidden = some || metric !== "";
-    for (const part of table.section.querySelectorAll(".of-numbers")) part.hidden = metric !== "";
+    for (const part of table.section.querySelectorAll(".of-numbers")) part.hidden = some || metric !== "";
     const names = wanted.map((one) => one.name), parts = [];
     if (some) parts.push(means ? `the mean of ${names.slice(0, -1).join(", ")} and ${names.at(-1)}` : names.join(" and "));
     if (metric) parts.push(table.data.other[metric].words.split(";")[0] + " in the place of the metric of the protocol");
-    table.note.replaceChildren(`Own choice: ${parts.join("; ")}. Computed from the recorded scores; neither tested nor ranked. `, make("a", { href: address({ ...state, tasks: "", metric: "", cell: "" }) }, "As published"));
+    table.note.replaceChildren(`Own choice: ${parts.join("; ")}. Computed from the recorded scores; not tested. `, make("a", { href: address({ ...state, tasks: "", metric: "", cell: "" }) }, "As published"));
   }
 
   // The value behind a printed number: the mean over seeds, or what another metric gives.
@@ -309,7 +307,7 @@
   }
 
   function switches() {
-    const shown = tables.filter((table) => fits(table, state)), judging = shown.find(against), current = judging && nameOf(judging);
+    const shown = tables.filter((table) => fits(table, state));
     offerTasks(shown);
     const choice = document.querySelector(".choice");
     if (choice && OWN.some((key) => state[key])) choice.open = true;
@@ -319,7 +317,7 @@
       for (const link of list.querySelectorAll("a")) {
         const value = link.dataset.value, next = chosen(key, value);
         link.href = address(next);
-        if (value === (key === "baseline" ? current : state[key])) link.setAttribute("aria-current", "true");
+        if (value === state[key]) link.setAttribute("aria-current", "true");
         else link.removeAttribute("aria-current");
         if (COUNTED.includes(key)) {
           const left = tables.reduce((sum, table) => sum + (fits(table, next) ? table.matching : 0), 0);
@@ -327,7 +325,6 @@
           link.title = `leaves ${count(left, "row")}`;
         }
         if (key === "show" && value === "ours") link.parentElement.hidden = state.show !== "ours" && !shown.some((table) => table.rows.some((one) => one.printed.length));
-        if (key === "baseline") link.parentElement.hidden = !shown.some((table) => judged(table, value));
         if (key === "metric") link.parentElement.hidden = !shown.some((table) => (value ? table.data.other[value] : Object.keys(table.data.other).length));
         if (key === "text") link.parentElement.hidden = !shown.some((table) => table.forms.length > 1 && [...table.forms, "all"].includes(value));
       }
@@ -436,34 +433,6 @@
 
   for (const table of tables) table.heads.forEach(sortable);
 
-  // --- the baseline ---
-
-  const judged = (table, name) => table.data.baselines.find((one) => one[0] === name)?.[1];
-  const against = (table) => judged(table, state.baseline) ?? (state.baseline === defaults.baseline ? table.data.baselines[0]?.[1] : undefined);
-  const nameOf = (table) => (judged(table, state.baseline) ? state.baseline : table.data.baselines[0]?.[0]);
-
-  function compare(table) {
-    if (table.baseline === state.baseline || !table.data.baselines.length) return;
-    table.baseline = state.baseline;
-    const found = against(table);
-    for (const one of table.rows) {
-      table.heads.forEach((head, i) => {
-        const sign = head.dataset.c === undefined ? null : one.row.cells[i].querySelector("i");
-        if (!sign) return;
-        const verdict = found?.rows[one.place][head.dataset.c];
-        const letter = (verdict && verdict[0]) || "";
-        sign.className = letter in WORDS ? letter : "";
-        sign.textContent = WORDS[letter] ?? "";
-      });
-    }
-    const legend = table.section.querySelector(".against");
-    if (!legend) return;
-    legend.hidden = !found;
-    if (!found) return;
-    legend.querySelector(".baseline").textContent = nameOf(table);
-    legend.querySelector(".how").textContent = board.texts[found.how];
-  }
-
   // --- moving among the numbers ---
 
   const linksOf = (one) => (one ? [...one.row.querySelectorAll("td > a")].filter((link) => link.offsetParent) : []);
@@ -518,10 +487,10 @@
   }
 
   function facts(table, one, c) {
-    const found = against(table), base = found && found.row !== null ? table.rows[found.row] : null;
+    const found = table.data.baseline, base = found ? table.rows[found.row] : null;
     const side = (row) => ({ name: row.row.cells[0].querySelector("a").textContent, beside: row.row.cells[0].querySelector("small")?.textContent ?? "",
                              cell: row.cells[c], mean: printedNumber(table, row, c), runs: row.runs, repeat: row.repeat });
-    return told(side(one), base?.cells[c] ? { ...side(base), name: nameOf(table) } : null, base === one, found?.rows[one.place][c], table.data, c);
+    return told(side(one), base?.cells[c] ? { ...side(base), name: found.name } : null, base === one, found?.rows[one.place][c], table.data, c);
   }
 
   function pop(from, label, inside) {

@@ -1,12 +1,12 @@
 "use strict";
 // Two or more rows of a table side by side: each task with its difference and interval, seeds as dots, cost, recipe, commands.
-// Drawn from the page's own data; differences are those from the row that was ticked first, tested where that row is a baseline.
+// Drawn from the page's own data; differences are those from the row that was ticked first, tested where that row is the table's baseline.
 window.compareRows = (board, { make, strip, difference, withCopy }) => {
   const name = (one) => [one.name, one.beside].filter(Boolean).join(" ");
 
   // ``rows``: name, beside, cells, means, printed numbers, costs, place, repeat of each, the first being what the others are compared with.
   return (data, rows, costs) => {
-    const [base, ...others] = rows, judged = data.baselines.find(([, found]) => found.row === base.place)?.[1];
+    const [base, ...others] = rows, judged = data.baseline?.row === base.place ? data.baseline : null;
     const heads = ["task", ...rows.map(name), ...others.map((one) => `${name(one)} less ${name(base)}`), "seeds and intervals"];
     const body = data.columns.map((column, c) => {
       const there = rows.filter((one) => one.cells[c]);
@@ -24,7 +24,7 @@ window.compareRows = (board, { make, strip, difference, withCopy }) => {
       make("table", {}, make("thead", {}, make("tr", {}, head.map((one) => make("th", { scope: "col" }, one)))), make("tbody", {}, lines)));
     return [
       make("h2", {}, rows.map(name).join(" and ")),
-      make("p", { class: "legend" }, judged ? `Differences from ${name(base)}: ${board.texts[judged.how]}.` : `Differences from ${name(base)} were not tested: it is no baseline here.`),
+      make("p", { class: "legend" }, judged ? `Differences from ${name(base)} are tested on the column that ranks.` : `Differences from ${name(base)} were not tested: it is not the baseline of this table.`),
       table(heads, body, "scores side by side"),
       make("h3", {}, "Cost and recipe, where they differ"),
       table(["", ...rows.map(name)], [...facts, ...recipe], "cost and recipe side by side"),

@@ -1,7 +1,7 @@
 "use strict";
 // What the panel of a number tells: seeds, interval, baseline, a paper's value, the command, the files. Drawn from the page's own data.
 window.numberPanel = (board) => {
-  const WORDS = { b: "better", w: "worse", e: "equivalent", u: "unknown", x: "better, exploratory", y: "worse, exploratory" };
+  const WORDS = { b: "better", w: "worse", u: "inconclusive" };
 
   // --- small tools ---
 
@@ -16,6 +16,7 @@ window.numberPanel = (board) => {
   const signed = (value, digits) => (Number(value.toFixed(digits)) > 0 ? "+" : "") + fixed(Number(value.toFixed(digits)), digits);
   const count = (number, word) => `${number.toLocaleString("en")} ${word}${number === 1 ? "" : "s"}`;
 
+  // ``verdict``: [class, difference, low, high, level, p], or 0.
   // ``one`` and ``base``: name, cell, mean and runs of the row and of the baseline's; what the head of the panel and the rest of it are.
   function told(one, base, isBase, verdict, data, c) {
     const column = data.columns[c], d = column.d, [values, low, high, printed, n, covers] = one.cell;
@@ -41,11 +42,9 @@ window.numberPanel = (board) => {
 
   function difference(verdict, by, column) {
     const d = column.d;
-    if (!verdict || verdict === "-") return `${signed(by, d)}; not tested`;
-    const word = WORDS[verdict[0]];
-    if (typeof verdict === "string" || verdict.length < 4) return `${signed(by, d)}; ${word}`;
-    const p = verdict[3] < 0.001 ? "below 0.001" : verdict[3].toPrecision(2);
-    return `${signed(by, d)}, from ${signed(verdict[1], d)} to ${signed(verdict[2], d)}: ${word} (adjusted p ${p})${verdict[4] === undefined ? "" : `; one new run beats one of the baseline: ${verdict[4]} %`}`;
+    if (!verdict) return `${signed(by, d)}; not tested`;
+    const [letter, value, low, high, level, p] = verdict;
+    return `${WORDS[letter]}, ${signed(value, d)} [${signed(low, d)}, ${signed(high, d)}] (${level} % CI); p ${p < 0.001 ? "below 0.001" : p.toPrecision(2)}`;
   }
 
   function files(run, column) {

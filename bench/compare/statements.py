@@ -1,0 +1,228 @@
+"""What is said of a judged table: one sentence, and a legend of four static lines with their numbers.
+
+Each sentence has a condition under which it is true; docs/statistics.md has the rule behind it. All functions are pure.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from bench.compare.formatting import SEVERAL, row_name, score, setting_words
+from bench.compare.statistics.table import (
+    AVERAGE,
+    BETTER,
+    INCONCLUSIVE,
+    WORSE,
+    Against,
+    Cell,
+    Row,
+    Table,
+)
+
+NAMED = 6  # rows that a sentence names
+NAMES = {"sts": "STS", "cxc": "CxC", "mteb": "MTEB"}
+NOT_ASKED = "their predictions were not read"
+Ranked = tuple[Row, Cell]
+"""A row, and its cell in the column that ranks."""
+
+
+# --- the sentence ---
+
+
+def answer(table: Table) -> str:
+    """Which row is best, as far as the data tell, and what the comparison with the baseline found; "" for a table that is not ranked.
+
+    A: one row, or nothing was tested. B: one row may be the best. C: some may be. D: all may be.
+    """
+    rows = _best_first(table)
+    if not rows:
+        return ""
+    where, what = place(table), head(table)
+    tested = [(row, cell) for row, cell in rows if not row.untested]
+    top = [(row, cell) for row, cell in tested if row.may_be_best]
+    if len(rows) == 1:
+        return f"{where}: {row_name(rows[0][0], table)} reaches {_value(rows[0][1])} on {what}."
+    if table.tested is None:
+        best = [(row, cell) for row, cell in rows if cell.rounded == rows[0][1].rounded]
+        names = _listed([row_name(row, table) for row, _ in best])
+        are = "is" if len(best) == 1 else "are"
+        return (
+            f"{where}: highest on {what} {are} {names}, {_value(best[0][1])}; "
+            f"differences were not tested: {_reasons(row for row, _ in rows)}."
+        )
+    if len(top) == 1:
+        said = f"{row_name(top[0][0], table)} is the best of {len(tested)} rows on {what}, {_value(top[0][1])}."
+    elif len(top) < len(tested):
+        some = _listed([f"{row_name(row, table)} ({_value(cell)})" for row, cell in top])
+        said = f"the best of {len(tested)} rows on {what} is one of {some}; which, the data do not tell."
+    else:
+        said = f"the data do not tell which of {len(tested)} rows is best on {what}."
+    return " ".join(filter(None, (f"{where}: {said}", _compared(table), not_tested(table))))
+
+
+def place(table: Table) -> str:
+    """ "On the built-in backbone, unsupervised" """
+    backbone = "the built-in backbone" if table.backbone == "builtin" else table.backbone or SEVERAL
+    return f"On {backbone}, {setting_words(table.setting)}"
+
+
+def head(table: Table) -> str:
+    """ "the STS average", "CxC-STS" """
+    form = "" if table.text in (None, "tokenised") else f" ({table.text})"
+    if table.head == AVERAGE:
+        return f"the {NAMES.get(table.suite, table.suite)} average{form}"
+    return f"{table.head}{form}"
+
+
+def not_tested(table: Table) -> str:
+    """ "Not tested: a and b (no predictions of every task)." "" where all rows were."""
+    reasons: dict[str, list[str]] = {}
+    for row in table.rows if table.tested else ():
+        if row.untested:
+            reasons.setdefault(row.untested, []).append(row_name(row, table))
+    told = "; ".join(f"{_listed(names)} ({reason})" for reason, names in reasons.items())
+    return f"Not tested: {told}." if told else ""
+
+
+def _compared(table: Table) -> str:
+    """ "Against simcse: of 13 trained rows 0 are better, 10 worse, 3 inconclusive; of all 19: 0 better, 16 worse, 3 inconclusive." """
+    base, compared = baseline_row(table), [row for row in table.rows if verdict(row)]
+    if base is None or not compared:
+        return ""
+    trained = [row for row in compared if row.setting != "none"]
+    every = _counted(compared)
+    if trained and len(trained) < len(compared):
+        every = (
+            f"of {len(trained)} trained rows {_counted(trained)}; of all {len(compared)}, {every}"
+        )
+    return f"Against {row_name(base, table)}: {every}."
+
+
+def _counted(rows: Sequence[Row]) -> str:
+    counts = Counter(verdict(row) for row in rows)
+    return ", ".join(f"{counts[name]} {name}" for name in (BETTER, WORSE, INCONCLUSIVE))
+
+
+def _reasons(rows: Iterable[Row]) -> str:
+    return "; ".join(dict.fromkeys(row.untested for row in rows if row.untested)) or NOT_ASKED
+
+
+def _best_first(table: Table) -> list[Ranked]:
+    if table.head is None:
+        return []
+    having = [(row, cell) for row in table.rows if (cell := row.cells[-1]) is not None]
+    return sorted(having, key=lambda row_and_cell: -row_and_cell[1].mean)
+
+
+def _value(cell: Cell) -> str:
+    return score(cell.mean, cell.decimals)
+
+
+def _listed(names: Sequence[str]) -> str:
+    """ "a, b and c", "a, b, c, d, e, f and 3 more" """
+    if len(names) > NAMED:
+        return f"{', '.join(names[:NAMED])} and {len(names) - NAMED} more"
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+# --- a row's comparison with the baseline ---
+
+
+def baseline_row(table: Table) -> Row | None:
+    return next((row for row in table.rows if row.is_baseline), None)
+
+
+def compared(row: Row) -> Against | None:
+    """How the row was compared with the baseline on the column that ranks; None where it was not."""
+    cell = row.cells[-1]
+    against = cell.against if cell is not None else None
+    return against if against is not None and against.verdict is not None else None
+
+
+def verdict(row: Row) -> str | None:
+    against = compared(row)
+    return against.verdict if against is not None else None
+
+
+# --- the legend ---
+
+
+def legend(table: Table, better: str, worse: str, tint: str, plus_minus: str = "±") -> list[str]:
+    """At most four lines, and one of untested rows; only those whose numbers the table has. ``better``, ``worse``, ``tint``: how a form
+    marks them."""
+    lines = []
+    base = table.baseline if any(map(verdict, table.rows)) else None
+    if table.tested is not None:
+        rule, marks = f"Hsu over {table.tested.comparisons}", tint
+        if base is not None:
+            rule, marks = (
+                f"Bonferroni-Holm over {table.tested.comparisons}",
+                f"signs and {tint} together",
+            )
+            lines.append(
+                f'{better} better, {worse} worse than {base}; no sign: inconclusive, which is not "equal"; -: not tested'
+            )
+        lines.append(
+            f"{tint}: may be the best; {marks} are right in 95 of 100 such tables ({rule})"
+        )
+    if covers := interval_covers(table):
+        lines.append(
+            f"{plus_minus}: 95 % CI of a row's own mean, {covers}; all rows answer the same items, so compare rows by the "
+            f"difference, not by {plus_minus}"
+        )
+    if table.tested is not None and base is not None:
+        level = f"{100 * table.tested.ci_level:.3g} %"
+        lines.append(
+            f"difference from {base} with its {level} CI, the level at which it leaves zero out where there is a sign"
+        )
+    return [*lines, *filter(None, (_spread(table, base), not_tested(table).rstrip(".")))]
+
+
+def interval_covers(table: Table) -> str:
+    """What the intervals cover; "" where there are none."""
+    spreads = [
+        (cell.spread.covers, row.seeds != (None,))
+        for row in table.rows
+        for cell in row.cells
+        if cell is not None and cell.spread
+    ]
+    if not spreads:
+        return ""
+    covers = {cover for cover, _ in spreads}
+    parts = ["other items and seeds"] if covers != {"seeds"} else []
+    parts += ["items alone where a row has one seed"] if ("items", True) in spreads else []
+    parts += ["seeds alone where there are no predictions"] if "seeds" in covers else []
+    return "; ".join(parts)
+
+
+def _spread(table: Table, base: str | None) -> str:
+    """ "SD over seeds: median 0.67, 0.07 (flow) to 3.21 (promcse); n = 6, simcse 10; MDE against simcse (80 % power): median 1.6, 1.1 to 5.0 points" """
+    ranked = _best_first(table)
+    known = sorted(
+        (cell.sd, len(cell.values), row_name(row, table))
+        for row, cell in ranked
+        if cell.sd is not None
+    )
+    parts = []
+    if known:
+        (low, _, first), (high, _, last) = known[0], known[-1]
+        middle = statistics.median(sd for sd, _, _ in known)
+        between = f", {low:.2f} ({first}) to {high:.2f} ({last})" if len(known) > 1 else ""
+        parts.append(f"SD over seeds: median {middle:.2f}{between}; n = {_seeds(known)}")
+    effects = sorted(against.mde for row, _ in ranked if (against := compared(row)) and against.mde)
+    if base is not None and effects:
+        between = f", {effects[0]:.1f} to {effects[-1]:.1f}" if len(effects) > 1 else ""
+        middle = statistics.median(effects)
+        parts.append(f"MDE against {base} (about 80 % power): median {middle:.1f}{between} points")
+    return "; ".join(parts)
+
+
+def _seeds(known: Sequence[tuple[float, int, str]]) -> str:
+    """ "6, simcse 10": the usual number, and the rows with another one."""
+    usual = Counter(n for _, n, _ in known).most_common(1)[0][0]
+    others = sorted((n, name) for _, n, name in known if n != usual)
+    if len(others) > 3:
+        return f"{min(n for _, n, _ in known)} to {max(n for _, n, _ in known)}"
+    return ", ".join([str(usual), *(f"{name} {n}" for n, name in others)])
