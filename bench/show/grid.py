@@ -91,9 +91,11 @@ def grid(
         tuple(cell if isinstance(cell, Cell) else Cell(text=cell) for cell in row) for row in rows
     ]
     shape = [column if isinstance(column, Column) else Column(column) for column in columns]
-    used = [
-        i for i in range(len(shape)) if not made or any(row[i].main or row[i].marks for row in made)
-    ]
+    texts = [[cell.main or cell.marks for cell in column] for column in zip(*made, strict=True)]
+    used: Sequence[int] = (
+        [i for i, column in enumerate(texts) if any(column)] if made else range(len(shape))
+    )
+    used = used or [0]
     return Grid(
         columns=tuple(shape[i] for i in used),
         rows=tuple(tuple(row[i] for i in used) for row in made),
