@@ -331,8 +331,8 @@ def _references(facts: Facts) -> None:
             [*cells, "; ".join(f"{p} {', '.join(t)}" for p, t in where.items())]
             for cells, where in printed.items()
         ]
-        columns = ("setting", "backbone", "variant", "Avg.", Column("in table", wrap=16))
-        print_grid(grid(columns, lines), indent=2)
+        variant, table = Column("variant", wrap=12), Column("in table", wrap=16)
+        print_grid(grid(("setting", "backbone", variant, "Avg.", table), lines), indent=2)
     rest = len(rows) - len(headline)
     if rest:
         kinds = ", ".join(dict.fromkeys(r["metric"] for r in rows if r not in headline))
