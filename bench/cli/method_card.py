@@ -332,7 +332,8 @@ def _references(facts: Facts) -> None:
             for cells, where in printed.items()
         ]
         variant, table = Column("variant", wrap=12), Column("in table", wrap=16)
-        print_grid(grid(("setting", "backbone", variant, "Avg.", table), lines), indent=2)
+        backbone = Column("backbone", wrap=12)
+        print_grid(grid(("setting", backbone, variant, "Avg.", table), lines), indent=2)
     rest = len(rows) - len(headline)
     if rest:
         kinds = ", ".join(dict.fromkeys(r["metric"] for r in rows if r not in headline))

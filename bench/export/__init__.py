@@ -77,7 +77,7 @@ def check_place(to: Path) -> None:
         return
     if to.exists() or to.is_symlink():
         kind = (
-            "is a folder with files in it" if to.is_dir() else "is there already and is no folder"
+            "is a folder with files in it" if to.is_dir() else "exists and is not a folder"
         )
         raise BenchError(
             f"--to {to} {kind}; nothing was written", "name a new folder, or remove that one first"
@@ -218,7 +218,7 @@ def check_name(name: str) -> None:
     """Raises BenchError for a name that is not owner/name."""
     if not NAME.fullmatch(name) or "--" in name or ".." in name:
         raise BenchError(
-            f"'{name}' is no name of a repository", "owner/name: letters, digits, - _ and . only"
+            f"'{name}' is not a repository name", "owner/name: letters, digits, - _ and . only"
         )
 
 

@@ -91,7 +91,7 @@ def test_a_version_verifies_from_the_repository_alone(out: Path) -> None:
         shown.exit_code == 0
         and sum(len(row["runs"]) for row in json.loads(shown.stdout)["tables"][0]["rows"]) == 5
     )
-    assert bench("show", out / "v2" / "runs" / store.ids()[0]).exit_code == 0
+    assert bench("runs", out / "v2" / "runs" / store.ids()[0]).exit_code == 0
 
 
 def test_every_link_of_the_pages_leads_somewhere(out: Path) -> None:

@@ -1,4 +1,4 @@
-"""The two text forms side by side, and CxC-STS beside STS-B: what a run's page and ``bench show`` say of them."""
+"""The two text forms side by side, and CxC-STS beside STS-B: what a run's page and ``bench runs RUN`` say of them."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def encoding_cost(group: Group) -> Figure | None:
         ENCODING,
         _encoding,
         _briefly,
-        f"Measured on {condition}.",
+        f"Measured by bench speed: {condition}.",
     )
 
 

@@ -130,7 +130,7 @@ def _staged(
     chosen = tuple(score for score in record.scores if not suites or score.suite in suites)
     if not chosen:
         of = f" of {', '.join(suites)}" if suites else ""
-        raise BenchError(f"{record.run_id} has no score{of}", f"bench show {record.run_id}")
+        raise BenchError(f"{record.run_id} has no score{of}", f"bench runs {record.run_id}")
     _write(replace(record, scores=chosen), record, folder, to)
     words = _checkpoint(folder, to, checkpoints)
     try:
@@ -167,7 +167,7 @@ def _check_run(record: RunRecord, folder: Path, to: Path) -> None:
         )
     if record.status != "finished":
         raise BenchError(
-            f"{record.run_id} is not finished, but {record.status}", f"bench show {record.run_id}"
+            f"{record.run_id} is not finished, but {record.status}", f"bench runs {record.run_id}"
         )
 
 
