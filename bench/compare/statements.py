@@ -155,18 +155,14 @@ def legend(table: Table, better: str, worse: str, tint: str, plus_minus: str = "
     lines = []
     base = table.baseline if any(map(verdict, table.rows)) else None
     if table.tested is not None:
-        rule, marks = f"Hsu over {table.tested.comparisons}", tint
-        if base is not None:
-            rule, marks = (
-                f"Bonferroni-Holm over {table.tested.comparisons}",
-                f"signs and {tint} together",
-            )
-            lines.append(
-                f'{better} better, {worse} worse than {base}; no sign: inconclusive, which is not "equal"; -: not tested'
-            )
-        lines.append(
-            f"{tint}: may be the best; {marks} are right in 95 of 100 such tables ({rule})"
-        )
+        right, over = "right in 95 of 100 such tables", table.tested.comparisons
+        if base is None:
+            lines.append(f"{tint}: may be the best; {right} (Hsu over {over})")
+        else:
+            lines += [
+                f'{better} better, {worse} worse than {base}; no sign: inconclusive, which is not "equal"; -: not tested',
+                f"{tint}: may be the best; signs and {tint} together are {right} (Bonferroni-Holm over {over})",
+            ]
     if covers := interval_covers(table):
         lines.append(
             f"{plus_minus}: 95 % CI of a row's own mean, {covers}; all rows answer the same items, so compare rows by the "

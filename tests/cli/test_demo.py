@@ -70,9 +70,9 @@ def runs(
 @pytest.mark.parametrize(
     ("noise", "claim"),
     [
-        (1.0, "simcse is the best on captions"),
-        (9.0, "cls is the best on captions"),
-        (3.0, "cannot be told from"),
+        (1.0, "simcse is the best of 2 rows on captions"),
+        (9.0, "cls is the best of 2 rows on captions"),
+        (3.0, "do not tell which of 2 rows is best"),
     ],
     ids=["it helps", "it harms", "it does nothing"],
 )
@@ -88,7 +88,7 @@ def test_page_and_terminal_answer_with_one_sentence_that_follows_from_the_number
     assert answer in printed and answer.partition(":")[0] in page
     (row,) = [row for row in board["tables"][0]["table"]["rows"] if row["method"] == "simcse"]
     values = [record.scores[0].value for record in records]
-    assert row["difference"] == pytest.approx(np.mean(values[1:]) - values[0], abs=0.011)
+    assert row["against"]["difference"] == pytest.approx(np.mean(values[1:]) - values[0], abs=0.011)
     assert board["tables"][0]["table"]["baseline"] == "cls"
     assert claim in answer
 
@@ -122,7 +122,9 @@ def test_the_page_is_the_one_that_publish_makes(
     )
     board = json.loads((tmp_path / "preview" / "tables.json").read_text())
     (row,) = [row for row in board["tables"][0]["table"]["rows"] if row["method"] == "simcse"]
-    assert f"+{row['difference']:.2f}▲" in said, "the terminal and the page show one computation"
+    assert f"+{row['against']['difference']:.2f} [" in said, "the terminal and the page agree"
+    level = f"{100 * row['against']['ci_level']:.3g} % CI"
+    assert f"less cls [{level}]" in said, "the level is that of the comparison"
 
 
 def test_no_link_of_the_page_leads_nowhere(tmp_path: Path) -> None:

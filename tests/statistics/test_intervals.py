@@ -169,11 +169,11 @@ def test_an_average_takes_the_seeds_that_all_tasks_have() -> None:
 def test_over_seeds_alone_it_is_scipys_interval() -> None:
     values = [75.2, 76.1, 75.9, 74.8]
     of = Column([values], [True])
-    (width,), (covers,) = of.half_widths()
+    (width,), _, (covers,) = of.half_widths()
     assert (of.mean_M[0] - width, of.mean_M[0] + width) == pytest.approx(
         students(values)
     ) and covers == "seeds"
-    (nothing,), (covers,) = Column([[75.0]], [True]).half_widths()
+    (nothing,), _, (covers,) = Column([[75.0]], [True]).half_widths()
     assert np.isnan(nothing) and covers == ""
 
 

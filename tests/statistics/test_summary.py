@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
+
 import numpy as np
 import pytest
 from factories import STS, family, record, sts_scores
 from msgspec.structs import replace
 
-from bench.base.errors import UnknownName
+from bench.base.errors import BenchError, UnknownName
 from bench.compare.statistics.summary import summarise
 from bench.compare.statistics.table import Table
 from bench.runs import Provenance, RunRecord, Score
@@ -17,6 +19,12 @@ from bench.show.tables import render
 def only(tables: tuple[Table, ...]) -> Table:
     (table,) = tables
     return table
+
+
+def scored(name: str, value: float, seed: int = 1, **changes: object) -> RunRecord:
+    """A run with one score."""
+    fields = {"suite": "x", "task": "T", "protocol": "x/1", "metric": "accuracy", "n": 1} | changes
+    return record(name, seed, scores=(Score(value=value, **fields),))  # type: ignore[arg-type]
 
 
 def row(table: Table, name: str) -> int:
@@ -45,7 +53,7 @@ def test_cells_are_means_and_deviations_over_seeds() -> None:
         assert cell.sd == pytest.approx(np.std(values, ddof=1), abs=1e-12)
     single = table.rows[row(table, "cls")].cells[0]
     assert single is not None and single.sd is None
-    assert table.seeds == (1, 5)
+    assert table.seeds == (5, 5), "of rows in which something is random"
 
 
 def test_best_and_second_are_those_of_the_printed_numbers() -> None:
@@ -63,12 +71,8 @@ def test_best_and_second_are_those_of_the_printed_numbers() -> None:
 
 
 def test_equal_printed_numbers_share_the_mark_and_one_row_has_none() -> None:
-    def scored(method: str, value: float) -> Score:
-        return Score(suite="x", task="T", protocol="x/1", metric="accuracy", value=value, n=1)
-
     made = [
-        record(name, 1, scores=(scored(name, value),))
-        for name, value in (("a", 70.001), ("b", 70.004), ("c", 69), ("d", 68))
+        scored(name, value) for name, value in (("a", 70.001), ("b", 70.004), ("c", 69), ("d", 68))
     ]
     marks = {one.name: cell.mark for one in only(summarise(made)).rows if (cell := one.cells[0])}
     assert marks == {"a": "best", "b": "best", "c": "second", "d": ""}
@@ -76,67 +80,27 @@ def test_equal_printed_numbers_share_the_mark_and_one_row_has_none() -> None:
     assert alone.cells[0] is not None and alone.cells[0].mark == ""
 
 
+def geometry(**values: float) -> list[RunRecord]:
+    about = {"suite": "geometry", "task": "alignment", "metric": "alignment"}
+    return [scored(name, value, **about) for name, value in values.items()]
+
+
 def test_lower_is_better_where_the_metric_says_so() -> None:
-    made = [
-        record(
-            name,
-            1,
-            scores=(
-                Score(
-                    suite="geometry",
-                    task="alignment",
-                    protocol="g/1",
-                    metric="alignment",
-                    value=value,
-                    n=1,
-                ),
-            ),
-        )
-        for name, value in (("a", 0.3), ("b", 0.2))
-    ]
-    table = only(summarise(made))
+    table = only(summarise(geometry(a=0.3, b=0.2)))
     assert {one.name: cell.mark for one in table.rows if (cell := one.cells[0])} == {
         "a": "",
         "b": "best",
     }
-    assert "lower is better: alignment" in table.notes and table.head is None, (
-        "nothing ranks from above"
-    )
-    assert not any("lower" in note for table in summarise(family()) for note in table.notes)
+    assert "lower is better: alignment" in table.notes and table.head is None, "nothing ranks"
 
 
-def test_alignment_is_told_apart_by_three_decimals() -> None:
-    made = [
-        record(
-            name,
-            1,
-            scores=(
-                Score(
-                    suite="geometry",
-                    task="alignment",
-                    protocol="g/1",
-                    metric="alignment",
-                    value=value,
-                    n=1,
-                ),
-            ),
-        )
-        for name, value in (("a", 0.2384), ("b", 0.2411), ("c", 0.23841))
-    ]
-    table = only(summarise(made))
-    assert {
-        one.name: (cell.mark, cell.decimals) for one in table.rows if (cell := one.cells[0])
-    } == {
-        "a": ("best", 3),
-        "b": ("second", 3),
-        "c": ("best", 3),
-    }
+def test_alignment_has_three_decimals() -> None:
+    table = only(summarise(geometry(a=0.2384, b=0.2411, c=0.23841)))
+    found = {one.name: (cell.mark, cell.decimals) for one in table.rows if (cell := one.cells[0])}
+    assert found == {"a": ("best", 3), "b": ("second", 3), "c": ("best", 3)}
     for form in ("md", "latex"):
-        assert (
-            "0.238" in render((table,), form)
-            and "0.241" in render((table,), form)
-            and "0.2384" not in render((table,), form)
-        )
+        text = render((table,), form)
+        assert "0.238" in text and "0.241" in text and "0.2384" not in text
 
 
 def test_a_missing_cell_is_empty_and_so_is_its_average() -> None:
@@ -269,7 +233,7 @@ def test_runs_of_different_code_never_share_a_row() -> None:
     (footnote,) = (table.footnotes[i] for i in mine.footnotes)
     assert (
         f"bench compare {' '.join(run.run_id for run in old)}; bench compare {oldest.run_id}"
-        in footnote
+        in footnote.value
     )
     assert table.rows[row(table, "simcse")].footnotes == () and table.seeds == (1, 2)
     assert only(summarise(old)).footnotes == (), "the command of the footnote: runs of one code"
@@ -303,34 +267,50 @@ def test_baseline_differences() -> None:
         summarise(family(), baseline="simsce")
 
 
-def test_the_only_task_of_a_suite_ranks_and_is_compared() -> None:
-    made = [
-        record(
-            name,
-            1,
-            scores=(
-                Score(
-                    suite="check",
-                    task="CHECK",
-                    protocol="check/1",
-                    metric="spearman",
-                    value=value,
-                    n=1000,
-                ),
-            ),
-        )
-        for name, value in (("cls", 41.0), ("simcse", 60.5), ("avg", 50.0))
+def test_the_baseline_is_one_row_and_fixed_before_the_scores() -> None:
+    made = [record("simcse", 1, base=60), record("promcse", 1, base=70), record("ct", 1, base=50)]
+    assert only(summarise(made)).baseline == "simcse", "whatever its score"
+    assert only(summarise(made[1:])).baseline is None
+    rates = [
+        record("simcse", 1, base=b, recipe={"learning_rate": r})
+        for b, r in ((65, 1e-4), (66, 3e-5))
     ]
-    table = only(summarise(made, baseline="cls"))
+    table = only(summarise([*rates, *made[1:]]))
+    assert table.baseline is None, "two rows of that name"
+    with pytest.raises(BenchError) as several:
+        summarise([*rates, *made[1:]], baseline="simcse")
+    assert several.value.message == "--baseline: simcse is 2 rows of sts"
+    names = several.value.hint.removeprefix("name one: ").split("; ")
+    for name in names:
+        chosen = only(summarise([*rates, *made[1:]], baseline=shlex.split(name)[0]))
+        assert [one.differs[0][1] in name for one in chosen.rows if one.is_baseline] == [True]
+    variant = record("simcse", 1, base=80, variant="eh")
+    assert only(summarise([variant, *made])).baseline == "simcse"
+    assert only(summarise([variant], baseline="simcse")).baseline == "simcse+eh"
+
+
+@pytest.mark.parametrize("tasks", [(), ("CHECK",)])
+def test_the_only_task_of_a_table_ranks_and_is_compared(tasks: tuple[str, ...]) -> None:
+    about = {"suite": "check", "task": "CHECK", "metric": "spearman"}
+    made = [
+        scored(name, value, **about) for name, value in (("cls", 41.0), ("ct", 60.5), ("avg", 50.0))
+    ]
+    table = only(summarise(made, baseline="cls", tasks=tasks))
     assert [(one.name, one.difference) for one in table.rows] == [
-        ("simcse", 19.5),
+        ("ct", 19.5),
         ("avg", 9.0),
         ("cls", 0.0),
     ]
     assert table.head == "CHECK"
 
 
-def test_two_names_of_one_model_are_told() -> None:
+def test_tasks_that_are_named_are_the_columns() -> None:
+    table = only(summarise(family(), tasks=("STS-B",)))
+    assert (table.columns, table.head) == (("STS-B",), "STS-B")
+    assert only(summarise(family(), tasks=("STS12", "STS-B"))).head is None
+
+
+def test_rows_of_equal_predictions_are_named() -> None:
     def predicting(name: str, seed: int, what: str | None) -> RunRecord:
         scores = tuple(
             replace(one, predictions_sha256=None if what is None else f"{what} on {one.task}")
@@ -338,7 +318,7 @@ def test_two_names_of_one_model_are_told() -> None:
         )
         return record(name, seed, scores=scores)
 
-    said = ["the same model under 2 names, to the last bit of every prediction: dcpcse, promcse"]
+    said = ["same predictions on every item: dcpcse, promcse"]
     alike = [
         predicting(name, seed, f"prompt {seed}")
         for name in ("promcse", "dcpcse")

@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 Floats = NDArray[np.float64]
 LEAST = 1e-5
 """Of the median: smaller variances are raised to it before logarithms are taken, as limma does."""
-WIDE = 0.01
-"""Level of the F test by which a method whose seeds spread more than all others' keeps its own variance."""
+WIDE = 0.05
+"""Level of the F tests, over all methods (Bonferroni), by which one whose seeds spread more than the others' keeps its own variance."""
 
 
 def pooled_sd(variances: ArrayLike, degrees_of_freedom: ArrayLike) -> tuple[float, float]:
@@ -46,7 +46,9 @@ def seed_variances(variance_M: Floats, freedom_M: ArrayLike) -> tuple[Floats, Fl
     squares_M, others_M = freedom_M * variance_M, freedom_M.sum() - freedom_M
     with np.errstate(invalid="ignore", divide="ignore"):
         f_M = variance_M / ((squares_M.sum() - squares_M) / others_M)
-        wide_M = (fdtrc(freedom_M, others_M, f_M) < WIDE) & (variance_M > seed_M)
+        wide_M = (fdtrc(freedom_M, others_M, f_M) < WIDE / (freedom_M > 0).sum()) & (
+            variance_M > seed_M
+        )
     return np.where(wide_M, variance_M, seed_M), np.where(wide_M, freedom_M, seed_freedom_M)
 
 

@@ -301,10 +301,10 @@ class Footnote:
     setting: str
     value: str
     rows: str  # their names, with seeds where not all of a row differ
-    others: str = ""  # what the other rows have
+    most: str = ""  # what most rows have
 
     def __str__(self) -> str:
-        more = f"; {self.others} in the others" if self.others else ""
+        more = f"; {self.most} in most rows" if self.most else ""
         return f"{self.setting}: {self.value} in {self.rows}{more}"
 
 

@@ -66,11 +66,11 @@ def _settings(table: Table) -> Grid | None:
     if not table.footnotes:
         return None
     rows = [
-        (GridCell(marks=(i,)), note.setting, note.value, note.rows, note.others)
+        (GridCell(marks=(i,)), note.setting, note.value, note.rows, note.most)
         for i, note in enumerate(table.footnotes, 1)
     ]
     columns = ("", "setting", Column("value", wrap=16), Column("rows", wrap=16))
-    return grid([*columns, Column("others", wrap=16)], rows)
+    return grid([*columns, Column("most rows", wrap=16)], rows)
 
 
 def _text(text: str) -> GridCell:
