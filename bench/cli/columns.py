@@ -35,7 +35,7 @@ def say(text: str, indent: int = 0, hang: int = 0) -> None:
     """A paragraph, wrapped between words; lines after the first one ``hang`` further in."""
     from bench.compare.formatting import lines
 
-    (line,) = lines(text) or [""]
+    line = " ".join(lines(text))
     click.echo(
         "\n".join(
             textwrap.wrap(

@@ -147,13 +147,18 @@ def check_nothing_to_fetch(pending: Sequence[Pending]) -> None:
 def table_of(pending: Sequence[Pending], terms: bool = True) -> list[str]:
     """Names, sizes and licences, one line each; the sum; then, with ``terms``, those that are accepted by fetching, and notes, once each."""
     rows = [
-        (item.name, "?" if item.bytes is None else size(item.bytes), item.licence, item.where)
+        (
+            item.name,
+            "?" if item.bytes is None else f"{item.bytes / 1e6:,.1f}",
+            item.licence,
+            item.where,
+        )
         for item in pending
     ]
-    columns = ("", Column("size", right=True), "licence", Column("from", wrap=24))
+    columns = ("", Column("MB", right=True), "licence", Column("from", wrap=24))
     lines = [line.plain for line in terminal(grid(columns, rows), width(), indent=2)]
     unknown = [item.name for item in pending if item.bytes is None]
-    total = f"  about {size(sum(item.bytes or 0 for item in pending))} in all"
+    total = f"  about {sum(item.bytes or 0 for item in pending) / 1e6:,.0f} MB in all"
     lines.append(
         total + (f", and {list_names(unknown)}, whose size only the hub knows" if unknown else "")
     )
