@@ -94,7 +94,7 @@ def print_columns(
     print_grid(grid(columns, listed), indent)
 
 
-def print_facts(facts: Iterable[tuple[str, str]], indent: int = 0) -> None:
+def print_facts(facts: Iterable[Sequence[str]], indent: int = 0) -> None:
     """What is known of one thing, a line each; facts without a text are left out."""
     print_columns([fact for fact in facts if fact[1]], indent=indent)
 

@@ -87,8 +87,11 @@ def _tables(board: Board) -> Iterator[str]:
 
 def _overview(overview: Overview) -> str:
     """The average of each suite."""
-    columns = ["method", *(Column(suite.table.suite, right=True) for suite in overview.suites)]
-    rows = [
+    columns: list[Column | str] = [
+        "method",
+        *(Column(suite.table.suite, right=True) for suite in overview.suites),
+    ]
+    rows: list[tuple[Cell | str, ...]] = [
         (f"{method} ({beside})" if beside else method, *map(_standing, standings))
         for (method, beside), standings in zip(overview.names, overview.standings, strict=True)
     ]
@@ -115,7 +118,7 @@ def _figure(figure: Figure) -> str:
 def _printed(printed: ReferenceTable, older: Mapping[str, str]) -> str:
     """Folded, for there are hundreds of rows; letters lead to the remarks below."""
     remarks: dict[str, int] = {}
-    rows = []
+    rows: list[tuple[Cell | str, ...]] = []
     for row in printed.rows:
         label = row.label + (f" (from {row.source})" if row.source else "")
         cells = [_cell(cell, remarks) for cell in row.cells]
@@ -123,7 +126,7 @@ def _printed(printed: ReferenceTable, older: Mapping[str, str]) -> str:
             (Cell(text=label, marks=_marks(row, remarks)), row.backbone, row.setting, *cells)
         )
     names = ["row", "backbone", "setting"]
-    columns = [*names, *(Column(task, right=True) for task in printed.tasks)]
+    columns: list[Column | str] = [*names, *(Column(task, right=True) for task in printed.tasks)]
     path = f"tables/{printed.anchor}.csv"
     rows_words = plural(len(printed.rows), "row")
     return _folded(
