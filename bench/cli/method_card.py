@@ -419,7 +419,7 @@ def _recipe_lines(recipes: Sequence[Facts], several: bool) -> None:
         setting, corpus = recipe["setting"] if several else "", _cut(recipe["corpus"] or "", 12)
         rows.append([setting, recipe_names([recipe]), corpus, *values, expect])
     numbers = [Column(name, right=True, drop=1) for name in ("batch", "rate")]
-    columns = [
+    columns: list[Column | str] = [
         "setting",
         "backbone",
         Column("corpus", drop=2),
