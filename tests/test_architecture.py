@@ -403,7 +403,7 @@ MISTAKES = [
     ["evaluate", "a/b", "c/d", "--name", "one"],
     ["evaluate", "a/b", "--prompt", "STS21", "x"],
     ["evaluate", "a/b", "--model", "m"],
-    ["show", "nosuch"],
+    ["runs", "nosuch"],
     ["compare", "nosuch"],
     ["verify", "nosuch"],
     ["export", "nosuch", "--to", "new"],

@@ -228,9 +228,9 @@ def test_a_hub_name_that_is_not_here_needs_a_network(
         NotAModel, match=f"'{name}' is not on this machine and --offline forbids"
     ) as caught:
         fetch(reference, offline=True)
-    assert f"bench backbones {name} --fetch" in str(caught.value.hint) and str(tmp_path) in str(
-        caught.value.hint
-    )
+    assert f"bench doctor --backbone {name} --fetch" in str(caught.value.hint) and str(
+        tmp_path
+    ) in str(caught.value.hint)
 
 
 def test_a_model_in_the_hub_cache_is_found_without_a_network(

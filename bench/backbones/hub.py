@@ -242,4 +242,4 @@ def bring_over(name: str) -> str:
     from huggingface_hub import constants
 
     folder = "models--" + repositories(split(name)[0])[0].replace("/", "--")
-    return f"where there is a network: bench backbones {name} --fetch; then copy {folder} out of its hub cache to {constants.HF_HUB_CACHE}"
+    return f"where there is a network: bench doctor --backbone {name} --fetch; then copy {folder} out of its hub cache to {constants.HF_HUB_CACHE}"

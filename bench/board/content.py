@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bench.base.errors import BenchError
+from bench.base.text import slug
 from bench.board.board import (
     YOURS,
     Beside,
@@ -30,7 +31,7 @@ from bench.board.judged_tables import (
     checkpoint_words,
     judged_tables,
 )
-from bench.board.names import search_file, slug, unused_name
+from bench.board.names import search_file, unused_name
 from bench.board.reference_tables import reference_tables
 from bench.board.repeat import seed_words
 from bench.compare.costs import row_budget
@@ -409,7 +410,7 @@ def _board_table(
         address.append("submitted")
         said += " Sent in by others, and not checked here: these rows stand in a table of their own, and nothing is ranked."
     return BoardTable(
-        anchor=unused_name(slug(*address), taken),
+        anchor=unused_name(slug(*address) or "table", taken),
         table=table,
         selection=said,
         costs_comparable=not elsewhere,

@@ -4,22 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-import unicodedata
 from collections.abc import Container
 from urllib.parse import quote
 
-LONGEST = 100  # characters of an address
-
-
-def slug(*parts: str | None) -> str:
-    """Lower-case letters, digits and hyphens: "senteval-all/1" -> "senteval-all-1"; what has none of them is left out."""
-    text = (
-        unicodedata.normalize("NFKD", " ".join(part for part in parts if part))
-        .encode("ascii", "ignore")
-        .decode()
-        .lower()
-    )
-    return re.sub(r"[^a-z0-9]+", "-", text).strip("-")[:LONGEST].strip("-") or "table"
+from bench.base.text import slug
 
 
 def unused_name(name: str, taken: Container[str]) -> str:
@@ -61,7 +49,7 @@ def method_file(method: str) -> str:
     """ "promcse"; "../Evil" -> "evil-1f2e3d4c" """
     if _PLAIN.fullmatch(method):
         return method
-    words = re.sub("[^a-z0-9]+", "-", method.lower()).strip("-")[:60] or "method"
+    words = slug(method, longest=60) or "method"
     return f"{words}-{hashlib.sha256(method.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
 
 

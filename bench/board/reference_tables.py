@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
-from bench.board.names import slug
+from bench.base.text import slug
 from bench.references import PAPERS, ReferenceResult, Row, results, rows, tables
 from bench.references.audit import KINDS, Remark, remarks
 from bench.references.ours import SUITES, meaning

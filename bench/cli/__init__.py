@@ -20,27 +20,30 @@ VERBS = {
     "compare": "Put runs side by side, as the papers print them.",
     "publish": "A new version of the leaderboards: pages, Markdown, data.",
     "verify": "Compute every score again from its stored predictions.",
-    "show": "Everything about one run.",
     "demo": "A small run on what the package carries: no data, no network.",
     "methods": "The methods there are; with a name, everything about it.",
     "suites": "The suites there are; with a name, tasks, protocol and data.",
-    "backbones": "The backbones there are; with a name, what it is.",
-    "runs": "The runs that are kept.",
+    "runs": "The runs of a folder; with a name, everything about one.",
     "status": "What has become of the runs on other machines.",
     "logs": "What a run's workers on other machines said.",
     "cancel": "End runs on other machines; each saves its state.",
     "encode": "Your own sentences to vectors, with a run's model.",
-    "speed": "What encoding takes: runs measured under one condition.",
-    "export": "A run's model as files that other people's tools load.",
-    "push": "A run's model on the hub.",
+    "export": "A run's model as files that other people's tools load, here or on the hub.",
     "submit": "Runs in one file that another person's board checks and adds.",
     "reproduce": "Run a paper's table again: printed value, ours, verdict.",
     "references": "What papers printed; and what their tables say about themselves.",
     "data": "Evaluation data and corpora: what is found, missing, damaged.",
     "doctor": "What is installed, and on which device runs would go.",
 }
-ELSEWHERE = {"status": "remote", "logs": "remote", "cancel": "remote", "push": "export"}
+ELSEWHERE = {"status": "remote", "logs": "remote", "cancel": "remote"}
 """Verbs that stand in a file with another."""
+WITHDRAWN = {
+    "show": "bench runs RUN",
+    "push": "bench export RUN --push OWNER/NAME",
+    "backbones": "bench doctor --backbone NAME",
+    "speed": "bench compare --cost, for the time and memory of training",
+}
+"""Verbs of earlier versions -> what does the same now."""
 FIRST_STEPS = {
     "bench demo": "text to page in two minutes: no data, no network",
     "bench doctor": "what is installed, and which data is here",
@@ -48,7 +51,7 @@ FIRST_STEPS = {
 }
 WITH_RUNS = {
     "bench compare": "which method is best, and how sure that is",
-    "bench runs": "the runs that are kept; bench show RUN is one of them",
+    "bench runs": "your runs; bench runs RUN shows one of them",
     "bench publish --preview": "the same as a page, before it is published",
 }
 
@@ -113,6 +116,8 @@ class Verbs(HelpfulGroup):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in VERBS and not args[0].startswith("-"):
+            if args[0] in WITHDRAWN:
+                raise BenchError(f"bench {args[0]} was withdrawn", WITHDRAWN[args[0]])
             raise UnknownName("command", args[0], VERBS, hint="bench --help")
         return super().resolve_command(ctx, args)
 

@@ -1,4 +1,4 @@
-"""Plain columns for the terminal: the last one wraps, nothing is cut, and foreign text cannot act as markup or control."""
+"""Paragraphs, commands and tables on standard output, as wide as the terminal; foreign text cannot act as markup or control."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from bench.base.contract import CheckResult
+    from bench.show.grid import Grid
 
 NARROWEST = 24  # characters of a column of words that can still be read
 
@@ -34,7 +35,7 @@ def say(text: str, indent: int = 0, hang: int = 0) -> None:
     """A paragraph, wrapped between words; lines after the first one ``hang`` further in."""
     from bench.compare.formatting import lines
 
-    (line,) = lines(text) or [""]
+    line = " ".join(lines(text))
     click.echo(
         "\n".join(
             textwrap.wrap(
@@ -69,70 +70,33 @@ def print_command(command: str, label: str = "") -> None:
     click.echo(" \\\n".join(lines))
 
 
+def print_grid(table: Grid, indent: int = 0) -> None:
+    """Print a table as wide as the terminal."""
+    from bench.show.grid import terminal
+
+    console = plain_console()
+    encoding = sys.stdout.encoding or "utf-8"
+    for line in terminal(table, width(), encoding, indent=indent, styled=console.is_terminal):
+        console.print(line, soft_wrap=True)
+
+
 def print_columns(
     rows: Iterable[Sequence[str]], *, headings: Sequence[str] = (), indent: int = 0
 ) -> None:
-    """Print rows of equally many cells; every column but the last is as wide as its longest cell, and the last wraps between words.
+    """Print rows of equally many texts, of which the last wraps; see :func:`bench.show.grid.terminal`."""
+    from bench.show.grid import Column, grid
 
-    Where that would leave it less than a column of words, or a word of a row does not fit into it, it stands below the others,
-    further in. No word is broken.
-    """
-    from rich.cells import cell_len
-
-    encoding = sys.stdout.encoding or "utf-8"
-    listed = [[visible_indent(cell, encoding) for cell in row] for row in rows]
+    listed = list(rows)
     if not listed:
         return
-    shown = (
-        [[visible_indent(heading, encoding) for heading in headings], *listed]
-        if headings
-        else listed
-    )
-    widths = [max(cell_len(row[i]) for row in shown) + 2 for i in range(len(shown[0]) - 1)]
-    room = width() - indent - sum(widths)
-    always = bool(widths) and room < min(max(cell_len(row[-1]) for row in shown), NARROWEST)
-    for row in shown:
-        ahead = "".join(
-            cell + " " * (wide - cell_len(cell))
-            for cell, wide in zip(row[:-1], widths, strict=True)
-        )
-        if always or (widths and any(cell_len(word) > room for word in row[-1].split())):
-            first = (
-                wrap(" ".join(row[:-1]), width() - indent)
-                if cell_len(ahead.rstrip()) > width() - indent
-                else [ahead]
-            )
-            lines = [
-                *first,
-                *("    " + line for line in wrap(row[-1], width() - indent - 4) if row[-1]),
-            ]
-        else:
-            lines = [
-                (ahead if not i else " " * sum(widths)) + line
-                for i, line in enumerate(wrap(row[-1], room))
-            ]
-        click.echo("\n".join((" " * indent + line).rstrip() for line in lines))
+    names = headings or [""] * len(listed[0])
+    columns = [Column(name) for name in names[:-1]] + [Column(names[-1], wrap=NARROWEST)]
+    print_grid(grid(columns, listed), indent)
 
 
-def wrap(text: str, room: int) -> list[str]:
-    """In lines of ``room`` columns, between words; a longer word has a line of its own. At least one line."""
-    from rich.cells import cell_len
-
-    lines = [" " * (len(text) - len(text.lstrip(" ")))]
-    for word in text.split():
-        if lines[-1].strip() and cell_len(lines[-1]) + 1 + cell_len(word) > room:
-            lines.append(word)
-        else:
-            lines[-1] += (" " if lines[-1].strip() else "") + word
-    return lines
-
-
-def visible_indent(cell: str, encoding: str) -> str:
-    """``cell`` made harmless; leading blanks, which show that a row belongs to the one above, stay."""
-    from bench.compare.formatting import visible
-
-    inside = cell.lstrip(" ")
-    return " " * (len(cell) - len(inside)) + visible(inside, encoding, limit=None)
+def print_facts(facts: Iterable[Sequence[str]], indent: int = 0) -> None:
+    """What is known of one thing, a line each; facts without a text are left out."""
+    print_columns([fact for fact in facts if fact[1]], indent=indent)
 
 
 def as_findings(results: Sequence[CheckResult], about: str) -> list[dict[str, object]]:

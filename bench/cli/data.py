@@ -12,21 +12,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench.base.errors import BenchError, DataDamaged, DataMissing, UnknownName
+from bench.base.text import plural, size
 from bench.cli import HelpfulGroup, show_error
-from bench.cli.columns import plain_console
+from bench.cli.columns import print_facts, print_grid, say
 from bench.cli.options import comma_list, data_option, json_option, json_text, plain_option
-from bench.cli.show import print_section
+from bench.cli.run_card import print_section
+from bench.show.grid import Column, grid
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from bench.data.corpora import Corpus
     from bench.data.overlap import Match, Overlap, ScoredSentences
     from bench.data.sets import DataFolder, DataSet, Source, State
-
-
-WITH_LICENCE = 110  # columns of a terminal from which on the list has room for licences
-MARKS = {"found": "green", "unread": "yellow", "missing": "dim", "damaged": "red"}
 
 
 @click.group(cls=HelpfulGroup)
@@ -202,81 +198,54 @@ def _show(states: list[tuple[DataSet, State]], *, detailed: bool, as_json: bool)
         for data_set, state in states:
             click.echo(json_text(_as_dict(data_set, state)))
         return
-    from rich.console import Console
-    from rich.markup import escape
-
     if detailed:
         for data_set, state in states:
-            Console(width=80, highlight=False).print(_details(data_set, state))
+            print_facts(_details(data_set, state))
         return
-    console = Console(highlight=False)
-    console.print(_table(states, wide=console.width >= WITH_LICENCE))
+    columns = [
+        Column("set"),
+        Column("for", wrap=12),
+        Column("items", right=True),
+        Column("MB", right=True),
+        Column("here", wrap=12),
+        Column("licence", wrap=24, drop=1),
+    ]
+    print_grid(grid(columns, [_row(*one) for one in states], whole="bench data list NAME"))
     for data_set, state in states:
         if state.status == "damaged":
             for problem in state.problems:
-                console.print(f"[red]damaged[/red] {data_set.name}: {escape(problem)}")
+                say(f"damaged {data_set.name}: {problem}", hang=2)
 
 
-def _table(states: list[tuple[DataSet, State]], *, wide: bool) -> Table:
-    from rich.markup import escape
-    from rich.table import Table
-
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    for heading in ("set", "for", "items", "MB", "here", "licence"):
-        if heading != "licence" or wide:
-            wraps = heading in ("for", "here", "licence")
-            table.add_column(
-                heading,
-                justify="right" if heading in ("items", "MB") else "left",
-                no_wrap=not wraps,
-            )
-    for data_set, state in states:
-        items = data_set.items.get("test", sum(data_set.items.values()))
-        row = [
-            data_set.name,
-            _needed_by(data_set),
-            f"{items:,}",
-            f"{data_set.bytes / 1e6:.1f}",
-            _mark(state, short=True),
-        ]
-        table.add_row(*row, *([escape(data_set.licence)] if wide else []))
-    return table
+def _row(data_set: DataSet, state: State) -> tuple[str, ...]:
+    return (
+        data_set.name,
+        _needed_by(data_set),
+        f"{data_set.items.get('test', sum(data_set.items.values())):,}",
+        f"{data_set.bytes / 1e6:.1f}",
+        _mark(state, short=True),
+        data_set.licence,
+    )
 
 
-def _details(data_set: DataSet, state: State) -> Table:
-    from rich.markup import escape
-    from rich.table import Table
-
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
-    rows = [
+def _details(data_set: DataSet, state: State) -> list[tuple[str, str]]:
+    where = "; ".join(source.where for source in _sources(data_set))
+    return [
         (data_set.name, data_set.title),
         ("needed by", _needed_by(data_set)),
         (data_set.unit, ", ".join(f"{split} {n:,}" for split, n in data_set.items.items())),
-        (
-            "size",
-            f"{data_set.bytes / 1e6:.1f} MB in {len(data_set.files)} file{'s' if len(data_set.files) > 1 else ''}",
-        ),
+        ("size", f"{size(data_set.bytes)} in {plural(len(data_set.files), 'file')}"),
         ("licence", data_set.licence),
         ("terms", data_set.terms),
         ("source", data_set.source),
         ("cite", data_set.cite),
         ("to get it", data_set.get),
-        (
-            "fetched from",
-            "; ".join(source.where for source in _sources(data_set))
-            or "nowhere: it has to be brought",
-        ),
+        ("fetched from", where or "nowhere: it has to be brought"),
         ("forms", ", ".join(data_set.forms) or "one"),
+        ("here", _mark(state)),
+        *(("where", place) for place in state.places),
+        *(("problem", problem) for problem in state.problems),
     ]
-    for key, value in rows:
-        table.add_row(key, escape(value))
-    table.add_row("here", _mark(state))
-    for key, values in (("where", state.places), ("problem", state.problems)):
-        for value in values:
-            table.add_row(key, escape(value))
-    return table
 
 
 def _sources(data_set: DataSet) -> list[Source]:
@@ -291,7 +260,7 @@ def _mark(state: State, short: bool = False) -> str:
     forms = ", ".join(form for form in state.forms if form != "any")
     if forms:
         words = forms if short and state.status == "found" else f"{words} ({forms})"
-    return f"[{MARKS[state.status]}]{words}[/]"
+    return words
 
 
 def _needed_by(data_set: DataSet) -> str:
@@ -384,7 +353,7 @@ def overlap(
     """Sentences of the evaluation sets that stand in CORPUS (a file, or builtin): the same, and nearly the same.
 
     The same: equal letters and digits, whatever the case, punctuation and white space. Nearly: both have at least 4 of 5
-    words that either has. A run counts it too, for the tasks that it scores; bench show RUN.
+    words that either has. A run counts it too, for the tasks that it scores; bench runs RUN --overlap.
 
     \b
     Example:  bench data overlap nli.csv --data DIR
@@ -418,7 +387,7 @@ def overlap(
             )
         )
         return
-    plain_console().print(f"{opened.name}: {len(opened):,} rows of {', '.join(opened.columns)}")
+    say(f"{opened.name}: {len(opened):,} rows of {', '.join(opened.columns)}")
     print_section(section(merge_overlaps(overlaps)))
     if matches is not None:
         click.echo(f"every match: {matches}")

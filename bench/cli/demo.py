@@ -153,7 +153,7 @@ def show(records: Sequence[RunRecord], store: RunsFolder, out: Path, browse: boo
     say(note)
     last, runs = records[-1].run_id, f"--runs {shlex.quote(str(store.path))}"
     click.echo(f"no page: {lacks.message} (try: {lacks.hint})" if lacks else f"page: {page}")
-    click.echo(f"next: bench show {last} {runs}")
+    click.echo(f"next: bench runs {last} {runs}")
     click.echo(f"      bench encode {last} sentences.txt --to vectors.npy {runs}")
     say("on the sets that papers score (bench data list names them), with DIR where they are:")
     click.echo("      bench run --method simcse --corpus builtin --suite sts --data DIR")

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench.base.errors import BenchError, DataDamaged
-from bench.cli.columns import print_columns, print_command
+from bench.base.text import size
+from bench.cli.columns import print_columns, print_command, print_facts
 from bench.cli.options import data_option, json_option, json_text, runs_option
 
 if TYPE_CHECKING:
@@ -24,35 +25,85 @@ FEW = 6  # names that are listed; of more, how many there are
 
 
 @click.command()
+@click.option("--backbone", metavar="NAME", help="What loading this backbone gives, instead.")
+@click.option("--fetch", is_flag=True, help="With --backbone: fetch it from the hub.")
 @data_option
 @runs_option
 @json_option
-def doctor(data: Path | None, runs: Path | None, as_json: bool) -> None:
+def doctor(
+    backbone: str | None, fetch: bool, data: Path | None, runs: Path | None, as_json: bool
+) -> None:
     """What is installed, which device and precision are used and why, which plugins and data are found, and what is next.
+
+    With --backbone NAME (a folder, or a name of the hub): its sizes, weights that are missing or unused, and how it splits a
+    sentence into tokens.
 
     \b
     Example:  bench doctor --data DIR
+              bench doctor --backbone bert-base-uncased --fetch
     """
-    facts = diagnose(data, runs)
+    if fetch and backbone is None:
+        raise BenchError("--fetch needs --backbone", "bench doctor --backbone NAME --fetch")
+    facts = diagnose(data, runs) if backbone is None else backbone_facts(backbone, fetch=fetch)
     if as_json:
         click.echo(json_text(facts))
-        return
-    print_columns(machine_rows(facts))
-    click.echo()
-    if facts["data"]["none"]:
-        print_columns([("data", facts["data"]["none"])])
+    elif backbone is not None:
+        print_facts((key, str(value)) for key, value in facts.items())
     else:
-        rows = [
-            (suite["suite"], suite["tokenised"], suite["raw"], ", ".join(suite["missing"]))
-            for suite in facts["data"]["suites"]
-        ]
-        shown = 4 if any(row[3] for row in rows) else 3
-        print_columns(
-            [row[:shown] for row in rows],
-            headings=("data", "tokenised", "raw", "missing or damaged")[:shown],
-        )
-    click.echo()
-    print_command(facts["next"], "next: ")
+        print_facts(machine_rows(facts))
+        click.echo()
+        _print_data(facts["data"])
+        click.echo()
+        print_command(facts["next"], "next: ")
+
+
+def _print_data(data: dict[str, Any]) -> None:
+    if data["none"]:
+        print_facts([("data", data["none"])])
+        return
+    rows = [(s["suite"], s["tokenised"], s["raw"], ", ".join(s["missing"])) for s in data["suites"]]
+    print_columns(rows, headings=("data", "tokenised", "raw", "missing or damaged"))
+
+
+def backbone_facts(name: str, *, fetch: bool) -> dict[str, Any]:
+    """What is known of a backbone, and what shows when it is loaded. Raises BenchError where it cannot be."""
+    from functools import partial
+
+    from bench.backbones import KNOWN, load, resolve, transformer_folder
+    from bench.backbones import fetch as fetch_backbone
+    from bench.backbones.families import FAMILIES, check_mlm_head, own_dropout, read_config
+
+    reference = resolve(name)
+    if fetch:
+        say = partial(click.echo, err=True)
+        reference = fetch_backbone(reference, offline=False, allow_pickle=False, say=say)
+    facts = {"name": name, "about": KNOWN.get(name, ""), "revision": reference.revision}
+    if reference.path is None:
+        return {**facts, "files": "not on this machine; a run fetches them, and --fetch does now"}
+    config = read_config(transformer_folder(reference.path))
+    backbone = load(reference, offline=True)
+    family = FAMILIES.get(backbone.family)
+    try:
+        check_mlm_head(backbone.weights or backbone.path)
+        head = "yes"
+    except BenchError:
+        head = "no"
+    before, after = backbone.special_tokens()
+    ids = [*before, *backbone.ids(["A sentence."])[0], *after]
+    return {
+        **facts,
+        "files": str(transformer_folder(reference.path)),
+        "family": config.get("model_type"),
+        "layers": config.get("num_hidden_layers"),
+        "hidden size": config.get("hidden_size"),
+        "vocabulary": config.get("vocab_size"),
+        "positions": config.get("max_position_embeddings"),
+        "dropout": own_dropout(config),
+        "weights": backbone.report(),
+        "tokens": " ".join(backbone.tokenizer.convert_ids_to_tokens(ids)),
+        "MLM head": head,
+        "deep prompt": "unknown" if family is None else "yes" if family.prefix else "no",
+    }
 
 
 def diagnose(data: Path | None, runs: Path | None) -> dict[str, Any]:
@@ -92,7 +143,7 @@ def diagnose(data: Path | None, runs: Path | None) -> dict[str, Any]:
         "runs": str(store.path.resolve()),
         "records": len(store.ids()),
         "cache": str(default_cache()),
-        "disk free": f"{disk.free / 2**30:.1f} GiB",
+        "disk free": size(disk.free),
     }
     return facts | {
         "next": next_command(

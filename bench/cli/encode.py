@@ -86,11 +86,11 @@ def encode(
     """
     from bench.base import devices
     from bench.base.signals import stop_signals
+    from bench.base.text import size
     from bench.cli.progress import PlainReporter, reporting
     from bench.run.executors.scoring import EncodingReporter
     from bench.run.trained_run import find_run, load_run
     from bench.runs import RunsFolder
-    from bench.show.tables.report import size
 
     check_target(out, fresh)
     if file != "-" and not Path(file).expanduser().exists():

@@ -1,19 +1,23 @@
-"""``bench export`` and ``bench push``: a run's model as files that other tools load, in a folder or on the hub."""
+"""``bench export``: a run's model as files that other tools load, in a folder or on the hub."""
 
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from bench.base.errors import BenchError
 from bench.cli.options import (
     backbone_offline_option,
     json_option,
     json_text,
     plugin_option,
     runs_option,
+    warn,
 )
 
 if TYPE_CHECKING:
@@ -24,18 +28,26 @@ FORMATS = "sentence-transformers, transformers, mteb"  # as in bench.export, who
 
 @click.command()
 @click.argument("reference", metavar="RUN")
-@click.option("--to", "to", required=True, type=click.Path(path_type=Path), help="A new folder.")
+@click.option("--to", "to", type=click.Path(path_type=Path), help="A new folder.")
 @click.option(
     "--format", "form", default="sentence-transformers", show_default=True, help=f"{FORMATS}."
 )
+@click.option(
+    "--push", "name", metavar="OWNER/NAME", help="Send it to this repository of the hub instead."
+)
+@click.option("--private", is_flag=True, help="With --push: a new repository is private.")
+@click.option("--replace", is_flag=True, help="With --push: replace what the repository holds.")
 @backbone_offline_option
 @runs_option
 @plugin_option
 @json_option
 def export(
     reference: str,
-    to: Path,
+    to: Path | None,
     form: str,
+    name: str | None,
+    private: bool,
+    replace: bool,
     offline: bool,
     runs: Path | None,
     plugins: tuple[Path, ...],
@@ -44,89 +56,11 @@ def export(
     """A finished run's model as a folder that other people's tools load without this package, with a model card.
 
     RUN is an id, its beginning, or a path. The folder is loaded again and compared with the run's own vectors before it is
-    put in its place; a method that a format has no place for is refused with the reason.
+    put in its place or sent. --push needs a token that may write: hf auth login, or HF_TOKEN.
 
     \b
     Example:  bench export simcse-builtin-s42 --to my-model
-    """
-    from bench.export import check_finished, check_form, check_place
-    from bench.export import export as write
-    from bench.run.trained_run import find_run, load_run
-    from bench.runs import RunsFolder
-
-    check_form(form)
-    check_place(to)
-    run = find_run(reference, RunsFolder(runs), plugins)
-    check_finished(run)
-    for note in run.notes:
-        click.echo(f"warning: {note}", err=True)
-    done = write(run, load_run(run, offline=offline), to, form)
-    if as_json:
-        facts = {
-            "run": done.run_id,
-            "to": str(done.folder),
-            "format": done.form,
-            "dimensions": done.dimensions,
-            "difference": done.difference,
-            "module_files": list(done.module_files),
-        }
-        click.echo(json_text(facts))
-        return
-    for line in words(done):
-        click.echo(line, err=True)
-    click.echo(to)
-
-
-def words(done: Exported) -> list[str]:
-    """What was written, and what who loads it has to know."""
-    lines = [
-        f"{done.run_id} as {done.form}: {done.dimensions} dimensions, loaded again, largest difference {done.difference:.1g}"
-    ]
-    if done.module_files:
-        lines.append(
-            f"load it with trust_remote_code=True: {', '.join(done.module_files)} travels in the folder (its README says why)"
-        )
-    return lines
-
-
-# --- ``bench push``: a run's model on the hub ---
-
-
-@click.command()
-@click.argument("reference", metavar="RUN")
-@click.argument("name", metavar="OWNER/NAME")
-@click.option(
-    "--format",
-    "form",
-    default="sentence-transformers",
-    show_default=True,
-    help="As in bench export.",
-)
-@click.option("--private", is_flag=True, help="A repository that is made now is private.")
-@click.option(
-    "--replace", is_flag=True, help="Put this export in the place of what the repository holds."
-)
-@click.option("--offline", is_flag=True, help="Open no connection: the push is refused.")
-@runs_option
-@plugin_option
-@json_option
-def push(
-    reference: str,
-    name: str,
-    form: str,
-    private: bool,
-    replace: bool,
-    offline: bool,
-    runs: Path | None,
-    plugins: tuple[Path, ...],
-    as_json: bool,
-) -> None:
-    """Export a finished run and put it on the hub as OWNER/NAME, with its model card, in one commit.
-
-    Needs a token that may write: hf auth login, or HF_TOKEN. Nothing is sent before the export was checked.
-
-    \b
-    Example:  bench push simcse-builtin-s42 me/simcse-small --private
+              bench export simcse-builtin-s42 --push me/simcse-small --private
     """
     from bench.export import (
         card,
@@ -134,40 +68,74 @@ def push(
         check_form,
         check_name,
         check_online,
+        check_place,
         check_repository,
-        export,
         upload,
     )
+    from bench.export import export as write
     from bench.run.trained_run import find_run, load_run
     from bench.runs import RunsFolder
 
-    check_name(name)
+    if (to is None) == (name is None):
+        raise BenchError("export needs either --to or --push", "--to DIR, or --push OWNER/NAME")
+    if name is None and (private or replace):
+        raise BenchError("--private and --replace need --push", "--push OWNER/NAME")
     check_form(form)
-    check_online(offline)
-    run = find_run(reference, RunsFolder(runs), plugins)
-    check_finished(run)
-    check_repository(name, replace=replace)
-    for note in run.notes:
-        click.echo(f"warning: {note}", err=True)
-    with tempfile.TemporaryDirectory() as aside:
-        folder = Path(aside) / "export"
-        done = export(run, load_run(run, offline=offline), folder, form)
-        (folder / "README.md").write_text(
-            card.text(run, done, folder, place=name), encoding="utf-8"
-        )
-        for line in words(done):
+    if name is not None:
+        check_name(name)
+        check_online(offline)
+    with _place(to) as folder:
+        check_place(folder)
+        run = find_run(reference, RunsFolder(runs), plugins)
+        check_finished(run)
+        if name is not None:
+            check_repository(name, replace=replace)
+        for note in run.notes:
+            warn(f"warning: {note}")
+        done = write(run, load_run(run, offline=offline), folder, form)
+        for line in [] if as_json and name is None else words(done):
             click.echo(line, err=True)
+        if name is None:
+            click.echo(json_text(facts(done)) if as_json else folder)
+            return
+        text = card.text(run, done, folder, place=name)
+        (folder / "README.md").write_text(text, encoding="utf-8")
         pushed = upload(folder, name, run.record.run_id, private=private)
     if as_json:
-        click.echo(
-            json_text(
-                {
-                    "run": run.record.run_id,
-                    "name": name,
-                    "revision": pushed.revision,
-                    "url": pushed.url,
-                }
-            )
-        )
+        sent = {"name": name, "revision": pushed.revision, "url": pushed.url}
+        click.echo(json_text({"run": run.record.run_id, **sent}))
     else:
         click.echo(f"{pushed.url}  (revision {pushed.revision})")
+
+
+@contextmanager
+def _place(to: Path | None) -> Iterator[Path]:
+    """The folder to write; a temporary one without ``to``."""
+    if to is not None:
+        yield to
+        return
+    with tempfile.TemporaryDirectory() as temporary:
+        yield Path(temporary) / "export"
+
+
+def facts(done: Exported) -> dict[str, object]:
+    return {
+        "run": done.run_id,
+        "to": str(done.folder),
+        "format": done.form,
+        "dimensions": done.dimensions,
+        "difference": done.difference,
+        "module_files": list(done.module_files),
+    }
+
+
+def words(done: Exported) -> list[str]:
+    """What was written, and what must be known to load it."""
+    lines = [
+        f"{done.run_id} as {done.form}: {done.dimensions} dimensions, loaded again, largest difference {done.difference:.1g}"
+    ]
+    if done.module_files:
+        lines.append(
+            f"load it with trust_remote_code=True, which runs {', '.join(done.module_files)} of the folder (its README says why)"
+        )
+    return lines

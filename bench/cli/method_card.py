@@ -6,13 +6,13 @@ import inspect
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from bench.base.errors import UnknownName
-from bench.cli.columns import print_columns, say, title, width
+from bench.cli.columns import print_columns, print_facts, print_grid, say, title
+from bench.show.grid import Column, grid
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -199,11 +199,9 @@ def _recipes(facts: Facts, recipes: Sequence[Facts], setting: str, blank: bool) 
     rows = {"corpus": [r["corpus"] or "" for r in recipes], **rows}
     rows["paper's Avg."] = [f"{r['expect']['value']:.2f}" if r["expect"] else "" for r in recipes]
     differing = {key: cells for key, cells in rows.items() if len(set(cells)) > 1}
+    short = {key: cells for key, cells in differing.items() if max(map(len, cells)) <= KEYS_WIDE}
     if len(recipes) > 1:
-        _grid(
-            [_heading(r) for r in recipes],
-            {k: c for k, c in differing.items() if max(map(len, c)) <= KEYS_WIDE},
-        )
+        _recipe_grid(facts["name"], recipes, short)
     same = ", ".join(
         f"{key} {cells[0]}" for key, cells in rows.items() if key not in differing and cells[0]
     )
@@ -219,7 +217,7 @@ def _recipes(facts: Facts, recipes: Sequence[Facts], setting: str, blank: bool) 
     }
     said += [("also stated", "; ".join(stated))] if stated else []
     said.append(("sources", "; ".join(_sources(recipes))))
-    print_columns([(label, text) for label, text in said if text], indent=2)
+    print_facts(said, indent=2)
     example = recipes[0]["backbone"]
     say(f"each value with its source: bench methods {facts['name']} --backbone {example}", indent=2)
 
@@ -269,40 +267,11 @@ def _only(who: Sequence[Facts], recipes: Sequence[Facts]) -> str:
     return f" (not {recipe_names(others)})" if len(others) < len(who) else f" ({recipe_names(who)})"
 
 
-def _heading(recipe: Facts) -> list[str]:
-    """A narrow heading of several lines: ["roberta", "large", "+eh"]."""
-    return [
-        *recipe["backbone"].split("-"),
-        *([f"+{recipe['variant']}"] if recipe["variant"] else []),
-    ]
-
-
-def _grid(headings: Sequence[Sequence[str]], rows: Mapping[str, Sequence[str]]) -> None:
-    """Cells under headings of several lines; where the columns do not fit side by side, in blocks below each other."""
-    if not rows:
-        return
-    label = max(map(len, rows)) + 2
-    widths = [
-        max(*map(len, heading), *(len(cells[i]) for cells in rows.values())) + 2
-        for i, heading in enumerate(headings)
-    ]
-    start, indent = 0, 2
-    while start < len(headings):
-        end, used = start + 1, indent + label + widths[start]
-        while end < len(headings) and used + widths[end] - 2 <= width():
-            used, end = used + widths[end], end + 1
-        drawn: list[tuple[str, Sequence[str]]] = [
-            ("", cells) for cells in zip_longest(*headings[start:end], fillvalue="")
-        ]
-        drawn += [(key, cells[start:end]) for key, cells in rows.items()]
-        for key, cells in drawn:
-            padded = "".join(
-                cell.ljust(wide) for cell, wide in zip(cells, widths[start:end], strict=True)
-            )
-            click.echo((" " * indent + key.ljust(label) + padded).rstrip())
-        start = end
-        if start < len(headings):
-            click.echo()
+def _recipe_grid(name: str, recipes: Sequence[Facts], values: Mapping[str, Sequence[str]]) -> None:
+    """A row for each recipe, and a column for each key whose value is not the same in all."""
+    columns = [Column("recipe"), *(Column(key, right=True, drop=1) for key in values)]
+    rows = zip([recipe_names([r]) for r in recipes], *values.values(), strict=True)
+    print_grid(grid(columns, rows, whole=f"bench methods {name} --backbone BACKBONE"), indent=2)
 
 
 def _full_recipes(facts: Facts, backbone: str) -> None:
@@ -362,19 +331,9 @@ def _references(facts: Facts) -> None:
             [*cells, "; ".join(f"{p} {', '.join(t)}" for p, t in where.items())]
             for cells, where in printed.items()
         ]
-        headings = ["setting", "backbone", "variant", "Avg.", "in table"]
-        shown = [i for i in range(5) if any(line[i] for line in lines)]
-        for line, above in reversed(
-            list(zip(lines[1:], lines, strict=False))
-        ):  # what stands above is not said again
-            if line[0] == above[0]:
-                line[1] = "" if line[1] == above[1] else line[1]
-                line[0] = ""
-        print_columns(
-            [[line[i] for i in shown] for line in lines],
-            indent=2,
-            headings=[headings[i] for i in shown],
-        )
+        variant, table = Column("variant", wrap=12), Column("in table", wrap=16)
+        backbone = Column("backbone", wrap=12)
+        print_grid(grid(("setting", backbone, variant, "Avg.", table), lines), indent=2)
     rest = len(rows) - len(headline)
     if rest:
         kinds = ", ".join(dict.fromkeys(r["metric"] for r in rows if r not in headline))
@@ -395,7 +354,7 @@ def show_head(facts: Facts) -> None:
         "from": facts["from"],
     }
     say(f"{facts['name']}: {facts['summary']}" if facts["summary"] else facts["name"])
-    print_columns([(name, text) for name, text in head.items() if text])
+    print_facts(list(head.items()))
 
 
 def show_summary(facts: Facts) -> None:
@@ -450,35 +409,24 @@ def show_summary(facts: Facts) -> None:
 
 
 def _recipe_lines(recipes: Sequence[Facts], several: bool) -> None:
-    columns = {"batch_size": "batch", "learning_rate": "rate"}
     rows = []
     for recipe in recipes[:ROWS]:
         values = [
             shown_value(recipe["values"][key]["value"]) if key in recipe["values"] else ""
-            for key in columns
+            for key in ("batch_size", "learning_rate")
         ]
         expect = f"{recipe['expect']['value']:.2f}" if recipe["expect"] else ""
-        rows.append(
-            [
-                recipe["setting"] if several else "",
-                recipe_names([recipe]),
-                _cut(recipe["corpus"] or "", 12),
-                *values,
-                expect,
-            ]
-        )
-    headings = ["setting", "backbone", "corpus", *columns.values(), "Avg."]
-    kept = [i for i in range(len(headings)) if any(row[i] for row in rows)]
-    for i in (
-        2,
-        3,
-        4,
-    ):  # where the terminal is narrow, the backbone and the number are what to keep
-        if sum(max(len(row[number]) for row in [headings, *rows]) + 2 for number in kept) > width():
-            kept = [number for number in kept if number != i]
-    print_columns(
-        [[row[i] for i in kept] for row in rows], indent=2, headings=[headings[i] for i in kept]
-    )
+        setting, corpus = recipe["setting"] if several else "", _cut(recipe["corpus"] or "", 12)
+        rows.append([setting, recipe_names([recipe]), corpus, *values, expect])
+    numbers = [Column(name, right=True, drop=1) for name in ("batch", "rate")]
+    columns: list[Column | str] = [
+        "setting",
+        "backbone",
+        Column("corpus", drop=2),
+        *numbers,
+        Column("Avg.", right=True),
+    ]
+    print_grid(grid(columns, rows, whole="--recipes"), indent=2)
     if len(recipes) > ROWS:
         say(f"and {len(recipes) - ROWS} more: --recipes", indent=2)
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench.base.errors import DataMissing, FetchFailed
-from bench.cli.columns import print_columns, say
+from bench.base.text import duration, list_names, plural, size
+from bench.cli.columns import print_columns, print_grid, say, width
 from bench.cli.options import json_text
-from bench.cli.progress import duration
 from bench.data.sets import DataFolder, Fetcher, Later, Pending, fetched_folder
 from bench.run.estimates import (
     CARDS,
@@ -32,6 +32,7 @@ from bench.run.plan import PlannedRun, learns
 from bench.run.printed import aim, short_source
 from bench.run.recipes import merge
 from bench.runs import RunsFolder
+from bench.show.grid import Column, grid, terminal
 
 if TYPE_CHECKING:
     from bench.backbones import Reference
@@ -145,8 +146,7 @@ def check_nothing_to_fetch(pending: Sequence[Pending]) -> None:
 
 def table_of(pending: Sequence[Pending], terms: bool = True) -> list[str]:
     """Names, sizes and licences, one line each; the sum; then, with ``terms``, those that are accepted by fetching, and notes, once each."""
-    rows = [("", "MB", "licence", "from")]
-    rows += [
+    rows = [
         (
             item.name,
             "?" if item.bytes is None else f"{item.bytes / 1e6:,.1f}",
@@ -155,15 +155,12 @@ def table_of(pending: Sequence[Pending], terms: bool = True) -> list[str]:
         )
         for item in pending
     ]
-    widths = [max(len(row[i]) for row in rows) for i in range(3)]
-    lines = [
-        f"  {name:<{widths[0]}}  {size:>{widths[1]}}  {licence:<{widths[2]}}  {where}"
-        for name, size, licence, where in rows
-    ]
+    columns = ("", Column("MB", right=True), "licence", Column("from", wrap=24))
+    lines = [line.plain for line in terminal(grid(columns, rows), width(), indent=2)]
     unknown = [item.name for item in pending if item.bytes is None]
     total = f"  about {sum(item.bytes or 0 for item in pending) / 1e6:,.0f} MB in all"
     lines.append(
-        total + (f", and {', '.join(unknown)}, whose size only the hub knows" if unknown else "")
+        total + (f", and {list_names(unknown)}, whose size only the hub knows" if unknown else "")
     )
     if not terms:
         return lines
@@ -337,20 +334,7 @@ def _notes(rows: Sequence[PlanRow]) -> list[str]:
 def _show_runs(rows: Sequence[PlanRow]) -> None:
     from bench.board.repeat import seed_words
 
-    table = [
-        (
-            "method",
-            "setting",
-            "variant",
-            "backbone",
-            "seeds",
-            "steps",
-            "GiB",
-            "h/run",
-            "state",
-            "printed",
-        )
-    ]
+    table = []
     for row in rows:
         run, guess = row.first, row.guess
         seeds = seed_words(sorted({run.seed for run in row.runs if run.seed is not None})) or "any"
@@ -377,17 +361,9 @@ def _show_runs(rows: Sequence[PlanRow]) -> None:
                 printed_text(run),
             )
         )
-    columns = [column for column in zip(*table, strict=True) if any(column[1:])]
-    aligned = [
-        _right(column) if column[0] in ("steps", "GiB", "h/run") else column for column in columns
-    ]
-    headings, *cells = zip(*aligned, strict=True)
-    print_columns(cells, headings=headings)
-
-
-def _right(column: Sequence[str]) -> tuple[str, ...]:
-    wide = max(map(len, column))
-    return tuple(f"{cell:>{wide}}" for cell in column)
+    numbers = [Column(name, right=True) for name in ("steps", "GiB", "h/run")]
+    texts = ("method", "setting", "variant", "backbone", "seeds")
+    print_grid(grid([*texts, *numbers, "state", Column("printed", right=True)], table))
 
 
 def _series(row: PlanRow, rows: Sequence[PlanRow]) -> list[str]:
@@ -530,7 +506,7 @@ def _total_lines(rows: Sequence[PlanRow], pending: Sequence[Pending], device: st
     todo = [row for row in rows if row.pending]
     count, card = sum(row.pending for row in todo), card_named(device)
     times = [row.guess.seconds * row.pending for row in todo if row.guess.seconds is not None]
-    parts = [f"total: {count} run{'s' * (count != 1)} to do"]
+    parts = [f"total: {plural(count, 'run')} to do"]
     if times:
         days = f" ({duration(sum(times))})" if sum(times) > 48 * 3600 else ""
         about = f"about {hour_text(sum(times))}".replace("about <", "under ")
@@ -540,7 +516,7 @@ def _total_lines(rows: Sequence[PlanRow], pending: Sequence[Pending], device: st
     ):
         parts.append(f"how long {unknown} of them take is not known")
     if pending:
-        parts.append(f"{sum(item.bytes or 0 for item in pending) / 1e6:,.0f} MB to fetch")
+        parts.append(f"{size(sum(item.bytes or 0 for item in pending))} to fetch")
     lines = ["; ".join(parts)]
     if device == "cpu" and sum(times) > LONG:
         on_cards = [

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
-from bench.cli.columns import wrap
+from bench.base.text import duration, size
 from bench.method import Reporter
+from bench.show.grid import wrap
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -199,7 +200,9 @@ def draw(course: Course, width: int, unicode: bool = True) -> list[str]:
     at = [f"step {course.done}/{course.total}"] if course.in_dev and course.total else []
     runs = f"run {course.number} of {len(course.works)}, " if len(course.works) > 1 else ""
     plan = plan_words(course)
-    so_far = f"{runs}{clock(time.monotonic() - course.began)} so far{f'; {plan}' if plan else ''}"
+    so_far = (
+        f"{runs}{duration(time.monotonic() - course.began)} so far{f'; {plan}' if plan else ''}"
+    )
     lines = [
         ahead + middle + behind,
         "  ".join([*at, *numbers(course)]),
@@ -221,16 +224,6 @@ def waiting_lines(course: Course) -> list[str]:
         )
     return lines + (
         [f"          and {len(rest) - SHOWN_WAITING} more"] if len(rest) > SHOWN_WAITING else []
-    )
-
-
-def clock(seconds: float) -> str:
-    """ "0:07", "12:30", "1:02:03" """
-    minutes, rest = divmod(int(seconds), 60)
-    return (
-        f"{minutes}:{rest:02d}"
-        if minutes < 60
-        else f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"
     )
 
 
@@ -427,18 +420,6 @@ class Course:
         )
 
 
-def duration(seconds: float) -> str:
-    """ "40 s", "16 min", "2.5 h", "12 days" """
-    for largest, size, digits, unit in (
-        (100, 1, 0, "s"),
-        (6000, 60, 0, "min"),
-        (48 * 3600, 3600, 1, "h"),
-    ):
-        if seconds < largest:
-            return f"{seconds / size:.{digits}f} {unit}"
-    return f"{seconds / 86400:,.0f} days"
-
-
 # --- how downloads are shown: a bar per file on a terminal, a plain line every ten seconds elsewhere; all on standard error ---
 
 
@@ -449,7 +430,7 @@ class PlainDownloads:
     def start(self, name: str, total: int | None, done: int) -> None:
         self.name, self.total, self.done, self.last = name, total or 0, done, time.monotonic()
         if done:
-            self.say(f"{name}: goes on after {done / 1e6:.1f} MB")
+            self.say(f"{name}: goes on after {size(done)}")
 
     def advance(self, count: int) -> None:
         self.done += count

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
-import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench.base.errors import BenchError, UnknownName
-from bench.cli.columns import print_columns, say, width
+from bench.base.text import plural
+from bench.cli.columns import print_columns, print_grid, say
 from bench.cli.options import comma_list, json_option, json_text, runs_option
+from bench.show.grid import Cell, Column, Grid, grid
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from bench.references import ReferenceResult, Row
     from bench.references.audit import Remark
     from bench.references.checkpoints import Checkpoint
@@ -99,7 +97,7 @@ def import_(
     new = len(kept) - len(before)
     models = len({row.backbone for row in rows})
     click.echo(
-        f"{len(rows)} result{'s' * (len(rows) != 1)} of {models} model{'s' * (models != 1)}, {new} of them new; {len(kept)} in {file}"
+        f"{plural(len(rows), 'result')} of {plural(models, 'model')}, {new} of them new; {len(kept)} in {file}"
     )
 
 
@@ -294,7 +292,8 @@ def show_overview() -> None:
                     f"{metrics}; {settings}",
                 )
             )
-        print_columns(lines, headings=("table", "rows", "copied", "remarks", "what"), indent=2)
+        counts = [Column(name, right=True) for name in ("rows", "copied", "remarks")]
+        print_grid(grid(["table", *counts, Column("what", wrap=24)], lines), indent=2)
         click.echo()
     print_columns(
         [
@@ -318,26 +317,17 @@ def show_tables(numbers: Sequence[ReferenceResult]) -> None:
 
 
 def _show_table(lines: Sequence[Row]) -> None:
-    from rich.console import Console
-
     marked = [remark for row in lines for cell in row.cells for remark in _of(cell)]
-    texts = dict.fromkeys(
-        remark.text for remark in sorted(marked, key=lambda remark: MARKED.index(remark.kind))
-    )
-    notes = {text: _letter(i) for i, text in enumerate(texts)}  # what is said -> its letter
+    marked.sort(key=lambda remark: MARKED.index(remark.kind))
+    numbers = {text: i for i, text in enumerate(dict.fromkeys(r.text for r in marked), 1)}
     for title, part in _parts(lines):
-        click.echo(f"\n{title}")
-        drawn = io.StringIO()
-        Console(file=drawn, width=width(), highlight=False, markup=False, emoji=False).print(
-            _drawn(part, notes)
-        )
-        click.echo("\n".join(line.rstrip() for line in drawn.getvalue().rstrip("\n").split("\n")))
-    if notes:
         click.echo()
-    for text, letter in notes.items():
-        say(f"{letter} {text}", hang=len(letter) + 1)
+        print_grid(_grid(title, part, numbers))
+    click.echo()
+    for text, number in numbers.items():
+        say(f"[{number}] {text}", hang=4)
     if any(cell.std is not None for row in lines for cell in row.cells):
-        say("± is printed under its number: of the draws of CxC-STS, of the seeds elsewhere")
+        say("±: over the draws of CxC-STS, over seeds elsewhere")
     _footnotes(lines)
     _elsewhere(lines)
     _copies(lines)
@@ -354,54 +344,35 @@ def _parts(lines: Sequence[Row]) -> list[tuple[str, list[Row]]]:
     return list(parts.items())
 
 
-def _drawn(part: Sequence[Row], notes: dict[str, str]) -> Table:
-    from rich.table import Table
-    from rich.text import Text
-
-    tasks = list(dict.fromkeys(cell.task for row in part for cell in row.cells))
-    grid = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim")
-    grid.add_column("row", overflow="fold")
-    for task in tasks:
-        grid.add_column(_heading(task), justify="right", no_wrap=True)
-    for row in part:
-        cells = {cell.task: cell for cell in row.cells}
-        label = row.first.label + _letters(
-            [remark for cell in row.cells for remark in _of(cell) if not remark.task], notes
-        )
-        shown = [_cell(cells[task], notes) if task in cells else "" for task in tasks]
-        grid.add_row(Text(label), *(Text(text) for text in shown))
-    return grid
-
-
-def _heading(task: str) -> str:
-    """A long name in two lines: Search / Snippets."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "\n", task) if len(task) > 8 else task
-
-
-def _cell(cell: ReferenceResult, notes: dict[str, str]) -> str:
+def _grid(title: str, part: Sequence[Row], numbers: Mapping[str, int]) -> Grid:
+    """A part of the table as it is printed; raised numbers lead to the remarks below."""
     from bench.references.audit import show
 
-    mark = _letters([remark for remark in _of(cell) if remark.task], notes)
-    return (
-        cell.printed + mark + (f"\n±{show(cell.std, cell.metric)}" if cell.std is not None else "")
-    )
+    def marks(remarks: Iterable[Remark]) -> tuple[int, ...]:
+        return tuple(dict.fromkeys(numbers[remark.text] for remark in remarks))
+
+    tasks = list(dict.fromkeys(cell.task for row in part for cell in row.cells))
+    columns = [Column(t, right=True, drop=int(t != "Avg."), lead=t == "Avg.") for t in tasks]
+    rows = []
+    for row in part:
+        cells = {cell.task: cell for cell in row.cells}
+        whole = [remark for cell in row.cells for remark in _of(cell) if not remark.task]
+        drawn = [Cell(text=row.first.label, marks=marks(whole))]
+        for task in tasks:
+            if (cell := cells.get(task)) is None:
+                drawn.append(Cell())
+                continue
+            half = "" if cell.std is None else f" ± {show(cell.std, cell.metric)}"
+            own = marks(remark for remark in _of(cell) if remark.task)
+            drawn.append(Cell(text=cell.printed + half, marks=own))
+        rows.append(drawn)
+    return grid([Column("row", wrap=24), *columns], rows, title=title, whole="--json")
 
 
 def _of(cell: ReferenceResult) -> list[Remark]:
     from bench.references.audit import remarks
 
     return [remark for remark in remarks(cell) if remark.kind in MARKED]
-
-
-def _letters(told: Sequence[Remark], notes: dict[str, str]) -> str:
-    """ " a,b": the letters of what is said."""
-    marks = [notes[text] for text in dict.fromkeys(remark.text for remark in told)]
-    return f" {','.join(marks)}" if marks else ""
-
-
-def _letter(i: int) -> str:
-    """a, b, ... z, aa, ab, ..."""
-    return (_letter(i // 26 - 1) if i >= 26 else "") + chr(ord("a") + i % 26)
 
 
 def _footnotes(lines: Sequence[Row]) -> None:
@@ -526,7 +497,7 @@ def _show_copied(mine: Sequence[Remark]) -> None:
     counts = Counter(remark.text for remark in mine)
     compared = "of them compared with the source's own table"
     lines = [
-        (text, f"{n} row{'s' * (n > 1)}, {checked[text] or 'none'} {compared}")
+        (text, f"{plural(n, 'row')}, {checked[text] or 'none'} {compared}")
         for text, n in counts.most_common()
     ]
     print_columns(lines, indent=2)

@@ -11,7 +11,7 @@ import click
 from bench.base.errors import OutOfMemory, RunFailed, RunLocked
 from bench.cli import show_error
 from bench.cli.options import json_text
-from bench.cli.show import print_section
+from bench.cli.run_card import print_section
 
 if TYPE_CHECKING:
     from bench.cli.progress import RunReporter, Work
@@ -177,6 +177,6 @@ def show_result(records: Sequence[RunRecord], store: RunsFolder, suites: Sequenc
     where = store.folder(records[0].run_id) if len(records) == 1 else store.path
     click.echo(f"record{'s' if len(records) > 1 else ''}: {where}")
     click.echo(
-        f"next: bench show {records[-1].run_id}"
+        f"next: bench runs {records[-1].run_id}"
         + (f" --runs {store.path}" if str(store.path) != "runs" else "")
     )

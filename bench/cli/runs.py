@@ -1,17 +1,17 @@
-"""``bench runs``: what is kept in the runs folder, newest first."""
+"""``bench runs [RUN]``: the runs of a folder, newest first; with a name, everything about one."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from bench.base.errors import UnknownName
-from bench.cli.columns import width
+from bench.base.errors import BenchError, UnknownName
+from bench.cli.columns import print_grid
 from bench.cli.options import comma_list, json_option, json_text, runs_option, warn
-from bench.cli.show import NO_RECORD, RUNNING, as_it_stands, show
+from bench.cli.run_card import NO_RECORD, PARTS, RUNNING, as_it_stands, show
+from bench.show.grid import Cell, Column, grid
 
 if TYPE_CHECKING:
     from bench.runs import RunRecord
@@ -21,32 +21,47 @@ NEWEST = 30  # runs that are listed where not all are asked for
 
 
 @click.command()
-@click.argument("name", required=False)
+@click.argument("name", metavar="[RUN]", required=False)
 @runs_option
 @click.option("--status", help="Only these: finished, failed, interrupted, running.")
 @click.option("--method", help="Only these methods; METHOD+VARIANT is only that variant.")
-@click.option("--all", "everything", is_flag=True, help=f"All of them, not the newest {NEWEST}.")
+@click.option("--scores", is_flag=True, help=f"With RUN: {PARTS['scores']}.")
+@click.option("--recipe", is_flag=True, help=f"With RUN: {PARTS['recipe']}.")
+@click.option("--overlap", is_flag=True, help=f"With RUN: {PARTS['overlap']}.")
+@click.option("--provenance", is_flag=True, help=f"With RUN: {PARTS['provenance']}.")
+@click.option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help=f"All runs, not the newest {NEWEST}; with RUN everything about it.",
+)
 @json_option
-@click.pass_context
 def runs(
-    context: click.Context,
     name: str | None,
     runs: Path | None,
     status: str | None,
     method: str | None,
     everything: bool,
     as_json: bool,
+    **parts: bool,
 ) -> None:
-    """The runs that are kept, newest first; with a NAME what matters of one, as bench show NAME.
+    """The runs of a folder, newest first; with RUN its scores, recipe, training and cost on one screen.
 
-    Example: bench runs --status failed,interrupted
+    RUN is an id, its beginning, or a path.
+
+    \b
+    Example:  bench runs --status failed,interrupted
+              bench runs simcse-builtin-s42 --scores
     """
     from bench.runs import RunsFolder
     from bench.runs.record import STATUSES
 
+    wanted_parts = [part for part in PARTS if everything or parts[part]]
     if name is not None:
-        context.invoke(show, reference=name, runs=runs, as_json=as_json)
+        show(name, runs, wanted_parts, as_json=as_json)
         return
+    if wanted_parts and not everything:
+        raise BenchError(f"--{wanted_parts[0]} needs a run", f"bench runs RUN --{wanted_parts[0]}")
     states = (*STATUSES, RUNNING)
     for state in comma_list(status):
         if state not in states:
@@ -122,67 +137,19 @@ def summary(record: RunRecord) -> dict[str, Any]:
     }
 
 
-LONG_ID = 48  # characters; a longer id takes from the room of its own line alone
-WIDE = 100  # columns of a terminal from which on every status and the time of day are shown
-
-
 def _print(records: list[RunRecord]) -> None:
-    """One line a run, the id whole, so that it can be copied: what is most useful of the rest as far as the terminal is wide."""
-    columns = width()
-    wide = columns >= WIDE
-    ids = max(
-        len("run"), *(len(record.run_id) for record in records if len(record.run_id) <= LONG_ID), 0
-    )
-    states = max(len(record.status) for record in records) if wide else 0
-    when = 16 if wide else 10
-    left = columns - ids - 2 - (states + 2 if wide else 0)
-    dated = left - when - 2 >= 16  # else the scores need the room
-    room = left - when - 2 if dated else left
-
-    def line(name: str, status: str, result: str, date: str) -> str:
-        cells = [
-            name.ljust(ids),
-            *([status.ljust(states)] if wide else []),
-            result.ljust(room),
-            *([date] if dated else []),
-        ]
-        return "  ".join(cells).rstrip()
-
-    click.secho(line("run", "status", "result", "when"), dim=True)
+    rows = []
     for record in records:
-        date = record.provenance.created[:when].replace("T", " ")
-        name, over = record.run_id, max(0, len(record.run_id) - ids)
-        result = _result(record, with_status=not wide, room=max(room - over, 0))
-        shown = line(
-            name,
-            record.status,
-            result + " " * max(room - over - len(result), 0) if over else result,
-            date,
-        )
-        click.secho(shown if len(shown) <= columns else name, bold=record.status != "finished")
+        style = "" if record.status == "finished" else "strong"
+        date = record.provenance.created[:16].replace("T", " ")
+        texts = (record.run_id, record.status, _result(record), date)
+        rows.append([Cell(text=text, emphasis=style) for text in texts])
+    columns = ("run", "status", Column("result", wrap=16), Column("when", drop=1))
+    print_grid(grid(columns, rows))
 
 
-def _result(record: RunRecord, with_status: bool, room: int) -> str:
-    """Each suite's average, as many as there is room for, and how many more there are; or how the run ended."""
-    from bench.compare.formatting import visible
+def _result(record: RunRecord) -> str:
+    """Each suite's average, or how the run ended."""
     from bench.show.tables.report import heads
 
-    parts = heads(record).split(", ")
-    encoding = sys.stdout.encoding or "utf-8"
-    if record.status != "finished":
-        words = record.error or heads(record)
-        text = visible(
-            f"{record.status}{': ' if words else ''}{words}" if with_status else words, encoding
-        )
-        if len(text) <= room:
-            return text
-        return text[: max(room - 3, 0)].rpartition(" ")[0].rstrip(":,; ") + "..."
-    for count in range(len(parts), 0, -1):
-        text = visible(
-            ", ".join(parts[:count])
-            + (f", {len(parts) - count} more" if count < len(parts) else ""),
-            encoding,
-        )
-        if len(text) <= room:
-            return text
-    return ""
+    return (record.error or heads(record)) if record.status != "finished" else heads(record)

@@ -434,7 +434,7 @@ def show_space(
     as_json: bool,
 ) -> None:
     """What would be searched: each dimension with the source of its bounds, and what the trials would take."""
-    from bench.cli.progress import duration
+    from bench.base.text import duration
     from bench.run.estimates import estimate, speeds_of_earlier_runs
     from bench.run.search.space import short
     from bench.run.search.study import definition

@@ -8,12 +8,20 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench.base.errors import BenchError
-from bench.cli.columns import as_findings, end_check, show_results
+from bench.base.text import list_names
+from bench.cli.columns import (
+    as_findings,
+    end_check,
+    print_columns,
+    print_grid,
+    say,
+    show_results,
+    title,
+)
 from bench.cli.options import data_option, json_option, json_text, plugin_option
+from bench.show.grid import Column, grid
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from bench.score.suites import Suite
 
 
@@ -41,7 +49,7 @@ def suites(
     Example:  bench suites sts
               bench suites --check my_suite.py --data DIR
     """
-    from bench.score.suites import suite, suite_names, suite_plugin
+    from bench.score.suites import suite, suite_names
 
     if check_name:
         _check(check_name, data, as_json)
@@ -58,33 +66,44 @@ def suites(
         for chosen_suite in chosen:
             click.echo(json_text(_as_dict(chosen_suite)))
         return
-    from rich.console import Console
-    from rich.markup import escape
-
-    console = Console(width=80, highlight=False)
     if name is None:
-        console.print(_overview(chosen))
-        console.print("\neverything about one: bench suites NAME", markup=False)
-        return
-    chosen_suite = chosen[0]
-    console.print(f"[bold]{chosen_suite.name}[/bold]  {escape(chosen_suite.title)}")
-    console.print(escape(chosen_suite.description))
-    console.print(_tasks(chosen_suite))
-    if chosen_suite.average:
-        console.print(
-            f'\n"Avg.": mean of {", ".join(chosen_suite.average)}, each rounded to 2 decimals, rounded again',
-            markup=False,
+        print_columns(
+            [(suite.name, f"{len(suite.tasks):>5}", suite.description) for suite in chosen],
+            headings=("suite", "tasks", "measures"),
         )
-    plugin = suite_plugin(chosen_suite.name)
-    from_where = (
-        f"it is of {plugin.package} {plugin.version}".rstrip()
-        if plugin
-        else f"about it: docs/{chosen_suite.docs}"
-    )
-    console.print(from_where, markup=False, soft_wrap=True)
-    needed = [data for task in chosen_suite.tasks for data in getattr(task, "data", ())]
-    if needed:
-        console.print(f"its data: bench data list {needed[0]}", markup=False)
+        title("everything about one: bench suites NAME")
+    else:
+        _show(chosen[0])
+
+
+def _show(suite: Suite) -> None:
+    from bench.score.suites import suite_plugin
+
+    say(f"{suite.name}: {suite.title}")
+    say(suite.description)
+    click.echo()
+    columns = [
+        Column("task"),
+        Column("items", right=True),
+        Column("metric"),
+        Column("protocol"),
+        Column("sub-datasets", wrap=20),
+    ]
+    rows = []
+    for task in suite.tasks:
+        n = getattr(task, "n", None)
+        parts = _parts(getattr(task, "subsets", {}))
+        rows.append((task.name, "" if n is None else f"{n:,}", task.metric, task.protocol, parts))
+    print_grid(grid(columns, rows))
+    click.echo()
+    if suite.average:
+        say(
+            f"Avg.: mean of {list_names(suite.average, 9)}, each rounded to 2 decimals, rounded again"
+        )
+    plugin = suite_plugin(suite.name)
+    say(f"from {plugin.package} {plugin.version}" if plugin else f"documented in docs/{suite.docs}")
+    if needed := [data for task in suite.tasks for data in getattr(task, "data", ())]:
+        say(f"its data: bench data list {needed[0]}")
 
 
 def _check(name: str, data: Path | None, as_json: bool) -> None:
@@ -115,36 +134,6 @@ def _check(name: str, data: Path | None, as_json: bool) -> None:
     else:
         show_results(chosen.name, results)
     end_check(sum(result.failed for result in results), as_json)
-
-
-def _overview(chosen: list[Suite]) -> Table:
-    from rich.table import Table
-
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("suite", no_wrap=True)
-    table.add_column("tasks", justify="right", no_wrap=True)
-    table.add_column("what it asks")
-    for suite in chosen:
-        table.add_row(suite.name, str(len(suite.tasks)), suite.description)
-    return table
-
-
-def _tasks(suite: Suite) -> Table:
-    from rich.table import Table
-
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("task", no_wrap=True)
-    table.add_column("items", justify="right", no_wrap=True)
-    table.add_column("metric", no_wrap=True)
-    table.add_column("protocol", no_wrap=True)
-    parts = [_parts(getattr(task, "subsets", {})) for task in suite.tasks]
-    if any(parts):
-        table.add_column("sub-datasets")
-    for task, shown in zip(suite.tasks, parts, strict=True):
-        n = getattr(task, "n", None)
-        row = [task.name, "" if n is None else f"{n:,}", task.metric, task.protocol]
-        table.add_row(*row, *([shown] if any(parts) else []))
-    return table
 
 
 def _parts(subsets: dict[str, int]) -> str:

@@ -64,7 +64,7 @@ def _with_costs(table: Table, records: Mapping[str, RunRecord]) -> Table:
     if not under:
         return replace(table, rows=tuple(rows))
     usual = min(under, key=lambda condition: (-under[condition], condition))
-    note = f"encode is what bench speed measured: {usual}"
+    note = f"encode was measured on: {usual}"
     if others := [
         row.name for row in rows if row.cost and row.cost.encode_condition not in (None, usual)
     ]:

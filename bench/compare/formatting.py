@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bench.base.errors import printable
+from bench.base.text import duration as duration
+from bench.base.text import list_names as list_names
 from bench.compare.statistics.table import SENDER, Cell, Row, Table
 from bench.runs.searches import TUNED
 
@@ -26,14 +28,6 @@ def visible(text: str, encoding: str = "utf-8", limit: int | None = LONGEST) -> 
         text = text[: limit - 1] + "…"
     shown = printable(" ".join(text.split()))
     return shown if shown.isascii() else shown.encode(encoding, "backslashreplace").decode(encoding)
-
-
-def list_names(names: Iterable[str], most: int = 4, between: str = ", ") -> str:
-    """ "a, b, c, d and 3 more" """
-    known = list(names)
-    return between.join(known[:most]) + (
-        f" and {len(known) - most} more" if len(known) > most else ""
-    )
 
 
 def variant_words(row: Row, table: Table) -> str:
@@ -138,14 +132,6 @@ def metric_words(metric: str) -> str:
 
 def score(value: float, decimals: int = 2) -> str:
     return f"{value:.{decimals}f}"
-
-
-def duration(seconds: float) -> str:
-    """ "39s", "13m32s", "2h05m"."""
-    if seconds < 59.5:
-        return f"{seconds:.0f}s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes}m{rest:02d}s" if minutes < 60 else f"{minutes // 60}h{minutes % 60:02d}m"
 
 
 def signed_number(value: float, decimals: int = 2) -> str:

@@ -90,7 +90,7 @@ def disagreements(
         raise (
             reasons[0]
             if reasons
-            else BenchError("these two runs share no task with predictions", "bench show RUN")
+            else BenchError("these two runs share no task with predictions", "bench runs RUN")
         )
     return list(by_task.values())
 

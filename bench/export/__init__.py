@@ -76,9 +76,7 @@ def check_place(to: Path) -> None:
     if to.is_dir() and not any(to.iterdir()):
         return
     if to.exists() or to.is_symlink():
-        kind = (
-            "is a folder with files in it" if to.is_dir() else "is there already and is no folder"
-        )
+        kind = "is a folder with files in it" if to.is_dir() else "exists and is not a folder"
         raise BenchError(
             f"--to {to} {kind}; nothing was written", "name a new folder, or remove that one first"
         )
@@ -218,7 +216,7 @@ def check_name(name: str) -> None:
     """Raises BenchError for a name that is not owner/name."""
     if not NAME.fullmatch(name) or "--" in name or ".." in name:
         raise BenchError(
-            f"'{name}' is no name of a repository", "owner/name: letters, digits, - _ and . only"
+            f"'{name}' is not a repository name", "owner/name: letters, digits, - _ and . only"
         )
 
 
@@ -227,7 +225,7 @@ def check_online(offline: bool) -> None:
     if offline or offline_now():
         why = "--offline" if offline else "HF_HUB_OFFLINE"
         raise BenchError(
-            f"push needs the hub, and {why} forbids a connection",
+            f"--push needs the hub, and {why} forbids a connection",
             "bench export RUN --to DIR writes the same files here",
         )
 
@@ -266,7 +264,7 @@ def upload(folder: Path, name: str, run_id: str, *, private: bool) -> Pushed:
         done: Any = api.upload_folder(
             repo_id=name,
             folder_path=folder,
-            commit_message=f"bench push {run_id}",
+            commit_message=f"bench export {run_id}",
             delete_patterns=["*"],
         )
     except Exception as error:

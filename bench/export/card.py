@@ -14,6 +14,7 @@ from bench.compare.statistics.table import AVERAGE, DECIMALS
 from bench.export import mteb_folder, transformers_folder
 from bench.runs import RunsFolder
 from bench.runs.predictions import Run, read_predicted
+from bench.show.grid import Cell, Column, as_markdown, grid
 from bench.show.tables.report import plain_value, what
 
 if TYPE_CHECKING:
@@ -131,11 +132,8 @@ def recipe_table(run: TrainedRun) -> str:
         key: _name(plain_value(value.value)) if key in places else plain_value(value.value)
         for key, value in recipe.items()
     }
-    rows = [
-        f"| {markdown(key)} | {markdown(values[key])} | {markdown(value.source)} |"
-        for key, value in sorted(recipe.items())
-    ]
-    return "\n".join(["| value of | is | from |", "| :-- | :-- | :-- |", *rows])
+    rows = [(key, values[key], value.source) for key, value in sorted(recipe.items())]
+    return as_markdown(grid(("value of", "is", "from"), rows)).rstrip("\n")
 
 
 def origin(run: TrainedRun) -> list[str]:
@@ -240,41 +238,26 @@ def tables(run: TrainedRun) -> list[str]:
 def _table(
     scores: Sequence[Score], intervals: Sequence[tuple[float, float] | None], seeds: Sequence[str]
 ) -> str:
-    columns = {
-        "task": [markdown(s.task) for s in scores],
-        "score": [score(s.value, DECIMALS.get(s.metric, 2)) for s in scores],
-        "items": [f"{s.n:,}" for s in scores],
-    }
+    names = [Column(name, right=True) for name in ("score", "items", "95 % interval", "all seeds")]
+    rows = []
+    for s, interval, seed in zip(scores, intervals, seeds, strict=True):
+        number = Cell(number=s.value, decimals=DECIMALS.get(s.metric, 2))
+        between = f"{interval[0]:.2f} to {interval[1]:.2f}" if interval else ""
+        rows.append((s.task, number, f"{s.n:,}", between, seed))
     notes = []
     if any(intervals):
-        columns["95 % interval"] = [
-            f"{interval[0]:.2f} to {interval[1]:.2f}" if interval else "" for interval in intervals
-        ]
         notes.append(
-            "Interval: of this one run, for other items; how far other seeds lie apart is not in it."
+            "Interval: 95 %, of this one run, over other items; it does not cover other seeds."
         )
     if any(seeds):
-        columns["all seeds"] = [*seeds]
         notes.append(
-            "All seeds: mean ± standard deviation over the runs that differ in nothing but the seed."
+            "All seeds: mean ± standard deviation over the runs that differ only in the seed."
         )
     first = scores[0]
-    form = f", {markdown(first.text)} text" if first.text else ""
+    form = f", {first.text} text" if first.text else ""
     metrics = ", ".join(dict.fromkeys(metric_words(s.metric) for s in scores))
-    title = f"**{markdown(first.suite)}** ({metrics}; {markdown(first.protocol)}{form})"
-    rows = [
-        [*columns],
-        [":--", *["--:"] * (len(columns) - 1)],
-        *zip(*columns.values(), strict=True),
-    ]
-    return "\n".join(
-        [
-            title,
-            "",
-            *("| " + " | ".join(row) + " |" for row in rows),
-            *(f"\n{note}" for note in notes),
-        ]
-    )
+    title = f"{first.suite} ({metrics}; {first.protocol}{form})"
+    return as_markdown(grid(["task", *names], rows, title=title, notes=notes)).rstrip("\n")
 
 
 def _interval(run: Run, own_score: Score) -> tuple[float, float] | None:

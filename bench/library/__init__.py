@@ -7,7 +7,6 @@ did wrong is a :class:`bench.base.errors.BenchError` whose text is one line, wit
 from __future__ import annotations
 
 import contextlib
-import html
 import io
 import os
 import warnings
@@ -364,9 +363,9 @@ class Tables:
     tables: tuple[Table, ...]
 
     def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
-        from bench.show.tables.terminal import draw
+        from bench.show.tables import drawn
 
-        yield draw(self.tables, options.max_width, console.encoding, styled=console.is_terminal)
+        yield drawn(self.tables, options.max_width, console.encoding, styled=console.is_terminal)
 
     def __str__(self) -> str:
         from rich.console import Console
@@ -378,7 +377,10 @@ class Tables:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return "\n".join(_html(table) for table in self.tables)
+        from bench.show.grid import as_html
+        from bench.show.tables.scores import score_grid
+
+        return "\n".join(as_html(score_grid(table)) for table in self.tables)
 
     def markdown(self) -> str:
         """The tables as Markdown."""
@@ -573,28 +575,3 @@ def _pandas() -> Any:
             "pip install pandas; or rows() for plain mappings",
         ) from None
     return pandas
-
-
-def _html(table: Table) -> str:
-    """One table for a notebook: no style but bold for the best."""
-    from bench.compare.formatting import headline, score, spread, variant_words
-
-    head = "".join(f"<th>{html.escape(name)}</th>" for name in ("method", *table.columns))
-    lines = [f"<tr>{head}</tr>"]
-    for row in table.rows:
-        words = variant_words(row, table)
-        cells = [
-            f'<td style="text-align:left">{html.escape(row.label + (f" ({words})" if words else ""))}</td>'
-        ]
-        for cell in row.cells:
-            if cell is None:
-                cells.append("<td></td>")
-                continue
-            beside = spread(cell)
-            text = score(cell.mean, cell.decimals) + (
-                "" if beside is None else f" ± {score(beside, cell.decimals)}"
-            )
-            cells.append(f"<td>{f'<b>{text}</b>' if cell.mark == 'best' else text}</td>")
-        lines.append(f"<tr>{''.join(cells)}</tr>")
-    notes = "".join(f"<div><small>{html.escape(note)}</small></div>" for note in table.notes)
-    return f"<div>{html.escape(headline(table))}</div><table>{''.join(lines)}</table>{notes}"

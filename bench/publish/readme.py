@@ -2,38 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from bench.board.board import PREVIEW, PREVIEW_NOTE, Board, PublishedRun
+from bench.base.text import plural
+from bench.board.board import PREVIEW, PREVIEW_NOTE, Board
 from bench.board.content import Overview, SuiteRow, overviews
 from bench.board.names import link, run_file, search_file
 from bench.board.reference_tables import ReferenceCell, ReferenceRow, ReferenceTable
-from bench.compare.formatting import (
-    SEVERAL,
-    cells_of,
-    markdown,
-    score,
-    setting_words,
-    variant_words,
-)
-from bench.compare.statistics.table import Row, Table
-from bench.show.tables.lines import (
-    SIGNS,
-    TOP,
-    cost_columns,
-    cost_texts,
-    difference_heading,
-    difference_text,
-    has_differences,
-    legend,
-    sign_at,
-    top_sign,
-    under,
-)
-from bench.show.tables.markdown import footnote_table, number
+from bench.compare.formatting import SEVERAL, markdown, score, setting_words
+from bench.show.grid import Cell, Column, as_markdown, grid
+from bench.show.tables.scores import score_grid
 
 if TYPE_CHECKING:
     from bench.board.changes import Changes
@@ -83,12 +64,11 @@ def _head(board: Board, pages: bool) -> Iterator[str]:
         "[tables as JSON](tables.json)",
         *([] if board.alone else ["[all versions](../README.md)"]),
     ]
-    yield f"{board.date}, {runs:,} run{'s' * (runs != 1)} of {methods} method{'s' * (methods != 1)}: {', '.join(links)}"
+    yield f"{board.date}, {plural(runs, 'run')} of {plural(methods, 'method')}: {', '.join(links)}"
 
 
 def _tables(board: Board) -> Iterator[str]:
     """Under a heading for each setting and backbone."""
-    runs = {run.record.run_id: run for run in board.runs}
     last: tuple[str | None, str | None] | None = None
     for board_table in board.tables:
         place = (board_table.table.setting, board_table.table.backbone)
@@ -97,9 +77,8 @@ def _tables(board: Board) -> Iterator[str]:
         last = place
         form = f" on {board_table.table.text} text" if board_table.table.text else ""
         yield f"### {markdown(f'{board_table.table.suite}, {board_table.table.protocol}{form}')}"
-        yield table(
-            board_table.table, runs, [(other.table, i) for other, i in board.finished(board_table)]
-        )
+        scale = [(other.table, i) for other, i in board.finished(board_table)]
+        yield as_markdown(replace(score_grid(board_table.table, scale), title=""))
         told = " ".join(
             prose(text) for text in (board_table.selection, board_table.cost_note) if text
         )
@@ -107,33 +86,27 @@ def _tables(board: Board) -> Iterator[str]:
 
 
 def _overview(overview: Overview) -> str:
-    """The averages alone: what code hosts render."""
-    heading = ["method", *(suite.table.suite for suite in overview.suites)]
-    lines = [
-        line([markdown(name) for name in heading]),
-        line([":--", *("--:" for _ in overview.suites)]),
+    """The average of each suite."""
+    columns: list[Column | str] = [
+        "method",
+        *(Column(suite.table.suite, right=True) for suite in overview.suites),
     ]
-    for (method, beside), standings in zip(overview.names, overview.standings, strict=True):
-        lines.append(line([_method_words(method, beside), *map(_standing, standings)]))
-    words = f"The average in each suite; {SIGNS[TOP]}: may be the best. There is no total: suites have no common scale."
+    rows: list[tuple[Cell | str, ...]] = [
+        (f"{method} ({beside})" if beside else method, *map(_standing, standings))
+        for (method, beside), standings in zip(overview.names, overview.standings, strict=True)
+    ]
+    note = "Averages of each suite. There is no total: suites have no common scale."
     more = f" {overview.left_out} more rows are in the tables." if overview.left_out else ""
-    return "\n".join(
-        [
-            f"### {markdown(setting_words(overview.setting))}, {markdown(overview.backbone or '')}",
-            "",
-            *lines,
-            "",
-            words + more,
-        ]
+    heading = (
+        f"### {markdown(setting_words(overview.setting))}, {markdown(overview.backbone or '')}"
     )
+    return f"{heading}\n\n{as_markdown(grid(columns, rows, notes=[note + more]))}"
 
 
-def _standing(standing: SuiteRow | None) -> str:
-    """ "◆ 76.25" """
+def _standing(standing: SuiteRow | None) -> Cell:
     if standing is None or (average := standing.row.cells[-1]) is None:
-        return ""
-    mark = SIGNS.get(top_sign(standing.row), "")
-    return f"{mark} {score(average.mean, average.decimals)}".strip()
+        return Cell()
+    return Cell(number=average.mean, decimals=average.decimals)
 
 
 def _figure(figure: Figure) -> str:
@@ -145,59 +118,41 @@ def _figure(figure: Figure) -> str:
 def _printed(printed: ReferenceTable) -> str:
     """Folded, for there are hundreds of rows; letters lead to the remarks below."""
     remarks: dict[str, int] = {}
-    lines = [
-        line(["row", "backbone", "setting", *printed.tasks]),
-        line([":--", ":--", ":--", *("--:" for _ in printed.tasks)]),
-    ]
+    rows: list[tuple[Cell | str, ...]] = []
     for row in printed.rows:
-        label = (
-            markdown(row.label)
-            + (f" (from {markdown(row.source)})" if row.source else "")
-            + _marks(row, remarks)
+        label = row.label + (f" (from {row.source})" if row.source else "")
+        cells = [_cell(cell, remarks) for cell in row.cells]
+        rows.append(
+            (Cell(text=label, marks=_marks(row, remarks)), row.backbone, row.setting, *cells)
         )
-        lines.append(
-            line(
-                [
-                    label,
-                    markdown(row.backbone),
-                    markdown(row.setting),
-                    *(_cell(cell, remarks) for cell in row.cells),
-                ]
-            )
-        )
-    summary = (
-        f"{markdown(printed.paper)}, table {markdown(printed.table)}: {len(printed.rows)} rows"
-    )
-    notes = [f"- <sup>{number}</sup> {prose(text)}" for text, number in remarks.items()]
+    names = ["row", "backbone", "setting"]
+    columns: list[Column | str] = [*names, *(Column(task, right=True) for task in printed.tasks)]
     path = f"tables/{printed.anchor}.csv"
-    return "\n".join(
-        [
-            f"<details><summary>{summary}</summary>",
-            "",
-            markdown(printed.title) + f". [CSV]({link(path)})",
-            "",
-            *lines,
-            "",
-            *notes,
-            "",
-            "</details>",
-        ]
+    rows_words = plural(len(printed.rows), "row")
+    return _folded(
+        f"{markdown(printed.paper)}, table {markdown(printed.table)}: {rows_words}",
+        f"{markdown(printed.title)}. [CSV]({link(path)})",
+        as_markdown(grid(columns, rows, footnotes=list(remarks))),
     )
 
 
-def _cell(cell: ReferenceCell | None, remarks: dict[str, int]) -> str:
+def _folded(summary: str, text: str, table: str) -> str:
+    return f"<details><summary>{summary}</summary>\n\n{text}\n\n{table}\n</details>"
+
+
+def _cell(cell: ReferenceCell | None, remarks: dict[str, int]) -> Cell:
     if cell is None:
-        return ""
-    return cell.text + ("" if cell.std is None else f" ± {cell.std:g}") + _marks(cell, remarks)
+        return Cell()
+    half = "" if cell.std is None else f" ± {cell.std:g}"
+    return Cell(text=cell.text + half, marks=_marks(cell, remarks))
 
 
-def _marks(entry: ReferenceRow | ReferenceCell, remarks: dict[str, int]) -> str:
+def _marks(entry: ReferenceRow | ReferenceCell, remarks: dict[str, int]) -> tuple[int, ...]:
     """Numbers of the remarks on a cell or row; those not met before are added. That a row is copied stands in its name."""
     texts = [
         f"{remark.title}: {remark.text}" for remark in entry.remarks if remark.kind != "copied"
     ]
-    numbers = [str(remarks.setdefault(text, len(remarks) + 1)) for text in texts]
-    return f"<sup>{', '.join(numbers)}</sup>" if numbers else ""
+    return tuple(remarks.setdefault(text, len(remarks) + 1) for text in texts)
 
 
 def _facts(board: Board) -> Iterator[str]:
@@ -207,143 +162,41 @@ def _facts(board: Board) -> Iterator[str]:
 
 
 def _changes(changes: Changes) -> str:
-    names = ["row", "suite", changes.before, "now", "what differs"]
-    lines = [line(names), line([":--", ":--", "--:", "--:", ":--"])]
+    heading: list[Column | str] = [
+        "row",
+        "suite",
+        Column(changes.before, right=True),
+        Column("now", right=True),
+        "what differs",
+    ]
+    rows = []
     for row in changes.rows:
-        place = f"{row.method} ({row.setting}, {row.backbone})"
         means = ["" if mean is None else score(mean) for mean in (row.before, row.now)]
-        suite = f"{row.suite} {row.task}"
-        lines.append(line([*map(markdown, (place, suite)), *means, prose(row.differs)]))
-    return "\n".join(lines)
+        place = f"{row.method} ({row.setting}, {row.backbone})"
+        rows.append((place, f"{row.suite} {row.task}", *means, row.differs))
+    return as_markdown(grid(heading, rows))
 
 
 def _runs(board: Board) -> str:
     """Every run with its record, by method; folded."""
-    lines = [
-        line(["run", "seed", "run by", "record", "scores"]),
-        line([":--", "--:", ":--", ":--", ":--"]),
-    ]
+    rows = []
     for run in board.runs:
         run_id = run.record.run_id
-        seed = "any" if run.record.seed is None else str(run.record.seed)
-        scores = (
-            f"[CSV]({link(run_file(run_id, 'scores.csv'))})"
-            if board.page_of[run_id] == run_id
-            else ""
-        )
-        lines.append(
-            line(
-                [
-                    markdown(run_id),
-                    seed,
-                    markdown(run.submitted_by or ""),
-                    f"[record]({link(run_file(run_id, 'run.json'))})",
-                    scores,
-                ]
+        own_page = board.page_of[run_id] == run_id
+        record = link(run_file(run_id, "run.json"))
+        scores = link(run_file(run_id, "scores.csv")) if own_page else ""
+        rows.append(
+            (
+                run_id,
+                "any" if run.record.seed is None else str(run.record.seed),
+                run.submitted_by or "",
+                Cell(text="record", link=record),
+                Cell(text="CSV" if own_page else "", link=scores),
             )
         )
-    words = "The record of a run holds its recipe, its command and every score."
-    return "\n".join(
-        [
-            f"<details><summary>{len(board.runs):,} runs and their records</summary>",
-            "",
-            words,
-            "",
-            *lines,
-            "",
-            "</details>",
-        ]
+    columns = ("run", Column("seed", right=True), "run by", "record", "scores")
+    return _folded(
+        f"{plural(len(board.runs), 'run')} and their records",
+        "The record of a run holds its recipe, its command and every score.",
+        as_markdown(grid(columns, rows)),
     )
-
-
-# --- A board's table as Markdown: one line a row, each seed linked to the record behind it ---
-
-SEEDS = 10  # of a row that are linked; the list of runs has all
-
-
-def table(
-    shown: Table, runs: Mapping[str, PublishedRun], finished: Sequence[tuple[Table, int]] = ()
-) -> str:
-    """The table, then what its signs mean and what a reader must know. ``finished``: tables and the row of each that stands last, for scale."""
-    before = [*([""] if shown.tested else []), "method"]
-    differences = [difference_heading(shown)] if has_differences(shown) else []
-    after = [*differences, *cost_columns(shown), "records by seed", "values"]
-    heading = [*before, *shown.columns, *after]
-    aligned = [":--" if name in ("method", *after[-2:]) else "--:" for name in heading]
-    lines = [line([markdown(name) for name in heading]), line(aligned)]
-    for row in shown.rows:
-        lines.append(line(_cells(row, shown, runs)))
-        for printed in under(row):
-            if not printed.label.startswith("less "):
-                texts = [
-                    entry.text + (" " + markdown(SIGNS[entry.sign]) if entry.sign else "")
-                    for entry in printed.entries
-                ]
-                lines.append(
-                    line(
-                        [
-                            *[""] * (len(before) - 1),
-                            f"*{markdown(printed.label)}*",
-                            *texts,
-                            *[""] * len(after),
-                        ]
-                    )
-                )
-    for other, i in finished:
-        lines.append(line(_finished_cells(other, other.rows[i], shown, runs)))
-    notes = [prose(note) for note in (*shown.notes, *legend(shown, SIGNS))]
-    if finished:
-        notes.append("*for scale*: nothing trained here, another backbone; not ranked")
-    if any(cell.mark for cell in cells_of(shown)):
-        notes.append("**highest**, *second*" if len(shown.rows) > 2 else "**highest**")
-    return "\n".join([*lines, "", *footnote_table(shown), *(f"- {note}" for note in notes)])
-
-
-def line(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
-
-
-def _method_words(method: str, beside: str) -> str:
-    """ "promcse (eh)" """
-    return markdown(method) + (f" ({markdown(beside)})" if beside else "")
-
-
-def _cells(row: Row, shown: Table, runs: Mapping[str, PublishedRun]) -> list[str]:
-    marks = "".join(f"<sup>{number + 1}</sup>" for number in row.footnotes)
-    return [
-        *([SIGNS.get(top_sign(row), "")] if shown.tested else []),
-        _method_words(row.label, variant_words(row, shown))
-        + (" *baseline*" if row.is_baseline else "")
-        + marks,
-        *(number(cell, SIGNS.get(sign_at(row, shown, i), "")) for i, cell in enumerate(row.cells)),
-        *([difference_text(row)] if has_differences(shown) else []),
-        *cost_texts(row, shown),
-        *_records(row, runs),
-    ]
-
-
-def _finished_cells(
-    other: Table, row: Row, shown: Table, runs: Mapping[str, PublishedRun]
-) -> list[str]:
-    """A row of another backbone's table, under the headings of ``shown``."""
-    beside = " ".join(filter(None, (variant_words(row, other), other.backbone)))
-    return [
-        *([""] if shown.tested else []),
-        f"{markdown(row.label)} ({markdown(beside)}) *for scale*",
-        *(number(cell and replace(cell, mark="")) for cell in row.cells),
-        *([""] if has_differences(shown) else []),
-        *([""] * len(cost_columns(shown))),
-        *_records(row, runs),
-    ]
-
-
-def _records(row: Row, runs: Mapping[str, PublishedRun]) -> tuple[str, str]:
-    """The last cells of a row: its records, linked, and where its values come from."""
-    links = [
-        f"[{'any' if seed is None else seed}]({link(run_file(run, 'run.json'))})"
-        for run, seed in list(zip(row.runs, row.seeds, strict=True))[:SEEDS]
-    ]
-    linked = " ".join(links) + (
-        f" and {len(row.runs) - SEEDS} more" if len(row.runs) > SEEDS else ""
-    )
-    return linked, row.values

@@ -181,7 +181,7 @@ def check_named(request: Request) -> None:
 
     for names, kind, hint in (
         (request.methods, "method", "bench methods lists them"),
-        (request.backbones, "backbone", "bench backbones lists them"),
+        (request.backbones, "backbone", "bench doctor --backbone NAME says what one is"),
         (request.suites, "suite", "bench suites lists them"),
         (request.seeds, "seed", "--seeds 42, --seeds 1-5, or --seeds 1,3,7-9"),
     ):

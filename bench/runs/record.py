@@ -87,7 +87,7 @@ class Score(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=Fa
 
 
 class EncodingCost(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What encoding takes, as ``bench speed`` measures it. Two of them say something about each other where all but the first two fields are equal."""
+    """What encoding took, as ``bench speed`` of earlier versions measured it. Two of them say something about each other where all but the first two fields are equal."""
 
     sentences_per_second: Amount  # median of several passes
     memory_bytes: Count  # the most that was in use: on the GPU where there is one, else resident in the process
@@ -124,7 +124,7 @@ class Cost(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     host_memory_bytes: Count | None = None  # resident
     energy_joules: Amount | None = None  # of the GPU while training, in records of earlier versions
     device: str | None = None
-    encoding: EncodingCost | None = None  # None: bench speed was not asked
+    encoding: EncodingCost | None = None  # None: not measured
 
 
 class Training(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

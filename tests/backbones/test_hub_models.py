@@ -150,7 +150,7 @@ def test_offline_says_how_to_bring_it_over(
             fetch(resolve("roberta-large"), offline=offline)
         hint = str(caught.value.hint)
         assert (
-            "bench backbones roberta-large --fetch" in hint
+            "bench doctor --backbone roberta-large --fetch" in hint
             and "models--FacebookAI--roberta-large" in hint
         )
         monkeypatch.setenv("HF_HUB_OFFLINE", "1")

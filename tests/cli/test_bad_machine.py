@@ -284,7 +284,7 @@ def test_a_user_without_rights_is_told_in_a_line_and_changes_nothing(
             0,
             f"{made[0].run_id}/run.json: Permission denied",
         ),
-        "show": (["show", made[0].run_id, "--runs", str(closed)], 2, "Permission denied"),
+        "runs RUN": (["runs", made[0].run_id, "--runs", str(closed)], 2, "Permission denied"),
         "verify": (["verify", "--runs", str(closed)], 1, ""),
         "publish": (
             ["publish", "--runs", str(runs), "--out", str(boards), "--statistics", "no"],

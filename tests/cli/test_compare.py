@@ -1,4 +1,4 @@
-"""``bench compare``, ``bench show`` and ``bench runs`` through click's runner, and once as real processes."""
+"""``bench compare`` through click's runner, and once as real processes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import io
 import json
 import os
 import re
-import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -151,109 +150,13 @@ def test_a_page_that_cannot_be_written(runs: Path) -> None:
     )
 
 
-def test_show(runs: Path) -> None:
-    one = record("promcse", 43, base=72.5)
-    folder = runs / one.run_id
-    (folder / "curve.jsonl").write_text(
-        '{"step": 1, "loss": 2.0}\n{"step": 2, "loss": 1.0, "dev_score": 70.0}\n{"step": 3, "lo'
-    )
-    done = bench("show", one.run_id[:-2], "--runs", runs, columns=80)
-    assert done.exit_code == 0
-    wide = [line for line in done.stdout.splitlines() if len(line) > 80 and str(folder) not in line]
-    assert wide == [] and str(folder) in done.stdout, (
-        "only the folder, which is to be copied, may be wider"
-    )
-    assert len(done.stdout.splitlines()) <= 40
-    for part in (
-        one.run_id,
-        "promcse, unsupervised, builtin, seed 43",
-        "learning_rate",
-        "13 min 32 s",
-        "step 875: STS-B dev 74.50",
-        "2.0000 █▁ 1.0000",
-    ):
-        assert part in done.stdout, part
-    assert shlex.join(shlex.split(str(one.provenance.command))) in done.stdout.replace(
-        "\\\n", ""
-    ).replace("   ", " ")
-    options = re.findall(r"^  (--\w+)  ", done.stdout, re.M)
-    assert options == ["--scores", "--recipe", "--provenance", "--all"], "no overlap was recorded"
-    told = {
-        option: bench("show", one.run_id, option, "--runs", runs, columns=80).stdout
-        for option in options
-    }
-    for option, part in (
-        ("--scores", "MSRvid"),
-        ("--recipe", "SimCSE README"),
-        ("--provenance", "torch 2.13.0"),
-        ("--provenance", "curve.jsonl"),
-    ):
-        assert part in told[option] and part in told["--all"] and part not in done.stdout
-        assert [other for other in options[:-1] if part in told[other]] == [option]
-    assert "no overlap is recorded" in bench("show", one.run_id, "--overlap", "--runs", runs).stdout
-    assert bench("show", folder, columns=80).stdout.splitlines()[:5] == done.stdout.splitlines()[:5]
-    assert json.loads(bench("show", one.run_id, "--json", "--runs", runs).stdout) == json.loads(
-        (folder / "run.json").read_text()
-    )
-
-
-def test_show_a_failed_run_and_a_hostile_one(runs: Path) -> None:
-    bad = record(
-        "simcse", 5, status="failed", error="boom \x1b[2J [bold]x", scores=(), training=None
-    )
-    RunsFolder(runs).write(bad)
-    done = bench("show", bad.run_id, "--runs", runs)
-    assert (
-        done.exit_code == 0
-        and r"error: boom \x1b[2J [bold]x" in done.stdout
-        and "\x1b" not in done.stdout
-    )
-
-
-def test_show_what_is_not_there(runs: Path) -> None:
-    done = bench("show", "simsce", "--runs", runs)
-    assert (
-        done.exit_code == 2
-        and "unknown run 'simsce'" in done.stderr
-        and "Traceback" not in done.stderr
-    )
-
-
-def test_runs_are_listed_newest_first(runs: Path) -> None:
-    RunsFolder(runs).write(record("simcse", 45, status="failed", error="out of memory", scores=()))
-    done = bench("runs", "--runs", runs, columns=80)
-    assert done.exit_code == 0
-    ids = [line.split()[0] for line in done.stdout.splitlines() if "-builtin-s" in line]
-    made, _ = RunsFolder(runs).records()
-    newest = sorted(made, key=lambda one: (one.provenance.created, one.run_id), reverse=True)
-    assert ids == [one.run_id for one in newest], "whole ids, to be copied"
-    assert "sts 7" in done.stdout and "out of memory" in done.stdout
-    listed = [
-        json.loads(line)
-        for line in bench(
-            "runs", "--runs", runs, "--json", "--status", "failed"
-        ).stdout.splitlines()
-    ]
-    assert [one["error"] for one in listed] == ["out of memory"]
-    assert bench("runs", "--runs", runs, "--status", "done").exit_code == 2
-    assert (
-        "promcse, unsupervised" in bench("runs", newest[1].run_id, "--runs", runs).stdout
-        or newest[1].method != "promcse"
-    )
-
-
-def test_runs_of_an_empty_folder(tmp_path: Path) -> None:
-    done = bench("runs", "--runs", tmp_path / "none")
-    assert done.exit_code == 0 and "no run in" in done.stdout
-
-
 HEAVY = ("torch", "transformers", "mteb", "sentence_transformers", "sklearn", "jsonschema")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
-    [["compare"], ["compare", "--html", "page.html"], ["runs"], ["show", "promcse-builtin-s43"]],
+    [["compare"], ["compare", "--html", "page.html"], ["runs"], ["runs", "promcse-builtin-s43"]],
 )
 def test_real_processes_import_nothing_heavy(
     runs: Path, tmp_path: Path, arguments: list[str]

@@ -33,9 +33,11 @@ def joined(text: str) -> str:
 
 def drawn(text: str) -> dict[str, tuple[bool, str, str]]:
     """method -> (marked, average, sign) of the lines of the first table, at a width at which nothing stands in blocks."""
-    line = r"^([◆ ]) (\S+?)[¹²³⁴·]*(?: .*)? (\d+\.\d\d)([▲▼-]?) *±\d+\.\d\d(?: +[+-]?\d.*)?$"
+    name = r"^([^\s◆¹²³⁴]+)(?: [^\s◆]\S*)?( ◆)?[¹²³⁴·]* +\d+ .*?"
+    difference = r"(?:baseline|[+-]?\d+\.\d\d \[[^\]]*\])(?: ([▲▼-]))?$"
+    line = name + r"(\d+\.\d\d) +\d+\.\d\d +" + difference
     found = re.findall(line, text.split("\nother tables")[0], re.M)
-    return {method: (mark == "◆", mean, sign) for mark, method, mean, sign in found}
+    return {method: (bool(mark), mean, sign) for method, mark, mean, sign in found}
 
 
 @pytest.mark.slow

@@ -558,7 +558,7 @@ def test_without_a_network_that_is_one_line_at_once(
     assert hint.startswith(
         "try: where there is a network: bench data fetch STS12 STS13 STS14 STS15 STS16 STS-B SICK-R"
     )
-    assert ("bench backbones roberta-large --fetch" in hint) is (command[0] == "run")
+    assert ("bench doctor --backbone roberta-large --fetch" in hint) is (command[0] == "run")
     assert not (tmp_path / "runs").exists() and not (cache / "data").exists()
 
 

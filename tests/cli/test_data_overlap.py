@@ -1,4 +1,4 @@
-"""``bench data overlap``, and what a run's record, ``bench show`` and the page say of it."""
+"""``bench data overlap``, and what a run's record, ``bench runs RUN`` and the page say of it."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_a_run_records_it_and_shows_it(corpus: Path, tiny: str, tmp_path: Path) 
     record = json.loads((the_run(tmp_path) / "run.json").read_text())
     kept = record["provenance"]["corpus"]["overlap"]
     assert kept == {"rule": "overlap/1", "tasks": overlap(corpus, "--suite", "check")["tasks"]}
-    shown = bench("show", the_run(tmp_path), "--all").stdout
+    shown = bench("runs", the_run(tmp_path), "--all").stdout
     assert "sentences of the evaluation sets that stand in the corpus" in shown
     (line,) = [line for line in shown.splitlines() if line.startswith("check: captions")]
     assert line.split()[-4:-2] == ["2", "1"] and line.split()[-1] == "4"

@@ -251,7 +251,7 @@ def test_the_whole_of_it_as_a_process(tmp_path: Path) -> None:
     commands = [shlex.split(line)[1:] for line in lines if line.strip().startswith("bench ")]
     (tmp_path / "sentences.txt").write_text("A dog runs.\nA cat sleeps.\n")
     assert [command[0] for command in commands] == [
-        "show",
+        "runs",
         "encode",
         "run",
     ] and "(bench data list names them)" in done.stdout

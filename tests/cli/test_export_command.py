@@ -1,9 +1,10 @@
-"""``bench export``: what it writes and says, its model card, and a user's mistakes."""
+"""``bench export``: what it writes and sends, its model card, and a user's mistakes."""
 
 from __future__ import annotations
 
 import json
 import re
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from click.testing import Result
 from commands import bench, error_line, the_run, tree
+from hub import StandInHub
 
 from bench.runs import RunsFolder
 
@@ -27,23 +29,23 @@ def made(finished: Finished, tmp_path_factory: pytest.TempPathFactory) -> tuple[
     return to, bench("export", "simcse", "--runs", finished[0], "--to", to, "--format", "mteb")
 
 
+def export(finished: Finished, *arguments: str | Path, **env: str) -> Result:
+    return bench("export", "simcse", "--runs", finished[0], *arguments, **env)
+
+
+def push(finished: Finished, *arguments: str, token: str = "hf_good") -> Result:
+    return export(finished, "--push", *arguments, HF_TOKEN=token, HF_HUB_OFFLINE="0")
+
+
 @pytest.mark.slow
 def test_what_it_says_and_writes(made: tuple[Path, Result], finished: Finished) -> None:
     to, done = made
-    assert done.exit_code == 0, done.output
-    assert done.stdout == f"{to}\n"
-    assert (
-        f"{the_run(finished[0]).name} as mteb: 32 dimensions, loaded again, largest difference"
-        in done.stderr
-    )
-    assert {path.name for path in to.iterdir()} >= {
-        "README.md",
-        "modules.json",
-        "model.safetensors",
-        "tokenizer.json",
-        "mteb_model.py",
-    }
-    assert [path.name for path in to.parent.iterdir()] == ["my-model"]  # nothing is left beside it
+    assert done.exit_code == 0 and done.stdout == f"{to}\n"
+    name = the_run(finished[0]).name
+    assert f"{name} as mteb: 32 dimensions, loaded again, largest difference" in done.stderr
+    files = {"README.md", "modules.json", "model.safetensors", "tokenizer.json", "mteb_model.py"}
+    assert {path.name for path in to.iterdir()} >= files
+    assert [path.name for path in to.parent.iterdir()] == ["my-model"], "nothing is left beside it"
 
 
 @pytest.mark.slow
@@ -54,14 +56,8 @@ def test_mteb_itself_evaluates_it(
 
     from bench.run.trained_run import find_run, load_run
 
-    texts = [
-        "a man plays",
-        "the dog runs in the park",
-        "woman reads a book",
-        "market prices fell",
-        "a child sleeps",
-        "oil and gas",
-    ]
+    texts = ["a man plays", "the dog runs in the park", "woman reads a book"]
+    texts += ["market prices fell", "a child sleeps", "oil and gas"]
     found = outside("mteb", made[0], tmp_path, texts)
     vectors = load_run(find_run("simcse", RunsFolder(finished[0]))).encode(texts)
     a, b = vectors[:-1], vectors[1:]
@@ -76,29 +72,18 @@ def test_the_card_has_scores_recipe_provenance_and_licence(
     text = (made[0] / "README.md").read_text(encoding="utf-8")
     _, front, body = text.split("---\n", 2)
     about = {
-        line.split(": ", 1)[0]: json.loads(line.split(": ", 1)[1]) for line in front.splitlines()
+        key: json.loads(value) for key, value in (x.split(": ", 1) for x in front.split("\n") if x)
     }
-    assert (
-        about["library_name"] == "sentence-transformers"
-        and about["model-index"][0]["name"] == record.run_id
-    )
+    assert about["library_name"] == "sentence-transformers"
+    assert about["model-index"][0]["name"] == record.run_id
     score = record.scores[0]
-    low, high = next(
-        (float(m[1]), float(m[2]))
-        for m in re.finditer(rf"\| {score.task} \| .* \| ([-\d.]+) to ([-\d.]+) \|", body)
-    )
-    assert (
-        f"| {score.task} | {score.value:.2f} | {score.n:,} |" in body and low < score.value < high
-    )
-    for key, one in record.recipe.items():
-        assert f"| {key} | ".replace("_", "\\_") in body, (key, one)
-    assert (
-        record.fingerprint in body
-        and record.provenance.corpus is not None
-        and record.provenance.corpus["sha256"] in body
-    )
-    assert "## Licence" in body and "is not one that bench knows" in body
-    assert str(Path(tiny).parent) not in text  # a path of this machine has no place in it
+    row = rf"\| {score.task} \| {score.value:.2f} \| {score.n:,} \| ([-\d.]+) to ([-\d.]+) \|"
+    low, high = map(float, re.findall(row, body)[0])
+    assert low < score.value < high
+    assert all(f"| {key} | ".replace("_", "\\_") in body for key in record.recipe)
+    assert record.provenance.corpus is not None and record.provenance.corpus["sha256"] in body
+    assert record.fingerprint in body and "is not one that bench knows" in body
+    assert str(Path(tiny).parent) not in text, "a path of this machine has no place in it"
 
 
 @pytest.mark.slow
@@ -114,100 +99,13 @@ def test_the_interval_is_that_of_a_plain_bootstrap(finished: Finished) -> None:
     stored = store.read_predictions(record.run_id, score.task, score.text, score.suite)
     rng = np.random.default_rng(11)
     rows = [rng.integers(score.n, size=score.n) for _ in range(2000)]
-    plain = np.percentile(
-        [100 * spearmanr(stored["prediction"][r], stored["gold"][r]).statistic for r in rows],
-        [2.5, 97.5],
-    )
+    drawn = [spearmanr(stored["prediction"][r], stored["gold"][r]).statistic for r in rows]
+    plain = 100 * np.percentile(drawn, [2.5, 97.5])
     found = _interval((record, store.folder(record.run_id)), score)
     assert found is not None and np.abs(np.array(found) - plain).max() < 0.1 * np.ptp(plain)
 
 
-def test_json(finished: Finished, tmp_path: Path) -> None:
-    done = bench(
-        "export",
-        "simcse",
-        "--runs",
-        finished[0],
-        "--to",
-        tmp_path / "new" / "model",
-        "--format",
-        "transformers",
-        "--json",
-    )
-    facts = json.loads(done.stdout)
-    assert facts["dimensions"] == 32 and facts["difference"] <= 1e-5 and facts["module_files"] == []
-    readme = (tmp_path / "new" / "model" / "README.md").read_text(encoding="utf-8")
-    code = re.findall("```python\n(.*?)```", readme, re.S)[0].replace(
-        'folder = "model"', f'folder = "{tmp_path}/new/model"'
-    )
-    names: dict[str, Any] = {}
-    exec(code, names)
-    assert tuple(names["vectors"].shape) == (2, 32)
-
-
-def test_mistakes_leave_nothing_behind(finished: Finished, tmp_path: Path) -> None:
-    runs = finished[0]
-    (tmp_path / "full").mkdir()
-    (tmp_path / "full" / "notes.txt").write_text("mine")
-    (tmp_path / "file").write_text("mine")
-    before, kept = tree(tmp_path), tree(runs)
-    wrong = [
-        (("--to", tmp_path / "full"), "is a folder with files in it; nothing was written"),
-        (("--to", tmp_path / "file"), "is there already and is no folder"),
-        (("--to", tmp_path / "file" / "below"), "no folder can be made in"),
-        (("--to", tmp_path / "new", "--format", "tensorflow"), "unknown format 'tensorflow'"),
-        (
-            ("--to", tmp_path / "new", "--format", "sentence-transformer"),
-            "nearest: sentence-transformers",
-        ),
-    ]
-    for arguments, said in wrong:
-        assert said in error_line(bench("export", "simcse", "--runs", runs, *arguments))
-    assert "unknown run 'nothing'" in error_line(
-        bench("export", "nothing", "--runs", runs, "--to", tmp_path / "new")
-    )
-    assert "Missing option '--to'" in error_line(bench("export", "simcse", "--runs", runs))
-    assert tree(tmp_path) == before and tree(runs) == kept
-
-
-def test_a_run_that_is_not_finished(finished: Finished, tmp_path: Path) -> None:
-    import shutil
-
-    shutil.copytree(the_run(finished[0]), tmp_path / the_run(finished[0]).name)
-    file = tmp_path / the_run(finished[0]).name / "run.json"
-    file.write_text(file.read_text().replace('"status": "finished"', '"status": "interrupted"'))
-    line = error_line(bench("export", "simcse", "--runs", tmp_path, "--to", tmp_path / "new"))
-    assert "is not finished (status interrupted)" in line and not (tmp_path / "new").exists()
-
-
-def test_a_folder_that_gives_other_vectors_is_not_left_behind(
-    finished: Finished, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from bench.export import st_folder
-
-    monkeypatch.setitem(st_folder.POOLINGS, "cls", "pooling_mode_mean_tokens")
-    monkeypatch.setitem(st_folder.POOLINGS, "mean", "pooling_mode_cls_token")
-    done = bench("export", "simcse", "--runs", finished[0], "--to", tmp_path / "new")
-    assert done.exit_code == 1 and "gives other vectors than simcse" in done.stderr
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_full_disk(finished: Finished, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from bench.export import st_folder
-
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(st_folder, "write_json", full)
-    line = error_line(bench("export", "simcse", "--runs", finished[0], "--to", tmp_path / "new"))
-    assert (
-        "new cannot be written: No space left on device" in line and list(tmp_path.iterdir()) == []
-    )
-
-
 def test_other_seeds_stand_in_the_card(finished: Finished, tmp_path: Path) -> None:
-    import shutil
-
     from msgspec.structs import replace
 
     from bench.export.card import of_all_seeds
@@ -220,3 +118,107 @@ def test_other_seeds_stand_in_the_card(finished: Finished, tmp_path: Path) -> No
     score = one.scores[0]
     words = of_all_seeds(one, store)[score.suite, score.protocol, score.text, score.task]
     assert words == f"{score.value + 1:.2f} ± 1.41 (2)"  # sd of two values 2 apart: sqrt(2)
+
+
+def test_json_and_the_example_of_the_card(finished: Finished, tmp_path: Path) -> None:
+    to = tmp_path / "new" / "model"
+    facts = json.loads(export(finished, "--to", to, "--format", "transformers", "--json").stdout)
+    assert facts["dimensions"] == 32 and facts["difference"] <= 1e-5 and facts["module_files"] == []
+    readme = (to / "README.md").read_text(encoding="utf-8")
+    code = re.findall("```python\n(.*?)```", readme, re.S)[0]
+    names: dict[str, Any] = {}
+    exec(code.replace('folder = "model"', f'folder = "{to}"'), names)
+    assert tuple(names["vectors"].shape) == (2, 32)
+
+
+@pytest.mark.slow
+def test_an_export_is_pushed_in_one_commit_and_comes_back(
+    hub: StandInHub, finished: Finished, tmp_path: Path, no_network: list[object]
+) -> None:
+    from huggingface_hub import snapshot_download
+
+    done = push(finished, "me/small", "--private", "--json")
+    (upload,) = hub.uploads
+    sent = json.loads(done.stdout)
+    assert (sent["name"], sent["revision"]) == ("me/small", upload["revision"])
+    assert sent["url"] == f"{hub.url}/me/small" and hub.repos["model", "me/small"].private
+    files = {"README.md", "modules.json", "model.safetensors", "1_Pooling/config.json"}
+    assert files <= set(upload["files"])
+    assert 'SentenceTransformer("me/small")' in upload["files"]["README.md"].decode()
+    folder = Path(snapshot_download("me/small", token="hf_good", cache_dir=tmp_path / "cache"))
+    assert export(finished, "--to", tmp_path / "made").exit_code == 0
+    name = "model.safetensors"
+    assert (folder / name).read_bytes() == (tmp_path / "made" / name).read_bytes()
+    # the repository is not empty any more
+    assert "me/small holds" in error_line(push(finished, "me/small")) and len(hub.uploads) == 1
+    hub.add("model", "me/small", {**hub.uploads[0]["files"], "old.txt": b"of before"})
+    assert push(finished, "me/small", "--replace", "--format", "transformers").exit_code == 0
+    assert {"old.txt", "modules.json"} <= set(hub.uploads[1]["deleted"])
+    assert "bench.json" in hub.uploads[1]["files"]
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "code", "said"),
+    [
+        ("whoami-v2", 500, 1, "the hub answered 500"),
+        ("repos/create", 403, 2, "your token may not write there"),
+        ("commit/main", 403, 2, "your token may not write there"),
+    ],
+)
+def test_what_the_hub_refuses(
+    path: str, status: int, code: int, said: str, hub: StandInHub, finished: Finished
+) -> None:
+    hub.fault(path, status=status, times=None, methods=("GET", "POST"))
+    assert said in error_line(push(finished, "me/small"), code)
+    assert hub.uploads == []
+
+
+def test_mistakes_write_and_send_nothing(
+    finished: Finished, hub: StandInHub, tmp_path: Path, snapshot: object
+) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "notes.txt").write_text("mine")
+    (tmp_path / "file").write_text("mine")
+    shutil.copytree(the_run(finished[0]), tmp_path / "cut" / the_run(finished[0]).name)
+    file = tmp_path / "cut" / the_run(finished[0]).name / "run.json"
+    file.write_text(file.read_text().replace('"status": "finished"', '"status": "interrupted"'))
+    before, kept = tree(tmp_path), tree(finished[0])
+    errors = {}
+    for words in (
+        *("", "--to NEW --push me/small", "--to NEW --private", "--to FULL", "--to FILE"),
+        *("--to FILE/below", "--to NEW --format tensorflow", "--to NEW --runs CUT"),
+        *("--to NEW --format sentence-transformer", "--push small", "--push a/b/c"),
+        *("--push me/small --format mtbe", "--push me/small --offline"),
+    ):
+        places = re.sub("[A-Z]{3,}", lambda m: str(tmp_path / m[0].lower()), words)
+        error_line(done := export(finished, *places.split(), HF_HUB_OFFLINE="0"))
+        stderr = re.sub("bench run .*", "bench run ...", done.stderr)
+        shown = stderr.replace(str(tmp_path), "DIR").replace(the_run(finished[0]).name, "RUN")
+        errors[words] = shown
+    for token in ("", "hf_bad"):
+        errors[f"token {token}"] = push(finished, "me/small", token=token).stderr
+    offline = export(finished, "--push", "me/small", HF_HUB_OFFLINE="1")
+    assert {**errors, "HF_HUB_OFFLINE": offline.stderr} == snapshot
+    assert tree(tmp_path) == before and tree(finished[0]) == kept and hub.uploads == []
+
+
+@pytest.mark.parametrize("fault", ["other vectors", "full disk"])
+def test_a_fault_leaves_nothing_behind(
+    fault: str, finished: Finished, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from bench.export import st_folder
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    if fault == "full disk":
+        monkeypatch.setattr(st_folder, "write_json", full)
+    else:
+        monkeypatch.setitem(st_folder.POOLINGS, "cls", "pooling_mode_mean_tokens")
+        monkeypatch.setitem(st_folder.POOLINGS, "mean", "pooling_mode_cls_token")
+    done = export(finished, "--to", tmp_path / "new")
+    code, said = {
+        "full disk": (2, "new cannot be written: No space left on device"),
+        "other vectors": (1, "gives other vectors than simcse"),
+    }[fault]
+    assert said in error_line(done, code) and list(tmp_path.iterdir()) == []

@@ -71,7 +71,7 @@ RAISED_BY = {
     "bench/data/corpora/__init__.py": ("run",),
     "bench/run/corpus_choice.py": ("run",),
     "bench/score/suites": ("run",),
-    "bench/export": ("export", "push"),
+    "bench/export": ("export",),
     "bench/publish/submissions.py": ("submit", "publish"),
     "bench/publish": ("publish",),
     "bench/compare": ("compare",),
@@ -233,7 +233,7 @@ def test_so_is_what_data_sets_say_of_getting_them() -> None:
     [
         ("bench fetch sts", ["bench fetch"]),
         ("bench data get sts --data DIR", ["bench data get"]),
-        ("bench show RUN --fresh", ["bench show --fresh"]),
+        ("bench runs RUN --fresh", ["bench runs --fresh"]),
         ("try a lower rate or --precision float32", ["--precision float32"]),
         ("--precision fp32", []),
         ("--set lr=1, or --no-such-option", ["--no-such-option"]),

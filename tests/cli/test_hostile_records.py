@@ -126,7 +126,7 @@ VERBS = {
     "runs": ["runs"],
     "runs --json": ["runs", "--json"],
     "runs, failed": ["runs", "--status", "failed"],
-    "show": ["show"],
+    "runs RUN": [],
     "verify": ["verify"],
     "verify --json": ["verify", "--json"],
     **{f"compare {form}": ["compare", "--format", form] for form in FORMS},
@@ -163,10 +163,10 @@ def test_a_terminal_shows_words_and_fits(bad_runs: Path, verb: str, columns: int
 def test_every_verb_that_reads_records_says_it_in_plain_characters(
     bad_runs: Path, verb: str
 ) -> None:
-    if verb == "show":
+    if verb == "runs RUN":
         for name in sorted(path.name for path in bad_runs.iterdir()):
             for form in ((), ("--json",)):
-                done = bench("show", name, "--runs", bad_runs, *form)
+                done = bench("runs", name, "--runs", bad_runs, *form)
                 assert done.exit_code == 0, done.output
                 harmless(done.output if not form else json.dumps(json.loads(done.stdout)))
         return
@@ -380,7 +380,7 @@ def test_damaged_records_are_named_and_left_out(damaged_runs: Path, verb: str) -
 
 @pytest.mark.parametrize("name", ["cut", "copy", "deep", "escape"])
 def test_a_damaged_run_that_is_named_is_one_clear_line(damaged_runs: Path, name: str) -> None:
-    done = bench("show", f"damaged-{name}", "--runs", damaged_runs)
+    done = bench("runs", f"damaged-{name}", "--runs", damaged_runs)
     if name == "copy":  # shown as the record that it is
         assert done.exit_code == 0
     else:

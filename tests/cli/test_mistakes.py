@@ -37,7 +37,7 @@ RUN = ("run", "simcse", "--suite", "check", "--corpus", "builtin")
         (("runs", "--lr", "1"), ("--lr",), "runs --help"),  # has no --set
         (("run",), ("no method was named",), "bench methods"),
         (("run", "--suite", "check"), ("no method was named",), "bench methods"),
-        ((*RUN, "--backbone", ""), ("no backbone was named",), "bench backbones"),
+        ((*RUN, "--backbone", ""), ("no backbone was named",), "bench doctor"),
         (
             ("run", "simsce", "--suite", "check"),
             ("unknown method 'simsce'", "simcse"),

@@ -74,7 +74,7 @@ def test_nothing_is_prepared_and_the_table_comes_out(
     assert table["nli"].startswith("48.0 CC BY-SA; MNLI mixed") and table[
         "roberta-large"
     ].startswith("1,425.9 MIT hub model")
-    assert "STS12" in done.stdout and "next: bench show" in done.stdout
+    assert "STS12" in done.stdout and "next: bench runs" in done.stdout
     record = json.loads((the_run(tmp_path / "runs") / "run.json").read_text())
     assert record["status"] == "finished" and record["setting"] == "supervised"
     assert record["provenance"]["backbone"]["revision"] == PINNED["FacebookAI/roberta-large"]

@@ -170,7 +170,7 @@ def test_the_live_view_is_no_wider_than_the_terminal_and_its_bar_is_of_use(
             and "best 66.50 at 98125" in train[1]
             and "12346 sentences/s" in train[1]
         )
-        assert train[2].startswith("run 30 of 30, 20:00 so far")
+        assert train[2].startswith("run 30 of 30, 20m00s so far")
         assert "700/2900" in dev[0] and "score 1 of 800" in dev[0] and "step 50000/100000" in dev[1]
         assert "2/7 GoogleNews-TS" in score[0] and "#" in score[0] and score[0].isascii()
 
@@ -239,7 +239,7 @@ def test_plain_lines_name_run_phase_and_numbers_and_tell_dev_encoding_apart(
     assert capsys.readouterr().err.splitlines() == [
         "simcse-builtin-s42: starts",
         "simcse-builtin-s42: train 25 of 1000, dev score 1: 700 of 2900  loss 0.5000",
-        "simcse-builtin-s42: train 125 of 1000  loss 0.2500  dev best 66.50 at 125  400 sentences/s  3 min left",
+        "simcse-builtin-s42: train 125 of 1000  loss 0.2500  dev best 66.50 at 125  400 sentences/s  2m55s left",
     ]
 
 
@@ -262,7 +262,7 @@ def test_plain_lines_tell_the_plan_the_dev_score_and_the_task(
     assert lines[0] == "first (1 of 2): starts"
     assert (
         lines[1]
-        == "first (1 of 2): train 10 of 40  loss 0.0909  30 s left  all 2 runs: 70 s left, and scoring"
+        == "first (1 of 2): train 10 of 40  loss 0.0909  30s left  all 2 runs: 1m10s left, and scoring"
     )
     assert any("train 40 of 40, dev score 3: 100 of 400" in line for line in lines)
     assert (
@@ -289,11 +289,11 @@ def test_the_runs_that_wait_stand_below_the_one_that_works_with_what_they_will_t
     clock.now += 5
     known.finish()
     known.start(2)
-    assert progress.draw(known, 80)[3] == "waiting   run-2  about 25 s", (
+    assert progress.draw(known, 80)[3] == "waiting   run-2  about 25s", (
         "twenty of training, five of the rest"
     )
     known.start(7)
-    assert progress.draw(known, 80)[3:] == ["waiting   run-7  about 25 s"]
+    assert progress.draw(known, 80)[3:] == ["waiting   run-7  about 25s"]
     known.start(8)
     assert len(progress.draw(known, 80)) == 3
     known.works = [course.Work(steps=10), course.Work(steps=None, name="until a clock ends it")]

@@ -31,7 +31,6 @@ WHY = {  # docs/verified.md has the same reasons for the reader
     r"^(nohup )?python benchmarks/|^torchrun ": "a measurement of minutes, or several devices; tests/benchmarks",
     r"^(python tests/|\.ci/)": "scripts that tests run: tests/test_workflows.py, tests/test_release.py, tests/statistics",
     r"^git ": "another repository, or a tag",
-    r"^bench push ": "an account on the hub; a stand-in in tests/cli/test_push.py",
     r"^bench data (fetch|overlap)": "a network, or data; stand-ins in tests/cli/test_data_fetch.py, tests/cli/test_data_overlap.py",
     r"^bench (status|logs|cancel)": "runs that an engine has; tests/cluster",
     r"--plugin|--check (my_\w+|dcl)\.py|(odd|pairs)\.py": "files that a page shows; tests/docs/test_add_a_method.py, tests/docs/test_add_a_suite.py",

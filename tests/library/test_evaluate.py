@@ -135,7 +135,7 @@ def test_the_record_says_what_it_was_and_nothing_that_it_was_not(result: Any) ->
     )
     assert result.record.provenance.command == "bench.evaluate(Bag, suites=['check'], name='words')"
     assert (
-        "object, 48 dimensions, known by its answers alone" in command("show", result.folder).stdout
+        "object, 48 dimensions, known by its answers alone" in command("runs", result.folder).stdout
     )
 
 

@@ -347,7 +347,7 @@ def test_encoding_is_a_column_of_what_was_measured_alike(tmp_path: Path) -> None
             if one.setting != "none"
         ]
         assert table.costs == ("params", "train", "encode") and any(
-            "bench speed" in note for note in table.notes
+            "encode was measured" in note for note in table.notes
         )
         return {row.method: row.costs[2] for row in (*table.rows, *table.finished)}
 

@@ -1,4 +1,4 @@
-"""The two text forms side by side, and CxC-STS beside STS-B: what a run's page and ``bench show`` say of them."""
+"""The two text forms side by side, and CxC-STS beside STS-B: what a run's page and ``bench runs RUN`` say of them."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_alignment_has_three_decimals_and_no_minus_zero() -> None:
 def test_show_prints_both(tmp_path) -> None:
     made = record(scores=(*sts_scores(70), *sts_scores(69, text="raw"), cxc(71, "cxc-promcse/1")))
     RunsFolder(tmp_path).write(made)
-    shown = bench("show", made.run_id, "--scores", "--runs", tmp_path).stdout
+    shown = bench("runs", made.run_id, "--scores", "--runs", tmp_path).stdout
     after = shown[shown.index("robustness to the form of the text") :]
     assert (
         all(f"sts: {task} " in after for task in (*STS, "Avg.")) and "CxC-STS less STS-B" in after

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from bench.base.text import duration
 from bench.board.names import link, run_page
 from bench.compare.formatting import (
     metric_words,
@@ -22,7 +23,7 @@ from bench.show.pages.engine import render as rendered
 from bench.show.pages.printed import PrintedTable, printed_papers
 from bench.show.pages.run_page import MethodText, how, package_of, source
 from bench.show.tables.lines import SIGNS, average_place, spread_text
-from bench.show.tables.report import duration, heads
+from bench.show.tables.report import heads
 
 if TYPE_CHECKING:
     from bench.board.board import Board, PublishedRun, TableRow

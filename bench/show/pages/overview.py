@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from math import copysign, sqrt
 from typing import TYPE_CHECKING
 
+from bench.base.text import slug
 from bench.board.content import Overview, SuiteRow, overviews
-from bench.board.names import link, method_page, slug
+from bench.board.names import link, method_page
 from bench.compare.formatting import (
     SEVERAL,
     score,

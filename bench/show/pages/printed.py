@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bench.board.names import link, method_page
-from bench.compare.formatting import list_names, score
+from bench.compare.formatting import score
 from bench.compare.printed import verdict_text
 from bench.references.audit import KINDS
 from bench.show.pages.engine import minus
@@ -144,12 +144,10 @@ class _Remarks:
             key = (
                 (kind, row.label, row.setting, row.backbone) if kind == "differs" else (kind, text)
             )
-            where = list_names(
-                dict.fromkeys(
-                    f"{row.label}, {task}" if task else row.label for row, task in places
-                ),
-                between="; ",
-            )
+            cells = [f"{row.label}, {task}" if task else row.label for row, task in places]
+            cells = list(dict.fromkeys(cells))
+            more = f"; {len(cells) - 4} more" if len(cells) > 4 else ""
+            where = "; ".join(cells[:4]) + more
             notes.setdefault(key, []).append(replace(remark, where=where))
         return tuple(_note(remarks) for remarks in notes.values())
 

@@ -1,4 +1,4 @@
-"""Tables of scores, drawn: for the terminal, Markdown, LaTeX, CSV and JSON. What is in them is ``bench.compare.statistics.summary``'s."""
+"""Score tables in every form: the terminal, Markdown, LaTeX, CSV and JSON."""
 
 from __future__ import annotations
 
@@ -9,35 +9,50 @@ from bench.compare.statistics.summary import summarise
 from bench.compare.statistics.table import Table
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, Group
 
     from bench.runs.record import RunRecord
 
 
-def render_terminal(
-    records: Iterable[RunRecord],
-    *,
-    baseline: str | None = None,
-    together: bool = False,
-    console: Console | None = None,
-) -> None:
+def render_terminal(records: Iterable[RunRecord], console: Console | None = None) -> None:
     """Print the score tables of ``records`` on standard output, or on ``console``."""
-    print_tables(summarise(records, baseline=baseline, together=together), console=console)
+    print_tables(summarise(records), console=console)
 
 
 def print_tables(tables: Sequence[Table], console: Console | None = None) -> None:
     from rich.console import Console as RichConsole
 
-    from bench.show.tables.terminal import draw
-
     console = console or RichConsole(highlight=False, markup=False, emoji=False)
-    console.print(draw(tables, console.width, console.encoding, styled=console.is_terminal))
+    console.print(
+        drawn(tables, console.width, console.encoding, styled=console.is_terminal), soft_wrap=True
+    )
+
+
+def drawn(
+    tables: Sequence[Table], width: int, encoding: str = "utf-8", *, styled: bool = True
+) -> Group:
+    """The tables below one another, for a terminal of ``width`` characters."""
+    from rich.console import Group
+    from rich.text import Text
+
+    from bench.show.grid import terminal
+    from bench.show.tables.scores import score_grid
+
+    lines: list[Text] = []
+    for i, table in enumerate(tables):
+        lines += [Text("")] * bool(i) + terminal(score_grid(table), width, encoding, styled=styled)
+    return Group(*lines)
 
 
 def render(tables: Sequence[Table], form: str) -> str:
     """The tables as text: md, latex, csv or json; ends with a newline."""
-    from bench.show.tables import data, latex, markdown
+    from bench.show import grid
+    from bench.show.tables import data
+    from bench.show.tables.scores import score_grid
 
-    return {"md": markdown.draw, "latex": latex.draw, "csv": data.as_csv, "json": data.as_json}[
-        form
-    ](tables)
+    if form in ("csv", "json"):
+        return data.as_csv(tables) if form == "csv" else data.as_json(tables)
+    grids = [score_grid(table) for table in tables]
+    if form == "latex":
+        return grid.latex_document(grids)
+    return "\n".join(map(grid.as_markdown, grids))

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
+from bench.base.text import duration, list_names
 from bench.compare import statements
 from bench.compare.formatting import (
-    duration,
-    list_names,
     score,
-    seeds_differ,
     signed_number,
     spread,
     with_interval,
@@ -19,7 +16,6 @@ from bench.compare.statistics.table import BETTER, WORSE, Cell, Cost, Row, Table
 
 OUTSIDE, UNTESTED, TOP = "outside", "not tested", "may be the best"
 SIGNS = {BETTER: "▲", WORSE: "▼", OUTSIDE: "*", UNTESTED: "-", TOP: "◆"}
-PLAIN_SIGNS = {BETTER: "^", WORSE: "v", OUTSIDE: "*", UNTESTED: "-", TOP: "o"}  # ASCII alone
 
 
 @dataclass(frozen=True)
@@ -198,26 +194,6 @@ def legend(
                 "train +time/trials: what the search for the values took besides, once for all seeds"
             )
     return words
-
-
-def in_order(
-    table: Table,
-    top: str,
-    method: str,
-    seeds: str,
-    cells: Iterable[str],
-    difference: str,
-    costs: Iterable[str],
-) -> list[str]:
-    """What stands in the columns of ``table``, from left to right: marks, seeds and differences where it has them."""
-    return [
-        *[top] * (table.tested is not None),
-        method,
-        *[seeds] * seeds_differ(table),
-        *cells,
-        *[difference] * has_differences(table),
-        *costs,
-    ]
 
 
 def average_place(table: Table) -> int | None:

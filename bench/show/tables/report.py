@@ -1,4 +1,4 @@
-"""Everything about one run, as sections of plain text rows: what ``bench show`` prints and a run's part of a page lists."""
+"""Everything about one run, as sections of plain text rows: what ``bench runs RUN`` prints and a run's part of a page lists."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from bench.base.text import duration, plural, size
 from bench.compare.formatting import score, setting_words, signed_number
 from bench.compare.statistics.table import DECIMALS
 from bench.runs.intact import read_curve, series
@@ -268,9 +269,7 @@ def files(folder: Path) -> Section:
         if path.is_dir():
             inside = [file for file in path.rglob("*") if file.is_file()]
             total = sum(file.stat().st_size for file in inside)
-            rows.append(
-                (f"{path.name}/", f"{len(inside)} file{'s' * (len(inside) != 1)}, {size(total)}")
-            )
+            rows.append((f"{path.name}/", f"{plural(len(inside), 'file')}, {size(total)}"))
         else:
             rows.append((path.name, size(path.stat().st_size)))
     return Section("files", (), tuple(rows))
@@ -280,27 +279,6 @@ def plain_value(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:g}"
     return value if isinstance(value, str) else json.dumps(value, default=str)
-
-
-def duration(seconds: float) -> str:
-    """ "14.2 s", "13 min 32 s", "2 h 05 min" """
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return (
-        f"{minutes} min {rest:02d} s"
-        if minutes < 60
-        else f"{minutes // 60} h {minutes % 60:02d} min"
-    )
-
-
-def size(count: float) -> str:
-    """ "10.6 MB": decimal units"""
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 1000:
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1000
-    return f"{count:.1f} TB"
 
 
 def _number(value: Any) -> str:

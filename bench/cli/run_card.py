@@ -1,8 +1,9 @@
-"""``bench show``: everything about one run."""
+"""Everything about one run: what ``bench runs RUN`` prints."""
 
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,8 +11,10 @@ import click
 from msgspec.structs import replace
 
 from bench.base.errors import BenchError
-from bench.cli.columns import plain_console, print_columns, print_command, title, visible_indent
-from bench.cli.options import json_option, json_text, runs_option
+from bench.base.text import list_names
+from bench.cli.columns import print_columns, print_command, print_facts, print_grid, say, title
+from bench.cli.options import json_text
+from bench.show.grid import Column, Grid, grid
 
 if TYPE_CHECKING:
     from bench.runs import RunRecord, RunsFolder
@@ -32,20 +35,8 @@ COSTS = ("trainable parameters", "train time", "peak memory", "device")
 """Those of the first screen."""
 
 
-@click.command()
-@click.argument("reference", metavar="RUN")
-@click.option("--scores", is_flag=True, help=f"Only {PARTS['scores']}.")
-@click.option("--recipe", is_flag=True, help=f"Only {PARTS['recipe']}.")
-@click.option("--overlap", is_flag=True, help=f"Only {PARTS['overlap']}.")
-@click.option("--provenance", is_flag=True, help=f"Only {PARTS['provenance']}.")
-@click.option("--all", "everything", is_flag=True, help="All of these.")
-@runs_option
-@json_option
-def show(reference: str, everything: bool, runs: Path | None, as_json: bool, **parts: bool) -> None:
-    """One run: its scores, recipe, training and cost on one screen; everything else by option.
-
-    RUN is an id, its beginning, or a path.   Example: bench show simcse-builtin-s42
-    """
+def show(reference: str, runs: Path | None, parts: Sequence[str], *, as_json: bool) -> None:
+    """A screenful; or the ``parts`` of PARTS that are named. ``runs`` is the folder, where one was given."""
     from bench.runs import RunsFolder
     from bench.runs.store import read_record
 
@@ -53,24 +44,21 @@ def show(reference: str, everything: bool, runs: Path | None, as_json: bool, **p
     if reference in store.without_record():
         raise BenchError(f"{reference} {NO_RECORD}", "run its command again")
     file = store.record_file(reference)
-    here = RunsFolder(file.parent.parent)
-    record = as_it_stands(read_record(file), here)
+    record = as_it_stands(read_record(file), RunsFolder(file.parent.parent))
     if as_json:
         click.echo(json_text(record.to_json(), indent=1))
         return
-    wanted = [part for part in PARTS if everything or parts.get(part)]
     print_head(record)
-    if not wanted:
-        print_summary(
-            record, file.parent, "" if runs is None else f" --runs {shlex.quote(str(runs))}"
-        )
+    if not parts:
+        folder = "" if runs is None else f" --runs {shlex.quote(str(runs))}"
+        print_summary(record, file.parent, folder)
         return
-    there = sections(record, file.parent)
-    for part in wanted:
-        for section in there[part]:
+    known = sections(record, file.parent)
+    for part in parts:
+        for section in known[part]:
             print_section(section)
-        if not there[part]:
-            title(f"no {part} {'are' if part == 'scores' else 'is'} recorded")
+    if missing := [part for part in parts if not known[part]]:
+        title(f"not recorded: {list_names(missing)}")
 
 
 def as_it_stands(record: RunRecord, store: RunsFolder) -> RunRecord:
@@ -82,26 +70,14 @@ def as_it_stands(record: RunRecord, store: RunsFolder) -> RunRecord:
 
 def print_head(record: RunRecord) -> None:
     """Which run it is and how it ended."""
-    from rich.text import Text
-
-    from bench.compare.formatting import visible
     from bench.show.tables import report
 
-    console = plain_console()
-
-    def text(words: str) -> Text:
-        return Text(visible(words, console.encoding))
-
-    console.print(
-        Text.assemble(
-            (record.run_id, "bold"),
-            f"  {record.status}, {record.provenance.created[:16].replace('T', ' ')}",
-        )
-    )
-    console.print(text(report.what(record)))
+    created = record.provenance.created[:16].replace("T", " ")
+    say(f"{record.run_id}  {record.status}, {created}")
+    say(report.what(record))
     if record.error:
-        label = "not scored: " if record.status == "finished" else "error: "
-        console.print(Text.assemble((label, "bold"), text(record.error)))
+        label = "not scored" if record.status == "finished" else "error"
+        say(f"{label}: {record.error}")
 
 
 def print_summary(record: RunRecord, folder: Path, runs: str) -> None:
@@ -139,11 +115,11 @@ def print_summary(record: RunRecord, folder: Path, runs: str) -> None:
         )
     facts.append(("folder", str(folder)))
     click.echo()
-    print_columns([fact for fact in facts if fact[1]])
+    print_facts(facts)
     click.echo()
     if record.provenance.command:
         print_command(record.provenance.command)
-    title(f"more: bench show {record.run_id}{runs} ...")
+    title(f"more: bench runs {record.run_id}{runs} ...")
     there = sections(record, folder)
     print_columns(
         [
@@ -169,28 +145,16 @@ def sections(record: RunRecord, folder: Path) -> dict[str, list[Section]]:
 
 def print_section(section: Section) -> None:
     """Its title, and its rows below it."""
-    from rich.table import Table
-    from rich.text import Text
+    click.echo()
+    print_grid(section_grid(section))
 
-    from bench.compare.formatting import visible
 
-    console = plain_console()
-    console.print(Text.assemble("\n", (visible(section.title, console.encoding), "bold")))
-    grid = Table(
-        box=None,
-        pad_edge=False,
-        padding=(0, 2, 0, 0),
-        show_header=bool(section.heading),
-        header_style="dim",
-    )
-    for i, heading in enumerate(section.heading or section.rows[0]):
-        right = i in section.numbers
-        grid.add_column(
-            heading if section.heading else "",
-            justify="right" if right else "left",
-            no_wrap=right,
-            overflow="fold",
-        )
-    for row in section.rows:
-        grid.add_row(*(Text(visible_indent(cell, console.encoding)) for cell in row))
-    console.print(grid)
+def section_grid(section: Section) -> Grid:
+    """The last column of texts wraps."""
+    names = section.heading or ("",) * len(section.rows[0])
+    last = max(i for i in range(len(names)) if i not in section.numbers)
+    columns = [
+        Column(name, right=i in section.numbers, wrap=24 if i == last and i else 0)
+        for i, name in enumerate(names)
+    ]
+    return grid(columns, section.rows, title=section.title)

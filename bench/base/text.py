@@ -1,0 +1,48 @@
+"""Numbers and names in the form in which every verb and page prints them."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+
+
+def duration(seconds: float) -> str:
+    """ "4.2s", "39s", "13m32s", "2h05m"; from two days on "12 days"."""
+    if seconds < 59.5:
+        return f"{seconds:.1f}s" if seconds < 9.95 else f"{seconds:.0f}s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes}m{rest:02d}s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}h{minutes:02d}m" if hours < 48 else f"{hours / 24:,.0f} days"
+
+
+def size(count: float) -> str:
+    """Bytes in decimal units: "512 B", "10.6 MB"."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 999.95:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:,.1f} TB"
+
+
+def list_names(names: Iterable[str], most: int = 4) -> str:
+    """ "a", "a and b", "a, b and c"; of more than ``most``: "a, b, c, d and 3 more"."""
+    known = list(names)
+    shown, more = known[:most], len(known) - most
+    if more > 0:
+        shown.append(f"{more} more")
+    return " and ".join(part for part in (", ".join(shown[:-1]), *shown[-1:]) if part)
+
+
+def plural(count: int, noun: str) -> str:
+    """ "1 run", "1,029 runs" """
+    return f"{count:,} {noun}{'s' * (count != 1)}"
+
+
+def slug(*parts: str | None, longest: int = 100) -> str:
+    """Lower-case letters, digits and hyphens: "senteval-all/1" -> "senteval-all-1"; "" where nothing of that is left."""
+    text = unicodedata.normalize("NFKD", " ".join(part for part in parts if part))
+    plain = re.sub(r"[^a-z0-9]+", "-", text.encode("ascii", "ignore").decode().lower())
+    return plain.strip("-")[:longest].strip("-")

@@ -1,0 +1,450 @@
+"""A table as data, and the five forms in which it is printed: terminal, Markdown, LaTeX, HTML and CSV. Nothing else draws one.
+
+Texts come from plugins, folders and other people's records: no form lets them move a cursor, open a tag, run a formula or a command.
+"""
+
+from __future__ import annotations
+
+import html as html_escape
+import re
+from collections.abc import Iterable, Sequence
+from csv import writer as csv_writer
+from dataclasses import dataclass
+from io import StringIO
+from urllib.parse import quote
+
+from rich.cells import cell_len, chop_cells
+from rich.text import Text
+
+from bench.base.text import list_names
+from bench.compare.formatting import csv_value, latex, markdown, visible
+
+TINT = "may be the best"
+SIGNS = {"better": "▲", "worse": "▼", "outside": "*", "not tested": "-", TINT: "◆"}
+ASCII = str.maketrans("▲▼±◆·…", "^v~o,.")
+RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+STYLES = {"best": "bold", "strong": "bold", "second": "underline", "dim": "dim"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """``text``, or ``number`` with ``decimals``. ``sign`` is a key of SIGNS, ``emphasis`` one of STYLES, ``marks`` number footnotes from 1."""
+
+    text: str = ""
+    number: float | None = None
+    decimals: int = 2
+    spread: float | None = None  # what stands after ±
+    sign: str = ""
+    emphasis: str = ""
+    tint: bool = False
+    link: str = ""  # a relative address, for Markdown and HTML
+    marks: tuple[int, ...] = ()
+
+    @property
+    def main(self) -> str:
+        return self.text if self.number is None else f"{self.number:.{self.decimals}f}"
+
+    @property
+    def half(self) -> str:
+        """The spread as printed; "" for none."""
+        return "" if self.spread is None else f"{self.spread:.{self.decimals}f}"
+
+
+@dataclass(frozen=True)
+class Column:
+    """How a column is aligned, and what a terminal does with it where there is too little room."""
+
+    name: str
+    right: bool = False
+    wrap: int = 0  # the narrowest that its text may be wrapped to; 0: never
+    drop: int = 0  # columns with the highest number are left out first; 0: never
+    lead: bool = False  # follows the first column where others are left out
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grid:
+    """Rows of as many cells as there are columns. ``whole`` says how to see columns that a terminal has no room for."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    title: str = ""
+    footnotes: tuple[str, ...] = ()  # numbered from 1
+    notes: tuple[str, ...] = ()
+    below: Grid | None = None  # a small table that explains marks
+    whole: str = "a wider terminal"
+    key: str = ""  # what bold and the like mean, for forms that have them
+
+
+def grid(
+    columns: Iterable[Column | str],
+    rows: Iterable[Iterable[Cell | str]],
+    *,
+    title: str = "",
+    footnotes: Sequence[str] = (),
+    notes: Sequence[str] = (),
+    below: Grid | None = None,
+    whole: str = "a wider terminal",
+    key: str = "",
+) -> Grid:
+    """A grid of cells and plain strings. Columns without any text are left out."""
+    made = [
+        tuple(cell if isinstance(cell, Cell) else Cell(text=cell) for cell in row) for row in rows
+    ]
+    shape = [column if isinstance(column, Column) else Column(column) for column in columns]
+    texts = [[cell.main or cell.marks for cell in column] for column in zip(*made, strict=True)]
+    used: Sequence[int] = (
+        [i for i, column in enumerate(texts) if any(column)] if made else range(len(shape))
+    )
+    used = used or [0]
+    return Grid(
+        columns=tuple(shape[i] for i in used),
+        rows=tuple(tuple(row[i] for i in used) for row in made),
+        title=title,
+        footnotes=tuple(footnotes),
+        notes=tuple(notes),
+        below=below,
+        whole=whole,
+        key=key,
+    )
+
+
+# --- terminal ---
+
+
+def terminal(
+    table: Grid, width: int, encoding: str = "utf-8", *, indent: int = 0, styled: bool = True
+) -> list[Text]:
+    """Lines of at most ``width`` characters, but for a word that is longer.
+
+    Where the columns do not fit, texts are wrapped, then columns are left out and named below the table. What wraps in the last
+    column stands below its row where it has too little room.
+    """
+    room = width - indent
+    texts = [
+        [_parts(cell, column, encoding) for cell, column in zip(row, table.columns, strict=True)]
+        for row in table.rows
+    ]
+    names = [_visible(column.name, encoding) for column in table.columns]
+    tails = [max([cell_len(row[i][1]) for row in texts], default=0) for i in range(len(names))]
+    natural = [
+        max([cell_len(name), *(cell_len(row[i][0]) + tails[i] for row in texts)])
+        for i, name in enumerate(names)
+    ]
+    shown, wide, below = _fitted(table.columns, natural, room)
+    lines = [Text(line, "bold") for line in wrap(_visible(table.title, encoding), room) if line]
+    if any(names):
+        over = [
+            (name, " " * min(tail, wide_ - cell_len(name)), "dim")
+            for name, tail, wide_ in zip(names, tails, natural, strict=True)
+        ]
+        lines += _row(over, shown[:-1] if below else shown, wide, table.columns, room)
+    for row, cells in zip(texts, table.rows, strict=True):
+        drawn = [
+            (main, tail + " " * (tails[i] - cell_len(tail)), STYLES.get(cells[i].emphasis, ""))
+            for i, (main, tail) in enumerate(row)
+        ]
+        lines += _row(drawn, shown, wide, table.columns, room, below=below)
+    if table.below:
+        lines += [Text(""), *terminal(table.below, room, encoding), Text("")]
+    left_out = [names[i] for i in range(len(names)) if i not in shown]
+    notes = [f"{_raised((i,), encoding)} {note}" for i, note in enumerate(table.footnotes, 1)]
+    notes += [*table.notes, *([table.key] if styled and table.key else [])]
+    if left_out:
+        notes.append(f"not shown at {width} columns: {list_names(left_out, 20)} ({table.whole})")
+    lines += [Text(line, "dim") for note in notes for line in wrap(_visible(note, encoding), room)]
+    return [Text(" " * indent).append_text(line) if indent else line for line in lines]
+
+
+def _fitted(
+    columns: Sequence[Column], natural: Sequence[int], room: int
+) -> tuple[list[int], dict[int, int], bool]:
+    """The columns that are shown, in order, how wide each is, and whether the last stands below its row."""
+    shown, wide = list(range(len(columns))), dict(enumerate(natural))
+
+    def excess() -> int:
+        return sum(wide[i] for i in shown) + sum(_gaps(shown, columns)) - room
+
+    while excess() > 0:
+        wrapped = [i for i in shown if columns[i].wrap and wide[i] > columns[i].wrap]
+        dropped = [i for i in shown if columns[i].drop]
+        if wrapped:
+            wide[max(wrapped, key=lambda i: wide[i])] -= 1
+        elif dropped:
+            shown.remove(max(dropped, key=lambda i: (columns[i].drop, i)))
+        else:
+            break
+    below = excess() > 0 and len(shown) > 1 and columns[shown[-1]].wrap > 0
+    if len(shown) < len(columns):
+        for i in shown:  # what the columns left out gave back
+            if columns[i].wrap:
+                wide[i] = min(natural[i], wide[i] + max(0, -excess()))
+        shown.sort(key=lambda i: (i > 0, not columns[i].lead, i))
+    return shown, wide, below
+
+
+def _row(
+    cells: Sequence[tuple[str, str, str]],
+    shown: Sequence[int],
+    wide: dict[int, int],
+    columns: Sequence[Column],
+    room: int,
+    *,
+    below: bool = False,
+) -> list[Text]:
+    """One row as lines: its cells side by side, wrapped ones over several lines."""
+    last = shown[-1]
+    long_word = any(cell_len(word) > wide[last] for word in cells[last][0].split())
+    if len(shown) > 1 and columns[last].wrap and (below or long_word):
+        ahead = _row(cells, shown[:-1], wide, columns, room)
+        return ahead + [Text("    " + line) for line in wrap(cells[last][0], room - 4) if line]
+    texts = {
+        i: wrap(cells[i][0], wide[i], fold=i != last) if columns[i].wrap else [cells[i][0]]
+        for i in shown
+    }
+    lines = []
+    for number in range(max(len(text) for text in texts.values())):
+        line = Text()
+        for i, gap in zip(shown, [0, *_gaps(shown, columns)], strict=True):
+            main, tail, style = cells[i]
+            part = texts[i][number] if number < len(texts[i]) else ""
+            tail = tail if not number else " " * cell_len(tail)
+            free = " " * max(0, wide[i] - cell_len(part) - cell_len(tail))
+            line.append(" " * gap + (free if columns[i].right else "")).append(part, style)
+            line.append(tail + ("" if columns[i].right else free))
+        line.rstrip()
+        lines.append(line)
+    return lines
+
+
+def _gaps(shown: Sequence[int], columns: Sequence[Column]) -> list[int]:
+    """Blanks before each column but the first: one between two columns of numbers, else two."""
+    return [
+        1 if columns[i].right and columns[j].right else 2
+        for i, j in zip(shown, shown[1:], strict=False)
+    ]
+
+
+def wrap(text: str, room: int, *, fold: bool = False) -> list[str]:
+    """In lines of ``room`` columns, between words; a longer word has its own line, or is cut with ``fold``. At least one line."""
+    lines = [" " * (len(text) - len(text.lstrip(" ")))]
+    for word in text.split():
+        parts = chop_cells(word, room) if fold and cell_len(word) > room else [word]
+        for part in parts:
+            if lines[-1].strip() and cell_len(lines[-1]) + 1 + cell_len(part) > room:
+                lines.append(part)
+            else:
+                lines[-1] += (" " if lines[-1].strip() else "") + part
+    return lines
+
+
+def _parts(cell: Cell, column: Column, encoding: str) -> tuple[str, str]:
+    """A cell's text, and what stands after a number without moving its digits: spread, sign, marks."""
+    inside = cell.main.lstrip(" ")  # leading blanks show that a row belongs to the one above
+    main = " " * (len(cell.main) - len(inside)) + _visible(inside, encoding)
+    tail = (f" ± {cell.half}" if cell.half else "") + f" {SIGNS[TINT]}" * cell.tint
+    tail += f" {SIGNS[cell.sign]}" if cell.sign else ""
+    tail = _own(tail, encoding) + (_raised(cell.marks, encoding) if cell.marks else "")
+    return (main, tail) if column.right else (main + tail, "")
+
+
+def _visible(text: str, encoding: str) -> str:
+    return visible(_own(text, encoding), encoding, limit=None)
+
+
+def _own(text: str, encoding: str) -> str:
+    """With our own characters in ASCII where the terminal has no others."""
+    try:
+        "▲▼±◆·…⁰".encode(encoding)
+    except UnicodeEncodeError:
+        return text.translate(ASCII)
+    return text
+
+
+def _raised(marks: Sequence[int], encoding: str) -> str:
+    """ "¹·²", or "[1,2]" where there are no raised digits."""
+    if _own("±", encoding) != "±":
+        return f"[{','.join(map(str, marks))}]"
+    return "·".join(str(mark).translate(RAISED) for mark in marks)
+
+
+# --- Markdown, LaTeX, HTML ---
+
+
+def as_markdown(table: Grid) -> str:
+    """For ordinary forges; ends with a newline."""
+    lines = [f"**{markdown(table.title)}**", ""] if table.title else []
+    lines.append(_pipes(markdown(column.name) for column in table.columns))
+    lines.append(_pipes("--:" if column.right else ":--" for column in table.columns))
+    lines += [_pipes(map(_markdown_cell, row)) for row in table.rows]
+    notes = [f"<sup>{i}</sup> {markdown(note, None)}" for i, note in enumerate(table.footnotes, 1)]
+    notes += [markdown(note, None) for note in (*table.notes, table.key) if note]
+    if table.below:
+        lines += ["", as_markdown(table.below).rstrip("\n")]
+    return "\n".join([*lines, *([""] if notes else []), *(f"- {note}" for note in notes)]) + "\n"
+
+
+def _pipes(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def _markdown_cell(cell: Cell) -> str:
+    text = markdown(cell.main)
+    if cell.link and text:
+        text = f"[{text}]({quote(cell.link, safe='/:?#=&%+@')})"
+    form = {"best": "**{}**", "strong": "**{}**", "second": "*{}*"}
+    if text:
+        text = form.get(cell.emphasis, "{}").format(text)
+    marks = f"<sup>{', '.join(map(str, cell.marks))}</sup>" if cell.marks else ""
+    parts = [text, f"± {cell.half}" if cell.half else "", markdown(SIGNS.get(cell.sign, ""))]
+    return " ".join(part for part in parts if part) + f" {SIGNS[TINT]}" * cell.tint + marks
+
+
+BEFORE_LATEX = r"""\documentclass{article}
+\usepackage[T1]{fontenc}
+\usepackage[utf8]{inputenc}
+\usepackage{amssymb,booktabs,colortbl,graphicx}  % what the tables need
+\usepackage[margin=2cm]{geometry}
+\begin{document}
+"""
+FIT = "\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%\n"  # only a table wider than the page is shrunk
+
+
+def latex_document(tables: Sequence[Grid]) -> str:
+    """A document that compiles as it is, and from which each table can be copied."""
+    return BEFORE_LATEX + "\n".join(map(as_latex, tables)) + "\\end{document}\n"
+
+
+def as_latex(table: Grid) -> str:
+    """A float with booktabs' rules; the title, footnotes and notes are its caption."""
+    caption = [_sentence(table.title)] if table.title else []
+    caption += [
+        rf"\textsuperscript{{{i}}} {_sentence(note)}" for i, note in enumerate(table.footnotes, 1)
+    ]
+    caption += [_sentence(note) for note in (*table.notes, table.key) if note]
+    tables = [table, table.below] if table.below else [table]
+    lines = [
+        r"\begin{table}[ht]",
+        r"\centering\small\setlength{\tabcolsep}{3pt}",
+        "\n\n\\medskip\n".join(map(_tabular, tables)),
+        *([r"\caption{" + " ".join(caption) + "}"] if caption else []),
+        r"\end{table}",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _tabular(table: Grid) -> str:
+    sides = "".join("r" if column.right else "l" for column in table.columns)
+    return "\n".join(
+        [
+            FIT + r"\begin{tabular}{" + sides + "}",
+            r"\toprule",
+            " & ".join(latex(column.name) for column in table.columns) + r" \\",
+            r"\midrule",
+            *(" & ".join(map(_latex_cell, row)) + r" \\" for row in table.rows),
+            r"\bottomrule",
+            r"\end{tabular}}",
+        ]
+    )
+
+
+def _sentence(text: str) -> str:
+    text = latex(text[:1].upper() + text[1:])
+    return text.rstrip(".") + "."
+
+
+def _latex_cell(cell: Cell) -> str:
+    form = {
+        "best": r"\textbf{%s}",
+        "strong": r"\textbf{%s}",
+        "second": r"\underline{%s}",
+        "dim": r"{\scriptsize %s}",
+    }
+    text = (
+        form.get(cell.emphasis, "%s") % re.sub(r"(?<![\w.])-(?=\d)", "$-$", latex(cell.main))
+        if cell.main
+        else ""
+    )
+    text += rf"\,{{\tiny$\pm${cell.half}}}" if cell.half else ""
+    text += latex(SIGNS.get(cell.sign, "")) + latex(SIGNS[TINT]) * cell.tint
+    text += rf"\textsuperscript{{{','.join(map(str, cell.marks))}}}" if cell.marks else ""
+    return (r"\cellcolor[gray]{0.9}" if cell.tint else "") + text
+
+
+def as_html(table: Grid) -> str:
+    """A ``<table>`` and what is noted below it, without styles: cells that are shaded have the class "tint"."""
+    escape = html_escape.escape
+    head = "".join(
+        f'<th{_side(column)} scope="col">{escape(column.name)}</th>' for column in table.columns
+    )
+    rows = ["<tr>" + "".join(map(_html_cell, row, table.columns)) + "</tr>" for row in table.rows]
+    caption = f"<caption>{escape(visible(table.title))}</caption>" if table.title else ""
+    notes = [
+        f"<sup>{i}</sup> {escape(visible(note, limit=None))}"
+        for i, note in enumerate(table.footnotes, 1)
+    ]
+    notes += [escape(visible(note, limit=None)) for note in (*table.notes, table.key) if note]
+    below = "".join(f"<div><small>{note}</small></div>" for note in notes)
+    body = "\n".join(rows)
+    small = as_html(table.below) if table.below else ""
+    return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table>{small}{below}\n"
+
+
+def _side(column: Column) -> str:
+    return f' style="text-align:{"right" if column.right else "left"}"'
+
+
+def _html_cell(cell: Cell, column: Column) -> str:
+    text = html_escape.escape(visible(cell.main, limit=None))
+    if cell.link and text:
+        text = f'<a href="{html_escape.escape(quote(cell.link, safe="/:?#=&%+@"))}">{text}</a>'
+    tag = {"best": "b", "strong": "b", "second": "u", "dim": "small"}.get(cell.emphasis)
+    text = f"<{tag}>{text}</{tag}>" if tag and text else text
+    text += f" <small>± {cell.half}</small>" if cell.half else ""
+    if cell.sign:
+        text += _abbreviated(cell.sign)
+    text += _abbreviated(TINT) * cell.tint
+    text += f"<sup>{', '.join(map(str, cell.marks))}</sup>" if cell.marks else ""
+    tint = ' class="tint"' if cell.tint else ""
+    return f"<td{tint}{_side(column)}>{text}</td>"
+
+
+def _abbreviated(sign: str) -> str:
+    return f' <abbr title="{sign}">{SIGNS[sign]}</abbr>'
+
+
+# --- CSV ---
+
+
+def as_csv(table: Grid) -> str:
+    """Numbers in full; a spread and a sign have their own columns, named after the column they belong to."""
+    out = StringIO()
+    more = [
+        (any(row[i].half for row in table.rows), any(row[i].sign for row in table.rows))
+        for i in range(len(table.columns))
+    ]
+    writer = csv_writer(out, lineterminator="\n")
+    writer.writerow(
+        _csv_row(
+            [(column.name, f"{column.name} ±", f"{column.name} sign") for column in table.columns],
+            more,
+        )
+    )
+    for row in table.rows:
+        cells = [
+            (cell.main if cell.number is None else cell.number, cell.spread, cell.sign)
+            for cell in row
+        ]
+        writer.writerow(_csv_row(cells, more))
+    return out.getvalue()
+
+
+def _csv_row(
+    cells: Sequence[tuple[object, object, object]], more: Sequence[tuple[bool, bool]]
+) -> list[str]:
+    return [
+        csv_value(part, None)
+        for cell, (spread, sign) in zip(cells, more, strict=True)
+        for part, used in zip(cell, (True, spread, sign), strict=True)
+        if used
+    ]

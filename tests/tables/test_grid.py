@@ -1,0 +1,272 @@
+"""The Grid and its five writers: what each prints, that it fits, and that no text can make it misbehave; and score tables as Grids."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from factories import STS, family, record, sts_scores
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from rich.cells import cell_len
+from rich.console import Console
+
+from bench.base.text import duration, list_names, plural, size, slug
+from bench.compare.formatting import csv_text, latex, markdown, signed_number, visible
+from bench.compare.statistics.summary import summarise
+from bench.runs import RunRecord
+from bench.show import grid as writers
+from bench.show.grid import Cell, Column, Grid, grid, terminal, wrap
+from bench.show.tables import render, render_terminal
+from bench.show.tables.report import sparkline
+from bench.show.tables.scores import score_grid
+
+HOSTILE = [
+    *("\x1b[2J\x1b]0;title\x07", "[bold red]rich[/]", "\u202eevil", "=HYPERLINK(1)", "@SUM(A1)"),
+    *("+1", "<script>alert(1)</script>", r"\input{/etc/passwd}", "$x^2$ 100% & # ~", "a|b|c"),
+    *("`code` **b** [l](javascript:x) ![i](http://x)", "https://example.com www.example.com"),
+    *("日本語 é Ω", "\udcff", "two\nlines", "x" * 500, "{{ 7*7 }}", "--", "\"quoted\" 'too'"),
+    *("[", "\\", "] \\\\ [2cm]"),
+]
+TABLE = grid(
+    [
+        Column("method", wrap=8),
+        *(Column(name, right=True, drop=1) for name in ("STS12", "STS13")),
+        Column("Avg.", right=True, lead=True),
+        Column("note", wrap=12, drop=2),
+    ],
+    [
+        (
+            Cell(text="simcse", link="m/simcse.html", tint=True, marks=(1,)),
+            Cell(number=-0.5),
+            Cell(number=71.25, spread=0.5),
+            Cell(number=70.456, sign="worse", emphasis="best"),
+            "日本語 and more words",
+        ),
+        ("  a|b <i>", "", Cell(text="9.00", sign="better", emphasis="second"), "", "="),
+    ],
+    title="a title_",
+    below=grid(["", "setting"], [(Cell(marks=(1,)), "batch_size 64")]),
+    footnotes=["a 100 % footnote"],
+    notes=["◆: may be the best"],
+    key="bold: highest",
+)
+
+
+def lines(table: Grid, width: int, encoding: str = "utf-8") -> list[str]:
+    return [line.plain for line in terminal(table, width, encoding)]
+
+
+def test_each_writer(snapshot: object) -> None:
+    forms = {
+        "terminal, 80": "\n".join(lines(TABLE, 80)),
+        "terminal, 44": "\n".join(lines(TABLE, 44)),
+        "terminal, ascii": "\n".join(lines(TABLE, 80, "ascii")),
+        "markdown": writers.as_markdown(TABLE),
+        "latex": writers.as_latex(TABLE),
+        "html": writers.as_html(TABLE),
+        "csv": writers.as_csv(TABLE),
+    }
+    assert forms == snapshot
+
+
+def test_columns_of_numbers_end_at_one_place_whatever_follows_them() -> None:
+    shown = [
+        line
+        for line in lines(
+            replace(TABLE, columns=TABLE.columns[:4], rows=tuple(row[:4] for row in TABLE.rows)), 80
+        )
+    ]
+    ends = {line.index("71.25") + 5 for line in shown if "71.25" in line}
+    ends |= {line.index("9.00") + 4 for line in shown if "9.00" in line}
+    assert len(ends) == 1
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.text(max_size=30), st.text(max_size=9), st.text(max_size=60)), min_size=1
+    ),
+    st.integers(30, 120),
+)
+def test_a_terminal_loses_no_word_and_is_as_wide_as_it_says(
+    rows: list[tuple[str, str, str]], width: int
+) -> None:
+    """Only a word that is longer than its place may stand out."""
+    table = grid([Column("a", wrap=8), Column("b", right=True, drop=1), Column("c", wrap=12)], rows)
+    shown = lines(table, width)
+    for line in shown:
+        longest = max((cell_len(word) for word in line.split()), default=0)
+        assert line.isprintable() and (cell_len(line) <= width or longest > 8)
+    flat = "".join(" ".join(shown).split())
+    for row in rows:
+        for word in visible(row[2], limit=None).split():
+            assert word in flat
+
+
+def test_wrap() -> None:
+    assert wrap("  two words", 6) == ["  two", "words"] and wrap("", 5) == [""]
+    assert wrap("a longword b", 4) == ["a", "longword", "b"]
+    assert wrap("a longword b", 4, fold=True) == ["a", "long", "word", "b"]
+
+
+def hostile() -> list[RunRecord]:
+    return [
+        record(name, seed, base=60 + i, variant=name, recipe={"t": name})
+        for i, name in enumerate(HOSTILE)
+        for seed in (1, 2)
+    ]
+
+
+def printed(records: list[RunRecord], width: int) -> str:
+    out = io.StringIO()
+    render_terminal(records, console=Console(file=out, width=width, highlight=False))
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+def test_a_score_table_fits_and_what_is_left_out_is_named(width: int) -> None:
+    records = [*family(), record("a-method-with-a-very-long-name", 1)]
+    text = printed(records, width)
+    assert max(map(len, text.splitlines())) <= width
+    (table,) = summarise(records)
+    for row in table.rows:
+        assert row.cells[-1] is not None and f"{row.cells[-1].mean:.2f}" in text
+    (heading,) = [line.split() for line in text.splitlines() if line.startswith("method")]
+    missing = [task for task in STS if task not in heading]
+    assert all(task in text.partition("not shown at")[2] for task in missing)
+    assert not missing or heading[:3] == ["method", "n", "Avg."]
+    assert (width < 80) >= bool(missing)
+
+
+def test_an_ascii_terminal_gets_ascii() -> None:
+    out = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    render_terminal([*family(), record("日本", 1)], console=Console(file=out, width=80))
+    out.flush()
+    assert rb"\u65e5" in out.buffer.getvalue()  # type: ignore[attr-defined]
+
+
+def test_no_color_and_dumb_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    out = io.StringIO()
+    render_terminal(family(), console=Console(file=out, width=80, force_terminal=True))
+    codes = set(";".join(re.findall(r"\x1b\[([0-9;]*)m", out.getvalue())).split(";"))
+    assert codes <= {"0", "1", "2", "4"}, "bold, dim and underlined, nothing else"
+    assert "\x1b" not in printed(family(), 80), "and nothing at all where it is no terminal"
+
+
+def test_hostile_names_in_every_form() -> None:
+    tables = summarise(hostile())
+    text = printed(hostile(), 120)
+    assert not {"\x1b", "\x07", "\u202e"} & set(text) and "[bold red]rich[/]" in text
+    md = render(tables, "md")
+    html = MarkdownIt("gfm-like", {"linkify": False}).render(md)
+    tags = "p strong em table thead tbody tr th td ul li"
+    assert {tag.strip("/") for tag in re.findall(r"<(/?[a-z]+)", html)} <= {*tags.split(), "sup"}
+    rows = re.findall(r"<tr>(.*?)</tr>", html, re.S)
+    assert len({row.count("<td") for row in rows if "<td" in row}) == 1
+    assert "](" not in re.sub(r"\\.", "", md) and "://" not in md and "www." not in md
+    html = writers.as_html(score_grid(tables[0]))
+    assert set(re.findall(r"<([a-z]+)", html)) <= {
+        *(
+            "table",
+            "caption",
+            "thead",
+            "tbody",
+            "tr",
+            "th",
+            "td",
+            "b",
+            "u",
+            "small",
+            "div",
+            "sup",
+            "abbr",
+        )
+    }
+    for form in (render(tables, "csv"), writers.as_csv(score_grid(tables[0]))):
+        cells = [cell for row in csv.reader(io.StringIO(form)) for cell in row]
+        assert not [cell for cell in cells if re.match(r"[=+@\t\r]|-(?!\d)", cell)]
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex here")
+def test_latex_compiles_as_it_is(tmp_path: Path) -> None:
+    tables = [*summarise([*hostile(), *family()], baseline="simcse")]
+    text = writers.latex_document([TABLE, *map(score_grid, tables)])
+    (tmp_path / "t.tex").write_text(text, encoding="utf-8")
+    done = subprocess.run(
+        ["pdflatex", "-no-shell-escape", "-interaction=nonstopmode", "-halt-on-error", "t.tex"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=100,
+    )
+    assert done.returncode == 0, done.stdout[-1500:]
+
+
+def test_missing_cells_are_empty_everywhere() -> None:
+    tables = summarise([record(scores=sts_scores(tasks=("STS12",)))])
+    (row,) = [line for line in render(tables, "md").splitlines() if line.startswith("| simcse")]
+    assert row.count("|") == 4, "a column without a number is left out"
+    assert json.loads(render(tables, "json"))["tables"][0]["rows"][0]["cells"]["Avg."] is None
+    rows = list(csv.DictReader(io.StringIO(render(tables, "csv"))))
+    assert [row["mean"] == "" for row in rows] == [False] + [True] * 7
+
+
+def test_json_and_csv_hold_the_numbers_in_full() -> None:
+    tables = summarise(family(), baseline="simcse")
+    content = json.loads(render(tables, "json"))
+    cells = {
+        (row["method"], task): cell
+        for row in content["tables"][0]["rows"]
+        for task, cell in row["cells"].items()
+    }
+    for line in csv.DictReader(io.StringIO(render(tables, "csv"))):
+        assert float(line["mean"]) == cells[line["method"], line["task"]]["mean"]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(max_size=60))
+def test_escapes_keep_one_visible_line(text: str) -> None:
+    assert visible(text).isprintable()
+    assert not csv_text(text).startswith(("=", "+", "-", "@"))
+    html = MarkdownIt("gfm-like", {"linkify": False}).render(
+        "| a |\n| - |\n| x" + markdown(text) + " |\n"
+    )
+    assert re.sub(r"</?(table|thead|tbody|tr|th|td)( [^>]*)?>", "", html).count("<") == 0
+    commands = r"\\(textasciitilde|textasciicircum|pm|times|[$&#%_])|\$\\(pm|times|approx|blacklozenge|(black)?triangle(down)?|vartriangle)\$"
+    assert not re.search(r"(?<!\\)[$&#%_~^](?!\\)", re.sub(commands, "", latex(text)))
+
+
+def test_numbers_and_names_as_text() -> None:
+    seconds = (0, 4.25, 39, 59.7, 812, 7500, 47.9 * 3600, 12 * 86400)
+    assert [duration(s) for s in seconds] == (
+        ["0.0s", "4.2s", "39s", "1m00s", "13m32s", "2h05m", "47h54m", "12 days"]
+    )
+    assert [size(n) for n in (999, 999_960, 10_600_000, 2e15)] == (
+        ["999 B", "1.0 MB", "10.6 MB", "2,000.0 TB"]
+    )
+    assert [list_names("abcdef"[:n]) for n in (0, 1, 2, 4, 6)] == (
+        ["", "a", "a and b", "a, b, c and d", "a, b, c, d and 2 more"]
+    )
+    assert [plural(n, "run") for n in (0, 1, 1029)] == ["0 runs", "1 run", "1,029 runs"]
+    assert [slug(*parts) for parts in (("Ä/1", None, "x y"), ("../É-",), ("日本",))] == (
+        ["a-1-x-y", "e", ""]
+    )
+    assert [signed_number(x) for x in (1.4, -0.001, 0.004, -2)] == [
+        "+1.40",
+        "0.00",
+        "0.00",
+        "-2.00",
+    ]
+    assert sparkline(range(8)) == "▁▂▃▄▅▆▇█" and sparkline([3, 3]) == "▁▁"
+    assert len(sparkline(list(range(1000)))) == 32
