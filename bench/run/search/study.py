@@ -70,9 +70,13 @@ def jobs_of(
         runs = tuple(run for run in planned if run.method == method)
         first = runs[0]
         if first.dev is None or first.seed is None:
-            on = first.recipe.get("select_on", "any dev set")
+            on = first.recipe.get("select_on", "none")
+            trained = first.corpus is not None and on not in ("last", "none")
             hint = "--data DIR, --select 'captions dev' (in the package), or leave the method out"
-            raise BenchError(f"{method} cannot be searched: it has no dev score on {on}", hint)
+            if trained:
+                text = f"{on}, by which {method} is to be searched, is not here"
+                raise BenchError(text, hint)
+            raise BenchError(f"{method} cannot be searched: {on} gives no dev score", hint)
         space = space_of(
             first.plugin.folder,
             method,
