@@ -14,8 +14,7 @@ import inspect
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -24,8 +23,6 @@ from bench.backbones import Reference, load
 from bench.base.contract import check_files, import_file, located, place_of_code
 from bench.base.errors import BenchError, UnknownName
 from bench.method import SETTINGS, Context, Method, Recipe, seed_for
-from bench.run import recipe_file
-from bench.run.recipe_file import RecipeFile
 
 GROUP = "bench.methods"  # of the entry points
 BUILT_IN = "sentence-bench"  # the distribution of this package's methods
@@ -117,55 +114,6 @@ def check_name(name: str) -> None:
     names = {name for text in sources for name in NAME.findall(text)}
     if name not in names:
         raise UnknownName("method", name, names, hint="bench methods")
-
-
-@dataclass(frozen=True, kw_only=True)
-class MethodDescription:
-    """What pages show of a method."""
-
-    name: str
-    package: str  # the distribution that registers it
-    summary: str
-    paper: str
-    settings: tuple[str, ...]
-    trains: str
-    about: str  # docstring of the class, or else of its module
-    variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    file: RecipeFile = RecipeFile()  # recipes, disagreements, and what the papers' tables call it
-
-
-@cache
-def method_description(name: str) -> MethodDescription | None:
-    """Of the installed method with that name; None where none is installed."""
-    plugin = installed().plugins.get(name)
-    if plugin is None:
-        return None
-    cls = plugin.cls
-    try:
-        file = recipe_file.read(plugin.folder, name)
-        variants = recipe_file.with_file_variants(cls.variants, plugin.folder, name)
-    except BenchError:
-        file, variants = RecipeFile(), cls.variants
-    return MethodDescription(
-        name=name,
-        package=plugin.package,
-        summary=cls.summary,
-        paper=cls.paper,
-        settings=cls.settings,
-        trains=cls.trains,
-        about=inspect.cleandoc(cls.__doc__ or plugin.module.__doc__ or ""),
-        variants={
-            variant: {key: getattr(value, "value", value) for key, value in values.items()}
-            for variant, values in variants.items()
-        },
-        file=file,
-    )
-
-
-@cache
-def installed() -> Registry:
-    """The methods of all installed packages, loaded once per process."""
-    return discover()
 
 
 def discover(files: Sequence[Path] = ()) -> Registry:

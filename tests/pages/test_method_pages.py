@@ -14,7 +14,7 @@ from bench.board.board import Board, PublishedRun
 from bench.board.content import board
 from bench.compare.formatting import rank_words
 from bench.references import results
-from bench.run.plugins import method_description
+from bench.run.descriptions import method_description
 from bench.runs import RunRecord
 from bench.show.pages import method_page
 from bench.show.pages import method_page as recipes

@@ -20,6 +20,8 @@ import optuna
 from filelock import FileLock, Timeout
 from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler, GridSampler, RandomSampler, TPESampler
+from optuna.storages import JournalStorage
+from optuna.storages.journal import JournalFileBackend
 from optuna.trial import FrozenTrial, TrialState
 
 from bench.base.errors import BenchError, Interrupted, RunFailed
@@ -109,8 +111,8 @@ class Worker:
             before = read_search(folder)
             self.study = continued(before.study, study, folder) if before else study
             lock: Any = JournalLock(folder / JOURNAL)
-            backend = optuna.storages.journal.JournalFileBackend(str(folder / JOURNAL), lock)
-            storage = optuna.storages.JournalStorage(backend)
+            backend = JournalFileBackend(str(folder / JOURNAL), lock)
+            storage = JournalStorage(backend)
             self.studies = {
                 method: optuna.create_study(
                     storage=storage,

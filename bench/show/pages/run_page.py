@@ -23,7 +23,7 @@ from bench.compare.formatting import (
     spans,
 )
 from bench.compare.statistics.table import AVERAGE, Cell
-from bench.run.plugins import MethodDescription, method_description
+from bench.run.descriptions import MethodDescription, method_description
 from bench.runs.record import RunRecord
 from bench.show.pages.cosines import Cosines, cosines
 from bench.show.pages.curves import Curve, curves
