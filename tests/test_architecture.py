@@ -367,7 +367,6 @@ MISTAKES = [
     ["run", "--method", "simsce"],
     ["run", "--method", "simcse", "--suite", "chek"],
     ["run", "--method", "simcse", "--seeds", "5-1"],
-    ["run", "--method", "simcse", "--budget", "10x"],
     ["run", "--method", "simcse", "--text", "loud"],
     ["run", "--method", "simcse", "--device", "tpu"],
     ["run", "--method", "simcse", "--gpus", "2"],
@@ -401,8 +400,6 @@ MISTAKES = [
     ["export", "nosuch", "--to", "new"],
     ["encode", "nosuch", "t.txt", "--to", "v.npy"],
     ["encode", "made", "no.txt", "--to", "v.npy"],
-    ["encode", "made", "t.txt", "--to", "v.npy"],
-    ["export", "made", "--to", "new"],
 ]
 
 
