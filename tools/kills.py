@@ -237,11 +237,11 @@ def contents(folder: Path, but: str = "\n") -> dict[str, bytes]:
         for path in sorted(folder.rglob("*"))
         if path.is_file()
         and not path.name.endswith((".lock", ".receipt.json"))
-        and path.name != "written.txt"
+        and path.name not in ("written.txt", "optuna.log")
         and not path.relative_to(folder).as_posix().startswith(but)
         and not (
             path.parent.name.startswith((".owner-", ".gone-"))
-            and (path.parents[1] / "trial.json").exists()
+            and path.parents[2].parent.name == "trials"
         )
     }
 
@@ -255,15 +255,12 @@ def _timeless(path: Path) -> bytes:
             key: one for key, one in content["provenance"].items() if key not in TIMES
         }
         return json.dumps(content).encode()
-    if path.name in ("study.json", "trial.json"):
+    if path.name == "search.json":
         content = json.loads(data)
-        return json.dumps(
-            {
-                key: one
-                for key, one in content.items()
-                if key not in ("created", "seconds", "process")
-            }
-        ).encode()
+        content["study"]["created"] = ""
+        for trial in (trial for own in content["trials"].values() for trial in own):
+            trial["seconds"] = 0
+        return json.dumps(content).encode()
     if path.name == "curve.jsonl":
         entries = [json.loads(line) for line in data.splitlines()]
         return json.dumps(
@@ -322,12 +319,8 @@ def scores_done(folder: Path, tasks: int) -> float:
 
 
 def trials_done(folder: Path) -> float:
-    return (
-        sum(
-            '"finished"' in path.read_text() for path in folder.glob("runs/*/trials/*/*/trial.json")
-        )
-        / TRIALS
-    )
+    texts = [path.read_text() for path in folder.glob("runs/*/search.json")]
+    return sum(text.count('"finished"') for text in texts) / TRIALS
 
 
 def acknowledged(folder: Path) -> str | None:

@@ -24,19 +24,14 @@ from bench.method import Method, Recipe, Value
 from bench.method.budget import SENTENCES, STEPS, budget_of
 from bench.run import provenance
 from bench.run.corpus_choice import TARGET, AbsentCorpus, CorpusShelf, check_asked
-from bench.run.method_reader import MethodDescription, MethodDescriptions, method_descriptions
-from bench.run.plugins import Plugin, Registry
+from bench.run.plugins import Plugin, Registry, check_name
 from bench.run.printed import expected
 from bench.run.recipe_file import Entry, GivenRecipe, entries
 from bench.run.recipes import (
-    NUMBERS,
-    TRAINING,
     check_entries,
     check_overrides,
     check_values,
-    check_variant,
     merge,
-    parse,
     series,
     settings_with_recipe,
     whole_entry,
@@ -136,12 +131,12 @@ def make(
     """
     check_named(request)
     plugins = [registry[name] for name, _ in request.named]
-    scored = _task_data(request.suites, data, request.text.split(","))
     check_overrides(
         request.overrides,
         [p.cls for p in plugins],
         any(learns(p.cls, s) for p in plugins for s in p.cls.settings),
     )
+    scored = _task_data(request.suites, data, request.text.split(","))
     planner = _Planner(request, scored, data, CorpusShelf(request.corpus, data, scored.data), ready)
     runs = [
         run
@@ -217,52 +212,25 @@ def check_named(request: Request) -> None:
         check_suite(name)
 
 
-def check_methods(names: Sequence[str], files: Sequence[Path]) -> MethodDescriptions:
-    """What can be read of the methods. ``names``: METHOD or METHOD+VARIANT. Raises UnknownName for a method that is neither
-    installed nor in a plugin file, and for a variant that it lacks, BenchError where a plugin file is missing."""
+def check_methods(names: Sequence[str], files: Sequence[Path]) -> None:
+    """Raises UnknownName for a method that is not installed, as far as that is known before methods are loaded, and BenchError
+    where a plugin file is missing. ``names``: METHOD or METHOD+VARIANT."""
     check_files(files)
-    described = method_descriptions(files)
-    for name, variant in map(split_variant, names):
-        if described.whole and name not in described.methods:
-            raise UnknownName("method", name, described.methods, hint="bench methods")
-        if name in described.methods and described.methods[name].whole:
-            check_variant(described.methods[name], variant)
-    return described
+    for name, _ in map(split_variant, names):
+        if not files:
+            check_name(name)
 
 
 def check_request(request: Request, files: Sequence[Path]) -> None:
-    """Raises BenchError for a method, suite, variant, setting, recipe key, number, corpus file or backbone that cannot be."""
+    """Raises BenchError for a method, suite, corpus file or backbone that does not exist, as far as that is known before methods are
+    loaded, which takes seconds; :func:`make` checks everything."""
     check_named(request)
-    described = check_methods(request.methods, files)
+    check_methods(request.methods, files)
     for name in request.backbones:
-        if (
-            not Path(name).expanduser().is_dir()
-        ):  # a folder's weights are hashed, which may take long
+        if not Path(name).expanduser().is_dir():  # hashing a folder's weights may take long
             resolve(name)
-    methods = [described.methods[name] for name, _ in request.named if name in described.methods]
-    if len(methods) < len(request.methods) or not all(method.whole for method in methods):
-        return
-    for method, (_, variant) in zip(methods, request.named, strict=True):
-        if request.setting not in (None, *method.settings):
-            raise UnknownName("setting", str(request.setting), method.settings, f"of {method.name}")
-        check_variant(method, variant)
-    trained = any(learns(method, setting) for method in methods for setting in method.settings)
-    check_overrides(request.overrides, methods, trained)
-    for key, text in {pair for one in series(request.overrides) for pair in one.items()}:
-        _check_number(key, text, methods)
-    if trained and request.corpus is not None:
+    if request.corpus is not None:
         check_asked(request.corpus)
-
-
-def _check_number(key: str, text: str, methods: Sequence[MethodDescription]) -> None:
-    """Raises BenchError where a number, or true or false, is meant and ``text`` is none. A recipe may change a value, not its kind."""
-    if key == "budget" or (key in NUMBERS and key in TRAINING):
-        parse(key, text, TRAINING[key].value if key in TRAINING else None)
-        return
-    for method in methods:
-        default = method.defaults.get(key)
-        if isinstance(default, bool | float) and text.lower() not in ("", "none", "null"):
-            parse(key, text, default)
 
 
 @dataclass(frozen=True)
@@ -543,7 +511,7 @@ def with_value(run: PlannedRun, key: str, value: Value) -> PlannedRun:
     )
 
 
-def learns(cls: type[Method] | MethodDescription, setting: str) -> bool:
+def learns(cls: type[Method], setting: str) -> bool:
     """Whether a method takes a corpus in a setting: it is trained, or fitted."""
     return setting != NOT_TRAINED or cls.fitted is not None
 

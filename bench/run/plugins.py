@@ -8,6 +8,8 @@ plugin that does not import is named in a warning and takes nothing else down.
 from __future__ import annotations
 
 import hashlib
+import importlib.metadata
+import importlib.util
 import inspect
 import re
 import sys
@@ -21,7 +23,10 @@ from bench.backbones import Reference, load
 from bench.base.contract import check_files, import_file, located, place_of_code
 from bench.base.errors import BenchError, UnknownName
 from bench.method import SETTINGS, Context, Method, Recipe, seed_for
-from bench.run.method_reader import distribution, entry_points
+
+GROUP = "bench.methods"  # of the entry points
+BUILT_IN = "sentence-bench"  # the distribution of this package's methods
+NAME = re.compile(r'^    name(?:, \w+)* = "([^"]+)"', re.M)  # in the class of a method
 
 
 @dataclass(frozen=True)
@@ -83,6 +88,32 @@ def not_here(run_id: str, method: str, made_by: Mapping[str, Any] | None) -> Ben
         f"{run_id} was made with the method '{method}', which is not here",
         "--plugin FILE, with the method's file",
     )
+
+
+def entry_points() -> list[importlib.metadata.EntryPoint]:
+    """Those that register methods, this package's first: of several methods with one name, the first counts."""
+    points = importlib.metadata.entry_points(group=GROUP)
+    return sorted(points, key=lambda point: (distribution(point) != BUILT_IN, distribution(point)))
+
+
+def distribution(point: importlib.metadata.EntryPoint) -> str:
+    return point.dist.name if point.dist else "?"
+
+
+def check_name(name: str) -> None:
+    """Raises UnknownName for a method that is not installed, without importing torch where only this package's methods are installed:
+    their names stand in their files as ``name = "..."``."""
+    spec = importlib.util.find_spec("methods")
+    if (
+        spec is None
+        or spec.origin is None
+        or any(distribution(p) != BUILT_IN for p in entry_points())
+    ):
+        return  # the registry knows when it is loaded
+    sources = [file.read_text(encoding="utf-8") for file in Path(spec.origin).parent.glob("*.py")]
+    names = {name for text in sources for name in NAME.findall(text)}
+    if name not in names:
+        raise UnknownName("method", name, names, hint="bench methods")
 
 
 def discover(files: Sequence[Path] = ()) -> Registry:

@@ -18,15 +18,12 @@ from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bench.base.errors import BenchError, UnknownName
 from bench.method import Method, Recipe, Value
 from bench.method.budget import canonical
 from bench.run.recipe_file import Entry, entries, with_file_variants
-
-if TYPE_CHECKING:
-    from bench.run.method_reader import MethodDescription
 
 SHARED = "the papers' common loop (SimCSE train.py)"
 BACKBONES = (
@@ -298,13 +295,11 @@ def _sourced(values: Mapping[str, Any], source: str) -> dict[str, Value]:
     }
 
 
-def variants_of(method: type[Method] | MethodDescription) -> Mapping[str, Mapping[str, Any]]:
+def variants_of(method: type[Method]) -> Mapping[str, Mapping[str, Any]]:
     """Name -> recipe values of every variant: those that the method declares, and those of its recipe file.
 
-    A class that no file defines has the former alone; of a description, :mod:`bench.run.method_reader` has put both together.
+    A class that no file defines has only the former.
     """
-    if not isinstance(method, type):
-        return method.variants
     try:
         folder = Path(inspect.getfile(method)).parent
     except (TypeError, OSError):  # typed into an interpreter
@@ -312,7 +307,7 @@ def variants_of(method: type[Method] | MethodDescription) -> Mapping[str, Mappin
     return with_file_variants(method.variants, folder, method.name)
 
 
-def check_variant(method: type[Method] | MethodDescription, variant: str) -> None:
+def check_variant(method: type[Method], variant: str) -> None:
     if variant and variant not in variants_of(method):
         hint = "without --variant: the method as its paper has it"
         raise UnknownName("variant", variant, variants_of(method), f"of {method.name}", hint)
@@ -339,7 +334,7 @@ def _budgeted(values: dict[str, Value], overrides: Mapping[str, str]) -> dict[st
 
 
 def check_overrides(
-    overrides: Mapping[str, str], methods: Sequence[type[Method] | MethodDescription], trained: bool
+    overrides: Mapping[str, str], methods: Sequence[type[Method]], trained: bool
 ) -> None:
     """A key of ``--set`` must be known to at least one of the methods that it is meant for; one that other tools use for the same
     thing is translated in the message."""
@@ -352,23 +347,16 @@ def check_overrides(
             _check_decimal_comma(key, text, methods)
             continue
         meant = meant_key(key, known)
+        if meant is not None and meant.startswith("--"):
+            hint = meant if " " in meant else f"{meant} {text}"
+            raise BenchError(f"unknown recipe key '{key}' {of}; that is an option", hint)
         if meant is not None:
-            raise BenchError(
-                f"unknown recipe key '{key}' {of}; here it is called {meant}",
-                f"--set {meant}={text}",
-            )
-        if plain_key(key) in OPTIONS:
-            option = OPTIONS[plain_key(key)]
-            raise BenchError(
-                f"unknown recipe key '{key}' {of}; that is an option",
-                option if " " in option else f"{option} {text}",
-            )
+            text = f"unknown recipe key '{key}' {of}; here it is called {meant}"
+            raise BenchError(text, f"--set {meant}={overrides[key]}")
         raise UnknownName("recipe key", key, known, of, f"bench methods {methods[0].name}")
 
 
-def _check_decimal_comma(
-    key: str, text: str, methods: Sequence[type[Method] | MethodDescription]
-) -> None:
+def _check_decimal_comma(key: str, text: str, methods: Sequence[type[Method]]) -> None:
     """Raises BenchError for "0,05" where a comma separates the values of a series.
 
     A decimal comma is two whole numbers of which the first is 0 or the second begins with 0 ("0,05", "1,05"), for a key whose value is a
@@ -389,42 +377,21 @@ def _check_decimal_comma(
         )
 
 
-OTHER_NAMES: Mapping[str, tuple[str, ...]] = {
-    "lr": ("learning_rate",),
-    "bs": ("batch_size",),
-    "bsz": ("batch_size",),
-    "steps": ("max_steps",),
-    "maxlen": ("max_seq_length", "max_length"),
-    "maxlength": ("max_seq_length",),
-    "maxseqlength": ("max_length",),
-    "wd": ("weight_decay",),
-    "clip": ("max_grad_norm",),
-    "tau": ("temperature",),
-    "temp": ("temperature",),
-    "pooling": ("pooler",),
-    "pooler": ("pooling",),
-    "preseqlen": ("prompt_length",),
+OTHER_NAMES: Mapping[str, str] = {
+    "lr": "learning_rate",
+    "bs": "batch_size",
+    "steps": "max_steps",
+    "maxlen": "max_seq_length",
+    "wd": "weight_decay",
+    "tau": "temperature",
+    "seed": "--seeds",
+    "model": "--backbone",
+    "dataset": "--corpus",
+    "fp16": "--precision bf16",
+    "gpus": "--executor torchrun --gpus N",
+    "outputdir": "--runs",
 }
-"""What other tools and papers write, without underscores, where no spelling leads to our key -> the keys that may be meant."""
-OPTIONS: Mapping[str, str] = {
-    plain: option
-    for names, option in {
-        "seed seeds random_seed": "--seeds",
-        "device": "--device",
-        "gpus num_gpus n_gpu": "--executor torchrun --gpus N",
-        "precision fp16 bf16 amp dtype mixed_precision": "--precision bf16",
-        "corpus train_file train_data dataset data_file": "--corpus",
-        "backbone model model_name model_name_or_path": "--backbone",
-        "variant": "--variant",
-        "setting": "--setting",
-        "chunk gradient_accumulation_steps accumulation_steps mini_batch_size micro_batch_size": "--chunk",
-        "suite task tasks": "--suite",
-        "output_dir out": "--runs",
-        "method": "--method",
-    }.items()
-    for plain in (name.replace("_", "") for name in names.split())
-}
-"""What other tools set by a name, and here is an option: the name without underscores -> the option, or an example of it."""
+"""What other tools call it, without underscores -> our recipe key or option."""
 
 
 def plain_key(key: str) -> str:
@@ -433,29 +400,21 @@ def plain_key(key: str) -> str:
 
 
 def meant_key(key: str, known: Collection[str]) -> str | None:
-    """The recipe key among ``known`` that is written differently, or that other tools call ``key``; None for neither."""
+    """The recipe key among ``known`` that is written differently, or the key or option that other tools call ``key``."""
     plain = plain_key(key)
-    for name in sorted(known):
-        if plain == plain_key(name):
-            return name
-    return next((name for name in OTHER_NAMES.get(plain, ()) if name in known), None)
+    other = OTHER_NAMES.get(plain, "")
+    same = (name for name in sorted(known) if plain == plain_key(name))
+    return next(same, other if other.startswith("--") or other in known else None)
 
 
 def meant_by_option(option: str) -> str | None:
-    """What stands for an option that is none: "--set learning_rate=VALUE" for --lr, "--seeds" for --seed; None where nothing is near."""
-    from bench.run.method_reader import method_descriptions
-
-    name = option.lstrip("-")
-    methods = method_descriptions().methods.values()
-    known = {*TRAINING, *ON_REQUEST}.union(
-        *({*method.defaults, *method.optional} for method in methods)
-    )
-    if (key := meant_key(name, known)) is not None:
-        return f"--set {key}=VALUE"
-    if plain_key(name) in OPTIONS:
-        return OPTIONS[plain_key(name)]
-    near = difflib.get_close_matches(name.replace("-", "_"), known, n=1, cutoff=0.8)
-    return f"--set {near[0]}=VALUE" if near else None
+    """The nearest to an unknown option: "--set learning_rate=VALUE" for --lr, "--seeds" for --seed; None where nothing is near."""
+    known = {*TRAINING, *ON_REQUEST, *OTHER_NAMES.values()}
+    name = option.lstrip("-").replace("-", "_")
+    near = meant_key(name, known) or next(iter(difflib.get_close_matches(name, known, 1, 0.8)), "")
+    if not near or near.startswith("--"):
+        return near or None
+    return f"--set {near}=VALUE"
 
 
 # the smallest sensible value of each number

@@ -9,10 +9,9 @@ from pathlib import Path
 from bench.backbones import Reference, resolve
 from bench.base.errors import BenchError, NotAModel
 from bench.method import Context, Method, Recipe, Reporter, SilentReporter, Value
-from bench.run.method_reader import method_descriptions
 from bench.run.models import not_kept
 from bench.run.plan import learns
-from bench.run.plugins import Plugin, build_method, discover, not_here
+from bench.run.plugins import Plugin, build_method, discover
 from bench.runs import RunRecord, RunsFolder
 from bench.runs.intact import CHECKPOINT, checkpoint_problem, repeat_command
 from bench.runs.store import read_record
@@ -46,11 +45,6 @@ def find_run(reference: str, runs: RunsFolder, plugins: Sequence[Path] = ()) -> 
     if (gone := not_kept(record)) is not None:
         raise gone
     made_by = record.provenance.plugin
-    readable = method_descriptions(plugins)
-    if (
-        readable.whole and record.method not in readable.methods
-    ):  # said before torch is loaded, which takes seconds
-        raise not_here(record.run_id, record.method, made_by)
     registry = discover(plugins)
     plugin = registry.of_run(record.run_id, record.method, made_by)
     learned = learns(plugin.cls, record.setting)

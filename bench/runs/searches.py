@@ -1,6 +1,7 @@
-"""The record of a search for recipe values: ``study/study.json`` says what is searched, ``trials/METHOD/003/trial.json`` what came of it.
+"""The record of a search for recipe values: ``search.json`` in its folder says what is searched, and the result of each trial.
 
-What a tuned run keeps of its search stands in its record, as ``provenance.execution["search"]``.
+Boards and figures read this file; the search itself works on Optuna's storage next to it (:mod:`bench.run.search.trials`). A version
+of the leaderboards holds the same file. What a tuned run keeps of its search stands in its record, as ``provenance.execution["search"]``.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -18,10 +19,8 @@ from bench.base.errors import BenchError
 from bench.base.files import write_or_fail
 from bench.runs.record import RecipeValue, RunRecord
 
-T = TypeVar("T")
-
 SCHEMA = "bench.search/1"
-STUDY, TRIAL = "study/study.json", "trial.json"
+SUMMARY = "search.json"
 RUNNING, FINISHED, FAILED, PRUNED = "running", "finished", "failed", "pruned"
 RECIPE = 0
 """The number of the trial that is the recipe as it is: every method has it, and it counts as none of the trials."""
@@ -39,7 +38,7 @@ class Trial(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     seconds: float = 0.0  # of training and dev scores
     error: str | None = None
     runs: tuple[str, ...] = ()
-    process: str = ""  # that ran it last
+    process: str = ""  # in files of earlier versions
 
     @property
     def score(self) -> float | None:
@@ -118,88 +117,35 @@ class Search(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         )
 
 
-def trial_file(folder: Path, method: str, number: int) -> Path:
-    return folder / "trials" / method / f"{number:03d}" / TRIAL
-
-
-def write_trial(folder: Path, trial: Trial) -> None:
-    _write(trial_file(folder, trial.method, trial.number), trial)
-
-
-def write_study(folder: Path, study: Study) -> None:
-    _write(folder / STUDY, study)
-
-
 def write_result(folder: Path, name: str, data: bytes) -> Path:
-    """A file of what came of the search. It is made where ``RunsFolder.lock("study")``, which the caller holds, removes what a kill leaves."""
-    write_or_fail(folder / name, data, folder=(folder / STUDY).parent)
+    """A file in the search's folder, written whole or not at all."""
+    write_or_fail(folder / name, data)
     return folder / name
 
 
-def _write(path: Path, content: Struct) -> None:
-    write_or_fail(
-        path,
-        json.dumps(msgspec.to_builtins(content), indent=1, ensure_ascii=False).encode() + b"\n",
-    )
+def read_search(folder: Path) -> Search | None:
+    """The search in its folder; None where there is none. Raises BenchError where the file is damaged."""
+    return read_search_file(folder / SUMMARY, "remove it, and begin another search with --name NEW")
 
 
-def read_study(folder: Path) -> Study | None:
-    """None where there is none. Raises BenchError where it is damaged."""
-    return _read(folder / STUDY, Study)
-
-
-def read_trial(folder: Path, method: str, number: int) -> Trial | None:
-    return _read(trial_file(folder, method, number), Trial)
-
-
-def _read(
-    path: Path, kind: type[T], hint: str = "remove its folder: that trial is run again"
-) -> T | None:
+def read_search_file(path: Path, hint: str = "restore it: git checkout") -> Search | None:
+    """What ``search_bytes`` wrote; None where there is no file. Raises BenchError where it is damaged."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=kind)
+        return msgspec.json.decode(path.read_bytes(), type=Search)
     except FileNotFoundError:
         return None
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
         raise BenchError(f"{path} is damaged: {error}", hint) from None
 
 
-def read_trials(folder: Path, method: str) -> list[Trial]:
-    """Those that were begun, by number."""
-    numbers = sorted(
-        int(path.parent.name)
-        for path in (folder / "trials" / method).glob(f"[0-9][0-9][0-9]/{TRIAL}")
-    )
-    return [
-        trial for number in numbers if (trial := read_trial(folder, method, number)) is not None
-    ]
-
-
-def read_search(folder: Path) -> Search | None:
-    """The search in its folder; None where there is none. Raises BenchError where it is damaged."""
-    study = read_study(folder)
-    return (
-        None
-        if study is None
-        else Search(
-            study=study,
-            trials={method: tuple(read_trials(folder, method)) for method in study.methods},
-        )
-    )
-
-
 def search_bytes(search: Search) -> bytes:
-    """The search as one file, without the processes that ran its trials."""
-    trials = {
-        method: tuple(msgspec.structs.replace(trial, process="") for trial in own)
-        for method, own in search.trials.items()
-    }
-    content = msgspec.to_builtins(msgspec.structs.replace(search, trials=trials))
+    """The search as the content of a file."""
+    content = msgspec.to_builtins(search)
     return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 
 
-def read_search_file(path: Path) -> Search | None:
-    """What ``search_bytes`` wrote; None where there is no file. Raises BenchError where it is damaged."""
-    return _read(path, Search, "restore it: git checkout")
+def write_search(folder: Path, search: Search) -> None:
+    write_result(folder, SUMMARY, search_bytes(search))
 
 
 def best_trial(trials: Sequence[Trial]) -> Trial | None:

@@ -11,7 +11,7 @@ from commands import bench, error_line
 
 from bench.cli import main
 from bench.cli.options import check_commas, comma_list
-from bench.run.recipes import OPTIONS, TRAINING, meant_by_option
+from bench.run.recipes import OTHER_NAMES, TRAINING, meant_by_option
 
 RUN = ("run", "simcse", "--suite", "check", "--corpus", "builtin")
 
@@ -33,7 +33,7 @@ RUN = ("run", "simcse", "--suite", "check", "--corpus", "builtin")
         ((*RUN, "--temprature", "1"), ("--temprature",), "--set temperature=VALUE"),
         ((*RUN, "--seed", "1"), ("--seed",), "--seeds"),
         ((*RUN, "--zzz", "1"), ("--zzz",), "run --help"),
-        (("evaluate", "builtin", "--pooling", "mean"), ("--pooling",), "--set pooling=VALUE"),
+        (("evaluate", "builtin", "--lr", "1"), ("--lr",), "--set learning_rate=VALUE"),
         (("runs", "--lr", "1"), ("--lr",), "runs --help"),  # has no --set
         (("run",), ("no method was named",), "bench methods"),
         (("run", "--suite", "check"), ("no method was named",), "bench methods"),
@@ -123,7 +123,7 @@ def test_what_stands_for_an_option_is_an_option_or_a_recipe_value() -> None:
     run = main.get_command(click.Context(main), "run")
     assert run is not None
     options = {option for param in run.params for option in param.opts}
-    for name in ("lr", "bs", "num_epochs", *TRAINING, *OPTIONS):
+    for name in ("lr", "bs", "num_epochs", *TRAINING, *OTHER_NAMES):
         meant = meant_by_option("--" + name.replace("_", "-"))
         assert meant is not None or name == "num_epochs"
         assert meant is None or meant.split()[0] in options

@@ -15,7 +15,6 @@ from made_runs import made_runs
 from bench.cli.demo import show
 from bench.cli.search import show_result
 from bench.runs import RunsFolder
-from bench.runs.searches import read_study
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "publish"))
 from test_searches import made_search
@@ -113,13 +112,11 @@ def test_the_demo_has_all_but_its_page(
 def test_a_search_draws_when_it_is_called_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made_search(tmp_path)
+    search = made_search(tmp_path)
     (folder,) = tmp_path.iterdir()
-    study = read_study(folder)
-    assert study is not None
     with monkeypatch.context() as patched:
         patched.setitem(sys.modules, "matplotlib", None)
-        show_result(folder, study, False)
+        show_result(folder, search, False)
     said = capsys.readouterr().out
     told = "no figures: bench search draws figures with matplotlib, which is not installed"
     assert f"{told} (try: {INSTALL}, then the same command)\n" in said
@@ -128,5 +125,5 @@ def test_a_search_draws_when_it_is_called_again(
         and "simcse.toml" in said
         and not list(folder.rglob("*.svg"))
     )
-    show_result(folder, study, False)
+    show_result(folder, search, False)
     assert told not in capsys.readouterr().out and list(folder.rglob("*.svg"))

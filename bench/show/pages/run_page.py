@@ -21,7 +21,7 @@ from bench.compare.formatting import (
     spans,
 )
 from bench.compare.statistics.table import AVERAGE, INCONCLUSIVE, Cell
-from bench.run.method_reader import MethodDescription, method_description
+from bench.run.descriptions import MethodDescription, method_description
 from bench.runs.packed import NAME, has_predictions
 from bench.runs.record import RunRecord
 from bench.show.pages.cosines import Cosines, cosines
