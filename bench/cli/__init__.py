@@ -25,9 +25,6 @@ VERBS = {
     "suites": "The suites there are; with a name, tasks, protocol and data.",
     "backbones": "The backbones there are; with a name, what it is.",
     "runs": "The runs that are kept.",
-    "status": "What has become of the runs on other machines.",
-    "logs": "What a run's workers on other machines said.",
-    "cancel": "End runs on other machines; each saves its state.",
     "encode": "Your own sentences to vectors, with a run's model.",
     "speed": "What encoding takes: runs measured under one condition.",
     "export": "A run's model as files that other people's tools load.",
@@ -38,7 +35,7 @@ VERBS = {
     "data": "Evaluation data and corpora: what is found, missing, damaged.",
     "doctor": "What is installed, and on which device runs would go.",
 }
-ELSEWHERE = {"status": "remote", "logs": "remote", "cancel": "remote", "push": "export"}
+ELSEWHERE = {"push": "export"}
 """Verbs that stand in a file with another."""
 FIRST_STEPS = {
     "bench demo": "text to page in two minutes: no data, no network",

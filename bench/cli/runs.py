@@ -1,8 +1,11 @@
-"""``bench runs``: what is kept in the runs folder, newest first."""
+"""``bench runs``: the runs of a folder, newest first, with what engines have queued or running."""
 
 from __future__ import annotations
 
+import glob
+import shlex
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,16 +17,18 @@ from bench.cli.options import comma_list, json_option, json_text, runs_option, w
 from bench.cli.show import NO_RECORD, RUNNING, as_it_stands, show
 
 if TYPE_CHECKING:
-    from bench.runs import RunRecord
+    from bench.run.jobs import Job
+    from bench.runs import RunRecord, RunsFolder
 
 
-NEWEST = 30  # runs that are listed where not all are asked for
+NEWEST = 30  # runs that are listed without --all
+QUEUED = "queued"
 
 
 @click.command()
 @click.argument("name", required=False)
 @runs_option
-@click.option("--status", help="Only these: finished, failed, interrupted, running.")
+@click.option("--status", help="Only these: finished, failed, interrupted, running, queued.")
 @click.option("--method", help="Only these methods; METHOD+VARIANT is only that variant.")
 @click.option("--all", "everything", is_flag=True, help=f"All of them, not the newest {NEWEST}.")
 @json_option
@@ -37,25 +42,28 @@ def runs(
     everything: bool,
     as_json: bool,
 ) -> None:
-    """The runs that are kept, newest first; with a NAME what matters of one, as bench show NAME.
+    """The runs of the folder, newest first, with what Slurm and Ray have queued; with a NAME everything about one.
 
     Example: bench runs --status failed,interrupted
     """
     from bench.runs import RunsFolder
     from bench.runs.record import STATUSES
 
+    store = RunsFolder(runs)
+    queue = queued(store)
     if name is not None:
-        context.invoke(show, reference=name, runs=runs, as_json=as_json)
+        if as_json or not print_job(name, store, queue):
+            context.invoke(show, reference=name, runs=runs, as_json=as_json)
         return
-    states = (*STATUSES, RUNNING)
+    states = (*STATUSES, RUNNING, QUEUED)
     for state in comma_list(status):
         if state not in states:
             raise UnknownName("status", state, states)
-    store = RunsFolder(runs)
     records, damaged = store.records()
+    others = {*store.without_record(), *queue} - {record.run_id for record in records}
     records = [
-        as_it_stands(run, store)
-        for run in (*records, *map(placeholder_record, store.without_record()))
+        as_it_stands(run, store, queue)
+        for run in (*records, *map(placeholder_record, sorted(others)))
     ]
     wanted = comma_list(status) or states
     chosen = [
@@ -69,8 +77,9 @@ def runs(
         warn(f"left out, damaged: {error.message}")
     if as_json:
         for record in chosen:
-            click.echo(json_text(summary(record)))
+            click.echo(json_text(summary(record, queue)))
         return
+    warn_of_lost(store, queue)
     if not chosen:
         click.echo(f"no {'such run' if records else 'run'} in {store.path}; bench run makes them")
         return
@@ -79,6 +88,51 @@ def runs(
     if len(shown) < len(chosen):
         click.echo(
             f"and {len(chosen) - len(shown):,} older: bench runs --all, or --status, --method"
+        )
+    if listed := [record.run_id for record in shown if record.run_id in queue]:
+        _, job = queue[listed[-1]]
+        click.echo(f"cancel {listed[-1]}: {job.cancel}\nlog: {shlex.quote(str(job.log))}")
+
+
+def queued(store: RunsFolder) -> dict[str, tuple[str, Job]]:
+    """Run id -> (engine, job); nothing, and a warning, where an engine does not answer."""
+    from bench.run import jobs
+
+    try:
+        return jobs.queue(store)
+    except jobs.EngineSilent as error:
+        warn(error.message)
+        return {}
+
+
+def print_job(name: str, store: RunsFolder, queue: Mapping[str, tuple[str, Job]]) -> bool:
+    """What an engine has of a run, or its last log; returns whether there is nothing else to show of it."""
+    from bench.run.jobs import FOLDER
+
+    logs = sorted((store.path / FOLDER).glob(f"*/logs/{glob.escape(name)}.log"))
+    if name in queue:
+        engine, job = queue[name]
+        click.echo(f"{job.state}: {job.describe(engine)}\ncancel: {job.cancel}")
+        logs = [job.log]
+    if logs:
+        click.echo(f"log: {shlex.quote(str(logs[-1]))}")
+    return bool(logs) and name not in store.ids()
+
+
+def warn_of_lost(store: RunsFolder, queue: Mapping[str, tuple[str, Job]]) -> None:
+    """One line on runs that were submitted, never began, and are no longer queued."""
+    from bench.run import jobs
+
+    submitted = {
+        run_id
+        for engine in jobs.ENGINES
+        for runs in jobs.batches(store, engine).values()
+        for run_id in runs
+    }
+    if lost := sorted(submitted - {*store.ids(), *queue}):
+        more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
+        warn(
+            f"{lost[0]}{more}: submitted, never begun, and no longer queued; the same bench run submits again"
         )
 
 
@@ -102,8 +156,9 @@ def placeholder_record(run_id: str) -> RunRecord:
     )
 
 
-def summary(record: RunRecord) -> dict[str, Any]:
-    """What the list says of a run, as JSON."""
+def summary(record: RunRecord, queue: Mapping[str, tuple[str, Job]]) -> dict[str, Any]:
+    """A line of the list, as JSON."""
+    engine, job = queue.get(record.run_id, (None, None))
     return {
         "run_id": record.run_id,
         "status": record.status,
@@ -119,6 +174,8 @@ def summary(record: RunRecord) -> dict[str, Any]:
             if s.task == "Avg."
         ],
         "error": record.error,
+        "job": job
+        and {"engine": engine, "name": job.name, "cancel": job.cancel, "log": str(job.log)},
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from bench.cli.columns import plain_console, print_columns, print_command, title
 from bench.cli.options import json_option, json_text, runs_option
 
 if TYPE_CHECKING:
+    from bench.run.jobs import Job
     from bench.runs import RunRecord, RunsFolder
     from bench.show.tables.report import Section
 
@@ -73,8 +75,13 @@ def show(reference: str, everything: bool, runs: Path | None, as_json: bool, **p
             title(f"no {part} {'are' if part == 'scores' else 'is'} recorded")
 
 
-def as_it_stands(record: RunRecord, store: RunsFolder) -> RunRecord:
-    """The record of a run that may be worked on now, which is not written into it."""
+def as_it_stands(
+    record: RunRecord, store: RunsFolder, queue: Mapping[str, tuple[str, Job]] | None = None
+) -> RunRecord:
+    """The record of a run that may be queued or worked on now, which is not written into it."""
+    if queue and record.run_id in queue:
+        engine, job = queue[record.run_id]
+        return replace(record, status=job.state, error=job.describe(engine))
     if record.status != "finished" and store.worked_on_by(record.run_id):
         return replace(record, status=RUNNING, error=None)
     return record
