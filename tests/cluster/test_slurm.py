@@ -255,7 +255,7 @@ def test_refused_options_are_one_line_and_nothing_is_queued(
     for options in (
         ("--slurm", "partition=nowhere"),
         ("--gpus", "1"),
-        ("--cpus", "64"),
+        ("--memory", "900G"),
         ("--memory", "much"),
         ("--slurm", "array=1-9"),
         ("--slurm", "time=1\n#SBATCH --wrap=x"),

@@ -45,7 +45,7 @@ def check(resources: Resources, connect: bool = True) -> None:
             "--executor ray: Ray is not installed",
             "pip install 'sentence-bench[ray]', in the version of the cluster",
         ) from None
-    address = os.environ.get("RAY_ADDRESS", "this machine")
+    address = os.environ.get("RAY_ADDRESS") or "this machine"
     if not ray.is_initialized():
         _check_port(address)
         try:
