@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -166,8 +168,6 @@ def hand_over(
 
     Slurm goes on alone; with Ray this process stays until its runs have ended.
     """
-    from contextlib import ExitStack
-
     from bench.run import jobs
     from bench.runs import RunsFolder
 
@@ -237,8 +237,6 @@ def to_submit(
 
 def stay(batch: Batch) -> int:
     """Until the runs of Ray have ended: the exit code is 1 where one failed, 130 where some were cancelled."""
-    from collections import Counter
-
     from bench.base.signals import stop_signals
     from bench.run.executors import ray
 

@@ -18,6 +18,7 @@ import importlib
 import os
 import secrets
 import shlex
+import signal
 import sys
 import threading
 import time
@@ -232,8 +233,6 @@ def job_here() -> dict[str, str | int] | None:
 
 
 def _stop_with(parent: int) -> None:
-    import signal
-
     while os.getppid() == parent:
         time.sleep(1)
     os.kill(os.getpid(), signal.SIGTERM)

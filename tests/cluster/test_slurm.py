@@ -216,10 +216,10 @@ def test_a_time_limit_that_nears_and_a_run_that_fails(
     tmp_path: Path,
 ) -> None:
     """A minute, of which Slurm tells after 25 to 55 s: saved and queued again. A run that fails by itself is not."""
-    runs, plan = tmp_path / "runs", (*long_plan, "--seeds", "1", "--max-steps", "600")
+    runs, plan = tmp_path / "runs", (*long_plan, "--seeds", "1", "--max-steps", "300")
     submit(plan, runs, "--slurm", "time=1,signal=B:USR1@5")
     submit(long_plan, runs, "--seeds", "2", "--set", "learning_rate=1e18")
-    until(lambda: states(runs) == {"failed", "finished"}, runs, slurm)
+    until(lambda: states(runs) == {"failed", "finished"}, runs, slurm, 500)
     until(lambda: not slurm.queue() and not at_work(runs), runs, slurm, 60)
     (failed,) = [one for one in listed(runs).values() if one["status"] == "failed"]
     assert "the loss became" in failed["error"] and left_behind(runs) == []
