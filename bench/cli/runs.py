@@ -50,7 +50,8 @@ def runs(
     from bench.runs.record import STATUSES
 
     store = RunsFolder(runs)
-    queue = queued(store)
+    answered = queued(store)
+    queue = answered or {}
     if name is not None:
         if as_json or not print_job(name, store, queue):
             context.invoke(show, reference=name, runs=runs, as_json=as_json)
@@ -79,7 +80,8 @@ def runs(
         for record in chosen:
             click.echo(json_text(summary(record, queue)))
         return
-    warn_of_lost(store, queue)
+    if answered is not None:
+        warn_of_lost(store, queue)
     if not chosen:
         click.echo(f"no {'such run' if records else 'run'} in {store.path}; bench run makes them")
         return
@@ -94,15 +96,15 @@ def runs(
         click.echo(f"cancel {listed[-1]}: {job.cancel}\nlog: {shlex.quote(str(job.log))}")
 
 
-def queued(store: RunsFolder) -> dict[str, tuple[str, Job]]:
-    """Run id -> (engine, job); nothing, and a warning, where an engine does not answer."""
+def queued(store: RunsFolder) -> dict[str, tuple[str, Job]] | None:
+    """Run id -> (engine, job); None, and a warning, where an engine does not answer."""
     from bench.run import jobs
 
     try:
         return jobs.queue(store)
     except jobs.EngineSilent as error:
         warn(error.message)
-        return {}
+        return None
 
 
 def print_job(name: str, store: RunsFolder, queue: Mapping[str, tuple[str, Job]]) -> bool:

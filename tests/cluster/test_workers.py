@@ -9,9 +9,12 @@ from typing import Any
 
 import pytest
 from commands import bench, error_line, tree
+from factories import record
 from finished_runs import finished
 
 from bench.base import devices
+from bench.run import jobs
+from bench.runs import RunsFolder
 
 PLUGIN = "from methods.simcse import SimCSE\n\n\nclass Mine(SimCSE):\n    name = 'mine'\n"
 
@@ -118,9 +121,7 @@ def test_a_plan_reads_every_record_once(
     plan: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """40 runs of a plan next to 60 records of others: reads grow with their sum, not with their product."""
-    from factories import record
-
-    from bench.runs import RunsFolder, store
+    from bench.runs import store
 
     runs, read = RunsFolder(tmp_path / "runs"), []
     for seed in range(60):
@@ -130,3 +131,30 @@ def test_a_plan_reads_every_record_once(
     options = ("--seeds", "1-40", "--device", "cpu", "--precision", "fp32", "--dry-run", "--json")
     done = bench(*plan, *options, "--runs", runs.path)
     assert len(done.stdout.splitlines()) == 40 and len(read) == 60
+
+
+def test_runs_that_slurm_has_are_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: Any
+) -> None:
+    """A stand-in for squeue: one run works, one waits, one is gone without a trace; then squeue is silent."""
+    store = RunsFolder(tmp_path / "runs")
+    store.write(working := record("simcse", 1, status="interrupted", scores=()))
+    ids = [working.run_id, "simcse-waits", "simcse-gone"]
+    batch = jobs.new_batch(store, "slurm", ids, [], jobs.Resources())
+    batch.write()
+    squeue = tmp_path / "bin" / "squeue"
+    squeue.parent.mkdir()
+    monkeypatch.setenv("PATH", f"{squeue.parent}:/usr/bin:/bin")
+    name = f"bench-{batch.name}.0"
+    lines = f"7_0|RUNNING|n1|None|{name}", f"7_1|PENDING||Resources|{name}", "8|PENDING|||other"
+    squeue.write_text("#!/bin/sh\nprintf '%s\\n' " + " ".join(f"'{line}'" for line in lines))
+    squeue.chmod(0o755)
+    output = []
+    for arguments in ((), ("simcse-waits",), ("--status", "queued", "--json")):
+        done = bench("runs", *arguments, "--runs", store.path)
+        assert done.exit_code == 0, done.output
+        output.append(done.output)
+    squeue.write_text("#!/bin/sh\necho no controller >&2; exit 1")
+    output.append(bench("runs", "--runs", store.path).output)
+    text = "\n".join(output).replace(str(store.path), "RUNS").replace(batch.name, "BATCH")
+    assert text == snapshot
