@@ -161,7 +161,8 @@ def follow(
     """
     import ray
 
-    task = ray.remote(work).options(**_options(batch.resources), retry_exceptions=[WorkerKilled])
+    task = ray.remote(work)
+    options = {**_options(batch.resources), "retry_exceptions": [WorkerKilled]}
     store, logs = RunsFolder(batch.folder.parents[1]), batch.folder / "logs"
     waiting, going, ended = list(batch.runs), dict[Any, str](), dict[str, str]()
     most, until, look = batch.resources.parallel or len(waiting), float("inf"), time.monotonic()
@@ -179,7 +180,7 @@ def follow(
         while waiting and len(going) < most:
             run_id = waiting.pop(0)
             command, log = batch.command(run_id), f"{logs}/{run_id}.log"
-            named = task.options(name=run_id)
+            named = task.options(name=run_id, **options)
             going[named.remote(command, dict(batch.environment), batch.directory, log)] = run_id
         ready, _ = ray.wait(list(going), num_returns=1, timeout=LOOK_EVERY) if going else ([], [])
         for ref in ready:
