@@ -33,7 +33,6 @@ NIGHTLY = (
     "cli/test_rank_processes.py",
     "cli/test_repair.py",
     "cli/test_search.py",
-    "cli/test_signals.py",
     "cli/test_speed.py",
     "cli/test_submit.py",
     "cluster/",

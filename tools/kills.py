@@ -231,7 +231,7 @@ TIMES = (
 
 def contents(folder: Path, but: str = "\n") -> dict[str, bytes]:
     """Every file's bytes, but of folders whose names begin with ``but``; of records and curves what does not depend on the clock.
-    Locks, logs and receipts of downloads say when; the lease of a trial that has ended is a lock that nobody asks for again."""
+    Locks, logs and receipts of downloads say when."""
     return {
         path.relative_to(folder).as_posix(): _timeless(path)
         for path in sorted(folder.rglob("*"))
@@ -239,10 +239,6 @@ def contents(folder: Path, but: str = "\n") -> dict[str, bytes]:
         and not path.name.endswith((".lock", ".receipt.json"))
         and path.name not in ("written.txt", "optuna.log")
         and not path.relative_to(folder).as_posix().startswith(but)
-        and not (
-            path.parent.name.startswith((".owner-", ".gone-"))
-            and path.parents[2].parent.name == "trials"
-        )
     }
 
 

@@ -13,7 +13,6 @@ BenchError            exit code 2: wrong usage or input, nothing was changed
     OutOfMemory       a batch does not fit; knows how many rows would
     PluginFailed      the code of a plugin raised something; the message names its file and line
   Interrupted         exit code 130: stopped from outside, resumable
-    OwnershipLost     another process has taken the run over meanwhile
 """
 
 from __future__ import annotations
@@ -143,7 +142,3 @@ class PluginFailed(RunFailed):
 
 class Interrupted(BenchError):
     exit_code = 130
-
-
-class OwnershipLost(Interrupted):
-    pass

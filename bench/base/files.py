@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench.base import lease
 from bench.base.errors import BenchError
 
 if TYPE_CHECKING:
@@ -31,20 +30,16 @@ def write_whole(path: Path, data: bytes, folder: Path | None = None) -> None:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     _sweep(path)
-    aside = (folder or lease.aside(path)) / f".{path.name}.{secrets.token_hex(6)}.tmp"
+    aside = (folder or path.parent) / f".{path.name}.{secrets.token_hex(6)}.tmp"
     try:
         with open(aside, "xb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
         os.replace(aside, path)
-    except BaseException as error:
+    except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(aside)
-        if isinstance(error, FileNotFoundError):
-            lease.check_owned(
-                path
-            )  # else another process that has taken the folder over would be no reason
         raise
     _sync_folder(path.parent)
 

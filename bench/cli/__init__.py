@@ -23,10 +23,7 @@ VERBS = {
     "demo": "A small run on what the package carries: no data, no network.",
     "methods": "The methods there are; with a name, everything about it.",
     "suites": "The suites there are; with a name, tasks, protocol and data.",
-    "runs": "The runs of a folder; with a name, everything about one.",
-    "status": "What has become of the runs on other machines.",
-    "logs": "What a run's workers on other machines said.",
-    "cancel": "End runs on other machines; each saves its state.",
+    "runs": "The runs of a folder, and what engines have queued; with a name, everything about one.",
     "encode": "Your own sentences to vectors, with a run's model.",
     "export": "A run's model as files that other people's tools load, here or on the hub.",
     "submit": "Runs in one file that another person's board checks and adds.",
@@ -35,13 +32,14 @@ VERBS = {
     "data": "Evaluation data and corpora: what is found, missing, damaged.",
     "doctor": "What is installed, and on which device runs would go.",
 }
-ELSEWHERE = {"status": "remote", "logs": "remote", "cancel": "remote"}
-"""Verbs that stand in a file with another."""
 WITHDRAWN = {
     "show": "bench runs RUN",
     "push": "bench export RUN --push OWNER/NAME",
     "backbones": "bench doctor --backbone NAME",
     "speed": "bench compare --cost, for the time and memory of training",
+    "status": "bench runs",
+    "logs": "bench runs RUN",
+    "cancel": "bench runs RUN, which names the engine's own command",
 }
 """Verbs of earlier versions -> what does the same now."""
 FIRST_STEPS = {
@@ -107,9 +105,7 @@ class Verbs(HelpfulGroup):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in VERBS:
             return None
-        command: click.Command = getattr(
-            importlib.import_module(f"bench.cli.{ELSEWHERE.get(name, name)}"), name
-        )
+        command: click.Command = getattr(importlib.import_module(f"bench.cli.{name}"), name)
         return command
 
     def resolve_command(

@@ -33,7 +33,7 @@ from bench.cli.options import (
     runs_option,
     save_seconds,
 )
-from bench.cli.remote import check_here, job_here, run_elsewhere, settle_device
+from bench.cli.remote import check_here, run_elsewhere, settle_device
 from bench.cli.run_all import FOR_EVER, run_all, show_result, tell_missing
 
 if TYPE_CHECKING:
@@ -279,7 +279,7 @@ class RunCommand(click.Command):
     type=click.IntRange(min=0),
     default=3,
     show_default=True,
-    help="Of a run whose worker or node died.",
+    help="Of a run whose worker was killed.",
 )
 @click.option(
     "--slurm",
@@ -288,26 +288,16 @@ class RunCommand(click.Command):
     help="Options of sbatch: partition=gpu,time=4:00:00. May be repeated.",
 )
 @click.option(
-    "--return",
-    "returns",
-    is_flag=True,
-    help="With --executor ray, no folder is shared: a run works in a folder of its node and comes back as an archive.",
-)
-@click.option(
     "--commands",
-    is_flag=True,
-    help="Print one self-contained shell command for each run, and run nothing.",
+    metavar="FILE",
+    is_flag=False,
+    flag_value="-",
+    help="Write one self-contained shell command for each run, for any other scheduler, and run nothing. Without FILE: print them.",
 )
 @click.option(
     "--only",
     metavar="RUN_ID",
     help="Of the plan this run alone: what a worker on another machine is called with.",
-)
-@click.option(
-    "--planned",
-    "words",
-    metavar="WORDS",
-    help="What that run's id is of where it was planned; names what differs here.",
 )
 @click.option("--fresh", is_flag=True, help="Do it again, even what is done.")
 @click.option("--wait", is_flag=True, help="If another process works on a run, wait for it.")
@@ -357,10 +347,8 @@ def run(
     parallel: int | None,
     retries: int,
     slurm: tuple[str, ...],
-    returns: bool,
-    commands: bool,
+    commands: str | None,
     only: str | None,
-    words: str | None,
     fresh: bool,
     wait: bool,
     offline: bool,
@@ -389,7 +377,7 @@ def run(
     from bench.run import plan
     from bench.run.executors.build import Options
     from bench.run.executors.torchrun import launch
-    from bench.run.jobs import ENGINES, Resources, engine
+    from bench.run.jobs import ENGINES, Resources, engine, job_here
     from bench.run.jobs import only as only_run
     from bench.run.recipes import series
     from bench.runs import RunsFolder
@@ -415,18 +403,17 @@ def run(
     request = with_recipes(request, recipes)
     plan.check_request(request, plugins)
     DataFolder(data).check_root()  # before anything large is loaded
-    elsewhere = commands or executor in ENGINES
+    elsewhere = commands is not None or executor in ENGINES
     asked = {
         "--cpus": cpus,
         "--memory": memory,
         "--parallel": parallel,
         "--slurm": slurm or None,
-        "--return": returns or None,
     }
-    check_elsewhere(elsewhere, executor, commands, only, asked)
+    check_elsewhere(elsewhere, executor, commands, dry_run, only, asked)
     if elsewhere:
         device, precision, gpus = settle_device(device, precision, gpus)
-    resources = Resources(gpus, cpus, memory, parallel, parse_slurm(slurm), returns)
+    resources = Resources(gpus, cpus, memory, parallel, retries, parse_slurm(slurm))
     if elsewhere:
         if executor in ENGINES:
             engine(executor).check(resources, connect=not dry_run)
@@ -452,7 +439,7 @@ def run(
         only_look=dry_run,
     )
     whole = ranks.in_turn(make) if ranks else make()
-    planned = whole.runs if only is None else (only_run(whole.runs, only, words),)
+    planned = whole.runs if only is None else (only_run(whole.runs, only),)
     if chunk is not None:
         check_chunks(planned, chunk)
     if count > 1 and not ranks and not dry_run and not elsewhere:
@@ -471,8 +458,6 @@ def run(
                 device=device,
                 precision=precision,
                 plugins=plugins,
-                data=data,
-                retries=retries,
                 fresh=fresh,
                 dry_run=dry_run,
                 commands=commands,
@@ -493,12 +478,11 @@ def run(
         if offline:
             check_nothing_to_fetch(whole.to_fetch)
         raise click.exceptions.Exit(missing)
-    wait_seconds = 0.0 if job is None else WORKER_WAITS
     options = Options(
         device=device,
         offline=offline,
         fresh=fresh,
-        wait_seconds=FOR_EVER if wait else wait_seconds,
+        wait_seconds=FOR_EVER if wait else 0.0,
         save_seconds=every,
         chunk=chunk,
         auto_batch=auto_batch,
@@ -517,11 +501,6 @@ def run(
     if not as_json and records:
         show_result(records, store, expand_suites(request.suites))
     raise click.exceptions.Exit(max(code, missing))
-
-
-WORKER_WAITS = (
-    20.0  # seconds for a process that is ending to let go of the run; it holds a GPU meanwhile
-)
 
 
 def parse_slurm(texts: Sequence[str]) -> tuple[tuple[str, str], ...]:
@@ -574,32 +553,34 @@ def settled_here(
 
 
 def check_elsewhere(
-    elsewhere: bool, executor: str, commands: bool, only: str | None, asked: dict[str, Any]
+    elsewhere: bool,
+    executor: str,
+    commands: str | None,
+    dry_run: bool,
+    only: str | None,
+    requested: dict[str, Any],
 ) -> None:
     """Raises BenchError for options that do not go together."""
-    if commands and executor not in ("local", "torchrun"):
+    if commands is not None and executor not in ("local", "torchrun"):
         raise BenchError(
-            f"--commands with --executor {executor}",
-            "one of them: commands are for what is no such engine",
+            f"--commands cannot be combined with --executor {executor}",
+            "leave one of them out; --commands is for other schedulers",
         )
+    if commands is not None and dry_run:
+        raise BenchError("--commands runs nothing by itself", "leave --dry-run out")
     if only is not None and elsewhere:
         raise BenchError(
-            "--only is what a worker is called with: it runs here",
+            "--only is an option of workers, which run on their own machine",
             "--executor local, or leave --only out",
         )
-    for option, value in asked.items():
+    for option, value in requested.items():
         if value is not None and not elsewhere:
             raise BenchError(
                 f"{option} is for runs on other machines",
                 "--executor slurm, --executor ray, or --commands",
             )
-    if asked["--slurm"] is not None and executor != "slurm":
+    if requested["--slurm"] is not None and executor != "slurm":
         raise BenchError("--slurm gives options to sbatch", "--executor slurm")
-    if asked["--return"] is not None and executor != "ray":
-        raise BenchError(
-            "--return: only the driver of Ray stays until runs come back",
-            "--executor ray, or a shared --runs DIR",
-        )
 
 
 def with_recipes(request: Request, files: Sequence[Path]) -> Request:

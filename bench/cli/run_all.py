@@ -47,8 +47,6 @@ def run_all(
     ``shared``: what another process works on is left until the others are done, and then waited for, so that several processes with the
     same runs do each of them once.
     """
-    from bench.run.executors.worker import BUSY
-
     records: list[RunRecord] = []
     worst = 0
     told: set[str] = set()
@@ -67,9 +65,7 @@ def run_all(
                 reporter.note("another process works on it: the others first")
                 later.append(planned_run)
                 continue
-            worst = max(
-                worst, BUSY if options.job and isinstance(error, RunLocked) else error.exit_code
-            )
+            worst = max(worst, error.exit_code)
             if isinstance(error, RunLocked) and _can_wait():
                 error.hint = "--wait begins as soon as that one has ended"
             show_error(error)

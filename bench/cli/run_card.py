@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from bench.cli.options import json_text
 from bench.show.grid import Column, Grid, grid
 
 if TYPE_CHECKING:
+    from bench.run.jobs import Job
     from bench.runs import RunRecord, RunsFolder
     from bench.show.tables.report import Section
 
@@ -61,8 +62,13 @@ def show(reference: str, runs: Path | None, parts: Sequence[str], *, as_json: bo
         title(f"not recorded: {list_names(missing)}")
 
 
-def as_it_stands(record: RunRecord, store: RunsFolder) -> RunRecord:
-    """The record of a run that may be worked on now, which is not written into it."""
+def as_it_stands(
+    record: RunRecord, store: RunsFolder, queue: Mapping[str, tuple[str, Job]] | None = None
+) -> RunRecord:
+    """The record of a run that may be queued or worked on now, which is not written into it."""
+    if queue and record.run_id in queue:
+        engine, job = queue[record.run_id]
+        return replace(record, status=job.state, error=job.describe(engine))
     if record.status != "finished" and store.worked_on_by(record.run_id):
         return replace(record, status=RUNNING, error=None)
     return record

@@ -1,7 +1,10 @@
-"""``bench runs [RUN]``: the runs of a folder, newest first; with a name, everything about one."""
+"""``bench runs [RUN]``: the runs of a folder, newest first, with what engines have queued; with a name, everything about one."""
 
 from __future__ import annotations
 
+import glob
+import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,16 +17,18 @@ from bench.cli.run_card import NO_RECORD, PARTS, RUNNING, as_it_stands, show
 from bench.show.grid import Cell, Column, grid
 
 if TYPE_CHECKING:
-    from bench.runs import RunRecord
+    from bench.run.jobs import Job
+    from bench.runs import RunRecord, RunsFolder
 
 
-NEWEST = 30  # runs that are listed where not all are asked for
+NEWEST = 30  # runs that are listed without --all
+QUEUED = "queued"
 
 
 @click.command()
 @click.argument("name", metavar="[RUN]", required=False)
 @runs_option
-@click.option("--status", help="Only these: finished, failed, interrupted, running.")
+@click.option("--status", help="Only these: finished, failed, interrupted, running, queued.")
 @click.option("--method", help="Only these methods; METHOD+VARIANT is only that variant.")
 @click.option("--scores", is_flag=True, help=f"With RUN: {PARTS['scores']}.")
 @click.option("--recipe", is_flag=True, help=f"With RUN: {PARTS['recipe']}.")
@@ -45,7 +50,7 @@ def runs(
     as_json: bool,
     **parts: bool,
 ) -> None:
-    """The runs of a folder, newest first; with RUN its scores, recipe, training and cost on one screen.
+    """The runs of a folder, newest first, with what Slurm and Ray have queued; with RUN its scores, recipe, training and cost.
 
     RUN is an id, its beginning, or a path.
 
@@ -57,20 +62,24 @@ def runs(
     from bench.runs.record import STATUSES
 
     wanted_parts = [part for part in PARTS if everything or parts[part]]
+    store = RunsFolder(runs)
+    answered = queued(store)
+    queue = answered or {}
     if name is not None:
-        show(name, runs, wanted_parts, as_json=as_json)
+        if as_json or not print_job(name, store, queue):
+            show(name, runs, wanted_parts, as_json=as_json)
         return
     if wanted_parts and not everything:
         raise BenchError(f"--{wanted_parts[0]} needs a run", f"bench runs RUN --{wanted_parts[0]}")
-    states = (*STATUSES, RUNNING)
+    states = (*STATUSES, RUNNING, QUEUED)
     for state in comma_list(status):
         if state not in states:
             raise UnknownName("status", state, states)
-    store = RunsFolder(runs)
     records, damaged = store.records()
+    others = {*store.without_record(), *queue} - {record.run_id for record in records}
     records = [
-        as_it_stands(run, store)
-        for run in (*records, *map(placeholder_record, store.without_record()))
+        as_it_stands(run, store, queue)
+        for run in (*records, *map(placeholder_record, sorted(others)))
     ]
     wanted = comma_list(status) or states
     chosen = [
@@ -84,8 +93,10 @@ def runs(
         warn(f"left out, damaged: {error.message}")
     if as_json:
         for record in chosen:
-            click.echo(json_text(summary(record)))
+            click.echo(json_text(summary(record, queue)))
         return
+    if answered is not None:
+        warn_of_lost(store, queue)
     if not chosen:
         click.echo(f"no {'such run' if records else 'run'} in {store.path}; bench run makes them")
         return
@@ -94,6 +105,51 @@ def runs(
     if len(shown) < len(chosen):
         click.echo(
             f"and {len(chosen) - len(shown):,} older: bench runs --all, or --status, --method"
+        )
+    if listed := [record.run_id for record in shown if record.run_id in queue]:
+        _, job = queue[listed[-1]]
+        click.echo(f"cancel {listed[-1]}: {job.cancel}\nlog: {shlex.quote(str(job.log))}")
+
+
+def queued(store: RunsFolder) -> dict[str, tuple[str, Job]] | None:
+    """Run id -> (engine, job); None, and a warning, where an engine does not answer."""
+    from bench.run import jobs
+
+    try:
+        return jobs.queue(store)
+    except jobs.EngineSilent as error:
+        warn(error.message)
+        return None
+
+
+def print_job(name: str, store: RunsFolder, queue: Mapping[str, tuple[str, Job]]) -> bool:
+    """What an engine has of a run, or its last log; returns whether there is nothing else to show of it."""
+    from bench.run.jobs import FOLDER
+
+    logs = sorted((store.path / FOLDER).glob(f"*/logs/{glob.escape(name)}.log"))
+    if name in queue:
+        engine, job = queue[name]
+        click.echo(f"{job.state}: {job.describe(engine)}\ncancel: {job.cancel}")
+        logs = [job.log]
+    if logs:
+        click.echo(f"log: {shlex.quote(str(logs[-1]))}")
+    return bool(logs) and name not in store.ids()
+
+
+def warn_of_lost(store: RunsFolder, queue: Mapping[str, tuple[str, Job]]) -> None:
+    """One line on runs that were submitted, never began, and are no longer queued."""
+    from bench.run import jobs
+
+    submitted = {
+        run_id
+        for engine in jobs.ENGINES
+        for runs in jobs.batches(store, engine).values()
+        for run_id in runs
+    }
+    if lost := sorted(submitted - {*store.ids(), *queue}):
+        more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
+        warn(
+            f"{lost[0]}{more}: submitted, never begun, and no longer queued; the same bench run submits again"
         )
 
 
@@ -117,8 +173,9 @@ def placeholder_record(run_id: str) -> RunRecord:
     )
 
 
-def summary(record: RunRecord) -> dict[str, Any]:
-    """What the list says of a run, as JSON."""
+def summary(record: RunRecord, queue: Mapping[str, tuple[str, Job]]) -> dict[str, Any]:
+    """A line of the list, as JSON."""
+    engine, job = queue.get(record.run_id, (None, None))
     return {
         "run_id": record.run_id,
         "status": record.status,
@@ -134,6 +191,8 @@ def summary(record: RunRecord) -> dict[str, Any]:
             if s.task == "Avg."
         ],
         "error": record.error,
+        "job": job
+        and {"engine": engine, "name": job.name, "cancel": job.cancel, "log": str(job.log)},
     }
 
 

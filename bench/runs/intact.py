@@ -1,5 +1,5 @@
 """What lies in a run's folder: its curve; whether checkpoint and predictions are those that its record names, cheaply enough for every contact; what
-makes the run again; and the folder as one archive.
+makes the run again.
 
 A large file is read once: its hash is remembered in the cache under its place, size and times. One that was written, replaced
 or touched since is read again.
@@ -7,21 +7,17 @@ or touched since is read again.
 
 from __future__ import annotations
 
-import io
 import json
 import math
 import shlex
-import shutil
-import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from bench.base.errors import DataDamaged, DataMissing
 from bench.base.files import CacheEntry, file_sha256, is_settled, values_sha256
-from bench.base.lease import check_owned
 from bench.runs.record import AVERAGE, RunRecord, Score
-from bench.runs.store import FOREIGN, RECORD, RunsFolder
+from bench.runs.store import FOREIGN, RunsFolder
 
 CHECKPOINT = "checkpoint"
 SMALL = 1 << 20  # bytes; reading so much costs less than looking up what is remembered
@@ -139,40 +135,6 @@ def repeat_command(record: RunRecord, folder: Path, *, fresh: bool = False) -> s
         if word not in ("--fresh", "--dry-run") and not word.startswith("--runs=")
     ]
     return shlex.join([*words, *(["--fresh"] if fresh else []), "--runs", str(folder.parent)])
-
-
-# --- a run as one archive, for its way back from a machine that shares no folder ---
-
-STAYS = ("state", "vectors")  # of use only while a run is worked on
-
-
-def pack_run(folder: Path) -> bytes:
-    """Everything in a run's folder but what only its worker needs."""
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w", strict_timestamps=False) as archive:
-        for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-            name = path.relative_to(folder)
-            if name.parts[0] not in STAYS and not name.parts[0].startswith("."):
-                archive.write(path, name.as_posix())
-    return made.getvalue()
-
-
-def unpack_run(data: bytes, into: Path) -> None:
-    """Raises DataDamaged where it is no whole archive. Nothing is written outside of ``into``, which is made here."""
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            archive.extractall(into)
-    except (zipfile.BadZipFile, EOFError, NotImplementedError, ValueError) as error:
-        raise DataDamaged(f"it is no whole archive: {error}") from None
-
-
-def put_run(run: Path, folder: Path) -> None:
-    """Make the run in ``run`` that of ``folder``, on the same disk, which this process owns; the record last."""
-    check_owned(folder)
-    for old in [path for path in folder.iterdir() if not path.name.startswith(".")]:
-        shutil.rmtree(old) if old.is_dir() else old.unlink()
-    for path in sorted(run.iterdir(), key=lambda path: path.name == RECORD):
-        path.rename(folder / path.name)
 
 
 # --- what a training leaves beside the record: its curve, read without torch, and the name of the batch that failed ---

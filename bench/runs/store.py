@@ -10,16 +10,16 @@ import json
 import os
 import re
 import socket
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from filelock import FileLock, Timeout
+
 from bench.base.errors import BenchError, DataMissing, RecordDamaged, RunLocked, UnknownName
-from bench.base.files import is_free, write_or_fail, writing
-from bench.base.lease import Busy, owner_of, take
+from bench.base.files import ELSEWHERE, is_free, write_or_fail
 from bench.runs.record import RUN_ID, RunRecord, loads, read_record
 
 if TYPE_CHECKING:
@@ -191,88 +191,57 @@ class RunsFolder:
     def lock(
         self, run_id: str, wait_seconds: float = 0.0, say: Callable[[str], None] = lambda line: None
     ) -> Iterator[None]:
-        """Hold the run for this process. Raises RunLocked, naming the other process, when it is not free in time.
+        """Hold the run for this process. Raises RunLocked, naming the owner, when it is not free in time.
 
-        Between the processes of a machine the kernel's lock decides, which it lets go of when its holder dies, however it dies. Between
-        machines, and where a file system has no locks, a lease does: see :mod:`bench.base.lease`. ``say`` is told where one is watched.
+        The kernel's lock on ``RUN/.lock`` decides, on this machine and between machines that share the folder; it is
+        released when its holder dies, however it dies. The file's content, HOST:PID, only says who holds it. ``say``
+        gets one line where the run is locked and this process waits.
         """
-        folder = self.folder(run_id)
-        until = time.monotonic() + wait_seconds
-        with self._kernel_lock(folder / LOCK, until) as alone:
+        path = self.folder(run_id) / LOCK
+        held = FileLock(path, poll_interval=0.1)
+        with self._locking(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
             try:
-                with writing(folder):
-                    lease = take(
-                        folder,
-                        alone=alone,
-                        wait_seconds=max(0.0, until - time.monotonic()),
-                        say=say,
-                    )
-            except Busy as busy:
-                raise _locked(run_id, str(busy)) from None
-            try:
-                for left in folder.rglob(
-                    ".*.tmp"
-                ):  # of a process that was killed while it wrote: nobody else writes here now
-                    with contextlib.suppress(OSError):
-                        left.unlink()
-                yield
-            finally:
-                lease.release()
+                held.acquire(timeout=0)
+            except Timeout:
+                owner = self.worked_on_by(run_id) or "another process"
+                if wait_seconds:
+                    say(f"{run_id} is locked by {owner}; waiting")
+                try:
+                    held.acquire(timeout=wait_seconds)
+                except Timeout:
+                    raise RunLocked(
+                        f"{run_id} is locked by {owner}",
+                        "wait for it or stop it, then run this again",
+                    ) from None
+        try:
+            with contextlib.suppress(OSError):  # a full disk: the name is a courtesy
+                path.write_text(f"{socket.gethostname()}:{os.getpid()}")
+            for left in path.parent.rglob(".*.tmp"):  # of a process that was killed while it wrote
+                with contextlib.suppress(OSError):
+                    left.unlink()
+            yield
+        finally:
+            with contextlib.suppress(OSError):
+                os.truncate(path, 0)
+            held.release()
 
     @contextlib.contextmanager
-    def _kernel_lock(self, path: Path, until: float) -> Iterator[bool]:
-        """Hold the lock file; False where the file system refuses locks. Raises RunLocked."""
-        import fcntl  # not on Windows; reading records is
-
-        alone = True
-        while True:
-            with writing(path):
-                path.parent.mkdir(parents=True, exist_ok=True)
-                handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if _same_file(handle, path):
-                    break
-                os.close(
-                    handle
-                )  # the folder was removed and made again in between: that lock is nobody's
-            except BlockingIOError:
-                holder = (
-                    os.pread(handle, 200, 0).decode("utf-8", "replace").strip() or "another process"
-                )
-                os.close(handle)
-                if time.monotonic() >= until:
-                    raise _locked(path.parent.name, holder) from None
-                time.sleep(0.1)
-            except OSError:
-                alone = False
-                break
+    def _locking(self, path: Path) -> Iterator[None]:
+        """While open, an error of the file system becomes a BenchError that names ``path``."""
         try:
-            if alone:
-                os.ftruncate(handle, 0)
-                with contextlib.suppress(
-                    OSError
-                ):  # who holds it is a courtesy; a full disk is told where it matters
-                    os.pwrite(
-                        handle, f"process {os.getpid()} on {socket.gethostname()}".encode(), 0
-                    )
-            yield alone
-        finally:
-            if alone:
-                with contextlib.suppress(OSError):
-                    os.ftruncate(handle, 0)
-            os.close(handle)
+            yield
+        except (OSError, NotImplementedError) as error:  # a file system without locks, among others
+            why = getattr(error, "strerror", None) or error
+            raise BenchError(f"cannot write {path}: {why}", ELSEWHERE) from None
 
     def worked_on_by(self, run_id: str) -> str | None:
-        """The process that holds the run now ("process 123 on host"); None where it is free, or where nobody can tell."""
-        path = self.folder(run_id) / LOCK
+        """The process that holds the run now, as HOST:PID; None where it is free."""
         try:
-            with path.open("rb") as handle:
+            with (self.folder(run_id) / LOCK).open("rb") as handle:
                 holder = handle.read(200).decode("utf-8", "replace").strip()
-                # the name of one that was killed stays behind, so the lock is asked; of a free one it is not, to disturb nobody
-                if holder and not is_free(handle.fileno()):
-                    return holder
-                return owner_of(path.parent)
+                # the name of a killed process stays behind, so the lock is tried; never a free one's, to disturb nobody
+                return holder if holder and not is_free(handle.fileno()) else None
         except OSError:
             return None
 
@@ -370,23 +339,10 @@ def _in_lines(content: Mapping[str, Any], *, ascii_only: bool = False) -> str:
     )
 
 
-def _locked(run_id: str, holder: str) -> RunLocked:
-    return RunLocked(
-        f"{run_id} is being worked on by {holder}", "wait for it or stop it, then run this again"
-    )
-
-
 def means_several(reference: str, names: Sequence[str]) -> BenchError:
     """The refusal of a beginning that several runs share."""
     listed = ", ".join(names[:4]) + (", ..." if len(names) > 4 else "")
     return BenchError(f"'{reference}' means {len(names)} runs: {listed}", "give more of the id")
-
-
-def _same_file(handle: int, path: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(handle), os.stat(path))
-    except FileNotFoundError:
-        return False
 
 
 def _by_path(reference: str) -> Path | None:

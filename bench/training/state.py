@@ -22,7 +22,6 @@ from safetensors import SafetensorError
 
 from bench.base.errors import RunFailed
 from bench.base.files import file_sha256, folder_sha256
-from bench.base.lease import aside, check_owned
 
 # --- the checkpoint with the best dev score: two copies, each with known hashes, replaced whole ---
 # ``checkpoint/`` is the one that is used, and ``state/best-00000125/`` its second copy while the training is not finished. A
@@ -82,14 +81,12 @@ class Checkpoints:
 
     def forget_after(self, step: int) -> None:
         """Second copies of later steps belong to a training that is done again from here."""
-        check_owned(self.state)
         for of_step, folder in self._seconds():
             if of_step > step:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def forget_all_but(self, states: Iterable[int]) -> None:
         """Keep the second copies that states of these steps name: of each, the newest that is not newer than itself."""
-        check_owned(self.state)
         seconds = self._seconds()
         kept = {
             max((of_step for of_step, _ in seconds if of_step <= step), default=None)
@@ -113,15 +110,13 @@ class Checkpoints:
 
 def replace_folder(folder: Path, write: Callable[[Path], object]) -> None:
     """Let ``write`` fill a folder aside, then put it in the place of ``folder``: readers see the old one or the new one."""
-    new, old = aside(folder) / (folder.name + ".new"), folder.with_name(folder.name + ".old")
+    new, old = folder.with_name(folder.name + ".new"), folder.with_name(folder.name + ".old")
     shutil.rmtree(new, ignore_errors=True)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        new.parent.mkdir(parents=True, exist_ok=True)
         write(new)
         new.mkdir(exist_ok=True)  # a method may have nothing to save
         sync_files(new)
-        check_owned(folder)
         shutil.rmtree(old, ignore_errors=True)
         if folder.exists():
             folder.rename(old)
@@ -129,7 +124,6 @@ def replace_folder(folder: Path, write: Callable[[Path], object]) -> None:
     except (OSError, SafetensorError) as error:  # the second, too, is how a full disk is told
         shutil.rmtree(new, ignore_errors=True)
         settle_folder(folder)
-        check_owned(folder)
         why = getattr(error, "strerror", None) or error
         raise RunFailed(f"the checkpoint cannot be written to {folder}: {why}", NO_SPACE) from None
     shutil.rmtree(old, ignore_errors=True)
@@ -215,7 +209,7 @@ def save_state(folder: Path, step: int, content: Mapping[str, Any]) -> list[int]
 
     Raises RunFailed where it cannot be written; then the states before are as they were.
     """
-    new = aside(folder) / "state.pt.new"
+    new = folder / "state.pt.new"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with new.open("wb") as file:
@@ -225,14 +219,12 @@ def save_state(folder: Path, step: int, content: Mapping[str, Any]) -> list[int]
             os.fsync(file.fileno())
         new.replace(folder / f"step-{step:08d}-{hashed.digest.hexdigest()[:HASH]}.pt")
     except (OSError, RuntimeError) as error:  # torch wraps what a write raises
-        check_owned(folder)
         with contextlib.suppress(OSError):
             new.unlink(missing_ok=True)
         why = getattr(error, "strerror", None) or error
         raise RunFailed(
             f"the training state cannot be written to {folder}: {why}", NO_SPACE
         ) from None
-    check_owned(folder)
     return _remove_old(folder)
 
 

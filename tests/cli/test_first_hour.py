@@ -316,7 +316,7 @@ def test_a_locked_run_is_told_with_wait_where_the_verb_has_it(tiny: str, tmp_pat
     ]
     with RunsFolder(tmp_path).lock(plan["run_id"]):
         done = bench(*command)
-    assert "is being worked on by process" in error_line(done) and hint(done).startswith("--wait ")
+    assert "is locked by" in error_line(done) and hint(done).startswith("--wait ")
     assert bench(*command, "--wait").exit_code == 0
     import click
 

@@ -5,18 +5,17 @@
 
 from __future__ import annotations
 
-import json
-import multiprocessing
 import os
 from pathlib import Path
 
 import killed_worker
 import pytest
 from commands import bench
-from forked import PRELOADED
+from forked import server
 from models import sentences
 
 from bench.runs import RunsFolder
+from bench.runs.intact import read_curve
 
 RUNS, PROCESSES = (
     int(os.environ.get(name, few))
@@ -28,55 +27,29 @@ RUNS, PROCESSES = (
 def test_each_run_of_a_plan_is_done_once_whoever_begins_it(tiny: str, tmp_path: Path) -> None:
     corpus, runs = tmp_path / "text.txt", tmp_path / "runs"
     corpus.write_text("\n".join(sentences(16, seed=6)) + "\n")
-    seeds = ",".join(str(seed) for seed in range(1, RUNS + 1))
-    command = [
-        "run",
-        "--method",
-        "simcse",
-        "--backbone",
-        tiny,
-        "--suite",
-        "check",
-        "--corpus",
-        str(corpus),
-        "--device",
-        "cpu",
-        "--precision",
-        "fp32",
-        "--seeds",
-        seeds,
-        "--set",
-        "batch_size=8",
-        "--set",
-        "eval_steps=1",
-        "--runs",
-        str(runs),
-        "--wait",
-    ]
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(PRELOADED)
+    options = f"--backbone {tiny} --suite check --corpus {corpus} --device cpu --precision fp32"
+    recipe = "--set batch_size=8 --set eval_steps=1 --wait"
+    command = f"run --method simcse --seeds 1-{RUNS} {options} {recipe} --runs {runs}".split()
     logs = [tmp_path / f"{i}.txt" for i in range(PROCESSES)]
     processes = [
-        context.Process(target=killed_worker.work, args=(command, "0", str(log))) for log in logs
+        server().Process(target=killed_worker.work, args=(command, "0", str(log))) for log in logs
     ]
     for process in processes:
         process.start()
     for process in processes:
         process.join(600)
-    said = [log.read_text() for log in logs]
-    assert [process.exitcode for process in processes] == [0] * PROCESSES, said
+    output = [log.read_text() for log in logs]
+    assert [process.exitcode for process in processes] == [0] * PROCESSES, output
     records, damaged = RunsFolder(runs).records()
     assert damaged == [] and {record.seed for record in records} == set(range(1, RUNS + 1))
     assert all(record.status == "finished" and len(record.scores) == 1 for record in records)
     for record in records:
-        steps = [
-            json.loads(line)["step"]
-            for line in (runs / record.run_id / "curve.jsonl").read_text().splitlines()
-        ]
-        assert steps == sorted(set(steps)), "no step was written twice"
+        lines = (runs / record.run_id / "curve.jsonl").read_text().splitlines()
+        steps = {entry["step"] for entry in read_curve(runs / record.run_id)}
+        assert len(steps) == len(lines), "no step was written twice"
     done = [
         line.split(" ")[0]
-        for text in said
+        for text in output
         for line in text.splitlines()
         if " of " in line and ": done: " in line
     ]

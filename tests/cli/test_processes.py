@@ -1,9 +1,10 @@
-"""The main job as real processes: killed, asked to stop, gone on with; the result is that of an undisturbed run."""
+"""The main job as real processes: killed, stopped, gone on with; the result is that of an undisturbed run."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,176 +12,120 @@ import time
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from commands import bench, error_line
+from factories import record as made_record
 from models import sentences
 from run_parts import run_parts
 
-from bench.cli import main
+from bench.base.signals import signal_name
+from bench.run.executors.torchrun import _show_log
 from bench.runs import RunsFolder
+from bench.runs.intact import read_curve
 
 SCRIPT = Path(sys.executable).parent / "bench"
-BENCH = (
-    [str(SCRIPT)]
-    if SCRIPT.exists()
-    else [sys.executable, "-c", "from bench.cli import main; main()"]
-)
-
-
-@pytest.fixture(scope="module")
-def command(tiny: str, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """140 steps of 4 rows on the tiny backbone, a dev score every 30."""
-    corpus = tmp_path_factory.mktemp("corpus") / "text.txt"
-    corpus.write_text("\n".join(sentences(560, seed=6)) + "\n")
-    return [
-        "run",
-        "--method",
-        "simcse",
-        "--backbone",
-        tiny,
-        "--suite",
-        "check",
-        "--corpus",
-        str(corpus),
-        "--device",
-        "cpu",
-        "--precision",
-        "fp32",
-        "--set",
-        "batch_size=4",
-        "--set",
-        "eval_steps=30",
-        "--set",
-        "learning_rate=1e-3",
-    ]
-
-
-def start(command: list[str], runs: Path) -> subprocess.Popen[str]:
-    environment = {**os.environ, "BENCH_SAVE_SECONDS": "0"}
-    return subprocess.Popen(
-        [*BENCH, *command, "--runs", str(runs)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment,
-    )
-
-
-def step_of(runs: Path) -> int:
-    """The last step in the curve that lies on the disk."""
-    lines = [line for file in runs.glob("*/curve.jsonl") for line in file.read_text().splitlines()]
-    try:
-        return json.loads(lines[-1])["step"] if lines else 0
-    except ValueError:
-        return 0
-
-
-def wait_for_step(process: subprocess.Popen[str], runs: Path, step: int) -> None:
-    until = time.monotonic() + 120
-    while time.monotonic() < until:
-        if step_of(runs) >= step and list(runs.glob("*/state/step-*.pt")):
-            return
-        assert process.poll() is None, (
-            f"ended with {process.returncode} at step {step_of(runs)}: {process.communicate()}"
-        )
-        time.sleep(0.02)
-    process.kill()
-    raise AssertionError(f"step {step} was not reached")
+BENCH = [str(SCRIPT)] if SCRIPT.exists() else [sys.executable, "-m", "bench"]
 
 
 @pytest.mark.slow
 def test_killed_and_stopped_and_gone_on_with_is_the_same_as_undisturbed(
-    command: list[str], tmp_path: Path
+    tiny: str, tmp_path: Path
 ) -> None:
-    """kill -9, then the same command and Ctrl-C, then the same command and SIGTERM, then the same command to its end."""
-    runs = tmp_path / "disturbed"
-    killed = start(command, runs)
-    wait_for_step(killed, runs, 30)
-    killed.kill()
-    killed.communicate()
+    """140 steps: kill -9, then the same command and Ctrl-C, then SIGTERM, then to its end."""
+    runs, corpus = tmp_path / "disturbed", tmp_path / "text.txt"
+    corpus.write_text("\n".join(sentences(560, seed=6)) + "\n")
+    options = f"--backbone {tiny} --suite check --corpus {corpus} --device cpu --precision fp32"
+    recipe = "--set batch_size=4 --set eval_steps=30 --set learning_rate=1e-3"
+    command = f"run --method simcse {options} {recipe}".split()
+
+    def stopped_at(step: int, number: int) -> str:
+        process = subprocess.Popen(
+            [*BENCH, *command, "--runs", str(runs)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "BENCH_SAVE_SECONDS": "0"},
+        )
+        until = time.monotonic() + 120
+        while not (
+            list(runs.glob("*/state/step-*.pt"))
+            and any(
+                entry["step"] >= step
+                for file in runs.glob("*/curve.jsonl")
+                for entry in read_curve(file.parent)
+            )
+        ):
+            assert process.poll() is None and time.monotonic() < until, process.communicate()
+            time.sleep(0.02)
+        process.send_signal(number)
+        errors = process.communicate(timeout=20)[1]  # seconds that a scheduler may wait
+        assert process.returncode == (-number if number == signal.SIGKILL else 130), errors
+        assert "Traceback" not in errors
+        return errors
+
+    stopped_at(30, signal.SIGKILL)
     (folder,) = runs.iterdir()
     begun = RunsFolder(runs).read(folder.name)
-    assert (begun.status, begun.error, begun.scores, begun.training) == (
-        "interrupted",
-        None,
-        (),
-        None,
-    )
-
+    assert (begun.status, begun.error, begun.scores) == ("interrupted", None, ())
     for number, step in ((signal.SIGINT, 60), (signal.SIGTERM, 90)):
-        process = start(command, runs)
-        wait_for_step(process, runs, step)
-        process.send_signal(number)
-        out, err = process.communicate(timeout=20)  # what a scheduler may wait before it kills
-        assert process.returncode == 130, err
-        assert (
-            "goes on from step" in err
-            and "the same command goes on from there" in err
-            and "Traceback" not in err
-        )
-        assert int(err.split("goes on from step ")[1].split()[0]) > 1
+        errors = stopped_at(step, number)
+        assert int(errors.split("goes on from step ")[1].split()[0]) > 1
         record = RunsFolder(runs).read(folder.name)
-        assert (
-            record.status == "interrupted"
-            and record.scores == ()
-            and "stopped" in str(record.error)
-        )
-
-    both = {}
-    for where in (runs, tmp_path / "whole"):
-        done = CliRunner().invoke(main, [*command, "--runs", str(where)], catch_exceptions=False)
-        assert done.exit_code == 0, done.stderr
-        both[where.name] = run_parts(where / folder.name)
-    assert both["disturbed"] == both["whole"]
-    assert both["whole"]["record"]["training"]["steps"] == 140
+        assert record.status == "interrupted" and "stopped" in str(record.error)
+    for place in (runs, tmp_path / "whole"):
+        assert bench(*command, "--runs", place).exit_code == 0
+    whole = run_parts(tmp_path / "whole" / folder.name)
+    assert run_parts(folder) == whole and whole["record"]["training"]["steps"] == 140
 
 
-@pytest.mark.slow
-def test_the_second_of_two_processes_says_so(command: list[str], tmp_path: Path) -> None:
-    first = start(command, tmp_path)
-    try:
-        wait_for_step(first, tmp_path, 25)
-        second = CliRunner().invoke(
-            main, [*command, "--runs", str(tmp_path)], catch_exceptions=False
-        )
-        assert second.exit_code == 2
-        errors = [line for line in second.stderr.splitlines() if line.startswith("error: ")]
-        assert len(errors) == 1 and f"process {first.pid}" in errors[0]
-        assert first.poll() is None, "the first goes on undisturbed"
-    finally:
-        first.kill()
-        first.communicate()
-
-
-@pytest.mark.parametrize("arguments", [["nothing"], ["run"], ["run", "--method", "simsce"]])
-def test_a_mistake_is_one_line_and_exit_code_2(arguments: list[str], tmp_path: Path) -> None:
-    done = subprocess.run(
-        [*BENCH, *arguments], capture_output=True, text=True, cwd=tmp_path, timeout=60
-    )
+def test_a_mistake_is_one_line_and_exit_code_2(tmp_path: Path) -> None:
+    command = [*BENCH, "run", "--method", "simsce"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=60)
     assert done.returncode == 2 and done.stdout == ""
     assert [line.partition(":")[0] for line in done.stderr.splitlines()] == ["error", "try"]
     assert list(tmp_path.iterdir()) == []
 
 
-def test_help_and_version(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [*BENCH, "--help"], capture_output=True, text=True, cwd=tmp_path, timeout=60
-    )
-    assert done.returncode == 0 and "bench demo" in done.stdout and done.stderr == ""
-    done = subprocess.run(
-        [*BENCH, "--version"], capture_output=True, text=True, cwd=tmp_path, timeout=60
-    )
-    assert done.stdout.startswith("bench, version ")
-
-
 @pytest.mark.slow
 def test_a_closed_pipe_is_no_error(tmp_path: Path) -> None:
+    pipe = subprocess.PIPE
     process = subprocess.Popen(
-        [*BENCH, "methods", "simcse"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=tmp_path,
+        [*BENCH, "methods", "simcse"], stdout=pipe, stderr=pipe, text=True, cwd=tmp_path
     )
     assert process.stdout is not None and process.stderr is not None
     process.stdout.close()
     assert "Traceback" not in process.stderr.read() and process.wait(60) == 0
+
+
+def test_a_run_that_is_worked_on_is_running_and_not_interrupted(tmp_path: Path) -> None:
+    store = RunsFolder(tmp_path)
+    store.write(one := made_record(status="interrupted", scores=()))
+
+    def status() -> str:
+        return str(json.loads(bench("runs", "--runs", tmp_path, "--json").stdout)["status"])
+
+    with store.lock(one.run_id):
+        assert status() == "running"
+        assert bench("runs", "--runs", tmp_path, "--status", "running").stdout.count("running") == 1
+        assert f"{one.run_id}  running, " in bench("show", one.run_id, "--runs", tmp_path).stdout
+    assert status() == "interrupted"
+    assert "no such run" in bench("runs", "--runs", tmp_path, "--status", "running").stdout
+
+
+def test_a_run_of_an_older_version_with_a_state_and_no_record_is_listed(tmp_path: Path) -> None:
+    for name in ("begun", "empty"):
+        (tmp_path / name / "state").mkdir(parents=True)
+    (tmp_path / "begun" / "state" / f"step-00000003-{'a' * 32}.pt").write_bytes(b"")
+    listed = bench("runs", "--runs", tmp_path).stdout
+    assert re.search(r"^begun +interrupted +ended before its record was written", listed, re.M)
+    assert "empty" not in listed
+    assert "begun ended before" in error_line(bench("show", "begun", "--runs", tmp_path))
+
+
+def test_the_launcher_names_the_signal_of_a_rank(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert signal_name(999) == "signal 999"
+    _show_log(1, 2, -signal.SIGILL, tmp_path)
+    assert "rank 1 of 2 ended by SIGILL (Illegal instruction)" in capsys.readouterr().err
+    _show_log(0, 2, 3, tmp_path)
+    assert "rank 0 of 2 ended with exit code 3" in capsys.readouterr().err

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ def test_two_processes_on_one_run(command: tuple[Any, ...], tmp_path: Path) -> N
     ]
     with RunsFolder(tmp_path).lock(plan["run_id"]):
         line = error_line(bench(*command, "--runs", tmp_path))
-    assert f"{plan['run_id']} is being worked on by process {os.getpid()}" in line
+    assert f"{plan['run_id']} is locked by {socket.gethostname()}:{os.getpid()}" in line
     assert tree(tmp_path) == {}
 
 

@@ -1,8 +1,9 @@
-"""What of finished runs must be the same wherever and however often they were begun; who works on runs; a disk for them that fills up."""
+"""What of finished runs must be the same wherever and however often they were begun; who works on runs; a disk that fills up."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import subprocess
 from collections.abc import Callable, Iterator
@@ -10,59 +11,67 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import bench
 
 
 def finished(runs: Path) -> dict[str, Any]:
-    """Run id -> (status, hashes of its checkpoint and of its predictions)."""
+    """Run id -> (status, hashes of its checkpoint and of its predictions, scores)."""
     from bench.runs import RunsFolder
 
-    store = RunsFolder(runs)
-    found = {}
-    for run_id in store.ids():
-        record = store.read(run_id)
-        found[run_id] = (
+    return {
+        record.run_id: (
             record.status,
             record.checkpoint,
             [score.predictions_sha256 for score in record.scores],
             [score.value for score in record.scores],
         )
-    return found
+        for record in RunsFolder(runs).records()[0]
+    }
+
+
+def listed(runs: Path) -> dict[str, dict[str, Any]]:
+    """Run id -> what ``bench runs --json`` shows of it."""
+    done = bench("runs", "--runs", runs, "--json")
+    assert done.exit_code == 0, done.stderr
+    return {one["run_id"]: one for one in map(json.loads, done.stdout.splitlines())}
+
+
+def states(runs: Path) -> set[str]:
+    return {one["status"] for one in listed(runs).values()}
+
+
+def logs(runs: Path) -> str:
+    return "".join(log.read_text(errors="replace") for log in runs.glob(".jobs/*/logs/*.log"))
+
+
+def saved(runs: Path) -> int:
+    """Runs with a saved state."""
+    return len({path.parent for path in runs.glob("*/state/step-*.pt")})
 
 
 def workers(runs: Path) -> list[int]:
     """Processes of this machine that work on a run below ``runs``."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
+        with contextlib.suppress(OSError):
             words = path.read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if b"--only" in words and str(runs.absolute()).encode() in words:
-            found.append(int(path.parent.name))
+            if b"--only" in words and str(runs.absolute()).encode() in words:
+                found.append(int(path.parent.name))
     return found
 
 
 def at_work(runs: Path) -> bool:
-    """Does a process of this machine work on a run below ``runs``, or hold one? One that ends has no command line long before its lock goes."""
+    """Does a process work on a run, or hold one? A process that ends has no command line long before its lock goes."""
     from bench.runs import RunsFolder
 
-    store = RunsFolder(runs)
-    return bool(workers(runs)) or any(
-        store.worked_on_by(folder.name) for folder in runs.glob("[!.]*/")
-    )
+    held = map(RunsFolder(runs).worked_on_by, (folder.name for folder in runs.glob("[!.]*/")))
+    return bool(workers(runs)) or any(held)
 
 
 def left_behind(runs: Path) -> list[Path]:
-    """Files by which runs are owned, and states to go on from; but a run that failed by itself may have saved one before."""
-    from bench.runs import RunsFolder
-
-    store = RunsFolder(runs)
-    states = [
-        path
-        for path in runs.glob("*/state/*")
-        if store.read(path.parents[1].name).status != "failed"
-    ]
-    return [*runs.glob("*/.owner-*"), *states]
+    """States to go on from; but a run that failed by itself may have saved one before."""
+    failed = {run_id for run_id, one in finished(runs).items() if one[0] == "failed"}
+    return [path for path in runs.glob("*/state/*") if path.parents[1].name not in failed]
 
 
 @contextlib.contextmanager

@@ -1,8 +1,7 @@
-"""The contract of a worker: a command line, ids that do not depend on where they are planned, what a worker that cannot do it says."""
+"""The contract of a worker: a command line, whose run does not depend on the machine that plans it."""
 
 from __future__ import annotations
 
-import json
 import shlex
 import subprocess
 from pathlib import Path
@@ -10,9 +9,14 @@ from typing import Any
 
 import pytest
 from commands import bench, error_line, tree
+from factories import record
 from finished_runs import finished
 
 from bench.base import devices
+from bench.run import jobs
+from bench.runs import RunsFolder
+
+PLUGIN = "from methods.simcse import SimCSE\n\n\nclass Mine(SimCSE):\n    name = 'mine'\n"
 
 
 def lines_of(*arguments: Any) -> list[str]:
@@ -21,190 +25,136 @@ def lines_of(*arguments: Any) -> list[str]:
     return done.stdout.splitlines()
 
 
-def only_of(line: str) -> list[str]:
-    """The arguments behind ``bench`` of a printed command."""
+def words_of(line: str) -> list[str]:
+    """The arguments of ``bench`` in a printed command."""
     words = shlex.split(line)
     return words[words.index("bench") + 1 :]
+
+
+def after(option: str, words: list[str]) -> str:
+    return words[words.index(option) + 1]
 
 
 @pytest.mark.slow
 def test_every_line_works_by_sh_from_another_folder_with_an_empty_environment(
     plan: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Paths with blanks and quotes, a plugin file by a relative path; the runs are those of the local executor."""
-    place = tmp_path / 'it\'s a "place" $(touch hit)'
+    """Paths with blanks and quotes, a plugin that is edited afterwards; the runs are those of the local executor."""
+    place, elsewhere = tmp_path / 'it\'s a "place" $(touch hit)', tmp_path / "elsewhere"
     place.mkdir()
-    elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     monkeypatch.chdir(place)
-    (place / "mine.py").write_text(
-        "from methods.simcse import SimCSE\n\n\nclass Mine(SimCSE):\n    name = 'mine'\n"
-    )
+    file = place / "mine.py"
+    file.write_text(PLUGIN)
     own = [*plan, "--seeds", "1-2", "--plugin", "mine.py", "--precision", "fp32"]
     own[own.index("--method") + 1] = "mine"
-    lines = lines_of(*own, "--runs", "runs here")
+    assert bench(*own, "--runs", "runs here", "--commands", "plan.txt").exit_code == 0
+    lines = (place / "plan.txt").read_text().splitlines()
     assert len(lines) == 2
-    (place / "mine.py").write_text("raise RuntimeError('edited after it was queued')\n")
-    for line in lines:
+    file.write_text("raise RuntimeError('edited after it was queued')\n")
+
+    def sh(line: str) -> str:
         done = subprocess.run(
-            ["/bin/sh", "-c", line],
-            cwd=elsewhere,
-            env={},
-            capture_output=True,
-            text=True,
-            timeout=120,
+            ["/bin/sh", "-c", line], cwd=elsewhere, env={}, capture_output=True, text=True
         )
         assert done.returncode == 0, done.stderr
+        return done.stderr
+
+    for line in lines:
+        sh(line)
     assert not list(elsewhere.iterdir()) and not (place / "hit").exists()
-    (place / "mine.py").write_text(
-        "from methods.simcse import SimCSE\n\n\nclass Mine(SimCSE):\n    name = 'mine'\n"
-    )
+    file.write_text(PLUGIN)
     assert bench(*own, "--device", "cpu", "--runs", "local").exit_code == 0
     assert finished(place / "runs here") == finished(place / "local")
     before = tree(place / "runs here")
-    done = subprocess.run(
-        ["/bin/sh", "-c", lines[0]],
-        cwd=elsewhere,
-        env={},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert (
-        done.returncode == 0
-        and "was done already" in done.stderr
-        and tree(place / "runs here") == before
-    ), "idempotent"
+    assert "was done already" in sh(lines[0]) and tree(place / "runs here") == before
 
 
-def test_the_id_is_of_what_is_asked_and_not_of_the_machine_that_plans(
+def test_the_id_follows_from_the_options_and_not_from_the_machine_that_plans(
     plan: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def ids(*arguments: str) -> list[str]:
-        return [
-            words[words.index("--only") + 1]
-            for words in map(only_of, lines_of(*plan, "--runs", tmp_path / "runs", *arguments))
-        ]
+    def id_of(*arguments: str) -> str:
+        (line,) = lines_of(*plan, "--runs", tmp_path / "runs", *arguments)
+        return after("--only", words_of(line))
 
-    here, with_gpus = ids(), ids("--gpus", "1")
-    monkeypatch.setattr(
-        devices, "choose_device", lambda asked: "cuda"
-    )  # a machine with a GPU that computes in bf16
-    monkeypatch.setattr(devices, "choose_precision", lambda asked, device: "bf16")
-    assert (ids(), ids("--gpus", "1")) == (here, with_gpus) and here != with_gpus
-    words = only_of(lines_of(*plan, "--gpus", "4", "--runs", tmp_path / "runs")[0])
-    assert (
-        words[words.index("--device") + 1] == "cuda"
-        and words[words.index("--precision") + 1] == "bf16"
-    )
-    assert words[words.index("--executor") + 1 : words.index("--executor") + 4] == [
-        "torchrun",
-        "--gpus",
-        "4",
-    ]
-    said = bench(*plan, "--commands", "--gpus", "1", "--runs", tmp_path / "runs").stderr
-    assert "device cuda, precision bf16: of what is asked (--gpus 1), not of this machine" in said
+    here, with_gpus = id_of(), id_of("--gpus", "1")
+    monkeypatch.setattr(devices, "choose_device", lambda name: "cuda")  # a machine with a GPU
+    monkeypatch.setattr(devices, "choose_precision", lambda name, device: "bf16")
+    assert (id_of(), id_of("--gpus", "1")) == (here, with_gpus) and here != with_gpus
+    words = words_of(lines_of(*plan, "--gpus", "4", "--runs", tmp_path / "runs")[0])
+    options = [after(option, words) for option in ("--device", "--precision", "--executor")]
+    assert options == ["cuda", "bf16", "torchrun"] and after("--gpus", words) == "4"
 
 
-def test_a_worker_whose_plan_lacks_the_id_names_what_differs(
+def test_a_worker_whose_plan_lacks_the_id_refuses_and_writes_nothing(
     plan: tuple[str, ...], tmp_path: Path
 ) -> None:
-    """Corpus, precision, recipe and plugin of another machine; nothing is written."""
-    file = tmp_path / "mine.py"
-    source = "from methods.simcse import SimCSE\n\n\nclass Mine(SimCSE):\n    name = 'mine'\n"
-    file.write_text(source)
-    corpus = Path(plan[plan.index("--corpus") + 1])
+    words = words_of(lines_of(*plan, "--runs", tmp_path / "runs")[0])
+    corpus = Path(after("--corpus", words))
     other = tmp_path / corpus.name
     other.write_text(corpus.read_text() + "one more sentence\n")
-    words = only_of(
-        lines_of(
-            *plan,
-            "--runs",
-            tmp_path / "runs",
-            "--plugin",
-            file,
-            "--method",
-            "mine",
-            "--seeds",
-            "1-2",
-        )[1]
-    )
-    kept = next(one for one in words if one.endswith("mine.py"))
-    assert kept != str(file) and Path(kept).read_text() == source
-
-    def refused(*instead: str) -> str:
-        changed = list(words)
-        for old, new in zip(instead[::2], instead[1::2], strict=True):
-            changed[changed.index(old)] = new
-        return error_line(bench(*changed))
-
-    assert "the corpus (then" in refused(str(corpus), str(other)) and "backbone" not in refused(
-        str(corpus), str(other)
-    )
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            devices, "choose_precision", lambda asked, device: asked
-        )  # a machine that has it
-        assert "the precision (then fp32, here bf16)" in refused("fp32", "bf16")
-    assert "the recipe (then" in refused("batch_size=8", "batch_size=16")
-    Path(kept).write_text(source + "# changed\n")
-    assert "the source of the method's plugin (then" in refused()
-    assert "these options mean no such run" in error_line(
-        bench(*plan, "--runs", tmp_path / "runs", "--only", "simcse-nobody-s1-00000000")
-    )
+    words[words.index(str(corpus))] = str(other)
+    assert "these options plan no such run here; they plan simcse-" in error_line(bench(*words))
     assert not list((tmp_path / "runs").glob("*/run.json"))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--executor", "slurm", "--device", "cuda:1"], "--device cuda:1 is about this machine"),
-        (["--commands", "--device", "cpu"], "--device cpu is about this machine"),
-        (["--commands", "--executor", "slurm"], "--commands with --executor slurm"),
-        (["--cpus", "2"], "--cpus is for runs on other machines"),
-        (["--memory", "1G"], "--memory is for runs on other machines"),
-        (["--slurm", "time=1"], "--slurm is for runs on other machines"),
-        (["--commands", "--slurm", "time=1"], "--slurm gives options to sbatch"),
-        (["--commands", "--precision", "fp16"], "--precision fp16 needs a GPU"),
-        (["--commands", "--only", "x"], "--only is what a worker is called with"),
-    ],
-)
 def test_options_that_do_not_go_together(
-    arguments: list[str], said: str, plan: tuple[str, ...], tmp_path: Path
+    plan: tuple[str, ...], tmp_path: Path, snapshot: Any
 ) -> None:
-    assert said in error_line(bench(*plan, "--runs", tmp_path / "runs", *arguments))
-    assert not (tmp_path / "runs").exists()
+    given = (
+        ["--executor", "slurm", "--device", "cuda:1"],
+        ["--commands", "--device", "cpu"],
+        ["--commands", "--executor", "slurm"],
+        ["--cpus", "2"],
+        ["--memory", "1G"],
+        ["--slurm", "time=1"],
+        ["--commands", "--slurm", "time=1"],
+        ["--commands", "--precision", "fp16"],
+        ["--commands", "--only", "x"],
+        ["--commands", "--dry-run"],
+    )
+    lines = [error_line(bench(*plan, "--runs", tmp_path / "runs", *options)) for options in given]
+    assert lines == snapshot and not (tmp_path / "runs").exists()
 
 
-def test_a_look_at_a_plan_reads_every_record_once(
+def test_a_plan_reads_every_record_once(
     plan: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """40 runs of a plan against 60 records of others: reads grow with their sum and not with their product."""
-    from factories import record
+    """40 runs of a plan next to 60 records of others: reads grow with their sum, not with their product."""
+    from bench.runs import store
 
-    from bench.runs import RunsFolder, store
-
-    runs = RunsFolder(tmp_path / "runs")
+    runs, read = RunsFolder(tmp_path / "runs"), []
     for seed in range(60):
         runs.write(record("other", seed))
-    read, listed = [], []
-    of_record, of_ids = store.read_record, RunsFolder.ids
-    monkeypatch.setattr(store, "read_record", lambda path: read.append(path) or of_record(path))
-    monkeypatch.setattr(RunsFolder, "ids", lambda self: listed.append(self) or of_ids(self))
-    done = bench(
-        *plan,
-        "--seeds",
-        "1-40",
-        "--device",
-        "cpu",
-        "--precision",
-        "fp32",
-        "--runs",
-        runs.path,
-        "--dry-run",
-        "--json",
-    )
-    assert (
-        done.exit_code == 0 and len([json.loads(line) for line in done.stdout.splitlines()]) == 40
-    )
-    assert len(read) == 60 and len(listed) == 1
+    read_record = store.read_record
+    monkeypatch.setattr(store, "read_record", lambda path: read.append(path) or read_record(path))
+    options = ("--seeds", "1-40", "--device", "cpu", "--precision", "fp32", "--dry-run", "--json")
+    done = bench(*plan, *options, "--runs", runs.path)
+    assert len(done.stdout.splitlines()) == 40 and len(read) == 60
+
+
+def test_runs_that_slurm_has_are_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: Any
+) -> None:
+    """A stand-in for squeue: one run works, one waits, one is gone without a trace; then squeue is silent."""
+    store = RunsFolder(tmp_path / "runs")
+    store.write(working := record("simcse", 1, status="interrupted", scores=()))
+    ids = [working.run_id, "simcse-waits", "simcse-gone"]
+    batch = jobs.new_batch(store, "slurm", ids, [], jobs.Resources())
+    batch.write()
+    squeue = tmp_path / "bin" / "squeue"
+    squeue.parent.mkdir()
+    monkeypatch.setenv("PATH", f"{squeue.parent}:/usr/bin:/bin")
+    name = f"bench-{batch.name}.0"
+    lines = f"7_0|RUNNING|n1|None|{name}", f"7_1|PENDING||Resources|{name}", "8|PENDING|||other"
+    squeue.write_text("#!/bin/sh\nprintf '%s\\n' " + " ".join(f"'{line}'" for line in lines))
+    squeue.chmod(0o755)
+    output = []
+    for arguments in ((), ("simcse-waits",), ("--status", "queued", "--json")):
+        done = bench("runs", *arguments, "--runs", store.path)
+        assert done.exit_code == 0, done.output
+        output.append(done.output)
+    squeue.write_text("#!/bin/sh\necho no controller >&2; exit 1")
+    output.append(bench("runs", "--runs", store.path).output)
+    text = "\n".join(output).replace(str(store.path), "RUNS").replace(batch.name, "BATCH")
+    assert text == snapshot

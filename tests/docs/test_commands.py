@@ -32,7 +32,6 @@ WHY = {  # docs/verified.md has the same reasons for the reader
     r"^(python tests/|\.ci/)": "scripts that tests run: tests/test_workflows.py, tests/test_release.py, tests/statistics",
     r"^git ": "another repository, or a tag",
     r"^bench data (fetch|overlap)": "a network, or data; stand-ins in tests/cli/test_data_fetch.py, tests/cli/test_data_overlap.py",
-    r"^bench (status|logs|cancel)": "runs that an engine has; tests/cluster",
     r"--plugin|--check (my_\w+|dcl)\.py|(odd|pairs)\.py": "files that a page shows; tests/docs/test_add_a_method.py, tests/docs/test_add_a_suite.py",
     r"^bench evaluate ": "a model, a server or a file of the reader's; tests/docs/test_evaluate_page.py, tests/library",
     r"^bench (encode|export) ": "a trained run; tests/cli/test_encode.py, tests/export",

@@ -240,7 +240,7 @@ def test_two_processes_on_one_run(store: RunsFolder) -> None:
     )
     try:
         assert holder.stdout is not None and holder.stdout.readline() == b"held\n"
-        with pytest.raises(RunLocked, match=f"process {holder.pid} on "), store.lock("one"):
+        with pytest.raises(RunLocked, match=f"locked by .*:{holder.pid}"), store.lock("one"):
             pass
         with store.lock("another"):
             pass

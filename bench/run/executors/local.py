@@ -20,7 +20,6 @@ from bench.base import devices
 from bench.base.contract import located
 from bench.base.errors import BenchError, Interrupted, PluginFailed, RunFailed
 from bench.base.files import folder_sha256
-from bench.base.lease import check_owned
 from bench.base.signals import stop_signals
 from bench.data.sets.sts import STS_TASKS
 from bench.method import Method, Reporter, task_prompt
@@ -253,7 +252,6 @@ class Execution:
             self.store.write(record)
         elif left.no_checkpoint is None:
             method.load(self.folder / CHECKPOINT)
-        check_owned(self.folder)
         shutil.rmtree(
             self.folder / "state", ignore_errors=True
         )  # also what a process left that was killed at this very place
@@ -292,7 +290,6 @@ class Execution:
             provenance = replace(record.provenance, data={}, corpus=corpus)
             record = replace(record, scores=(), status="interrupted", provenance=provenance)
             self.store.write(record)
-        check_owned(self.folder)
         for name in (VECTORS, "predictions", *FOREIGN):
             shutil.rmtree(self.folder / name, ignore_errors=True)
         return record

@@ -101,8 +101,9 @@ def launch(arguments: Sequence[str], count: int) -> int:
         ]
         if guilty or codes.get(0) not in OWN_END:
             rank = guilty[0] if guilty else 0
-            _show_log(rank, count, codes.get(rank, 1), logs)
-            return 1
+            code = codes.get(rank, 1)
+            _show_log(rank, count, code, logs)
+            return 128 - code if code < 0 else 1  # as a shell: an engine starts a killed one again
         code = codes[0]
     except SignalException:
         code = 130

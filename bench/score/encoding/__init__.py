@@ -15,7 +15,6 @@ from pathlib import Path
 import numpy as np
 
 from bench.base.errors import RunFailed
-from bench.base.lease import check_owned
 
 __all__ = ["VectorStore", "batches_of", "encode_unique"]
 
@@ -178,7 +177,6 @@ class VectorStore:
             self._vectors = np.concatenate([self._vectors, vectors]) if self._row else vectors
         else:
             files = self._files(vectors.shape[1])
-            check_owned(self._folder)
             try:
                 self._folder.mkdir(parents=True, exist_ok=True)
                 for file, part in zip(
