@@ -16,7 +16,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from models import sentences
@@ -179,56 +178,6 @@ def test_what_hangs_is_ended(command: Command, monkeypatch: pytest.MonkeyPatch) 
     assert command.results["right.next"]["status"] == "passed"
 
 
-def test_what_does_not_fit_into_the_minutes_is_left_for_the_next_call(command: Command) -> None:
-    one = command.item
-    items = [one("right.long", "well", "it", seconds=600.0), one("right.short", "well", "it")]
-    code, said = command(*items, options="--minutes 1")
-    assert code == 0 and list(command.results) == ["right.short"]
-    assert (
-        "no time was left for 1: the same command goes on with right.long" in said
-        and "Not measured yet: right.long" in said
-    )
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        ("--only right.simcs", "nearest: right.simcse"),
-        ("--only ,", "groups are right, memory, fast, cost"),
-        ("--device cuda", "--device cpu --tiny rehearses everything without one"),
-    ],
-)
-def test_mistakes_are_said_in_two_lines(tmp_path: Path, options: str, says: str) -> None:
-    if "cuda" in options and torch.cuda.is_available():
-        pytest.skip("a GPU is here")
-    command = [
-        sys.executable,
-        str(FOLDER / "gpu.py"),
-        "--out",
-        str(tmp_path / "out"),
-        *options.split(),
-    ]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 2 and says in done.stderr and done.stderr.count("\n") == 2
-
-
-@pytest.mark.slow
-def test_results_of_another_machine_or_size_are_not_mixed(command: Command) -> None:
-    item = command.item("right.a", "well", "it")
-    assert command(item)[0] == 0
-    content = json.loads((command.out / "results.json").read_text())
-    content["machine"]["device"] = "NVIDIA X1"
-    (command.out / "results.json").write_text(json.dumps(content))
-    code, said = command(item)
-    assert code == 2 and "holds results of NVIDIA X1, this is cpu" in said
-    (command.out / "results.json").write_text(json.dumps(content | {"tiny": False}))
-    assert "holds results without --tiny" in command(item)[1]
-    (command.out / "results.json").write_text("{")
-    code, said = command(item)
-    assert code == 2 and "is damaged" in said and (command.out / "results.json").read_text() == "{"
-
-
 def test_every_method_of_the_checkout_has_a_line_and_every_call_exists(gpu: Any) -> None:
     import importlib
 
@@ -251,32 +200,6 @@ def test_every_method_of_the_checkout_has_a_line_and_every_call_exists(gpu: Any)
         cls.name for entry in gpu_models.entry_points() for cls in gpu_models.methods_of(entry)
     }
     assert named == set(discover().plugins)
-
-
-def test_a_whole_row_is_the_sum_of_its_suites(gpu: Any) -> None:
-    results = {
-        f"fast.row-{suite}": {
-            "status": "measured",
-            "value": "",
-            "goal": "",
-            "detail": {"seconds": 11.0, "whole": True},
-        }
-        for suite in gpu.ROW
-    }
-    content = {
-        "tiny": False,
-        "machine": {"device": "a GPU", "machine": "", "gpus": 1},
-        "results": results,
-    }
-    assert "| a whole row of the board | 66.0 s after encoding | 60 s | missed |" in gpu.markdown(
-        content
-    )
-    results["fast.row-cxc"]["detail"]["seconds"] = 4.0
-    assert "| 59.0 s after encoding | 60 s | passed |" in gpu.markdown(content)
-    results["fast.row-cxc"]["detail"]["whole"] = False  # scikit-learn was not there, say
-    assert "whole row" not in gpu.markdown(content)
-    del results["fast.row-cxc"]
-    assert "whole row" not in gpu.markdown(content)
 
 
 # the comparisons
@@ -404,21 +327,6 @@ def test_a_mistake_is_outside_every_bound(
     )
 
 
-def test_masks_are_drawn_on_the_cpu_as_dropout_is(right: Any) -> None:
-    given = torch.ones(400, 50)
-    with right.right.DrawnOnCpu():
-        torch.manual_seed(0)
-        one = torch.nn.functional.dropout(given, 0.1, True)
-        torch.manual_seed(0)
-        other = torch.nn.Dropout(0.1).train()(given)
-        meta = torch.rand(3, device="meta"), torch.randint(5, (2,), device="meta")
-    assert torch.equal(one, other) and sorted(one.unique().tolist()) == pytest.approx([0, 1 / 0.9])
-    assert 0.08 < (one == 0).float().mean() < 0.12
-    assert all(tensor.device.type == "meta" for tensor in meta), (
-        "what is drawn goes where it was wanted"
-    )
-
-
 def test_differences_are_shares_and_no_number_is_infinite(right: Any) -> None:
     steps = right.right.Steps
     one = steps([1.0, -4.0], [torch.tensor([3.0, 4.0]), torch.zeros(2)])
@@ -428,27 +336,6 @@ def test_differences_are_shares_and_no_number_is_infinite(right: Any) -> None:
     assert right.right.apart(steps([1.0], [torch.zeros(2)]), steps([1.0], [torch.zeros(2)]))[
         1
     ] == float("inf"), "nothing was trained"
-
-
-def test_the_row_has_sets_of_the_real_sizes(gpu: Any) -> None:
-    import gpu_row
-
-    from bench.data.sets.manifest import data_set
-
-    texts, vectors = gpu_row._labelled("MRPC", 8, 1)
-    assert {split: int((texts.split == split).sum()) for split in ("train", "test")} == data_set(
-        "MRPC"
-    ).items
-    assert vectors(texts.texts[1]).shape == (5801, 8) and not np.allclose(
-        vectors(texts.texts[0]), vectors(texts.texts[1])
-    )
-    scores = {name: work() for name, work in gpu_row.scoring_of("transfer", 16, 0.01, "cpu", print)}
-    chance = {"TREC": 100 / 6}
-    assert all(
-        1.2 * chance.get(name, 50) < result.value < 99
-        for name, result in scores.items()
-        if name != "MRPC"
-    ), "neither noise nor trivial"
 
 
 def test_a_plain_loop_trains_as_the_script_does(gpu: Any, tiny: str) -> None:
@@ -483,18 +370,6 @@ def test_a_plain_loop_trains_as_the_script_does(gpu: Any, tiny: str) -> None:
 
 # all of it
 
-BLOCKED = """
-import importlib.machinery, importlib.metadata, sys
-Real, absent = importlib.machinery.PathFinder, {
-    "mteb", "sentence_transformers", "sklearn", "jsonschema", "matplotlib", "pyarrow", "datasets", "accelerate", "pandas"}
-class Without:
-    invalidate_caches, find_distributions = staticmethod(Real.invalidate_caches), staticmethod(Real.find_distributions)
-    def find_spec(self, name, path=None, target=None):
-        return None if name.partition(".")[0] in absent else Real.find_spec(name, path, target)
-sys.meta_path[sys.meta_path.index(Real)] = Without()
-importlib.metadata.entry_points = lambda **_: importlib.metadata.EntryPoints()
-"""
-
 
 def rehearsal(out: Path, *options: str, **environment: str) -> subprocess.Popen[str]:
     command = [
@@ -516,21 +391,6 @@ def rehearsal(out: Path, *options: str, **environment: str) -> subprocess.Popen[
         stderr=subprocess.STDOUT,
         text=True,
     )
-
-
-@pytest.mark.slow
-def test_a_bare_machine_is_enough(tmp_path: Path) -> None:
-    """Only torch, transformers, numpy, scipy, click, rich, safetensors, tokenizers; and nothing of this project is installed."""
-    (tmp_path / "sitecustomize.py").write_text(BLOCKED)
-    only = "right.simcse,right.classifiers,memory.bert-base-64,fast.simcse-unsup-64,fast.encoding,fast.row"
-    process = rehearsal(tmp_path / "out", "--only", only, PYTHONPATH=str(tmp_path))
-    said, _ = process.communicate()
-    found = json.loads((tmp_path / "out/results.json").read_text())["results"]
-    assert process.returncode == 0, said
-    assert "a plain loop as SimCSE's script" in found["fast.simcse-unsup-64"]["value"]
-    assert "a plain loop, batches of 32" in found["fast.encoding"]["value"]
-    assert "k-means alone: sklearn" in found["fast.row-clustering"]["value"]
-    assert "not scored: sklearn" in found["fast.row-fewshot"]["value"]
 
 
 @pytest.mark.slow(seconds=80)

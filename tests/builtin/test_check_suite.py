@@ -8,14 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import Result
-from commands import bench, error_line
-from generated import generated
+from commands import bench
 from make_given import given_hashes
 from msgspec.structs import replace
 from scipy.stats import pearsonr, spearmanr
 from scored_run import finished_run
 
-from bench.base.errors import DataDamaged, RunFailed
+from bench.base.errors import DataDamaged
 from bench.compare.tables import TableOptions, compare_runs
 from bench.data.sets.cxc import letters
 from bench.runs import RunsFolder, Score
@@ -128,14 +127,6 @@ def test_captions_of_one_image_are_drawn_together(tmp_path, scored):
     assert spread.high - spread.low == pytest.approx(high - low, rel=0.15)
 
 
-def test_vectors_that_cannot_be_scored():
-    dev = check_dev_task()
-    with pytest.raises(RunFailed, match="captions dev"):
-        dev.score(lambda sentences: np.full((len(sentences), 4), np.nan, dtype=np.float32))
-    with pytest.raises(RunFailed, match="captions dev"):
-        dev.score(lambda sentences: np.ones((len(sentences), 4), dtype=np.float32))
-
-
 HEAD = b"sentence1\tsentence2\tgold\tkind\tcaption1\tcaption2\n"
 
 
@@ -164,11 +155,6 @@ def test_damaged_data_is_refused(tmp_path: Path, monkeypatch, content):
 # --- records of the generated pairs that an earlier bench scored: protocol check/1 ---
 
 
-def test_the_generated_pairs_are_those_of_check_1():
-    assert known_hashes().data["check/CHECK"] == {"any": generated().sha256}
-    assert known_hashes().dev["CHECK dev"] == generated("dev").sha256
-
-
 @pytest.fixture(scope="module")
 def older(tmp_path_factory) -> Path:
     runs = tmp_path_factory.mktemp("older")
@@ -186,27 +172,3 @@ def test_a_record_of_check_1_is_read_compared_and_verified(older: Path):
     assert "check/1" in bench("compare", "--runs", older).stdout
     done = verified(older)
     assert done.exit_code == 0 and "not checked" not in done.stdout, done.stdout
-
-
-def test_scoring_a_record_of_check_1_again_says_why_it_cannot_be(older: Path, tmp_path: Path):
-    done = verified(older, "--retrain-free", "--data", str(tmp_path))
-    assert done.exit_code == 0, done.output
-    (line,) = [line for line in done.stdout.splitlines() if "check/1" in line]
-    assert "no longer has the data of check/1; bench run --suite check scores other data" in line
-
-
-def test_choosing_checkpoints_on_the_generated_pairs_is_no_longer_possible(tmp_path: Path):
-    done = bench(
-        "run",
-        "--method",
-        "simcse",
-        "--suite",
-        "check",
-        "--set",
-        "select_on=CHECK dev",
-        "--runs",
-        tmp_path,
-        "--dry-run",
-    )
-    line = error_line(done)
-    assert "CHECK dev" in line and "captions dev" in done.stderr

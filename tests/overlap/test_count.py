@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
-from bench.base.errors import CorpusError
 from bench.data.corpora import open_corpus
 from bench.data.overlap import (
     Match,
@@ -127,12 +125,6 @@ def test_more_rows_than_are_looked_up_at_once(
     assert seen == [2, 4, 6]
 
 
-def test_a_line_that_is_no_text_is_told(tmp_path: Path, cache: Path) -> None:
-    (tmp_path / "c.txt").write_bytes(b"fine\n\xff\n")
-    with pytest.raises(CorpusError, match="line 2"):
-        count_overlaps(open_corpus(tmp_path / "c.txt"), [TASK], cache=cache)
-
-
 def test_a_record_keeps_what_was_counted_before() -> None:
     one, two = (
         Overlap("sts", "STS12", "raw", 5, 1, 2, 3),
@@ -151,15 +143,6 @@ def test_a_record_keeps_what_was_counted_before() -> None:
     assert merge_overlaps([two], {"rule": "overlap/0", "tasks": first["tasks"]}) == merge_overlaps(
         [two]
     ), "counts of another rule go"
-
-
-def test_the_sentences_of_a_task_are_its_own() -> None:
-    pairs = SimpleNamespace(sentences1=["a"], sentences2=["b"])
-    assert scored_sentences(
-        SimpleNamespace(data=pairs, sentences=["a", "b", "of another split"])
-    ) == ["a", "b"]
-    assert scored_sentences(SimpleNamespace(original=["a b"], sentences=["a b", "a"])) == ["a b"]
-    assert scored_sentences(SimpleNamespace(sentences=("x",))) == ["x"]
 
 
 @pytest.mark.slow

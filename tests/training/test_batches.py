@@ -101,16 +101,6 @@ def test_tokens_are_those_of_the_whole_batch_on_every_rank(tmp_path: Path) -> No
     ]
 
 
-def test_a_rank_takes_its_share(tmp_path: Path) -> None:
-    order = list(islice(row_order(1, 8, 4), 2))
-    made = batches(
-        toy(tmp_path), Columns(TOY_ROWS), iter(order), 0, device=CPU, share=lambda rows: rows[1::2]
-    )
-    assert [(batch.rows.tolist(), batch.whole) for batch in made] == [
-        (rows[1::2].tolist(), 4) for _, rows in order
-    ]
-
-
 def counted(stop: int, error: Exception | None = None) -> Generator[int]:
     yield from range(stop)
     if error is not None:
@@ -178,14 +168,6 @@ def test_no_input_grows_beyond_what_the_method_takes(
     assert made["labels"].tolist() == [7, 9]
 
 
-def test_the_longest_input_leaves_room_for_a_prompt(tiny: str, tmp_path: Path) -> None:
-    plain, prompted = (
-        built(cls, tiny, tmp_path, setting="unsupervised") for cls in (SimCSE, PromCSE)
-    )
-    assert longest_input(plain) == plain.backbone.max_tokens
-    assert longest_input(prompted) == plain.backbone.max_tokens - prompted.prompt.length
-
-
 @pytest.mark.parametrize("as_arrays", [True, False])
 def test_rows_are_framed_as_by_hand(as_arrays: bool) -> None:
     rows: list[Any] = [[5, 6, 7, 8], [], [9]]
@@ -198,7 +180,3 @@ def test_rows_are_framed_as_by_hand(as_arrays: bool) -> None:
     ]
     assert made["attention_mask"].tolist() == [[1] * 6, [1, 1, 1, 0, 0, 0], [1, 1, 1, 1, 0, 0]]
     assert made["input_ids"].dtype == made["attention_mask"].dtype == torch.int64
-
-
-def test_no_rows_are_no_features() -> None:
-    assert pad([], 0)["input_ids"].shape == (0, 0)

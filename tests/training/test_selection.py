@@ -254,15 +254,6 @@ def test_out_of_memory_names_the_batch_size_that_fits(tmp_path: Path, kind: str)
     )
 
 
-@pytest.mark.slow
-def test_where_not_even_one_row_fits_no_batch_size_is_named(tmp_path: Path) -> None:
-    with pytest.raises(
-        OutOfMemory, match="step 1 with batch_size 4; not even one row at once fits$"
-    ) as caught:
-        train(tmp_path, None, holding(0), batch_size=4)
-    assert caught.value.fits is None and "batch_size=" not in str(caught.value.hint)
-
-
 class InParts(Toy):
     """The toy with its loss split into views and loss, so that its batch can be cut; a pass holds ``room`` rows."""
 
@@ -289,12 +280,6 @@ class InParts(Toy):
 def test_a_batch_that_can_be_cut_is_offered_chunks(tmp_path: Path) -> None:
     with pytest.raises(OutOfMemory, match="2 rows at once would fit") as caught:
         train(tmp_path, None, holding(3, cls=InParts), batch_size=8)
-    assert str(caught.value.hint).startswith("--chunk 2 (the same batch")
-
-
-def test_a_chunk_that_does_not_fit_is_told_of_a_smaller_one(tmp_path: Path) -> None:
-    with pytest.raises(OutOfMemory, match="2 rows at once would fit") as caught:
-        train(tmp_path, None, holding(3, cls=InParts), batch_size=8, chunk=4)
     assert str(caught.value.hint).startswith("--chunk 2 (the same batch")
 
 
@@ -349,13 +334,6 @@ def test_auto_batch_in_the_middle_goes_on_as_if_the_step_had_not_been_tried(tmp_
     assert report.execution == {"chunk": 2} and report.steps == 6
     torch.testing.assert_close(method.dense.weight, wanted.dense.weight, rtol=0, atol=1e-6)
     torch.testing.assert_close(method.dense.bias, wanted.dense.bias, rtol=0, atol=1e-6)
-
-
-@pytest.mark.slow
-def test_auto_batch_cannot_cut_a_loss_that_is_one_piece(tmp_path: Path) -> None:
-    with pytest.raises(OutOfMemory) as caught:
-        train(tmp_path, None, holding(3), batch_size=8, auto_batch=True)
-    assert caught.value.fits == 2
 
 
 def test_an_error_of_the_method_itself_is_not_called_a_lack_of_memory(tmp_path: Path) -> None:

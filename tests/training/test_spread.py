@@ -126,20 +126,6 @@ def test_the_parts_of_a_batch_are_the_batch(rows: int) -> None:
     assert max(map(len, parts)) - min(map(len, parts)) <= 1
 
 
-def test_alone_everything_is_settled_by_saying_it() -> None:
-    assert ALONE.any(True) and not ALONE.any(False)
-    assert ALONE.first(lambda: 3) == ALONE.share(3) == ALONE.total(3) == 3 and ALONE.gather(
-        "a"
-    ) == ["a"]
-    assert ALONE.part(np.arange(5)).tolist() == [0, 1, 2, 3, 4]
-
-
-@pytest.mark.parametrize("device", ["mps", "cuda:1"])
-def test_several_processes_do_not_share_one_device(device: str) -> None:
-    with pytest.raises(BenchError, match=f"--device {device} is one device"):
-        rank_device(device)
-
-
 def test_the_device_of_a_rank_is_that_of_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     for rank in range(2):
@@ -158,11 +144,7 @@ def test_how_many_processes_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> No
         ranks_asked("torchrun", None, "cuda"),
         ranks_asked("torchrun", 3, "cuda"),
         ranks_asked("torchrun", 2, "cpu"),
-    ) == (
-        4,
-        3,
-        2,
-    )
+    ) == (4, 3, 2)
     for gpus, device, message in (
         (5, "cuda", "--gpus 5: 4 are here"),
         (2, "cuda:1", "--device cuda:1 is one GPU"),
