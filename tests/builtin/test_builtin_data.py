@@ -55,17 +55,10 @@ def test_a_pair_is_as_its_source_has_it(shared: Path):
     found = {}
     for part in (check_dev_task(), TASK.load(DataFolder(None))):
         for i in range(part.n):
-            ids = (int(part.data.caption1[i]), int(part.data.caption2[i]))
-            found[ids] = (
-                float(part.data.gold[i]),
-                part.data.subset[i],
-                part.data.sentences1[i],
-                part.data.sentences2[i],
-            )
-    assert found == {
-        ids: (float(score), kind, first, second)
-        for ids, (score, kind, first, second) in source.items()
-    }
+            data = part.data
+            texts = data.subset[i], data.sentences1[i], data.sentences2[i]
+            found[int(data.caption1[i]), int(data.caption2[i])] = (float(data.gold[i]), *texts)
+    assert found == {ids: (float(score), *texts) for ids, (score, *texts) in source.items()}
 
 
 def test_sentences_are_distinct_whole_and_none_is_scored():
@@ -126,19 +119,11 @@ def rings(
     """Pairs of so many images of five captions each, and pairs between the first captions of two images."""
 
     def pair(a: int, b: int, kind: str) -> list[str]:
-        return [
-            f"x:{a}",
-            f"x:{b}",
-            "1",
-            kind,
-            *((text or {}).get(one, f"caption {one}") for one in (a, b)),
-        ]
+        texts = [(text or {}).get(one, f"caption {one}") for one in (a, b)]
+        return [f"x:{a}", f"x:{b}", "1", kind, *texts]
 
-    within = [
-        pair(5 * image + i, 5 * image + (i + 1) % 5, "c2c_cocaption")
-        for image in range(images)
-        for i in range(5)
-    ]
+    ring = [(5 * image + i, 5 * image + (i + 1) % 5) for image in range(images) for i in range(5)]
+    within = [pair(a, b, "c2c_cocaption") for a, b in ring]
     return within + [pair(5 * a, 5 * b, "c2c_isim") for a, b in ties]
 
 
@@ -151,11 +136,8 @@ def test_what_is_tied_stays_in_one_part(monkeypatch):
         name: {int(one.split(":")[1]) // 5 for pair in pairs for one in pair[:2]}
         for name, pairs in found.items()
     }
-    assert (
-        len(images["dev"]) == 10
-        and images["dev"] | images["test"] == set(range(60))
-        and not images["dev"] & images["test"]
-    )
+    assert len(images["dev"]) == 10 and not images["dev"] & images["test"]
+    assert images["dev"] | images["test"] == set(range(60))
     assert all({a, b} <= images["dev"] or {a, b} <= images["test"] for a, b in [*chain, (1, 40)])
     assert parts(list(reversed(rings(60, chain, alike))))["dev"][::-1] == found["dev"], (
         "whatever the order of the rows"
