@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from harness import LAYERS
 from models import built, sentences
 
 from methods.pooling import POOLERS, Head
@@ -28,24 +27,6 @@ def test_a_pooler_gives_the_values_that_were_computed_by_hand(reference, name: s
     states = torch.tensor(given["hidden_states"], dtype=torch.float64)
     found = POOLERS[name](tuple(states), torch.tensor(given["attention_mask"]))
     np.testing.assert_allclose(found, given[AS_PRINTED[name]], rtol=0, atol=1e-11)
-
-
-@pytest.mark.parametrize("name", sorted(POOLERS))
-def test_a_pooler_agrees_with_a_plain_double_loop(name: str) -> None:
-    rng = np.random.default_rng(1)
-    states = rng.normal(size=(5, 3, 7, 4))  # layers, sentences, tokens, hidden
-    lengths = (7, 1, 4)
-    mask = np.array([[int(t < length) for t in range(7)] for length in lengths])
-    found = POOLERS[name]([torch.tensor(layer) for layer in states], torch.tensor(mask))
-    for row, length in enumerate(lengths):
-        if name == "cls":
-            wanted = states[4, row, 0]
-        else:
-            wanted = np.zeros(4)
-            for token in range(length):
-                for layer in LAYERS[name]:
-                    wanted += states[layer, row, token] / len(LAYERS[name]) / length
-        np.testing.assert_allclose(found[row], wanted, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize(
