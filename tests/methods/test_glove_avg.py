@@ -115,14 +115,3 @@ def test_without_a_file_it_says_which_setting_names_one(vectors: str | None) -> 
     with pytest.raises(BenchError) as caught:
         GloveAvg.check(Recipe({"vectors": Value(vectors, "test")}), None)
     assert "--set vectors=FILE" in str(caught.value.hint)
-
-
-def test_the_vectors_at_hand_are_read(shared: Path) -> None:
-    path = shared / "models" / "glove" / "glove.6B.50d.top20k.txt.xz"
-    if not path.exists():
-        pytest.skip(f"no vectors at {path}")
-    method = method_with(path)
-    assert method.table.shape == (20_002, 50)
-    with lzma.open(path, "rt", encoding="utf-8") as file:
-        first = file.readline().split()
-    np.testing.assert_array_equal(method.encode([first[0]])[0], np.array(first[1:], np.float32))

@@ -40,9 +40,8 @@ def same(a: Batch, b: Batch) -> bool:
 def test_an_order_can_begin_anywhere(first: int, drop_last: bool) -> None:
     whole = list(islice(row_order(7, 11, 3, drop_last), first + 8))[first:]
     later = list(islice(row_order(7, 11, 3, drop_last, first=first), 8))
-    assert [(epoch, rows.tolist()) for epoch, rows in later] == [
-        (epoch, rows.tolist()) for epoch, rows in whole
-    ]
+    for (epoch, rows), (wanted, order) in zip(later, whole, strict=True):
+        assert epoch == wanted and rows.tolist() == order.tolist()
 
 
 def test_a_batch_is_the_rows_of_the_corpus_and_their_tokens_are_counted(tmp_path: Path) -> None:
@@ -78,12 +77,10 @@ def test_a_gpus_batches_have_lengths_that_repeat_where_the_loss_allows_it(
     method = built(cls, tiny, tmp_path, setting="unsupervised", batch_size=3, **values)
     corpus = Columns(method.token_ids(sentences(10)))
     for name in ("cuda", "cuda:1"):
-        with closing(
-            batches(method, corpus, row_order(1, 10, 3), 0, device=torch.device(name))
-        ) as made:
-            lengths = [
-                view["input_ids"].shape[1] for batch in islice(made, 4) for view in batch.columns
-            ]
+        device = torch.device(name)
+        with closing(batches(method, corpus, row_order(1, 10, 3), 0, device=device)) as made:
+            columns = [view for batch in islice(made, 4) for view in batch.columns]
+        lengths = [view["input_ids"].shape[1] for view in columns]
         assert all(length % 8 == 0 for length in lengths) == multiple, lengths
     assert chosen == [torch.device("cuda:1")]
 
@@ -94,11 +91,8 @@ def test_tokens_are_those_of_the_whole_batch_on_every_rank(tmp_path: Path) -> No
         list(batches(toy(tmp_path), Columns(TOY_ROWS), iter(order), 0, device=CPU, share=share))
         for share in (None, lambda at: at[:1], lambda at: at[1:])
     ]
-    assert [(batch.tokens, batch.whole, batch.size) for (batch,) in made] == [
-        (8, 3, 3),
-        (8, 3, 1),
-        (8, 3, 2),
-    ]
+    counted = [(batch.tokens, batch.whole, batch.size) for (batch,) in made]
+    assert counted == [(8, 3, 3), (8, 3, 1), (8, 3, 2)]
 
 
 def counted(stop: int, error: Exception | None = None) -> Generator[int]:
