@@ -247,10 +247,10 @@ class InParts(Toy):
         return Loss(views[0].mean(), {"half": views[0].mean() / 2})
 
 
-@pytest.mark.slow
-def test_a_batch_that_can_be_cut_is_offered_chunks(tmp_path: Path) -> None:
+@pytest.mark.parametrize("chunk", [None, 4])
+def test_a_batch_that_can_be_cut_is_offered_chunks(tmp_path: Path, chunk: int | None) -> None:
     with pytest.raises(OutOfMemory, match="2 rows at once would fit") as caught:
-        train(tmp_path, None, holding(3, cls=InParts), batch_size=8)
+        train(tmp_path, None, holding(3, cls=InParts), batch_size=8, chunk=chunk)
     assert str(caught.value.hint).startswith("--chunk 2 (the same batch")
 
 
