@@ -6,13 +6,13 @@ from types import SimpleNamespace
 from typing import ClassVar
 
 import pytest
-from bench.verify.suite_check import record_takes_it
 from torch import Tensor
 
 from bench.base.contract import Failed
 from bench.method import Features, TorchMethod
 from bench.run.conformance import check
 from bench.run.plugins import Plugin
+from bench.run.suite_check import record_takes_it
 
 
 class Constant(TorchMethod):

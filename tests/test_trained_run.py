@@ -40,22 +40,8 @@ def test_the_vectors_are_those_that_were_scored(
     corpus.write_text("\n".join(sentences(60, seed=8)) + "\n")
     small = SMALL if method == "promcse" else ()
     learns = ("--corpus", corpus) if method != "cls" else ()
-    done = bench(
-        "run",
-        "--method",
-        method,
-        "--backbone",
-        tiny,
-        "--suite",
-        "check",
-        "--device",
-        "cpu",
-        "--runs",
-        tmp_path / "runs",
-        *learns,
-        *small,
-        *options,
-    )
+    where = ("--suite", "check", "--device", "cpu", "--runs", tmp_path / "runs")
+    done = bench("run", "--method", method, "--backbone", tiny, *where, *learns, *small, *options)
     assert done.exit_code == 0, done.stderr
     folder = the_run(tmp_path / "runs")
     from bench.data.sets import DataFolder
@@ -63,9 +49,8 @@ def test_the_vectors_are_those_that_were_scored(
     from bench.score.suites.check import SUITE
 
     texts = list(dict.fromkeys(SUITE.tasks[0].load(DataFolder(None, offline=True)).sentences))[:20]
-    stored = VectorStore(
-        folder / "vectors", json.loads((folder / "run.json").read_text())["fingerprint"][:16]
-    )(texts)
+    key = json.loads((folder / "run.json").read_text())["fingerprint"][:16]
+    stored = VectorStore(folder / "vectors", key)(texts)
     run = find_run(method, RunsFolder(tmp_path / "runs"))
     assert run.notes == () and run.folder == folder
     assert np.allclose(load_run(run, offline=True).encode(texts), stored, atol=1e-5)
@@ -77,22 +62,8 @@ def test_killed_after_the_last_score_it_still_says_what_the_corpus_shares_with_t
     tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "text.txt").write_text("\n".join(sentences(12, seed=8)) + "\n")
-    command = (
-        "run",
-        "--method",
-        "simcse",
-        "--backbone",
-        tiny,
-        "--suite",
-        "check",
-        "--device",
-        "cpu",
-        "--precision",
-        "fp32",
-        "--corpus",
-        tmp_path / "text.txt",
-        *SMALL,
-    )
+    words = f"run --method simcse --backbone {tiny} --suite check --device cpu --precision fp32"
+    command = (*words.split(), "--corpus", tmp_path / "text.txt", *SMALL)
 
     def about(runs: Path) -> dict:
         return json.loads((the_run(runs) / "run.json").read_text())["provenance"]
@@ -116,18 +87,15 @@ def test_killed_after_the_last_score_it_still_says_what_the_corpus_shares_with_t
     assert about(tmp_path / "a")["corpus"] == about(tmp_path / "b")["corpus"]
     store, run_id = RunsFolder(tmp_path / "a"), the_run(tmp_path / "a").name
     finished = store.read(run_id)
-    lacking = {
-        key: value for key, value in (finished.provenance.corpus or {}).items() if key != "overlap"
-    }
-    store.write(
-        replace(finished, scores=(), provenance=replace(finished.provenance, corpus=lacking))
-    )  # as before another suite
+    lacking = dict(finished.provenance.corpus or {})
+    lacking.pop("overlap")
+    before = replace(finished.provenance, corpus=lacking)  # as before another suite
+    store.write(replace(finished, scores=(), provenance=before))
     kill()
     assert bench(*command, "--runs", tmp_path / "a").exit_code == 0
     assert about(tmp_path / "a")["corpus"] == about(tmp_path / "b")["corpus"]
-    assert [one["task"] for one in about(tmp_path / "a")["corpus"]["overlap"]["tasks"]] == [
-        "captions"
-    ]
+    (counted,) = about(tmp_path / "a")["corpus"]["overlap"]["tasks"]
+    assert counted["task"] == "captions"
 
 
 def test_a_folder_that_has_changed_since_is_refused(tiny: str) -> None:
@@ -140,14 +108,10 @@ def test_a_folder_that_has_changed_since_is_refused(tiny: str) -> None:
 
 def test_of_the_hub_the_very_commit_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     made = record("simcse", 42)
-    made = replace(
-        made,
-        provenance=replace(made.provenance, backbone={"name": "owner/model", "revision": "a" * 40}),
-    )
-    here = {
-        "owner/model": Reference("owner/model", "b" * 40, Path("x"), hub=True),
-        f"owner/model@{'a' * 40}": Reference("owner/model@a", "a" * 40, Path("y"), hub=True),
-    }
+    about = {"name": "owner/model", "revision": "a" * 40}
+    made = replace(made, provenance=replace(made.provenance, backbone=about))
+    here = {"owner/model": Reference("owner/model", "b" * 40, Path("x"), hub=True)}
+    here[f"owner/model@{'a' * 40}"] = Reference("owner/model@a", "a" * 40, Path("y"), hub=True)
     monkeypatch.setattr(trained_run, "resolve", here.__getitem__)
     assert backbone_of(made, discover()["simcse"]).path == Path("y")
 
@@ -155,11 +119,8 @@ def test_of_the_hub_the_very_commit_is_taken(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_recipe_of_an_older_version_is_one_line(tmp_path: Path, tiny: str) -> None:
     made = record("promcse", 42, backbone=tiny)
     known = {"name": tiny, "revision": trained_run.resolve(tiny).revision}
-    made = replace(
-        made,
-        provenance=replace(made.provenance, backbone=known),
-        cost=replace(made.cost, checkpoint_bytes=0),
-    )
+    cost, provenance = made.cost, replace(made.provenance, backbone=known)
+    made = replace(made, provenance=provenance, cost=replace(cost, checkpoint_bytes=0))
     store = RunsFolder(tmp_path)
     (store.write(made).parent / "checkpoint").mkdir()
     with pytest.raises(BenchError, match="its recipe has no") as caught:

@@ -79,38 +79,6 @@ def test_what_cannot_be_compared_differs(theirs: dict[str, Any], ours: dict[str,
     )
 
 
-def test_a_tolerance_is_of_the_largest_number_but_not_below_one() -> None:
-    from table import Difference
-
-    assert Difference("gradient/a", 2e-9, 1e3).within(1e-11) and not Difference(
-        "gradient/a", 2e-8, 1e3
-    ).within(1e-11)
-    assert Difference("gradient/a", 1e-11, 1e-6).within(1e-11) and not Difference(
-        "gradient/a", 2e-11, 1e-6
-    ).within(1e-11)
-
-
-def test_the_table_shows_the_worst_of_each_kind() -> None:
-    from table import Difference, lines
-
-    found = [
-        Difference("gradient/x", 1e-15, 1.0),
-        Difference("gradient/y", 1e-9, 1.0),
-        Difference("loss", 0.0, 2.0),
-        Difference("embeddings/dev", 0.0, 1.0),
-        Difference("embeddings/test", 0.0, 1.0),
-    ]
-    rows = lines("case", found, 1e-11, every=False)
-    assert [row[41:68].strip() for row in rows] == [
-        "embeddings dev",
-        "embeddings test",
-        "loss",
-        "gradient (2)",
-    ]
-    assert rows[0].startswith("case ") and rows[-1].endswith("y DIFFERS")
-    assert len(lines("case", found, 1e-11, every=True)) == 5
-
-
 def test_nested_functions_of_a_script_run_without_it(tmp_path: Path) -> None:
     from script import Script
 
@@ -122,16 +90,6 @@ def test_nested_functions_of_a_script_run_without_it(tmp_path: Path) -> None:
     assert script.define("collate", names)([1, 2]) == [(1, "pairs"), (2, "pairs")]
     assert script.define("loss", {})(type("Self", (), {"offset": 1}), 5) == 11
     assert script.define("nothing", {}) is None
-
-
-def test_names_of_parameters_are_translated_or_refused() -> None:
-    from cases import Repository
-
-    repository = Repository("R", "r", (("encoder.", "FAMILY."), ("head.", "mlp.")))
-    assert repository.theirs("encoder.a.weight", "roberta") == "roberta.a.weight"
-    assert repository.theirs("head.dense.bias", "bert") == "mlp.dense.bias"
-    with pytest.raises(SystemExit, match="queue"):
-        repository.theirs("queue", "bert")
 
 
 def test_our_half_repeats_itself_and_shows_a_changed_setting(tmp_path: Path) -> None:
@@ -165,19 +123,3 @@ def test_our_half_repeats_itself_and_shows_a_changed_setting(tmp_path: Path) -> 
     assert apart(first, half()) == {"tokens"}  # an empty batch is not the one that our half made
     assert apart(first, half(temperature=0.05001)) == {"tokens", "loss", "gradient", "after"}
     assert apart(first, half(head_at_test=True)) == {"tokens", "embeddings"}
-
-
-@pytest.mark.parametrize("script", ["is_bert", "dclr"])
-def test_a_checkout_that_is_not_there_is_one_line(
-    script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import importlib
-
-    kind, cuda = torch.get_default_dtype(), torch.Tensor.cuda
-    monkeypatch.setattr(sys, "argv", [script, "--checkout", str(tmp_path)])
-    try:
-        with pytest.raises(SystemExit, match="is not there: --checkout takes a clone of"):
-            importlib.import_module(script).main()
-    finally:
-        torch.set_default_dtype(kind)
-        torch.Tensor.cuda = cuda  # type: ignore[method-assign]

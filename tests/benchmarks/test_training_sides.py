@@ -66,29 +66,6 @@ def test_senteval_scores_every_split_by_itself(sides: Any) -> None:
     assert asked[:6] == [4, 4, 128, 128, 32, 32]
 
 
-def test_the_pairs_are_those_of_the_files(sides: Any, tmp_path: Path) -> None:
-    import training
-
-    stsb, sick = (
-        tmp_path / "senteval-moses/downstream" / part for part in ("STS/STSBenchmark", "SICK")
-    )
-    for folder in (stsb, sick):
-        folder.mkdir(parents=True)
-    for split, count in (("dev", 4), ("train", 3), ("test", 2)):
-        lines = [f"genre\tfile\tyear\t{i}\t{i}.5\t{split} {i}\tother {i}\n" for i in range(count)]
-        (stsb / f"sts-{split}.csv").write_text("".join(lines))
-    for split in ("train", "trial", "test_annotated"):
-        (sick / f"SICK_{split}.txt").write_text(
-            f"pair_ID\tsentence_A\tsentence_B\tscore\tx\n1\tA {split}\tB\t3.5\tNEUTRAL\n"
-        )
-    dev, everything = training.read_pairs(tmp_path, 1.0)
-    assert dev == [(f"dev {i}", f"other {i}", i + 0.5) for i in range(4)]
-    assert [len(pairs) for pairs in everything] == [4, 3, 2, 1, 1, 1] and everything[4] == [
-        ("A trial", "B", 3.5)
-    ]
-    assert training.read_pairs(tmp_path, 0.5)[0] == dev[::2]
-
-
 @pytest.mark.parametrize("name", ["Trainer as SimCSE's script", "bench", "bench, cached"])
 def test_a_side_takes_all_its_steps_and_evaluates(sides: Any, tiny: str, name: str) -> None:
     distinct = list(dict.fromkeys(sentences(60, seed=3)))[:24]

@@ -54,10 +54,8 @@ def test_how_many_are_repeated_is_uniform_below_the_bound_and_every_token_may_be
     assert len(counts) == max(1, bound)
     np.testing.assert_allclose(counts / 3000, 1 / len(counts), atol=0.035)
     if bound > 1:
-        doubled = np.bincount(
-            np.concatenate([np.array(draw)[1:][np.diff(draw) == 0] for draw in draws]),
-            minlength=length,
-        )
+        twice = np.concatenate([np.array(draw)[1:][np.diff(draw) == 0] for draw in draws])
+        doubled = np.bincount(twice, minlength=length)
         assert doubled.min() > 0.6 * doubled.mean()
 
 
@@ -82,8 +80,7 @@ def test_every_span_is_drawn_and_short_texts_stay() -> None:
 @given(st.integers(1, 200), st.floats(0, 0.999), SEEDS)
 def test_a_cut_off_drops_an_exact_number_of_places(size: int, rate: float, seed: int) -> None:
     keep = kept(size, rate, np.random.default_rng(seed))
-    assert keep.dtype == bool and len(keep) == size
-    assert (~keep).sum() == int(rate * size)
+    assert keep.dtype == bool and (len(keep), (~keep).sum()) == (size, int(rate * size))
 
 
 def test_a_cut_off_drops_every_place_equally_often() -> None:
@@ -111,15 +108,9 @@ def test_every_order_of_positions_is_drawn() -> None:
 
 def encoder() -> BertModel:
     torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=20,
-        hidden_size=12,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        intermediate_size=8,
-        hidden_dropout_prob=0.0,
-        attention_probs_dropout_prob=0.0,
-    )
+    sizes = {"hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 4}
+    off = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+    config = BertConfig(vocab_size=20, intermediate_size=8, **sizes, **off)
     return BertModel(config, add_pooling_layer=False)
 
 
@@ -166,16 +157,11 @@ WORDS = st.lists(st.lists(st.integers(0, 9), min_size=1, max_size=3), min_size=1
 def test_a_crop_is_a_stretch_of_whole_words_of_the_right_length(
     words: list[list[int]], share: float, seed: int
 ) -> None:
-    numbered = [
-        [10 * i + token for token in word] for i, word in enumerate(words)
-    ]  # no two words alike
+    numbered = [[10 * i + token for token in word] for i, word in enumerate(words)]  # all different
     found = cropped(numbered, share, np.random.default_rng(seed))
     left = max(1, len(words) - round(share * len(words)))
-    stretches = [
-        [token for word in numbered[i : i + left] for token in word]
-        for i in range(len(words) - left + 1)
-    ]
-    assert found in stretches
+    starts = range(len(words) - left + 1)
+    assert found in [sum(numbered[i : i + left], []) for i in starts]
 
 
 @given(WORDS, st.integers(0, 50), SEEDS)

@@ -12,27 +12,24 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from fine_tuned import TEXTS, batch_of, check_checkpoint, check_resume, check_step
+from harness import EIGHT as TEXTS
+from harness import batch_of
 from models import built
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from bench.backbones import load, resolve
-from bench.method import BenchError, TorchMethod, Value
+from bench.method import BenchError, Value
 from methods.dclr import DCLR, debiased, instance_weights, uphill
 from methods.losses import cosine_matrix
 from methods.simcse import SimCSE
 
-BACKBONES = ("tiny", "tiny_roberta")
+OTHERS = ~np.eye(8, dtype=bool)
 
 
-@pytest.fixture(params=BACKBONES)
-def folder(request: pytest.FixtureRequest) -> str:
-    return str(request.getfixturevalue(request.param))
-
-
-def dclr(folder: str, tmp_path: Path, **values: Any) -> DCLR:
-    return built(DCLR, folder, tmp_path, setting="unsupervised", **({"teacher": folder} | values))
+def dclr(backbone: str, tmp_path: Path, **values: Any) -> DCLR:
+    values = {"teacher": backbone} | values
+    return built(DCLR, backbone, tmp_path, setting="unsupervised", **values)
 
 
 def by_hand(
@@ -41,26 +38,12 @@ def by_hand(
     """The three losses as the formulas read, row by row."""
     n, C = cosines.shape
     w = np.concatenate([weights, np.ones((n, C - weights.shape[1]))], axis=1)
+    own = np.eye(n, C, dtype=bool)
     if form == "code":
         e = np.exp(cosines / tau * w)
         p = e / e.sum(1, keepdims=True)
-        return -np.mean(
-            [
-                [np.log(p[i, j]) if i == j else np.log(1 - p[i, j]) for j in range(C)]
-                for i in range(n)
-            ]
-        )
-    logits = cosines / tau
-    if form == "focal":
-        logits = (
-            np.array(
-                [
-                    [s * (s + (0 if i == j else m)) for j, s in enumerate(row)]
-                    for i, row in enumerate(cosines)
-                ]
-            )
-            / tau
-        )
+        return -np.mean(np.where(own, np.log(p), np.log(1 - p)))
+    logits = cosines * (cosines + m * ~own if form == "focal" else 1) / tau
     return -np.mean([logits[i, i] - np.log((w[i] * np.exp(logits[i])).sum()) for i in range(n)])
 
 
@@ -78,40 +61,26 @@ def numeric_gradient(
 
 @pytest.fixture
 def known(reference_b: dict[str, Any]) -> dict[str, Any]:
-    inputs = reference_b["inputs"]
-    z1, z2, noise, judged = (
-        torch.tensor(x, dtype=torch.float64)
-        for x in (
-            inputs["v"],
-            inputs["c_pos"],
-            reference_b["dclr"]["noise"],
-            reference_b["dclr"]["cos_of_fixed_model"],
-        )
-    )
-    return reference_b["dclr"] | {"z1": z1, "z2": z2, "noise": noise, "judged": judged}
+    known, inputs = reference_b["dclr"], reference_b["inputs"]
+    given = {"z1": inputs["v"], "z2": inputs["c_pos"], "noise": known["noise"]}
+    given |= {"judged": known["cos_of_fixed_model"]}
+    return known | {key: torch.tensor(x, dtype=torch.float64) for key, x in given.items()}
 
 
 def test_weights_losses_and_noise_equal_the_reference_values(known: dict[str, Any]) -> None:
     weights = instance_weights(known["judged"], known["phi"])
-    assert (
-        torch.cat([weights, torch.ones(4, 3, dtype=torch.float64)], 1).tolist() == known["weights"]
-    )
+    ones = torch.ones(4, 3, dtype=torch.float64)
+    assert torch.cat([weights, ones], 1).tolist() == known["weights"]
     cosines = cosine_matrix(known["z1"], torch.cat([known["z2"], known["noise"]]))
     loss = partial(debiased, temperature=known["tau"])
-    assert loss(cosines, weights, form="code").item() == pytest.approx(
-        known["code_loss"], abs=1e-10
-    )
-    assert loss(cosines, weights, form="infonce").item() == pytest.approx(
-        known["paper_style_loss_weight_outside_exp"], abs=1e-10
-    )
-    moved = uphill(
-        known["noise"],
-        known["z1"],
-        cosines[:, :4],
-        lambda s: loss(s, torch.ones_like(weights), form="infonce"),
-        1,
-        1e-3,
-    )
+    for form, key in (("code", "code_loss"), ("infonce", "paper_style_loss_weight_outside_exp")):
+        found = loss(cosines, weights, form=form).item()
+        assert found == pytest.approx(known[key], abs=1e-10)
+
+    def plain(s: Tensor) -> Tensor:
+        return loss(s, torch.ones_like(weights), form="infonce")
+
+    moved = uphill(known["noise"], known["z1"], cosines[:, :4], plain, 1, 1e-3)
     np.testing.assert_allclose(moved, known["noise_after_one_step_1e-3"], rtol=0, atol=1e-10)
 
 
@@ -119,42 +88,32 @@ def test_weights_losses_and_noise_equal_the_reference_values(known: dict[str, An
 def test_every_form_and_its_gradient_equal_the_formula(known: dict[str, Any], form: str) -> None:
     weights, noise = instance_weights(known["judged"], known["phi"]), known["noise"]
 
+    b = torch.cat([known["z2"], noise]).numpy()
+    b /= np.linalg.norm(b, axis=1, keepdims=True)
+
     def loss(z: np.ndarray) -> float:
-        a = z / np.linalg.norm(z, axis=1, keepdims=True)
-        b = torch.cat([known["z2"], noise]).numpy()
-        return by_hand(
-            a @ (b / np.linalg.norm(b, axis=1, keepdims=True)).T, weights.numpy(), form, 0.05, 0.3
-        )
+        cosines = z / np.linalg.norm(z, axis=1, keepdims=True) @ b.T
+        return by_hand(cosines, weights.numpy(), form, 0.05, 0.3)
 
     z1 = known["z1"].clone().requires_grad_()
-    found = debiased(
-        cosine_matrix(z1, torch.cat([known["z2"], noise])),
-        weights,
-        form=form,
-        temperature=0.05,
-        m=0.3,
-    )
+    cosines = cosine_matrix(z1, torch.cat([known["z2"], noise]))
+    found = debiased(cosines, weights, form=form, temperature=0.05, m=0.3)
     assert found.item() == pytest.approx(loss(known["z1"].numpy()), abs=1e-10)
     found.backward()
-    np.testing.assert_allclose(
-        z1.grad, numeric_gradient(loss, known["z1"].numpy()), rtol=0, atol=1e-6
-    )
+    wanted = numeric_gradient(loss, known["z1"].numpy())
+    np.testing.assert_allclose(z1.grad, wanted, rtol=0, atol=1e-6)
 
 
 def test_a_dropped_pair_is_a_logit_of_zero_in_the_code_and_no_term_in_the_paper() -> None:
     cosines = torch.tensor([[0.9, 0.5, 0.1], [0.3, 0.8, 0.2]], dtype=torch.float64)
     weights = torch.tensor([[1.0, 0.0], [1.0, 1.0]], dtype=torch.float64)
-    without = debiased(cosines[:1, [0, 2]], weights[:1, :1], form="infonce", temperature=0.05)
-    assert debiased(
-        cosines[:1], weights[:1], form="infonce", temperature=0.05
-    ).item() == pytest.approx(without.item(), abs=1e-12)
+    loss = partial(debiased, temperature=0.05)
+    without = loss(cosines[:1, [0, 2]], weights[:1, :1], form="infonce")
+    torch.testing.assert_close(loss(cosines[:1], weights[:1], form="infonce"), without)
     zero = cosines.clone()
     zero[0, 1] = 0
-    all_ones = torch.ones_like(weights)
-    code = debiased(cosines, weights, form="code", temperature=0.05)
-    assert code.item() == pytest.approx(
-        debiased(zero, all_ones, form="code", temperature=0.05).item(), abs=1e-12
-    )
+    unweighted = loss(zero, torch.ones_like(weights), form="code")
+    torch.testing.assert_close(loss(cosines, weights, form="code"), unweighted)
 
 
 @pytest.mark.parametrize("own", [1.0, -1.0])
@@ -171,17 +130,12 @@ def test_weights_of_a_later_rank_keep_its_own_columns() -> None:
     cosines = torch.tensor([[0.95, 0.1, 0.99, 0.2], [0.5, 0.91, 0.3, 0.97]])
     assert instance_weights(cosines, 0.9, offset=2).tolist() == [[0, 1, 1, 1], [1, 0, 1, 1]]
     judged = [[0.5, 0.9], [0.90001, 0.2]]
-    assert instance_weights(torch.tensor(judged), 0.9).tolist() == [[1, 1], [0, 1]], (
-        "above phi, not at it"
-    )
+    assert instance_weights(torch.tensor(judged), 0.9).tolist() == [[1, 1], [0, 1]], "not at phi"
 
 
 def test_noise_climbs_by_steps_of_the_given_length_and_carries_no_gradient() -> None:
     torch.manual_seed(0)
-    z, noise = (
-        torch.randn(4, 6, dtype=torch.float64, requires_grad=True),
-        torch.randn(5, 6, dtype=torch.float64),
-    )
+    z, noise = torch.randn(4, 6).double().requires_grad_(), torch.randn(5, 6).double()
     cosines = cosine_matrix(z, z)
 
     def loss(s: Tensor) -> Tensor:
@@ -201,36 +155,43 @@ def test_noise_climbs_by_steps_of_the_given_length_and_carries_no_gradient() -> 
     assert torch.equal(flat, noise), "where there is no slope it stays"
 
 
+def unit_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return a @ b.T / np.linalg.norm(a, axis=1)[:, None] / np.linalg.norm(b, axis=1)
+
+
+def weights_of(similar: np.ndarray) -> tuple[float, np.ndarray]:
+    """A phi at which some pairs are dropped and some stay, and the weights."""
+    phi = float(np.median(similar[OTHERS]) + 1e-4)
+    weights = np.where((similar > phi) & OTHERS, 0.0, 1.0)
+    assert 20 < weights.sum() < 60
+    return phi, weights
+
+
+@pytest.fixture
+def noise(monkeypatch: pytest.MonkeyPatch) -> list[Tensor]:
+    """What every call of ``uphill`` gives."""
+    made: list[Tensor] = []
+    monkeypatch.setattr("methods.dclr.uphill", lambda *a: made.append(uphill(*a)) or made[-1])
+    return made
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", ["", "infonce", "focal"])
 def test_the_loss_is_that_of_the_heads_vectors_the_teachers_weights_and_its_noise(
-    folder: str, tmp_path: Path, variant: str, monkeypatch: pytest.MonkeyPatch
+    backbone: str, tmp_path: Path, variant: str, noise: list[Tensor]
 ) -> None:
-    import methods.dclr
-
-    cls = dclr(folder, tmp_path).encode(TEXTS).astype(float)
-    judged = (cls @ cls.T) / np.linalg.norm(cls, axis=1) / np.linalg.norm(cls, axis=1)[:, None]
-    phi = float(np.median(judged[~np.eye(8, dtype=bool)]) + 1e-4)
-    weights = np.where((judged > phi) & ~np.eye(8, dtype=bool), 0.0, 1.0)
-    assert 20 < weights.sum() < 60, "some are dropped and some stay"
-    method = dclr(folder, tmp_path, variant=variant, dropout=0.0, phi=phi, noise_times=1.5)
+    cls = dclr(backbone, tmp_path).encode(TEXTS).astype(float)
+    phi, weights = weights_of(unit_product(cls, cls))
+    values = {"variant": variant, "dropout": 0.0, "phi": phi, "noise_times": 1.5}
+    method, heads = dclr(backbone, tmp_path, **values), []
     method.train()
-    heads, moved = [], []
-    method.head.register_forward_hook(
-        lambda _m, _i, out: heads.append(out.detach().double().numpy())
-    )
-    monkeypatch.setattr(
-        methods.dclr, "uphill", lambda *given: moved.append(uphill(*given)) or moved[-1]
-    )
+    method.head.register_forward_hook(lambda _m, _i, out: heads.append(out.detach().double()))
     method.teacher.eval()  # its dropout is its own backbone's
     torch.manual_seed(3)
-    total = method(batch_of(method)).total.item()
-    assert moved[0].shape == (12, 32)
-    h1, h2 = np.split(heads[0], 2)
-    candidates = np.concatenate([h2, moved[0].double().numpy()])
-    cosines = (h1 / np.linalg.norm(h1, axis=1, keepdims=True)) @ (
-        candidates / np.linalg.norm(candidates, axis=1, keepdims=True)
-    ).T
+    total = method(batch_of(method, TEXTS)).total.item()
+    assert noise[0].shape == (12, 32)
+    h1, h2 = (h.numpy() for h in heads[0].chunk(2))
+    cosines = unit_product(h1, np.concatenate([h2, noise[0].double().numpy()]))
     wanted = by_hand(cosines, weights, variant or "code", 0.07 if variant == "focal" else 0.05, 0.3)
     assert total == pytest.approx(wanted, abs=1e-4)
 
@@ -243,16 +204,13 @@ def test_the_teacher_is_frozen_and_its_dropout_is_on_while_training(
     assert method.train().teacher.module.training and not method.eval().teacher.module.training
 
 
-def test_faithful_attends_to_padding(folder: str, tmp_path: Path) -> None:
+def test_faithful_attends_to_padding(backbone: str, tmp_path: Path) -> None:
     """With the mask a longer neighbour changes no other row's vector; as the authors have it, it does."""
-    found = {}
-    folder = keeping(folder, tmp_path / "kept", 1)
+    found, folder = {}, keeping(backbone, tmp_path / "kept", 1)
     for faithful in (False, True):
         method = dclr(folder, tmp_path, faithful=faithful)
         pooled: list[Tensor] = []
-        method.head.register_forward_hook(
-            lambda _m, given, _o, pooled=pooled: pooled.append(given[0].detach())
-        )
+        method.head.register_forward_hook(lambda _m, given, _o, to=pooled: to.append(given[0]))
         for texts in (TEXTS[:3], [*TEXTS[:2], " ".join(["guitar"] * 20)]):
             method(batch_of(method, texts))
         found[faithful] = (pooled[0][:2] - pooled[1][:2]).abs().max().item()
@@ -275,144 +233,62 @@ def keeping(folder: str, place: Path, seed: int) -> str:
 
 @pytest.mark.parametrize("large", [False, True])
 def test_faithful_is_the_authors_stack(
-    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, large: bool
+    backbone: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, noise: list[Tensor], large: bool
 ) -> None:
     """simcse/models.py in numpy: no mask; the checkpoint's own pooling layer, then at base size the new head; the teacher judges by
     the head that it keeps. Measured beside their own function, run on the same weights: losses and gradients are 1e-15 apart."""
-    import methods.dclr
-
-    monkeypatch.setattr(methods.dclr, "BASE", 16 if large else 768)  # these are 32 wide
-    start, teacher = (
-        keeping(folder, tmp_path / "start", 1),
-        keeping(folder, tmp_path / "teacher", 2),
-    )
-    method = built(
-        DCLR,
-        start,
-        tmp_path,
-        setting="unsupervised",
-        teacher=teacher,
-        faithful=True,
-        dropout=0.0,
-        noise_times=1.5,
-    )
+    monkeypatch.setattr("methods.dclr.BASE", 16 if large else 768)  # these are 32 wide
+    start, teacher = (keeping(backbone, tmp_path / str(seed), seed) for seed in (1, 2))
+    values = {"teacher": teacher, "faithful": True, "dropout": 0.0, "noise_times": 1.5}
+    method = dclr(start, tmp_path, **values)
     method.train()
     method.teacher.eval()  # its dropout is its own backbone's
-    noise: list[Tensor] = []
-    monkeypatch.setattr(
-        methods.dclr, "uphill", lambda *given: noise.append(uphill(*given)) or noise[-1]
-    )
-    (features,) = batch_of(method).columns
-    with torch.no_grad():
-        cls = (
-            method.encoder(input_ids=features["input_ids"]).last_hidden_state[:, 0].double().numpy()
-        )  # both encoders are alike
+    (features,) = batch_of(method, TEXTS).columns
+    with torch.no_grad():  # both encoders are alike
+        states = method.encoder(input_ids=features["input_ids"]).last_hidden_state
+    cls = states[:, 0].double().numpy()
 
-    def dense(x: np.ndarray, name: str, file: str) -> np.ndarray:
-        kept = {
-            key.split(".", 1)[1]: t.double().numpy()
-            for key, t in load_file(Path(file) / "model.safetensors").items()
-            if "pooler" in key
-        }
-        return np.tanh(x @ kept[f"{name}.weight"].T + kept[f"{name}.bias"])
-
-    def cosines(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        return a @ b.T / np.linalg.norm(a, axis=1)[:, None] / np.linalg.norm(b, axis=1)
-
-    judged, z = dense(cls, "pooler.dense", teacher), dense(cls, "pooler.dense", start)
-    if not large:
+    def pooled(file: str) -> np.ndarray:
+        tensors = load_file(Path(file) / "model.safetensors").items()
         weight, bias = (
-            p.detach().double().numpy() for p in (method.head.dense.weight, method.head.dense.bias)
+            next(t.double().numpy() for name, t in tensors if name.endswith(f"pooler.dense.{part}"))
+            for part in ("weight", "bias")
         )
+        return np.tanh(cls @ weight.T + bias)
+
+    judged, z = pooled(teacher), pooled(start)
+    if not large:
+        weight, bias = (p.detach().double().numpy() for p in method.head.dense.parameters())
         z = np.tanh(z @ weight.T + bias)
-    similar = cosines(judged, judged)
-    phi = float(np.median(similar[~np.eye(8, dtype=bool)]) + 1e-4)
-    method.recipe = type(method.recipe)(
-        method.recipe.values_with_source() | {"phi": Value(phi, "test")}
-    )
-    total = method(batch_of(method)).total.item()
-    weights = np.where((similar > phi) & ~np.eye(8, dtype=bool), 0.0, 1.0)
-    assert 20 < weights.sum() < 60, "some are dropped and some stay"
-    wanted = by_hand(
-        cosines(z, np.concatenate([z, noise[0].double().numpy()])), weights, "code", 0.05
-    )
-    assert total == pytest.approx(wanted, abs=1e-5)
-    check_step(method, frozen=["teacher.", "judge."])
-    assert {name.split(".")[0] for name in method.trained_state()} == {"encoder"}
+    phi, weights = weights_of(unit_product(judged, judged))
+    recipe = method.recipe.values_with_source() | {"phi": Value(phi, "test")}
+    method.recipe = type(method.recipe)(recipe)
+    total = method(batch_of(method, TEXTS)).total.item()
+    cosines = unit_product(z, np.concatenate([z, noise[0].double().numpy()]))
+    assert total == pytest.approx(by_hand(cosines, weights, "code", 0.05), abs=1e-5)
+    assert not [name for name in method.trained_state() if not name.startswith("encoder.")]
+    method(batch_of(method, TEXTS)).total.backward()
+    kept = [p for name, p in method.named_parameters() if name.startswith(("teacher.", "judge."))]
+    assert kept and not any(p.requires_grad for p in kept)
 
 
 def test_what_a_teacher_keeps_is_found_in_a_folder_and_in_a_run(
-    folder: str, tmp_path: Path
+    backbone: str, tmp_path: Path
 ) -> None:
     """A run of simcse keeps its head beside the encoder; without either a faithful teacher cannot judge."""
-    kept = resolve(keeping(folder, tmp_path / "kept", 3))
+    kept = resolve(keeping(backbone, tmp_path / "kept", 3))
     weight, bias = load(kept).pooling_layer()
     wanted = load_file(tmp_path / "kept" / "model.safetensors")
-    assert torch.equal(
-        weight, next(t for name, t in wanted.items() if name.endswith("pooler.dense.weight"))
-    ) and bias.shape == (32,)
-    simcse = built(SimCSE, folder, tmp_path, setting="unsupervised")
+    (known,) = [tensor for name, tensor in wanted.items() if name.endswith("pooler.dense.weight")]
+    assert torch.equal(weight, known) and bias.shape == (32,)
+    simcse = built(SimCSE, backbone, tmp_path, setting="unsupervised")
     simcse.save(tmp_path / "run" / "checkpoint")
     trained = tmp_path / "run" / "checkpoint" / "trained.safetensors"
     weight, bias = load(replace(kept, trained=trained)).pooling_layer()
-    assert torch.equal(weight, simcse.head.dense.weight) and torch.equal(
-        bias, simcse.head.dense.bias
-    )
+    assert torch.equal(weight, simcse.head.dense.weight)
+    assert torch.equal(bias, simcse.head.dense.bias)
     bare = {name: t for name, t in wanted.items() if "pooler" not in name}
     save_file(bare, tmp_path / "kept" / "model.safetensors", metadata={"format": "pt"})
     assert load(kept).pooling_layer() is None
     with pytest.raises(BenchError, match="keeps no head, by which"):
         dclr(str(tmp_path / "kept"), tmp_path, faithful=True)
-
-
-def test_encoder_and_head_train_and_the_teacher_stays(folder: str, tmp_path: Path) -> None:
-    check_step(dclr(folder, tmp_path), frozen=["teacher."])
-
-
-def test_the_checkpoint_is_the_encoder_alone(folder: str, tmp_path: Path) -> None:
-    def build(**values: Any) -> TorchMethod:
-        return dclr(folder, tmp_path, learning_rate=1e-3, **values)
-
-    check_checkpoint(build, tmp_path / "saved", absent=["head.", "teacher."])
-
-
-def test_a_resumed_training_ends_like_one_that_was_not_stopped(tiny: str, tmp_path: Path) -> None:
-    def build(**values: Any) -> TorchMethod:
-        return dclr(tiny, tmp_path, learning_rate=1e-3, **values)
-
-    check_resume(build, tmp_path, extra=["head"])
-
-
-def test_what_is_scored_is_cls_without_the_head(folder: str, tmp_path: Path) -> None:
-    method = dclr(folder, tmp_path)
-    with torch.no_grad():
-        wanted = method.encoder(**method.tokenize(TEXTS)).last_hidden_state[:, 0]
-    np.testing.assert_allclose(method.encode(TEXTS), wanted, rtol=0, atol=1e-5)
-
-
-def test_a_teacher_of_another_vocabulary_is_refused(
-    tiny: str, tiny_roberta: str, tmp_path: Path
-) -> None:
-    with pytest.raises(BenchError, match="different vocabularies"):
-        dclr(tiny, tmp_path, teacher=tiny_roberta)
-
-
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({"teacher": None}, "needs a finished SimCSE model"),
-        ({"loss": "bce"}, "loss=bce is unknown"),
-        ({"noise_times": -1.0}, "noise_times"),
-        ({"temperature": 0.0}, "temperature"),
-    ],
-)
-def test_a_recipe_that_cannot_work_is_refused(
-    tiny: str, tmp_path: Path, values: dict[str, Any], message: str
-) -> None:
-    recipe = dclr(tiny, tmp_path).recipe
-    changed = type(recipe)(
-        recipe.values_with_source()
-        | {k: type(recipe.values_with_source()["phi"])(v, "t") for k, v in values.items()}
-    )
-    with pytest.raises(BenchError, match=message):
-        DCLR.check(changed, None)

@@ -26,17 +26,12 @@ def by_loop(folder: str, texts: list[str], pooling: str) -> np.ndarray:
     """Each text alone through transformers' own causal model: its last hidden states, the last of them or their mean."""
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    model, tokenizer = (
-        AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval(),
-        AutoTokenizer.from_pretrained(folder),
-    )
-    rows = []
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+    tokenizer, rows = AutoTokenizer.from_pretrained(folder), []
     with torch.inference_mode():
         for text in texts:
-            states = model(
-                **tokenizer(text, return_tensors="pt", return_token_type_ids=False),
-                output_hidden_states=True,
-            ).hidden_states[-1][0]
+            given = tokenizer(text, return_tensors="pt", return_token_type_ids=False)
+            states = model(**given, output_hidden_states=True).hidden_states[-1][0]
             rows.append(states[-1] if pooling == "last" else states.mean(0))
     return torch.stack(rows).numpy()
 
@@ -47,14 +42,8 @@ def by_loop(folder: str, texts: list[str], pooling: str) -> np.ndarray:
 def test_the_vectors_are_those_of_a_plain_loop(
     folder: str, pooling: str, padding: str, prompt: str | None, tmp_path: Path
 ) -> None:
-    method = built(
-        Pretrained,
-        folder,
-        tmp_path,
-        pooling=pooling,
-        padding=padding,
-        **({"prompt": prompt} if prompt else {}),
-    )
+    values = {"pooling": pooling, "padding": padding} | ({"prompt": prompt} if prompt else {})
+    method = built(Pretrained, folder, tmp_path, **values)
     got = method.encode(TEXTS)
     np.testing.assert_allclose(got, by_loop(folder, prompted(prompt, TEXTS), pooling), atol=2e-5)
     assert np.abs(got[0] - got[1]).max() > 0.01, "or nothing was compared"
@@ -69,10 +58,8 @@ def test_a_sentence_that_is_too_long_loses_its_own_end_and_not_the_templates(
     (cut,), (whole,) = method.token_ids([long]), method.token_ids(["a"])
     room = SIZES["max_position_embeddings"] - len(method.before)
     assert room - 3 <= len(cut) <= room
-    tokenizer = method.backbone.tokenizer
-    assert tokenizer.decode(cut).endswith('" means in one word:"') and tokenizer.decode(
-        cut
-    ).startswith('This sentence : "a man plays')
+    text = method.backbone.tokenizer.decode(cut)
+    assert text.startswith('This sentence : "a man plays') and text.endswith('in one word:"')
     assert cut[-5:] == whole[-5:]
     assert np.isfinite(method.encode([long])).all()
 
@@ -87,9 +74,7 @@ def test_bf16_takes_half_the_memory_and_nearly_gives_the_same(folder: str, tmp_p
     weights = [sum(p.numel() * p.element_size() for p in one.parameters()) for one in (full, half)]
     assert weights[0] == 2 * weights[1]
     loaded = load(resolve(folder), dtype="bf16")
-    assert {p.dtype for p in loaded.encoder.parameters()} == {torch.bfloat16}, (
-        "it never lies in memory in float32"
-    )
+    assert {p.dtype for p in loaded.encoder.parameters()} == {torch.bfloat16}
     a, b = full.encode(TEXTS).astype(float), half.encode(TEXTS)
     assert b.dtype == np.float32
     cosines = (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)

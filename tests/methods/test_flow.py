@@ -8,32 +8,26 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from harness import batch_of, rows_of
 from models import Columns, built, sentences
 from safetensors.torch import load_file
 
-from bench.method import Batch, BenchError, Context, UncorrectedAdamW
+from bench.method import BenchError, Context, UncorrectedAdamW
 from bench.training.loop import train
 from methods.flow import Flow
 
-BACKBONES = ("tiny", "tiny_roberta")
 
-
-@pytest.fixture(params=BACKBONES)
-def method(request: pytest.FixtureRequest, tmp_path: Path) -> Flow:
-    return built(Flow, request.getfixturevalue(request.param), tmp_path)
-
-
-def batch_of(method: Flow, texts: list[str]) -> Batch:
-    return Batch(method.collate({"sentence": method.backbone.ids(texts)}, np.arange(len(texts)), 0))
+@pytest.fixture
+def method(backbone: str, tmp_path: Path) -> Flow:
+    return built(Flow, backbone, tmp_path)
 
 
 def pooled_by_hand(method: Flow, texts: list[str]) -> torch.Tensor:
     rows = []
-    for text in texts:
-        ids = torch.tensor([[*method.before, *method.token_ids([text])[0], *method.after]])
+    for row in rows_of(method.tokenize(texts)):
         with torch.no_grad():
-            states = method.encoder(input_ids=ids, output_hidden_states=True).hidden_states
-        rows.append(((states[1] + states[-1]) / 2)[0].mean(0))
+            out = method.encoder(input_ids=torch.tensor([row]), output_hidden_states=True)
+        rows.append(((out.hidden_states[1] + out.hidden_states[-1]) / 2)[0].mean(0))
     return torch.stack(rows)
 
 
@@ -53,16 +47,9 @@ def test_the_flow_trains_and_the_encoder_is_frozen(method: Flow, tmp_path: Path)
     method(batch_of(method, sentences(8))).total.backward()
     assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in method.glow.parameters())
     assert all(p.grad is None for p in method.encoder.parameters())
-    before = {name: tensor.clone() for name, tensor in method.encoder.state_dict().items()}
-    method.optimizer().step()
-    assert all(
-        torch.equal(tensor, before[name]) for name, tensor in method.encoder.state_dict().items()
-    )
     orders = {name for name, _ in method.named_buffers() if name.endswith(".order")}
-    assert (
-        len(orders) == 9
-        and method.trained_state().keys() == names | orders == method.training_state().keys()
-    )
+    assert len(orders) == 9
+    assert method.trained_state().keys() == names | orders == method.training_state().keys()
 
 
 @pytest.mark.parametrize(("hidden", "parameters"), [(768, 151_488), (32, 16_248)])
@@ -91,9 +78,8 @@ def test_the_loss_is_the_likelihood_of_the_pooled_vectors(method: Flow) -> None:
     with torch.no_grad():
         found = method(batch_of(method, texts)).total.item()
         z = method.glow(pooled_by_hand(method, texts)).double().numpy()
-    log_density = (
-        -0.5 * (z**2).sum(1) - 16 * np.log(2 * np.pi) + method.glow.log_determinant().item()
-    )
+    volume = method.glow.log_determinant().item()
+    log_density = -0.5 * (z**2).sum(1) - 16 * np.log(2 * np.pi) + volume
     assert found == pytest.approx(np.mean(-log_density / np.log(2) / 32), abs=1e-5)
 
 
@@ -108,9 +94,8 @@ def test_a_fit_starts_on_data_lowers_the_loss_and_is_found_again(tiny: str, tmp_
     rows, losses = Columns(built(Flow, tiny, tmp_path).token_ids(corpus)), []
     for folder, rate in (("start", 0.0), ("fit", 5e-3)):
         context = Context(folder=tmp_path / folder, seed=1)
-        method = built(
-            Flow, tiny, tmp_path, context=context, dropout=0.0, learning_rate=rate, epochs=4
-        )
+        values = {"dropout": 0.0, "learning_rate": rate, "epochs": 4, "context": context}
+        method = built(Flow, tiny, tmp_path, **values)
         losses.append(loss_of(method, corpus))
         report = train(method, rows, context)
         losses.append(loss_of(method, corpus))
@@ -127,16 +112,9 @@ def test_the_seed_fixes_start_and_permutations(tiny: str, tmp_path: Path) -> Non
     corpus = sentences(50, seed=7)
 
     def started(folder: str, seed: int) -> dict[str, Any]:
-        method = built(
-            Flow,
-            tiny,
-            tmp_path,
-            seed=seed,
-            context=Context(folder=tmp_path / folder, seed=seed),
-            max_steps=1,
-            learning_rate=0.0,
-            permutation="random",
-        )
+        context = Context(folder=tmp_path / folder, seed=seed)
+        values = {"max_steps": 1, "learning_rate": 0.0, "permutation": "random"}
+        method = built(Flow, tiny, tmp_path, seed=seed, context=context, **values)
         train(method, Columns(method.token_ids(corpus)), method.context)
         return method.trained_state()
 
@@ -153,17 +131,6 @@ def test_the_optimiser_decays_everything_at_a_constant_rate(method: Flow) -> Non
     assert len(groups) == 1 and groups[0]["weight_decay"] == 0.01 and groups[0]["eps"] == 1e-6
     assert len(groups[0]["params"]) == len(list(method.glow.parameters()))
     assert method.learning_rate(0, 100) == method.learning_rate(99, 100) == 1e-3
-
-
-@pytest.mark.parametrize(
-    "values", [{"levels": 6}, {"depth": 0}, {"pooling": "mlp"}, {"permutation": "shuffled"}]
-)
-def test_a_recipe_that_cannot_work_is_refused(
-    tiny: str, tmp_path: Path, values: dict[str, Any]
-) -> None:
-    (key,) = values
-    with pytest.raises(BenchError, match="halved" if key == "levels" else key):
-        built(Flow, tiny, tmp_path, **values)
 
 
 def test_one_sentence_is_not_a_corpus(method: Flow) -> None:

@@ -22,21 +22,16 @@ def with_hinge(views: list[Tensor]) -> Tensor:
 
 
 def inputs(reference: dict[str, Any]) -> list[Tensor]:
-    given = reference["contrastive"]["inputs"]
-    return [
-        torch.tensor(given[name], dtype=torch.float64, requires_grad=True)
-        for name in ("z1", "z2", "z3")
-    ]
+    given, names = reference["contrastive"]["inputs"], ("z1", "z2", "z3")
+    return [torch.tensor(given[n], dtype=torch.float64, requires_grad=True) for n in names]
 
 
 def test_the_authors_own_run_over_two_ranks(
     reference: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     contrastive = reference["contrastive"]
-    known, hinge = (
-        contrastive["two_rank_faithful_gather"],
-        contrastive["eh_alone_margin_0.2"]["loss"],
-    )
+    known = contrastive["two_rank_faithful_gather"]
+    hinge = contrastive["eh_alone_margin_0.2"]["loss"]
     alone, both = inputs(reference), inputs(reference)
     with_hinge(across_ranks(alone, faithful=True)).backward()
     monkeypatch.setattr("methods.gather.processes", lambda: 2)

@@ -53,50 +53,43 @@ def test_a_word_that_stands_twice_keeps_its_first_vector_and_blanks_belong_to_a_
     tmp_path: Path,
 ) -> None:
     """The public 840B file has words with blanks in them, such as ". . ."."""
-    words, table = read_vectors(
-        write(tmp_path / "v.txt", "a 1 2\n. . . 3 4\na 5 6\nat name@domain.com 7 8\n")
-    )
+    text = "a 1 2\n. . . 3 4\na 5 6\nat name@domain.com 7 8\n"
+    words, table = read_vectors(write(tmp_path / "v.txt", text))
     assert words["a"] == 0
     np.testing.assert_array_equal(table[words[". . ."]], [3, 4])
     np.testing.assert_array_equal(table[words["at name@domain.com"]], [7, 8])
 
 
-@pytest.mark.parametrize(
-    ("text", "line"),
-    [
-        ("a 1 2\nb 1 2\nc 1\nd 1 2\n", 3),
-        ("a 1 2\nb 1 2 3\n", 2),
-        ("a 1 2\nb 1 x\n", 2),
-        ("a 1 2\n\nb 1 2\n", 2),
-        ("a\n", 1),
-        ("a 1 2\n1 2\n", 2),
-    ],
-)
+RAGGED = {"a 1 2\nb 1 2\nc 1\nd 1 2\n": 3, "a 1 2\nb 1 2 3\n": 2, "a 1 2\nb 1 x\n": 2}
+RAGGED |= {"a 1 2\n\nb 1 2\n": 2, "a\n": 1, "a 1 2\n1 2\n": 2}
+
+
+@pytest.mark.parametrize(("text", "line"), RAGGED.items())
 def test_a_ragged_line_is_named_with_its_number(tmp_path: Path, text: str, line: int) -> None:
     path = write(tmp_path / "v.txt", text)
-    with pytest.raises(BenchError, match=re.escape(f"{path} line {line}: expected a word and ")):
+    with pytest.raises(BenchError, match=re.escape(f"{path} line {line}: ")):
         read_vectors(path)
 
 
 @pytest.mark.parametrize("name", ["v.txt", "v.txt.gz", "v.txt.xz", "v.zip"])
-def test_an_empty_a_damaged_and_a_missing_file_are_one_line(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("damage", ["missing", "empty", "no member", "cut", "latin-1"])
+def test_an_empty_a_damaged_and_a_missing_file_are_one_line(
+    tmp_path: Path, name: str, damage: str
+) -> None:
     path = tmp_path / name
-    for prepare in ("missing", "empty", "no member", "cut", "latin-1"):
-        if prepare == "empty":
-            write(path, "")
-        elif prepare == "no member" and path.suffix == ".zip":
-            zipfile.ZipFile(path, "w").close()
-        elif prepare == "cut" and path.suffix != ".txt":
-            write(path, TEXT * 500)
-            path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-        elif prepare == "latin-1":
-            path = tmp_path / "latin.txt"
-            path.write_bytes("na\xefve 1 2\n".encode("latin-1"))
-        elif prepare in ("cut", "no member"):
-            continue
-        with pytest.raises(BenchError, match=re.escape(str(path))) as caught:
-            read_vectors(path)
-        assert "\n" not in caught.value.message
+    if damage == "empty":
+        write(path, "")
+    elif damage == "no member" and name == "v.zip":
+        zipfile.ZipFile(path, "w").close()
+    elif damage == "cut" and name != "v.txt":
+        write(path, TEXT * 500)
+        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    elif damage == "latin-1":
+        path = tmp_path / "latin.txt"
+        path.write_bytes("na\xefve 1 2\n".encode("latin-1"))
+    with pytest.raises(BenchError, match=re.escape(str(path))) as caught:
+        read_vectors(path)
+    assert "\n" not in caught.value.message
 
 
 def test_a_vector_is_the_mean_of_the_known_words(tmp_path: Path) -> None:
@@ -122,14 +115,3 @@ def test_without_a_file_it_says_which_setting_names_one(vectors: str | None) -> 
     with pytest.raises(BenchError) as caught:
         GloveAvg.check(Recipe({"vectors": Value(vectors, "test")}), None)
     assert "--set vectors=FILE" in str(caught.value.hint)
-
-
-def test_the_vectors_at_hand_are_read(shared: Path) -> None:
-    path = shared / "models" / "glove" / "glove.6B.50d.top20k.txt.xz"
-    if not path.exists():
-        pytest.skip(f"no vectors at {path}")
-    method = method_with(path)
-    assert method.table.shape == (20_002, 50)
-    with lzma.open(path, "rt", encoding="utf-8") as file:
-        first = file.readline().split()
-    np.testing.assert_array_equal(method.encode([first[0]])[0], np.array(first[1:], np.float32))

@@ -23,23 +23,16 @@ KNOWN = sorted(set(WORDS))[2:]  # two words have no vector
 
 @pytest.fixture
 def vectors(tmp_path: Path) -> Path:
-    rng = np.random.default_rng(0)
-    file = tmp_path / "vectors.txt"
-    file.write_text(
-        "".join(
-            f"{word} {' '.join(f'{x:.4f}' for x in rng.normal(size=6))}\n"
-            for word in [*KNOWN, "<s>", "</s>"]
-        )
-    )
+    rng, file = np.random.default_rng(0), tmp_path / "vectors.txt"
+    rows = [f"{word} {' '.join(map(str, rng.normal(size=6)))}" for word in (*KNOWN, "<s>", "</s>")]
+    file.write_text("\n".join(rows) + "\n")
     return file
 
 
 def made(vectors: Path, **values: Any) -> InferSent:
     given = {"vectors": str(vectors), "lstm_size": 5, "classifier_size": 4, **values}
-    recipe = Recipe(
-        merge(InferSent, None, "", {}, trained=True).values_with_source()
-        | {k: Value(v, "test") for k, v in given.items()}
-    )
+    recipe = merge(InferSent, None, "", {}, trained=True).values_with_source()
+    recipe = Recipe(recipe | {key: Value(value, "test") for key, value in given.items()})
     method = InferSent()
     method.context = Context(seed=1)
     torch.manual_seed(0)
@@ -52,14 +45,14 @@ def build(vectors: Path) -> Callable[..., InferSent]:
     return partial(made, vectors)
 
 
+PAIRS = sentences(4, seed=1), sentences(4, seed=2, longest=20)
+
+
 def batch_of(method: InferSent, labels: list[int]) -> Batch:
-    columns: dict[str, Any] = {
-        "sent0": sentences(len(labels), seed=1),
-        "sent1": sentences(len(labels), seed=2, longest=20),
-    }
-    return Batch(
-        method.collate(columns | {"label": [[one] for one in labels]}, np.arange(len(labels)), 0)
-    )
+    n = len(labels)
+    columns: dict[str, Any] = {"sent0": PAIRS[0][:n], "sent1": PAIRS[1][:n]}
+    columns["label"] = [[label] for label in labels]
+    return Batch(method.collate(columns, np.arange(n), 0))
 
 
 def sigmoid(x: float) -> float:
@@ -69,10 +62,8 @@ def sigmoid(x: float) -> float:
 def by_hand(method: InferSent, text: str) -> list[float]:
     """A sentence's vector number by number: an LSTM's equations forwards and backwards, then the largest of each output."""
     table = method.table.double().numpy()
-    known = {
-        line.split(" ")[0]: i + 1
-        for i, line in enumerate(Path(method.recipe.vectors).read_text().splitlines())
-    }
+    lines = Path(method.recipe.vectors).read_text().splitlines()
+    known = {line.split(" ")[0]: i for i, line in enumerate(lines, 1)}
     words = [known["<s>"], *(known[w] for w in text.split() if w in known), known["</s>"]]
     inputs, size = [table[row] for row in words], method.recipe.lstm_size
     outputs = []
@@ -83,10 +74,8 @@ def by_hand(method: InferSent, text: str) -> list[float]:
         )
         h, c, states = [0.0] * size, [0.0] * size, []
         for x in order:
-            gates = [
-                sum(W_in[k] * x) + sum(W_h[k] * np.array(h)) + b_in[k] + b_h[k]
-                for k in range(4 * size)
-            ]
+            rows = range(4 * size)
+            gates = [sum(W_in[k] * x) + sum(W_h[k] * np.array(h)) + b_in[k] + b_h[k] for k in rows]
             i, f, g, o = (gates[part * size : (part + 1) * size] for part in range(4))
             c = [sigmoid(f[k]) * c[k] + sigmoid(i[k]) * math.tanh(g[k]) for k in range(size)]
             h = [sigmoid(o[k]) * math.tanh(c[k]) for k in range(size)]
@@ -123,23 +112,15 @@ def test_the_loss_is_that_of_three_layers_written_out(build: Callable[..., Infer
     with torch.no_grad():
         found = method.train()(batch_of(method, labels)).total.item()
     wanted = 0.0
-    for a, b, label in zip(
-        sentences(4, seed=1), sentences(4, seed=2, longest=20), labels, strict=True
-    ):
+    for a, b, label in zip(*PAIRS, labels, strict=True):
         u, v = by_hand(method, a), by_hand(method, b)
-        x = [
-            *u,
-            *v,
-            *(abs(p - q) for p, q in zip(u, v, strict=True)),
-            *(p * q for p, q in zip(u, v, strict=True)),
-        ]
+        both = list(zip(u, v, strict=True))
+        x = [*u, *v, *(abs(p - q) for p, q in both), *(p * q for p, q in both)]
         layer: Any
         for layer in method.classifier:
-            W, bias = layer.weight.detach().double().numpy(), layer.bias.detach().double().numpy()
-            x = [
-                sum(w * one for w, one in zip(row, x, strict=True)) + bias[k]
-                for k, row in enumerate(W)
-            ]
+            W, bias = (p.detach().double().numpy() for p in (layer.weight, layer.bias))
+            pairs = enumerate(W)
+            x = [sum(w * y for w, y in zip(row, x, strict=True)) + bias[k] for k, row in pairs]
         wanted += (math.log(sum(map(math.exp, x))) - x[label]) / len(labels)
     assert found == pytest.approx(wanted, abs=1e-6)
 
@@ -174,18 +155,15 @@ def test_the_rate_falls_each_epoch_and_where_the_dev_score_does_not_rise(
     build: Callable[..., InferSent],
 ) -> None:
     method = build(epochs=4)
-    assert [method.learning_rate(step, 40) for step in (0, 9, 10, 39)] == pytest.approx(
-        [0.1, 0.1, 0.099, 0.1 * 0.99**3]
-    )
+    rates = [method.learning_rate(step, 40) for step in (0, 9, 10, 39)]
+    assert rates == pytest.approx([0.1, 0.1, 0.099, 0.1 * 0.99**3])
     for score in (50.0, 60.0, 60.0, 55.0, 61.0):
         assert method.dev_score(partial(said, score)) == score
     assert method.learning_rate(0, 40) == pytest.approx(0.1 / 25)
     again = build(epochs=4)
     again.load_state_dict(method.training_state(), strict=False)
-    assert (
-        again.learning_rate(0, 40) == pytest.approx(0.1 / 25)
-        and again.dev_score(partial(said, 61.0)) == 61.0
-    )
+    assert again.learning_rate(0, 40) == pytest.approx(0.1 / 25)
+    assert again.dev_score(partial(said, 61.0)) == 61.0
     assert again.learning_rate(0, 40) == pytest.approx(0.1 / 125)
 
 
@@ -205,12 +183,8 @@ def test_the_checkpoint_is_the_lstm_and_word_vectors_are_looked_up_again(
 ) -> None:
     method = build()
     assert {name.split(".")[0] for name in method.trained_state()} == {"encoder"}
-    assert {name.split(".")[0] for name in method.training_state()} == {
-        "encoder",
-        "classifier",
-        "best",
-        "drops",
-    }
+    kept = {name.split(".")[0] for name in method.training_state()}
+    assert kept == {"encoder", "classifier", "best", "drops"}
     with torch.no_grad():
         method.encoder.bias_hh_l0 += 1.0
     method.save(tmp_path / "saved")

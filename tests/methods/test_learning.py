@@ -18,27 +18,21 @@ import pytest
 
 from bench.data.corpora import open_corpus
 from bench.data.sets import DataFolder
-from bench.method import Recipe, SilentReporter, TorchMethod, Value
+from bench.method import SilentReporter, TorchMethod
 from bench.run.executors.build import Options, build
 from bench.run.executors.local import execute
 from bench.run.executors.scoring import dev_scorer
 from bench.run.plan import Request, make
 from bench.run.plugins import discover
+from bench.run.recipes import merge
 from bench.runs import RunsFolder
 from bench.score.suites import LoadedTask
 from bench.score.suites.sts import LoadedPairs
 
-STEPS = {
-    "max_steps": "12",
-    "eval_steps": "12",
-    "batch_size": "16",
-    "max_seq_length": "16",
-    "select_on": "captions dev",
-}
-FAST = {
-    "learning_rate": "5e-4",
-    "batch_size": "24",
-}  # trains what [CLS] says, with all weights; 16 rows are too few for it
+STEPS = {"max_steps": "12", "eval_steps": "12", "batch_size": "16", "max_seq_length": "16"}
+STEPS |= {"select_on": "captions dev"}
+# trains what [CLS] says, with all weights; 16 rows are too few for it
+FAST = {"learning_rate": "5e-4", "batch_size": "24"}
 OWN = {
     "simcse": FAST,
     "focal-infonce": FAST,
@@ -64,15 +58,11 @@ TRAINED = [
 
 def corpus(name: str, setting: str, shared: Path, folder: Path) -> str:
     """Sentences of the package, or NLI triplets."""
-    defaults = {
-        k: v if isinstance(v, Value) else Value(v, "default")
-        for k, v in REGISTRY[name].cls.defaults.items()
-    }
-    if REGISTRY[name].cls.needs(setting, Recipe(defaults))[-1] == "sentences":
+    cls = REGISTRY[name].cls
+    if cls.needs(setting, merge(cls, None, "", {}, trained=True))[-1] == "sentences":
         return "builtin"
-    rows = itertools.islice(
-        open_corpus(shared / "data" / "train" / "nli_triplets.csv.xz").rows(), 1000
-    )
+    source = open_corpus(shared / "data" / "train" / "nli_triplets.csv.xz")
+    rows = itertools.islice(source.rows(), 1000)
     with open(folder / "triplets.csv", "w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([("sent0", "sent1", "hard_neg"), *rows])
     return str(folder / "triplets.csv")
@@ -83,11 +73,8 @@ def every_third(read: Callable[[], LoadedTask]) -> LoadedTask:
     task = read()
     assert isinstance(task, LoadedPairs)
     pairs = task.data
-    kept = {
-        key: value[::3]
-        for key, value in vars(pairs).items()
-        if isinstance(value, list | np.ndarray)
-    }
+    columns = {k: v for k, v in vars(pairs).items() if isinstance(v, list | np.ndarray)}
+    kept = {key: value[::3] for key, value in columns.items()}
     return replace(task, data=replace(pairs, **kept))
 
 

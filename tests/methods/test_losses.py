@@ -1,13 +1,21 @@
-"""Every loss and its gradients against the authors' values (against plain loops: test_losses_by_hand.py)."""
+"""Every loss and its gradients: the authors' values, plain loops on random input, and the laws that they keep."""
 
 from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from methods.losses import (
     cosine_matrix,
+    dot_matrix,
     energy_hinge,
     focal_info_nce,
     focal_logits,
@@ -30,52 +38,50 @@ def same(ours: torch.Tensor, theirs) -> None:
     np.testing.assert_allclose(ours.detach(), theirs, rtol=0, atol=1e-10)
 
 
-@pytest.mark.parametrize(
-    ("key", "weight"),
-    [
-        ("infonce_unsup", None),
-        ("infonce_hard_negative_weight_0", 0.0),
-        ("infonce_hard_negative_weight_1", 1.0),
-    ],
+@pytest.fixture
+def z(reference: dict[str, Any]) -> list[torch.Tensor]:
+    return leaves(reference["contrastive"]["inputs"], "z1", "z2", "z3")
+
+
+AUTHORS: dict[str, Callable[..., torch.Tensor]] = {
+    "infonce_unsup": lambda z: info_nce(*z[:2], temperature=0.05),
+    "infonce_hard_negative_weight_0": lambda z: info_nce(*z, temperature=0.05),
+    "infonce_hard_negative_weight_1": lambda z: info_nce(
+        *z, temperature=0.05, hard_negative_weight=1.0
+    ),
+    "eh_alone_margin_0.2": lambda z: energy_hinge(*z, margin=0.2),
+}
+AUTHORS["total_promcse_eh"] = lambda z: (
+    AUTHORS["infonce_hard_negative_weight_0"](z) + 10 * AUTHORS["eh_alone_margin_0.2"](z)
 )
-def test_info_nce_is_that_of_the_authors_code(reference, key: str, weight: float | None) -> None:
-    inputs, wanted = reference["contrastive"]["inputs"], reference["contrastive"][key]
-    z1, z2, z3 = leaves(inputs, "z1", "z2", "z3")
-    hard = {} if weight is None else {"negatives_CD": z3, "hard_negative_weight": weight}
-    loss = info_nce(z1, z2, temperature=inputs["temperature"], **hard)
+AUTHORS["total_promcse_eh_hard_negative_weight_1"] = lambda z: (
+    AUTHORS["infonce_hard_negative_weight_1"](z) + 10 * AUTHORS["eh_alone_margin_0.2"](z)
+)
+
+
+@pytest.mark.parametrize("key", AUTHORS)
+def test_contrast_and_hinge_are_those_of_the_authors_code(reference, z, key: str) -> None:
+    wanted = reference["contrastive"][key]
+    loss = AUTHORS[key](z)
     loss.backward()
     same(loss, wanted["loss"])
-    same(z1.grad, wanted["grad_z1"])
+    if "grad_z1" in wanted:
+        same(z[0].grad, wanted["grad_z1"])
 
 
-def test_cosines_are_those_of_the_authors_code(reference) -> None:
-    contrastive = reference["contrastive"]
-    z1, z2, z3 = (tensor(contrastive["inputs"][name]) for name in ("z1", "z2", "z3"))
-    same(cosine_matrix(z1, z2), contrastive["cosine_z1_z2"])
-    same(cosine_matrix(z1, z3), contrastive["cosine_z1_z3"])
-
-
-def test_the_energy_hinge_is_that_of_the_authors_code(reference) -> None:
-    contrastive = reference["contrastive"]
-    wanted = contrastive["eh_alone_margin_0.2"]
-    z1, z2, z3 = leaves(contrastive["inputs"], "z1", "z2", "z3")
-    loss = energy_hinge(z1, z2, z3, margin=0.2)
-    loss.backward()
-    same(loss, wanted["loss"])
-    same(z1.grad, wanted["grad_z1"])
+def test_cosines_are_those_of_the_authors_code(reference, z) -> None:
+    same(cosine_matrix(z[0], z[1]), reference["contrastive"]["cosine_z1_z2"])
+    same(cosine_matrix(z[0], z[2]), reference["contrastive"]["cosine_z1_z3"])
 
 
 @pytest.mark.parametrize("row", range(4))
 def test_the_energy_hinge_of_one_row_and_the_candidate_that_it_pushes_away(
-    reference, row: int
+    reference, z, row: int
 ) -> None:
-    wanted = reference["contrastive"]["eh_alone_margin_0.2"]
-    z1, z2, z3 = leaves(reference["contrastive"]["inputs"], "z1", "z2", "z3")
+    wanted, (z1, z2, z3) = reference["contrastive"]["eh_alone_margin_0.2"], z
     anchor = z1[row : row + 1]
     same(energy_hinge(anchor, z2, z3, margin=0.2, offset=row), wanted["per_row_hinge"][row])
-    energy_hinge(
-        anchor, z2, z3, margin=1.0, offset=row
-    ).backward()  # a margin that makes every row active
+    energy_hinge(anchor, z2, z3, margin=1.0, offset=row).backward()  # every row is active
     pushed = torch.cat([z2.grad, z3.grad]).abs().sum(1).nonzero()[:, 0].tolist()
     assert pushed == sorted([row, wanted["hardest_column"][row]])
     loss = energy_hinge(anchor, z2, z3, margin=1.0, offset=row)
@@ -83,27 +89,9 @@ def test_the_energy_hinge_of_one_row_and_the_candidate_that_it_pushes_away(
 
 
 @pytest.mark.parametrize("margin", MARGINS)
-def test_the_energy_hinge_at_other_margins(reference, margin: float) -> None:
-    contrastive = reference["contrastive"]
-    loss = energy_hinge(*leaves(contrastive["inputs"], "z1", "z2", "z3"), margin=margin)
-    same(loss, contrastive["eh_alone_other_margins"][str(margin)])
-
-
-@pytest.mark.parametrize(
-    ("key", "weight"), [("total_promcse_eh", 0.0), ("total_promcse_eh_hard_negative_weight_1", 1.0)]
-)
-def test_info_nce_and_ten_times_the_hinge_is_the_authors_total(
-    reference, key: str, weight: float
-) -> None:
-    contrastive = reference["contrastive"]
-    z = leaves(contrastive["inputs"], "z1", "z2", "z3")
-    loss = info_nce(*z, temperature=0.05, hard_negative_weight=weight) + 10 * energy_hinge(
-        *z, margin=0.2
-    )
-    loss.backward()
-    same(loss, contrastive[key]["loss"])
-    if "grad_z1" in contrastive[key]:
-        same(z[0].grad, contrastive[key]["grad_z1"])
+def test_the_energy_hinge_at_other_margins(reference, z, margin: float) -> None:
+    wanted = reference["contrastive"]["eh_alone_other_margins"][str(margin)]
+    same(energy_hinge(*z, margin=margin), wanted)
 
 
 @pytest.mark.parametrize("index", range(6))
@@ -132,9 +120,7 @@ def test_focal_logits_rows_and_slopes_are_those_of_the_authors_code(reference_b)
 
 def test_focal_terms_of_one_cosine(reference_b) -> None:
     curve = reference_b["focal_infonce"]["scalar_curve"]
-    s = tensor(
-        [curve["s"]] * 2
-    ).requires_grad_()  # in row 0 column 0 is the own one, in row 1 column 1
+    s = tensor([curve["s"]] * 2).requires_grad_()  # row 0 has its own column 0, row 1 column 1
     logits = focal_logits(s, temperature=curve["tau"], m=curve["m"])
     (slope,) = torch.autograd.grad(logits.sum(), s)
     same(logits[0, 1:], curve["negative_term_s_times_s_plus_m"][1:])
@@ -143,55 +129,228 @@ def test_focal_terms_of_one_cosine(reference_b) -> None:
     same(slope[0, 1:], curve["its_derivative_2s_plus_m"][1:])
 
 
-@pytest.mark.parametrize("tau", [0.05, 0.07])
-def test_info_nce_on_the_focal_input(reference_b, tau: float) -> None:
-    h, h_plus = leaves(reference_b["inputs"], "v", "c_pos")
-    same(
-        info_nce(h, h_plus, temperature=tau),
-        reference_b["focal_infonce"]["infonce_same_inputs"][str(tau)],
-    )
+def test_esimcses_loss_is_info_nce_over_batch_and_queue(reference_b) -> None:
+    known, (z1, z2) = reference_b["esimcse"], leaves(reference_b["inputs"], "v", "c_pos")
+    candidates = torch.cat([z2, tensor(known["queue"])])
+    same(info_nce(z1, candidates, temperature=known["tau"]), known["loss"])
 
 
-def test_conpvps_loss_is_info_nce_with_everybodys_negative_prototypes(reference_b) -> None:
-    wanted = reference_b["conpvp"]
-    v, c_pos, c_neg = leaves(reference_b["inputs"], "v", "c_pos", "c_neg")
-    loss = info_nce(v, c_pos, c_neg, temperature=wanted["tau"])
+@pytest.mark.parametrize("prototypes", [2, 1])
+def test_conpvps_loss_is_info_nce_with_everybodys_prototypes(reference_b, prototypes: int) -> None:
+    wanted, names = reference_b["conpvp"], ("v", "c_pos", "c_neg")[: prototypes + 1]
+    tau, wanted = wanted["tau"], wanted if prototypes == 2 else wanted["without_c_neg"]
+    v, *others = leaves(reference_b["inputs"], *names)
+    loss = info_nce(v, *others, temperature=tau)
     loss.backward()
     same(loss, wanted["loss"])
-    for ours, key in ((v, "grad_v"), (c_pos, "grad_c_pos"), (c_neg, "grad_c_neg")):
-        same(ours.grad, wanted[key])
+    for ours, name in zip((v, *others), names, strict=True):
+        same(ours.grad, wanted[f"grad_{name}"])
     for i, row in enumerate(wanted["loss_rows"]):
-        same(info_nce(v[i : i + 1], c_pos, c_neg, temperature=wanted["tau"], offset=i), row)
-
-
-def test_conpvps_loss_without_negative_prototypes(reference_b) -> None:
-    wanted = reference_b["conpvp"]["without_c_neg"]
-    v, c_pos = leaves(reference_b["inputs"], "v", "c_pos")
-    loss = info_nce(v, c_pos, temperature=0.05)
-    loss.backward()
-    same(loss, wanted["loss"])
-    same(v.grad, wanted["grad_v"])
-    same(c_pos.grad, wanted["grad_c_pos"])
-    for i, row in enumerate(wanted["loss_rows"]):
-        same(info_nce(v[i : i + 1], c_pos, temperature=0.05, offset=i), row)
+        same(info_nce(v[i : i + 1], *others, temperature=tau, offset=i), row)
 
 
 @pytest.mark.parametrize("tau", [0.04, 0.1])
-def test_nt_xent_is_that_of_the_baselines(reference, tau: float) -> None:
-    z1, z2 = leaves(reference["contrastive"]["inputs"], "z1", "z2")
-    same(
-        nt_xent(z1, z2, temperature=tau),
-        reference["other_baselines"]["ntxent_2n_mean"][f"tau_{tau}"],
-    )
+def test_nt_xent_is_that_of_the_baselines(reference, z, tau: float) -> None:
+    wanted = reference["other_baselines"]["ntxent_2n_mean"][f"tau_{tau}"]
+    same(nt_xent(*z[:2], temperature=tau), wanted)
 
 
-def test_nt_xent_is_mirror_berts_loss_and_half_of_conserts(reference, reference_b) -> None:
+def test_nt_xent_is_mirror_berts_loss_and_half_of_conserts(reference, z, reference_b) -> None:
     z1, z2 = leaves(reference_b["inputs"], "v", "c_pos")
     mirror, consert = reference_b["mirror_bert"], reference_b["consert"]
     same(nt_xent(z1, z2, temperature=mirror["tau"]), mirror["loss_mean_over_2N"])
     same(2 * nt_xent(z1, z2, temperature=consert["tau"]), consert["loss_a_plus_loss_b"])
-    z1, z2 = leaves(reference["contrastive"]["inputs"], "z1", "z2")
-    same(
-        2 * nt_xent(z1, z2, temperature=0.1),
-        reference["other_baselines"]["consert_ntxent"]["tau_0.1"],
+    wanted = reference["other_baselines"]["consert_ntxent"]["tau_0.1"]
+    same(2 * nt_xent(*z[:2], temperature=0.1), wanted)
+
+
+# --- plain loops ---
+
+
+def cosine_of(a, c) -> float:
+    return (
+        sum(x * y for x, y in zip(a, c, strict=True))
+        / math.sqrt(sum(x * x for x in a))
+        / math.sqrt(sum(y * y for y in c))
     )
+
+
+def chained(anchors, candidates, pull) -> tuple[np.ndarray, np.ndarray]:
+    """Gradients for anchors and candidates from pull[i, j] = d loss / d cos(a_i, c_j): d cos / d a = (c/|c| - cos a/|a|) / |a|."""
+    grad_anchors, grad_candidates = np.zeros_like(anchors), np.zeros_like(candidates)
+    for i, a in enumerate(anchors):
+        for j, c in enumerate(candidates):
+            cosine, size_a, size_c = cosine_of(a, c), np.linalg.norm(a), np.linalg.norm(c)
+            grad_anchors[i] += pull[i, j] * (c / size_c - cosine * a / size_a) / size_a
+            grad_candidates[j] += pull[i, j] * (a / size_a - cosine * c / size_c) / size_c
+    return grad_anchors, grad_candidates
+
+
+def softmax_loss(logits, own, slopes) -> tuple[float, np.ndarray]:
+    """Mean surprise of column own[i] of each row, and its slope by cosine where logit k of row i has the slope slopes[i][k]."""
+    loss, pull = 0.0, np.zeros((len(logits), len(logits[0])))
+    for i, row in enumerate(logits):
+        total = sum(math.exp(x) for x in row)
+        loss += (math.log(total) - row[own[i]]) / len(logits)
+        for k, x in enumerate(row):
+            pull[i, k] = (math.exp(x) / total - (k == own[i])) / len(logits) * slopes[i][k]
+    return loss, pull
+
+
+def info_nce_by_hand(anchors, positives, negatives, offset, *, temperature, hard_negative_weight):
+    candidates, logits = [*positives, *negatives], []
+    for i, a in enumerate(anchors):
+        row = [cosine_of(a, c) / temperature for c in candidates]
+        if len(negatives):
+            row[len(positives) + offset + i] += hard_negative_weight
+        logits.append(row)
+    slopes = [[1 / temperature] * len(candidates)] * len(anchors)
+    return softmax_loss(logits, [offset + i for i in range(len(anchors))], slopes)
+
+
+def hinge_by_hand(anchors, positives, negatives, offset, *, margin):
+    candidates, loss = [*positives, *negatives], 0.0
+    pull = np.zeros((len(anchors), len(candidates)))
+    for i, a in enumerate(anchors):
+        wrong = [(cosine_of(a, c), k) for k, c in enumerate(candidates) if k != offset + i]
+        hardest, column = max(wrong)
+        hinge = margin - cosine_of(a, positives[offset + i]) + hardest
+        if hinge > 0:
+            loss += hinge / len(anchors)
+            pull[i, offset + i] -= 1 / len(anchors)
+            pull[i, column] += 1 / len(anchors)
+    return loss, pull
+
+
+def focal_by_hand(anchors, positives, _negatives, offset, *, temperature, m):
+    logits, slopes = [], []
+    for i, a in enumerate(anchors):
+        cosines = [(cosine_of(a, c), 0 if k == offset + i else m) for k, c in enumerate(positives)]
+        logits.append([s * (s + extra) / temperature for s, extra in cosines])
+        slopes.append([(2 * s + extra) / temperature for s, extra in cosines])
+    return softmax_loss(logits, [offset + i for i in range(len(anchors))], slopes)
+
+
+@st.composite
+def batches(draw, hard: bool | None = None) -> tuple[list[np.ndarray], int]:
+    """Anchors, positives[, negatives] and the offset: random normal, of odd sizes, with candidates before and after."""
+    B, D = draw(st.integers(1, 6)), draw(st.integers(2, 7))
+    offset, after = draw(st.integers(0, 3)), draw(st.integers(0, 3))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    C = offset + B + after
+    groups = 1 + (draw(st.booleans()) if hard is None else hard)
+    return [rng.normal(size=(B, D)), *rng.normal(size=(groups, C, D))], offset
+
+
+def agrees(loss: Callable, by_hand: Callable, rows: list[np.ndarray], offset: int) -> None:
+    ours = [tensor(row).requires_grad_() for row in rows]
+    found = loss(*ours, offset=offset)
+    found.backward()
+    wanted, pull = by_hand(rows[0], rows[1], rows[2] if len(rows) > 2 else [], offset)
+    grad_anchors, grad_candidates = chained(rows[0], np.concatenate(rows[1:]), pull)
+    assert found.item() == pytest.approx(wanted, abs=1e-10)
+    scale = max(1.0, np.abs(pull).max())  # vectors close to zero have large gradients
+    np.testing.assert_allclose(ours[0].grad, grad_anchors, rtol=1e-9, atol=1e-10 * scale)
+    np.testing.assert_allclose(
+        torch.cat([one.grad for one in ours[1:]]), grad_candidates, rtol=1e-9, atol=1e-10 * scale
+    )
+
+
+BY_HAND: dict[str, tuple[Any, Any, bool | None, tuple[tuple[float, ...], ...]]] = {
+    "info_nce": (info_nce, info_nce_by_hand, None, ((0.03, 0.05, 0.3, 1.0), (-2, 0, 0.5, 2))),
+    "energy_hinge": (energy_hinge, hinge_by_hand, True, ((0.0, 0.2, 0.5, 2.5),)),
+    "focal_info_nce": (focal_info_nce, focal_by_hand, False, ((0.05, 0.07, 1.0), (-0.5, 0, 0.9))),
+}
+NAMES = {"info_nce": ("temperature", "hard_negative_weight"), "energy_hinge": ("margin",)}
+NAMES |= {"focal_info_nce": ("temperature", "m")}
+
+
+@pytest.mark.parametrize("name", BY_HAND)
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_a_loss_and_all_its_gradients_agree_with_a_plain_loop(name: str, data) -> None:
+    loss, by_hand, hard, values = BY_HAND[name]
+    given_ = dict(zip(NAMES[name], (data.draw(st.sampled_from(v)) for v in values), strict=True))
+    rows, offset = data.draw(batches(hard))
+    agrees(partial(loss, **given_), partial(by_hand, **given_), rows, offset)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(1, 6), st.integers(2, 7), st.integers(0, 99), st.sampled_from([0.04, 0.1, 1.0]))
+def test_nt_xent_and_its_gradients_agree_with_a_plain_loop(
+    B: int, D: int, seed: int, temperature: float
+) -> None:
+    rows = np.random.default_rng(seed).normal(size=(2 * B, D))
+    loss, gradient = 0.0, np.zeros_like(rows)
+    for i in range(2 * B):
+        others = [k for k in range(2 * B) if k != i]
+        logits = [cosine_of(rows[i], rows[k]) / temperature for k in others]
+        slopes = [[1 / temperature] * len(others)]
+        mine, pull = softmax_loss([logits], [others.index((i + B) % (2 * B))], slopes)
+        of_anchor, of_others = chained(rows[i : i + 1], rows[others], pull)
+        loss += mine / (2 * B)
+        gradient[i] += of_anchor[0] / (2 * B)
+        gradient[others] += of_others / (2 * B)
+    ours = tensor(rows).requires_grad_()
+    found = nt_xent(ours[:B], ours[B:], temperature=temperature)
+    found.backward()
+    assert found.item() == pytest.approx(loss, abs=1e-10)
+    np.testing.assert_allclose(ours.grad, gradient, rtol=1e-9, atol=1e-9)
+
+
+# laws
+
+
+def test_dot_products_take_the_place_of_cosines_where_asked() -> None:
+    a, b = tensor([[1.0, 2.0], [0.5, -1.0]]), tensor([[0.2, 0.1], [1.0, 3.0]])
+    logits = [[0.4, 7.0], [0.0, -2.5]]
+    wanted = sum(math.log(sum(map(math.exp, row))) - row[i] for i, row in enumerate(logits)) / 2
+    same(info_nce(a, b, temperature=1.0, similarity=dot_matrix), wanted)
+
+
+def test_a_zero_vector_has_cosine_zero_and_a_finite_gradient() -> None:
+    a = torch.zeros(2, 3, dtype=torch.float64, requires_grad=True)
+    loss = info_nce(a, torch.eye(2, 3, dtype=torch.float64), temperature=0.05)
+    loss.backward()
+    assert loss.item() == pytest.approx(math.log(2))
+    assert torch.isfinite(a.grad).all()
+
+
+@pytest.mark.parametrize(
+    ("positives", "negatives", "offset"),
+    [(2, 3, 0), (1, None, 0), (2, None, 1), (3, 2, 0), (3, None, -1)],
+)
+def test_anchors_without_a_candidate_of_their_own_are_refused(
+    positives: int, negatives: int | None, offset: int
+) -> None:
+    anchors, others = torch.ones(2, 4), [torch.ones(positives, 4)]
+    others += [torch.ones(negatives, 4)] if negatives else []
+    losses = [partial(info_nce, temperature=1.0)]
+    losses += [partial(energy_hinge, margin=0.2)] if negatives else []
+    losses += [] if negatives else [partial(focal_info_nce, temperature=1.0, m=0.3)]
+    for loss in losses:
+        with pytest.raises(ValueError, match="2 anchors"):
+            loss(anchors, *others, offset=offset)
+
+
+def test_views_of_different_length_are_refused() -> None:
+    with pytest.raises(ValueError, match="2 and 3 rows"):
+        nt_xent(torch.ones(2, 4), torch.ones(3, 4), temperature=1.0)
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        lambda *z: info_nce(*z, temperature=0.05),
+        lambda *z: focal_info_nce(*z[:2], temperature=0.05, m=0.3),
+        lambda *z: nt_xent(*z[:2], temperature=0.05),
+        lambda *z: energy_hinge(*z, margin=0.2),
+    ],
+)
+@pytest.mark.usefixtures("bf16")
+def test_half_precision_vectors_give_a_float32_loss(loss: Callable) -> None:
+    z = [torch.randn(3, 8, generator=torch.manual_seed(seed)).bfloat16() for seed in range(3)]
+    with torch.autocast("cpu", torch.bfloat16):
+        found = loss(*z)
+    assert found.dtype == torch.float32
+    torch.testing.assert_close(found, loss(*(one.float() for one in z)), rtol=0, atol=1e-5)

@@ -35,9 +35,7 @@ def test_a_copy_shares_nothing_gets_no_gradient_and_drops_nothing_out() -> None:
     out = parent["copy"](x)
     assert not out.requires_grad and torch.equal(out, online[0](x).detach())
     assert not any(p.requires_grad for p in parent["copy"].parameters())
-    assert (parent["wild"](x) == 0).any(), (
-        "with dropout=True it follows the parent into training mode"
-    )
+    assert (parent["wild"](x) == 0).any(), "dropout=True follows the parent into training mode"
     parent.eval()
     assert torch.equal(parent["wild"](x), out)
     with torch.no_grad():

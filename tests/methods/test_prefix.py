@@ -3,17 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
-from torch import Tensor, nn
+from harness import training
+from torch import Tensor
 from torch.nn.functional import layer_norm, linear
-from transformers import BertConfig, BertModel, RobertaConfig, RobertaModel
+from transformers import (
+    BertConfig,
+    BertModel,
+    DistilBertConfig,
+    DistilBertModel,
+    RobertaConfig,
+    RobertaModel,
+)
 
-from methods.prefix import DeepPrefix, InputPrompt, PrefixCache, states_behind_prefix
+from bench.method import BenchError
+from methods.prefix import (
+    DeepPrefix,
+    InputPrompt,
+    PrefixCache,
+    check_prompt,
+    prompt_for,
+    states_behind_prefix,
+)
 
 P, L, A, H = 3, 3, 4, 24
 PAD = {"bert": 0, "roberta": 1}
@@ -24,27 +40,15 @@ ATTENTION = pytest.mark.parametrize("attention", ["eager", "sdpa"])
 
 def encoder(family: str, attention: str = "sdpa", dropout: float = 0.0) -> Any:
     """Random, and far from flat: the library's own start hardly shows a token at the wrong position."""
-    sizes = {
-        "vocab_size": 50,
-        "hidden_size": H,
-        "num_hidden_layers": L,
-        "num_attention_heads": A,
-        "intermediate_size": 40,
-    }
-    rest = {
-        "max_position_embeddings": 40,
-        "pad_token_id": PAD[family],
-        "attn_implementation": attention,
-    }
-    rest |= {"hidden_dropout_prob": dropout, "attention_probs_dropout_prob": dropout}
-    torch.manual_seed(0)
-    config, model = {"bert": (BertConfig, BertModel), "roberta": (RobertaConfig, RobertaModel)}[
-        family
-    ]
-    built = model(
-        config(**sizes, type_vocab_size=2 if family == "bert" else 1, **rest),
-        add_pooling_layer=False,
+    bert = family == "bert"
+    sizes = {"vocab_size": 50, "hidden_size": H, "num_hidden_layers": L, "num_attention_heads": A}
+    sizes |= {"intermediate_size": 40, "max_position_embeddings": 40, "pad_token_id": PAD[family]}
+    rest = {"hidden_dropout_prob": dropout, "attention_probs_dropout_prob": dropout}
+    config = (BertConfig if bert else RobertaConfig)(
+        **sizes, **rest, type_vocab_size=2 if bert else 1, attn_implementation=attention
     )
+    torch.manual_seed(0)
+    built = (BertModel if bert else RobertaModel)(config, add_pooling_layer=False)
     with torch.no_grad():
         for parameter in built.parameters():
             parameter += 0.2 * torch.randn_like(parameter)
@@ -54,10 +58,8 @@ def encoder(family: str, attention: str = "sdpa", dropout: float = 0.0) -> Any:
 def batch(family: str, extra_padding: int = 0) -> dict[str, Tensor]:
     rows = [row + [None] * extra_padding for row in IDS]
     ids = torch.tensor([[PAD[family] if i is None else i for i in row] for row in rows])
-    return {
-        "input_ids": ids,
-        "attention_mask": torch.tensor([[int(i is not None) for i in row] for row in rows]),
-    }
+    mask = torch.tensor([[int(i is not None) for i in row] for row in rows])
+    return {"input_ids": ids, "attention_mask": mask}
 
 
 def table(seed: int = 5, columns: int = 2 * L * H) -> Tensor:
@@ -97,44 +99,27 @@ def by_hand(
         positions = (mask.cumsum(1) + (taken if start is None else start)) * mask + PAD[family]
     if before is not None:
         x = torch.cat([before.double().expand(n, -1, -1), x], dim=1)
-        own = torch.arange(len(before)).expand(n, -1) + (
-            PAD[family] + 1 if family == "roberta" else 0
-        )
-        positions = torch.cat(
-            [own, positions + len(before) * (mask if family == "roberta" else 1)], dim=1
-        )
+        roberta = family == "roberta"
+        own = torch.arange(len(before)).expand(n, -1) + (PAD[family] + 1 if roberta else 0)
+        positions = torch.cat([own, positions + len(before) * (mask if roberta else 1)], dim=1)
         mask = torch.cat([torch.ones(n, len(before), dtype=mask.dtype), mask], dim=1)
 
     def norm(name: str, value: Tensor) -> Tensor:
-        return layer_norm(
-            value,
-            (H,),
-            w[f"{name}.LayerNorm.weight"],
-            w[f"{name}.LayerNorm.bias"],
-            model.config.layer_norm_eps,
-        )
+        scale, shift = w[f"{name}.LayerNorm.weight"], w[f"{name}.LayerNorm.bias"]
+        return layer_norm(value, (H,), scale, shift, model.config.layer_norm_eps)
 
     def dense(name: str, value: Tensor) -> Tensor:
         return linear(value, w[f"{name}.weight"], w[f"{name}.bias"])
 
-    x = (
-        x
-        + w["embeddings.token_type_embeddings.weight"][0]
-        + w["embeddings.position_embeddings.weight"][positions]
-    )
-    x = norm("embeddings", x)
+    x = x + w["embeddings.token_type_embeddings.weight"][0]
+    x = norm("embeddings", x + w["embeddings.position_embeddings.weight"][positions])
     for i in range(L):
         at = f"encoder.layer.{i}"
-        q, k, v = (
-            heads(dense(f"{at}.attention.self.{kind}", x)) for kind in ("query", "key", "value")
-        )
-        seen = mask
+        parts = (dense(f"{at}.attention.self.{part}", x) for part in ("query", "key", "value"))
+        (q, k, v), seen = map(heads, parts), mask
         if E is not None:
             first = 0 if shared else 2 * i * H
-            own_k, own_v = (
-                E[:, first : first + H].double(),
-                E[:, first + H : first + 2 * H].double(),
-            )
+            own_k, own_v = E[:, first : first + 2 * H].double().chunk(2, dim=1)
             own_k, own_v = (own_v, own_k) if swapped else (own_k, own_v)
             k = torch.cat([heads(own_k.expand(n, -1, -1)), k], dim=2)
             v = torch.cat([heads(own_v.expand(n, -1, -1)), v], dim=2)
@@ -201,10 +186,8 @@ def test_a_draw_may_be_used_again_and_never_grows(family: str, attention: str) -
         first, second = (states_behind_prefix(model, features, drawn) for _ in range(2))
         assert torch.equal(first, second)
         cache = PrefixCache(drawn)
-        named = {
-            "input_ids": features["input_ids"],
-            "attention_mask": torch.cat([torch.ones(2, P), features["attention_mask"]], 1),
-        }
+        mask = torch.cat([torch.ones(2, P), features["attention_mask"]], 1)
+        named = {"input_ids": features["input_ids"], "attention_mask": mask}
         again = [model(**named, past_key_values=cache).last_hidden_state for _ in range(2)]
         assert torch.equal(again[0], first) and torch.equal(again[1], first)
     assert cache.get_seq_length() == P and all(
@@ -233,22 +216,8 @@ def test_padding_is_not_seen(family: str, attention: str) -> None:
         for kind in (E, prompt):
             short, long = (kind.states(model, batch(family, extra)) for extra in (0, 2))
             assert apart(short, long, batch(family)) <= 5e-6
-            alone = {name: value[1:, :3] for name, value in batch(family).items()}
-            torch.testing.assert_close(
-                kind.states(model, alone)[0], short[1, :3], rtol=0, atol=5e-6
-            )
-
-
-@FAMILIES
-@ATTENTION
-def test_a_prompt_of_no_length_is_the_plain_encoder(family: str, attention: str) -> None:
-    model, features = encoder(family, attention), batch(family)
-    with torch.no_grad():
-        plain = model(**features).last_hidden_state
-        assert (
-            apart(prefix(torch.empty(0, 2 * L * H)).states(model, features), plain, features) == 0.0
-        )
-        assert apart(InputPrompt(H, 0).states(model, features), plain, features) == 0.0
+            alone = kind.states(model, {key: v[1:, :3] for key, v in batch(family).items()})[0]
+            torch.testing.assert_close(alone, short[1, :3], rtol=0, atol=5e-6)
 
 
 @pytest.mark.skipif(
@@ -264,34 +233,8 @@ def test_it_compiles_whole(family: str) -> None:
         lambda given: E.states(model, given), fullgraph=True, backend="aot_eager"
     )
     with torch.no_grad():
-        assert apart(compiled(features), E.states(model, features), features) <= 5e-6
-        assert (
-            apart(compiled(features), by_hand(model, family, features, table()), features) <= 5e-6
-        )
-
-
-@contextmanager
-def training(*modules: nn.Module) -> Iterator[None]:
-    for module in modules:
-        module.train()
-    yield
-    for module in modules:
-        module.eval()
-
-
-@FAMILIES
-@pytest.mark.parametrize("of_prefix, of_backbone", [(0.1, 0.0), (0.0, 0.1), (0.0, 0.0)])
-def test_in_training_two_rows_of_equal_ids_differ_by_either_dropout(
-    family: str, of_prefix: float, of_backbone: float
-) -> None:
-    model, E = encoder(family, dropout=of_backbone), prefix(table(), of_prefix)
-    ids = torch.tensor([IDS[0], IDS[0]])
-    with training(model, E), torch.no_grad():
-        one, other = E.states(model, {"input_ids": ids, "attention_mask": torch.ones_like(ids)})
-    if of_prefix or of_backbone:
-        assert (one - other).abs().max() > 0.01
-    else:
-        torch.testing.assert_close(one, other, rtol=0, atol=5e-6)
+        wanted = by_hand(model, family, features, table())
+        assert apart(compiled(features), wanted, features) <= 5e-6
 
 
 def test_prefix_dropout_is_drawn_per_row_and_number_and_off_when_scoring() -> None:
@@ -340,3 +283,45 @@ def test_mixed_precision_takes_the_prefix_in_the_precision_of_the_layers(
         keys, values = PrefixCache(E(2)).update(low, low, 0)
     assert apart(states, by_hand(model, family, features, table()), features) < 0.2
     assert keys.dtype == values.dtype == torch.bfloat16
+
+
+# --- a prompt for a backbone ---
+
+
+def backbone_of(model: Any, family: str) -> Any:
+    width = getattr(model.config, "embedding_size", model.config.hidden_size)
+    values = {"name": "here", "family": family, "max_tokens": 40, "embedding_size": width}
+    return SimpleNamespace(encoder=model, **values)
+
+
+def test_a_prompt_for_a_backbone_has_its_shapes_and_its_dropout() -> None:
+    here = backbone_of(encoder("bert", dropout=0.25), "bert")
+    shapes = {"deep": (P, 2 * L * H), "layer-shared": (P, 2 * H), "input-layer": (P, H)}
+    assert {kind: prompt_for(here, kind, P).table.shape for kind in shapes} == shapes
+    assert prompt_for(here, "deep", P).dropout.p == 0.25
+    assert prompt_for(here, "deep", P, 0.0).dropout.p == 0.0
+
+
+@pytest.mark.parametrize(
+    ("kind", "length"),
+    [("shallow", P), ("deep", 0), ("deep", -1), ("deep", 38), ("input-layer", 38)],
+)
+def test_a_prompt_that_cannot_be_is_refused(kind: str, length: int) -> None:
+    with pytest.raises(BenchError, match="^prompt"):
+        prompt_for(backbone_of(encoder("bert"), "bert"), kind, length)
+
+
+def test_a_prompt_that_leaves_no_room_is_refused_before_the_backbone_is_loaded(
+    tmp_path: Path,
+) -> None:
+    check_prompt("deep", 38, None, tmp_path)  # nothing is known
+    (tmp_path / "config.json").write_text('{"max_position_embeddings": 40}', encoding="utf-8")
+    check_prompt("deep", 37, None, tmp_path)
+    with pytest.raises(BenchError, match="the backbone has 40 positions"):
+        check_prompt("deep", 38, None, tmp_path)
+
+
+def test_an_encoder_without_a_place_for_keys_and_values_is_refused() -> None:
+    config = DistilBertConfig(vocab_size=50, dim=8, n_layers=1, n_heads=1, hidden_dim=8)
+    with pytest.raises(BenchError, match="distilbert"):
+        prompt_for(backbone_of(DistilBertModel(config), "distilbert"), "deep", P)

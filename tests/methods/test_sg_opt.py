@@ -11,23 +11,17 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from fine_tuned import TEXTS, batch_of, check_checkpoint, check_resume, check_step
+from harness import EIGHT as TEXTS
+from harness import batch_of
 from models import built
 from torch import nn
 
 from methods.sg_opt import SGOpt, self_guided, squared_distance
 
 
-@pytest.fixture(params=["tiny", "tiny_roberta"])
-def build(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., SGOpt]:
-    return partial(
-        built,
-        SGOpt,
-        request.getfixturevalue(request.param),
-        tmp_path,
-        setting="unsupervised",
-        head_width=64,
-    )
+@pytest.fixture
+def build(backbone: str, tmp_path: Path) -> Callable[..., SGOpt]:
+    return partial(built, SGOpt, backbone, tmp_path, setting="unsupervised", head_width=64)
 
 
 def by_hand(
@@ -65,9 +59,8 @@ def test_the_loss_is_that_of_the_authors_code(reference: dict[str, Any]) -> None
         for z in ("z1", "z2", "z3")
     )
     loss = self_guided(z1, torch.stack([z2, z3], dim=1), temperature=0.1)
-    assert loss.item() == pytest.approx(
-        reference["other_baselines"]["sg_opt"]["tau_0.1"], abs=1e-10
-    )
+    wanted = reference["other_baselines"]["sg_opt"]["tau_0.1"]
+    assert loss.item() == pytest.approx(wanted, abs=1e-10)
 
 
 @pytest.mark.parametrize(
@@ -82,9 +75,8 @@ def test_loss_and_gradients_agree_with_plain_loops(
     )
     loss = self_guided(cls, layers, temperature=temperature)
     loss.backward()
-    wanted, grad_cls, grad_layers = by_hand(
-        cls.detach().numpy(), layers.detach().numpy(), temperature
-    )
+    given = cls.detach().numpy(), layers.detach().numpy()
+    wanted, grad_cls, grad_layers = by_hand(*given, temperature)
     assert loss.item() == pytest.approx(wanted, abs=1e-10)
     np.testing.assert_allclose(cls.grad, grad_cls, rtol=0, atol=1e-10)
     np.testing.assert_allclose(layers.grad, grad_layers, rtol=0, atol=1e-10)
@@ -104,9 +96,8 @@ def test_the_distance_is_the_sum_of_squares_over_what_trains() -> None:
     squared_distance(now, then).backward()
     torch.testing.assert_close(now.weight.grad, 2 * (now.weight - then.weight).detach())
     now.bias.requires_grad_(False)
-    assert squared_distance(now, then).item() == pytest.approx(
-        ((now.weight - then.weight) ** 2).sum().item(), abs=1e-12
-    )
+    wanted = ((now.weight - then.weight) ** 2).sum()
+    assert squared_distance(now, then).item() == pytest.approx(wanted.item(), abs=1e-12)
 
 
 def test_the_loss_follows_from_the_two_copies_and_the_head(build: Callable[..., SGOpt]) -> None:
@@ -130,12 +121,8 @@ def test_the_loss_follows_from_the_two_copies_and_the_head(build: Callable[..., 
             return x
 
         contrast, _, _ = by_hand(head(cls.numpy()), head(means), 0.1)
-        distance = sum(
-            ((now - then) ** 2).sum().item()
-            for now, then in zip(
-                method.encoder.parameters(), method.start.module.parameters(), strict=True
-            )
-        )
+        copies = method.encoder.parameters(), method.start.module.parameters()
+        distance = sum(((a - b) ** 2).sum().item() for a, b in zip(*copies, strict=True))
         found = method.train()(batch)
     assert found.parts["contrast"].item() == pytest.approx(contrast, abs=1e-10)
     assert distance > 0 and found.parts["distance"].item() == pytest.approx(distance, rel=1e-12)
@@ -147,26 +134,11 @@ def test_the_frozen_copy_drops_out_only_as_the_authors_code_does(
     build: Callable[..., SGOpt], faithful: bool
 ) -> None:
     method = build(faithful=faithful).train()
-    (features,) = batch_of(method).columns
+    (features,) = batch_of(method, TEXTS).columns
     one, other = (method.start(**features).last_hidden_state for _ in range(2))
     assert torch.equal(one, other) != faithful
     assert not torch.equal(*(method.encoder(**features).last_hidden_state for _ in range(2)))
     assert torch.equal(*(method.eval().start(**features).last_hidden_state for _ in range(2)))
-
-
-def test_layers_and_head_train_and_embeddings_and_copy_do_not(build: Callable[..., SGOpt]) -> None:
-    check_step(build(), frozen=["start.", "encoder.embeddings."])
-
-
-def test_the_checkpoint_is_the_layers(build: Callable[..., SGOpt], tmp_path: Path) -> None:
-    check_checkpoint(build, tmp_path / "saved", absent=["start", "head", "encoder.embeddings"])
-
-
-def test_a_stopped_training_goes_on_from_the_same_start(
-    build: Callable[..., SGOpt], tmp_path: Path
-) -> None:
-    """The copy is not stored: it is the backbone."""
-    check_resume(build, tmp_path, extra=["head"])
 
 
 def test_the_optimiser_has_the_authors_betas(build: Callable[..., SGOpt]) -> None:
@@ -176,20 +148,7 @@ def test_the_optimiser_has_the_authors_betas(build: Callable[..., SGOpt]) -> Non
 
 def test_the_head_has_the_authors_size_and_start(tiny: str, tmp_path: Path) -> None:
     method = built(SGOpt, tiny, tmp_path, setting="unsupervised")
-    assert [tuple(p.shape) for p in method.head.parameters()] == [
-        (4096, 32),
-        (4096,),
-        (4096, 4096),
-        (4096,),
-    ]
-    assert (
-        method.head[2].weight.std().item() == pytest.approx(0.02, rel=0.01)
-        and not method.head[2].bias.any()
-    )
-
-
-def test_what_is_scored_is_cls_without_the_head(build: Callable[..., SGOpt]) -> None:
-    method = build()
-    with torch.no_grad():
-        wanted = method.encoder(**method.tokenize(TEXTS)).last_hidden_state[:, 0]
-    np.testing.assert_allclose(method.encode(TEXTS), wanted, rtol=0, atol=1e-6)
+    shapes = [tuple(p.shape) for p in method.head.parameters()]
+    assert shapes == [(4096, 32), (4096,), (4096, 4096), (4096,)]
+    assert method.head[2].weight.std().item() == pytest.approx(0.02, rel=0.01)
+    assert not method.head[2].bias.any()

@@ -1,139 +1,106 @@
-"""SimCSE: what is special about it beyond its loss."""
+"""SimCSE with its variants and switches, and Focal-InfoNCE: losses from vectors, views, dropout masks, edits."""
 
 from __future__ import annotations
 
-import json
-import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from models import built, sentences
-from torch import nn
+from harness import LAYERS, TEXTS, batch_of, cosines, focal, hinge, info_nce, surprise, training
+from models import built
+from transformers import AutoModelForMaskedLM
 
-import methods
-from bench.method import Batch
-from bench.run.recipe_file import entries
-from bench.run.recipes import choose, merge
+from bench.method import Batch, join
+from methods.focal_infonce import FocalInfoNCE
+from methods.masking import mask_tokens
 from methods.simcse import SimCSE
 
 
-def batch_of(method: SimCSE, *columns: list[str]) -> Batch:
-    return Batch(
-        tuple(
-            method.assemble(method.token_ids(column), method.recipe.max_seq_length)
-            for column in columns
-        )
-    )
+def simcse(folder: str, run: Path, setting: str = "unsupervised", **values: Any) -> SimCSE:
+    return built(SimCSE, folder, run, setting=setting, **values)
 
 
-def simcse(tiny: str, folder: Path, **values) -> SimCSE:
-    return built(
-        SimCSE,
-        tiny,
-        folder,
-        setting="supervised" if values.pop("supervised", False) else "unsupervised",
-        **values,
-    )
+def head_outputs(method: Any, columns: Any) -> list[np.ndarray]:
+    with torch.no_grad():
+        states = [method.encoder(**view).last_hidden_state[:, 0] for view in columns]
+        return [method.head(one).double().numpy() for one in states]
 
 
-def cosine(a: torch.Tensor, b: torch.Tensor) -> float:
-    return float(a @ b / a.norm() / b.norm())
-
-
-def test_two_views_get_different_dropout_masks_in_one_pass_of_the_encoder(
-    tiny: str, tmp_path: Path
+@pytest.mark.parametrize("cls", [SimCSE, FocalInfoNCE])
+def test_two_views_have_dropout_masks_of_their_own_in_one_pass_of_the_encoder(
+    cls: Any, tiny: str, tmp_path: Path
 ) -> None:
-    method = simcse(tiny, tmp_path)
-    method.train()
-    method.encoder.train()
-    passes, pooled = [], []
-    method.encoder.register_forward_hook(
-        lambda _m, _i, out: passes.append(out.last_hidden_state.detach())
-    )
+    method = built(cls, tiny, tmp_path, setting="unsupervised")
+    passes: list[Any] = []
+    pooled: list[torch.Tensor] = []
+    method.encoder.register_forward_hook(lambda _m, _i, out: passes.append(out[0].shape[0]))
     method.head.register_forward_hook(lambda _m, given, _o: pooled.append(given[0].detach()))
-    torch.manual_seed(0)
-    loss = method(batch_of(method, sentences(5)))
-    assert len(passes) == 1 and len(passes[0]) == 10
-    first, second = pooled[0][:5], pooled[0][5:]
-    assert all(not torch.equal(a, b) for a, b in zip(first, second, strict=True)), (
-        "the two views are the same vectors"
-    )
-    method.eval()
+    with training(method):
+        loss = method(batch_of(method, TEXTS[0])).total.item()
     with torch.no_grad():
-        quiet = method(batch_of(method, sentences(5))).total
-    torch.testing.assert_close(pooled[1][:5], pooled[1][5:], rtol=0, atol=1e-6)
-    assert loss.total.item() != quiet.item()
+        assert method(batch_of(method, TEXTS[0])).total.item() != loss
+    assert passes == [12, 12]
+    assert all(not torch.equal(a, b) for a, b in zip(*pooled[0].chunk(2), strict=True))
+    torch.testing.assert_close(*pooled[1].chunk(2), rtol=0, atol=1e-6)
 
 
-def test_the_unsupervised_loss_is_info_nce_of_head_outputs(tiny: str, tmp_path: Path) -> None:
+def test_the_unsupervised_loss_is_info_nce_of_head_outputs(backbone: str, tmp_path: Path) -> None:
     """Without dropout both views are one vector, so that the loss follows from the vectors alone."""
-    method = simcse(tiny, tmp_path, dropout=0.0)
-    texts = sentences(4, seed=1)
+    method = simcse(backbone, tmp_path, dropout=0.0)
+    batch = batch_of(method, TEXTS[0])
+    (z,) = head_outputs(method, batch.columns)
     with torch.no_grad():
-        total = method(batch_of(method, texts)).total.item()
-        cls = method.encoder(**method.tokenize(texts, 32)).last_hidden_state[:, 0]
-        z = torch.tanh(cls @ method.head.dense.weight.T + method.head.dense.bias).double()
-    rows = [
-        math.log(sum(math.exp(cosine(a, b) / 0.05) for b in z)) - cosine(a, a) / 0.05 for a in z
-    ]
-    assert total == pytest.approx(np.mean(rows), abs=1e-4)
+        assert method(batch).total.item() == pytest.approx(info_nce(z, z), abs=1e-4)
+
+
+@pytest.mark.parametrize(("tau", "m"), [(0.07, 0.3), (0.05, 0.3), (0.07, 0.0)])
+def test_the_focal_loss_is_that_of_head_outputs(
+    backbone: str, tmp_path: Path, tau: float, m: float
+) -> None:
+    values = {"dropout": 0.0, "temperature": tau, "hardness_m": m}
+    method = built(FocalInfoNCE, backbone, tmp_path, setting="unsupervised", **values)
+    batch = batch_of(method, TEXTS[0])
+    (z,) = head_outputs(method, batch.columns)
+    with torch.no_grad():
+        assert method(batch).total.item() == pytest.approx(focal(z, z, tau, m), abs=1e-3)
 
 
 @pytest.mark.parametrize("weight", [0.0, 1.0])
 def test_the_supervised_loss_uses_three_columns(tiny: str, tmp_path: Path, weight: float) -> None:
-    method = simcse(
-        tiny, tmp_path, supervised=True, dropout=0.0, hard_negative_weight=weight, head_at_test=True
-    )
-    columns = [
-        sentences(4, seed=seed, longest=longest) for seed, longest in ((1, 5), (2, 12), (3, 9))
+    method = simcse(tiny, tmp_path, "supervised", dropout=0.0, hard_negative_weight=weight)
+    batch = batch_of(method, *TEXTS)
+    z = head_outputs(method, batch.columns)
+    logits = [
+        [c / 0.05 for c in (*near, *far)]
+        for near, far in zip(cosines(z[0], z[1]), cosines(z[0], z[2]), strict=True)
     ]
+    for i, row in enumerate(logits):
+        row[len(logits) + i] += weight
     with torch.no_grad():
-        total = method(batch_of(method, *columns)).total.item()
-    anchors, positives, hard = (torch.tensor(method.encode(column)).double() for column in columns)
-    rows = []
-    for i, a in enumerate(anchors):
-        terms = [math.exp(cosine(a, b) / 0.05) for b in positives]
-        terms += [
-            math.exp(cosine(a, b) / 0.05 + (weight if j == i else 0)) for j, b in enumerate(hard)
-        ]
-        rows.append(math.log(sum(terms)) - cosine(a, positives[i]) / 0.05)
-    assert total == pytest.approx(np.mean(rows), abs=1e-4)
+        assert method(batch).total.item() == pytest.approx(surprise(logits), abs=1e-4)
 
 
-def test_pairs_without_hard_negatives_are_enough(tiny: str, tmp_path: Path) -> None:
-    method = simcse(tiny, tmp_path, supervised=True, dropout=0.0)
-    with torch.no_grad():
-        with_two = method(batch_of(method, sentences(3, 1), sentences(3, 2))).total
-        with_three = method(
-            batch_of(method, sentences(3, 1), sentences(3, 2), sentences(3, 3))
-        ).total
-    assert with_two < with_three
-
-
-@pytest.mark.parametrize("head_at_test", [False, True])
-def test_the_head_is_part_of_the_vectors_only_where_the_recipe_says_so(
-    tiny: str, tmp_path: Path, head_at_test: bool
+@pytest.mark.parametrize("left_out", ["by the corpus", "by the recipe"])
+def test_triplets_without_hard_negatives_are_pairs(
+    tiny: str, tmp_path: Path, left_out: str
 ) -> None:
-    method = simcse(tiny, tmp_path, head_at_test=head_at_test)
-    texts = sentences(3)
+    hard = left_out == "by the corpus"
+    method = simcse(tiny, tmp_path, "supervised", dropout=0.0, hard_negatives=hard)
+    batch = batch_of(method, *(TEXTS[:2] if hard else TEXTS))
+    assert len(batch.columns) == 2
     with torch.no_grad():
-        wanted = method.encoder(**method.tokenize(texts)).last_hidden_state[:, 0]
-        if head_at_test:
-            wanted = torch.tanh(
-                nn.functional.linear(wanted, method.head.dense.weight, method.head.dense.bias)
-            )
-    np.testing.assert_allclose(method.encode(texts), wanted, rtol=0, atol=1e-6)
+        found = method(batch).total.item()
+    assert found == pytest.approx(info_nce(*head_outputs(method, batch.columns)), abs=1e-4)
 
 
 def test_training_sentences_are_cut_special_tokens_included_and_scored_ones_are_not(
     tiny: str, tmp_path: Path
 ) -> None:
-    method = simcse(tiny, tmp_path)
-    long = " ".join(["guitar"] * 100)
+    method, long = simcse(tiny, tmp_path), " ".join(["guitar"] * 100)
     assert batch_of(method, [long]).columns[0]["input_ids"].shape == (1, 32)
-    widths = []
+    widths: list[int] = []
     method.encoder.register_forward_pre_hook(
         lambda _m, _a, named: widths.append(named["input_ids"].shape[1]), with_kwargs=True
     )
@@ -141,39 +108,123 @@ def test_training_sentences_are_cut_special_tokens_included_and_scored_ones_are_
     assert widths == [102]
 
 
-SAME_KEYS = (
-    "batch_size",
-    "learning_rate",
-    "epochs",
-    "eval_steps",
-    "temperature",
-    "max_seq_length",
-    "warmup_steps",
-    "weight_decay",
-    "max_grad_norm",
-)
+# --- variants ---
 
 
-@pytest.mark.parametrize(
-    "backbone", ["bert-base-uncased", "bert-large-uncased", "roberta-base", "roberta-large"]
-)
+@pytest.mark.parametrize("margin", [0.2, 0.4])
+def test_eh_adds_ten_times_the_hinge(backbone: str, tmp_path: Path, margin: float) -> None:
+    values = {"variant": "eh", "dropout": 0.0, "eh_margin": margin}
+    method = simcse(backbone, tmp_path, "supervised", **values)
+    batch = batch_of(method, *TEXTS)
+    with torch.no_grad():
+        loss = method(batch)
+    z = head_outputs(method, batch.columns)
+    wanted = hinge(*z, margin=margin)
+    assert wanted > 0.01 and loss.parts["hinge"].item() == pytest.approx(wanted, abs=1e-5)
+    assert loss.total.item() == pytest.approx(info_nce(*z) + 10 * wanted, abs=1e-3)
+
+
 @pytest.mark.parametrize("setting", ["unsupervised", "supervised"])
-def test_the_recipes_are_those_of_the_paper(shared: Path, setting: str, backbone: str) -> None:
-    """Against the project's own list of what the paper and the repository state."""
-    entry, line = choose(entries(Path(methods.__file__).parent, "simcse"), setting, backbone, "")
-    assert entry is not None and line is None
-    ours = merge(SimCSE, entry, "", {}, trained=True)
-    listed = json.loads((shared / "reference" / "recipes.json").read_text(encoding="utf-8"))[
-        "recipes"
-    ]
-    (known,) = [
-        r["parameters"]
-        for r in listed
-        if (r["method"], r["variant"], r["setting"], r["backbone"])
-        == ("simcse", "", setting, backbone)
-    ]
-    assert {key: ours[key] for key in SAME_KEYS} == {key: known[key]["value"] for key in SAME_KEYS}
-    assert ours["head_at_test"] == ("without head" not in known["pooler_test"]["value"])
-    if setting == "supervised":
-        assert ours["hard_negative_weight"] == known["hard_negative_weight"]["value"]
-    assert all(value.source for value in entry.values.values())
+def test_mlm_adds_a_tenth_of_the_pretrained_models_own_loss(
+    backbone: str, tmp_path: Path, setting: str
+) -> None:
+    method = simcse(backbone, tmp_path, setting, variant="mlm", dropout=0.0)
+    batch = batch_of(method, *(TEXTS if setting == "supervised" else TEXTS[:1]))
+    torch.manual_seed(3)
+    with torch.no_grad():
+        loss = method(batch)
+    views = join(batch.columns if setting == "supervised" else batch.columns * 2, method.pad_id)
+    ids, mask, tokenizer = views["input_ids"], views["attention_mask"], method.backbone.tokenizer
+    spared = torch.tensor([[i in tokenizer.all_special_ids for i in row] for row in ids.tolist()])
+    torch.manual_seed(3)
+    masked, labels = mask_tokens(ids, spared, tokenizer.mask_token_id, len(tokenizer))
+    assert not torch.equal(labels[:6], labels[6:12]), "both views are masked alike"
+    model = AutoModelForMaskedLM.from_pretrained(backbone)
+    with torch.no_grad():
+        wanted = model(input_ids=masked, attention_mask=mask, labels=labels).loss.item()
+    assert loss.parts["mlm"].item() == pytest.approx(wanted, abs=1e-4)
+    contrast = loss.parts["info_nce"].item()
+    assert loss.total.item() == pytest.approx(contrast + 0.1 * wanted, abs=1e-4)
+
+
+def test_fixed_dropout_is_two_passes_under_the_same_masks(tiny: str, tmp_path: Path) -> None:
+    method = simcse(tiny, tmp_path, variant="fixed-dropout")
+    batch = batch_of(method, TEXTS[0])
+    with training(method), torch.no_grad():
+        found = []
+        for seed in (4, 5):
+            torch.manual_seed(seed)
+            found.append(method(batch).total.item())
+        torch.manual_seed(4)
+        z = method.head(method.hidden(batch.columns[0])[:, 0]).numpy()
+    assert found[0] == pytest.approx(info_nce(z, z), abs=1e-4)
+    assert found[1] != pytest.approx(found[0], abs=1e-4), "dropout is off"
+
+
+def test_dot_products_without_a_temperature(tiny: str, tmp_path: Path) -> None:
+    method = simcse(tiny, tmp_path, variant="dot-product", dropout=0.0)
+    batch = batch_of(method, TEXTS[0])
+    (z,) = head_outputs(method, batch.columns)
+    with torch.no_grad():
+        assert method(batch).total.item() == pytest.approx(surprise((z @ z.T).tolist()), abs=1e-3)
+
+
+def test_without_a_head_the_loss_compares_what_is_scored(tiny: str, tmp_path: Path) -> None:
+    method = simcse(tiny, tmp_path, variant="no-head", dropout=0.0, head_at_test=True)
+    z = method.encode(TEXTS[0])
+    with torch.no_grad():
+        found = method(batch_of(method, TEXTS[0])).total.item()
+    assert found == pytest.approx(info_nce(z, z), abs=1e-4)
+
+
+@pytest.mark.parametrize("pooler", LAYERS)
+def test_a_pooler_decides_what_is_trained_and_what_is_scored(
+    backbone: str, tmp_path: Path, pooler: str
+) -> None:
+    method = simcse(backbone, tmp_path, dropout=0.0, pooler=pooler, head_at_test=True)
+    assert method.head is None
+    features = method.tokenize(TEXTS[0])
+    with torch.no_grad():
+        found = method(batch_of(method, TEXTS[0])).total.item()
+        states = method.encoder(**features, output_hidden_states=True).hidden_states
+    mean = sum(states[layer] for layer in LAYERS[pooler]) / len(LAYERS[pooler])
+    masks = features["attention_mask"].bool()
+    wanted = [row[mask].mean(0).numpy() for row, mask in zip(mean, masks, strict=True)]
+    z = method.encode(TEXTS[0])
+    np.testing.assert_allclose(z, wanted, rtol=0, atol=1e-5)
+    assert found == pytest.approx(info_nce(z, z), abs=1e-3)
+
+
+@pytest.mark.parametrize(("edit", "left"), [("crop", 7), ("deletion", 7), ("one-word", 9)])
+def test_the_second_view_lacks_words_and_the_first_none(
+    tiny: str, tmp_path: Path, edit: str, left: int
+) -> None:
+    """Of ten words of one piece each: three tenths, or one. Drawn by row and epoch, whatever else is in the batch."""
+    method = simcse(tiny, tmp_path, edit=edit, edit_share=0.3, dropout=0.0)
+    tokenizer = method.backbone.tokenizer
+    outside = {*method.inside, *tokenizer.all_special_ids}
+    ids = [token for token in range(len(tokenizer)) if token not in outside]
+    rows = [ids[i : i + 10] for i in range(6)]
+
+    def collate(some: slice, epoch: int = 0) -> Any:
+        return method.collate({"text": rows[some]}, np.arange(6)[some], epoch)
+
+    first, second = collate(slice(6))
+    specials = len(method.before) + len(method.after)
+    assert first["attention_mask"].sum(1).tolist() == [10 + specials] * 6
+    assert second["attention_mask"].sum(1).tolist() == [left + specials] * 6
+    for row, found in zip(rows, second["input_ids"].tolist(), strict=True):
+        words = [token for token in found if token in row]
+        assert words == [token for token in row if token in words], "what is left stays in order"
+    assert torch.equal(collate(slice(4, 5))[1]["input_ids"][0], second["input_ids"][4])
+    others = [collate(slice(6), epoch)[1]["input_ids"] for epoch in (1, 2)]
+    assert not all(torch.equal(other, second["input_ids"]) for other in others)
+    with torch.no_grad():
+        found = method(Batch((first, second), step=0)).total.item()
+    assert found == pytest.approx(info_nce(*head_outputs(method, (first, second))), abs=1e-4)
+
+
+def test_a_sentence_of_one_word_stays(tiny: str, tmp_path: Path) -> None:
+    method = simcse(tiny, tmp_path, edit="one-word")
+    first, second = method.collate({"text": [[50], []]}, np.arange(2), 0)
+    assert torch.equal(first["input_ids"], second["input_ids"])

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 from formula import NUMBERED, TEMPLATES, Formula
+from harness import AWKWARD
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from models import sentences
@@ -22,18 +23,6 @@ from methods.templates import Template, at_mask, blank_before, empty, gaps, only
 
 BLANKS = "This sentence : ' {s} ' means{m}."
 PLAIN = 'This sentence of "{s}" means{m}.'
-AWKWARD = [
-    "",
-    " ",
-    '"',
-    "'quoted' and \"doubly\"",
-    "[MASK]",
-    "<mask> <mask>",
-    "<pad> in a text",
-    "[PAD] [SEP] [CLS]",
-    "{s} {m}",
-    "é ü 你好",
-]
 REAL = ("bert-base-uncased", "roberta-base")
 
 
@@ -56,10 +45,8 @@ def real(request: pytest.FixtureRequest, shared: Path) -> Backbone:
 @pytest.fixture(params=["bert", "roberta"])
 def model(request: pytest.FixtureRequest) -> Backbone:
     """A tiny random encoder in float64, without dropout."""
-    loaded = load(
-        resolve(request.getfixturevalue("tiny" if request.param == "bert" else "tiny_roberta")),
-        dropout=0.0,
-    )
+    name = "tiny" if request.param == "bert" else "tiny_roberta"
+    loaded = load(resolve(request.getfixturevalue(name)), dropout=0.0)
     loaded.encoder.double()
     return loaded
 
@@ -78,17 +65,12 @@ def test_the_lists_of_templates_are_those_of_the_code_and_of_the_paper(
     reference_b: dict[str, Any],
 ) -> None:
     known = reference_b["templates"]
-    assert (
-        list(POSITIVE["repo"]) == known["conpvp_positive_code"]
-        and list(NEGATIVE["repo"]) == known["conpvp_negative_code"]
-    )
-    assert list(POSITIVE["paper"]) == known["conpvp_positive_paper_reading"]
-    assert list(NEGATIVE["paper"]) == known["conpvp_negative_paper_reading"]
+    for ours, source in (("repo", "code"), ("paper", "paper_reading")):
+        assert list(POSITIVE[ours]) == known[f"conpvp_positive_{source}"]
+        assert list(NEGATIVE[ours]) == known[f"conpvp_negative_{source}"]
     assert anchor(4, "repo") == known["conpvp_anchor"]
-    assert [MANUAL["bert"], MANUAL["roberta"]] == [
-        known["promptbert_unsup_bert"][0],
-        known["promptbert_unsup_roberta"][0],
-    ]
+    for family in ("bert", "roberta"):
+        assert MANUAL[family] == known[f"promptbert_unsup_{family}"][0]
 
 
 def test_tokens_and_prompt_masks_are_those_of_the_real_vocabularies(
@@ -108,18 +90,11 @@ def test_tokens_and_prompt_masks_are_those_of_the_real_vocabularies(
 def test_a_clean_anchor_is_on_every_vocabulary_what_both_are_on_berts(real: Backbone) -> None:
     features = wrap(real.ids(["A man"]), [Template.of(anchor(4, "clean"), real)], real)
     pad, mask = real.tokenizer.pad_token, real.tokenizer.mask_token
-    assert tokens(real, features)[3:9] == [
-        pad,
-        pad,
-        pad,
-        pad,
-        mask,
-        "." if real.family == "bert" else "Ġ.",
-    ]
+    stop = "." if real.family == "bert" else "Ġ."
+    assert tokens(real, features)[3:9] == [pad, pad, pad, pad, mask, stop]
     if real.family == "bert":
-        assert tokens(real, features) == tokens(
-            real, wrap(real.ids(["A man"]), [Template.of(anchor(4, "repo"), real)], real)
-        )
+        repo = wrap(real.ids(["A man"]), [Template.of(anchor(4, "repo"), real)], real)
+        assert tokens(real, features) == tokens(real, repo)
 
 
 def test_promptroberta_trains_without_the_leading_blank_and_tests_with_it(
@@ -128,10 +103,8 @@ def test_promptroberta_trains_without_the_leading_blank_and_tests_with_it(
     roberta = vocabulary("roberta-base", shared)
     known = reference_b["tokenization"]["roberta-base"]
     template = Template.of(BLANKS, roberta, keep_blank=False)
-    assert (
-        tokens(roberta, wrap(roberta.ids(["A man is playing"]), [template], roberta))
-        == known["promptbert_train_view_1"]
-    )
+    trained = wrap(roberta.ids(["A man is playing"]), [template], roberta)
+    assert tokens(roberta, trained) == known["promptbert_train_view_1"]
     scored = roberta.ids([blank_before(BLANKS) + "A man is playing."])
     assert tokens(roberta, wrap(scored, [template], roberta)) == known["promptbert_test"]
 
@@ -146,11 +119,8 @@ def test_the_pieces_of_a_scored_sentence_are_the_tokens_of_the_filled_template(
     roberta = vocabulary("roberta-base", shared)
     if text == PLAIN:
         sentence = "A" + "".join(c for c in sentence if c.isalnum()) + "b"
-    pieces = wrap(
-        roberta.ids([blank_before(text) + sentence]),
-        [Template.of(text, roberta, keep_blank=False)],
-        roberta,
-    )
+    template = Template.of(text, roberta, keep_blank=False)
+    pieces = wrap(roberta.ids([blank_before(text) + sentence]), [template], roberta)
     whole = text.replace("{m}", roberta.tokenizer.mask_token).replace("{s}", sentence)
     assert pieces["input_ids"][0].tolist() == roberta.tokenizer(whole)["input_ids"]
 
@@ -161,16 +131,13 @@ def test_the_templates_own_mask_is_found_whatever_the_sentence_contains(
     real: Backbone, text: str, longest: int | None
 ) -> None:
     template = Template.of(text, real)
-    ids = real.ids([*AWKWARD, "a long sentence " * 400])
+    ids = real.ids([*AWKWARD, " ", "é ü 你好", "a long sentence " * 400])
     features = wrap(ids, [template] * len(ids), real, longest)
-    assert features["input_ids"].shape[1] == (
-        len(template) + 5 if longest == 5 else real.max_tokens
-    )
+    width = len(template) + 5 if longest == 5 else real.max_tokens
+    assert features["input_ids"].shape[1] == width
     for row, inner in enumerate(ids):
-        place, total = (
-            int(features["mask_position"][row]),
-            int(features["attention_mask"][row].sum()),
-        )
+        place = int(features["mask_position"][row])
+        total = int(features["attention_mask"][row].sum())
         room = 5 if longest == 5 else real.max_tokens - len(template)
         wanted = [*template.before, *inner[:room], *template.after]
         assert features["input_ids"][row, :total].tolist() == wanted
@@ -194,10 +161,8 @@ def test_positions_count_from_where_the_family_begins_and_pads_in_the_text_count
     ids = model.ids(["a man " + model.tokenizer.pad_token + " plays", "a man"])
     features = wrap(ids, [template] * 2, model)
     first = 2 if model.family == "roberta" else 0
-    assert features["position_ids"][0].tolist() == list(
-        range(first, first + features["input_ids"].shape[1])
-    )
-    assert torch.equal(features["position_ids"][0], features["position_ids"][1])
+    wanted = list(range(first, first + features["input_ids"].shape[1]))
+    assert features["position_ids"].tolist() == [wanted, wanted]
 
 
 @pytest.mark.parametrize(
@@ -219,18 +184,10 @@ def test_a_template_with_a_second_mask_token_or_without_room_is_refused(model: B
 
 def views_of(model: Backbone) -> Features:
     """Rows of different templates and lengths in one batch, some with a pad or a mask token in the text."""
-    texts = [
-        *sentences(4, seed=3),
-        f"a {model.tokenizer.pad_token} man {model.tokenizer.mask_token} b",
-        "",
-    ]
-    parts = []
-    for text in (
-        POSITIVE["repo"][0],
-        NEGATIVE["paper"][4],
-        'This sentence : " {s} " not means {m} .',
-        anchor(2, "repo"),
-    ):
+    odd = f"a {model.tokenizer.pad_token} man {model.tokenizer.mask_token} b"
+    texts, parts = [*sentences(4, seed=3), odd, ""], []
+    plain = 'This sentence : " {s} " not means {m} .'
+    for text in (POSITIVE["repo"][0], NEGATIVE["paper"][4], plain, anchor(2, "repo")):
         template = Template.of(text, model)
         parts.append(wrap(model.ids(texts), [template] * len(texts), model))
     return join(parts, int(model.tokenizer.pad_token_id))
@@ -243,19 +200,16 @@ def test_a_pass_over_the_template_alone_equals_the_pass_in_which_only_it_can_be_
 ) -> None:
     model.encoder.set_attn_implementation(attention)
     features = views_of(model)
-    seen = (
-        features["prompt_mask"]
-        if kept == "prompt"
-        else features["attention_mask"] - features["sentence_mask"]
-    )
+    seen = features["attention_mask"] - features["sentence_mask"]
+    if kept == "prompt":
+        seen = features["prompt_mask"]
     masked = at_mask(states(model, {**features, "attention_mask": seen}), features)
     bare = only(features, seen)
     assert bare["input_ids"].shape[1] == int(seen.sum(1).max()) < features["input_ids"].shape[1]
     assert (bare["input_ids"].gather(1, bare["mask_position"].unsqueeze(1)) == model.mask_id).all()
     torch.testing.assert_close(at_mask(states(model, bare), bare), masked, rtol=0, atol=1e-12)
-    assert (
-        masked - at_mask(states(model, features), features)
-    ).abs().max() > 1e-3  # the sentence does make a difference
+    whole = at_mask(states(model, features), features)
+    assert (masked - whole).abs().max() > 1e-3  # the sentence does make a difference
 
 
 def test_the_empty_template_at_a_sentences_positions_is_the_sequence_without_the_sentence(
@@ -270,28 +224,24 @@ def test_the_empty_template_at_a_sentences_positions_is_the_sequence_without_the
     table = empty(template, lengths, model.first_position)
     seen = features["attention_mask"] - features["sentence_mask"]
     wanted = at_mask(states(model, {**features, "attention_mask": seen}), features)
-    torch.testing.assert_close(
-        at_mask(states(model, table), table)[row], wanted, rtol=0, atol=1e-12
-    )
+    found = at_mask(states(model, table), table)[row]
+    torch.testing.assert_close(found, wanted, rtol=0, atol=1e-12)
+
+
+def double(rows: Any) -> Tensor:
+    return torch.tensor(rows, dtype=torch.float64)
 
 
 def test_the_debias_table_is_read_at_the_sentences_length(reference_b: dict[str, Any]) -> None:
     known = reference_b["debias_table_arithmetic"]
-    template = Template(
-        before=(1, 7, 5), after=(5, 6, 3, 4, 8, 9, 2), mask=5, slots=0, specials=(1, 1)
-    )
-    total, h = (
-        torch.tensor(known["total_tokens"]),
-        torch.tensor(known["h_mask"], dtype=torch.float64),
-    )
+    template = Template((1, 7, 5), (5, 6, 3, 4, 8, 9, 2), mask=5, slots=0, specials=(1, 1))
+    total, h = torch.tensor(known["total_tokens"]), double(known["h_mask"])
     mask = (torch.arange(int(total.max())) < total.unsqueeze(1)).long()
     lengths, row = gaps({"attention_mask": mask}, template)
     assert len(template) == known["template_len"] and lengths[row].tolist() == known["row_used"]
-    delta = torch.tensor(known["delta"], dtype=torch.float64)
+    delta = double(known["delta"])
     debiased = h - delta[empty(template, lengths, 0)["position_ids"][:, 3] - 3][row]
-    torch.testing.assert_close(
-        debiased, torch.tensor(known["h_debiased"], dtype=torch.float64), rtol=0, atol=1e-12
-    )
+    torch.testing.assert_close(debiased, double(known["h_debiased"]), rtol=0, atol=1e-12)
 
 
 def test_mask_states_and_biases_of_a_tiny_bert_are_those_of_conpvps_code(
@@ -300,10 +250,8 @@ def test_mask_states_and_biases_of_a_tiny_bert_are_those_of_conpvps_code(
     known = reference_b["tiny_bert"]
     f = Formula(known)
     templates = [TEMPLATES[row["kind"]] for row in known["conpvp"]]
-    inner = [
-        row["input_ids"][len(t.before) : -len(t.after)]
-        for row, t in zip(known["conpvp"], templates, strict=True)
-    ]
+    pairs = zip(known["conpvp"], templates, strict=True)
+    inner = [row["input_ids"][len(t.before) : -len(t.after)] for row, t in pairs]
     features = wrap(inner, templates, NUMBERED)  # type: ignore[arg-type]
     for i, row in enumerate(known["conpvp"]):
         used = len(row["input_ids"])
@@ -312,7 +260,7 @@ def test_mask_states_and_biases_of_a_tiny_bert_are_those_of_conpvps_code(
     h, bare = f(features), only(features, features["prompt_mask"])
     b = f(bare)
     for found, key in ((h, "h_mask"), (b, "h_mask_prompt_only"), (h - b, "debiased")):
-        wanted = torch.tensor([row[key] for row in known["conpvp"]], dtype=torch.float64)
+        wanted = double([row[key] for row in known["conpvp"]])
         torch.testing.assert_close(found, wanted, rtol=0, atol=1e-10)
 
 
@@ -322,13 +270,10 @@ def test_the_bias_table_of_a_tiny_bert_is_that_of_promptberts_code(
     known = reference_b["tiny_bert"]
     f, known = Formula(known), known["promptbert"]
     first = known["first_shifted_index"]
-    template = Template(
-        tuple(known["template_ids"][:first]), tuple(known["template_ids"][first:]), 5, 0, (1, 1)
-    )
+    ids = known["template_ids"]
+    template = Template(tuple(ids[:first]), tuple(ids[first:]), 5, 0, (1, 1))
     table = f(empty(template, torch.arange(8), 0))
-    torch.testing.assert_close(
-        table, torch.tensor(known["delta_rows_0_to_7"], dtype=torch.float64), rtol=0, atol=1e-10
-    )
+    torch.testing.assert_close(table, double(known["delta_rows_0_to_7"]), rtol=0, atol=1e-10)
     inner = [row["input_ids"][first : -len(template.after)] for row in known["sentences"]]
     features = wrap(inner, [template] * 2, NUMBERED)  # type: ignore[arg-type]
     lengths, row = gaps(features, template)
@@ -336,5 +281,5 @@ def test_the_bias_table_of_a_tiny_bert_is_that_of_promptberts_code(
     h = f(features)
     debiased = h - f(empty(template, lengths, 0))[row]
     for found, key in ((h, "h_mask"), (debiased, "debiased")):
-        wanted = torch.tensor([one[key] for one in known["sentences"]], dtype=torch.float64)
+        wanted = double([one[key] for one in known["sentences"]])
         torch.testing.assert_close(found, wanted, rtol=0, atol=1e-10)

@@ -42,10 +42,8 @@ def test_words_are_consumed_as_numpy_consumes_them(seed, calls, limit):
     words, generator = _Words(seed), np.random.RandomState(seed)
     words.BLOCK = 7  # blocks end in the middle of everything
     for limits in calls:
-        assert (
-            words.below(limit, len(limits)).tolist()
-            == generator.choice(limit, len(limits)).tolist()
-        )
+        drawn = words.below(limit, len(limits)).tolist()
+        assert drawn == generator.choice(limit, len(limits)).tolist()
         assert words.below_each(limits).tolist() == [generator.randint(one) for one in limits]
 
 

@@ -47,18 +47,11 @@ def data(authors):
 def test_the_defaults_are_the_configuration_of_the_papers_test_tables(authors):
     want = authors["config"]
     assert want["nhid"] == 0 and want["optim"] == "adam"
-    assert (SENTEVAL.tenacity, SENTEVAL.epoch_size, SENTEVAL.seed) == (
-        want["tenacity"],
-        want["epoch_size"],
-        want["seed"],
-    )
+    for key in ("tenacity", "epoch_size", "seed"):
+        assert getattr(SENTEVAL, key) == want[key]
     assert list(SENTEVAL.penalties) == want["l2"]
-    assert (SENTEVAL.folds, SENTEVAL.batch_size, SENTEVAL.learning_rate, SENTEVAL.max_epochs) == (
-        10,
-        64,
-        1e-3,
-        200,
-    )
+    assert (SENTEVAL.folds, SENTEVAL.batch_size) == (10, 64)
+    assert (SENTEVAL.learning_rate, SENTEVAL.max_epochs) == (1e-3, 200)
 
 
 def test_initial_weights_and_first_permutation_are_the_authors(authors):
@@ -68,10 +61,8 @@ def test_initial_weights_and_first_permutation_are_the_authors(authors):
     assert bias.tolist() == authors["initial_bias"]
     assert torch.equal(torch.random.get_rng_state(), before)
     rows = np.arange(10)
-    assert (
-        Orders(1111)(Job(rows, rows, (1e-5,)), 0).tolist()
-        == authors["first_permutation_of_10_after_seed_1111"]
-    )
+    found = Orders(1111)(Job(rows, rows, (1e-5,)), 0).tolist()
+    assert found == authors["first_permutation_of_10_after_seed_1111"]
 
 
 def test_a_stream_goes_on_after_what_was_drawn_before_and_is_the_same_when_asked_again():
@@ -99,17 +90,14 @@ def test_nested_cross_validation_gives_the_authors_numbers(authors, fitter):
     assert [fold.dev for fold in probe.folds] == want["dev_per_fold"]
     assert [fold.test for fold in probe.folds] == want["test_per_fold"]
     assert (probe.dev, probe.test, probe.fits) == (want["dev"], want["test"], want["fits"])
-    assert [seen[0][inner][0].epochs for inner in range(3)] == want[
-        "first_outer_fold_l2_1e-5_epochs"
-    ]
+    epochs = [seen[0][inner][0].epochs for inner in range(3)]
+    assert epochs == want["first_outer_fold_l2_1e-5_epochs"]
     assert probe.folds[0].penalty == want["first_outer_fold_chosen_l2"]
     for fold, starts in enumerate(authors["outer_test_index_starts"]):
         assert np.flatnonzero(probe.fold == fold)[: len(starts)].tolist() == starts
         member = probe.fold == fold
-        assert (
-            round(100 * float(np.mean(probe.predicted[member] == y[member])), 2)
-            == want["test_per_fold"][fold]
-        )
+        right = float(np.mean(probe.predicted[member] == y[member]))
+        assert round(100 * right, 2) == want["test_per_fold"][fold]
 
 
 @FITTERS
@@ -122,10 +110,8 @@ def test_cross_validation_and_dev_split_give_the_authors_numbers(authors, fitter
     divided = split(x, y, rows[:40], rows[40:50], rows[50:], 2, fitter, config(authors))
     want = authors["split_40_10_10"]
     assert (divided.dev, divided.test) == (want["dev"], want["test"])
-    assert (divided.folds[0].penalty, divided.folds[0].epochs) == (
-        want["chosen_l2"],
-        want["epochs_every_fit"],
-    )
+    first = divided.folds[0]
+    assert (first.penalty, first.epochs) == (want["chosen_l2"], want["epochs_every_fit"])
     assert divided.predicted.shape == (10,) and (divided.fold == 0).all()
 
 
@@ -155,10 +141,8 @@ def test_classes_that_all_have_fewer_rows_than_folds_are_refused():
 def problem(classes: int, n: int = 150, dimensions: int = 7, noise: float = 2.0):
     rng = np.random.default_rng(classes)
     x = rng.normal(size=(n, dimensions))
-    y = (x @ rng.normal(size=(dimensions, classes)) + noise * rng.normal(size=(n, classes))).argmax(
-        1
-    )
-    return x, y
+    means = x @ rng.normal(size=(dimensions, classes))
+    return x, (means + noise * rng.normal(size=(n, classes))).argmax(1)
 
 
 def jobs_of_all_kinds(n: int) -> list[Job]:
@@ -225,10 +209,9 @@ def test_a_fit_stops_at_the_look_after_its_tenacity_is_used_up_and_never_later_t
 
 def test_the_dev_fold_that_holds_nothing_out_is_refused():
     x, y = problem(2, n=24)
+    settings_ = Settings(folds=2, max_epochs=1)
     with pytest.raises(ValueError, match="holds nothing out"):
-        kfold(
-            x, y, np.arange(18), np.arange(18, 24), 2, fit_batched, Settings(folds=2, max_epochs=1)
-        )
+        kfold(x, y, np.arange(18), np.arange(18, 24), 2, fit_batched, settings_)
 
 
 @FITTERS

@@ -60,22 +60,6 @@ def test_recall_and_precision_on_sentences_that_were_changed_a_little() -> None:
         assert similarity == pytest.approx(len(a & b) / len(a | b))
 
 
-def test_the_threshold_itself_counts() -> None:
-    five = ["one", "two", "three", "four", "five"]
-    index = NearIndex([five, ["alone"]])
-    assert pairs(
-        index, [five[:4], five[:3], [*five, "six"], [*five, "six", "seven"], ["alone"], []]
-    ) == [(0, 0), (2, 0), (4, 1)]
-
-
-def test_nothing_is_near_an_empty_index() -> None:
-    assert (
-        NearIndex([]).near([["a", "b"]]) == []
-        and NearIndex([[]]).near([[], ["a"]]) == []
-        and NearIndex([["a"]]).near([]) == []
-    )
-
-
 @pytest.mark.parametrize(
     ("sentence", "words"),
     [

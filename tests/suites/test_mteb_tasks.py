@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.stats
 
 from bench.base.errors import BenchError, DataMissing
 from bench.data.sets import DataFolder
@@ -102,37 +101,6 @@ def test_each_distinct_sentence_is_asked_for_once(shared: Path, tmp_path: Path) 
     assert len(model.asked) == len(set(model.asked)) == len(set(made.loaded.sentences))
 
 
-def test_identical_sentences_are_what_parts_the_numbers_of_sts12(shared: Path) -> None:
-    """79 pairs of STS12 are one sentence twice. A cosine as a float32 product of unit vectors gives them 0.9999999 to 1.0000001,
-    in an order that means nothing; with exactly 1 for each the same cosines give our number again."""
-    pairs = suite("sts").task("STS12").load(DataFolder(shared / "data"), "tokenised").data  # type: ignore[attr-defined]
-    model = Words()
-    ours = (
-        suite("sts")
-        .task("STS12")
-        .load(DataFolder(shared / "data"), "tokenised")
-        .score(model.vectors)
-    )
-    a, b = (
-        v / np.linalg.norm(v, axis=1, keepdims=True)
-        for v in (model.vectors(pairs.sentences1), model.vectors(pairs.sentences2))
-    )
-    product = (a * b).sum(axis=1)
-    same = np.array(
-        [first == second for first, second in zip(pairs.sentences1, pairs.sentences2, strict=True)]
-    )
-    top = (
-        ours.predictions["prediction"] > 1 - 1e-6
-    )  # the same words in another order count as well, for this model
-    assert same.sum() == 79 and top[same].all() and len(set(product[same])) > 1
-
-    def spearman(values: np.ndarray) -> float:
-        return float(100 * scipy.stats.spearmanr(values, pairs.gold).statistic)
-
-    assert 5e-4 < abs(spearman(product) - ours.value) < 5e-3
-    assert abs(spearman(np.where(top, ours.predictions["prediction"], product)) - ours.value) < 1e-4
-
-
 @pytest.mark.slow
 def test_any_suite_can_be_offered(shared: Path, tmp_path: Path) -> None:
     """The generic class: with the geometry suite, whose metrics are not x 100."""
@@ -160,12 +128,6 @@ def test_scores_are_on_mtebs_scale_whatever_the_metric_is_called() -> None:
         scores("uniformity")["bench_uniformity"] == 50.0
         and scores("accuracy", 2.0)["bench_accuracy_std"] == 0.02
     )
-
-
-@pytest.mark.slow
-def test_two_protocols_on_one_set_are_two_tasks(shared: Path) -> None:
-    names = [one.metadata.name for one in tasks("cxc", data=shared / "data")]
-    assert names == ["bench-CxC-STS-cxc-promcse", "bench-CxC-STS-cxc-parekh"]
 
 
 def test_what_is_not_there_or_not_ours_is_refused(tmp_path: Path) -> None:

@@ -60,10 +60,8 @@ def test_captions_under_the_protocol_of_the_score() -> None:
 )
 def test_classes(suite: str, protocol: str) -> None:
     found = rescore((suite, "MR", protocol, None), CLASSES)
-    folds = [
-        round(100 * np.mean((CLASSES["prediction"] == CLASSES["gold"])[CLASSES["fold"] == k]), 2)
-        for k in range(5)
-    ]
+    right = CLASSES["prediction"] == CLASSES["gold"]
+    folds = [round(100 * np.mean(right[CLASSES["fold"] == k]), 2) for k in range(5)]
     assert found is not None and found.value == round(float(np.mean(folds)), 2)
 
 
@@ -72,46 +70,29 @@ def test_draws_of_few_examples_that_leave_their_own_out() -> None:
     for k in range(3):
         prediction[k * 4 : k * 4 + 4, k] = -1
     gold = DRAW.integers(0, 2, N)
-    found = rescore(
-        ("fewshot", "MR-16", "senteval-fewshot/1", None),
-        {"prediction": prediction, "gold": gold, "subset": np.full(N, "MR")},
-    )
-    each = [
-        100 * np.mean([p == g for p, g in zip(column, gold, strict=True) if p >= 0])
-        for column in prediction.T
-    ]
+    arrays = {"prediction": prediction, "gold": gold, "subset": np.full(N, "MR")}
+    key = ("fewshot", "MR-16", "senteval-fewshot/1", None)
+    found = rescore(key, arrays)
+    each = [100 * np.mean((column == gold)[column >= 0]) for column in prediction.T]
     assert found is not None and found.n == N - 4
-    assert (found.value, found.std) == (
-        pytest.approx(np.mean(each)),
-        pytest.approx(np.std(each, ddof=1)),
-    )
+    assert (found.value, found.std) == pytest.approx((np.mean(each), np.std(each, ddof=1)))
     prediction[0, 1] = -1
     with pytest.raises(DataDamaged, match="different numbers of items"):
-        rescore(
-            ("fewshot", "MR-16", "senteval-fewshot/1", None),
-            {"prediction": prediction, "gold": gold, "subset": np.full(N, "MR")},
-        )
+        rescore(key, arrays)
 
 
 def test_clusters() -> None:
     prediction = DRAW.integers(0, 3, (N, 10))
-    arrays = {
-        "prediction": prediction,
-        "gold": CLASSES["gold"],
-        "subset": np.full(N, "x"),
-        "inertia": np.ones(10),
-    }
+    arrays = {"prediction": prediction, "gold": CLASSES["gold"], "inertia": np.ones(10)}
+    arrays |= {"subset": np.full(N, "x")}
     found = rescore(("clustering", "AgNews", "sccl-kmeans/1", None), arrays)
     each = []
     for column in prediction.T:
-        table = np.array(
-            [[np.sum((column == i) & (CLASSES["gold"] == j)) for j in range(3)] for i in range(3)]
-        )
+        rows = [[(column == i) & (CLASSES["gold"] == j) for j in range(3)] for i in range(3)]
+        table = np.array(rows).sum(-1)
         each.append(100 * table[linear_sum_assignment(-table)].sum() / N)
-    assert found is not None and (found.value, found.std) == (
-        pytest.approx(np.mean(each)),
-        pytest.approx(np.std(each)),
-    )
+    assert found is not None
+    assert (found.value, found.std) == pytest.approx((np.mean(each), np.std(each)))
 
 
 def test_geometry() -> None:
@@ -135,16 +116,11 @@ def test_tasks_of_mteb() -> None:
         for rows in (COSINES["subset"] == "a", COSINES["subset"] == "b")
     ]
     assert found is not None and found.value == pytest.approx(100 * np.mean(parts))
-    classes = {
-        "prediction": DRAW.integers(0, 2, (N, 4)),
-        "gold": DRAW.integers(0, 2, N),
-        "subset": np.full(N, "default/test"),
-    }
+    gold, prediction = DRAW.integers(0, 2, N), DRAW.integers(0, 2, (N, 4))
+    classes = {"prediction": prediction, "gold": gold, "subset": np.full(N, "default/test")}
     found = rescore(key, classes, "accuracy")
     assert found is not None
-    assert found.value == pytest.approx(
-        np.mean([100 * np.mean(column == classes["gold"]) for column in classes["prediction"].T])
-    )
+    assert found.value == pytest.approx(100 * (prediction == gold[:, None]).mean())
     assert (
         rescore(key, COSINES, "ndcg_at_10") is None and rescore(key, {}, "cosine_spearman") is None
     )
@@ -187,15 +163,8 @@ KEYS = [
 def test_arrays_that_are_something_else_never_give_a_score_that_is_no_number(
     suite: str, task: str, protocol: str, odd: str
 ) -> None:
-    arrays = ODD[odd](
-        COSINES
-        | {
-            "fold": np.zeros(N, dtype=int),
-            "image": np.arange(N),
-            "caption1": np.arange(N),
-            "inertia": np.ones(10),
-        }
-    )
+    more = {"fold": np.zeros(N, dtype=int), "image": np.arange(N), "caption1": np.arange(N)}
+    arrays = ODD[odd](COSINES | more | {"inertia": np.ones(10)})
     try:
         found = rescore((suite, task, protocol, None), arrays, "cosine_spearman")
     except DataDamaged as error:
@@ -239,21 +208,16 @@ def test_predictions_files_that_somebody_made_up(tmp_path: Path) -> None:
         with pytest.raises(DataDamaged, match=f"{name}.npz is no predictions file"):
             read_arrays(npz(tmp_path / f"{name}.npz", a=data))
     by_column = np.asfortranarray(np.arange(6).reshape(2, 3))
-    both = npz(
-        tmp_path / "two.npz", a=npy(by_column), b=npy(np.zeros((2, 0))), c=npy(np.array(["", ""]))
-    )
-    assert np.array_equal(read_arrays(both)["a"], by_column) and read_arrays(both)["b"].shape == (
-        2,
-        0,
-    )
-    assert list(read_arrays(both)["c"]) == ["", ""] and list(read_arrays(both, ("b", "z"))) == ["b"]
+    arrays = {"a": npy(by_column), "b": npy(np.zeros((2, 0))), "c": npy(np.array(["", ""]))}
+    both = npz(tmp_path / "two.npz", **arrays)
+    read = read_arrays(both)
+    assert np.array_equal(read["a"], by_column) and read["b"].shape == (2, 0)
+    assert list(read["c"]) == ["", ""] and list(read_arrays(both, ("b", "z"))) == ["b"]
     whole = (tmp_path / "good.npz").read_bytes()
-    for i in range(
-        0, len(whole), 3
-    ):  # a byte that flipped anywhere is an error or changes nothing that is read
-        (tmp_path / "flipped.npz").write_bytes(
-            whole[:i] + bytes([whole[i] ^ 0x41]) + whole[i + 1 :]
-        )
+    # a byte that flipped anywhere is an error or changes nothing that is read
+    for i in range(0, len(whole), 3):
+        flipped = whole[:i] + bytes([whole[i] ^ 0x41]) + whole[i + 1 :]
+        (tmp_path / "flipped.npz").write_bytes(flipped)
         try:
             read_arrays(tmp_path / "flipped.npz")
         except BenchError as error:

@@ -106,16 +106,11 @@ def gradient(
     losses = backward(method, batch, chunk=chunk)
     if ranks is not None:
         ranks.mean_gradients(trained)
-    flat = torch.cat(
-        [torch.zeros_like(p).flatten() if p.grad is None else p.grad.flatten() for p in trained]
-    )
-    missing = [p.grad is None for p in trained]
-    return {
-        "losses": losses,
-        "gradient": flat,
-        "missing": missing,
-        "buffers": dict(method.named_buffers()),
-    }
+    grads = [p.grad for p in trained]
+    pairs = list(zip(trained, grads, strict=True))
+    flat = torch.cat([(torch.zeros_like(p) if g is None else g).flatten() for p, g in pairs])
+    missing, buffers = [g is None for g in grads], dict(method.named_buffers())
+    return {"losses": losses, "gradient": flat, "missing": missing, "buffers": buffers}
 
 
 def compared(alone: dict[str, Any], spread: dict[str, Any]) -> dict[str, float]:
@@ -125,17 +120,15 @@ def compared(alone: dict[str, Any], spread: dict[str, Any]) -> dict[str, float]:
         for name, tensor in spread["buffers"].items()
         if tensor.is_floating_point()
     ]
+    a, b = alone["gradient"], spread["gradient"]
+    losses = [(alone["losses"][name] - spread["losses"][name]).item() for name in alone["losses"]]
     return {
-        "size": alone["gradient"].abs().max().item(),
-        "gradient": (alone["gradient"] - spread["gradient"]).abs().max().item(),
-        "halved": (alone["gradient"] / 2 - spread["gradient"]).abs().max().item(),
-        "ratio": (
-            spread["gradient"] @ alone["gradient"] / (alone["gradient"] @ alone["gradient"])
-        ).item(),
-        "losses": max(
-            abs((alone["losses"][name] - spread["losses"][name]).item()) for name in alone["losses"]
-        ),
-        "buffers": max(((a - b).abs().max().item() for a, b in buffers if a.numel()), default=0.0),
+        "size": a.abs().max().item(),
+        "gradient": (a - b).abs().max().item(),
+        "halved": (a / 2 - b).abs().max().item(),
+        "ratio": (b @ a / (a @ a)).item(),
+        "losses": max(map(abs, losses)),
+        "buffers": max(((x - y).abs().max().item() for x, y in buffers if x.numel()), default=0.0),
         "missing": float(alone["missing"] != spread["missing"]),
     }
 
@@ -150,24 +143,13 @@ def answer(
     **values: Any,
 ) -> Any:
     chunk = values.pop("chunk", None)
-    method = still(
-        built(
-            cls,
-            backbone,
-            folder,
-            setting=setting,
-            variant=variant,
-            context=Context(seed=1, folder=folder),
-            **values,
-        )
-    )
+    about = {"setting": setting, "variant": variant, "context": Context(seed=1, folder=folder)}
+    method = still(built(cls, backbone, folder, **about, **values))
     (kind, *_) = [kind for kind in reversed(cls.needs(setting, method.recipe)) if kind in COLUMNS]
     found = {}
     for name, count in SHARES.items():
-        shared = {
-            id(method.backbone.tokenizer): method.backbone.tokenizer
-        }  # a third of the time went into copies of it
-        one, many = copy.deepcopy(method, dict(shared)), copy.deepcopy(method, dict(shared))
+        tokenizer = method.backbone.tokenizer  # a third of the time went into copies of it
+        one, many = (copy.deepcopy(method, {id(tokenizer): tokenizer}) for _ in range(2))
         columns, rows = columns_of(method, kind, count), np.arange(count)
         one.loss = with_the_same_draws(one.loss)  # type: ignore[method-assign]
         with mock.patch("methods.gather.processes", lambda: 1):
@@ -214,11 +196,8 @@ def main() -> None:
         Path(sys.argv[3]),
         sys.argv[4],
     )
-    for module in [
-        m
-        for name, m in sys.modules.items()
-        if name.startswith("methods.") and hasattr(m, "mask_tokens")
-    ]:
+    modules = [module for name, module in sys.modules.items() if name.startswith("methods.")]
+    for module in (one for one in modules if hasattr(one, "mask_tokens")):
         module.mask_tokens = masked_by_token  # type: ignore[attr-defined]
     torch.set_default_dtype(torch.float64)  # of what a loss draws
     ranks = Ranks(dist.FileStore(str(folder / "store"), count), rank, count, "cpu")

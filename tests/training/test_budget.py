@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import replace
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -29,24 +30,15 @@ from bench.training.state import Progress
 TOKENS = [len(row) for row in TOY_ROWS]
 
 
-@pytest.mark.parametrize(
-    ("text", "amount", "unit"),
-    [
-        ("10m", 600, "s"),
-        ("10 min", 600, "s"),
-        ("600s", 600, "s"),
-        ("1.5h", 5400, "s"),
-        ("1d", 86400, "s"),
-        ("5000steps", 5000, "steps"),
-        ("1step", 1, "steps"),
-        ("1e6sentences", 1e6, "sentences"),
-        ("3e7tokens", 3e7, "tokens"),
-        ("2gpu-h", 7200, "gpu-s"),
-        ("0.5GPU-H", 1800, "gpu-s"),
-    ],
-)
-def test_what_a_budget_says(text: str, amount: float, unit: str) -> None:
-    assert parse(text) == Budget(amount, unit)
+SAID = {"10m": (600, "s"), "10 min": (600, "s"), "600s": (600, "s"), "1.5h": (5400, "s")}
+SAID |= {"1d": (86400, "s"), "5000steps": (5000, "steps"), "1step": (1, "steps")}
+SAID |= {"1e6sentences": (1e6, "sentences"), "3e7tokens": (3e7, "tokens")}
+SAID |= {"2gpu-h": (7200, "gpu-s"), "0.5GPU-H": (1800, "gpu-s")}
+
+
+@pytest.mark.parametrize(("text", "budget"), SAID.items())
+def test_what_a_budget_says(text: str, budget: tuple[float, str]) -> None:
+    assert parse(text) == Budget(*budget)
     assert parse(canonical(text)) == parse(text)
 
 
@@ -82,9 +74,8 @@ def test_a_budget_takes_the_place_of_the_epochs() -> None:
     values = merge(Made, None, "", {"budget": "10m"}, trained=True).values_with_source()
     assert (values["budget"].value, values["budget"].source) == ("600s", "--set")
     assert values["epochs"].value is None
-    written = Entry(
-        "unsupervised", "bert-base-uncased", "", {"budget": Value("1h", "table 3")}, None, None
-    )
+    given = {"budget": Value("1h", "table 3")}
+    written = Entry("unsupervised", "bert-base-uncased", "", given, None, None)
     assert merge(Made, written, "", {}, trained=True).budget == "3600s"
     again = merge(Made, written, "", {"epochs": "2"}, trained=True)
     assert "budget" not in again and again.epochs == 2
@@ -113,9 +104,8 @@ def steps_by_counting(batch_size: int, rows: int, wanted: int, drop_last: bool) 
 @pytest.mark.parametrize("wanted", [1, 2, 3, 7, 10, 11, 12, 13, 20, 33, 100])
 def test_sentences_end_with_the_step_that_reaches_them(wanted: int, drop_last: bool) -> None:
     for rows, batch_size in ((10, 3), (12, 4), (5, 64)):
-        recipe = toy_recipe(
-            batch_size=batch_size, drop_last=drop_last, budget=f"{wanted}sentences", epochs=None
-        )
+        values = {"batch_size": batch_size, "drop_last": drop_last, "epochs": None}
+        recipe = toy_recipe(budget=f"{wanted}sentences", **values)
         assert total_steps(recipe, rows) == steps_by_counting(batch_size, rows, wanted, drop_last)
 
 
@@ -149,12 +139,10 @@ def test_the_rate_of_a_token_budget_falls_with_its_share(
     rates = [entry["learning_rate"] for entry in read_curve(tmp_path)]
     assert len(rates) == report.steps > 30
     spent = 0
-    for rate, (_, rows) in zip(
-        rates, islice(row_order(42, len(TOY_ROWS), 3), report.steps), strict=True
-    ):
-        assert rate == pytest.approx(
-            2.0 * (1 - spent / 400), abs=2.0 / report.steps / 2
-        )  # steps are whole numbers
+    order = islice(row_order(42, len(TOY_ROWS), 3), report.steps)
+    for rate, (_, rows) in zip(rates, order, strict=True):
+        # steps are whole numbers
+        assert rate == pytest.approx(2.0 * (1 - spent / 400), abs=2.0 / report.steps / 2)
         spent += sum(TOKENS[row] for row in rows)
     assert rates[-1] < 0.1
 
@@ -186,9 +174,8 @@ def test_seconds_end_the_training_and_dev_scores_do_not_count(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, budget: str, steps: int
 ) -> None:
     clock = Clock()
-    monkeypatch.setattr(
-        bench.training.trainer, "time", SimpleNamespace(perf_counter=clock, monotonic=lambda: 0.0)
-    )
+    ticking = SimpleNamespace(perf_counter=clock, monotonic=lambda: 0.0)
+    monkeypatch.setattr(bench.training.trainer, "time", ticking)
     method = toy(tmp_path, budget=budget, epochs=None, eval_steps=2, select_on="scripted")
 
     def dev_score(method: Any) -> float:
@@ -215,9 +202,8 @@ def test_gpu_seconds_of_earlier_sittings_are_those_of_their_gpus(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Clock()
-    monkeypatch.setattr(
-        bench.training.trainer, "time", SimpleNamespace(perf_counter=clock, monotonic=lambda: 0.0)
-    )
+    ticking = SimpleNamespace(perf_counter=clock, monotonic=lambda: 0.0)
+    monkeypatch.setattr(bench.training.trainer, "time", ticking)
     method = toy(tmp_path, budget="6gpu-s", epochs=None)
     one = bench.training.trainer.Trainer(method, Columns(TOY_ROWS), method.context)
     one.progress = Progress(step=4, train_seconds=1.0, device_seconds=4.0, ranks=[4, 1])
@@ -248,31 +234,15 @@ def test_what_is_left(budget: str, p: Progress, left: tuple[int | None, float | 
 @pytest.mark.parametrize("budget", ["17steps", "45sentences", "90tokens"])
 def test_a_budget_is_counted_over_all_sittings(tmp_path: Path, budget: str) -> None:
     wanted, whole = train(tmp_path / "whole", budget)
-    asked = [0]
-
-    def stop() -> bool:
-        asked[0] += 1
-        return asked[0] % 6 == 0
-
-    sittings = 0
-    while True:
-        method = toy(
-            tmp_path,
-            Context(folder=tmp_path / "parts", should_stop=stop),
-            budget=budget,
-            epochs=None,
-        )
+    asked, sittings, report = count(1), 0, None
+    while report is None:
+        context = Context(folder=tmp_path / "parts", should_stop=lambda: next(asked) % 6 == 0)
+        method = toy(tmp_path, context, budget=budget, epochs=None)
         sittings += 1
-        try:
-            report = run_loop(method, Columns(TOY_ROWS), method.context)
-            break
-        except Interrupted:
-            continue
+        with suppress(Interrupted):
+            report = run_loop(method, Columns(TOY_ROWS), context)
     assert sittings > 2
-    assert (report.steps, report.sentences, report.tokens) == (
-        wanted.steps,
-        wanted.sentences,
-        wanted.tokens,
-    )
+    counted = [(one.steps, one.sentences, one.tokens) for one in (report, wanted)]
+    assert counted[0] == counted[1]
     assert torch.equal(method.dense.weight, whole.dense.weight)
     assert math.isfinite(report.train_seconds)

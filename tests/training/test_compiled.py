@@ -59,12 +59,8 @@ def test_the_compiled_encoder_gives_the_same_gradient(
     names = set(method.state_dict())
     use_backend(monkeypatch, "eager")
     is_compiled = compile_encoder(method.encoder, notes.append)
-    assert (
-        torch.allclose(gradient(method), plain, atol=1e-6)
-        and notes == []
-        and set(method.state_dict()) == names
-    )
-    assert is_compiled()
+    assert torch.allclose(gradient(method), plain, atol=1e-6) and notes == [] and is_compiled()
+    assert set(method.state_dict()) == names
 
 
 def test_a_compiler_that_fails_is_noted_once_and_training_goes_on(
@@ -95,21 +91,16 @@ def test_the_report_of_a_training_does_not_claim_what_failed(
     reporter.note = notes.append  # type: ignore[method-assign]
     use_backend(monkeypatch, fails_with(RuntimeError("no C++ compiler")))
     context = Context(folder=tmp_path, compiled=True, reporter=reporter)
-    trained = built(
-        SimCSE, tiny, tmp_path, setting="unsupervised", batch_size=5, max_steps=2, context=context
-    )
+    values = {"setting": "unsupervised", "batch_size": 5, "max_steps": 2, "context": context}
+    trained = built(SimCSE, tiny, tmp_path, **values)
     report = train(trained, Columns(trained.token_ids(sentences(7))), trained.context)
-    assert (
-        "compiled" not in report.execution
-        and len([note for note in notes if note.startswith("--compile")]) == 1
-    )
+    assert "compiled" not in report.execution
+    assert len([note for note in notes if note.startswith("--compile")]) == 1
 
 
 def test_on_a_cpu_the_default_is_float32() -> None:
     assert choose_precision("auto", "cpu") == choose_precision("auto", "cpu:0") == "fp32"
-    assert (
-        choose_precision("bf16", "cpu") == "bf16"
-    )  # by name, and on the user's own responsibility
+    assert choose_precision("bf16", "cpu") == "bf16"  # by name
     with pytest.raises(BenchError, match="GPU"):
         choose_precision("fp16", "cpu")
 

@@ -36,18 +36,11 @@ def kept_bytes(method: Any, batch: Any) -> int:
 
 
 def ready(cls: Any, tiny: str, folder: Path, **values: Any) -> tuple[Any, Any]:
-    method = built(
-        cls,
-        tiny,
-        folder,
-        setting="unsupervised" if cls is not Flow else "none",
-        batch_size=6,
-        **values,
-    )
+    setting = "unsupervised" if cls is not Flow else "none"
+    method = built(cls, tiny, folder, setting=setting, batch_size=6, **values)
     method.train()
-    return method, batch_of(
-        method, Columns(method.token_ids(sentences(6, longest=40))), 0, np.arange(6), 0
-    )
+    corpus = Columns(method.token_ids(sentences(6, longest=40)))
+    return method, batch_of(method, corpus, 0, np.arange(6), 0)
 
 
 def tracked(method: Any, batch: Any, part: torch.nn.Module) -> bool:

@@ -19,28 +19,12 @@ from bench.run.plan import PlannedRun
 from bench.run.plugins import discover
 from bench.run.recipes import merge
 
+SIZES = ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size")
+SIZES += ("vocab_size",)
 SHAPES = {
-    "base": {
-        "hidden_size": 768,
-        "num_hidden_layers": 12,
-        "num_attention_heads": 12,
-        "intermediate_size": 3072,
-        "vocab_size": 30522,
-    },
-    "large": {
-        "hidden_size": 1024,
-        "num_hidden_layers": 24,
-        "num_attention_heads": 16,
-        "intermediate_size": 4096,
-        "vocab_size": 50265,
-    },
-    "narrow inside": {
-        "hidden_size": 512,
-        "num_hidden_layers": 6,
-        "num_attention_heads": 8,
-        "intermediate_size": 512,
-        "vocab_size": 8192,
-    },
+    "base": dict(zip(SIZES, (768, 12, 12, 3072, 30522), strict=True)),
+    "large": dict(zip(SIZES, (1024, 24, 16, 4096, 50265), strict=True)),
+    "narrow inside": dict(zip(SIZES, (512, 6, 8, 512, 8192), strict=True)),
 }
 
 
@@ -55,17 +39,9 @@ def most_alive(
         for _ in range(passes):
             ids = torch.zeros(2 * rows, length, dtype=torch.int64)
             with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bf16"):
-                cls = model(input_ids=ids, attention_mask=torch.ones_like(ids)).last_hidden_state[
-                    :, 0
-                ]
-                loss = (
-                    (
-                        torch.nn.functional.normalize(cls[:rows])
-                        @ torch.nn.functional.normalize(cls[rows:]).T
-                    )
-                    .float()
-                    .mean()
-                )
+                cls = model(input_ids=ids, attention_mask=torch.ones_like(ids)).last_hidden_state
+                unit = torch.nn.functional.normalize(cls[:, 0])
+                loss = (unit[:rows] @ unit[rows:].T).float().mean()
             loss.backward()
     assert len(moments) and all(p.grad is not None for p in model.parameters())
     return live.peak
@@ -91,28 +67,12 @@ def test_the_promise_is_within_a_tenth(
 ) -> None:
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "bert", **SHAPES[name]}))
     plugin = discover()["simcse"]
-    recipe = merge(
-        plugin.cls,
-        None,
-        "",
-        {"batch_size": str(rows), "max_seq_length": "32", "max_steps": "10"},
-        trained=True,
-    )
-    run = PlannedRun(
-        plugin=plugin,
-        variant="",
-        setting="unsupervised",
-        backbone=Reference(name, "unknown", tmp_path),
-        seed=1,
-        recipe=recipe,
-        corpus=open_corpus("builtin"),
-        tasks=(),
-        task_data=(),
-        dev=None,
-        text="tokenised",
-        precision=precision,
-        fingerprint="",
-    )
+    values = {"batch_size": str(rows), "max_seq_length": "32", "max_steps": "10"}
+    about: Any = {"plugin": plugin, "variant": "", "setting": "unsupervised", "seed": 1}
+    about |= {"recipe": merge(plugin.cls, None, "", values, trained=True), "tasks": ()}
+    about |= {"task_data": (), "dev": None, "text": "tokenised", "fingerprint": ""}
+    backbone, corpus = Reference(name, "unknown", tmp_path), open_corpus("builtin")
+    run = PlannedRun(backbone=backbone, corpus=corpus, precision=precision, **about)
     guess = estimate(run, {}, "cpu", chunk)
     assert guess.memory_bytes is not None
     promised = guess.memory_bytes - PROCESS["cpu"]  # what is no tensor

@@ -50,10 +50,8 @@ def test_a_warm_up_rises_from_zero_to_the_peak_and_then_falls_to_zero() -> None:
 def test_the_steps_are_those_of_the_papers(
     rows: int, batch_size: int, epochs: float, max_steps: int | None, steps: int
 ) -> None:
-    assert (
-        total_steps(toy_recipe(batch_size=batch_size, epochs=epochs, max_steps=max_steps), rows)
-        == steps
-    )
+    recipe = toy_recipe(batch_size=batch_size, epochs=epochs, max_steps=max_steps)
+    assert total_steps(recipe, rows) == steps
 
 
 @pytest.mark.parametrize(("rows", "batch_size"), [(10, 3), (12, 4), (5, 64), (1, 1)])
@@ -63,20 +61,14 @@ def test_every_epoch_shows_every_row_once_in_an_order_of_its_own(
     per_epoch = math.ceil(rows / batch_size)
     drawn = list(islice(row_order(42, rows, batch_size), 3 * per_epoch))
     assert [epoch for epoch, _ in drawn] == sorted([0, 1, 2] * per_epoch)
-    batches = [batch for _, batch in drawn]
-    epochs = [
-        np.concatenate(batches[i * per_epoch : (i + 1) * per_epoch]).tolist() for i in range(3)
-    ]
+    sizes = [min(batch_size, rows - start) for start in range(0, rows, batch_size)]
+    assert [len(batch) for _, batch in drawn[:per_epoch]] == sizes
+    epochs = [np.concatenate([rows for e, rows in drawn if e == i]).tolist() for i in range(3)]
     assert all(sorted(epoch) == list(range(rows)) for epoch in epochs)
-    assert [len(b) for b in batches[:per_epoch]] == [
-        min(batch_size, rows - start) for start in range(0, rows, batch_size)
-    ]
     if rows > 4:
         assert epochs[0] != epochs[1] != epochs[2]
-        other = np.concatenate(
-            [batch for _, batch in islice(row_order(43, rows, batch_size), per_epoch)]
-        ).tolist()
-        assert other != epochs[0]
+        other = islice(row_order(43, rows, batch_size), per_epoch)
+        assert np.concatenate([batch for _, batch in other]).tolist() != epochs[0]
 
 
 @pytest.mark.parametrize(
@@ -90,27 +82,16 @@ def test_the_last_short_batch_can_be_dropped(rows: int, batch_size: int, sizes: 
     for epoch in range(4):
         assert [len(batch) for e, batch in drawn if e == epoch] == sizes
     if len(sizes) * batch_size < rows:
-        assert (
-            len(
-                {
-                    frozenset(np.concatenate([batch for e, batch in drawn if e == epoch]).tolist())
-                    for epoch in range(4)
-                }
-            )
-            > 1
-        )
+        shown = [np.concatenate([batch for e, batch in drawn if e == i]) for i in range(4)]
+        assert len({frozenset(rows.tolist()) for rows in shown}) > 1
 
 
 def test_a_constant_schedule_stays_and_a_ratio_is_a_share_of_all_steps() -> None:
-    constant = [
-        scheduled_rate(toy_recipe(schedule="constant", warmup_steps=2, learning_rate=4.0), t, 10)
-        for t in range(6)
-    ]
-    assert constant == [0, 2, 4, 4, 4, 4]
-    ratio = [
-        scheduled_rate(toy_recipe(warmup_ratio=0.4, learning_rate=2.0), t, 10) for t in range(11)
-    ]
-    assert ratio == [learning_rate_at(t, peak=2.0, steps=10, warmup=4) for t in range(11)]
+    recipe = toy_recipe(schedule="constant", warmup_steps=2, learning_rate=4.0)
+    assert [scheduled_rate(recipe, t, 10) for t in range(6)] == [0, 2, 4, 4, 4, 4]
+    recipe = toy_recipe(warmup_ratio=0.4, learning_rate=2.0)
+    wanted = [learning_rate_at(t, peak=2.0, steps=10, warmup=4) for t in range(11)]
+    assert [scheduled_rate(recipe, t, 10) for t in range(11)] == wanted
 
 
 def test_an_unknown_schedule_is_refused_before_the_first_step(tmp_path: Path) -> None:
@@ -121,9 +102,8 @@ def test_an_unknown_schedule_is_refused_before_the_first_step(tmp_path: Path) ->
 
 
 def test_training_stops_when_patience_is_out(tmp_path: Path) -> None:
-    scores = iter(
-        [10.0, 30.0, 20.0, 30.0, 29.0, 99.0]
-    )  # two in a row that are not better than 30: stop after the fourth
+    # two in a row that are not better than 30: stop after the fourth
+    scores = iter([10.0, 30.0, 20.0, 30.0, 29.0, 99.0])
     method = toy(tmp_path, epochs=10, eval_steps=2, patience=2)
     method.context = replace(method.context, dev_score=lambda method: next(scores))
     report = run_loop(method, Columns(TOY_ROWS), method.context)
@@ -167,36 +147,30 @@ class Adam:
         for i, g in enumerate(gradients):
             self.m[i] = 0.9 * self.m[i] + 0.1 * g
             self.v[i] = 0.999 * self.v[i] + 0.001 * g * g
-            corrected, root = (
-                self.m[i] / (1 - 0.9**self.t),
-                np.sqrt(self.v[i] / (1 - 0.999**self.t)),
-            )
-            self.values[i] = (
-                self.values[i]
-                - rate * self.decays[i] * self.values[i]
-                - rate * corrected / (root + 1e-8)
-            )
+            root = np.sqrt(self.v[i] / (1 - 0.999**self.t))
+            step = self.decays[i] * self.values[i] + self.m[i] / (1 - 0.9**self.t) / (root + 1e-8)
+            self.values[i] = self.values[i] - rate * step
+
+    def assert_is(self, dense: torch.nn.Linear, atol: float) -> None:
+        for ours, wanted in zip((dense.weight, dense.bias), self.values, strict=True):
+            np.testing.assert_allclose(ours.detach(), wanted, rtol=0, atol=atol)
+
+
+def numbers(dense: torch.nn.Linear) -> list[np.ndarray]:
+    return [p.detach().numpy().copy() for p in (dense.weight, dense.bias)]
 
 
 def test_the_optimiser_is_adamw_written_by_hand(tmp_path: Path) -> None:
     method = toy(tmp_path, weight_decay=0.1, learning_rate=0.02)
     optimizer = adamw(method)
-    by_hand = Adam(
-        [method.dense.weight.detach().numpy().copy(), method.dense.bias.detach().numpy().copy()],
-        [0.1, 0.0],
-    )
+    by_hand = Adam(numbers(method.dense), [0.1, 0.0])
     rng = np.random.default_rng(0)
     for _ in range(6):
         gradients = [rng.normal(size=(2, 5)) * 10.0 ** rng.integers(-9, 3), rng.normal(size=2)]
         method.dense.weight.grad, method.dense.bias.grad = (torch.tensor(g) for g in gradients)
         optimizer.step()
         by_hand.step(gradients, 0.02)
-        np.testing.assert_allclose(
-            method.dense.weight.detach(), by_hand.values[0], rtol=0, atol=1e-12
-        )
-        np.testing.assert_allclose(
-            method.dense.bias.detach(), by_hand.values[1], rtol=0, atol=1e-12
-        )
+        by_hand.assert_is(method.dense, 1e-12)
 
 
 def test_who_asks_to_be_told_of_a_step_is_told_once() -> None:
@@ -239,9 +213,8 @@ def test_without_bias_correction_it_is_berts_own_written_by_hand(
         m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
         wanted = wanted - rate * (m / (np.sqrt(v) + 1e-7) + 0.1 * wanted)
         np.testing.assert_allclose(weight.detach(), wanted, rtol=0, atol=1e-12)
-        assert [
-            (group["lr"], group["eps"], group["weight_decay"]) for group in optimizer.param_groups
-        ][0] == (rate, 1e-7, 0.1)
+        group = optimizer.param_groups[0]
+        assert (group["lr"], group["eps"], group["weight_decay"]) == (rate, 1e-7, 0.1)
         if t == 3:
             state = optimizer.state_dict()
             optimizer = made()
@@ -251,18 +224,9 @@ def test_without_bias_correction_it_is_berts_own_written_by_hand(
 @pytest.mark.parametrize("clip", [1.0, 0.0])
 def test_a_whole_training_is_a_loop_written_by_hand(tmp_path: Path, clip: float) -> None:
     """Order, loss, clipping at the global norm, decay of the rate, warm-up and AdamW together, in numpy."""
-    values = {
-        "epochs": 2,
-        "weight_decay": 0.05,
-        "max_grad_norm": clip,
-        "warmup_steps": 2,
-        "learning_rate": 0.1,
-    }
-    method = toy(tmp_path, **values)
-    weight, bias = (
-        method.dense.weight.detach().numpy().copy(),
-        method.dense.bias.detach().numpy().copy(),
-    )
+    values = {"epochs": 2, "weight_decay": 0.05, "warmup_steps": 2, "learning_rate": 0.1}
+    method = toy(tmp_path, max_grad_norm=clip, **values)
+    weight, bias = numbers(method.dense)
     method.context = replace(method.context, seed=7)
     report = run_loop(method, Columns(TOY_ROWS), method.context)
 
@@ -285,19 +249,10 @@ def test_a_whole_training_is_a_loop_written_by_hand(tmp_path: Path, clip: float)
         rate = 0.1 * done / 2 if done < 2 else 0.1 * (steps - done) / (steps - 2)
         by_hand.step([grad_weight, grad_bias], rate)
         losses.append(total)
-    np.testing.assert_allclose(
-        method.dense.weight.detach(), by_hand.values[0], rtol=0, atol=2e-6 if clip else 1e-10
-    )
-    np.testing.assert_allclose(
-        method.dense.bias.detach(), by_hand.values[1], rtol=0, atol=2e-6 if clip else 1e-10
-    )
+    by_hand.assert_is(method.dense, 2e-6 if clip else 1e-10)
     assert bool(clipped) == bool(clip)
-    assert (report.steps, report.best_step, report.sentences, report.dev_score) == (
-        steps,
-        steps,
-        2 * len(TOY_ROWS),
-        None,
-    )
+    found = report.steps, report.best_step, report.sentences, report.dev_score
+    assert found == (steps, steps, 2 * len(TOY_ROWS), None)
     from bench.runs.intact import read_curve
 
     (entry,) = read_curve(tmp_path)

@@ -40,13 +40,8 @@ def train(
         seen.append(method.dense.weight.detach().clone())
         return scores[len(seen) - 1]
 
-    context = Context(
-        folder=folder,
-        save_seconds=save_seconds,
-        auto_batch=auto_batch,
-        chunk=chunk,
-        dev_score=dev_score if scores is not None else None,
-    )
+    how: Any = {"save_seconds": save_seconds, "auto_batch": auto_batch, "chunk": chunk}
+    context = Context(folder=folder, dev_score=dev_score if scores is not None else None, **how)
     method = method or Toy()
     method.build(recipe=toy_recipe(**values))
     method.context = context
@@ -158,30 +153,15 @@ def test_a_loss_that_is_no_number_is_told_with_its_step_and_the_rows_of_its_batc
 
 def test_after_such_a_loss_the_last_good_checkpoint_and_state_are_kept(tmp_path: Path) -> None:
     """A score after steps 4 and 8, a state after every step: those of the lost weights are neither scored nor saved."""
-    with pytest.raises(
-        RunFailed,
-        match="the loss became nan at step 6; .*; the best checkpoint, of step 4, is kept$",
-    ):
-        train(
-            tmp_path,
-            [1.0] * 9,
-            failing(lambda loss: loss * float("nan")),
-            epochs=20,
-            eval_steps=4,
-            save_seconds=0.0,
-        )
-    assert torch.isfinite(
-        load_file(tmp_path / "checkpoint" / "trained.safetensors")["dense.weight"]
-    ).all()
+    lost = failing(lambda loss: loss * float("nan"))
+    with pytest.raises(RunFailed, match="at step 6; .*; the best checkpoint, of step 4, is kept$"):
+        train(tmp_path, [1.0] * 9, lost, epochs=20, eval_steps=4, save_seconds=0.0)
+    stored = load_file(tmp_path / "checkpoint" / "trained.safetensors")
+    assert torch.isfinite(stored["dense.weight"]).all()
     assert [state.step for state in saved_states(tmp_path / "state")] == [5, 4]
+    lost = failing(lambda loss: loss * float("nan"))
     with pytest.raises(RunFailed, match="at step 6; .*; the training state of step 5 is kept$"):
-        train(
-            tmp_path / "no-dev",
-            None,
-            failing(lambda loss: loss * float("nan")),
-            epochs=20,
-            save_seconds=0.0,
-        )
+        train(tmp_path / "no-dev", None, lost, epochs=20, save_seconds=0.0)
 
 
 class Bursts(Toy):
@@ -195,21 +175,14 @@ class Bursts(Toy):
 
 
 def test_nothing_is_kept_or_scored_of_weights_that_are_no_numbers(tmp_path: Path) -> None:
-    with pytest.raises(
-        RunFailed,
-        match="weights became NaN or infinite by step 6; the best checkpoint, of step 4, is kept$",
-    ):
-        train(tmp_path / "dev", [1.0, 2.0, 3.0], Bursts(), epochs=20, eval_steps=2)
-    with pytest.raises(
-        RunFailed,
-        match="weights became NaN or infinite by step 6; the training state of step 5 is kept$",
-    ):
-        train(tmp_path / "saved", None, Bursts(), epochs=20, save_seconds=0.0)
-    with pytest.raises(
-        RunFailed,
-        match="weights became NaN or infinite by step 6; nothing was kept before that step$",
-    ):
-        train(tmp_path / "end", None, Bursts(), epochs=20, max_steps=6)
+    kept = {
+        "the best checkpoint, of step 4, is kept": {"scores": [1.0, 2.0, 3.0], "eval_steps": 2},
+        "the training state of step 5 is kept": {"save_seconds": 0.0},
+        "nothing was kept before that step": {"max_steps": 6},
+    }
+    for (message, values), name in zip(kept.items(), ("dev", "saved", "end"), strict=True):
+        with pytest.raises(RunFailed, match=f"became NaN or infinite by step 6; {message}$"):
+            train(tmp_path / name, method=Bursts(), epochs=20, **values)
     assert not (tmp_path / "end" / "checkpoint").exists()
 
 
@@ -217,9 +190,7 @@ def out_of_memory(kind: str) -> Exception:
     return {
         "cuda": torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB."),
         "python": MemoryError(),
-        "cpu": RuntimeError(
-            "[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes"
-        ),
+        "cpu": RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: 8 bytes"),
         "mps": RuntimeError("MPS backend out of memory (MPS allocated: 9 GB)"),
     }[kind]
 
@@ -254,15 +225,6 @@ def test_out_of_memory_names_the_batch_size_that_fits(tmp_path: Path, kind: str)
     )
 
 
-@pytest.mark.slow
-def test_where_not_even_one_row_fits_no_batch_size_is_named(tmp_path: Path) -> None:
-    with pytest.raises(
-        OutOfMemory, match="step 1 with batch_size 4; not even one row at once fits$"
-    ) as caught:
-        train(tmp_path, None, holding(0), batch_size=4)
-    assert caught.value.fits is None and "batch_size=" not in str(caught.value.hint)
-
-
 class InParts(Toy):
     """The toy with its loss split into views and loss, so that its batch can be cut; a pass holds ``room`` rows."""
 
@@ -285,16 +247,10 @@ class InParts(Toy):
         return Loss(views[0].mean(), {"half": views[0].mean() / 2})
 
 
-@pytest.mark.slow
-def test_a_batch_that_can_be_cut_is_offered_chunks(tmp_path: Path) -> None:
+@pytest.mark.parametrize("chunk", [None, 4])
+def test_a_batch_that_can_be_cut_is_offered_chunks(tmp_path: Path, chunk: int | None) -> None:
     with pytest.raises(OutOfMemory, match="2 rows at once would fit") as caught:
-        train(tmp_path, None, holding(3, cls=InParts), batch_size=8)
-    assert str(caught.value.hint).startswith("--chunk 2 (the same batch")
-
-
-def test_a_chunk_that_does_not_fit_is_told_of_a_smaller_one(tmp_path: Path) -> None:
-    with pytest.raises(OutOfMemory, match="2 rows at once would fit") as caught:
-        train(tmp_path, None, holding(3, cls=InParts), batch_size=8, chunk=4)
+        train(tmp_path, None, holding(3, cls=InParts), batch_size=8, chunk=chunk)
     assert str(caught.value.hint).startswith("--chunk 2 (the same batch")
 
 
@@ -329,33 +285,17 @@ def test_auto_batch_in_the_middle_goes_on_as_if_the_step_had_not_been_tried(tmp_
             if batch.step == 3 and self.chunk is None:
                 raise torch.OutOfMemoryError("CUDA out of memory.")
 
-    _, _, wanted = train(
-        tmp_path / "roomy",
-        None,
-        holding(
-            8,
-            cls=type(
-                "Roomy",
-                (Filling,),
-                {"chunk": None, "prepare": lambda self, batch: self.dense.bias.data.add_(0.25)},
-            ),
-        ),
-        batch_size=4,
-        epochs=3,
-    )
-    report, _, method = train(
-        tmp_path / "small", None, holding(8, cls=Filling), batch_size=4, epochs=3, auto_batch=True
-    )
+    class Roomy(InParts):
+        def prepare(self, batch: Batch) -> None:
+            self.dense.bias.data += 0.25
+
+    values = {"batch_size": 4, "epochs": 3}
+    _, _, wanted = train(tmp_path / "roomy", None, holding(8, cls=Roomy), **values)
+    filling = holding(8, cls=Filling)
+    report, _, method = train(tmp_path / "small", None, filling, auto_batch=True, **values)
     assert report.execution == {"chunk": 2} and report.steps == 6
     torch.testing.assert_close(method.dense.weight, wanted.dense.weight, rtol=0, atol=1e-6)
     torch.testing.assert_close(method.dense.bias, wanted.dense.bias, rtol=0, atol=1e-6)
-
-
-@pytest.mark.slow
-def test_auto_batch_cannot_cut_a_loss_that_is_one_piece(tmp_path: Path) -> None:
-    with pytest.raises(OutOfMemory) as caught:
-        train(tmp_path, None, holding(3), batch_size=8, auto_batch=True)
-    assert caught.value.fits == 2
 
 
 def test_an_error_of_the_method_itself_is_not_called_a_lack_of_memory(tmp_path: Path) -> None:

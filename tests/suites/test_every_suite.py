@@ -1,0 +1,121 @@
+"""What holds for every suite: bad vectors are refused, scores follow from predictions, averages, names."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+from stand_in import every_suite, words_in
+
+from bench.base.errors import RunFailed, UnknownName
+from bench.compare.statistics.table import LOWER_IS_BETTER
+from bench.data.sets import CLUSTERING_TASKS, STS_TASKS, TRANSFER_TASKS, DataFolder
+from bench.score.suites import TaskResult, average, suite, suite_names
+from bench.score.suites.from_predictions import rescore
+from bench.score.suites.geometry import ITEMS
+
+LOADED = every_suite()
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered in cast")
+@pytest.mark.parametrize("name", LOADED)
+def test_vectors_that_cannot_be_scored_name_the_task_and_the_sentence(name: str) -> None:
+    loaded, task = LOADED[name], name.split(",")[0]
+    odd = loaded.sentences[2]
+
+    def with_odd(value: float, dtype: Any = np.float32) -> Any:
+        def vectors(sentences: Any) -> np.ndarray:
+            rows = [[value if s == odd else 1, len(s), i] for i, s in enumerate(sentences)]
+            return np.array(rows, dtype)
+
+        return vectors
+
+    kinds = [(np.nan, np.float32), (np.inf, np.float32)]
+    kinds += [(1e200, np.float64)] if task in ("Tweet", "CR") else []  # they compute in float32
+    for value, dtype in kinds:
+        with pytest.raises(RunFailed, match=f"^{task}: .* vectors hold NaN.*'{odd}'"):
+            loaded.score(with_odd(value, dtype))
+    with pytest.raises(RunFailed, match=f"^{task}: all .* vectors are constant.*'"):
+        loaded.score(lambda s: np.ones((len(s), 4), np.float32))
+    shapes = (np.ones((2, 4), np.float32), np.ones(len(loaded.sentences), np.float32))
+    for bad in (*shapes, np.ones((len(loaded.sentences), 4), int)):
+        with pytest.raises(RunFailed, match=f"^{task}: vectors of"):
+            loaded.score(lambda s, bad=bad: bad)
+
+
+@pytest.mark.parametrize("name", LOADED)
+def test_scoring_again_from_the_predictions_gives_the_same_number(name: str) -> None:
+    result = LOADED[name].score(lambda s: words_in(s) + np.arange(64, dtype=np.float32))
+    json.dumps(result.detail)
+    again = rescore((result.suite, result.task, result.protocol, result.text), result.predictions)
+    assert again is not None
+    assert (again.value, again.n, again.std) == (result.value, result.n, result.std)
+    assert {key: result.detail[key] for key in again.detail} == again.detail
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["sts", "geometry", "transfer", "transfer-quick"])
+def test_sentences_holds_all_that_scoring_asks_for(name: str, shared: Any) -> None:
+    for task in suite(name).tasks:
+        loaded = task.load(DataFolder(shared / "data"), "raw")
+        known = set(loaded.sentences)
+        assert loaded.n == task.n
+        if name.startswith("transfer"):  # probing the real sets takes minutes
+            assert known == {sentence for texts in loaded.data.texts for sentence in texts}
+            continue
+
+        def vectors(sentences: Any, known: set[str] = known) -> np.ndarray:
+            assert known.issuperset(sentences)
+            return words_in(sentences)
+
+        assert loaded.score(vectors).n == task.n
+
+
+def results(name: str, values: Any, **changes: Any) -> list[TaskResult]:
+    of = suite(name).tasks[0]
+    one = TaskResult(
+        suite=name, task="", protocol=of.protocol, metric=of.metric, value=0, n=10, text="tokenised"
+    )
+    tasks = zip(suite(name).average or (), values, strict=False)
+    return [replace(one, task=task, value=value, **changes) for task, value in tasks]
+
+
+def test_an_average_rounds_as_the_papers_print() -> None:
+    """SimCSE's table prints each task with two decimals and averages what it printed."""
+    values = [68.40499, 82.41499, 74.38499, 80.91499, 78.55499, 76.84499, 72.23499]
+    averaged = average(results("sts", values))
+    assert averaged is not None and (averaged.task, averaged.n) == ("Avg.", 70)
+    printed = (68.40 + 82.41 + 74.38 + 80.91 + 78.55 + 76.84 + 72.23) / 7
+    assert averaged.value == round(printed, 2) == 76.25 and averaged.predictions == {}
+    clusters = average(results("clustering", [60.004 + i for i in range(8)], std=1.0))
+    assert clusters is not None and (clusters.value, clusters.std, clusters.n) == (63.5, None, 80)
+
+
+@pytest.mark.parametrize("name", ["sts", "transfer", "transfer-quick", "clustering"])
+def test_no_average_over_missing_tasks_protocols_or_two_known_forms(name: str) -> None:
+    whole = results(name, range(70, 78))
+    assert average(whole) is not None
+    assert average(whole[:-1]) is None and average([]) is None
+    assert average([*whole[:-1], replace(whole[-1], protocol="other/1")]) is None
+    assert average([*whole[:-1], replace(whole[-1], text="raw")]) is None
+    other = average([*whole[:-1], replace(whole[-1], text="other-12345678")])
+    assert other is not None and str(other.text).startswith("other-")
+
+
+def test_the_registry() -> None:
+    sts = suite("sts")
+    assert tuple(task.name for task in sts.tasks) == STS_TASKS == sts.average
+    assert suite("clustering").average == CLUSTERING_TASKS
+    for name in ("transfer", "transfer-quick", "fewshot"):
+        assert [task.data for task in suite(name).tasks] == [(one,) for one in TRANSFER_TASKS]
+    with pytest.raises(UnknownName, match="nearest: sts"):
+        suite("stss")
+    with pytest.raises(UnknownName, match="STS-B"):
+        sts.task("STSB")
+    tasks = [task for name in suite_names() for task in suite(name).tasks]
+    assert {task.name for task in tasks if task.metric in LOWER_IS_BETTER} == set(ITEMS)
+    files = [(task.name, task.protocol) for task in tasks]  # predictions are files by these
+    assert len(set(files)) == len(files)
