@@ -206,7 +206,7 @@ def _reasons(before: Sequence[RunRecord], now: Sequence[RunRecord], key: CellKey
         return
     yield from _recipe(configuration(before[0]), configuration(now[0]))
     causes: dict[str, Callable[[RunRecord], object]] = {
-        "code: the method's": lambda run: (run.provenance.plugin or {}).get("sha256"),
+        "code: the method's": lambda run: run.provenance.plugin.sha256,
         "data: another text form or version of the set": lambda run: _data(run, key),
     }
     for cause, of in causes.items():

@@ -117,7 +117,7 @@ def _in_tables(
 def _seed_and_code(run: PublishedRun) -> tuple[object, ...]:
     """What the runs share of which a row has the newest one only."""
     record = separate_record(run)
-    code = (record.provenance.plugin or {}).get("sha256")
+    code = record.provenance.plugin.sha256
     return (
         record.method_name,
         record.setting,

@@ -102,8 +102,8 @@ def _submitted(run: SubmittedRun, alike: Mapping[str, Training], lent: Lent) -> 
 
 def _unknown_model(record: RunRecord) -> str:
     """What is said of a model that was an object, vectors or a server: nobody can encode again, so that no stronger grade is possible."""
-    about = (record.provenance.backbone or {}).get("model")
-    if not isinstance(about, dict) or about.get("known", True):
+    about = record.provenance.backbone.model
+    if about.get("known", True):
         return ""
     what = {"vectors": "vectors that were given", "server": "a server"}.get(
         str(about.get("kind")), "an object of its maker's process"
@@ -216,7 +216,6 @@ def same_recipe(record: RunRecord) -> str:
 
     The code of the method may have changed between them: a recipe that only one version of the code can follow was not repeated.
     """
-    corpus, backbone = record.provenance.corpus or {}, record.provenance.backbone or {}
     determines = record.provenance.determines or {}
     places = determines.get("places")
     contents = places if isinstance(places, dict) else {}
@@ -226,8 +225,8 @@ def same_recipe(record: RunRecord) -> str:
         record.variant,
         record.setting,
         record.backbone,
-        backbone.get("revision"),
-        corpus.get("sha256"),
+        record.provenance.backbone.revision,
+        record.provenance.corpus.sha256,
         recipe,
         contents,
         determines.get("precision"),

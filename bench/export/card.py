@@ -190,8 +190,8 @@ def licence(record: RunRecord) -> list[str]:
     if record.backbone == "builtin":
         weights = "builtin is Apache-2.0, pretrained on English Wikipedia text (CC BY-SA)"
     lines = [weights, "the code in this folder, if there is any: Apache-2.0"]
-    if corpus := record.provenance.corpus:
-        sha256, name = corpus.get("sha256"), markdown(_name(str(corpus.get("name"))))
+    if (corpus := record.provenance.corpus).name:
+        sha256, name = corpus.sha256, markdown(_name(corpus.name))
         files = [
             (data_set, file)
             for data_set in data_sets().values()

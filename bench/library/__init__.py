@@ -468,8 +468,7 @@ class Result:
     @property
     def model(self) -> dict[str, Any]:
         """What the record says of the model that was scored: kind, dimension, normalisation, pooling, prompts, dtype. Empty of a method."""
-        about = (self.record.provenance.backbone or {}).get("model")
-        return dict(about) if isinstance(about, dict) else {}
+        return dict(self.record.provenance.backbone.model)
 
     def __getitem__(self, task: str) -> Score:
         """The score of a task: "STS-B", or "sts/Avg." where several suites have one of that name; "STS-B@raw" in that text form.

@@ -1,6 +1,6 @@
 """The record of a search for recipe values: ``study/study.json`` says what is searched, ``trials/METHOD/003/trial.json`` what came of it.
 
-What a tuned run keeps of its search stands in its record, as ``provenance.execution["search"]``.
+What a tuned run keeps of its search stands in its record, as ``provenance.execution.search``.
 """
 
 from __future__ import annotations
@@ -233,8 +233,7 @@ DECISIVE = (
 
 def search_of(record: RunRecord) -> Mapping[str, Any]:
     """What the record says of the search that found its values; empty where none did."""
-    search = (record.provenance.execution or {}).get("search")
-    return search if isinstance(search, Mapping) else {}
+    return record.provenance.execution.search
 
 
 AS_ALL_TRIALS = ": as its trials had it"

@@ -172,7 +172,7 @@ def test_two_processes_end_as_one_does_and_however_they_were_disturbed(
         two.training.best_step,
     )
     assert two.training.dev_score == pytest.approx(one.training.dev_score, abs=1e-2)
-    assert (one.provenance.execution or {}).get("ranks") is None and (
+    assert one.provenance.execution.ranks is None and (
         two.provenance.execution or {}
     )["ranks"] == 2
     wanted = trained(tmp_path / "one")

@@ -10,6 +10,8 @@ from functools import cache
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
+from msgspec import structs, to_builtins
+
 from bench.base.errors import BenchError
 from bench.board.names import link, method_page, run_file, run_page
 from bench.board.repeat import repeat
@@ -24,7 +26,7 @@ from bench.compare.formatting import (
 )
 from bench.compare.statistics.table import AVERAGE, Cell
 from bench.run.method_reader import MethodDescription, method_description
-from bench.runs.record import RunRecord
+from bench.runs.record import Code, RunRecord
 from bench.show.pages.cosines import Cosines, cosines
 from bench.show.pages.curves import Curve, curves
 from bench.show.pages.engine import render as rendered
@@ -215,7 +217,7 @@ def page(board: Board, run: PublishedRun) -> RunPage:
     from bench.board.grades import WORDS
 
     record, known = run.record, board.by_run.get(run.record.run_id, ())
-    plugin, again = record.provenance.plugin or {}, repeat([record])
+    plugin, again = record.provenance.plugin, repeat([record])
     rows = [
         RecipeRow(
             key=key, value=value_words(value.value), source=value.source, note=value.note or ""
@@ -257,10 +259,9 @@ def page(board: Board, run: PublishedRun) -> RunPage:
     )
 
 
-def package_of(plugin: Mapping[str, Any]) -> str | None:
+def package_of(plugin: Code) -> str | None:
     """Whose code a run ran; None where its record does not say so."""
-    package = plugin.get("package")
-    return None if package is None else str(package)
+    return plugin.package
 
 
 def _where(record: RunRecord) -> str:
@@ -357,24 +358,22 @@ def _provenance(record: RunRecord) -> tuple[tuple[str, tuple[Fact, ...]], ...]:
         "bench": from_where.bench_version,
         "fingerprint": record.fingerprint,
     }
-    git = {key: value for key, value in (from_where.git or {}).items() if value is not None}
-    if isinstance(git.get("dirty"), bool):
-        git["dirty"] = "uncommitted changes" if git["dirty"] else None
+    git, changed = from_where.git, "uncommitted changes" if from_where.git.dirty else None
     groups: list[tuple[str, Mapping[str, Any]]] = [
         ("this run", made),
-        ("commit", {"": git.pop("commit", None), "with": git.pop("dirty", None), **git}),
-        ("method's code", from_where.plugin or {}),
-        ("backbone", from_where.backbone or {}),
+        ("commit", {"": git.commit, "with": changed}),
+        ("method's code", to_builtins(from_where.plugin)),
+        ("backbone", to_builtins(from_where.backbone)),
         (
             "corpus",
-            {key: value for key, value in (from_where.corpus or {}).items() if key != "overlap"},
+            to_builtins(structs.replace(from_where.corpus, overlap={})),
         ),
         ("machine", from_where.platform),
         ("packages", from_where.packages),
         ("checkpoint", record.checkpoint or {}),
         ("data", from_where.data),
         ("also determined by", from_where.determines or {}),
-        ("executed with", from_where.execution or {}),
+        ("executed with", to_builtins(from_where.execution)),
     ]
     told = []
     for title, group in groups:
