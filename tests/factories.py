@@ -7,7 +7,18 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from bench.runs import Cost, Provenance, RecipeValue, RunRecord, Score, Training
+from bench.runs import (
+    BackboneUsed,
+    Checkout,
+    Code,
+    CorpusUsed,
+    Cost,
+    Provenance,
+    RecipeValue,
+    RunRecord,
+    Score,
+    Training,
+)
 
 STS = {
     "STS12": 3108,
@@ -135,13 +146,13 @@ def record(
             created=f"2026-01-{1 + (seed or 0) % 28:02d}T12:00:00+00:00",
             bench_version="0.1.0",
             command=f"bench run --method {method} --backbone {backbone} --seeds {seed}",
-            git={"commit": "0" * 40, "dirty": False},
-            plugin={"package": "sentence-bench", "version": "0.1.0", "sha256": "a" * 64},
+            git=Checkout(commit="0" * 40, dirty=False),
+            plugin=Code(package="sentence-bench", version="0.1.0", sha256="a" * 64),
             packages={"torch": "2.13.0"},
             platform={"python": "3.12", "cpu": "a CPU"},
             data={task: "d" * 64 for task in STS},
-            corpus={"name": "wiki.txt", "sha256": "c" * 64} if trained else None,
-            backbone={"name": backbone, "revision": "e" * 40},
+            corpus=CorpusUsed(name="wiki.txt", sha256="c" * 64) if trained else CorpusUsed(),
+            backbone=BackboneUsed(name=backbone, revision="e" * 40),
         ),
     )
     return replace(made, **changes)

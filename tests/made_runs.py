@@ -22,11 +22,12 @@ from typing import Any
 import numpy as np
 from factories import SUBSETS, record
 from generated import generated
+from msgspec import convert, to_builtins
 from msgspec.structs import replace
 
 from bench.base.files import values_sha256
-from bench.run import provenance
-from bench.runs import Cost, RunRecord, RunsFolder, Score
+from bench.run import provenance as facts
+from bench.runs import Cost, Provenance, RunRecord, RunsFolder, Score
 from bench.runs.store import data_key
 from bench.score.suites import average, suite
 from bench.score.suites.from_predictions import rescore
@@ -226,24 +227,20 @@ def made_run(
         if (mean := average([one for one in scores if one.suite == name])) is not None
     ]
     basis = replace(basis, scores=tuple(scores), cost=cost(basis, device))
-    backbone = {
-        "name": basis.backbone,
-        "revision": hashlib.sha256(basis.backbone.encode("utf-8", "surrogatepass")).hexdigest(),
-    }
+    revision = hashlib.sha256(basis.backbone.encode("utf-8", "surrogatepass")).hexdigest()
     command = f"bench run --method {method} --backbone {basis.backbone}" + (
         f" --seeds {seed}" if seed is not None else ""
     )
-    origin = replace(
-        basis.provenance,
-        determines=DETERMINES,
-        backbone=backbone,
-        data={key(one): data_sha256(one) for one in scores if one.task != "Avg."},
-        **{
-            "command": command,
-            "created": created or basis.provenance.created,
-            **(provenance or {}),
-        },
-    )
+    known = {
+        **to_builtins(basis.provenance),
+        "determines": DETERMINES,
+        "backbone": {"name": basis.backbone, "revision": revision},
+        "data": {key(one): data_sha256(one) for one in scores if one.task != "Avg."},
+        "command": command,
+        "created": created or basis.provenance.created,
+        **(provenance or {}),
+    }
+    origin = convert(known, Provenance)
     made = named(replace(basis, provenance=origin))
     made = replace(made, **changes)
     store = RunsFolder(runs)
@@ -273,7 +270,7 @@ def cost(basis: RunRecord, device: str) -> Cost:
 
 def named(made: RunRecord) -> RunRecord:
     """With the fingerprint of what it is, and the id that ends in it."""
-    of = provenance.record_fingerprint(made)
+    of = facts.record_fingerprint(made)
     assert of is not None
     stem = made.run_id.rsplit("-s", 1)[0].lstrip("_")[:100]
     return replace(
@@ -387,7 +384,7 @@ def hostile_run(runs: Path, method: str = HOSTILE, seed: int = 1, **changes: Any
         provenance={
             "command": f"bench run {bad}",
             "bench_version": bad,
-            "git": {"commit": bad, "dirty": bad},
+            "git": {"commit": bad, "dirty": True},
             "plugin": {"package": bad, "version": bad, "sha256": bad},
             "packages": {bad: bad, "torch": bad},
             "platform": {bad: bad, "cpu": bad},

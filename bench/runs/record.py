@@ -208,7 +208,7 @@ class HowExecuted(Struct, frozen=True, kw_only=True, omit_defaults=True):
     engine: str | None = None
     job: str | None = None
     node: str | None = None
-    attempt: int | None = None
+    attempts: Count | None = None
 
 
 class Provenance(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

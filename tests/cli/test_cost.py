@@ -10,7 +10,7 @@ from click.testing import Result
 from commands import SMALL, bench, the_run
 
 from bench.backbones import load, resolve
-from bench.runs import RunRecord, RunsFolder
+from bench.runs import HowExecuted, RunRecord, RunsFolder
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def test_every_token_of_the_rows_that_were_seen_is_counted(
 def test_memory_is_what_the_process_holds_and_energy_is_not_guessed(record: RunRecord) -> None:
     assert record.cost.host_memory_bytes == record.cost.peak_memory_bytes  # on a CPU they are one
     assert 1e8 < record.cost.host_memory_bytes < 1e11
-    assert record.cost.energy_joules is None and record.provenance.execution is None
+    assert record.cost.energy_joules is None and record.provenance.execution == HowExecuted()
 
 
 def test_the_two_parts_of_the_time_are_shown(
@@ -60,7 +60,7 @@ def test_how_it_was_executed_is_kept_and_makes_no_other_run(
     done = bench(*command, *SMALL, "--chunk", "3", "--runs", tmp_path)
     assert done.exit_code == 0, done.stderr
     cut = RunsFolder(tmp_path).read(the_run(tmp_path).name)
-    assert cut.provenance.execution == {"chunk": 3}
+    assert cut.provenance.execution == HowExecuted(chunk=3)
     assert (
         cut.fingerprint == record.fingerprint
         and cut.training is not None

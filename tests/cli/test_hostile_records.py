@@ -20,7 +20,7 @@ from factories import record
 from msgspec.structs import replace
 from scored_run import finished_run, predictions
 
-from bench.runs import RecipeValue, RunsFolder, Score
+from bench.runs import BackboneUsed, Checkout, Code, CorpusUsed, RecipeValue, RunsFolder, Score
 
 BAD = {
     "escape": "\x1b[2J\x1b]0;title\x07\x1b]8;;http://evil\x07",
@@ -82,13 +82,13 @@ def hostile(name: str, words: str, seed: int) -> Any:
         made.provenance,
         command=words,
         bench_version=words,
-        git={words: words},
-        plugin={"package": words, "version": words, "sha256": words},
+        git=Checkout(**{words: words}),
+        plugin=Code(**{"package": words, "version": words, "sha256": words}),
         packages={words: words},
         platform={words: words},
         data={words: words},
-        corpus={"name": words, "sha256": words},
-        backbone={"name": words, "revision": words},
+        corpus=CorpusUsed(**{"name": words, "sha256": words}),
+        backbone=BackboneUsed(**{"name": words, "revision": words}),
         determines={words: words, "places": {words: words}},
     )
     assert made.training is not None

@@ -85,7 +85,7 @@ def test_a_run_leaves_a_record_predictions_a_curve_and_a_checkpoint(
     assert record.cost.checkpoint_bytes == sum(
         p.stat().st_size for p in (folder / "checkpoint").iterdir()
     )
-    assert record.provenance.corpus["sha256"] == hashlib.sha256(corpus.read_bytes()).hexdigest()
+    assert record.provenance.corpus.sha256 == hashlib.sha256(corpus.read_bytes()).hexdigest()
     assert record.provenance.command == shlex.join(
         ["bench", *map(str, command), "--runs", str(runs)]
     )

@@ -153,7 +153,7 @@ def test_a_known_best_rate_is_found_and_becomes_a_recipe_whose_run_names_the_sea
     run = RunsFolder(tmp_path / "tuned").find(printed(bench(*command))["run_id"])
     assert run.recipe["learning_rate"].source == source and run.recipe["batch_size"].value == 4
     assert run.training is not None and run.training.dev_score == pytest.approx(best.score)
-    search = (run.provenance.execution or {})["search"]
+    search = run.provenance.execution.search
     assert (search["trials"], search["seeds"], search["steps"]) == (8, [901], 18)
 
 

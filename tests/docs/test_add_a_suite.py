@@ -125,9 +125,7 @@ def test_the_pages_commands_check_run_verify_and_compare_it(data_folder: Path, t
         ) and score.value in (0, 25, 50, 75, 100)
         stored = store.read_predictions(name, "Odd", None)
         assert 100 * (stored["prediction"] == stored["gold"]).mean() == score.value
-        assert (record.provenance.execution or {})["suites"]["odd"]["sha256"] == file_sha256(
-            Path("odd.py")
-        )
+        assert record.provenance.execution.suites["odd"].sha256 == file_sha256(Path("odd.py"))
     assert (
         "nothing repeated"
         in (done := bench(*run, "--backbone", tiny, "--plain")).stdout + done.stderr

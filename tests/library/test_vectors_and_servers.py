@@ -89,10 +89,7 @@ def test_vectors_of_a_file_or_a_mapping_have_the_score_of_the_object(
         dict(zip(sentences, bag(sentences), strict=True)), name="m", runs=tmp_path / "r", **CHECK
     )
     assert mapping["captions"].value == found["captions"].value
-    assert (
-        mapping.record.provenance.backbone["revision"]
-        == found.record.provenance.backbone["revision"]
-    )  # type: ignore[index]
+    assert mapping.record.provenance.backbone.revision == found.record.provenance.backbone.revision  # type: ignore[index]
     assert command("verify", found.folder).exit_code == 0
 
 

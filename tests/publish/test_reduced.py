@@ -14,10 +14,9 @@ from published import publish
 
 from bench.base.files import values_sha256
 from bench.publish.submissions import check_submission
-from bench.runs import RunsFolder
+from bench.runs import Run, RunsFolder
 from bench.runs.arrays import read_arrays
 from bench.runs.packed import NAME, narrow
-from bench.runs.predictions import predictions_file
 from bench.runs.record import REDUCED
 from bench.score.suites import suite, suite_names
 from bench.score.suites.from_predictions import rescore
@@ -83,14 +82,14 @@ def test_without_the_hash_of_the_order_all_is_stored(tmp_path: Path) -> None:
     store = RunsFolder(tmp_path / "runs")
     store.write(replace(run, scores=tuple(replace(one, reduced_sha256=None) for one in run.scores)))
     version = publish(store.path, tmp_path / "boards", "--statistics", "no")
-    stored = read_arrays(predictions_file(version / "runs" / run.run_id, run.scores[0].key))
+    stored = Run(run, version / "runs" / run.run_id).predictions(run.scores[0].key)
     assert REDUCED not in stored and values_sha256(stored) == run.scores[0].predictions_sha256
 
 
 def test_an_order_is_no_submission_and_not_taken_for_the_predictions(tmp_path: Path) -> None:
     run = made_run(tmp_path / "runs")
     folder = tmp_path / "runs" / run.run_id
-    path = predictions_file(folder, run.scores[0].key)
+    path = Run(run, folder).predictions_file(run.scores[0].key)
     np.savez(path, **(read_arrays(path) | {REDUCED: np.array(True)}))
     assert any("another hash" in one.why for one in verify_run(folder).differences)
     (folder / "submitted_by.txt").write_text("Eve")

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from published import publish
 
 from bench.board.repeat import repeat, seed_words, without_folders
-from bench.runs import RunsFolder
+from bench.runs import BackboneUsed, Code, CorpusUsed, HowExecuted, RunsFolder
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 TEXT = "".join(
@@ -183,10 +183,10 @@ def test_what_stands_in_a_command_and_what_it_needs() -> None:
     one = record("promcse", 3, variant="eh", backbone="bert-base-uncased")
     origin = replace(
         one.provenance,
-        backbone={"name": one.backbone, "revision": "a" * 40},
+        backbone=BackboneUsed(**{"name": one.backbone, "revision": "a" * 40}),
         determines={"precision": "bf16", "ranks": 2},
-        corpus={"name": "hub:owner/name@abc:text", "sha256": "0" * 64},
-        plugin={"package": "sentence-bench"},
+        corpus=CorpusUsed(**{"name": "hub:owner/name@abc:text", "sha256": "0" * 64}),
+        plugin=Code(**{"package": "sentence-bench"}),
     )
     value = next(iter(one.recipe.values()))
     recipe = {
@@ -233,7 +233,11 @@ def test_what_stands_in_a_command_and_what_it_needs() -> None:
     folder = replace(
         one,
         backbone="/home/ada/models/mini/checkpoint",
-        provenance=replace(origin, plugin={"package": "theirs"}, backbone={"revision": "b" * 64}),
+        provenance=replace(
+            origin,
+            plugin=Code(**{"package": "theirs"}),
+            backbone=BackboneUsed(**{"revision": "b" * 64}),
+        ),
     )
     told = repeat([folder])
     assert words_after(told.command, "--backbone") == ["mini"] and "ada" not in told.command
@@ -247,8 +251,8 @@ def test_what_stands_in_a_command_and_what_it_needs() -> None:
         one,
         provenance=replace(
             origin,
-            plugin={"package": "mine/new.py", "sha256": "d" * 64},
-            execution={"suites": {"sts": scorer, "other": scorer}},
+            plugin=Code(**{"package": "mine/new.py", "sha256": "d" * 64}),
+            execution=HowExecuted(**{"suites": {"sts": scorer, "other": scorer}}),
         ),
     )
     told = repeat([plugged])

@@ -10,10 +10,10 @@ from factories import record
 from predicted_runs import cosines, gold_of, sts_run
 
 from bench.base.errors import BenchError, DataDamaged, DataMissing
-from bench.runs import RunsFolder, Score
-from bench.runs.predictions import QUERIES, Key, Run, read_predicted
+from bench.runs import Run, RunsFolder, Score, ScoreKey
+from bench.runs.predictions import QUERIES, read_predicted
 
-STS12: Key = ("sts", "STS12", "senteval-all/1", "tokenised")
+STS12: ScoreKey = ("sts", "STS12", "senteval-all/1", "tokenised")
 
 
 def stored(

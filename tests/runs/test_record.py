@@ -16,10 +16,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.base.errors import RecordDamaged
-from bench.runs import Cost, Provenance, RecipeValue, RunRecord, Score, Training
+from bench.runs import (
+    BackboneUsed,
+    Checkout,
+    Code,
+    CorpusUsed,
+    Cost,
+    HowExecuted,
+    Provenance,
+    RecipeValue,
+    RunRecord,
+    Score,
+    Training,
+)
 from bench.runs import record as record_module
 
-SCHEMA = json.loads(files("bench.runs").joinpath("schema/run-3.schema.json").read_text())
+SCHEMA = json.loads(files("bench.runs").joinpath("schema/run-4.schema.json").read_text())
 jsonschema.Draft202012Validator.check_schema(SCHEMA)
 # JSON Schema calls 1.0 an integer; the reader does not, and the schema's comment says so
 CHECKER = jsonschema.Draft202012Validator.TYPE_CHECKER.redefine(
@@ -60,6 +72,7 @@ MAYBE_COUNT, MAYBE_AMOUNT, MAYBE_TEXT = (
     st.none() | AMOUNTS,
     st.none() | st.text(max_size=5),
 )
+CODES = st.builds(Code, package=MAYBE_TEXT, version=MAYBE_TEXT, sha256=MAYBE_TEXT)
 RECORDS = st.builds(
     RunRecord,
     run_id=st.from_regex(r"\A[A-Za-z0-9][A-Za-z0-9._+@=-]{0,20}\Z"),
@@ -100,12 +113,20 @@ RECORDS = st.builds(
         Provenance,
         created=st.datetimes().map(lambda moment: moment.isoformat()),
         command=MAYBE_TEXT,
-        git=st.none() | OBJECTS,
-        packages=OBJECTS,
-        data=OBJECTS,
-        corpus=st.none() | OBJECTS,
+        git=st.builds(Checkout, commit=MAYBE_TEXT, dirty=st.none() | st.booleans()),
+        plugin=CODES,
+        packages=st.dictionaries(st.text(max_size=5), MAYBE_TEXT, max_size=3),
+        data=st.dictionaries(st.text(max_size=5), MAYBE_TEXT, max_size=3),
+        corpus=st.builds(CorpusUsed, name=MAYBE_TEXT, sha256=MAYBE_TEXT, overlap=OBJECTS),
+        backbone=st.builds(BackboneUsed, name=MAYBE_TEXT, title=st.text(max_size=5), model=OBJECTS),
         determines=st.none() | OBJECTS,
-        execution=st.none() | OBJECTS,
+        execution=st.builds(
+            HowExecuted,
+            ranks=MAYBE_COUNT | st.lists(COUNTS, max_size=3).map(tuple),
+            chunk=MAYBE_COUNT,
+            suites=st.dictionaries(st.text(max_size=5), CODES, max_size=2),
+            search=OBJECTS,
+        ),
     ),
     checkpoint=st.none() | OBJECTS,
 )
@@ -214,7 +235,7 @@ def test_reader_and_schema_agree_on_damaged_records(data: st.DataObject) -> None
         (
             ("provenance", "corpus"),
             {"overlap": {"tasks": [{"sentences": 10**250}]}},
-            "provenance.corpus: a number beyond",
+            "provenance.corpus.overlap: a number beyond",
         ),
         (
             ("status",),
@@ -233,7 +254,7 @@ def test_reader_and_schema_agree_on_damaged_records(data: st.DataObject) -> None
             "cost.trainable_parts[...]: expected 'int' >= 0",
         ),
         (("cost", "tokens"), 1, "cost: the object contains unknown field 'tokens'"),
-        (("schema",), "other/1", "schema: expected 'bench.run/3'"),
+        (("schema",), "other/1", "schema: expected 'bench.run/4'"),
     ],
 )
 def test_the_field_is_named(path: tuple[Any, ...], value: Any, said: str) -> None:
@@ -266,8 +287,8 @@ def test_a_missing_field_is_named_and_optional_ones_may_be_absent() -> None:
 
 def test_a_newer_schema_is_refused_with_the_way_out() -> None:
     with pytest.raises(RecordDamaged) as caught:
-        RunRecord.from_json(record().to_json() | {"schema": "bench.run/4", "whatever": 1})
-    assert "bench.run/4 by a newer bench" in caught.value.message and "a newer one" in str(
+        RunRecord.from_json(record().to_json() | {"schema": "bench.run/5", "whatever": 1})
+    assert "bench.run/5 by a newer bench" in caught.value.message and "a newer one" in str(
         caught.value.hint
     )
 
@@ -298,6 +319,18 @@ NEW_IN_3 = {
     ),
     "provenance": ("execution",),
 }
+
+
+def of_schema_3() -> dict[str, Any]:
+    """With null where nothing was recorded."""
+    old = record().to_json() | {"schema": "bench.run/3"}
+    return old | {"provenance": old["provenance"] | {"execution": None}}
+
+
+def test_a_record_of_the_third_schema_is_read() -> None:
+    third = json.loads(files("bench.runs").joinpath("schema/run-3.schema.json").read_text())
+    jsonschema.Draft202012Validator(third).validate(of_schema_3())
+    assert RunRecord.from_json(of_schema_3()) == record()
 
 
 def of_schema_2() -> dict[str, Any]:

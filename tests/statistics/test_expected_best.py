@@ -16,7 +16,7 @@ from bench.board.judged_tables import chosen_on
 from bench.compare.statistics.expected_best import expected_best, gains, parts
 from bench.data.sets.sts import STS_TASKS
 from bench.run.search.study import overlap_words
-from bench.runs import searches
+from bench.runs import HowExecuted, searches
 from bench.runs.record import RecipeValue
 from bench.runs.searches import kind_of_values
 
@@ -65,7 +65,7 @@ def test_a_record_says_where_its_values_come_from_and_what_chose_them() -> None:
             one,
             recipe=recipe,
             provenance=structs.replace(
-                one.provenance, execution={"search": search} if search else None
+                one.provenance, execution=HowExecuted(**{"search": search}) if search else None
             ),
         )
         return kind_of_values(one) + (f" | {chosen_on(one)}" if chosen_on(one) else "")

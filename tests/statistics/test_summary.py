@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from bench.base.errors import BenchError, UnknownName
 from bench.compare.statistics.summary import summarise
 from bench.compare.statistics.table import Table
-from bench.runs import Provenance, RunRecord, Score
+from bench.runs import CorpusUsed, Provenance, RunRecord, Score
 from bench.show.tables import render
 
 
@@ -188,7 +188,9 @@ def test_another_recipe_is_another_row_and_says_what_differs() -> None:
     elsewhere = record("simcse", 3)
     elsewhere = replace(
         elsewhere,
-        provenance=replace(elsewhere.provenance, corpus={"name": "news.txt", "sha256": "9" * 64}),
+        provenance=replace(
+            elsewhere.provenance, corpus=CorpusUsed(**{"name": "news.txt", "sha256": "9" * 64})
+        ),
     )
     table = only(summarise([*made[:2], elsewhere]))
     assert {one.differs for one in table.rows} == {

@@ -26,8 +26,7 @@ from bench.compare.statements import answer, compared, verdict
 from bench.compare.statistics.table import Footnote, Row, Table
 from bench.compare.statistics.table import Tested as OneFamily
 from bench.compare.tables import TableOptions, compare_runs, with_footnotes
-from bench.runs import RecipeValue, RunRecord, RunsFolder
-from bench.runs.predictions import Run
+from bench.runs import Code, CorpusUsed, RecipeValue, Run, RunRecord, RunsFolder
 from bench.score.metrics.correlation import spearman
 from bench.show.tables import print_tables, render
 
@@ -504,7 +503,7 @@ def test_a_footnote_for_each_difference_and_a_mark_at_the_row() -> None:
 def test_strict_refuses_runs_of_the_methods_older_code() -> None:
     made = [record(name, seed) for name in ("a", "b") for seed in (1, 2)]
     older = structs.replace(
-        made[0], provenance=structs.replace(made[0].provenance, plugin={"sha256": "0" * 64})
+        made[0], provenance=structs.replace(made[0].provenance, plugin=Code(**{"sha256": "0" * 64}))
     )
     nowhere = [(one, Path("nowhere") / one.run_id) for one in (older, *made[1:])]
     (table,) = compare_runs(nowhere, TableOptions())
@@ -602,7 +601,7 @@ def test_unequal_budgets_are_refused_and_named() -> None:
         structs.replace(
             news[0],
             provenance=structs.replace(
-                news[0].provenance, corpus={"name": "news", "sha256": "e" * 64}
+                news[0].provenance, corpus=CorpusUsed(**{"name": "news", "sha256": "e" * 64})
             ),
         ),
         news[1],
