@@ -17,7 +17,7 @@ from scored_run import finished_run
 from bench.base.errors import DataDamaged
 from bench.compare.tables import TableOptions, compare_runs
 from bench.data.sets.cxc import letters
-from bench.runs import RunsFolder, Score
+from bench.runs import Run, RunsFolder, Score
 from bench.runs.predictions import read_predicted
 from bench.score.suites import check, suite
 from bench.score.suites.check import check_dev_task
@@ -92,10 +92,10 @@ def test_captions_of_one_image_are_drawn_together(tmp_path, scored):
     score = Score(**{name: getattr(scored, name) for name in Score.__struct_fields__})
     store.write_predictions(run.run_id, score.task, None, scored.predictions, score.suite)
     record = replace(run, scores=(score,))
-    cell = read_predicted([(record, store.folder(run.run_id))], score.key)
+    cell = read_predicted([Run(record, store.folder(run.run_id))], score.key)
     assert cell.shared_NK is not None and cell.shared_NK.shape == (4742, 2)
     assert len(np.unique(cell.shared_NK)) == 800
-    (table,) = compare_runs([(record, store.folder(run.run_id))], TableOptions())
+    (table,) = compare_runs([Run(record, store.folder(run.run_id))], TableOptions())
     spread = table.rows[0].cells[0].spread
     images, said, gold = (scored.predictions[key] for key in ("image", "prediction", "gold"))
     places = [np.flatnonzero(images == one) for one in range(800)]

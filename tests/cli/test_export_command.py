@@ -14,7 +14,7 @@ from click.testing import Result
 from commands import bench, error_line, the_run, tree
 from hub import StandInHub
 
-from bench.runs import RunsFolder
+from bench.runs import Run, RunsFolder
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "export"))
 from exports import outside  # noqa: E402
@@ -101,7 +101,7 @@ def test_the_interval_is_that_of_a_plain_bootstrap(finished: Finished) -> None:
     rows = [rng.integers(score.n, size=score.n) for _ in range(2000)]
     drawn = [spearmanr(stored["prediction"][r], stored["gold"][r]).statistic for r in rows]
     plain = 100 * np.percentile(drawn, [2.5, 97.5])
-    found = _interval((record, store.folder(record.run_id)), score)
+    found = _interval(Run(record, store.folder(record.run_id)), score)
     assert found is not None and np.abs(np.array(found) - plain).max() < 0.1 * np.ptp(plain)
 
 

@@ -9,7 +9,7 @@ import pytest
 from made_runs import made_run
 from scipy.stats import gaussian_kde
 
-from bench.runs import RunsFolder
+from bench.runs import Run, RunsFolder
 from bench.show.pages.cosines import BINS, FEWEST, LEFT, RIGHT, WIDTH, cosines, density
 
 
@@ -33,7 +33,7 @@ def test_density_of_one_value_can_be_seen_and_is_finite() -> None:
 
 def test_each_level_has_its_pairs_and_their_mean(tmp_path: Path) -> None:
     record = made_run(tmp_path, "simcse", 1)
-    drawn = cosines(record, tmp_path / record.run_id)
+    drawn = cosines(Run(record, tmp_path / record.run_id))
     assert drawn is not None
     stored = RunsFolder(tmp_path).read_predictions(record.run_id, "STS-B", "tokenised")
     for ridge in drawn.ridges:
@@ -57,7 +57,7 @@ def test_each_level_has_its_pairs_and_their_mean(tmp_path: Path) -> None:
 
 def test_the_drawing_stays_inside_its_frame(tmp_path: Path) -> None:
     record = made_run(tmp_path, "simcse", 1, noise=0.01)
-    drawn = cosines(record, tmp_path / record.run_id)
+    drawn = cosines(Run(record, tmp_path / record.run_id))
     assert drawn is not None
     for ridge in drawn.ridges:
         points = [tuple(map(float, one.split())) for one in ridge.path[1:].split("V")[0].split("L")]
@@ -68,7 +68,7 @@ def test_the_drawing_stays_inside_its_frame(tmp_path: Path) -> None:
 
 def test_without_sts_b_the_pairs_of_geometry_are_drawn(tmp_path: Path) -> None:
     record = made_run(tmp_path, "simcse", 1, suites=("geometry",))
-    drawn = cosines(record, tmp_path / record.run_id)
+    drawn = cosines(Run(record, tmp_path / record.run_id))
     stored = RunsFolder(tmp_path).read_predictions(
         record.run_id, "alignment", "tokenised", "geometry"
     )
@@ -99,4 +99,4 @@ def test_nothing_is_drawn_of_what_are_no_cosines(damage: str, tmp_path: Path) ->
         np.savez(path, **made[damage])
     elif damage == "not a file of arrays":
         path.write_bytes(b"PK")
-    assert cosines(record, tmp_path / record.run_id) is None
+    assert cosines(Run(record, tmp_path / record.run_id)) is None

@@ -35,7 +35,7 @@ SEEDS = (1, 2, 3, 4, 5)
 
 
 def of(runs: Path, records: list[RunRecord]) -> list[Run]:
-    return [(one, runs / one.run_id) for one in records]
+    return [Run(one, runs / one.run_id) for one in records]
 
 
 @pytest.fixture(scope="module")
