@@ -143,7 +143,7 @@ def test_without_predictions_nothing_is_claimed() -> None:
     made = [
         record(name, seed, base=base) for name, base in (("a", 70), ("b", 75)) for seed in (1, 2)
     ]
-    nowhere = [(one, Path("nowhere") / one.run_id) for one in made]
+    nowhere = [Run(one, Path("nowhere") / one.run_id) for one in made]
     (plain,) = compare_runs(nowhere, TableOptions(baseline="a"))
     assert plain.tested is None and not any(one.may_be_best for one in plain.rows)
     assert {
@@ -484,7 +484,7 @@ def test_a_footnote_for_each_difference_and_a_mark_at_the_row() -> None:
             made[3].provenance, data={**made[3].provenance.data, "STS14": "9" * 64}
         ),
     )
-    nowhere = [(one, Path("nowhere") / one.run_id) for one in made]
+    nowhere = [Run(one, Path("nowhere") / one.run_id) for one in made]
     (table,) = compare_runs(nowhere, TableOptions())
     assert table.footnotes == (
         Footnote("torch", "2.6.0", "b (seed 2)", "2.13.0"),
@@ -505,7 +505,7 @@ def test_strict_refuses_runs_of_the_methods_older_code() -> None:
     older = structs.replace(
         made[0], provenance=structs.replace(made[0].provenance, plugin=Code(**{"sha256": "0" * 64}))
     )
-    nowhere = [(one, Path("nowhere") / one.run_id) for one in (older, *made[1:])]
+    nowhere = [Run(one, Path("nowhere") / one.run_id) for one in (older, *made[1:])]
     (table,) = compare_runs(nowhere, TableOptions())
     (footnote,) = table.footnotes
     assert f"bench compare {older.run_id}" in footnote.value
@@ -562,7 +562,7 @@ def test_what_has_only_another_text_form_or_protocol_is_named() -> None:
 
     raw = record("raw-only", 1, scores=sts_scores(text="raw"))
     both = record("both", 1, scores=(*sts_scores(), *sts_scores(60, text="raw")))
-    nowhere = [(one, Path("nowhere") / one.run_id) for one in (raw, both)]
+    nowhere = [Run(one, Path("nowhere") / one.run_id) for one in (raw, both)]
     tables = {table.text: table for table in compare_runs(nowhere, TableOptions())}
     assert tables["tokenised"].footnotes == (
         Footnote("protocol", "senteval-all/1 (raw) only", "raw-only", "senteval-all/1 (tokenised)"),
