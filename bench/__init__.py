@@ -5,6 +5,7 @@
     result = bench.evaluate(model, suites=["sts"], data="DATA", name="my-model")
     result.table(); result["STS-B"].value; result.frame()
     bench.compare([result, "runs/simcse-..."], baseline="simcse")
+    bench.frame()  # every run of ./runs as a data frame
 
 The functions are those of :mod:`bench.library`, which is imported when one of them is first named: ``import bench`` alone loads nothing.
 """
@@ -17,13 +18,13 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bench.library import compare, evaluate, load_run, runs, train
+    from bench.library import compare, evaluate, frame, load_run, runs, train
 
 try:
     from bench._version import __version__  # written by the build, from the git tag
 except ModuleNotFoundError:
     __version__ = "0+source"  # a checkout that was not built
-__all__ = ["__version__", "compare", "evaluate", "load_run", "runs", "train"]
+__all__ = ["__version__", "compare", "evaluate", "frame", "load_run", "runs", "train"]
 PACKAGES = ("compare", "runs")
 """Functions that share their name with a package of ours: the package itself can be called."""
 

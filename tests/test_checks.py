@@ -26,7 +26,7 @@ class Constant(TorchMethod):
 def test_constant_vectors_fail_with_one_finding() -> None:
     plugin = Plugin("constant", Constant, "", "", "")
     findings = [found for found in check(plugin) if not found.passed]
-    assert [(one.check, one.seen) for one in findings] == [
+    assert [(one.kind, one.why) for one in findings] == [
         (
             "encode gives (n, dim) float32",
             "different sentences have the same vector: the encoder ignores its sentence",

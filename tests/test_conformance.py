@@ -13,8 +13,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from bench.base.contract import CheckResult, result_of
+from bench.base.contract import result_of
 from bench.base.errors import UnknownName
+from bench.base.findings import Finding
 from bench.method import Batch, Context, Features, Loss, Method, TorchMethod
 from bench.run.conformance import SENTENCES, Case, check
 from bench.run.plugins import Plugin, discover, from_file
@@ -48,11 +49,11 @@ def here(case: Case) -> np.ndarray:
 def failures(cls: type[Method], **overrides: str) -> dict[str, str]:
     """What failed, with what was seen."""
     findings = check(Plugin(cls.name, cls, "here", "", "0" * 64), overrides, here)
-    assert [f.check for f in findings if "+" not in f.about] == [
+    assert [f.kind for f in findings if "+" not in f.what] == [
         *ENCODING,
         *(TRAINING if cls.settings != ("none",) else []),
     ] * len(cls.settings)
-    return {f.check: f.seen for f in findings if not f.passed}
+    return {f.kind: f.why for f in findings if not f.passed}
 
 
 # values without which a method cannot run here: a teacher, a generator that is on this machine, fewer directions than the
@@ -76,12 +77,12 @@ def test_the_packages_own_methods_keep_the_contract(name: str, overrides: dict[s
     per_setting = {
         s: len(ENCODING) + (0 if s == "none" else len(TRAINING)) for s in plugin.cls.settings
     }
-    assert {s: sum(f.about == s for f in findings) for s in per_setting} == per_setting
+    assert {s: sum(f.what == s for f in findings) for s in per_setting} == per_setting
     of_variants = {
         f"{s}+{variant}" for s in plugin.cls.settings for variant in variants_of(plugin.cls)
     }
-    assert {f.about for f in findings} == {*plugin.cls.settings, *of_variants}
-    assert all(f.seen for f in findings)
+    assert {f.what for f in findings} == {*plugin.cls.settings, *of_variants}
+    assert all(f.why for f in findings)
 
 
 def test_glove_keeps_the_contract(tmp_path: Path) -> None:
@@ -161,7 +162,7 @@ class Raises(Base):
 
 
 def test_what_is_deprecated_of_the_contract_is_a_failure_and_other_warnings_are_none() -> None:
-    def warned(text: str) -> CheckResult:
+    def warned(text: str) -> Finding:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return result_of(
@@ -171,7 +172,7 @@ def test_what_is_deprecated_of_the_contract_is_a_failure_and_other_warnings_are_
             )
 
     found = warned("bench.method.old ends with 2.0: call new")
-    assert not found.passed and "call new" in found.seen
+    assert not found.passed and "call new" in found.why
     assert warned("torch.old is deprecated").passed and warned("bench.methodical").passed
 
 
@@ -395,8 +396,8 @@ def test_a_key_that_the_method_does_not_know_is_refused() -> None:
 @pytest.mark.slow
 def test_a_variant_that_is_broken_is_named() -> None:
     findings = check(Plugin("trained", BrokenVariant, "here", "", "0" * 64), {}, here)
-    assert {f.about for f in findings if not f.passed} == {"+hot", "unsupervised+wide"}
-    assert {f.about for f in findings} == {
+    assert {f.what for f in findings if not f.passed} == {"+hot", "unsupervised+wide"}
+    assert {f.what for f in findings} == {
         "unsupervised",
         "+hot",
         *(f"unsupervised+{name}" for name in ("hot", "warm", "wide")),
@@ -422,7 +423,5 @@ def test_vectors_that_differ_between_processes_are_caught(
 ) -> None:
     (tmp_path / "hashed.py").write_text(HASHED.replace("SOURCE", source), encoding="utf-8")
     (plugin,) = from_file(tmp_path / "hashed.py")
-    (found,) = [
-        one for one in check(plugin) if one.check == "encode is the same in another process"
-    ]
-    assert found.passed == passes and ("another process differs" in found.seen) != passes, found
+    (found,) = [one for one in check(plugin) if one.kind == "encode is the same in another process"]
+    assert found.passed == passes and ("another process differs" in found.why) != passes, found

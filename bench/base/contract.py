@@ -13,30 +13,13 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from bench.base.errors import BenchError, PluginFailed, RunFailed, one_line
-
-
-@dataclass(frozen=True)
-class CheckResult:
-    """``about``: the setting of a method, or the task of a suite."""
-
-    about: str
-    check: str
-    passed: bool
-    seen: str
-    repeats: str = ""
-    """The check that failed before it in the very same way: one cause is one failure."""
-
-    @property
-    def failed(self) -> bool:
-        """Did it fail for a reason of its own?"""
-        return not self.passed and not self.repeats
-
+from bench.base.findings import AGREES, DIFFERS, Finding
 
 DEPRECATED = r"bench\.(method|score\.suites)\b"
 """How the text of a DeprecationWarning begins that is about the contract: docs/releasing.md."""
@@ -46,33 +29,32 @@ class Failed(Exception):
     """A check that does not hold; the text is what was seen."""
 
 
-def result_of(about: str, check: str, function: Callable[[], str]) -> CheckResult:
+def result_of(about: str, check: str, function: Callable[[], str]) -> Finding:
     """What ``function`` returned, or why it failed: also where it uses what is deprecated. Raises BenchError where nothing could be
     checked at all."""
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("error", DEPRECATED, DeprecationWarning)
-            return CheckResult(about, check, True, function())
+            return Finding(check, about, AGREES, function())
     except Failed as error:
-        return CheckResult(about, check, False, str(error))
+        return Finding(check, about, DIFFERS, str(error))
     except RunFailed as error:  # what a run of it would say
-        return CheckResult(
-            about, check, False, f"{error.message}; {error.hint}" if error.hint else error.message
-        )
+        why = f"{error.message}; {error.hint}" if error.hint else error.message
+        return Finding(check, about, DIFFERS, why)
     except BenchError:
         raise
     except (Exception, SystemExit) as error:  # a plugin's own code
-        return CheckResult(about, check, False, located(error))
+        return Finding(check, about, DIFFERS, located(error))
 
 
-def once_each(results: Sequence[CheckResult]) -> list[CheckResult]:
+def once_each(results: Sequence[Finding]) -> list[Finding]:
     """The results, in which a check that failed as one before it did only names that one."""
-    first: dict[str, CheckResult] = {}
+    first: dict[str, Finding] = {}
     named = []
     for result in results:
-        before = result if result.passed else first.setdefault(result.seen, result)
+        before = result if result.passed else first.setdefault(result.why, result)
         named.append(
-            result if before is result else replace(result, repeats=before.check, seen="as above")
+            result if before is result else replace(result, repeats=before.kind, why="as above")
         )
     return named
 

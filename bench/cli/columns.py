@@ -14,7 +14,7 @@ import click
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from bench.base.contract import CheckResult
+    from bench.base.findings import Finding
     from bench.show.grid import Grid
 
 NARROWEST = 24  # characters of a column of words that can still be read
@@ -99,30 +99,30 @@ def print_facts(facts: Iterable[Sequence[str]], indent: int = 0) -> None:
     print_columns([fact for fact in facts if fact[1]], indent=indent)
 
 
-def as_findings(results: Sequence[CheckResult], about: str) -> list[dict[str, object]]:
+def as_findings(results: Sequence[Finding], about: str) -> list[dict[str, object]]:
     """What the checks of a plugin found as JSON; ``about``: "setting" of a method, "task" of a suite."""
     return [
         {
-            about: result.about,
-            "check": result.check,
+            about: result.what,
+            "check": result.kind,
             "passed": result.passed,
-            "seen": result.seen,
+            "seen": result.why,
             **({"repeats": result.repeats} if result.repeats else {}),
         }
         for result in results
     ]
 
 
-def show_results(name: str, results: Sequence[CheckResult]) -> None:
+def show_results(name: str, results: Sequence[Finding]) -> None:
     """The same, a line each."""
     click.echo(name)
     print_columns(
         [
             (
                 "ok" if result.passed else "FAILED" if result.failed else "-",
-                result.about,
-                result.check,
-                result.seen,
+                result.what,
+                result.kind,
+                result.why,
             )
             for result in results
         ],

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, overload
 from bench.base.errors import BenchError, DataMissing, UnknownName
 from bench.compare.statistics.table import Table
 from bench.run.recipes import plain_key
+from bench.runs import frame as tidy
 from bench.runs.record import AVERAGE, RunRecord, Score
 from bench.runs.run import Run
 
@@ -265,6 +266,11 @@ def runs(folder: PathLike = None) -> Results:
     return Results([Result(record, store.folder(record.run_id)) for record in records])
 
 
+def frame(folder: PathLike = None) -> pd.DataFrame:
+    """Every run of a runs folder as tidy rows, one for each run and score. Needs pandas."""
+    return runs(folder).frame()
+
+
 def load_run(
     run: str | os.PathLike[str] | Result,
     *,
@@ -426,10 +432,9 @@ class Results(Sequence["Result"]):
         return Tables(summarise([result.record for result in self]))
 
     def frame(self) -> pd.DataFrame:
-        """One row a score: run, name, method, ..., suite, task, protocol, text, metric, value, std, n. Needs pandas."""
-        return _pandas().DataFrame(
-            [row for result in self for row in result.rows()], columns=[*FACTS, *SCORE]
-        )
+        """One row a score: run, name, method, ..., suite, task, protocol, text, metric, value, std, n, and what it cost. Needs pandas."""
+        rows = tidy.frame(Run(result.record, result.folder) for result in self)
+        return _pandas().DataFrame(rows, columns=list(tidy.COLUMNS))
 
     def __repr__(self) -> str:
         return (
@@ -440,10 +445,6 @@ class Results(Sequence["Result"]):
 
     def _repr_html_(self) -> str:
         return self.table()._repr_html_()
-
-
-FACTS = ("run", "name", "method", "variant", "setting", "backbone", "seed", "status")
-SCORE = ("suite", "task", "protocol", "text", "metric", "value", "std", "n")
 
 
 @dataclass(frozen=True)
@@ -509,10 +510,7 @@ class Result:
 
     def rows(self) -> list[dict[str, Any]]:
         """One mapping a score, with the columns of :meth:`frame`."""
-        facts = {"run": self.run_id, "name": self.name} | {
-            key: getattr(self.record, key) for key in FACTS[2:]
-        }
-        return [facts | {key: getattr(score, key) for key in SCORE} for score in self.scores]
+        return tidy.frame([Run(self.record, self.folder)])
 
     def frame(self) -> pd.DataFrame:
         """One row a score, see :meth:`Results.frame`."""

@@ -28,7 +28,6 @@ from safetensors.torch import load_file, save_file
 from bench.backbones import PREFIX, Reference, builtin_folder, quiet, resolve
 from bench.backbones.folder import WEIGHTS
 from bench.base.contract import (
-    CheckResult,
     Failed,
     import_file,
     located,
@@ -37,6 +36,7 @@ from bench.base.contract import (
     result_of,
 )
 from bench.base.errors import BenchError, UnknownName
+from bench.base.findings import AGREES, DIFFERS, Finding
 from bench.data.corpora import KINDS
 from bench.method import Context, Method
 from bench.method.torch_method import Batch, Loss, TorchMethod, checked_loss
@@ -61,14 +61,14 @@ TOLERANCE = 1e-5  # how far order, batch size and padding may move a vector
 
 def check(
     plugin: Plugin, overrides: Mapping[str, str] = {}, elsewhere: Elsewhere | None = None
-) -> list[CheckResult]:
+) -> list[Finding]:
     """Every check in every setting of a method, and the shorter ones of its variants. Raises BenchError where the method cannot be
     built at all. ``elsewhere``: how another process encodes; by default one is started."""
     check_overrides(
         overrides, [plugin.cls], any(learns(plugin.cls, setting) for setting in plugin.cls.settings)
     )
     check_entries(plugin.cls, entries(plugin.folder, plugin.name))
-    results: list[CheckResult] = []
+    results: list[Finding] = []
     with tempfile.TemporaryDirectory() as folder:
         backbone = tiny_backbone(
             Path(folder) / "tiny", prefix=5 if PREFIX in plugin.cls.reads else 0
@@ -86,16 +86,16 @@ def check(
     return once_each([*results, *_without_setting(plugin, results)])
 
 
-def _without_setting(plugin: Plugin, results: Sequence[CheckResult]) -> list[CheckResult]:
+def _without_setting(plugin: Plugin, results: Sequence[Finding]) -> list[Finding]:
     """A variant that every setting refuses."""
-    refused = {result.about for result in results if result.check == BUILT and result.passed}
+    refused = {result.what for result in results if result.kind == BUILT and result.passed}
     nowhere = [
         v
         for v in variants_of(plugin.cls)
         if all(f"{setting}+{v}" in refused for setting in plugin.cls.settings)
     ]
     return [
-        CheckResult(f"+{variant}", "it has a setting", False, "every setting refuses it, as above")
+        Finding("it has a setting", f"+{variant}", DIFFERS, "every setting refuses it, as above")
         for variant in nowhere
     ]
 
@@ -103,7 +103,7 @@ def _without_setting(plugin: Plugin, results: Sequence[CheckResult]) -> list[Che
 BUILT = "can be built"
 
 
-def _of_variant(case: Case) -> list[CheckResult]:
+def _of_variant(case: Case) -> list[Finding]:
     about = f"{case.setting}+{case.variant}"
     try:
         method = case.build()
@@ -111,12 +111,12 @@ def _of_variant(case: Case) -> list[CheckResult]:
             method.needs(case.setting, method.recipe)
     except UnknownName as error:  # a recipe key that it misspells
         return [
-            CheckResult(about, BUILT, False, f"{place_of_code(case.plugin.cls)}: {error.message}")
+            Finding(BUILT, about, DIFFERS, f"{place_of_code(case.plugin.cls)}: {error.message}")
         ]
     except BenchError as error:  # a variant need not be one of every setting
-        return [CheckResult(about, BUILT, True, f"refused: {error.message}")]
+        return [Finding(BUILT, about, AGREES, f"refused: {error.message}")]
     except (Exception, SystemExit) as error:  # a plugin's own code
-        return [CheckResult(about, BUILT, False, located(error))]
+        return [Finding(BUILT, about, DIFFERS, located(error))]
     checks = OF_VARIANTS if case.setting != "none" else OF_VARIANTS[:1]
     return [result_of(about, name, partial(function, case)) for name, function in checks]
 

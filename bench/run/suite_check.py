@@ -18,8 +18,9 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.base.contract import CheckResult, Failed, located, once_each, result_of
+from bench.base.contract import Failed, located, once_each, result_of
 from bench.base.errors import BenchError, PluginFailed, RunFailed
+from bench.base.findings import DIFFERS, Finding
 from bench.data.sets import DataFolder
 from bench.run.executors.scoring import merge_scores
 from bench.runs import Cost, Provenance, RunRecord, RunsFolder, ScoreKey
@@ -51,14 +52,14 @@ class StandIn:
         return np.array(rows, dtype=np.float32).reshape(len(rows), DIMENSIONS)
 
 
-def check(suite: Suite, data: DataFolder) -> list[CheckResult]:
+def check(suite: Suite, data: DataFolder) -> list[Finding]:
     """Every check of every task. Raises BenchError where data is missing or damaged: then nothing can be said."""
     results = []
     for task in suite.tasks:
         try:
             case = Case(task, data)
         except PluginFailed as error:  # its ``read`` raises, or returns something else
-            results.append(CheckResult(task.name, CHECKS[0][0], False, error.message))
+            results.append(Finding(CHECKS[0][0], task.name, DIFFERS, error.message))
             continue
         results += [
             result_of(task.name, name, partial(function, case)) for name, function in CHECKS

@@ -1,13 +1,13 @@
-"""What a check found, and what it found of a whole run."""
+"""What was found of a whole run."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from bench.base.findings import AGREES, DIFFERS, UNCHECKED, Finding
 from bench.runs.record import RunRecord, Score
 
-AGREES, DIFFERS, UNCHECKED = "agrees", "differs", "unchecked"
 KINDS = (
     "record",
     "score",
@@ -22,16 +22,6 @@ KINDS = (
     "encoding",
 )
 """What a finding is about, in the order in which they are told."""
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing that was looked at. ``why``: what differs, or why it could not be looked at; empty where it agrees."""
-
-    kind: str
-    what: str
-    outcome: str
-    why: str = ""
 
 
 @dataclass(frozen=True)

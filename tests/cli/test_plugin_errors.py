@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from commands import bench, error_line
 
-from bench.base.contract import CheckResult, once_each, place_of, plugin_code
+from bench.base.contract import once_each, place_of, plugin_code
 from bench.base.errors import BenchError, PluginFailed
+from bench.base.findings import AGREES, DIFFERS, Finding
 from bench.run.conformance import SENTENCES, check
 from bench.run.plugins import from_file
 
@@ -177,7 +178,7 @@ def test_the_line_of_the_plugin_is_named_in_a_run_and_in_the_check_which_fails_o
     (plugin,) = from_file(file)
     results = check(plugin, {}, lambda case: case.build().encode(SENTENCES))
     (failed,) = [result for result in results if result.failed]
-    assert place in failed.seen and said in failed.seen
+    assert place in failed.why and said in failed.why
     assert {result.repeats for result in results if not result.passed} <= {"", failed.check}
 
 
@@ -270,12 +271,9 @@ def test_a_recipe_key_that_a_variant_misspells_is_a_failure_of_the_check(tmp_pat
         if result.failed
     ]
     assert (
-        failed.about == "unsupervised+hot"
-        and f"mine.py:{line_of(text, 'class Mine')}" in failed.seen
+        failed.what == "unsupervised+hot" and f"mine.py:{line_of(text, 'class Mine')}" in failed.why
     )
-    assert (
-        "unknown recipe key 'temprature'" in failed.seen and "nearest: temperature" in failed.seen
-    )
+    assert "unknown recipe key 'temprature'" in failed.why and "nearest: temperature" in failed.why
     told = error_line(
         bench(
             "run", file, "--variant", "hot", "--suite", "check", "--corpus", "builtin", "--dry-run"
@@ -392,7 +390,9 @@ def test_one_cause_is_one_failure_and_two_causes_are_two() -> None:
         ("e", True, "y"),
         ("f", False, "y"),
     )
-    results = once_each([CheckResult("s", check_, passed, what) for check_, passed, what in seen])
+    results = once_each(
+        [Finding(check_, "s", AGREES if passed else DIFFERS, what) for check_, passed, what in seen]
+    )
     assert [result.check for result in results if result.failed] == ["b", "c"]
     assert {result.check: result.repeats for result in results if result.repeats} == {
         "d": "b",

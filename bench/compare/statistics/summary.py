@@ -34,6 +34,7 @@ from bench.compare.statistics.table import (
     rows_of,
     title,
 )
+from bench.runs.record import average_of
 
 if TYPE_CHECKING:
     from bench.runs.record import RunRecord, Score
@@ -213,7 +214,7 @@ def _with_average(suite: str, scores: Mapping[str, Score]) -> dict[str, Score]:
     stored = by_task.pop(AVERAGE, None)
     if all(task in by_task for task in known):
         own = [by_task[task] for task in known]
-        mean = round(fmean(round(score.value, 2) for score in own), 2)
+        mean = average_of(score.value for score in own)
         by_task[AVERAGE] = stored or structs.replace(
             own[0], task=AVERAGE, value=mean, n=sum(score.n for score in own), std=None
         )

@@ -27,7 +27,7 @@ from msgspec.structs import replace
 from bench.base.contract import check_files, import_file, located, place_of_code, plugin_code
 from bench.base.errors import BenchError, PluginFailed, RunFailed, UnknownName
 from bench.base.files import file_sha256, values_sha256
-from bench.runs.record import AVERAGE, REDUCED
+from bench.runs.record import AVERAGE, REDUCED, average_of
 
 if TYPE_CHECKING:
     from bench.data.sets import DataFolder
@@ -475,7 +475,7 @@ def average(scores: Iterable[AnyScore]) -> AnyScore | None:
         return None
     changes: dict[str, Any] = {
         "task": AVERAGE,
-        "value": round(sum(round(score.value, 2) for score in chosen) / len(chosen), 2),
+        "value": average_of(score.value for score in chosen),
         "std": None,
         "n": sum(score.n for score in chosen),
         "text": text,
