@@ -393,8 +393,8 @@ def test_one_cause_is_one_failure_and_two_causes_are_two() -> None:
     results = once_each(
         [Finding(check_, "s", AGREES if passed else DIFFERS, what) for check_, passed, what in seen]
     )
-    assert [result.check for result in results if result.failed] == ["b", "c"]
-    assert {result.check: result.repeats for result in results if result.repeats} == {
+    assert [result.kind for result in results if result.failed] == ["b", "c"]
+    assert {result.kind: result.repeats for result in results if result.repeats} == {
         "d": "b",
         "f": "c",
     }
