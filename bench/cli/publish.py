@@ -19,7 +19,6 @@ from bench.cli.options import (
     suite_file_option,
     warn,
 )
-from bench.cli.verify import as_object
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -161,7 +160,7 @@ def _check(out: Path, as_json: bool) -> int:
     reports = check(out)
     for report in reports:
         if as_json:
-            click.echo(json_text(as_object(report)))
+            click.echo(json_text(report.as_object()))
             continue
         differ = f"; {len(report.differences)} differ" if report.differences else ""
         click.echo(

@@ -81,7 +81,7 @@ def verify(
     for report in _reports(places, runs, folder, more, offline):
         reports.append(report)
         if as_json:
-            click.echo(json_text(as_object(report)))
+            click.echo(json_text(report.as_object()))
         else:
             _print(report, console)
     if not as_json:
@@ -144,22 +144,6 @@ def _encoder(data: Any, plugins: tuple[Path, ...], device: str, offline: bool) -
         warn(f"warning: {warning}")
     sets = data if data is not None else DataFolder(None, offline=True)  # enough for suite check
     return Encoder(registry, sets, devices.choose_device(device), offline).compare
-
-
-def as_object(report: RunReport) -> dict[str, Any]:
-    """A report as JSON: what was counted, and every finding that does not agree."""
-    return {
-        "run_id": report.name,
-        "status": report.status,
-        "agree": sum(not finding.why for finding in report.findings),
-        "differ": len(report.differences),
-        "unchecked": len(report.unchecked),
-        "findings": [
-            {"kind": one.kind, "what": one.what, "outcome": one.outcome, "why": one.why}
-            for one in report.findings
-            if one.why
-        ],
-    }
 
 
 def _print(report: RunReport, console: Console) -> None:

@@ -20,9 +20,9 @@ import numpy as np
 
 from bench.base.errors import BenchError, NotAModel, RunFailed
 from bench.base.package import __version__
+from bench.base.text import one_value
 from bench.method import Method, prompted, task_prompt
 from bench.references.checkpoints import find_checkpoint
-from bench.run.recipes import one_value
 from bench.runs.record import PRETRAINED, public_name
 
 if TYPE_CHECKING:
