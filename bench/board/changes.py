@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from bench.compare.formatting import setting_words
 from bench.compare.statistics.table import AVERAGE, configuration, rows_of
-from bench.runs.record import RunRecord, Score
+from bench.runs.record import RunRecord, Score, ScoreKey
 from bench.runs.store import data_key
 
 NOISE = 1e-6  # points; another library of linear algebra adds in another order
@@ -16,8 +16,6 @@ MOST = 3  # recipe values that are named
 UNSET = "null"  # a recipe value that was left out
 Key = tuple[str, ...]
 """Of a row: method, variant, setting, backbone, and as JSON everything else but the seed that decides the result."""
-ScoreKey = tuple[str, str, str, str | None]
-"""suite, task, protocol, text"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,10 +93,10 @@ def _changed(old: Sequence[RunRecord], new: Sequence[RunRecord]) -> Iterator[Cha
             method=first.method_name,
             setting=setting_words(first.setting),
             backbone=first.backbone_name,
-            suite=key[0],
-            task=key[1],
-            protocol=key[2],
-            text=key[3],
+            suite=key.suite,
+            task=key.task,
+            protocol=key.protocol,
+            text=key.text,
             before=was,
             now=now,
             differs=differs,
@@ -128,11 +126,11 @@ def _reasons(before: Sequence[RunRecord], now: Sequence[RunRecord], key: ScoreKe
         yield "other seeds" if same else f"seeds: {len(seeds[0])} before, {len(seeds[1])} now"
     yield from _recipe(configuration(before[0]), configuration(now[0]))
     causes: dict[str, Callable[[RunRecord], object]] = {
-        "code": lambda run: (run.provenance.plugin or {}).get("sha256"),
+        "code": lambda run: run.provenance.plugin.sha256,
         "data": lambda run: [
-            run.provenance.data.get(data_key(score.task, key[3], key[0]))
+            run.provenance.data.get(data_key(score.task, key.text, key.suite))
             for score in run.scores
-            if (score.suite, score.protocol, score.text) == (key[0], key[2], key[3])
+            if (score.suite, score.protocol, score.text) == (key.suite, key.protocol, key.text)
         ],
     }
     for cause, of in causes.items():

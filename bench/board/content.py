@@ -38,6 +38,7 @@ from bench.compare.costs import row_budget
 from bench.compare.formatting import metric_words, variant_words
 from bench.compare.statistics.table import LOWER_IS_BETTER, Cell, Row, Table, configuration
 from bench.runs.record import RunRecord, public_name
+from bench.runs.run import Run
 
 if TYPE_CHECKING:
     from bench.compare.judge import Report
@@ -73,7 +74,7 @@ def board(
         )
     records = {run.record.run_id: run.record for run in kept}
     judged = judged_tables(
-        [(separate_record(run), run.folder) for run in kept],
+        [Run(separate_record(run), run.folder) for run in kept],
         baseline=baseline,
         statistics=statistics,
         report=report,
@@ -116,7 +117,7 @@ def _in_tables(
 def _seed_and_code(run: PublishedRun) -> tuple[object, ...]:
     """What the runs share of which a row has the newest one only."""
     record = separate_record(run)
-    code = (record.provenance.plugin or {}).get("sha256")
+    code = record.provenance.plugin.sha256
     return (
         record.method_name,
         record.setting,

@@ -17,8 +17,8 @@ from bench.compare.tables import AUTO, MANY_RUNS, NO, with_footnotes, with_paper
 from bench.references import UNKNOWN, results
 from bench.references.ours import SUITES
 from bench.runs.packed import has_predictions
-from bench.runs.predictions import Run
 from bench.runs.record import RunRecord
+from bench.runs.run import Run
 from bench.runs.searches import search_of
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def judged_tables(
     nothing in the others. ``statistics``: "yes" reads predictions however many there are, "no" none, "auto" those of up to ``MANY_RUNS``
     runs. ``extras``: with printed values. Raises UnknownName for a baseline that no table has, BenchError for one that is several rows.
     """
-    by_id = {record.run_id: (record, folder) for record, folder in runs}
+    by_id = {run.record.run_id: run for run in runs}
     records = {run: record for run, (record, _) in by_id.items()}
     summarised = _summarised(list(records.values()))
     tables = with_footnotes([table for table, _ in summarised], records)
@@ -70,7 +70,7 @@ def judged_tables(
         for table, (_, on) in zip(tables, summarised, strict=True)
     ]
     known = [judged_table.table for judged_table in made]
-    made += _unjudged([record for record, _ in unchecked])
+    made += _unjudged([run.record for run in unchecked])
     return tuple(
         replace(judged_table, table=_noted(judged_table.table, leaps(judged_table.table, known)))
         for judged_table in made
@@ -158,7 +158,7 @@ def _judged(
 ) -> Judged:
     """Each table is a family of tests by itself: its verdicts do not change when another suite or backbone is added."""
     (table,) = judge([table], runs, report, predictions=not note)
-    records = {run: runs[run][0] for row in table.rows for run in row.runs}
+    records = {run: runs[run].record for row in table.rows for run in row.runs}
     table = _noted(table, note)
     if extras:
         (table,) = with_papers([table], records)
@@ -174,7 +174,7 @@ def _unread(tables: Sequence[Table], runs: Mapping[str, Run], statistics: str) -
     shown = {run for table in tables for row in table.rows for run in row.runs}
     if statistics == NO:
         return "not tested"
-    if not any(has_predictions(runs[run][1]) for run in shown):
+    if not any(has_predictions(runs[run].folder) for run in shown):
         return "not tested: none of these runs has predictions"
     if statistics == AUTO and len(shown) > MANY_RUNS:
         return f"not tested: reading the predictions of {len(shown):,} runs takes minutes; --statistics yes does it"

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from bench.base.text import one_value
 from bench.data.sets.manifest import BY_HASH, RECIPE_CORPORA, TARGET, data_sets
-from bench.runs.record import AVERAGE, Facts, RunRecord, public_name
+from bench.runs.record import AVERAGE, CorpusUsed, RunRecord, public_name
 
 SET = "--set"  # how the source of a recipe value that was given by hand begins
 RUN = re.compile(r"([^/\\]+-(?:s\d+|any)-[0-9a-f]{8})(?:[/\\]checkpoint)?[/\\]?$")
@@ -50,15 +50,15 @@ def repeat(records: Sequence[RunRecord], suites: Sequence[str] = ()) -> Repeat:
     if seeds := sorted({record.seed for record in records if record.seed is not None}):
         words += ["--seeds", seed_words(seeds)]
     determines, needs = first.provenance.determines or {}, []
-    if (corpus := first.provenance.corpus) is not None:
+    if (corpus := first.provenance.corpus).name is not None:
         name = corpus_word(corpus)
         words += ["--corpus", name, "--precision", str(determines.get("precision") or "auto")]
         if name.startswith(BY_HASH):
             needs.append(
-                f"the training text {public_name(str(corpus.get('name')))} in the folder where you type it, or in train/ of --data: it is "
+                f"the training text {public_name(corpus.name)} in the folder where you type it, or in train/ of --data: it is "
                 "found by its sha256, whatever its name"
             )
-    of_file = (first.provenance.execution or {}).get("recipe_file") or ()
+    of_file = first.provenance.execution.recipe_file
     by_hand = {
         key: given.value
         for key, given in first.recipe.items()
@@ -112,8 +112,8 @@ def _of_given(record: RunRecord, suites: Sequence[str]) -> Repeat:
         dict.fromkeys(score.suite for score in record.scores if not suites or score.suite in suites)
     )
     values = {key: value.value for key, value in record.recipe.items()}
-    about = (record.provenance.backbone or {}).get("model")
-    kind = about.get("kind") if isinstance(about, Mapping) else record.method
+    about = record.provenance.backbone.model
+    kind = about.get("kind", record.method)
     revision = _revision(record)[:12]
     if kind in ("object", "function"):
         prompts = json.loads(str(values.get("prompts") or "{}"))
@@ -175,9 +175,9 @@ def without_folders(command: str) -> str:
     return shlex.join(kept)
 
 
-def corpus_word(corpus: Mapping[str, object]) -> str:
+def corpus_word(corpus: CorpusUsed) -> str:
     """What --corpus takes: a name that bench can find or fetch, else the hash of the text."""
-    name, sha256 = str(corpus.get("name")), str(corpus.get("sha256"))
+    name, sha256 = str(corpus.name), str(corpus.sha256)
     if name in ("builtin", TARGET) or name.startswith("hub:"):
         return name
     files = [data_set.files[0] for data_set in data_sets().values() if data_set.kind == "corpus"]
@@ -207,26 +207,24 @@ def _backbone(record: RunRecord) -> str:
 
 def _plugins(record: RunRecord, suites: Sequence[str]) -> tuple[list[str], list[str]]:
     """(the names of the files that --plugin takes, what a reader has to have) of a method and of suites that are not of bench."""
-    sources: dict[str, Facts] = {f"the method {record.method}": record.provenance.plugin or {}}
-    scorers = (record.provenance.execution or {}).get("suites") or {}
+    sources = {f"the method {record.method}": record.provenance.plugin}
+    scorers = record.provenance.execution.suites
     sources |= {f"the suite {name}": scorers[name] for name in suites if name in scorers}
     files, needs = [], []
     for what, source in sources.items():
-        package = source.get("package")
+        package = source.package
         if package in (None, OWN):
             continue
-        if not str(package).endswith(".py"):
+        if not package.endswith(".py"):
             needs.append(f"{what} of {package}")
-        elif (name := Path(str(package)).name) not in files:
+        elif (name := Path(package).name) not in files:
             files.append(name)
-            needs.append(
-                f"the file {name} (sha256 of its source {str(source.get('sha256'))[:12]}...)"
-            )
+            needs.append(f"the file {name} (sha256 of its source {str(source.sha256)[:12]}...)")
     return files, needs
 
 
 def _revision(record: RunRecord) -> str:
-    return str((record.provenance.backbone or {}).get("revision") or "")
+    return record.provenance.backbone.revision or ""
 
 
 def _value(value: object) -> str:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from bench.compare.statistics.table import Table
     from bench.runs import RunsFolder
-    from bench.runs.predictions import Run
+    from bench.runs.run import Run
 
 FORMATS = ["table", "md", "latex", "csv", "json", "html"]
 HELP = {
@@ -177,11 +177,11 @@ def choose(
 
     store = RunsFolder(runs)
     unique: dict[str, Run] = {}
-    for record, folder in _named(store, references) if references else _all(store):
-        unique.setdefault(record.run_id, (record, folder))
+    for run in _named(store, references) if references else _all(store):
+        unique.setdefault(run.record.run_id, run)
     fitting = _fitting(list(unique.values()), wanted)
-    finished = [(record, folder) for record, folder in fitting if record.status == "finished"]
-    if unfinished := [record.run_id for record, _ in fitting if record.status != "finished"]:
+    finished = [run for run in fitting if run.record.status == "finished"]
+    if unfinished := [run.record.run_id for run in fitting if run.record.status != "finished"]:
         warn(f"left out, not finished: {list_names(unfinished, 5)}")
     if not finished:
         where = f"in {store.path}" if not references else "among those named"
@@ -193,20 +193,23 @@ def choose(
 
 
 def _all(store: RunsFolder) -> list[Run]:
+    from bench.runs.run import Run
+
     records, damaged = store.records()
     for error in damaged:
         warn(f"left out, damaged: {error.message}")
-    return [(record, store.folder(record.run_id)) for record in records]
+    return [Run(record, store.folder(record.run_id)) for record in records]
 
 
 def _named(store: RunsFolder, references: Sequence[str]) -> list[Run]:
+    from bench.runs.run import Run
     from bench.runs.store import read_record
 
     kept = []
     for reference in references:
         for file in store.record_files(reference):
             try:
-                kept.append((read_record(file), file.parent))
+                kept.append(Run(read_record(file), file.parent))
             except RecordDamaged as error:
                 warn(f"left out, damaged: {error.message}")
     return kept
@@ -244,7 +247,7 @@ def with_scores(
                 )
         if names:
             kept = [
-                (structs.replace(record, scores=scores), folder)
+                Run(structs.replace(record, scores=scores), folder)
                 for record, folder in kept
                 if (
                     scores := tuple(
@@ -267,7 +270,7 @@ def show_answer(
     from bench.compare.tables import refuse
     from bench.show.tables import print_tables
 
-    records = {record.run_id: record for record, _ in kept}
+    records = {run.record.run_id: run.record for run in kept}
     with no_collection(), _progress() as report:
         judged = judged_tables(kept, statistics=statistics, report=report, extras=False)
     if not judged:
@@ -321,8 +324,8 @@ def _page(kept: Sequence[Run], tables: Sequence[Table]) -> str:
     from bench.show.pages.comparison import render_page
 
     return render_page(
-        [record for record, _ in kept],
-        folders={record.run_id: folder for record, folder in kept},
+        [run.record for run in kept],
+        folders={run.record.run_id: run.folder for run in kept},
         tables=tables,
     )
 

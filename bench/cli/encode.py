@@ -209,6 +209,8 @@ def _sentences(file: str, kind: str, column: str | None) -> tuple[Iterator[str],
 
 def _about(run: TrainedRun) -> dict[str, Any]:
     """What decides the vectors."""
+    from msgspec import to_builtins
+
     from bench.run.provenance import hash_of_folder
 
     record = run.record
@@ -216,7 +218,7 @@ def _about(run: TrainedRun) -> dict[str, Any]:
         "run": record.run_id,
         "fingerprint": record.fingerprint,
         "checkpoint": hash_of_folder(run.checkpoint),
-        "backbone": dict(record.provenance.backbone or {}),
+        "backbone": to_builtins(record.provenance.backbone),
         "method": run.plugin.sha256,
     }
 

@@ -364,7 +364,7 @@ def _of_run(
     from bench.runs import RunsFolder
 
     run = find_run(str(folder), RunsFolder(folder.resolve().parent), plugins)
-    known = str((run.record.provenance.backbone or {}).get("title") or "")
+    known = str(run.record.provenance.backbone.title or "")
     backbone = backbone_of(run.record, run.plugin)
     backbone = replace(
         backbone if run.plugin.cls.own_backbone else ready(backbone), title=title or known

@@ -141,7 +141,7 @@ def refuse_unequal(tables: Sequence[Table], records: Mapping[str, RunRecord]) ->
 
 def row_budget(runs: Sequence[RunRecord]) -> RowBudget | None:
     """What the runs of one row were given; None where nothing was trained or fitted."""
-    if all(run.training is None and run.provenance.corpus is None for run in runs):
+    if all(run.training is None and not run.provenance.corpus.name for run in runs):
         return None
     seen, corpora = [_sentences(run) for run in runs], {corpus_words(run) for run in runs}
     known = [value for value in seen if value is not None]

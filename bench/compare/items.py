@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from bench.base.errors import BenchError, UnknownName
 from bench.compare.statistics.table import AVERAGE
-from bench.runs.predictions import Key, Run, read_predicted, score_of
+from bench.runs.predictions import read_predicted
+from bench.runs.record import ScoreKey
+from bench.runs.run import Run
 from bench.score.suites import RANKED
 
 if TYPE_CHECKING:
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from bench.runs.predicted import Predicted
 
 
-Texts = Callable[[Key, "np.ndarray"], "list[tuple[str, ...]] | None"]
+Texts = Callable[[ScoreKey, "np.ndarray"], "list[tuple[str, ...]] | None"]
 """The texts of every item of a task whose gold values are given; None where they are not at hand."""
 
 
@@ -50,7 +52,7 @@ class Item:
 class Disagreement:
     """One task: the items on which two runs disagree most, the furthest first."""
 
-    key: Key
+    key: ScoreKey
     metric: str
     n: int
     differ: int  # items on which they disagree at all
@@ -95,7 +97,7 @@ def disagreements(
     return list(by_task.values())
 
 
-def _disagreement(key: Key, first: Run, second: Run, texts: Texts, top: int) -> Disagreement:
+def _disagreement(key: ScoreKey, first: Run, second: Run, texts: Texts, top: int) -> Disagreement:
     import numpy as np
 
     from bench.runs.predicted import same_items
@@ -114,7 +116,7 @@ def _disagreement(key: Key, first: Run, second: Run, texts: Texts, top: int) -> 
         describe, apart_N = _ranked, np.abs(_places(said[1]) - _places(said[2]))
     else:
         describe, apart_N = (
-            partial(_classed, score_of(first[0], key).detail.get("classes")),
+            partial(_classed, first.score(key).detail.get("classes")),
             100 * np.abs(_right(a) - _right(b)),
         )
     rows = [i for i in np.argsort(-apart_N, kind="stable")[:top].tolist() if apart_N[i] > 0]
@@ -187,7 +189,7 @@ class TextsOf:
     def __init__(self, data: Path | None) -> None:
         self.data, self.reasons = data, dict[str, str]()
 
-    def __call__(self, key: Key, gold_N: np.ndarray) -> list[tuple[str, ...]] | None:
+    def __call__(self, key: ScoreKey, gold_N: np.ndarray) -> list[tuple[str, ...]] | None:
         import numpy as np
 
         from bench.data.sets import DataFolder

@@ -34,17 +34,11 @@ from bench.compare.statistics.table import (
     by_protocol,
 )
 from bench.data.sets.sts import STS_TASKS
-from bench.runs.arrays import read_arrays
 from bench.runs.packed import has_predictions
 from bench.runs.predicted import Floats, Predicted, same_items
-from bench.runs.predictions import (
-    Key,
-    Run,
-    has_statistics,
-    predictions_file,
-    read_predicted,
-    score_of,
-)
+from bench.runs.predictions import has_statistics, read_predicted
+from bench.runs.record import ScoreKey
+from bench.runs.run import Run
 from bench.score.suites import Arrays, suite_names
 from bench.score.suites.from_predictions import find_task, rescore
 
@@ -348,9 +342,11 @@ def load(
     """Read what the table's cells are made of. Nothing that is missing or damaged is fatal: it is named in ``missing``."""
     loaded = Loaded(table, average=_averaged(table, runs), same=_same_as_baseline(table, runs))
     kept = predictions and any(
-        has_predictions(runs[run][1]) for row in table.rows for run in row.runs
+        has_predictions(runs[run].folder) for row in table.rows for run in row.runs
     )
-    scores = [[(runs[run], _scores(runs[run][0], table)) for run in row.runs] for row in table.rows]
+    scores = [
+        [(runs[run], _scores(runs[run].record, table)) for run in row.runs] for row in table.rows
+    ]
     for j, task in enumerate(table.columns):
         if report is not None and kept:
             report(task, j, len(table.columns))
@@ -383,7 +379,7 @@ def _same_as_baseline(table: Table, runs: Mapping[str, Run]) -> frozenset[int]:
         sorted(
             tuple(
                 (task, score.predictions_sha256)
-                for task, score in sorted(_scores(runs[run][0], table).items())
+                for task, score in sorted(_scores(runs[run].record, table).items())
                 if task != AVERAGE
             )
             for run in row.runs
@@ -412,7 +408,9 @@ def _averaged(table: Table, runs: Mapping[str, Run]) -> tuple[int, ...]:
     """Columns that the papers' average is of: the suite's own, else those that a record names."""
     if table.columns[-1:] != (AVERAGE,):
         return ()
-    stored = (_scores(runs[run][0], table).get(AVERAGE) for row in table.rows for run in row.runs)
+    stored = (
+        _scores(runs[run].record, table).get(AVERAGE) for row in table.rows for run in row.runs
+    )
     named = (score.detail.get("tasks") for score in stored if score is not None)
     recorded = (
         tasks
@@ -435,28 +433,28 @@ TOLERANCE = 1e-6
 """Points by which the recorded value may differ from that of its predictions."""
 
 
-def predicted_by_own_scorer(runs: Sequence[Run], key: Key) -> Predicted:
+def predicted_by_own_scorer(runs: Sequence[Run], key: ScoreKey) -> Predicted:
     """What the runs of one method, one per seed, said on a task whose suite says that its score can be had of some of its items.
 
     Raises BenchError where the suite is not here, does not say that, or its scorer fails on part of the items; DataDamaged where
     predictions are not what they should be.
     """
-    metric = score_of(runs[0][0], key).metric
-    if key[0] not in suite_names():
+    metric = runs[0].score(key).metric
+    if key.suite not in suite_names():
         raise BenchError(
-            f"{metric} is computed by the suite {key[0]}, which is not here; --plugin FILE gives it"
+            f"{metric} is computed by the suite {key.suite}, which is not here; --plugin FILE gives it"
         )
     task = find_task(key)
     if task is None or not task.by_item:
         raise BenchError(f"{metric} has no interval over items")
-    stored = [read_arrays(predictions_file(folder.resolve(), key)) for _, folder in runs]
-    scores = [score_of(record, key) for record, _ in runs]
+    stored = [run.predictions(key) for run in runs]
+    scores = [run.score(key) for run in runs]
     moved = []
     for score, arrays in zip(scores, stored, strict=True):
         value, moved_N, block_N = jackknife(arrays, lambda part: _value(key, part))
         if abs(value - score.value) > TOLERANCE:
             raise DataDamaged(
-                f"{key[1]}: its predictions give another score, by {abs(value - score.value):.2f}; see bench verify"
+                f"{key.task}: its predictions give another score, by {abs(value - score.value):.2f}; see bench verify"
             )
         moved.append(moved_N)
     moved_SN = np.stack(moved)
@@ -467,7 +465,7 @@ def predicted_by_own_scorer(runs: Sequence[Run], key: Key) -> Predicted:
         return Predicted(
             task=key[1],
             metric=metric,
-            seeds=tuple(record.seed for record, _ in runs),
+            seeds=tuple(run.record.seed for run in runs),
             prediction_SN=moved_SN,
             gold_N=gold_N,
             shared_NK=block_N[:, None] if block_N[-1] + 1 < len(block_N) else None,
@@ -475,10 +473,10 @@ def predicted_by_own_scorer(runs: Sequence[Run], key: Key) -> Predicted:
             score_S=np.array([score.value for score in scores]),
         )
     except ValueError as error:
-        raise DataDamaged(f"predictions of {runs[0][0].run_id}: {error}") from None
+        raise DataDamaged(f"predictions of {runs[0].record.run_id}: {error}") from None
 
 
-def _value(key: Key, arrays: Arrays) -> float:
+def _value(key: ScoreKey, arrays: Arrays) -> float:
     score = rescore(key, arrays)
     if score is None:
         raise BenchError(f"{key[0]} does not score {key[1]} again from its predictions")

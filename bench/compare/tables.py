@@ -203,7 +203,7 @@ def compare_runs(
     runs: Sequence[Run], options: TableOptions, report: Report | None = None
 ) -> tuple[Table, ...]:
     """The tables of these runs. Raises BenchError where the runs have no score, or ``options`` refuse them."""
-    records = {record.run_id: record for record, _ in runs}
+    records = {run.record.run_id: run.record for run in runs}
     tables = summarise(
         records.values(),
         baseline=options.baseline,

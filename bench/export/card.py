@@ -12,8 +12,8 @@ from bench.compare.formatting import markdown, metric_words, score
 from bench.compare.statistics.summary import summarise
 from bench.compare.statistics.table import AVERAGE, DECIMALS
 from bench.export import mteb_folder, transformers_folder
-from bench.runs import RunsFolder
-from bench.runs.predictions import Run, read_predicted
+from bench.runs import Run, RunsFolder
+from bench.runs.predictions import read_predicted
 from bench.show.grid import Cell, Column, as_markdown, grid
 from bench.show.tables.report import plain_value, what
 
@@ -139,17 +139,14 @@ def recipe_table(run: TrainedRun) -> str:
 def origin(run: TrainedRun) -> list[str]:
     """Facts as Markdown lines: each is as the run recorded it, or is left out."""
     record, known = run.record, run.record.provenance
-    backbone, corpus, plugin = known.backbone or {}, known.corpus or {}, known.plugin or {}
     lines = [f"run `{record.run_id}`, fingerprint `{record.fingerprint}`, {known.created}"]
     if run.plugin.cls.paper:
         lines.append(f"method: {markdown(run.plugin.cls.paper)}")
     lines.append(
-        f"backbone: {markdown(record.backbone_name)}, revision `{backbone.get('revision', 'not recorded')}`"
+        f"backbone: {markdown(record.backbone_name)}, revision `{known.backbone.revision or 'not recorded'}`"
     )
-    if corpus:
-        lines.append(
-            f"trained on {markdown(_name(str(corpus.get('name'))))}, sha256 `{corpus.get('sha256')}`"
-        )
+    if (corpus := known.corpus).name:
+        lines.append(f"trained on {markdown(_name(corpus.name))}, sha256 `{corpus.sha256}`")
     if (done := record.training) is not None:
         kept = (
             f", step {done.best_step} kept ({markdown(done.dev_task or '')} {done.dev_score:.2f})"
@@ -158,7 +155,7 @@ def origin(run: TrainedRun) -> list[str]:
         )
         lines.append(f"{done.steps:,} steps{kept}")
     lines.append(
-        f"bench {known.bench_version}, {plugin.get('package')} {plugin.get('version')}, source sha256 `{plugin.get('sha256')}`"
+        f"bench {known.bench_version}, {known.plugin.package} {known.plugin.version}, source sha256 `{known.plugin.sha256}`"
     )
     lines += [markdown(note) for note in run.notes]
     if known.packages:
@@ -188,8 +185,8 @@ def licence(record: RunRecord) -> list[str]:
     if record.backbone == "builtin":
         weights = "builtin is Apache-2.0, pretrained on English Wikipedia text (CC BY-SA)"
     lines = [weights, "the code in this folder, if there is any: Apache-2.0"]
-    if corpus := record.provenance.corpus:
-        sha256, name = corpus.get("sha256"), markdown(_name(str(corpus.get("name"))))
+    if (corpus := record.provenance.corpus).name:
+        sha256, name = corpus.sha256, markdown(_name(corpus.name))
         files = [
             (data_set, file)
             for data_set in data_sets().values()
@@ -230,7 +227,7 @@ def tables(run: TrainedRun) -> list[str]:
     made = []
     for key in dict.fromkeys((s.suite, s.protocol, s.text) for s in record.scores):
         scores = [s for s in record.scores if (s.suite, s.protocol, s.text) == key]
-        intervals = [_interval((record, run.folder), s) for s in scores]
+        intervals = [_interval(Run(record, run.folder), s) for s in scores]
         made.append(_table(scores, intervals, [seeds.get((*key, s.task), "") for s in scores]))
     return made or ["This run has no scores."]
 

@@ -112,7 +112,7 @@ def facts(run: TrainedRun, exported: Exported, folder: Path) -> dict[str, str]:
 
 def hub_backbone(record: RunRecord) -> str | None:
     """The backbone, where it is a model of the hub."""
-    revision = (record.provenance.backbone or {}).get("revision") or ""
+    revision = record.provenance.backbone.revision or ""
     return record.backbone if len(revision) == 40 and not Path(record.backbone).exists() else None
 
 

@@ -19,6 +19,7 @@ from bench.base.errors import BenchError, DataMissing, UnknownName
 from bench.compare.statistics.table import Table
 from bench.run.recipes import plain_key
 from bench.runs.record import AVERAGE, RunRecord, Score
+from bench.runs.run import Run
 
 if TYPE_CHECKING:
     import numpy as np
@@ -242,7 +243,9 @@ def compare(
             statistics=statistics,
         )
         return Comparison(
-            compare_runs([(result.record, result.folder) for result in results.values()], options)
+            compare_runs(
+                [Run(result.record, result.folder) for result in results.values()], options
+            )
         )
 
     if not isinstance(baseline, Result):
@@ -466,8 +469,7 @@ class Result:
     @property
     def model(self) -> dict[str, Any]:
         """What the record says of the model that was scored: kind, dimension, normalisation, pooling, prompts, dtype. Empty of a method."""
-        about = (self.record.provenance.backbone or {}).get("model")
-        return dict(about) if isinstance(about, dict) else {}
+        return dict(self.record.provenance.backbone.model)
 
     def __getitem__(self, task: str) -> Score:
         """The score of a task: "STS-B", or "sts/Avg." where several suites have one of that name; "STS-B@raw" in that text form.

@@ -13,7 +13,7 @@ import importlib.util
 import inspect
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -23,6 +23,7 @@ from bench.backbones import Reference, load
 from bench.base.contract import check_files, import_file, located, place_of_code
 from bench.base.errors import BenchError, UnknownName
 from bench.method import SETTINGS, Context, Method, Recipe, seed_for
+from bench.runs.record import Code
 
 GROUP = "bench.methods"  # of the entry points
 BUILT_IN = "sentence-bench"  # the distribution of this package's methods
@@ -63,16 +64,16 @@ class Registry:
     def __iter__(self) -> Any:
         return iter(sorted(self.plugins))
 
-    def of_run(self, run_id: str, method: str, made_by: Mapping[str, Any] | None) -> Plugin:
+    def of_run(self, run_id: str, method: str, made_by: Code) -> Plugin:
         """The method of a run. ``made_by``: the package that its record names. Raises BenchError with what brings it back."""
         if method not in self.plugins:
             raise not_here(run_id, method, made_by)
         return self.plugins[method]
 
 
-def not_here(run_id: str, method: str, made_by: Mapping[str, Any] | None) -> BenchError:
+def not_here(run_id: str, method: str, made_by: Code) -> BenchError:
     """Of a run whose method nobody registers now: which package or file it came from, and how to give it."""
-    package, version = (str((made_by or {}).get(key) or "") for key in ("package", "version"))
+    package, version = (made_by.package or "", made_by.version or "")
     if package.endswith(".py"):
         return BenchError(
             f"{run_id} was made with the method '{method}' of the plugin file {package}",

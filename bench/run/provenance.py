@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from bench.base.files import files_sha256
 from bench.method import Method
+from bench.runs.record import Checkout
 
 if TYPE_CHECKING:
     from bench.runs.record import RunRecord
 
 
-def git_state(folder: Path) -> dict[str, Any] | None:
-    """Commit and whether the working tree differs from it; None where ``folder`` is in no git checkout."""
+def git_state(folder: Path) -> Checkout:
+    """Commit and whether the working tree differs from it; neither where ``folder`` is in no git checkout."""
 
     def git(*arguments: str) -> str | None:
         try:
@@ -30,11 +31,11 @@ def git_state(folder: Path) -> dict[str, Any] | None:
 
     commit = git("rev-parse", "HEAD")
     if commit is None or git("ls-files", "--error-unmatch", ".") is None:
-        return None
+        return Checkout()
     changed = git(
         "status", "--porcelain", "--untracked-files=no"
     )  # None: a busy machine did not tell in time
-    return {"commit": commit, "dirty": None if changed is None else bool(changed)}
+    return Checkout(commit=commit, dirty=None if changed is None else bool(changed))
 
 
 def tokenizer_key(tokenizer: Any) -> str:
@@ -100,15 +101,15 @@ def record_fingerprint(record: RunRecord, rest: Mapping[str, Any] | None = None)
     return fingerprint_of(
         {
             "method": record.method,
-            "plugin": (record.provenance.plugin or {}).get("sha256"),
+            "plugin": record.provenance.plugin.sha256,
             "variant": record.variant,
             "setting": record.setting,
             "seed": record.seed,
-            "backbone": (record.provenance.backbone or {}).get("revision"),
+            "backbone": record.provenance.backbone.revision,
             "recipe": {
                 key: value.value for key, value in record.recipe.items() if key not in places
             },
-            "corpus": (record.provenance.corpus or {}).get("sha256"),
+            "corpus": record.provenance.corpus.sha256,
             **rest,
             "places": {key: name for key, name in places.items() if name is not None},
         }

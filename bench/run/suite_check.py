@@ -22,7 +22,7 @@ from bench.base.contract import CheckResult, Failed, located, once_each, result_
 from bench.base.errors import BenchError, PluginFailed, RunFailed
 from bench.data.sets import DataFolder
 from bench.run.executors.scoring import merge_scores
-from bench.runs import Cost, Provenance, RunRecord, RunsFolder
+from bench.runs import Cost, Provenance, RunRecord, RunsFolder, ScoreKey
 from bench.runs.predicted import METRICS
 from bench.score.suites import LoadedTask, Suite, Task, TaskResult
 from bench.score.suites.from_predictions import rescore
@@ -219,7 +219,7 @@ def items_stand_alone(case: Case) -> str:
         name: array[::2] if len(array) == n else array for name, array in result.predictions.items()
     }
     try:
-        found = rescore((result.suite, result.task, result.protocol, result.text), part)
+        found = rescore(ScoreKey(result.suite, result.task, result.protocol, result.text), part)
     except BenchError as error:
         raise Failed(f"every second item cannot be scored alone: {error.message}") from None
     if found is None or found.n != len(part["prediction"]):

@@ -64,7 +64,7 @@ def find_run(reference: str, runs: RunsFolder, plugins: Sequence[Path] = ()) -> 
         {key: Value(value.value, value.source, value.note) for key, value in record.recipe.items()}
     )
     notes = registry.warnings
-    if (made_by or {}).get("sha256") not in (None, plugin.sha256):
+    if made_by.sha256 not in (None, plugin.sha256):
         notes += (
             f"the code of {plugin.name} is not the one that made this run; its vectors may differ",
         )
@@ -73,8 +73,8 @@ def find_run(reference: str, runs: RunsFolder, plugins: Sequence[Path] = ()) -> 
 
 def backbone_of(record: RunRecord, plugin: Plugin) -> Reference:
     """The backbone that a run was made with; of the hub, the very commit. Raises NotAModel where a folder has changed since."""
-    known = record.provenance.backbone or {}
-    name, revision = str(known.get("name") or record.backbone), known.get("revision")
+    known = record.provenance.backbone
+    name, revision = known.name or record.backbone, known.revision
     if plugin.cls.own_backbone is not None:
         return Reference(name, str(revision), None)
     reference = resolve(name)

@@ -3,17 +3,38 @@
 from __future__ import annotations
 
 from bench.base.package import make_callable
-from bench.runs.record import Cost, Provenance, RecipeValue, RunRecord, Score, Training
+from bench.runs.record import (
+    BackboneUsed,
+    Checkout,
+    Code,
+    CorpusUsed,
+    Cost,
+    HowExecuted,
+    Provenance,
+    RecipeValue,
+    RunRecord,
+    Score,
+    ScoreKey,
+    Training,
+)
+from bench.runs.run import Run
 from bench.runs.store import FOREIGN, RunsFolder, default_runs
 
 __all__ = [
     "FOREIGN",
+    "BackboneUsed",
+    "Checkout",
+    "Code",
+    "CorpusUsed",
     "Cost",
+    "HowExecuted",
     "Provenance",
     "RecipeValue",
+    "Run",
     "RunRecord",
     "RunsFolder",
     "Score",
+    "ScoreKey",
     "Training",
     "default_runs",
 ]

@@ -7,25 +7,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.base.errors import BenchError, DataDamaged, DataMissing
-from bench.runs.record import RunRecord, Score
-from bench.runs.store import RunsFolder
+from bench.runs.record import ScoreKey
+from bench.runs.run import Run
 
 if TYPE_CHECKING:
     import numpy as np
 
     from bench.runs.predicted import Predicted
 
-Key = tuple[str, str, str, str | None]
-"""Of a score: (suite, task, protocol, text form)."""
-Run = tuple[RunRecord, Path]
-"""A record, and the folder of its run."""
-
 QUERIES = {"cxc-promcse/1": "image", "cxc-parekh/1": "caption1"}
 """The array that holds every pair's query, by protocol."""
 SENTENCES = "sentences of the STS sets"
 
 
-def read_predicted(runs: Sequence[Run], key: Key) -> Predicted:
+def read_predicted(runs: Sequence[Run], key: ScoreKey) -> Predicted:
     """What the runs of one method, one per seed, said on the task of ``key``: float64 or whole numbers as stored.
 
     Raises DataMissing where a run has no such score or no predictions of it, DataDamaged where a file is none or does not fit,
@@ -36,26 +31,26 @@ def read_predicted(runs: Sequence[Run], key: Key) -> Predicted:
     from bench.runs.predicted import Predicted
 
     if not runs:
-        raise DataMissing(f"{key[1]}: no runs")
-    scores = [score_of(record, key) for record, _ in runs]
+        raise DataMissing(f"{key.task}: no runs")
+    scores = [run.score(key) for run in runs]
     metric = scores[0].metric
-    stored = [_arrays(record, folder, key, metric) for record, folder in runs]
+    stored = [_arrays(run, key, metric) for run in runs]
     first = stored[0]
     for (record, _), arrays in zip(runs, stored, strict=True):
         for name in ("gold", "fold", "query", "shared"):
             if not _equal(arrays.get(name), first.get(name)):
                 raise BenchError(
-                    f"{key[1]}: {record.run_id} and {runs[0][0].run_id} differ in the items' {name}"
+                    f"{key.task}: {record.run_id} and {runs[0].record.run_id} differ in the items' {name}"
                 )
         if arrays["prediction"].shape != first["prediction"].shape:
             raise BenchError(
-                f"{key[1]}: {record.run_id} and {runs[0][0].run_id} have predictions of different shapes"
+                f"{key.task}: {record.run_id} and {runs[0].record.run_id} have predictions of different shapes"
             )
     try:
         return Predicted(
-            task=key[1],
+            task=key.task,
             metric=metric,
-            seeds=tuple(record.seed for record, _ in runs),
+            seeds=tuple(run.record.seed for run in runs),
             prediction_SN=np.stack([arrays["prediction"] for arrays in stored]),
             gold_N=first["gold"],
             fold_N=first.get("fold"),
@@ -65,7 +60,7 @@ def read_predicted(runs: Sequence[Run], key: Key) -> Predicted:
             score_S=np.array([score.value for score in scores]),
         )
     except ValueError as error:
-        raise DataDamaged(f"predictions of {runs[0][0].run_id}: {error}") from None
+        raise DataDamaged(f"predictions of {runs[0].record.run_id}: {error}") from None
 
 
 def has_statistics(metric: str) -> bool:
@@ -75,44 +70,28 @@ def has_statistics(metric: str) -> bool:
     return metric in METRICS
 
 
-def score_of(record: RunRecord, key: Key) -> Score:
-    """The score itself. Raises DataMissing where the record has none."""
-    for score in record.scores:
-        if score.key == key:
-            return score
-    raise DataMissing(f"{record.run_id} has no score of {key[1]}")
-
-
-def predictions_file(folder: Path, key: Key) -> Path:
-    """Where a run keeps the predictions of a score. Raises BenchError where the folder's name is no run id."""
-    suite, task, _, text = key
-    return RunsFolder(folder.parent).predictions_path(folder.name, task, text, suite)
-
-
-def _arrays(record: RunRecord, folder: Path, key: Key, metric: str) -> dict[str, np.ndarray]:
+def _arrays(run: Run, key: ScoreKey, metric: str) -> dict[str, np.ndarray]:
     """ "prediction", "gold" and, where the task has them, "fold", "query" and "shared", what items share with others."""
-    from bench.runs.arrays import read_arrays
-
     if not has_statistics(metric):
-        raise BenchError(f"{key[1]}: no statistics of {metric}")
-    path = predictions_file(folder.resolve(), key)
+        raise BenchError(f"{key.task}: no statistics of {metric}")
     names = {name: name for name in ("prediction", "gold", "fold", "image", "caption1", "caption2")}
     if metric == "spearman-bootstrap":
-        names["query"] = QUERIES.get(key[2], "query")
+        names["query"] = QUERIES.get(key.protocol, "query")
     try:
-        stored = read_arrays(path, names.values())
+        stored = run.predictions(key, names.values())
     except DataMissing:
         raise DataMissing(
-            f"{record.run_id} has no predictions of {key[1]}", "the run's command makes them again"
+            f"{run.record.run_id} has no predictions of {key.task}",
+            "the run's command makes them again",
         ) from None
     arrays = {name: stored[source] for name, source in names.items() if source in stored}
-    _check(arrays, path, metric)
+    _check(arrays, run.predictions_file(key), metric)
     wide = {"f": "float64", **dict.fromkeys("iub", "int64")}  # text stays as it is
     arrays = {
         name: array.astype(wide.get(array.dtype.kind, array.dtype))
         for name, array in arrays.items()
     }
-    if (shared := _shared(key[1], arrays)) is not None:
+    if (shared := _shared(key.task, arrays)) is not None:
         arrays["shared"] = shared
     return arrays
 

@@ -2,7 +2,7 @@
 
 See ``docs/run-record.md``. ``read_record`` reads one, whoever wrote it.
 
-What was not recorded is None, never a guess. A record agrees with ``schema/run-3.schema.json`` (a test holds them together); the
+What was not recorded is None, never a guess. A record agrees with ``schema/run-4.schema.json`` (a test holds them together); the
 first thing that does not fit is named by its path, such as ``scores[2].value``. A record of an older schema is brought up one
 step at a time by ``UPGRADES``; a newer one is refused.
 """
@@ -16,14 +16,14 @@ import re
 import stat
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 from msgspec import Meta, Struct
 
 from bench.base.errors import RecordDamaged, printable
 
-SCHEMA, VERSION = "bench.run", 3
+SCHEMA, VERSION = "bench.run", 4
 AVERAGE = "Avg."  # as a task: a suite's own average
 REDUCED = "reduced"  # the array by which stored predictions say that only what the score needs is left of them
 STATUSES = ("finished", "failed", "interrupted")
@@ -46,6 +46,7 @@ LARGEST_NUMBER = (
 UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {
     1: dict,  # 2 has more fields, all optional: hashes of predictions and checkpoint, what the fingerprint is of
     2: dict,  # 3 too: tokens, memory of the host, how it was executed
+    3: lambda content: content | {"provenance": _without_null(content.get("provenance"))},
 }
 
 
@@ -73,9 +74,9 @@ class Score(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=Fa
     )
 
     @property
-    def key(self) -> tuple[str, str, str, str | None]:
-        """What makes two scores the same cell: (suite, task, protocol, text)."""
-        return self.suite, self.task, self.protocol, self.text
+    def key(self) -> ScoreKey:
+        """What makes two scores the same cell."""
+        return ScoreKey(self.suite, self.task, self.protocol, self.text)
 
     def sha256_of(self, arrays: Container[str]) -> str | None:
         """What the values of its predictions should hash to, in the form that they lie in, whole or reduced; None where nothing is recorded."""
@@ -142,6 +143,15 @@ class Training(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     tokens: Count | None = None  # of these rows, special ones included, padding not
 
 
+class ScoreKey(NamedTuple):
+    """What makes two scores the same cell of a table: two numbers compare only where all four are equal."""
+
+    suite: str
+    task: str
+    protocol: str
+    text: str | None  # None where the task has only one form
+
+
 class RecipeValue(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
     """One hyperparameter with its source; ``note`` keeps what another source says."""
 
@@ -150,23 +160,74 @@ class RecipeValue(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
     note: str | None = None
 
 
+class Code(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A plugin's code: of a method, or of a suite. ``package`` is its distribution, or the file that it was loaded from."""
+
+    package: str | None = None
+    version: str | None = None
+    sha256: str | None = None
+
+
+class Checkout(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The git checkout that the method's code lies in. ``dirty``: the working tree differs; None: git did not answer in time."""
+
+    commit: str | None = None
+    dirty: bool | None = None
+
+
+class CorpusUsed(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The training text. ``overlap``: its sentences that test sets have as well, see ``bench.data.overlap``."""
+
+    name: str | None = None
+    sha256: str | None = None
+    columns: tuple[str, ...] = ()
+    url: str | None = None
+    overlap: Facts = {}
+
+
+class BackboneUsed(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The backbone. ``title``: its name in tables, where that is another one; ``model``: what is known of a finished encoder."""
+
+    name: str | None = None
+    revision: str | None = None
+    title: str = ""
+    model: Facts = {}
+
+
+class HowExecuted(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How a run was executed, which is no part of what it is: nothing here is in its fingerprint."""
+
+    ranks: Count | tuple[Count, ...] | None = (
+        None  # processes that trained together; several numbers, one after the other
+    )
+    chunk: Count | None = None  # rows of a batch whose activations were held at once
+    compiled: bool | None = None
+    suites: Mapping[str, Code] = {}  # of plugins
+    recipe_file: tuple[str, ...] = ()  # keys whose values a file of --recipe gave
+    search: Facts = {}  # that found them
+    engine: str | None = None
+    job: str | None = None
+    node: str | None = None
+    attempt: int | None = None
+
+
 class Provenance(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where a run comes from; ``created`` is ISO 8601, the rest is free inside each object."""
+    """Where a run comes from; ``created`` is ISO 8601. A field of an object that was not recorded has its default."""
 
     created: Annotated[str, Meta(pattern=MOMENT)]
     command: str | None = None
     bench_version: str | None = None
-    git: Facts | None = None
-    plugin: Facts | None = None
-    packages: Facts = {}
+    git: Checkout = Checkout()
+    plugin: Code = Code()
+    packages: Mapping[str, str | None] = {}
     platform: Facts = {}
-    data: Facts = {}  # task -> sha256
-    corpus: Facts | None = None
-    backbone: Facts | None = None
+    data: Mapping[str, str | None] = {}  # task -> sha256
+    corpus: CorpusUsed = CorpusUsed()  # without a name: nothing was trained
+    backbone: BackboneUsed = BackboneUsed()
     determines: Facts | None = (
         None  # what the fingerprint is of, beyond the rest of the record (``bench.run.provenance``)
     )
-    execution: Facts | None = None  # how it was executed: no part of what the run is
+    execution: HowExecuted = HowExecuted()
 
 
 PRETRAINED = "pretrained"
@@ -211,7 +272,7 @@ class RunRecord(
         """What an evaluated object, vectors or a server is called; "" for the run of a method, also of a plugin with such a name."""
         return (
             self.backbone_name
-            if self.method in EVALUATED and (self.provenance.plugin or {}).get("package") == "bench"
+            if self.method in EVALUATED and self.provenance.plugin.package == "bench"
             else ""
         )
 
@@ -228,7 +289,7 @@ class RunRecord(
     @property
     def backbone_name(self) -> str:
         """The backbone as tables call it: by the name that was chosen for it or that its model card gives, else its own."""
-        return public_name(str((self.provenance.backbone or {}).get("title") or self.backbone))
+        return public_name(str(self.provenance.backbone.title or self.backbone))
 
     def score(
         self, suite: str, task: str, protocol: str | None = None, text: str | None = None
@@ -282,20 +343,12 @@ class RunRecord(
         yield from ((f"scores[{i}].detail", score.detail) for i, score in enumerate(self.scores))
         yield from ((f"recipe.{key}", value.value) for key, value in self.recipe.items())
         yield "checkpoint", self.checkpoint
-        yield from ((f"provenance.{key}", getattr(self.provenance, key)) for key in _FREE)
-
-
-_FREE = (
-    "git",
-    "plugin",
-    "packages",
-    "platform",
-    "data",
-    "corpus",
-    "backbone",
-    "determines",
-    "execution",
-)
+        origin = self.provenance
+        yield "provenance.platform", origin.platform
+        yield "provenance.determines", origin.determines
+        yield "provenance.backbone.model", origin.backbone.model
+        yield "provenance.execution.search", origin.execution.search
+        yield "provenance.corpus.overlap", origin.corpus.overlap
 
 
 def _bounded(values: Iterable[Any]) -> bool:
@@ -364,6 +417,13 @@ def upgrade(content: Any) -> dict[str, Any]:
             raise RecordDamaged(f"schema: nobody knows how to read {SCHEMA}/{older}")
         content = {**UPGRADES[older](content), "schema": f"{SCHEMA}/{older + 1}"}
     return content
+
+
+def _without_null(provenance: Any) -> Any:
+    """In 4 the objects below ``provenance`` have fields with types; what was not recorded was null, and is left out."""
+    if not isinstance(provenance, dict):
+        return provenance
+    return {key: value for key, value in provenance.items() if value is not None}
 
 
 def _told(error: str) -> str:

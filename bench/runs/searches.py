@@ -1,7 +1,7 @@
 """The record of a search for recipe values: ``search.json`` in its folder says what is searched, and the result of each trial.
 
 Boards and figures read this file; the search itself works on Optuna's storage next to it (:mod:`bench.run.search.trials`). A version
-of the leaderboards holds the same file. What a tuned run keeps of its search stands in its record, as ``provenance.execution["search"]``.
+of the leaderboards holds the same file. What a tuned run keeps of its search stands in its record, as ``provenance.execution.search``.
 """
 
 from __future__ import annotations
@@ -179,8 +179,7 @@ DECISIVE = (
 
 def search_of(record: RunRecord) -> Mapping[str, Any]:
     """What the record says of the search that found its values; empty where none did."""
-    search = (record.provenance.execution or {}).get("search")
-    return search if isinstance(search, Mapping) else {}
+    return record.provenance.execution.search
 
 
 AS_ALL_TRIALS = ": as its trials had it"

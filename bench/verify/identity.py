@@ -16,7 +16,7 @@ from bench.base.errors import BenchError, DataMissing, RecordDamaged
 from bench.base.files import file_sha256, folder_sha256, write_or_fail
 from bench.run import provenance
 from bench.runs.packed import MANIFEST, NAME, cached, elsewhere
-from bench.runs.record import AVERAGE, RunRecord, Score
+from bench.runs.record import AVERAGE, RunRecord, Score, ScoreKey
 from bench.runs.store import RECORD, RunsFolder, data_key, read_record
 from bench.score.suites import suite_names
 from bench.score.suites.from_predictions import find_task
@@ -130,7 +130,7 @@ def _in_folder(score: Score, recorded: str, data: DataFolder, known_hash: bool) 
 @functools.lru_cache(maxsize=256)
 def _sha256(data: DataFolder, name: str, task: str, protocol: str, text: str) -> str:
     """Of a set in a folder, read once for all runs. Raises DataMissing, DataDamaged."""
-    scored = find_task((name, task, protocol, text))
+    scored = find_task(ScoreKey(name, task, protocol, text))
     if scored is None:
         raise DataMissing(f"{name} has no task {task} under {protocol}")
     return scored.load(data, text).sha256

@@ -81,7 +81,7 @@ class Encoder:
                 f"it cannot be encoded again: {' '.join(what.split())}",
             )
             return
-        same = plugin.sha256 == (record.provenance.plugin or {}).get("sha256")
+        same = plugin.sha256 == record.provenance.plugin.sha256
         changed = "" if same else "; the method's code has changed since"
         store = RunsFolder(folder.parent)
         for score in record.scores:
@@ -176,7 +176,7 @@ class Encoder:
 
 
 def _revision(record: RunRecord) -> str:
-    return str((record.provenance.backbone or {}).get("revision"))
+    return str(record.provenance.backbone.revision)
 
 
 def _backbone(record: RunRecord, plugin: Plugin, offline: bool) -> Reference:

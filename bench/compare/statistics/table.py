@@ -64,9 +64,7 @@ def rows_of(
     for record in records:
         values = configuration(record)
         settings[record.run_id] = values
-        known = (record.provenance.backbone or {}).get(
-            "revision"
-        )  # the same weights may lie in several folders
+        known = record.provenance.backbone.revision  # the same weights may lie in several folders
         backbone = record.backbone_name if known else record.backbone
         same = named.setdefault((record.method, record.variant, record.setting, backbone), {})
         same.setdefault(json.dumps(values, sort_keys=True), []).append(record)
@@ -96,7 +94,7 @@ def _by_code(runs: Sequence[RunRecord]) -> list[list[RunRecord]]:
     """Runs of one code of the method together, the code of the newest run first."""
     codes: dict[object, list[RunRecord]] = {}
     for run in sorted(runs, key=lambda run: (run.provenance.created, run.run_id), reverse=True):
-        codes.setdefault((run.provenance.plugin or {}).get("sha256"), []).append(run)
+        codes.setdefault(run.provenance.plugin.sha256, []).append(run)
     return list(codes.values())
 
 
@@ -117,19 +115,15 @@ def configuration(record: RunRecord) -> dict[str, str]:
         values["processes"] = _short(ranks)
     if corpus := corpus_words(record):
         values["corpus"] = corpus
-    if revision := (record.provenance.backbone or {}).get("revision"):
+    if revision := record.provenance.backbone.revision:
         values["backbone revision"] = str(revision)[:8]
     return values
 
 
 def corpus_words(record: RunRecord) -> str | None:
     """The name of what it was trained on and the beginning of its sha256; None where the record has no sha256."""
-    corpus = record.provenance.corpus or {}
-    return (
-        f"{corpus.get('name', 'corpus')}@{str(corpus['sha256'])[:6]}"
-        if corpus.get("sha256")
-        else None
-    )
+    corpus = record.provenance.corpus
+    return f"{corpus.name or 'corpus'}@{corpus.sha256[:6]}" if corpus.sha256 else None
 
 
 def _short(value: object) -> str:

@@ -7,7 +7,7 @@ import shlex
 import shutil
 import sys
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -35,7 +35,11 @@ from bench.run.executors.scoring import (
 from bench.run.plan import PlannedRun
 from bench.runs import (
     FOREIGN,
+    BackboneUsed,
+    Code,
+    CorpusUsed,
     Cost,
+    HowExecuted,
     Provenance,
     RecipeValue,
     RunRecord,
@@ -145,30 +149,31 @@ def _of_file(run: PlannedRun) -> Facts:
     if run.given is None:
         return {}
     return {
-        "recipe_file": sorted(run.given.values),
+        "recipe_file": tuple(sorted(run.given.values)),
         **({"search": dict(run.given.search)} if run.given.search else {}),
     }
 
 
 def with_title_and_file(record: RunRecord, run: PlannedRun) -> RunRecord:
     """The record with the backbone's title, and with what a file of --recipe says of the same values; as it is where it says so already."""
-    backbone = record.provenance.backbone or {}
-    if run.backbone.title not in ("", backbone.get("title")):
+    backbone = record.provenance.backbone
+    if run.backbone.title not in ("", backbone.title):
         record = replace(
             record,
             provenance=replace(
-                record.provenance, backbone={**backbone, "title": run.backbone.title}
+                record.provenance, backbone=replace(backbone, title=run.backbone.title)
             ),
         )
     of_file = _of_file(run)
-    if any((record.provenance.execution or {}).get(key) != fact for key, fact in of_file.items()):
+    execution = replace(record.provenance.execution, **of_file)
+    if execution != record.provenance.execution:
         record = with_execution(replace(record, recipe=_recorded_recipe(run)), of_file)
     return record
 
 
 def with_execution(record: RunRecord, facts: Facts) -> RunRecord:
     """The record with more facts about how it was executed."""
-    execution = {**(record.provenance.execution or {}), **facts} or None
+    execution = replace(record.provenance.execution, **facts)
     return replace(record, provenance=replace(record.provenance, execution=execution))
 
 
@@ -198,23 +203,19 @@ def _new_record(run: PlannedRun, options: Options) -> RunRecord:
             bench_version=__version__,
             git=provenance.git_state(run.plugin.folder),
             packages=devices.packages(),
-            plugin={
-                "package": run.plugin.package,
-                "version": run.plugin.version,
-                "sha256": run.plugin.sha256,
-            },
+            plugin=Code(
+                package=run.plugin.package, version=run.plugin.version, sha256=run.plugin.sha256
+            ),
             platform=devices.platform_facts(options.device),
             data={},
-            corpus={"name": corpus.name, "sha256": corpus.sha256, "columns": list(corpus.columns)}
+            corpus=CorpusUsed(name=corpus.name, sha256=corpus.sha256, columns=corpus.columns)
             if corpus
-            else None,
-            backbone={
-                "name": run.backbone.name,
-                "revision": run.backbone.revision,
-                **({"title": run.backbone.title} if run.backbone.title else {}),
-            },
+            else CorpusUsed(),
+            backbone=BackboneUsed(
+                name=run.backbone.name, revision=run.backbone.revision, title=run.backbone.title
+            ),
             determines=run.determines,
-            execution=_of_file(run) or None,
+            execution=HowExecuted(**_of_file(run)),
         ),
     )
 
@@ -281,12 +282,7 @@ class Execution:
         """The record, and the run's folder, without anything that belongs to the weights that were."""
         tell_forgotten(self.run, record, self.reporter)
         if record.scores:  # first: a record never stands beside weights that are not its own
-            corpus = record.provenance.corpus
-            corpus = (
-                None
-                if corpus is None
-                else {key: value for key, value in corpus.items() if key != "overlap"}
-            )
+            corpus = replace(record.provenance.corpus, overlap={})
             provenance = replace(record.provenance, data={}, corpus=corpus)
             record = replace(record, scores=(), status="interrupted", provenance=provenance)
             self.store.write(record)
@@ -385,10 +381,8 @@ class Execution:
         )
         backbone = record.provenance.backbone
         if about := method.about():
-            backbone = {
-                **(backbone or {}),
-                "model": {"kind": kind_of(run.backbone), **stores.shape_facts(), **about},
-            }
+            model = {"kind": kind_of(run.backbone), **stores.shape_facts(), **about}
+            backbone = replace(backbone, model=model)
         record = replace(
             record, provenance=replace(record.provenance, corpus=corpus, backbone=backbone)
         )
@@ -409,7 +403,7 @@ class Execution:
         """What a process scored that was killed before it counted the overlap of its sentences with the corpus."""
         if self.run.corpus is None:
             return []
-        overlap = (record.provenance.corpus or {}).get("overlap") or {}
+        overlap = record.provenance.corpus.overlap
         known = {
             (entry["suite"], entry["task"], entry["text"]) for entry in overlap.get("tasks", ())
         }
@@ -515,15 +509,14 @@ def is_scored(record: RunRecord, task: Task, known: KnownTask) -> bool:
         return False
     if (plugin := suite_plugin(task.suite)) is not None and plugin.sha256 != scored_by(
         record, task.suite
-    ).get("sha256"):
+    ).sha256:
         return False
     return record.provenance.data.get(data_key(task.name, known.form, task.suite)) == known.sha256
 
 
-def scored_by(record: RunRecord, suite: str) -> Mapping[str, Any]:
-    """The package or file, version and hash of the plugin's suite that made a record's scores; nothing for a suite of this package."""
-    source: Mapping[str, Any] = (record.provenance.execution or {}).get("suites", {}).get(suite, {})
-    return source
+def scored_by(record: RunRecord, suite: str) -> Code:
+    """The code of the plugin's suite that made a record's scores; nothing for a suite of this package."""
+    return record.provenance.execution.suites.get(suite, Code())
 
 
 def with_source(record: RunRecord, suite: str) -> RunRecord:
@@ -531,8 +524,8 @@ def with_source(record: RunRecord, suite: str) -> RunRecord:
     plugin = suite_plugin(suite)
     if plugin is None:
         return record
-    own = {"package": plugin.package, "version": plugin.version, "sha256": plugin.sha256}
-    suites = (record.provenance.execution or {}).get("suites", {})
+    own = Code(package=plugin.package, version=plugin.version, sha256=plugin.sha256)
+    suites = record.provenance.execution.suites
     return with_execution(record, {"suites": {**suites, suite: own}})
 
 

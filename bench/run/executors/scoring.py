@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -11,10 +11,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec import structs
+
 from bench.base.errors import CorpusError, Interrupted, RunFailed
 from bench.data.overlap import ScoredSentences, count_overlaps, merge_overlaps, scored_sentences
 from bench.method import Method, Reporter, task_prompt
-from bench.runs import Score
+from bench.runs import CorpusUsed, Score
 from bench.runs.record import AVERAGE
 from bench.score.encoding import VectorStore
 from bench.score.suites import AskingTask, DeviceTask, RunPlace
@@ -233,14 +235,14 @@ def with_overlap(
     cache: Path | None,
     reporter: Reporter,
     should_stop: Callable[[], bool],
-) -> Mapping[str, Any] | None:
+) -> CorpusUsed:
     """``record.provenance.corpus`` with the overlap of what was scored just now in the place of older counts of the same tasks.
 
     A corpus that cannot be read any more leaves the rest as it is, with a note: the scores do not depend on it. Tasks of which
     only mteb knows the sentences have no counts. Raises Interrupted.
     """
     about = record.provenance.corpus
-    if corpus is None or about is None:
+    if corpus is None:
         return about
     wanted = {
         (r.suite, r.task, r.text): ScoredSentences(r.suite, r.task, r.text, scored_sentences(task))
@@ -263,4 +265,4 @@ def with_overlap(
     except (CorpusError, OSError) as error:
         reporter.note(f"the overlap of corpus and evaluation data was not counted: {error}")
         return about
-    return {**about, "overlap": merge_overlaps(counted, about.get("overlap"))}
+    return structs.replace(about, overlap=merge_overlaps(counted, about.overlap))

@@ -185,8 +185,7 @@ def check_model(run: PlannedRun) -> str | None:
 
 def not_kept(record: RunRecord) -> NotAModel | None:
     """Why the model of a run cannot be had from its folder; None where it can, or where nothing speaks against it."""
-    about = (record.provenance.backbone or {}).get("model")
-    kind = about.get("kind") if isinstance(about, Mapping) else None
+    kind = record.provenance.backbone.model.get("kind")
     words = {
         "object": "an object of a Python process",
         "function": "a function of a Python process",

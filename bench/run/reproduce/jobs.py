@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from bench.backbones import Reference
 from bench.base.errors import BenchError
@@ -14,7 +13,7 @@ from bench.run import plan
 from bench.run.plan import PlannedRun
 from bench.run.plugins import Registry
 from bench.run.reproduce.table import TableRun, recipe_of
-from bench.runs import RunRecord, RunsFolder
+from bench.runs import Run, RunsFolder
 
 FIRST_SEED = 42
 """That of one run, as everywhere; more runs have the seeds that follow it, so that those of fewer are done already."""
@@ -131,13 +130,11 @@ def plan_job(
     return planned
 
 
-def records(job: Job, store: RunsFolder) -> list[tuple[RunRecord, Path]]:
+def records(job: Job, store: RunsFolder) -> list[Run]:
     """The finished runs of a job, with their folders."""
-    stored = [
-        (store.get(run.run_id, run.fingerprint), store.folder(run.run_id)) for run in job.planned
-    ]
+    stored = ((store.get(run.run_id, run.fingerprint), run.run_id) for run in job.planned)
     return [
-        (record, folder)
-        for record, folder in stored
+        Run(record, store.folder(run_id))
+        for record, run_id in stored
         if record is not None and record.status == "finished"
     ]

@@ -10,7 +10,7 @@ import numpy as np
 
 from bench.base.contract import located
 from bench.base.errors import DataDamaged, RunFailed
-from bench.runs.predictions import Key
+from bench.runs.record import ScoreKey
 from bench.score.metrics.correlation import pearson, spearman
 from bench.score.suites import Arrays, Task, TaskScore, suite_names, suite_plugin
 from bench.score.suites import suite as find_suite
@@ -19,7 +19,7 @@ GIVEN = ("gold", "subset", "all_splits_gold", "image", "caption1", "caption2", "
 """Arrays that come from the data or the protocol alone: the same for every model on one set."""
 
 
-def rescore(key: Key, arrays: Arrays, metric: str = "") -> TaskScore | None:
+def rescore(key: ScoreKey, arrays: Arrays, metric: str = "") -> TaskScore | None:
     """The score of one task from its stored arrays; None where they do not determine it (other kinds of tasks of
     mteb), and for a protocol that this bench does not know.
 
@@ -44,13 +44,13 @@ def rescore(key: Key, arrays: Arrays, metric: str = "") -> TaskScore | None:
     return score
 
 
-def reduce_predictions(key: Key, arrays: Arrays) -> dict[str, np.ndarray] | None:
+def reduce_predictions(key: ScoreKey, arrays: Arrays) -> dict[str, np.ndarray] | None:
     """What the score needs of the stored arrays of one task (``Task.reduced``); None where its suite does not say, or is not here."""
     task = find_task(key) if key[0] in suite_names() else None
     return None if task is None else task.reduced(arrays)
 
 
-def find_task(key: Key) -> Task | None:
+def find_task(key: ScoreKey) -> Task | None:
     """The task by its suite, name and protocol; None where the suite has none. Raises UnknownName where the suite is not here."""
     suite, name, protocol, _ = key
     return next(

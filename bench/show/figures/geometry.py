@@ -9,7 +9,8 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from bench.base.errors import BenchError
-from bench.runs.predictions import predictions_file
+from bench.runs.record import ScoreKey
+from bench.runs.run import Run
 from bench.score.metrics.geometry import effective_rank
 from bench.show.figures.drawing import MOST_LINES, Figure, Line, Mark, drawn, lines, scatter
 from bench.show.figures.points import (
@@ -240,11 +241,9 @@ def _values(run: PublishedRun, table: Table) -> list[float]:
     """As the run stored them; empty where it did not, or where they are not what they should be."""
     import numpy as np
 
-    from bench.runs.arrays import read_arrays
-
-    file = predictions_file(run.folder, (table.suite, TASK, table.protocol, table.text))
+    key = ScoreKey(table.suite, TASK, table.protocol, table.text)
     try:
-        values = read_arrays(file, (VALUES,)).get(VALUES)
+        values = Run(run.record, run.folder).predictions(key, (VALUES,)).get(VALUES)
     except BenchError:
         return []
     if values is None or values.dtype.kind != "f" or values.ndim != 1 or values.size < 2:

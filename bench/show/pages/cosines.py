@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.base.errors import BenchError
-from bench.runs.record import RunRecord
+from bench.runs.record import ScoreKey
+from bench.runs.run import Run
 from bench.show.pages.engine import minus
 
 if TYPE_CHECKING:
@@ -60,40 +60,35 @@ class Cosines:
     right: int = WIDTH - RIGHT
 
 
-def cosines(record: RunRecord, folder: Path) -> Cosines | None:
-    """Of STS-B, or else of another set of rated pairs whose predictions lie in ``folder``; None where there are none."""
-    rated = rated_pairs(record, folder)
+def cosines(run: Run) -> Cosines | None:
+    """Of STS-B, or else of another set of rated pairs whose predictions the run has; None where there are none."""
+    rated = rated_pairs(run)
     return None if rated is None else _draw(*rated)
 
 
-def rated_pairs(record: RunRecord, folder: Path) -> tuple[np.ndarray, np.ndarray, str] | None:
+def rated_pairs(run: Run) -> tuple[np.ndarray, np.ndarray, str] | None:
     """(cosines (N,), gold scores (N,), the set) of STS-B, or else of another set; None where no predictions are stored."""
     for suite, task in SOURCES:
         score = next(
             (
                 s
-                for s in record.scores
+                for s in run.scores
                 if (s.suite, s.task) == (suite, task) and s.text in (None, "tokenised")
             ),
             None,
         )
-        pairs = None if score is None else _read(folder, score.key)
+        pairs = None if score is None else _read(run, score.key)
         if pairs is not None:
             return *pairs, "STS-B" if task == "alignment" else task
     return None
 
 
-def _read(
-    folder: Path, key: tuple[str, str, str, str | None]
-) -> tuple[np.ndarray, np.ndarray] | None:
+def _read(run: Run, key: ScoreKey) -> tuple[np.ndarray, np.ndarray] | None:
     """(cosines, gold values) of all pairs, or None where they are not stored or are something else."""
     import numpy as np
 
-    from bench.runs.arrays import read_arrays
-    from bench.runs.predictions import predictions_file
-
     try:
-        arrays = read_arrays(predictions_file(folder.resolve(), key))
+        arrays = run.predictions(key)
     except BenchError:
         return None
     cosine, gold = arrays.get("cosine", arrays.get("prediction")), arrays.get("gold")

@@ -28,6 +28,7 @@ from bench.show.tables.report import heads
 if TYPE_CHECKING:
     from bench.board.board import Board, PublishedRun, TableRow
     from bench.board.reference_tables import ReferenceTable
+    from bench.runs.record import Code
 
 
 UP = 1  # folders between a method's page and its version
@@ -77,7 +78,7 @@ def render(board: Board, method: str) -> str:
 def page(board: Board, method: str) -> MethodPage:
     """What the page holds."""
     runs = [run for run in board.runs if run.record.method == method]
-    plugins = [run.record.provenance.plugin or {} for run in runs]
+    plugins = [run.record.provenance.plugin for run in runs]
     names = [package_of(plugin) for plugin in plugins] or [None]
     package = next((name for name in names if source(method, name) is not None), names[0])
     said = source(method, package)
@@ -88,9 +89,7 @@ def page(board: Board, method: str) -> MethodPage:
         board=link("index.html", UP),
         how=how(method, package),
         settings=_settings(said),
-        packages=tuple(
-            dict.fromkeys(_package(plugin) for plugin in plugins if plugin.get("package"))
-        ),
+        packages=tuple(dict.fromkeys(_package(plugin) for plugin in plugins if plugin.package)),
         variants=_variants(said),
         tables=method_tables(board.by_method.get(method, ()), board.page_of, UP),
         runs=tuple(_run(run, board) for run in sorted(runs, key=_order)),
@@ -100,8 +99,8 @@ def page(board: Board, method: str) -> MethodPage:
     )
 
 
-def _package(plugin: Any) -> str:
-    return " ".join(str(part) for part in (plugin["package"], plugin.get("version")) if part)
+def _package(plugin: Code) -> str:
+    return " ".join(filter(None, (plugin.package, plugin.version)))
 
 
 def _settings(said: MethodDescription | None) -> str:

@@ -55,7 +55,7 @@ def page_figure(part: Part, runs: Mapping[str, Sequence[Run]]) -> PageFigure:
         if spec is None:
             drawn = [rescaling()]
         elif spec.draws == "cosines":
-            ridges = [(name, one) for name, run in first.items() if (one := cosines(*run))]
+            ridges = [(name, one) for name, run in first.items() if (one := cosines(run))]
         elif runs:
             published = [
                 PublishedRun(record=r, folder=f) for ours in runs.values() for r, f in ours

@@ -9,6 +9,8 @@ from functools import cache
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
+from msgspec import structs, to_builtins
+
 from bench.board.names import link, method_page, run_file, run_page
 from bench.board.repeat import repeat, without_folders
 from bench.compare import statements
@@ -23,7 +25,8 @@ from bench.compare.formatting import (
 from bench.compare.statistics.table import AVERAGE, INCONCLUSIVE, Cell
 from bench.run.descriptions import MethodDescription, method_description
 from bench.runs.packed import NAME, has_predictions
-from bench.runs.record import RunRecord
+from bench.runs.record import Code, RunRecord
+from bench.runs.run import Run
 from bench.show.pages.cosines import Cosines, cosines
 from bench.show.pages.curves import Curve, curves
 from bench.show.pages.engine import render as rendered
@@ -208,7 +211,7 @@ def render(board: Board, run: PublishedRun) -> str:
 def page(board: Board, run: PublishedRun) -> RunPage:
     """What the page holds."""
     record, known = run.record, board.by_run.get(run.record.run_id, ())
-    plugin, again = record.provenance.plugin or {}, repeat([record])
+    plugin, again = record.provenance.plugin, repeat([record])
     rows = [
         RecipeRow(
             key=key, value=value_words(value.value), source=value.source, note=value.note or ""
@@ -237,7 +240,7 @@ def page(board: Board, run: PublishedRun) -> RunPage:
         sides=tuple(report.shift_sections(record)),
         curves=curves(record, run.folder),
         training=report.training(record, None),
-        cosines=cosines(record, run.folder),
+        cosines=cosines(Run(record, run.folder)),
         by_hand=tuple(row for row in rows if row.source.startswith("--set")),
         recipe=tuple(row for row in rows if not row.source.startswith("--set")),
         cost=report.cost(record),
@@ -246,10 +249,9 @@ def page(board: Board, run: PublishedRun) -> RunPage:
     )
 
 
-def package_of(plugin: Mapping[str, Any]) -> str | None:
+def package_of(plugin: Code) -> str | None:
     """Whose code a run ran; None where its record does not say so."""
-    package = plugin.get("package")
-    return None if package is None else str(package)
+    return plugin.package
 
 
 def _where(record: RunRecord) -> str:
@@ -312,24 +314,22 @@ def _provenance(record: RunRecord) -> tuple[tuple[str, tuple[Fact, ...]], ...]:
         "bench": from_where.bench_version,
         "fingerprint": record.fingerprint,
     }
-    git = {key: value for key, value in (from_where.git or {}).items() if value is not None}
-    if isinstance(git.get("dirty"), bool):
-        git["dirty"] = "uncommitted changes" if git["dirty"] else None
+    git, changed = from_where.git, "uncommitted changes" if from_where.git.dirty else None
     groups: list[tuple[str, Mapping[str, Any]]] = [
         ("this run", made),
-        ("commit", {"": git.pop("commit", None), "with": git.pop("dirty", None), **git}),
-        ("method's code", from_where.plugin or {}),
-        ("backbone", from_where.backbone or {}),
+        ("commit", {"": git.commit, "with": changed}),
+        ("method's code", to_builtins(from_where.plugin)),
+        ("backbone", to_builtins(from_where.backbone)),
         (
             "corpus",
-            {key: value for key, value in (from_where.corpus or {}).items() if key != "overlap"},
+            to_builtins(structs.replace(from_where.corpus, overlap={})),
         ),
         ("machine", from_where.platform),
         ("packages", from_where.packages),
         ("checkpoint", record.checkpoint or {}),
         ("data", from_where.data),
         ("also determined by", from_where.determines or {}),
-        ("executed with", from_where.execution or {}),
+        ("executed with", to_builtins(from_where.execution)),
     ]
     told = []
     for title, group in groups:

@@ -341,8 +341,8 @@ def _costs(headings: Sequence[str], row: Row) -> tuple[tuple[str, float], ...]:
 
 
 def _family(row: Row, runs: Mapping[str, PublishedRun]) -> str:
-    plugin = runs[row.runs[0]].record.provenance.plugin or {}
-    found = source(row.method, plugin.get("package"))
+    plugin = runs[row.runs[0]].record.provenance.plugin
+    found = source(row.method, plugin.package)
     return found.file.family if found else ""
 
 

@@ -157,8 +157,8 @@ def recipe(record: RunRecord) -> Section:
 
 def model(record: RunRecord) -> str:
     """What is recorded of a finished encoder, in a line: "folder, 384 dimensions, normalised, pooling mean, fp32"; "" of all others."""
-    about = (record.provenance.backbone or {}).get("model")
-    if not isinstance(about, Mapping):
+    about = record.provenance.backbone.model
+    if not about:
         return ""
     parts = [
         str(about.get("kind", "")),
@@ -348,11 +348,11 @@ def _gap(first: Score, second: Score) -> tuple[str, str, str]:
 
 
 def overlap_section(record: RunRecord) -> Section:
-    return section((record.provenance.corpus or {}).get("overlap"))
+    return section(record.provenance.corpus.overlap)
 
 
 def section(overlap: Any) -> Section:
-    """Of what a record keeps as ``provenance.corpus["overlap"]``. A task of which nothing was found is named in one last row;
+    """Of what a record keeps as ``provenance.corpus.overlap``. A task of which nothing was found is named in one last row;
     no rows where nothing was recorded."""
     tasks = overlap.get("tasks") if isinstance(overlap, Mapping) else None
     rows: list[tuple[str, ...]] = []
