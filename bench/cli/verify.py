@@ -71,7 +71,7 @@ def verify(
     Example:  bench verify simcse-builtin-s42
               bench verify leaderboards/v3
     """
-    from bench.data.sets import DataFolder
+    from bench.data.sets.folder import DataFolder
     from bench.verify import UNCHECKED
 
     folder = DataFolder(data, offline=True) if data is not None else None
@@ -135,7 +135,7 @@ def _places(places: tuple[str, ...], runs: Path | None) -> Iterator[tuple[Path |
 def _encoder(data: Any, plugins: tuple[Path, ...], device: str, offline: bool) -> More:
     """--retrain-free: encodes from checkpoints."""
     from bench.base import devices
-    from bench.data.sets import DataFolder
+    from bench.data.sets.folder import DataFolder
     from bench.run.plugins import discover
     from bench.verify.reencode import Encoder
 
