@@ -13,33 +13,16 @@ The functions are those of :mod:`bench.library`, which is imported when one of t
 from __future__ import annotations
 
 import importlib
-import sys
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
+
+from bench.base.package import __version__
 
 if TYPE_CHECKING:
     from bench.library import compare, evaluate, frame, load_run, runs, train
 
-try:
-    from bench._version import __version__  # written by the build, from the git tag
-except ModuleNotFoundError:
-    __version__ = "0+source"  # a checkout that was not built
 __all__ = ["__version__", "compare", "evaluate", "frame", "load_run", "runs", "train"]
 PACKAGES = ("compare", "runs")
 """Functions that share their name with a package of ours: the package itself can be called."""
-
-
-class CallablePackage(ModuleType):
-    """A package of ours with the name of a public function: called, it is that function."""
-
-    def __call__(self, *arguments: Any, **options: Any) -> Any:
-        name = self.__name__.rpartition(".")[2]
-        return getattr(importlib.import_module("bench.library"), name)(*arguments, **options)
-
-
-def make_callable(package: str) -> None:
-    """``bench.compare(...)`` and ``import bench.compare.tables`` both work, in whichever order: said by each such package of itself."""
-    sys.modules[package].__class__ = CallablePackage
 
 
 def __getattr__(name: str) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from bench.base.errors import BenchError, UnknownName
+from bench.base.text import one_value
 from bench.method import Method, Value
 from bench.run.plugins import from_file
 from bench.run.recipe_file import NO_SOURCE, Disagreement, Entry, entries, read, read_given
@@ -20,7 +21,6 @@ from bench.run.recipes import (
     choose,
     merge,
     of_backbone,
-    one_value,
     parse,
     series,
     settings_with_recipe,

@@ -46,3 +46,8 @@ def slug(*parts: str | None, longest: int = 100) -> str:
     text = unicodedata.normalize("NFKD", " ".join(part for part in parts if part))
     plain = re.sub(r"[^a-z0-9]+", "-", text.encode("ascii", "ignore").decode().lower())
     return plain.strip("-")[:longest].strip("-")
+
+
+def one_value(text: str) -> str:
+    """What ``--set KEY=`` takes for one value that may hold commas."""
+    return text.replace(",", "\\,")

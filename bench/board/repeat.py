@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.data.sets import data_sets
-from bench.run.corpus_choice import BY_HASH, RECIPE_CORPORA, TARGET
-from bench.run.recipes import one_value
+from bench.base.text import one_value
+from bench.data.sets.manifest import BY_HASH, RECIPE_CORPORA, TARGET, data_sets
 from bench.runs.record import AVERAGE, CorpusUsed, RunRecord, public_name
 
 SET = "--set"  # how the source of a recipe value that was given by hand begins

@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from bench import __version__
 from bench.base.errors import BenchError, UnknownName, printable
+from bench.base.package import __version__
 from bench.cli.hints import TYPED, repeat_options
 
 VERBS = {

@@ -108,9 +108,9 @@ def backbone_facts(name: str, *, fetch: bool) -> dict[str, Any]:
 
 def diagnose(data: Path | None, runs: Path | None) -> dict[str, Any]:
     """All facts, as JSON. Raises BenchError where a folder that was given cannot be read."""
-    import bench
     from bench.backbones import resolve
     from bench.base import devices
+    from bench.base.package import __version__
     from bench.data.corpora import default_cache
     from bench.data.sets import DataFolder
     from bench.run.plugins import discover
@@ -127,7 +127,7 @@ def diagnose(data: Path | None, runs: Path | None) -> dict[str, Any]:
     folder = DataFolder(data)
     disk = shutil.disk_usage(store.path if store.path.exists() else Path.cwd())
     facts: dict[str, Any] = {
-        "bench": bench.__version__,
+        "bench": __version__,
         "python": platform.python_version(),
         "packages": devices.packages(),
         "extras": {

@@ -9,8 +9,8 @@ import click
 
 from bench.base.errors import BenchError
 from bench.cli.columns import as_findings, end_check, print_columns, show_results
-from bench.cli.options import json_option, json_text, known_methods, plugin_option
-from bench.cli.run import parse_overrides
+from bench.cli.options import json_option, json_text, plugin_option
+from bench.cli.run import known_methods, parse_overrides
 
 if TYPE_CHECKING:
     from bench.run.plugins import Plugin, Registry

@@ -7,16 +7,13 @@ import gc
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from bench.base.errors import BenchError, printable
-
-if TYPE_CHECKING:
-    from bench.run.plugins import Registry
 
 runs_option = click.option(
     "--runs",
@@ -98,16 +95,6 @@ def precision_option(words: str) -> Callable[[Callable[..., Any]], Callable[...,
         show_default=True,
         help=words,
     )
-
-
-def known_methods(files: Sequence[Path]) -> Registry:
-    """The methods there are, with those of ``files``; what could not be loaded is told of on standard error."""
-    from bench.run.plugins import discover
-
-    registry = discover(files)
-    for warning in registry.warnings:
-        warn(f"warning: {warning}")
-    return registry
 
 
 def save_seconds() -> float:

@@ -19,7 +19,6 @@ from bench.cli.options import (
     suite_file_option,
     warn,
 )
-from bench.cli.verify import as_object
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -93,7 +92,7 @@ def publish(
     """
     if check:
         context.exit(_check(out, as_json))
-    from bench.data.sets import DataFolder
+    from bench.data.sets.folder import DataFolder
     from bench.publish.build import FORMATS, PublishOptions
     from bench.publish.build import publish as build
 
@@ -161,7 +160,7 @@ def _check(out: Path, as_json: bool) -> int:
     reports = check(out)
     for report in reports:
         if as_json:
-            click.echo(json_text(as_object(report)))
+            click.echo(json_text(report.as_object()))
             continue
         differ = f"; {len(report.differences)} differ" if report.differences else ""
         click.echo(

@@ -20,7 +20,6 @@ from bench.cli.options import (
     device_option,
     json_option,
     json_text,
-    known_methods,
     plain_option,
     plugin_option,
     precision_option,
@@ -31,7 +30,7 @@ from bench.cli.options import (
 from bench.cli.planning import Planned, as_dict, plan_rows, prepare, show_plan
 from bench.cli.progress import RunReporter, downloads, reporting
 from bench.cli.reproduced import show_left_out, show_results, show_rows, write_page
-from bench.cli.run import check_budget, parse_overrides, parse_seeds, settled_here
+from bench.cli.run import check_budget, known_methods, parse_overrides, parse_seeds, settled_here
 from bench.cli.run_all import run_all
 from bench.data.fetching import Report, offline_now
 from bench.data.sets import DataFolder

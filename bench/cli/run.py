@@ -24,7 +24,6 @@ from bench.cli.options import (
     data_option,
     device_option,
     json_option,
-    known_methods,
     max_steps_option,
     offline_option,
     plain_option,
@@ -32,6 +31,7 @@ from bench.cli.options import (
     precision_option,
     runs_option,
     save_seconds,
+    warn,
 )
 from bench.cli.remote import check_here, run_elsewhere, settle_device
 from bench.cli.run_all import FOR_EVER, run_all, show_result, tell_missing
@@ -39,6 +39,7 @@ from bench.cli.run_all import FOR_EVER, run_all, show_result, tell_missing
 if TYPE_CHECKING:
     from bench.method.ranks import Ranks
     from bench.run.plan import PlannedRun, Request
+    from bench.run.plugins import Registry
 
 
 # --- ``bench run`` as one of several processes that torchrun has started: rank 0 speaks, and the exit codes are told apart ---
@@ -612,6 +613,16 @@ def with_recipes(request: Request, files: Sequence[Path]) -> Request:
         or ("" if any(named.values()) else said_by_all(given, "variant") or ""),
         corpus=request.corpus or said_by_all(given, "corpus"),
     )
+
+
+def known_methods(files: Sequence[Path]) -> Registry:
+    """The methods there are, with those of ``files``; a line for each that could not be loaded goes to standard error."""
+    from bench.run.plugins import discover
+
+    registry = discover(files)
+    for warning in registry.warnings:
+        warn(f"warning: {warning}")
+    return registry
 
 
 def check_budget(budget: str | None, device: str) -> None:

@@ -21,7 +21,6 @@ from bench.cli.options import (
     device_option,
     json_option,
     json_text,
-    known_methods,
     max_steps_option,
     offline_option,
     plain_option,
@@ -30,7 +29,14 @@ from bench.cli.options import (
     runs_option,
     save_seconds,
 )
-from bench.cli.run import check_budget, check_chunks, parse_overrides, parse_seeds, settled_here
+from bench.cli.run import (
+    check_budget,
+    check_chunks,
+    known_methods,
+    parse_overrides,
+    parse_seeds,
+    settled_here,
+)
 from bench.cli.run_all import work_of
 
 if TYPE_CHECKING:

@@ -71,7 +71,7 @@ def verify(
     Example:  bench verify simcse-builtin-s42
               bench verify leaderboards/v3
     """
-    from bench.data.sets import DataFolder
+    from bench.data.sets.folder import DataFolder
     from bench.verify import UNCHECKED
 
     folder = DataFolder(data, offline=True) if data is not None else None
@@ -81,7 +81,7 @@ def verify(
     for report in _reports(places, runs, folder, more, offline):
         reports.append(report)
         if as_json:
-            click.echo(json_text(as_object(report)))
+            click.echo(json_text(report.as_object()))
         else:
             _print(report, console)
     if not as_json:
@@ -135,7 +135,7 @@ def _places(places: tuple[str, ...], runs: Path | None) -> Iterator[tuple[Path |
 def _encoder(data: Any, plugins: tuple[Path, ...], device: str, offline: bool) -> More:
     """--retrain-free: encodes from checkpoints."""
     from bench.base import devices
-    from bench.data.sets import DataFolder
+    from bench.data.sets.folder import DataFolder
     from bench.run.plugins import discover
     from bench.verify.reencode import Encoder
 
@@ -144,22 +144,6 @@ def _encoder(data: Any, plugins: tuple[Path, ...], device: str, offline: bool) -
         warn(f"warning: {warning}")
     sets = data if data is not None else DataFolder(None, offline=True)  # enough for suite check
     return Encoder(registry, sets, devices.choose_device(device), offline).compare
-
-
-def as_object(report: RunReport) -> dict[str, Any]:
-    """A report as JSON: what was counted, and every finding that does not agree."""
-    return {
-        "run_id": report.name,
-        "status": report.status,
-        "agree": sum(not finding.why for finding in report.findings),
-        "differ": len(report.differences),
-        "unchecked": len(report.unchecked),
-        "findings": [
-            {"kind": one.kind, "what": one.what, "outcome": one.outcome, "why": one.why}
-            for one in report.findings
-            if one.why
-        ],
-    }
 
 
 def _print(report: RunReport, console: Console) -> None:

@@ -1,5 +1,5 @@
 """What ``bench compare`` adds to means: how sure they are, what papers printed, what they cost, and what must not be compared."""
 
-from bench import make_callable
+from bench.base.package import make_callable
 
 make_callable(__name__)

@@ -192,7 +192,7 @@ class TextsOf:
     def __call__(self, key: ScoreKey, gold_N: np.ndarray) -> list[tuple[str, ...]] | None:
         import numpy as np
 
-        from bench.data.sets import DataFolder
+        from bench.data.sets.folder import DataFolder
         from bench.score.suites.from_predictions import find_task
 
         name, task, _, text = key

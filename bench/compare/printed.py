@@ -18,7 +18,7 @@ from statistics import fmean, variance
 
 from bench.compare.formatting import list_names
 from bench.compare.statistics.table import DECIMALS, Cell, Printed, Row, Table
-from bench.data.sets import STS_TASKS
+from bench.data.sets.sts import STS_TASKS
 from bench.references import AVERAGE, UNKNOWN, WEIGHTED, WHOLE, ReferenceResult
 from bench.references.audit import half_unit, remarks
 from bench.references.ours import DEV, SUITES, find_printed, meaning

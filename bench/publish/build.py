@@ -38,7 +38,7 @@ from bench.show.pages.engine import TEMPLATES
 from bench.show.tables.data import scores_csv
 
 if TYPE_CHECKING:
-    from bench.data.sets import DataFolder
+    from bench.data.sets.folder import DataFolder
 
 Report = Callable[[str, int, int], None]
 """(what is being done, steps done, steps in all)"""

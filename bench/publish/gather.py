@@ -19,7 +19,7 @@ from bench.runs.searches import Search, read_search, read_search_file, search_of
 from bench.runs.store import RECORD, RunsFolder
 
 if TYPE_CHECKING:
-    from bench.data.sets import DataFolder
+    from bench.data.sets.folder import DataFolder
 
 _PLACE = re.compile(r"(?:^|[\s='\"])(?:/|~/|[A-Za-z]:[\\/])(?=\w)")
 LONGEST = 200  # characters of an error that are shown

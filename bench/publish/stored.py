@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from bench.base.errors import BenchError, DataDamaged, DataMissing
 from bench.base.files import CacheEntry, folder_sha256, values_sha256
+from bench.base.package import PLACE
 from bench.publish.versions import RUNS, StagedFolder
 from bench.runs.intact import CURVE
 from bench.runs.packed import Packed
@@ -91,11 +92,9 @@ class ScoredRuns:
     """
 
     def __init__(self) -> None:
-        from bench import score
-
         code = {
             name: sha256
-            for name, sha256 in folder_sha256(Path(score.__file__).parent).items()
+            for name, sha256 in folder_sha256(PLACE / "bench" / "score").items()
             if name.endswith(".py")
         }
         self.entry = CacheEntry("scored", "records", code)

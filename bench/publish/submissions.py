@@ -31,7 +31,7 @@ from bench.verify.scores import StoredArrays, check_given, check_scores
 if TYPE_CHECKING:
     import numpy as np
 
-    from bench.data.sets import DataFolder
+    from bench.data.sets.folder import DataFolder
 
 MiB = 1 << 20
 SENDER_FILE = "submitted_by.txt"

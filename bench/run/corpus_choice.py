@@ -14,6 +14,7 @@ from bench.data.corpora import KINDS, Corpus, default_cache, open_corpus
 from bench.data.corpora.hub import PREFIX, HubName, hub_corpus, is_here, name_columns
 from bench.data.fetching import site
 from bench.data.sets import NotFetchedYet, Pending, data_sets, sources_of
+from bench.data.sets.manifest import BY_HASH, RECIPE_CORPORA, TARGET
 from bench.method import Recipe
 from bench.run.plugins import Plugin
 from bench.run.recipe_file import Entry
@@ -22,14 +23,6 @@ if TYPE_CHECKING:
     from bench.data.sets import DataFolder
     from bench.score.suites.known import KnownTask
 
-BY_HASH = "sha256:"  # before the hash of a text, which is looked for whatever its file is called
-TARGET = "target"  # the name of the corpus of all sentences that are scored
-RECIPE_CORPORA = {
-    "wiki1m": "wiki1m_for_simcse.txt",
-    "nli": "nli_for_simcse.csv",
-    "nli-labelled": "nli_labelled.csv",
-    "stsb-10k": "stsbenchmark_train_10k_sents_random_sampled.txt",
-}
 EXPECTED = {
     "sentences": "one column of sentences",
     "pairs": "columns sent0, sent1",

@@ -31,6 +31,7 @@ from typing import Protocol, cast
 
 from bench.base.errors import BenchError, RunLocked
 from bench.base.files import default_cache, write_or_fail
+from bench.base.package import PLACE
 from bench.run.plan import PlannedRun
 from bench.runs import RunsFolder
 
@@ -201,8 +202,6 @@ def only(planned: Sequence[PlannedRun], run_id: str) -> PlannedRun:
 
 def worker_environment(cpus: int | None = None) -> dict[str, str]:
     """The variables that a worker's result or files depend on. No token is among them: workers open no connection."""
-    import bench
-
     variables = {
         name: value
         for name, value in os.environ.items()
@@ -213,7 +212,7 @@ def worker_environment(cpus: int | None = None) -> dict[str, str]:
     folders = [
         Path(word).absolute() for word in variables.get("PYTHONPATH", "").split(os.pathsep) if word
     ]
-    folders = [Path(bench.__file__).parents[1], *folders]
+    folders = [PLACE, *folders]
     variables["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(map(str, folders)))
     variables["BENCH_CACHE"] = str(default_cache().absolute())
     return variables | ({} if cpus is None else {"OMP_NUM_THREADS": str(cpus)})

@@ -18,12 +18,12 @@ from bench.backbones import KNOWN, Reference, check_stored_prefix, resolve
 from bench.backbones.families import own_dropout, shape
 from bench.base.contract import check_files, plugin_code
 from bench.base.errors import BenchError, DataMissing, UnknownName
-from bench.data.sets.manifest import data_sets
+from bench.data.sets.manifest import TARGET, data_sets
 from bench.data.sets.sources import NotFetchedYet
 from bench.method import Method, Recipe, Value
 from bench.method.budget import SENTENCES, STEPS, budget_of
 from bench.run import provenance
-from bench.run.corpus_choice import TARGET, AbsentCorpus, CorpusShelf, check_asked
+from bench.run.corpus_choice import AbsentCorpus, CorpusShelf, check_asked
 from bench.run.plugins import Plugin, Registry, check_name
 from bench.run.printed import expected
 from bench.run.recipe_file import Entry, GivenRecipe, entries

@@ -473,11 +473,6 @@ def series(overrides: Mapping[str, str]) -> list[dict[str, str]]:
     return [dict(zip(overrides, values, strict=True)) for values in product(*each)]
 
 
-def one_value(text: str) -> str:
-    """What ``--set KEY=`` takes for one value that may hold commas."""
-    return text.replace(",", "\\,")
-
-
 def parse(key: str, text: str, like: Any) -> Any:
     """The value that ``text`` means, of the kind of the value that it replaces. Raises BenchError where it is none."""
     if text.lower() in {"none", "null", ""} and (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench import make_callable
+from bench.base.package import make_callable
 from bench.runs.record import (
     BackboneUsed,
     Checkout,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from bench.base.findings import AGREES, DIFFERS, UNCHECKED, Finding
 from bench.runs.record import RunRecord, Score
@@ -46,6 +47,17 @@ class RunReport:
 
     def count(self, kind: str, outcome: str = AGREES) -> int:
         return sum(finding.kind == kind and finding.outcome == outcome for finding in self.findings)
+
+    def as_object(self) -> dict[str, Any]:
+        """As JSON: what was counted, and every finding that does not agree."""
+        return {
+            "run_id": self.name,
+            "status": self.status,
+            "agree": sum(not finding.why for finding in self.findings),
+            "differ": len(self.differences),
+            "unchecked": len(self.unchecked),
+            "findings": [asdict(finding) for finding in self.findings if finding.why],
+        }
 
 
 def cell(score: Score) -> str:

@@ -24,7 +24,7 @@ from bench.verify.findings import AGREES, DIFFERS, UNCHECKED, Finding, RunReport
 from bench.verify.scores import check_scores, known_hashes
 
 if TYPE_CHECKING:
-    from bench.data.sets import DataFolder
+    from bench.data.sets.folder import DataFolder
 
 
 def check_fingerprint(record: RunRecord) -> Finding:

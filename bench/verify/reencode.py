@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bench.base.errors import BenchError, DataMissing
-from bench.data.sets import DataFolder
+from bench.data.sets.folder import DataFolder
 from bench.run.models import not_kept
 from bench.run.plugins import Plugin, Registry
 from bench.runs.record import AVERAGE, RunRecord, Score

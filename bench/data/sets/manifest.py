@@ -31,6 +31,17 @@ from bench.base.files import file_sha256, write_whole
 SCHEMA = "bench.data/1"
 ANY = "any"
 
+# What a corpus is called on a command line and in recipes, where it is not called by its file.
+BY_HASH = "sha256:"  # before the hash of a text, which is looked for whatever its file is called
+TARGET = "target"  # the name of the corpus of all sentences that are scored
+RECIPE_CORPORA = {
+    "wiki1m": "wiki1m_for_simcse.txt",
+    "nli": "nli_for_simcse.csv",
+    "nli-labelled": "nli_labelled.csv",
+    "stsb-10k": "stsbenchmark_train_10k_sents_random_sampled.txt",
+}
+"""Name in recipes -> name of its file in ``train/``."""
+
 _NO_CONTROL = dict.fromkeys([*range(0x20), *range(0x7F, 0xA0)])
 
 

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-import bench
 from bench.base import devices
 from bench.base.contract import located
 from bench.base.errors import BenchError, Interrupted, PluginFailed, RunFailed
 from bench.base.files import folder_sha256
+from bench.base.package import __version__
 from bench.base.signals import stop_signals
 from bench.data.sets.sts import STS_TASKS
 from bench.method import Method, Reporter, task_prompt
@@ -200,7 +200,7 @@ def _new_record(run: PlannedRun, options: Options) -> RunRecord:
         provenance=Provenance(
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             command=options.command or shlex.join(["bench", *sys.argv[1:]]),
-            bench_version=bench.__version__,
+            bench_version=__version__,
             git=provenance.git_state(run.plugin.folder),
             packages=devices.packages(),
             plugin=Code(

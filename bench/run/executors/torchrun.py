@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench.base.errors import BenchError
+from bench.base.package import PLACE
 from bench.base.signals import signal_name
 
 TAIL = 20  # lines of the log of a rank that ended on its own
@@ -113,11 +114,8 @@ def launch(arguments: Sequence[str], count: int) -> int:
 
 def _set_environment(count: int) -> None:
     """For the workers: this very package, wherever it was started from, and a share of the cores each."""
-    import bench
-
-    package = str(Path(bench.__file__).parents[1])
     before = os.environ.get("PYTHONPATH")
-    os.environ["PYTHONPATH"] = package + (os.pathsep + before if before else "")
+    os.environ["PYTHONPATH"] = str(PLACE) + (os.pathsep + before if before else "")
     os.environ["PYTHONSAFEPATH"] = "1"  # a folder named bench where the user stands is another one
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // count)))
 

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import bench
 from bench.base.errors import BenchError, NotAModel, RunFailed
+from bench.base.package import __version__
+from bench.base.text import one_value
 from bench.method import Method, prompted, task_prompt
 from bench.references.checkpoints import find_checkpoint
-from bench.run.recipes import one_value
 from bench.runs.record import PRETRAINED, public_name
 
 if TYPE_CHECKING:
@@ -230,7 +230,7 @@ def given_plugin(base: type[GivenModel], **attributes: Any) -> Plugin:
 
     sha256 = hashlib.sha256(f"bench {base.name} 1".encode()).hexdigest()
     cls = type(base.__name__, (base,), {"__module__": base.__module__, **attributes})
-    return Plugin(base.name, cls, "bench", bench.__version__, sha256)
+    return Plugin(base.name, cls, "bench", __version__, sha256)
 
 
 def short_name(text: str) -> str:

@@ -8,6 +8,7 @@ from itertools import product
 from pathlib import Path
 
 from bench.base.errors import BenchError
+from bench.base.text import one_value
 from bench.compare.formatting import setting_words
 from bench.compare.printed import printed_runs
 from bench.method import Method, Recipe
@@ -31,7 +32,6 @@ from bench.run.recipes import (
     ON_REQUEST,
     check_overrides,
     merge,
-    one_value,
     series,
     variants_of,
     whole_entry,

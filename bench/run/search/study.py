@@ -18,9 +18,9 @@ import msgspec
 from msgspec import structs
 
 from bench.base.errors import BenchError, UnknownName
+from bench.data.sets.manifest import BY_HASH, RECIPE_CORPORA, TARGET
 from bench.data.sets.sts import STS_TASKS
 from bench.method.budget import STEPS, budget_of
-from bench.run.corpus_choice import BY_HASH, RECIPE_CORPORA
 from bench.run.plan import PlannedRun, ended_early, with_fingerprint
 from bench.run.search.space import Space, space_of, with_values
 from bench.runs.record import dev_test_pairs
@@ -283,7 +283,7 @@ def write_recipe(folder: Path, search: Search, method: str) -> Path | None:
 def _corpus(named: str) -> str:
     """The corpus as ``--corpus`` takes it anywhere: by its name if recipes know it, else by its hash."""
     name, _, sha256 = named.rpartition("@")
-    return name if name in ("builtin", "target", *RECIPE_CORPORA) else f"{BY_HASH}{sha256}"
+    return name if name in ("builtin", TARGET, *RECIPE_CORPORA) else f"{BY_HASH}{sha256}"
 
 
 def _lines(values: Mapping[str, Any]) -> list[str]:

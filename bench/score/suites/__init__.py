@@ -30,7 +30,7 @@ from bench.base.files import file_sha256, values_sha256
 from bench.runs.record import AVERAGE, REDUCED, average_of
 
 if TYPE_CHECKING:
-    from bench.data.sets import DataFolder
+    from bench.data.sets.folder import DataFolder
 
 Arrays = Mapping[str, np.ndarray]
 """Of one task, by name: "prediction", "gold", "subset" ..."""

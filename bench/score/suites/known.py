@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import bench
 from bench.base.errors import BenchError, DataDamaged
 from bench.base.files import CacheEntry, is_settled
+from bench.base.package import __version__
 
 if TYPE_CHECKING:
     from bench.data.sets import DataFolder
@@ -84,4 +84,4 @@ def _entry(name: str, sets: Sequence[str], data: DataFolder, text: str) -> Cache
     files = [entry for set_ in sets for entry in data.entries(data_set(set_))]
     if not files or not all(is_settled(changed) for _, _, changed in files):
         return None
-    return CacheEntry("known", json.dumps([bench.__version__, name, text, files]))
+    return CacheEntry("known", json.dumps([__version__, name, text, files]))

@@ -23,6 +23,7 @@ from bench.show.pages.engine import minus, value_words
 from bench.show.pages.engine import render as rendered
 from bench.show.pages.overview import PageOverview, page_overviews
 from bench.show.pages.printed import PrintedPaper, printed_papers
+from bench.show.pages.run_page import source
 from bench.show.pages.score_tables import (
     WORDS,
     ScoreTable,
@@ -130,7 +131,7 @@ def render(board: Board, figures: Sequence[Figure] = ()) -> str:
 
 def board_page(board: Board, figures: Sequence[Figure] = ()) -> BoardPage:
     """The page's content: a pure function of the board."""
-    tables = score_tables(board)
+    tables = score_tables(board, _families_of_runs(board))
     printed = printed_papers(board)
     note, rest = first_sentences(board.note or "")
     topics: dict[str, list[Fact]] = {}
@@ -257,6 +258,15 @@ def _trained(tables: Sequence[ScoreTable]) -> dict[str, str]:
         if len(values) > 1
         else {}
     )
+
+
+def _families_of_runs(board: Board) -> dict[str, str]:
+    """Run id -> family of its method, as its recipe file says; of methods that are not installed nothing is known."""
+    records = [run.record for run in board.runs]
+    methods = {
+        record.run_id: source(record.method, record.provenance.plugin.package) for record in records
+    }
+    return {run_id: method.file.family for run_id, method in methods.items() if method}
 
 
 def _families(tables: Sequence[ScoreTable]) -> dict[str, str]:

@@ -24,7 +24,6 @@ from bench.compare.formatting import (
 )
 from bench.compare.statistics.table import BETTER, INCONCLUSIVE, WORSE
 from bench.show.pages.engine import minus
-from bench.show.pages.run_page import source
 from bench.show.tables import lines
 
 if TYPE_CHECKING:
@@ -148,13 +147,15 @@ class Published:
     """What a version has besides its tables, and a comparison has not."""
 
     runs: Mapping[str, PublishedRun]  # by run id
+    families: Mapping[str, str]  # of methods, by run id; none where it is not known
     anchors: Mapping[str, str]  # "paper:table" -> id of the printed table on the page
 
 
-def score_tables(board: Board) -> tuple[ScoreTable, ...]:
-    """The tables of a board, in its order."""
+def score_tables(board: Board, families: Mapping[str, str] | None = None) -> tuple[ScoreTable, ...]:
+    """The tables of a board, in its order. ``families``: run id -> family of its method."""
     published = Published(
         runs={run.record.run_id: run for run in board.runs},
+        families=families or {},
         anchors={
             f"{reference.paper}:{reference.table}": reference.anchor
             for reference in board.references
@@ -305,7 +306,7 @@ def _row(board_table: BoardTable, i: int, published: Published | None) -> ScoreR
         beside=variant_words(row, table),
         page=link(method_page(row.method)) if published else details,
         run=link(run_page(row.runs[0])) if published else details,
-        family=_family(row, published.runs) if published else "",
+        family=published.families.get(row.runs[0], "") if published else "",
         trains=_trains(row, published.runs) if published else "",
         cells=tuple(
             None
@@ -338,12 +339,6 @@ def _costs(headings: Sequence[str], row: Row) -> tuple[tuple[str, float], ...]:
             text, amount = "none", 0.0
         found.append((text, -1.0 if amount is None else float(amount)))
     return tuple(found)
-
-
-def _family(row: Row, runs: Mapping[str, PublishedRun]) -> str:
-    plugin = runs[row.runs[0]].record.provenance.plugin
-    found = source(row.method, plugin.package)
-    return found.file.family if found else ""
 
 
 def _trains(row: Row, runs: Mapping[str, PublishedRun]) -> str:
