@@ -10,12 +10,10 @@ import pytest
 from bench.base.errors import BenchError, UnknownName
 from bench.method import Method, Value
 from bench.run.plugins import from_file
-from bench.run.recipe_file import NO_SOURCE, Disagreement, Entry, entries, read, read_given
+from bench.run.recipe_file import Disagreement, Entry, entries, read
 from bench.run.recipes import (
     TRAINING,
     check_entries,
-    check_overrides,
-    check_values,
     check_variant,
     choose,
     merge,
@@ -74,26 +72,6 @@ def test_which_layer_wins_where_some_are_missing() -> None:
     found = merge(Made, entry(select_on="last"), "", {}, trained=True, plan=plan)
     assert found.select_on == "captions dev"
     assert merge(Made, None, "", {"select_on": "last"}, trained=True, plan=plan).select_on == "last"
-
-
-def test_an_unknown_variant_and_key_come_with_the_nearest_names() -> None:
-    with pytest.raises(UnknownName, match="unknown recipe key 'temprature' in a recipe of made"):
-        merge(Made, entry(temprature=1), "", {}, trained=True)
-    with pytest.raises(UnknownName, match="unknown variant 'wram' of made; nearest: warm"):
-        merge(Made, None, "wram", {}, trained=True)
-    with pytest.raises(UnknownName, match="'bach_size' of made; nearest: batch_size"):
-        check_overrides({"bach_size": "1"}, [Made], True)
-    with pytest.raises(UnknownName, match="unknown recipe key 'batch_size'"):
-        check_overrides({"batch_size": "1"}, [Made], False)
-    check_overrides({"temperature": "1", "dropout": "0"}, [Made], False)
-
-
-def test_a_key_of_one_method_is_passed_over_by_the_others() -> None:
-    class Other(Method):
-        name = "other"
-
-    check_overrides({"temperature": "1"}, [Other, Made], True)
-    assert "temperature" not in merge(Other, None, "", {"temperature": "1"}, trained=True)
 
 
 TAKEN: list[tuple[str, Any, str, Any]] = [
@@ -183,13 +161,6 @@ def test_an_exact_recipe_says_nothing() -> None:
     assert choose((entry("none", length=64),), "none", "other", "")[1] is not None
 
 
-def test_a_recipe_of_the_variant_wins_over_that_of_the_method() -> None:
-    own = entry("unsupervised", "builtin", "warm")
-    assert choose((*FOUND, own), "unsupervised", "builtin", "warm")[0] is own
-    assert choose((*FOUND, own), "unsupervised", "builtin", "")[0] is FOUND[0]
-    assert choose((*FOUND, own), "unsupervised", "builtin", "plain")[0] is FOUND[0]
-
-
 def test_a_recipe_of_the_backbone_wins_over_the_variants_recipe_for_another() -> None:
     """Recipes without a variant hold for every variant: a rate for another size would be worse than none for the variant."""
     own = entry("unsupervised", "bert-base-uncased", "warm", epochs=1)
@@ -234,20 +205,6 @@ def test_settings_with_a_recipe(
 def recipe_file(tmp_path: Path) -> Path:
     (tmp_path / "recipes").mkdir()
     return tmp_path / "recipes" / "made.toml"
-
-
-def test_recipes_are_read_from_the_file_beside_the_method(
-    tmp_path: Path, recipe_file: Path
-) -> None:
-    recipe_file.write_text(
-        '[[recipe]]\nsetting = "unsupervised"\nbackbone = "b"\ncorpus = "nli"\nexpect = { task = "Avg.", value = 1.5 }\n'
-        '[recipe.values]\nepochs = { value = 2, source = "s", note = "n" }\nmax_steps = { source = "open" }\n'
-    )
-    (found,) = entries(tmp_path, "made")
-    values = {"epochs": Value(2, "s", "n"), "max_steps": Value(None, "open")}
-    expect, file = {"task": "Avg.", "value": 1.5}, str(recipe_file)
-    assert found == Entry("unsupervised", "b", "", values, "nli", expect, file=file)
-    assert entries(tmp_path, "other") == ()
 
 
 SHARING = """
@@ -368,27 +325,6 @@ def test_a_malformed_recipe_file_is_named(tmp_path: Path, recipe_file: Path, tex
     assert str(recipe_file) in caught.value.message and "\n" not in caught.value.message
 
 
-@pytest.mark.parametrize("table", ["recipe", "common", "space"])
-def test_a_setting_that_is_none_names_the_nearest_and_the_file(
-    tmp_path: Path, recipe_file: Path, table: str
-) -> None:
-    recipe_file.write_text(f'[[{table}]]\nsetting = "unsup"\nbackbone = "b"\n')
-    with pytest.raises(UnknownName, match="unknown setting 'unsup'.*unsupervised") as caught:
-        entries(tmp_path, "made")
-    assert str(recipe_file) in caught.value.message
-
-
-def test_a_value_without_a_source_says_so(tmp_path: Path, recipe_file: Path) -> None:
-    recipe_file.write_text(
-        '[[recipe]]\nsetting = "unsupervised"\nbackbone = "b"\n[recipe.values]\nbatch_size = 8\nepochs = { value = 2 }\n'
-    )
-    (found,) = entries(tmp_path, "made")
-    assert found.values == {"batch_size": Value(8, NO_SOURCE), "epochs": Value(2, NO_SOURCE)}
-    given = tmp_path / "given.toml"
-    given.write_text('method = "made"\n[values]\nbatch_size = 8\n')
-    assert read_given(given).values == {"batch_size": Value(8, NO_SOURCE)}
-
-
 WRONG: list[tuple[str, list[Any], str]] = [
     ("batch_size", ["64", 1.5, True, None], "expected a (whole )?number"),
     ("batch_size", [0], "must be at least 1"),
@@ -401,20 +337,6 @@ WRONG: list[tuple[str, list[Any], str]] = [
     ("temperature", [[0.1]], "expected a number"),
     ("budget", [5], "expected a word"),
 ]
-
-
-@pytest.mark.parametrize(("key", "values", "expected"), WRONG)
-def test_a_wrong_value_of_a_file_is_one_line(key: str, values: list[Any], expected: str) -> None:
-    for value in values:
-        with pytest.raises(BenchError, match=f"^FILE: {key}: {expected}") as caught:
-            check_values(Made, {key: Value(value, "s")}, "FILE")
-        assert "\n" not in caught.value.message
-
-
-def test_a_right_value_of_a_file_is_taken() -> None:
-    right = {"batch_size": 64, "learning_rate": 1, "max_steps": None, "dropout": 0, "mask": False}
-    right |= {"file": 3, "words": None, "epochs": 0.5}
-    check_values(Made, {key: Value(value, "s") for key, value in right.items()}, "FILE")
 
 
 def test_a_recipe_must_be_of_a_setting_a_variant_and_keys_of_the_method() -> None:
@@ -463,16 +385,6 @@ def test_a_method_without_a_recipe_trains_as_its_backbone_is_trained() -> None:
     assert merge(Made, found, "", {"learning_rate": "1e-3"}, trained=True).learning_rate == 1e-3
 
 
-def test_what_a_method_says_itself_stands() -> None:
-    class Own(Made):
-        name = "own"
-        defaults = {"learning_rate": Value(2e-3, "eq. 2")}
-
-    found, _ = of_backbone(Own, "unsupervised", "builtin")
-    recipe = merge(Own, found, "", {}, trained=True)
-    assert recipe.learning_rate == 2e-3 and recipe.max_steps == 1000
-
-
 def test_an_unknown_backbone_takes_the_values_of_the_nearest_and_says_so() -> None:
     found, line = of_backbone(Made, "unsupervised", "xlm-roberta-large", ("roberta", 1024))
     assert found is not None and found.values["learning_rate"].value == 3e-5
@@ -507,12 +419,3 @@ def test_values_with_commas_between_them_are_a_series(
     asked: dict[str, str], meant: list[dict[str, str]]
 ) -> None:
     assert series(asked) == meant
-
-
-def test_a_comma_of_a_files_name_is_no_series(tmp_path: Path) -> None:
-    file = tmp_path / "a,b.txt"
-    file.write_text("")
-    for given in (str(file), one_value(str(file))):
-        assert series({"vectors": given}) == [{"vectors": str(file)}]
-    with pytest.raises(BenchError, match="a value is missing between two commas"):
-        series({"epochs": "1,,2"})

@@ -5,11 +5,7 @@ All on the CPU: what a GPU computes was seen by none of these tests."""
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -135,42 +131,6 @@ def test_the_next_call_goes_on_with_what_is_missing_then_with_what_failed(comman
     assert "nothing failed" in said
 
 
-@pytest.mark.slow
-def test_what_hangs_is_ended(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(command.gpu.PATIENCE, "cpu", 2.0)
-    code, _ = command(
-        command.item("right.hangs", "hangs", seconds=0.2), command.item("right.next", "well", "it")
-    )
-    assert (
-        code == 1 and command.results["right.hangs"]["value"] == "no answer in 2 s, 0 were expected"
-    )
-    assert command.results["right.next"]["status"] == "passed"
-
-
-def test_every_method_of_the_checkout_has_a_line_and_every_call_exists(gpu: Any) -> None:
-    import importlib
-
-    import gpu_models
-
-    items = gpu.items()
-    assert len({one.name for one in items}) == len(items)
-    assert {one.argument for one in items if one.call == "gpu_right.method"} == set(
-        gpu_models.entry_points()
-    ) - {"stored-prefix"}
-    assert [one.group for one in items] == sorted(
-        (one.group for one in items), key=list(gpu.GROUPS).index
-    )
-    for one in items:
-        module, _, function = one.call.rpartition(".")
-        assert callable(getattr(importlib.import_module(module), function)), one.name
-    from bench.run.plugins import discover
-
-    named = {
-        cls.name for entry in gpu_models.entry_points() for cls in gpu_models.methods_of(entry)
-    }
-    assert named == set(discover().plugins)
-
-
 # the comparisons
 
 
@@ -277,17 +237,6 @@ def test_a_mistake_is_outside_every_bound(
     assert losses > largest[0] or gradients > largest[1]
 
 
-def test_differences_are_shares_and_no_number_is_infinite(right: Any) -> None:
-    steps = right.right.Steps
-    one = steps([1.0, -4.0], [torch.tensor([3.0, 4.0]), torch.zeros(2)])
-    other = steps([1.2, -4.0], [torch.tensor([3.0, 3.5]), torch.zeros(2)])
-    assert right.right.apart(one, other) == pytest.approx((0.05, 0.1))
-    assert right.right.apart(one, steps([float("nan"), 0.0], one.gradients)) == (float("inf"), 0.0)
-    assert right.right.apart(steps([1.0], [torch.zeros(2)]), steps([1.0], [torch.zeros(2)]))[
-        1
-    ] == float("inf"), "nothing was trained"
-
-
 def test_a_plain_loop_trains_as_the_script_does(gpu: Any, tiny: str) -> None:
     import training_sides
 
@@ -319,43 +268,3 @@ def test_a_plain_loop_trains_as_the_script_does(gpu: Any, tiny: str) -> None:
 
 
 # all of it
-
-
-def rehearsal(out: Path, *options: str, **environment: str) -> subprocess.Popen[str]:
-    options = ("--device", "cpu", "--tiny", "--minutes", "60", "--out", str(out), *options)
-    return subprocess.Popen(
-        [sys.executable, str(FOLDER / "gpu.py"), *options],
-        env=os.environ | environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-
-
-@pytest.mark.slow(seconds=80)
-def test_all_of_it_killed_and_gone_on_with(tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    process = rehearsal(out)
-    while process.poll() is None:
-        if (out / "results.json").is_file() and len(
-            json.loads((out / "results.json").read_text())["results"]
-        ) >= 3:
-            break
-        time.sleep(0.05)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    before = json.loads((out / "results.json").read_text())["results"]
-    assert 3 <= len(before) < 10
-    again = rehearsal(out)
-    said, _ = again.communicate()
-    content = json.loads((out / "results.json").read_text())
-    found = content["results"]
-    assert again.returncode == 0, said
-    assert {name: found[name] for name in before} == before, "nothing is measured twice"
-    assert len(found) > 50 and "Everything was measured, nothing failed." in said
-    kinds = {name.split(".")[0]: set[str]() for name in found}
-    for name, one in found.items():
-        kinds[name.split(".")[0]].add(one["status"])
-    assert kinds.pop("fast") == {"measured", "needs a GPU"}
-    assert set.union(*kinds.values()) == {"needs a GPU"}, "a CPU proves nothing about one"
-    assert "a rehearsal, no result" in (out / "results.md").read_text()

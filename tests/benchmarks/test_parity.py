@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -56,40 +55,6 @@ def test_the_largest_difference_of_each_tensor() -> None:
     ours = {"b": np.array(3.0), "a": np.array([1.5, -4.25, 2.0]), "c": np.zeros((0, 2))}
     found = [(d.name, d.largest, d.scale) for d in differences(theirs, ours)]
     assert found == [("a", 0.5, 4.0), ("b", 0.0, 3.0), ("c", 0.0, 0.0)]
-
-
-@pytest.mark.parametrize(
-    "theirs, ours",
-    [
-        ({"a": np.ones(2)}, {}),
-        ({}, {"a": np.ones(2)}),
-        ({"a": np.ones(2)}, {"a": np.ones((2, 1))}),  # would broadcast
-        ({"a": np.array([1.0, np.nan])}, {"a": np.array([1.0, np.nan])}),
-        ({"a": np.array([np.inf])}, {"a": np.array([np.inf])}),
-    ],
-)
-def test_what_cannot_be_compared_differs(theirs: dict[str, Any], ours: dict[str, Any]) -> None:
-    from table import differences, lines
-
-    (difference,) = differences(theirs, ours)
-    assert not difference.within(1e300)
-    assert (
-        "DIFFERS"
-        in lines("case", [dataclasses.replace(difference, name="loss")], 1.0, every=False)[0]
-    )
-
-
-def test_nested_functions_of_a_script_run_without_it(tmp_path: Path) -> None:
-    from script import Script
-
-    (tmp_path / "train.py").write_text(THEIRS, encoding="utf-8")
-    script = Script(tmp_path / "train.py")
-    names: dict[str, Any] = {"names": ["a", "b"]}
-    for node in script.conditions("len(names)"):
-        script.run(node, names)
-    assert script.define("collate", names)([1, 2]) == [(1, "pairs"), (2, "pairs")]
-    assert script.define("loss", {})(type("Self", (), {"offset": 1}), 5) == 11
-    assert script.define("nothing", {}) is None
 
 
 def test_our_half_repeats_itself_and_shows_a_changed_setting(tmp_path: Path) -> None:

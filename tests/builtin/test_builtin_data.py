@@ -10,7 +10,7 @@ from pathlib import Path
 
 import make_data
 import pytest
-from make_data import DATA, chosen, fits, make, parts
+from make_data import DATA, make, parts
 
 from bench.data.corpora import open_corpus
 from bench.data.sets import DataFolder
@@ -82,31 +82,6 @@ def test_sentences_are_distinct_whole_and_none_is_scored():
 
 
 WHOLE = "The river is one of the longest in the country."
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "The river is long.",
-        "the river is one of the longest in the country.",
-        "The river is one of the longest in the",
-        'The "river is one of the longest in the country.',
-        "The river ( , one of the longest) is in the country.",
-        "Der Fluss ist einer der längsten des Landes hier.",
-        "The river (http://a.b) is one of the longest in it.",
-        " ".join([WHOLE] * 3),
-    ],
-)
-def test_lines_that_are_no_training_sentence(line: str):
-    assert fits(WHOLE) and not fits(line)
-
-
-def test_a_sentence_that_is_scored_or_there_already_is_not_chosen():
-    other = "The lake is one of the deepest in the country."
-    assert sorted(chosen([WHOLE, WHOLE.replace(".", "!"), other], [])) == sorted(
-        [min(WHOLE, WHOLE.replace(".", "!"), key=_hash), other]
-    )
-    assert chosen([WHOLE, other], ["the river is one of the longest in the country ."]) == [other]
 
 
 def _hash(line: str) -> bytes:

@@ -7,9 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import Result
-from commands import bench
-from make_given import given_hashes
 from msgspec.structs import replace
 from scipy.stats import pearsonr, spearmanr
 from scored_run import finished_run
@@ -21,7 +18,6 @@ from bench.runs import RunsFolder, Score
 from bench.runs.predictions import read_predicted
 from bench.score.suites import check, suite
 from bench.score.suites.check import check_dev_task
-from bench.verify.scores import known_hashes
 
 
 def hashed_words(sentences):
@@ -80,12 +76,6 @@ def test_parts_share_no_caption_and_no_image(test_part):
         assert all(of[a] != of[b] for a, b in pairs)
 
 
-def test_what_bench_knows_of_it_is_what_it_is(test_part):
-    assert known_hashes().given["check/captions"] == given_hashes(test_part)
-    assert known_hashes().data["check/captions"] == {"any": test_part.sha256}
-    assert known_hashes().dev["captions dev"] == check_dev_task().sha256
-
-
 def test_captions_of_one_image_are_drawn_together(tmp_path, scored):
     store = RunsFolder(tmp_path)
     run = finished_run(store, scores=())
@@ -134,22 +124,3 @@ def test_damaged_data_is_refused(tmp_path: Path, monkeypatch, content):
 
 
 # --- records of the generated pairs that an earlier bench scored: protocol check/1 ---
-
-
-@pytest.fixture(scope="module")
-def older(tmp_path_factory) -> Path:
-    runs = tmp_path_factory.mktemp("older")
-    finished_run(RunsFolder(runs))
-    return runs
-
-
-def verified(runs: Path, *more: str) -> Result:
-    return bench(
-        "verify", *[path for path in runs.iterdir() if path.is_dir()], "--runs", runs, *more
-    )
-
-
-def test_a_record_of_check_1_is_read_compared_and_verified(older: Path):
-    assert "check/1" in bench("compare", "--runs", older).stdout
-    done = verified(older)
-    assert done.exit_code == 0 and "not checked" not in done.stdout, done.stdout

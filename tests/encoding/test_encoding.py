@@ -79,17 +79,6 @@ def test_each_distinct_sentence_once_and_rows_in_place():
     assert seen == Counter({tuple(t): 1 for t in tokens(set(texts))})
 
 
-def test_budget_counts_padding_and_long_sentences_stand_alone():
-    model = CountingModel()
-    long = " ".join(["cat"] * 90)
-    encode_unique([*sentences(80), long], tokens=tokens, embed=model.embed, budget=70)
-    for batch in model.batches:
-        assert len(batch) == 1 or len(batch) * max(map(len, batch)) <= 70
-    lengths = [len(row) for batch in model.batches for row in batch]
-    assert [n for n in lengths if n > 70] == [90] and len(model.batches[0]) == 1
-    assert lengths == sorted(lengths, reverse=True)
-
-
 @given(st.lists(st.integers(0, 40), max_size=60), st.integers(1, 100))
 def test_batches_cover_every_row_once_and_cannot_take_one_more(lengths, budget):
     lengths = sorted(lengths, reverse=True)

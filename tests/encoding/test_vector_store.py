@@ -9,7 +9,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bench.base.errors import RunFailed
 from bench.score.encoding import VectorStore
 
 
@@ -82,13 +81,6 @@ def test_one_file_that_was_never_written_leaves_nothing_of_the_other(
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == whole
 
 
-def test_another_checkpoint_has_vectors_of_its_own(tmp_path: Path) -> None:
-    VectorStore(tmp_path, "one").add(["a", "b"], Encoder())
-    encoder = Encoder()
-    VectorStore(tmp_path, "other").add(["a"], encoder)
-    assert encoder.asked == ["a"] and len(VectorStore(tmp_path, "one")) == 2
-
-
 def test_an_encoder_that_fails_in_the_middle_loses_only_its_chunk(tmp_path: Path) -> None:
     store, encoder = VectorStore(tmp_path, "k"), Encoder()
 
@@ -102,9 +94,3 @@ def test_an_encoder_that_fails_in_the_middle_loses_only_its_chunk(tmp_path: Path
     again = Encoder()
     VectorStore(tmp_path, "k").add(["ccc", "aa", "b"], again)
     assert again.asked == ["b"]
-
-
-def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(RunFailed, match="vectors cannot be written to"):
-        VectorStore(tmp_path / "file", "k").add(["a"], Encoder())

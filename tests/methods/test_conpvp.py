@@ -118,39 +118,6 @@ def test_draws_belong_to_seed_row_and_epoch_alone(tiny: str, tmp_path: Path) -> 
     assert once[1] != drawn(conpvp(tiny, tmp_path, seed=2))[1]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("lists", ["repo", "paper"])
-def test_every_pair_of_templates_is_drawn_and_all_equally_often(
-    tiny: str, tmp_path: Path, lists: str
-) -> None:
-    """Independent and uniform: the 9 x 8 (8 x 8) pairs over 3,600 lines, each within 5 standard deviations."""
-    method = conpvp(tiny, tmp_path, templates=lists)
-    _, positive, negative = views(method, ["x"] * 3600)
-    pairs = np.array([words(method, positive), words(method, negative)])
-    _, counts = np.unique(pairs, axis=1, return_counts=True)
-    assert len(counts) == len(POSITIVE[lists]) * len(NEGATIVE[lists])
-    mean = 3600 / len(counts)
-    assert np.abs(counts - mean).max() < 5 * mean**0.5
-
-
-def test_the_prompt_starts_uniform_and_each_of_its_vectors_gets_a_gradient(
-    tiny: str, tmp_path: Path
-) -> None:
-    method = conpvp(tiny, tmp_path)
-    start = method.prompt.detach()
-    assert start.shape == (4, 32) and start.min() >= 0 and start.max() < 1 and start.std() > 0.2
-    method.train()
-    method(batch_of(method, sentences(5))).total.backward()
-    assert method.prompt.grad is not None and all(bool(row.any()) for row in method.prompt.grad)
-
-
-def test_gradient_reaches_the_prompt_through_the_bias_as_well(tiny: str, tmp_path: Path) -> None:
-    method = conpvp(tiny, tmp_path, dropout=0.0)
-    (anchors, *_) = views(method, sentences(3))
-    method.bias(anchors)[:, 0].sum().backward()
-    assert method.prompt.grad is not None and method.prompt.grad.abs().max() > 1e-3
-
-
 @pytest.mark.parametrize("variant", ["manual", "no-negative-prototypes", "no-prototypes"])
 def test_variants(backbone: str, tmp_path: Path, variant: str) -> None:
     method = conpvp(backbone, tmp_path, variant=variant)
@@ -164,26 +131,3 @@ def test_variants(backbone: str, tmp_path: Path, variant: str) -> None:
         assert words(method, columns[0]) == words(method, columns[1])
         method.train()  # two dropout masks, three equal rows: near log 3
         assert method(Batch(columns)).total.item() > 0.01
-
-
-def test_an_anchor_of_ones_own_and_other_lengths_of_the_prompt(
-    tiny_roberta: str, tmp_path: Path
-) -> None:
-    own = conpvp(tiny_roberta, tmp_path, anchor="{s} means {m}")
-    assert words(own, views(own, ["man"])[0])[0].replace(" ", "") == "<s>manmeans<mask></s>"
-    ten = conpvp(tiny_roberta, tmp_path, prompt_length=10, anchor_layout="clean")
-    (anchors, *_) = views(ten, ["man"])
-    assert ten.prompt.shape == (10, 32)
-    start = len(ten.backbone.ids(["man"])[0]) + 1
-    assert anchors["slot"][0].tolist()[: start + 11] == [0] * start + list(range(1, 11)) + [0]
-    assert not anchors["slot"][0, start + 10 :].any()
-    assert anchors["input_ids"][0, start + 10] == ten.backbone.mask_id
-
-
-def test_training_cuts_the_sentence_and_never_the_template(backbone: str, tmp_path: Path) -> None:
-    method = conpvp(backbone, tmp_path)
-    for features in views(method, ["man " * 100, "man"]):
-        short = len(method.backbone.ids(["man"])[0])
-        assert features["sentence_mask"].sum(1).tolist() == [32, short]
-        at_mask = features["input_ids"].gather(1, features["mask_position"].unsqueeze(1))
-        assert (at_mask == method.backbone.mask_id).all()

@@ -10,7 +10,6 @@ import torch
 from models import built, sentences
 from tiny_decoders import PROMPTEOL, SIZES, decoder
 
-from bench.base.errors import BenchError
 from bench.method import prompted
 from methods.pretrained import Pretrained
 
@@ -80,19 +79,3 @@ def test_bf16_takes_half_the_memory_and_nearly_gives_the_same(folder: str, tmp_p
     cosines = (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
     assert 0.99 < cosines.min() < 1 - 1e-9
     assert half.about()["dtype"] == "bf16" and half.about()["pooling"] == "mean"
-
-
-def test_settings_that_do_not_go_together_are_refused(
-    folder: str, tiny: str, tmp_path: Path
-) -> None:
-    for values, said in (
-        ({"pooling": "last", "padding": "up"}, "padding=up is unknown"),
-        ({"pooling": "cls", "padding": "left"}, "padding=left with pooling=cls"),
-        ({"pooling": "last", "dtype": "int8"}, "dtype=int8 is unknown"),
-        ({}, "does not say how to pool"),
-    ):
-        with pytest.raises(BenchError, match=said):
-            built(Pretrained, folder, tmp_path, **values)
-    with pytest.raises(BenchError, match="pools the last token, which an export does not carry"):
-        built(Pretrained, folder, tmp_path, pooling="last").portable()
-    assert built(Pretrained, tiny, tmp_path, pooling="last").encode(["a man", "a"]).shape == (2, 32)

@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from methods.gather import across_ranks, processes
+from methods.gather import across_ranks
 from methods.losses import energy_hinge, info_nce
 
 
@@ -59,9 +59,3 @@ def test_only_faithful_and_only_several_processes_lessen_the_gradient(
     (same**2).sum().backward()
     assert z.grad is not None
     torch.testing.assert_close(z.grad, 2 * z.detach() / by)
-
-
-def test_in_one_process_the_views_are_what_they_were() -> None:
-    views = [torch.randn(3, 2) for _ in range(3)]
-    assert processes() == 1
-    assert all(a is b for a, b in zip(across_ranks(views, faithful=True), views, strict=True))

@@ -108,10 +108,3 @@ def test_a_vector_is_the_mean_of_the_known_words(tmp_path: Path) -> None:
     ]
     np.testing.assert_allclose(found, wanted, rtol=1e-6)
     assert method.encode([]).shape == (0, 3)
-
-
-@pytest.mark.parametrize("vectors", [None, "", "/nothing.txt", "/"])
-def test_without_a_file_it_says_which_setting_names_one(vectors: str | None) -> None:
-    with pytest.raises(BenchError) as caught:
-        GloveAvg.check(Recipe({"vectors": Value(vectors, "test")}), None)
-    assert "--set vectors=FILE" in str(caught.value.hint)

@@ -14,9 +14,9 @@ import torch
 from models import WORDS, sentences
 
 from bench.backbones import Reference
-from bench.method import Batch, BenchError, Context, Recipe, Value
+from bench.method import Batch, Context, Recipe, Value
 from bench.run.recipes import merge
-from methods.infersent import InferSent, pair_features
+from methods.infersent import InferSent
 
 KNOWN = sorted(set(WORDS))[2:]  # two words have no vector
 
@@ -125,28 +125,6 @@ def test_the_loss_is_that_of_three_layers_written_out(build: Callable[..., Infer
     assert found == pytest.approx(wanted, abs=1e-6)
 
 
-def test_gradients_equal_central_differences(build: Callable[..., InferSent]) -> None:
-    method = build().double()
-    batch = batch_of(method, [0, 1, 2])
-    method(batch).total.backward()
-    lstm: Any = method.encoder
-    first: Any = method.classifier[0]
-    for parameter in (lstm.weight_hh_l0_reverse, first.weight):
-        at = (3, 2)
-        with torch.no_grad():
-            values = []
-            for step in (1e-3, -2e-3):  # the loss is float32: coarse steps
-                parameter[at] += step
-                values.append(method(batch).total.double().item())
-            parameter[at] += 1e-3
-        assert parameter.grad[at].item() == pytest.approx((values[0] - values[1]) / 2e-3, abs=2e-4)
-
-
-def test_pair_features() -> None:
-    u, v = torch.tensor([[1.0, -2.0]]), torch.tensor([[3.0, 0.5]])
-    assert pair_features(u, v).tolist() == [[1, -2, 3, 0.5, 2, 2.5, 3, -1]]
-
-
 def said(score: float, _method: Any) -> float:
     return score
 
@@ -191,21 +169,3 @@ def test_the_checkpoint_is_the_lstm_and_word_vectors_are_looked_up_again(
     again = build()
     again.load(tmp_path / "saved")
     np.testing.assert_array_equal(again.encode(["a man"]), method.encode(["a man"]))
-
-
-def test_a_file_without_the_ends_has_zeros_for_them(tmp_path: Path) -> None:
-    file = tmp_path / "small.txt"
-    file.write_text("man 1 2\ndog 3 4\n")
-    method = made(file)
-    assert method.table.tolist() == [[0, 0], [1, 2], [3, 4], [0, 0], [0, 0]]
-    assert method.tokenize(["dog cat man"])["input_ids"].tolist() == [[3, 2, 1, 4]]
-
-
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [("vectors", None), ("vectors", "/no/such/file"), ("lstm_size", 0), ("rate_shrink", 0.0)],
-)
-def test_what_cannot_be_is_refused(build: Callable[..., InferSent], key: str, value: Any) -> None:
-    recipe = Recipe(build().recipe.values_with_source() | {key: Value(value, "test")})
-    with pytest.raises(BenchError, match="word vectors" if value is None else key):
-        InferSent.check(recipe, None)

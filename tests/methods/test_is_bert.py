@@ -107,11 +107,6 @@ def test_local_features_are_three_convolutions_over_each_sentence_alone(
     assert loss == pytest.approx(wanted_loss, abs=1e-10)
 
 
-def test_a_vector_has_768_numbers(tiny: str, tmp_path: Path) -> None:
-    method = built(ISBert, tiny, tmp_path, setting="unsupervised")
-    assert method.encode(TEXTS).shape == (len(TEXTS), 768)
-
-
 def test_it_is_trained_as_the_authors_fork_trains(build: Callable[..., ISBert]) -> None:
     """Their SentenceTransformer.fit: AdamW, lr 2e-6, eps 1e-7, correct_bias False, decay 0.01; 10 % warm-up from 0."""
     method = build()

@@ -50,17 +50,6 @@ def test_loss_and_vectors_follow_from_fifty_positions(
     np.testing.assert_allclose(method.eval().encode(LONG), pooled[0], rtol=0, atol=1e-6)
 
 
-def test_padding_counts_in_the_authors_mean(build: Callable[..., MirrorBert]) -> None:
-    padded, masked = build(pooling="mean-padded"), build(variant="masked-mean")
-    assert masked.pooling == "mean"
-    assert np.abs(padded.encode(TEXTS) - masked.encode(TEXTS)).max() > 0.01
-    many = " ".join(["guitar"] * 70)  # cut to 50 at test, too
-    for method in (padded, masked):
-        np.testing.assert_array_equal(method.encode([many]), method.encode([many + " and more"]))
-    few = build(max_seq_length=400)
-    assert few.tokenize(["a"])["input_ids"].shape[1] == few.backbone.max_tokens
-
-
 def test_the_second_view_has_one_masked_span_redrawn_at_each_visit(
     build: Callable[..., MirrorBert],
 ) -> None:
@@ -132,9 +121,3 @@ def test_heads_drop_out_in_the_variant_and_hidden_units_do_not(
     share = torch.stack(moved).float().mean().item()
     assert share == pytest.approx(1 - ((1 - rate) ** 2 + rate**2) ** 2, abs=0.08)
     assert torch.equal(method.eval().embed(features), still)
-
-
-def test_everything_trains_at_one_rate(build: Callable[..., MirrorBert]) -> None:
-    method = build()
-    assert [method.learning_rate(step, 50) for step in (0, 25, 49)] == [2e-5] * 3
-    assert {group["weight_decay"] for group in method.optimizer().param_groups} == {0.01, 0.0}

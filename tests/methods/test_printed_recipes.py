@@ -98,13 +98,6 @@ def test_a_value_of_a_printed_series_has_its_number() -> None:
     assert planned("simcse+eh", BB, overrides=both).expect is None
 
 
-def test_the_recipes_note_stands_in_the_plan() -> None:
-    run = planned("promcse", BL)
-    assert run.remark == "not tabulated in the PromCSE paper; README only"
-    assert run.remark in aim(run)
-    assert planned("promcse", BB).remark == ""
-
-
 RATES, MARGINS = (5e-3, 1e-2, 3e-2), tuple(n / 20 for n in range(9))
 GRIDS = {
     ("promcse", U, S): {

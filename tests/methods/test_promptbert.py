@@ -13,7 +13,6 @@ from harness import TEXTS, batch_of, info_nce
 from models import built, sentences
 from torch import Tensor
 
-from bench.method import Features
 from methods.promptbert import PromptBERT
 
 BERT = ('This sentence of "', '" means[MASK].'), ('This sentence : "', '" means[MASK].')
@@ -113,16 +112,6 @@ def test_the_supervised_loss_has_one_template_and_berts_own_transform_on_state_a
     assert total == pytest.approx(info_nce(*z), abs=1e-10)
 
 
-def test_a_bare_state_goes_through_the_transform_once(tiny: str, tmp_path: Path) -> None:
-    """Supervised without denoising: nothing is subtracted, the head stays."""
-    values = {"variant": "no-debias", "head": "mlm-transform", "head_at_test": True}
-    method = promptbert(tiny, tmp_path, setting="supervised", dropout=0.0, **values)
-    texts = ["a man plays."]
-    with torch.no_grad():
-        h, _ = by_hand(method, method.backbone.ids(texts)[0], BERT[0], 0)
-        np.testing.assert_allclose(method.encode(texts)[0], method.head(h), rtol=0, atol=1e-6)
-
-
 def scored(method: PromptBERT, texts: list[str], *, dev: bool) -> np.ndarray:
     vectors = []
     if not dev:
@@ -159,51 +148,6 @@ def test_dev_and_test_vectors_differ_as_in_the_authors_code(
             )
     np.testing.assert_allclose(scored(method, texts, dev=True), wanted_dev, rtol=0, atol=1e-6)
     np.testing.assert_allclose(scored(method, texts, dev=False), wanted_test, rtol=0, atol=1e-6)
-
-
-def test_a_failing_dev_score_leaves_test_vectors_as_they_were(tiny: str, tmp_path: Path) -> None:
-    method = promptbert(tiny, tmp_path, setting="unsupervised")
-    before = method.encode(["a man plays"])
-    with pytest.raises(ZeroDivisionError):
-        method.dev_score(lambda _: 1 / 0)
-    assert np.array_equal(before, method.encode(["a man plays"]))
-
-
-def test_no_full_stop_where_the_recipe_says_so(tiny: str, tmp_path: Path) -> None:
-    plain = promptbert(tiny, tmp_path, append_full_stop_at_test=False)
-    stop = promptbert(tiny, tmp_path)
-    assert np.array_equal(plain.encode(["a man."]), stop.encode(["a man"]))
-    assert not np.array_equal(plain.encode(["a man"]), stop.encode(["a man"]))
-
-
-def test_every_text_has_a_dropout_mask_of_its_own(tiny: str, tmp_path: Path) -> None:
-    method = promptbert(
-        tiny, tmp_path, setting="unsupervised", variant="one-template-no-debias", template_2=None
-    )
-    pooled: list[Tensor] = []
-    method.head.register_forward_hook(lambda _m, given, _o: pooled.append(given[0].detach()))
-    method.train()
-    method(batch_of(method, sentences(4)))
-    assert len(pooled) == 2 and all(not torch.equal(a, b) for a, b in zip(*pooled, strict=True))
-
-
-def test_untrained_no_seed_changes_anything_and_nothing_is_saved(tiny: str, tmp_path: Path) -> None:
-    one, other = (built(PromptBERT, tiny, tmp_path, seed=seed) for seed in (1, 2))
-    assert np.array_equal(one.encode(sentences(5)), other.encode(sentences(5)))
-    assert not one.trained_state()
-
-
-def test_training_cuts_the_sentence_and_never_the_template(
-    backbone: str, family: str, tmp_path: Path
-) -> None:
-    method = promptbert(backbone, tmp_path, family, setting="unsupervised")
-    columns: tuple[Features, ...] = batch_of(method, ["man " * 100, "man"]).columns
-    for features, template in zip(columns, method.templates, strict=True):
-        assert features["input_ids"].shape[1] == 32 + len(template)
-        short = len(method.backbone.ids(["man"])[0])
-        assert features["sentence_mask"].sum(1).tolist() == [32, short]
-        at = features["input_ids"].gather(1, features["mask_position"].unsqueeze(1))
-        assert (at == method.backbone.mask_id).all()
 
 
 def test_robertas_mlm_transform_is_what_stands_before_its_decoder(

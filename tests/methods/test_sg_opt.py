@@ -14,9 +14,8 @@ import torch
 from harness import EIGHT as TEXTS
 from harness import batch_of
 from models import built
-from torch import nn
 
-from methods.sg_opt import SGOpt, self_guided, squared_distance
+from methods.sg_opt import SGOpt, self_guided
 
 
 @pytest.fixture
@@ -89,17 +88,6 @@ def test_a_sentence_without_others_gives_zero_and_a_finite_gradient() -> None:
     assert loss.item() == 0 and cls.grad is not None and not cls.grad.any()
 
 
-def test_the_distance_is_the_sum_of_squares_over_what_trains() -> None:
-    now, then = nn.Linear(3, 2).double(), nn.Linear(3, 2).double()
-    wanted = ((now.weight - then.weight) ** 2).sum() + ((now.bias - then.bias) ** 2).sum()
-    assert squared_distance(now, then).item() == pytest.approx(wanted.item(), abs=1e-12)
-    squared_distance(now, then).backward()
-    torch.testing.assert_close(now.weight.grad, 2 * (now.weight - then.weight).detach())
-    now.bias.requires_grad_(False)
-    wanted = ((now.weight - then.weight) ** 2).sum()
-    assert squared_distance(now, then).item() == pytest.approx(wanted.item(), abs=1e-12)
-
-
 def test_the_loss_follows_from_the_two_copies_and_the_head(build: Callable[..., SGOpt]) -> None:
     method = build(dropout=0.0, temperature=0.1).double()
     batch = batch_of(method, TEXTS[:4])
@@ -139,16 +127,3 @@ def test_the_frozen_copy_drops_out_only_as_the_authors_code_does(
     assert torch.equal(one, other) != faithful
     assert not torch.equal(*(method.encoder(**features).last_hidden_state for _ in range(2)))
     assert torch.equal(*(method.eval().start(**features).last_hidden_state for _ in range(2)))
-
-
-def test_the_optimiser_has_the_authors_betas(build: Callable[..., SGOpt]) -> None:
-    optimizer = build().optimizer()
-    assert {group["betas"] for group in optimizer.param_groups} == {(0.9, 0.9)}
-
-
-def test_the_head_has_the_authors_size_and_start(tiny: str, tmp_path: Path) -> None:
-    method = built(SGOpt, tiny, tmp_path, setting="unsupervised")
-    shapes = [tuple(p.shape) for p in method.head.parameters()]
-    assert shapes == [(4096, 32), (4096,), (4096, 4096), (4096,)]
-    assert method.head[2].weight.std().item() == pytest.approx(0.02, rel=0.01)
-    assert not method.head[2].bias.any()

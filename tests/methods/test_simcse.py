@@ -82,19 +82,6 @@ def test_the_supervised_loss_uses_three_columns(tiny: str, tmp_path: Path, weigh
         assert method(batch).total.item() == pytest.approx(surprise(logits), abs=1e-4)
 
 
-@pytest.mark.parametrize("left_out", ["by the corpus", "by the recipe"])
-def test_triplets_without_hard_negatives_are_pairs(
-    tiny: str, tmp_path: Path, left_out: str
-) -> None:
-    hard = left_out == "by the corpus"
-    method = simcse(tiny, tmp_path, "supervised", dropout=0.0, hard_negatives=hard)
-    batch = batch_of(method, *(TEXTS[:2] if hard else TEXTS))
-    assert len(batch.columns) == 2
-    with torch.no_grad():
-        found = method(batch).total.item()
-    assert found == pytest.approx(info_nce(*head_outputs(method, batch.columns)), abs=1e-4)
-
-
 def test_training_sentences_are_cut_special_tokens_included_and_scored_ones_are_not(
     tiny: str, tmp_path: Path
 ) -> None:
@@ -161,22 +148,6 @@ def test_fixed_dropout_is_two_passes_under_the_same_masks(tiny: str, tmp_path: P
     assert found[1] != pytest.approx(found[0], abs=1e-4), "dropout is off"
 
 
-def test_dot_products_without_a_temperature(tiny: str, tmp_path: Path) -> None:
-    method = simcse(tiny, tmp_path, variant="dot-product", dropout=0.0)
-    batch = batch_of(method, TEXTS[0])
-    (z,) = head_outputs(method, batch.columns)
-    with torch.no_grad():
-        assert method(batch).total.item() == pytest.approx(surprise((z @ z.T).tolist()), abs=1e-3)
-
-
-def test_without_a_head_the_loss_compares_what_is_scored(tiny: str, tmp_path: Path) -> None:
-    method = simcse(tiny, tmp_path, variant="no-head", dropout=0.0, head_at_test=True)
-    z = method.encode(TEXTS[0])
-    with torch.no_grad():
-        found = method(batch_of(method, TEXTS[0])).total.item()
-    assert found == pytest.approx(info_nce(z, z), abs=1e-4)
-
-
 @pytest.mark.parametrize("pooler", LAYERS)
 def test_a_pooler_decides_what_is_trained_and_what_is_scored(
     backbone: str, tmp_path: Path, pooler: str
@@ -222,9 +193,3 @@ def test_the_second_view_lacks_words_and_the_first_none(
     with torch.no_grad():
         found = method(Batch((first, second), step=0)).total.item()
     assert found == pytest.approx(info_nce(*head_outputs(method, (first, second))), abs=1e-4)
-
-
-def test_a_sentence_of_one_word_stays(tiny: str, tmp_path: Path) -> None:
-    method = simcse(tiny, tmp_path, edit="one-word")
-    first, second = method.collate({"text": [[50], []]}, np.arange(2), 0)
-    assert torch.equal(first["input_ids"], second["input_ids"])

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from harness import TEXTS, batch_of, info_nce, trained, training
-from models import built, sentences
+from harness import TEXTS, batch_of, info_nce, training
+from models import built
 from torch.nn.functional import cross_entropy
 
 from bench.method import Batch
-from bench.run.recipes import merge
 from methods import masking, prefix
 from methods.dcpcse import DCPCSE
 from methods.promcse import PromCSE
@@ -63,18 +62,6 @@ def test_the_supervised_loss_is_the_authors(
     np.testing.assert_allclose(gradient, known[key]["grad_z1"], rtol=0, atol=1e-10)
 
 
-@pytest.mark.parametrize("margin", ["0.0", "0.1", "0.4"])
-def test_margin_and_weight_are_recipe_values(
-    reference: dict[str, Any], tiny: str, tmp_path: Path, margin: str
-) -> None:
-    known = reference["contrastive"]
-    values = {"eh_margin": float(margin), "eh_weight": 3.0, "hard_negative_weight": 1.0}
-    loss, _ = fed(made(PromCSE, tiny, tmp_path, S, "eh", **values), known, "z1", "z2", "z3")
-    contrast = known["infonce_hard_negative_weight_1"]["loss"]
-    wanted = contrast + 3 * known["eh_alone_other_margins"][margin]
-    assert loss.total.item() == pytest.approx(wanted, abs=1e-10)
-
-
 @KINDS
 def test_the_unsupervised_loss_from_the_vectors_alone(
     backbone: str, tmp_path: Path, cls: Any, variant: str
@@ -91,59 +78,7 @@ def test_the_unsupervised_loss_from_the_vectors_alone(
     assert abs(total - info_nce(plain, plain)) > 1e-3
 
 
-@pytest.mark.parametrize("setting", [U, S])
-def test_dcpcse_without_mlm_is_promcse_without_the_hinge(
-    tiny: str, tmp_path: Path, setting: str
-) -> None:
-    methods, totals = [made(cls, tiny, tmp_path, setting) for cls in (DCPCSE, PromCSE)], []
-    methods[1].load_state_dict(methods[0].state_dict())
-    for method in methods:
-        with training(method), torch.no_grad():
-            torch.manual_seed(4)
-            totals.append(method(batch_of(method, *TEXTS[: 3 if setting == S else 1])).total.item())
-    assert totals[0] == totals[1]
-    np.testing.assert_array_equal(*(method.encode(TEXTS[0]) for method in methods))
-
-
-def test_the_two_views_are_one_pass_of_the_encoder_and_leave_the_batch_as_it_is(
-    tiny: str, tmp_path: Path
-) -> None:
-    method, rows = made(PromCSE, tiny, tmp_path), list[int]()
-    method.encoder.register_forward_hook(lambda _m, _i, out: rows.append(len(out[0])))
-    batch = batch_of(method, TEXTS[0])
-    before = {key: value.clone() for key, value in batch.columns[0].items()}
-    with training(method):
-        method(batch)
-    assert rows == [12]
-    assert all(torch.equal(before[key], value) for key, value in batch.columns[0].items())
-
-
 # --- dropout and positions ---
-
-
-@KINDS
-@pytest.mark.parametrize(
-    ("dropout", "prefix_dropout"), [(0.1, None), (0.0, None), (0.0, 0.5), (0.0, 0.0)]
-)
-def test_two_rows_of_equal_ids_differ_in_training_by_dropout_alone(
-    tiny: str, tmp_path: Path, cls: Any, variant: str, dropout: float, prefix_dropout: float | None
-) -> None:
-    if variant in ("input-layer", "shallow") and prefix_dropout is not None:
-        pytest.skip("it has no keys and values to drop")
-    values = {"dropout": dropout, "prefix_dropout": prefix_dropout}
-    method = made(cls, tiny, tmp_path, U, variant, **values)
-    torch.nn.init.normal_(method.prompt.table, std=1.0)
-    (features,) = batch_of(method, ["a man plays the guitar"] * 2).columns
-    with training(method), torch.no_grad():
-        one, other = method.hidden(features)
-    assert bool((one - other).abs().max() > 1e-2) == bool(dropout or prefix_dropout)
-
-
-def test_a_dropout_from_the_command_line_is_a_number(tiny: str, tmp_path: Path) -> None:
-    recipe = merge(PromCSE, None, "", {"prefix_dropout": "0.3"}, trained=True)
-    PromCSE.check(recipe, None)
-    method = made(PromCSE, tiny, tmp_path, prefix_dropout=recipe.prefix_dropout)
-    assert method.prompt.dropout.p == 0.3
 
 
 @KINDS
@@ -257,41 +192,7 @@ def test_the_mlm_loss_of_a_given_masking(
     assert sums.sum().item() == pytest.approx(np.sum(rows), abs=1e-4)
 
 
-def test_the_hinge_and_mlm_add_up(tiny: str, tmp_path: Path) -> None:
-    method = made(PromCSE, tiny, tmp_path, S, "eh", mlm=True)
-    with torch.no_grad():
-        loss = method(batch_of(method, *TEXTS))
-    parts = {name: value.item() for name, value in loss.parts.items()}
-    assert parts.keys() == {"info_nce", "hinge", "mlm"} and min(parts.values()) > 0
-    wanted = parts["info_nce"] + 10 * parts["hinge"] + 0.1 * parts["mlm"]
-    assert loss.total.item() == pytest.approx(wanted, abs=1e-5)
-
-
 # --- the variant shallow, the paper's SCPCSE: a template whose words are trained ---
-
-
-def test_an_untrained_template_prompt_is_the_template_in_words(
-    backbone: str, tmp_path: Path
-) -> None:
-    """Its vectors start as the template's word embeddings: the plain encoder on the filled template gives the same states."""
-    method = made(DCPCSE, backbone, tmp_path, U, "shallow")
-    tokenizer, bert = method.backbone.tokenizer, method.backbone.family == "bert"
-    for text in sentences(5, seed=8):
-        if bert:
-            ids = tokenizer(f'This sentence : "{text}" means [MASK].')["input_ids"]
-        else:  # a byte-level vocabulary cuts the filled text elsewhere: each piece by itself
-            pieces = method.backbone.ids(['This sentence : "', text, '" means<mask>.'])
-            ids = [tokenizer.bos_token_id, *sum(pieces, []), tokenizer.eos_token_id]
-        whole = {"input_ids": torch.tensor([ids]), "attention_mask": torch.ones(1, len(ids))}
-        with torch.no_grad():
-            states = method.encoder(**whole).last_hidden_state[0]
-        wanted = states[ids.index(tokenizer.mask_token_id)]
-        np.testing.assert_allclose(method.encode([text])[0], wanted, rtol=0, atol=1e-6)
-    if bert:
-        words = ["this", "sentence", ":", '"', '"', "means"]
-        start = method.encoder.get_input_embeddings().weight[tokenizer.convert_tokens_to_ids(words)]
-        assert torch.equal(method.prompt.table, start)
-        assert trained(method)["prompt.table"] == (6, H)
 
 
 def test_each_vector_stands_at_its_own_place_and_mask_and_full_stop_are_not_trained(

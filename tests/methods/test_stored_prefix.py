@@ -90,16 +90,3 @@ def test_what_is_no_such_checkpoint_is_refused(tiny: str, tmp_path: Path) -> Non
         folder = with_tensors(tiny, tmp_path / message, tensors)
         with pytest.raises(BenchError, match=message):
             built(StoredPrefix, folder, tmp_path, pooling="cls")
-
-
-def test_a_command_refuses_before_anything_is_written(tiny: str, tmp_path: Path) -> None:
-    from commands import bench, error_line
-
-    folder, _ = promcse_checkpoint(tiny, tmp_path / "released", length=P)
-    for words in (
-        ("evaluate", folder, "--set", "pooling=cls"),
-        ("run", "--method", "simcse", "--backbone", folder, "--corpus", "builtin"),
-    ):
-        done = bench(*words, "--suite", "check", "--device", "cpu", "--runs", tmp_path / "runs")
-        line = error_line(done)
-        assert "prefix_encoder.embedding.weight" in line and not (tmp_path / "runs").exists()

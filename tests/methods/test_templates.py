@@ -87,16 +87,6 @@ def test_tokens_and_prompt_masks_are_those_of_the_real_vocabularies(
     assert features["prompt_mask"][0].tolist() == known["positive_1_prompt_mask"]
 
 
-def test_a_clean_anchor_is_on_every_vocabulary_what_both_are_on_berts(real: Backbone) -> None:
-    features = wrap(real.ids(["A man"]), [Template.of(anchor(4, "clean"), real)], real)
-    pad, mask = real.tokenizer.pad_token, real.tokenizer.mask_token
-    stop = "." if real.family == "bert" else "Ġ."
-    assert tokens(real, features)[3:9] == [pad, pad, pad, pad, mask, stop]
-    if real.family == "bert":
-        repo = wrap(real.ids(["A man"]), [Template.of(anchor(4, "repo"), real)], real)
-        assert tokens(real, features) == tokens(real, repo)
-
-
 def test_promptroberta_trains_without_the_leading_blank_and_tests_with_it(
     shared: Path, reference_b: dict[str, Any]
 ) -> None:
@@ -147,24 +137,6 @@ def test_the_templates_own_mask_is_found_whatever_the_sentence_contains(
         assert not (features["prompt_mask"][row] & features["sentence_mask"][row]).any()
 
 
-def test_the_mask_may_stand_before_the_sentence(model: Backbone) -> None:
-    template = Template.of("{m} says: {s}", model)
-    features = wrap(model.ids(sentences(3)), [template] * 3, model)
-    assert features["mask_position"].tolist() == [1, 1, 1]
-    assert empty(template, torch.tensor([4]), 0)["mask_position"].tolist() == [1]
-
-
-def test_positions_count_from_where_the_family_begins_and_pads_in_the_text_count(
-    model: Backbone,
-) -> None:
-    template = Template.of(anchor(4, "repo"), model)
-    ids = model.ids(["a man " + model.tokenizer.pad_token + " plays", "a man"])
-    features = wrap(ids, [template] * 2, model)
-    first = 2 if model.family == "roberta" else 0
-    wanted = list(range(first, first + features["input_ids"].shape[1]))
-    assert features["position_ids"].tolist() == [wanted, wanted]
-
-
 @pytest.mark.parametrize(
     "text", ["no sentence {m}", "{s} {s} {m}", "{s} no mask", "{s} {m} {m}", "", None]
 )
@@ -174,12 +146,6 @@ def test_a_text_that_is_no_template_is_refused_in_one_line(
     with pytest.raises(BenchError) as caught:
         Template.of(text, model)  # type: ignore[arg-type]
     assert "\n" not in str(caught.value)
-
-
-def test_a_template_with_a_second_mask_token_or_without_room_is_refused(model: Backbone) -> None:
-    for text in ("{s} " + model.tokenizer.mask_token + " {m}", "word " * 600 + "{s} {m}"):
-        with pytest.raises(BenchError, match="mask tokens and"):
-            Template.of(text, model)
 
 
 def views_of(model: Backbone) -> Features:
@@ -230,18 +196,6 @@ def test_the_empty_template_at_a_sentences_positions_is_the_sequence_without_the
 
 def double(rows: Any) -> Tensor:
     return torch.tensor(rows, dtype=torch.float64)
-
-
-def test_the_debias_table_is_read_at_the_sentences_length(reference_b: dict[str, Any]) -> None:
-    known = reference_b["debias_table_arithmetic"]
-    template = Template((1, 7, 5), (5, 6, 3, 4, 8, 9, 2), mask=5, slots=0, specials=(1, 1))
-    total, h = torch.tensor(known["total_tokens"]), double(known["h_mask"])
-    mask = (torch.arange(int(total.max())) < total.unsqueeze(1)).long()
-    lengths, row = gaps({"attention_mask": mask}, template)
-    assert len(template) == known["template_len"] and lengths[row].tolist() == known["row_used"]
-    delta = double(known["delta"])
-    debiased = h - delta[empty(template, lengths, 0)["position_ids"][:, 3] - 3][row]
-    torch.testing.assert_close(debiased, double(known["h_debiased"]), rtol=0, atol=1e-12)
 
 
 def test_mask_states_and_biases_of_a_tiny_bert_are_those_of_conpvps_code(

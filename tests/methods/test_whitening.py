@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from models import Columns, built, sentences
 
-from bench.base.errors import Interrupted
-from bench.method import BenchError, Context
+from bench.method import BenchError
 from bench.training.loop import train
 from methods.whitening import Moments, Whitening, kernel
 
@@ -126,36 +125,6 @@ def test_it_works_on_both_families_keeps_the_encoder_and_is_found_again(
     np.testing.assert_array_equal(again.encode(texts), method.encode(texts))
 
 
-def test_no_seed_and_no_dropout_changes_the_fit(tiny: str, tmp_path: Path) -> None:
-    corpus = sentences(60, seed=8)
-    one = fitted(tiny, tmp_path, corpus, components=4, dropout=0.5)
-    other = built(Whitening, tiny, tmp_path, seed=9, components=4).train(True)
-    train(other, Columns(other.token_ids(corpus)), other.context)
-    assert torch.equal(one.mu, other.mu) and torch.equal(one.W, other.W)
-
-
-def test_sentences_are_cut_at_64_tokens_when_fitted_and_when_scored(
-    tiny: str, tmp_path: Path
-) -> None:
-    method = built(Whitening, tiny, tmp_path, components=2)
-    widths = []
-    method.encoder.register_forward_pre_hook(
-        lambda _m, _a, named: widths.append(named["input_ids"].shape[1]), with_kwargs=True
-    )
-    long = [" ".join(["guitar"] * n) for n in (100, 3, 5, 8)]
-    train(method, Columns(method.token_ids(long)), method.context)
-    method.encode(long[:1])
-    assert widths == [64, 64]
-
-
-def test_until_it_is_fitted_it_gives_the_pooled_vectors(tiny: str, tmp_path: Path) -> None:
-    texts = sentences(3)
-    method = built(Whitening, tiny, tmp_path)
-    np.testing.assert_allclose(
-        method.encode(texts), pooled_by_hand(method, texts), rtol=0, atol=1e-5
-    )
-
-
 def test_a_corpus_that_cannot_be_whitened_is_one_clear_line(tiny: str, tmp_path: Path) -> None:
     """A fresh layer norm's outputs sum to 0, but for rounding, which whitening would blow up to unit variance."""
     for count, values, message in (
@@ -165,23 +134,3 @@ def test_a_corpus_that_cannot_be_whitened_is_one_clear_line(tiny: str, tmp_path:
     ):
         with pytest.raises(BenchError, match=message):
             fitted(tiny, tmp_path, sentences(count, seed=6), **values)
-
-
-def test_directions_without_variance_are_one_clear_line() -> None:
-    rng = np.random.default_rng(0)
-    rows = rng.normal(size=(30, 3)) @ rng.normal(size=(3, 5))
-    with pytest.raises(BenchError, match="vary in 3 directions only") as error:
-        kernel(moments_of(rows), 5)
-    assert "components=3" in str(error.value.hint)
-    assert kernel(moments_of(rows), 3).shape == (5, 3)
-    with pytest.raises(BenchError, match="vary in 0 directions") as error:
-        kernel(moments_of(np.ones((30, 5))), 5)
-    assert "components" not in str(error.value.hint)
-
-
-def test_it_stops_when_told_to(tiny: str, tmp_path: Path) -> None:
-    context = Context(folder=tmp_path, should_stop=lambda: True)
-    method = built(Whitening, tiny, tmp_path, context=context)
-    with pytest.raises(Interrupted):
-        train(method, Columns(method.token_ids(sentences(40))), method.context)
-    assert not (tmp_path / "checkpoint").exists()

@@ -78,50 +78,6 @@ def test_the_same_clusters_from_the_same_centres(dtype, accuracy, least):
         assert one.inertia == pytest.approx(want.inertia_, rel=0.02)
 
 
-def test_limits_of_the_iterations_are_scikit_learns():
-    x = blobs(600, 6, 3, spread=2.0)
-    rows = np.arange(12) * 7
-    points = Points(x)
-    for limit in (
-        {"max_iterations": 1},
-        {"max_iterations": 4},
-        {"tolerance": 0.02},
-        {"tolerance": 0.0},
-    ):
-        one = lloyd(points, points.x_ND[rows][None], **limit)[0]
-        want = KMeans(
-            12,
-            init=x[rows],
-            n_init=1,
-            max_iter=limit.get("max_iterations", 300),
-            tol=limit.get("tolerance", 1e-4),
-        ).fit(x)
-        assert one.iterations == want.n_iter_, limit
-        assert one.inertia == pytest.approx(want.inertia_, rel=1e-9)
-        assert one.labels_N.tolist() == want.labels_.tolist()
-
-
-def test_which_starts_run_together_changes_nothing(monkeypatch):
-    x = blobs(300, 5, 4)
-    together = kmeans(x, 7, range(4))
-    monkeypatch.setattr(module, "STATE_BYTES", 1)
-    for one, other in zip(together, kmeans(x, 7, range(4)), strict=True):
-        assert one.labels_N.tolist() == other.labels_N.tolist() and one.inertia == pytest.approx(
-            other.inertia, rel=1e-12
-        )
-
-
-@pytest.mark.parametrize("scale", [1e-30, 2.0**-60, 1e30])
-def test_neither_scale_nor_place_change_the_clusters(scale):
-    x = blobs(200, 6, 4).astype(np.float32)
-    plain, scaled = kmeans(x, 4, [0])[0], kmeans((x * np.float32(scale)), 4, [0])[0]
-    assert scaled.labels_N.tolist() == plain.labels_N.tolist()
-    assert scaled.inertia == pytest.approx(plain.inertia * scale**2, rel=1e-4)
-    assert (
-        kmeans(x.astype(np.float64) + 1e4, 4, [0])[0].labels_N.tolist() == plain.labels_N.tolist()
-    )
-
-
 def test_fewer_distinct_points_than_clusters():
     x = np.repeat(np.eye(3), 5, axis=0)
     for one in kmeans(x, 6, range(3)):

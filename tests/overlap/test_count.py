@@ -12,7 +12,6 @@ from bench.data.overlap import (
     Overlap,
     ScoredSentences,
     count_overlaps,
-    merge_overlaps,
     scored_sentences,
 )
 
@@ -68,17 +67,6 @@ def test_counts_by_hand(tmp_path: Path, cache: Path) -> None:
     assert near.similarity == pytest.approx(6 / 7)
 
 
-def test_every_cell_of_a_row_counts_and_a_label_does_not(tmp_path: Path, cache: Path) -> None:
-    rows = "sent0,sent1,label\nsomething else,A man is playing a guitar,0\nA man is playing a guitar,a man is playing a guitar,entailment\n"
-    corpus = open_corpus(write(tmp_path / "c.csv", rows))
-    wanted = [OTHER, ScoredSentences("x", "labels", None, ["entailment", "0"])]
-    assert count_overlaps(corpus, wanted, cache=cache) == [
-        Overlap("transfer", "MR", None, 1, 1, 0, 2),
-        Overlap("x", "labels", None, 2, 0, 0, 0),
-    ]
-    assert count_overlaps(corpus.only("sent0"), wanted[:1], cache=cache)[0].rows == 1
-
-
 def test_counts_are_remembered_by_content(
     tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -105,37 +93,6 @@ def test_counts_are_remembered_by_content(
         1,
         1,
     ], "a damaged memory is none"
-
-
-def test_more_rows_than_are_looked_up_at_once(
-    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("bench.data.overlap.AT_ONCE", 2)
-    corpus, seen = open_corpus(write(tmp_path / "c.txt", "\n".join(CORPUS))), []
-    assert count_overlaps(corpus, [TASK], cache=cache, progress=seen.append)[0] == Overlap(
-        "sts", "STS12", "tokenised", 4, 2, 1, 5
-    )
-    assert seen == [2, 4, 6]
-
-
-def test_a_record_keeps_what_was_counted_before() -> None:
-    one, two = (
-        Overlap("sts", "STS12", "raw", 5, 1, 2, 3),
-        Overlap("sts", "STS13", "raw", 5, 0, 0, 0),
-    )
-    first = merge_overlaps([one])
-    assert first["tasks"][0]["near"] == 2
-    assert merge_overlaps([two], first)["tasks"] == [
-        first["tasks"][0],
-        merge_overlaps([two])["tasks"][0],
-    ]
-    assert (
-        merge_overlaps([Overlap("sts", "STS12", "raw", 5, 4, 0, 9)], first)["tasks"][0]["exact"]
-        == 4
-    )
-    assert merge_overlaps([two], {"rule": "overlap/0", "tasks": first["tasks"]}) == merge_overlaps(
-        [two]
-    ), "counts of another rule go"
 
 
 @pytest.mark.slow

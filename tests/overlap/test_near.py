@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.data.overlap import NearIndex, words_of
+from bench.data.overlap import NearIndex
 
 
 def by_comparing_all(batch: list[list[str]], here: list[list[str]]) -> list[tuple[int, int]]:
@@ -58,18 +58,3 @@ def test_recall_and_precision_on_sentences_that_were_changed_a_little() -> None:
     for place, number, similarity in found[:50]:
         a, b = set(batch[place]), set(here[number])
         assert similarity == pytest.approx(len(a & b) / len(a | b))
-
-
-@pytest.mark.parametrize(
-    ("sentence", "words"),
-    [
-        ("Don't stop -- believing!", ["don", "t", "stop", "believing"]),
-        ("do n't STOP", ["do", "n", "t", "stop"]),
-        ("ﬁne Ｆｕｌｌ ２", ["fine", "full", "2"]),
-        ("naïve_café", ["naïve", "café"]),
-        ("?! ...", []),
-        ("", []),
-    ],
-)
-def test_words(sentence: str, words: list[str]) -> None:
-    assert words_of(sentence) == words

@@ -10,12 +10,10 @@ import pytest
 from msgspec.structs import replace
 from stand_in import every_suite, words_in
 
-from bench.base.errors import RunFailed, UnknownName
-from bench.compare.statistics.table import LOWER_IS_BETTER
-from bench.data.sets import CLUSTERING_TASKS, STS_TASKS, TRANSFER_TASKS, DataFolder
-from bench.score.suites import TaskResult, average, suite, suite_names
+from bench.base.errors import RunFailed
+from bench.data.sets import DataFolder
+from bench.score.suites import TaskResult, average, suite
 from bench.score.suites.from_predictions import rescore
-from bench.score.suites.geometry import ITEMS
 
 LOADED = every_suite()
 
@@ -103,19 +101,3 @@ def test_no_average_over_missing_tasks_protocols_or_two_known_forms(name: str) -
     assert average([*whole[:-1], replace(whole[-1], text="raw")]) is None
     other = average([*whole[:-1], replace(whole[-1], text="other-12345678")])
     assert other is not None and str(other.text).startswith("other-")
-
-
-def test_the_registry() -> None:
-    sts = suite("sts")
-    assert tuple(task.name for task in sts.tasks) == STS_TASKS == sts.average
-    assert suite("clustering").average == CLUSTERING_TASKS
-    for name in ("transfer", "transfer-quick", "fewshot"):
-        assert [task.data for task in suite(name).tasks] == [(one,) for one in TRANSFER_TASKS]
-    with pytest.raises(UnknownName, match="nearest: sts"):
-        suite("stss")
-    with pytest.raises(UnknownName, match="STS-B"):
-        sts.task("STSB")
-    tasks = [task for name in suite_names() for task in suite(name).tasks]
-    assert {task.name for task in tasks if task.metric in LOWER_IS_BETTER} == set(ITEMS)
-    files = [(task.name, task.protocol) for task in tasks]  # predictions are files by these
-    assert len(set(files)) == len(files)

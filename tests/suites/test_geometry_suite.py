@@ -15,13 +15,10 @@ from bench.base.errors import RunFailed
 from bench.data.sets import DataFolder, read_sts
 from bench.score.suites import suite
 from bench.score.suites.geometry import (
-    BLANK,
     ITEMS,
     PROTOCOL,
     REMOVED,
     LoadedGeometry,
-    most_frequent,
-    remove_words,
     score_predictions,
 )
 
@@ -57,19 +54,6 @@ def test_alignment_is_over_pairs_above_four_and_uniformity_over_every_occurrence
         assert again.detail == {key: result.detail[key] for key in again.detail}
 
 
-def test_cosines_by_gold_level_are_all_the_pairs(pairs):
-    result = LoadedGeometry(suite("geometry").task("alignment"), pairs).score(words_in)
-    cosine = (units(pairs.sentences1) * units(pairs.sentences2)).sum(1)
-    levels = result.detail["cosine_by_gold"]
-    assert [one["n"] for one in levels] == [243, 198, 265, 335, 338]
-    assert len(result.detail["cosine_edges"]) == 41
-    for i, one in enumerate(levels):
-        inside = cosine[(pairs.gold >= i) & ((pairs.gold < i + 1) | (i == 4))]
-        found = one["mean"], one["max"]
-        assert found == pytest.approx((inside.mean(), inside.max()), abs=1e-7)
-        assert sum(one["counts"]) == len(inside)
-
-
 @pytest.mark.slow
 def test_the_curve_without_frequent_words(pairs):
     result = LoadedGeometry(suite("geometry").task("alignment"), pairs).score(words_in)
@@ -92,11 +76,6 @@ def test_the_curve_without_frequent_words(pairs):
         assert point["spearman"] == pytest.approx(wanted, abs=1e-9)
 
 
-def test_the_most_frequent_words_and_the_sentences_without_them():
-    assert most_frequent(["b a b", "c a"], 2) == ["a", "b"]  # equal counts: by the alphabet
-    assert remove_words(["b a  b", "c a"], ["a", "b"]) == [BLANK, "c"]
-
-
 def random_vectors(sentences):
     return np.random.default_rng(0).normal(size=(len(sentences), 4)).astype(np.float32)
 
@@ -106,10 +85,3 @@ def test_four_is_not_above_four_and_no_such_pair_is_an_error():
     assert distances.n == 2 and distances.value == distances.predictions["prediction"][1:3].mean()
     with pytest.raises(RunFailed, match="alignment: no pair with a gold score above 4"):
         geometry("alignment", [4, 3]).score(random_vectors)
-
-
-def test_a_zero_vector_is_counted_and_lies_at_one_from_all_others():
-    rows = np.array([[0, 0], [1, 0], [1, 0], [1, 0]], dtype=np.float32)
-    result = geometry("uniformity", [5, 4]).score(lambda s: rows)
-    assert result.detail["zero_vectors"] == 1
-    assert result.value == pytest.approx(math.log((3 * math.exp(-2) + 3) / 6), abs=1e-12)

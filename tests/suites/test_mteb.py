@@ -16,7 +16,7 @@ from commands import bench, error_line, the_run
 from bench.base.errors import BenchError, DataMissing, RunFailed
 from bench.data.sets import DataFolder
 from bench.runs import RunsFolder
-from bench.score.suites import RunPlace, Task, split_names, suite
+from bench.score.suites import RunPlace, Task, suite
 
 mteb = pytest.importorskip("mteb")
 import datasets  # noqa: E402
@@ -25,7 +25,7 @@ from mteb.abstasks import AbsTaskClassification  # noqa: E402
 from mteb.abstasks.sts import AbsTaskSTS  # noqa: E402
 from mteb.abstasks.task_metadata import TaskMetadata  # noqa: E402
 
-from bench.score.suites.mteb import FROM_FOLDER, declared_items, mteb_task, source_of  # noqa: E402  # noqa: E402
+from bench.score.suites.mteb import declared_items, mteb_task  # noqa: E402  # noqa: E402
 
 WORDS = ["a", "cat", "dog", "bird", "sleeps", "runs", "sings", "on"]
 WORDS += ["under", "the", "red", "old", "mat", "tree", "house"]
@@ -105,22 +105,6 @@ def test_an_sts_task_gives_mtebs_own_number_and_keeps_its_cosines(tmp_path: Path
 
 
 @pytest.mark.slow
-def test_the_results_folder_is_one_of_mtebs_own(tmp_path: Path) -> None:
-    results = {
-        made.metadata.name: scored(made, tmp_path) for made in (TinySts(), TinyClassification())
-    }
-    (model,) = mteb.ResultCache(tmp_path / "mteb").load_results(include_remote=False).model_results
-    assert (model.model_name, model.model_revision) == ("bench/simcse+x-s1", "1a2b")
-    assert {one.task_name: one.get_score() for one in model.task_results} == {
-        name: pytest.approx(result.value / 100, abs=1e-6) for name, result in results.items()
-    }
-    for result in results.values():
-        for file in (*result.detail["results"], *result.detail["predictions"]):
-            assert (tmp_path / file).is_file()
-        assert len(result.detail["results"]) == len(result.detail["predictions"]) == 1
-
-
-@pytest.mark.slow
 def test_a_classification_keeps_the_classes_of_every_experiment_and_is_the_same_each_time(
     tmp_path: Path,
 ) -> None:
@@ -134,34 +118,6 @@ def test_a_classification_keeps_the_classes_of_every_experiment_and_is_the_same_
     assert first.value == pytest.approx(100 * right.mean(), abs=1e-9)
     assert (first.predictions["prediction"] == second.predictions["prediction"]).all()
     assert 0 < first.value < 100
-
-
-def test_global_random_states_are_left_alone(shared: Path, tmp_path: Path) -> None:
-    import torch
-
-    def draws() -> tuple[Any, ...]:
-        return random.random(), np.random.rand(), torch.rand(1).item()
-
-    def seed() -> None:
-        random.seed(5), np.random.seed(5), torch.manual_seed(5)
-
-    made = TinySts()  # which seeds them, where nobody asked it to
-    seed()
-    expected = draws()
-    seed()
-    scored(made, tmp_path)
-    suite("mteb").task("STS12").load(DataFolder(shared / "data", offline=True))
-    assert draws() == expected
-
-
-def test_a_stale_result_is_not_taken_again(tmp_path: Path) -> None:
-    def reversed_words(sentences: Any) -> np.ndarray:
-        return hashed([sentence[::-1] for sentence in sentences])
-
-    before = scored(TinySts(), tmp_path).value
-    after = scored(TinySts(), tmp_path, reversed_words).value
-    fresh = scored(TinySts(), tmp_path / "other", reversed_words).value
-    assert after == fresh != before
 
 
 def test_vectors_that_cannot_be_scored_fail_the_task_by_name(tmp_path: Path) -> None:
@@ -184,28 +140,6 @@ def test_vectors_that_cannot_be_scored_fail_the_task_by_name(tmp_path: Path) -> 
 
     with pytest.raises(RunFailed, match="raised ZeroDivisionError: in mteb"):
         scored(Broken(), tmp_path)
-
-
-@pytest.mark.slow
-def test_the_users_sts_sets_are_what_mteb_hosts(shared: Path) -> None:
-    """By mteb's own statistics of the hosted data, which its package carries: pairs, characters, distinct texts, mean score."""
-    for name in FROM_FOLDER:
-        hosted = mteb.get_task(name)
-        known = hosted.metadata.descriptive_stats["test"]
-        source = source_of(hosted, DataFolder(shared / "data"))
-        source.fill(hosted)
-        data = hosted.dataset["test"]
-        pairs = set(zip(data["sentence1"], data["sentence2"], strict=True))
-        # mteb's present code would count (a, b) and (b, a) as one
-        assert len(pairs) == known["unique_pairs"], name
-        found = hosted._calculate_descriptive_statistics_from_split("test")
-        for key in ("num_samples", "number_of_characters"):
-            assert found[key] == known[key], (name, key)
-        for side in ("text1_statistics", "text2_statistics"):
-            assert found[side] == pytest.approx(known[side]), (name, side)
-        assert found["label_statistics"] == pytest.approx(known["label_statistics"], abs=1e-6), name
-        assert declared_items(hosted) == suite("mteb").task(name).n == known["num_samples"]
-        assert hosted.metadata.revision == f"local-{source.sha256}"  # not the hub's
 
 
 @pytest.mark.slow
@@ -262,32 +196,6 @@ def test_offline_the_local_cache_serves(cache: Any, tmp_path: Path) -> None:
     result = loaded.score_in(RunPlace("run", "1", tmp_path), hashed)
     assert result.n == 30 and result.detail["dataset"]["revision"] == revision
     assert result.detail["source"].startswith("hub")
-
-
-def test_another_revision_in_the_cache_is_not_taken_for_the_one_that_mteb_asks_for(
-    cache: Any, tmp_path: Path
-) -> None:
-    cache("f" * 40)
-    with pytest.raises(DataMissing, match="STS16"):
-        suite("mteb").task("STS16").load(DataFolder(None, offline=True))
-    right = mteb.get_task("STS16")
-    from bench.score.suites.mteb import LoadedMteb, Source
-
-    loaded = LoadedMteb(right, Source("hub"), offline=True)
-    with pytest.raises(DataMissing, match="revision ffffffffffff is there"):
-        loaded.score_in(RunPlace("run", "1", tmp_path), hashed)
-
-
-def test_names_after_mteb_are_mtebs_up_to_the_next_suite() -> None:
-    for text, names in {
-        "mteb:STSBenchmark,Banking77": ("mteb:STSBenchmark,Banking77",),
-        "sts, mteb:A,MTEB(eng, v2),cxc2,transfer": ("sts", "mteb:A,MTEB(eng, v2),cxc2", "transfer"),
-        "mteb:A,sts,mteb:B,C,all": ("mteb:A,B,C", "sts", "all"),
-        "sts,sts,mteb": ("sts", "mteb"),
-        "mteb:": ("mteb:",),
-        " ,": (),
-    }.items():
-        assert split_names(text) == names
 
 
 @pytest.mark.slow

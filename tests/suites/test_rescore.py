@@ -126,13 +126,6 @@ def test_tasks_of_mteb() -> None:
     )
 
 
-def test_a_suite_that_nobody_knows_has_no_score() -> None:
-    assert rescore(("other", "x", "p/1", None), COSINES) is None
-    assert rescore(("sts", "STS12", "senteval-all/2", "tokenised"), COSINES) is None, (
-        "nor under a protocol of a later bench"
-    )
-
-
 ODD = {
     "missing": lambda a: {key: value for key, value in a.items() if key != "gold"},
     "nothing": lambda a: {},

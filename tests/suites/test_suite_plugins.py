@@ -6,7 +6,7 @@ import importlib.metadata
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,8 @@ from factories import record
 from msgspec.structs import replace
 
 from bench.base.errors import BenchError
-from bench.compare.judge import BLOCKS, jackknife
-from bench.compare.statistics.influence import Items, influence
+from bench.compare.judge import jackknife
+from bench.compare.statistics.influence import influence
 from bench.data.sets import DataFolder
 from bench.runs import RunsFolder, Score
 from bench.runs.predicted import Predicted
@@ -87,15 +87,6 @@ def test_a_suite_that_cannot_be_is_one_line(folder: Path, old: str, new: str, me
     done = bench("suites", "--plugin", written(folder, change))
     assert message in error_line(done) and done.exit_code == 2
     assert suites._from_files == {}
-
-
-def test_a_suite_whose_number_of_items_is_wrong_is_not_scored(folder: Path) -> None:
-    file = written(folder, replaced("n=4", "n=5"))
-    words = f"run --method cls --suite odd --plugin {file} --data {folder} --runs {folder}/runs"
-    done = bench(*words.split())
-    line = error_line(done)
-    assert "Odd" in line and "n=5" in line and "4 items" in line and done.exit_code == 2
-    assert not (folder / "runs").exists()
 
 
 def test_a_built_in_suite_may_have_another_number_of_items_in_another_text_form(
@@ -215,17 +206,6 @@ def test_a_broken_suite_is_caught_by_the_right_check(
 # --- intervals of a metric of its own ---
 
 
-def mean_of(part: Mapping[str, np.ndarray]) -> float:
-    return float(part["prediction"].mean())
-
-
-def test_the_jackknife_of_a_mean_is_what_each_item_adds() -> None:
-    x_N = np.random.default_rng(0).normal(size=37)
-    value, moved_N, block_N = jackknife({"prediction": x_N}, mean_of)
-    assert value == x_N.mean() and list(block_N) == list(range(37))
-    assert np.allclose(moved_N, (x_N - x_N.mean()) / 37, atol=1e-15)
-
-
 def test_the_jackknife_of_a_correlation_is_near_its_influence_function() -> None:
     random = np.random.default_rng(1)
     gold_N = random.normal(size=400)
@@ -237,18 +217,6 @@ def test_the_jackknife_of_a_correlation_is_near_its_influence_function() -> None
     )
     sd, other = (float(np.sqrt((one**2).sum())) for one in (exact.moved_SN[0], moved_N))
     assert np.corrcoef(exact.moved_SN[0], moved_N)[0, 1] > 0.999 and abs(other / sd - 1) < 0.01
-
-
-def test_blocks_of_neighbours_give_the_variance_of_their_means() -> None:
-    """Neighbours that say the same are one observation, whatever their number: items of blocks of four."""
-    random = np.random.default_rng(2)
-    x_N = np.repeat(random.normal(size=BLOCKS), 4)
-    _, moved_N, block_N = jackknife({"prediction": x_N}, mean_of)
-    blocks: Any = {"shared_NK": block_N[:, None], "moved_SN": moved_N[None]}
-    gold_N, score_S = np.zeros(len(x_N)), np.zeros(1)
-    p = Predicted("t", "mine", (1,), moved_N[None], gold_N, score_S=score_S, **blocks)
-    variance = Items([p], [influence(p)]).covariance(moved_N[None])[0, 0, 0]
-    assert np.isclose(variance, x_N[::4].var(ddof=1) / BLOCKS)
 
 
 def run_of(
@@ -290,29 +258,3 @@ def test_a_metric_of_its_own_has_the_intervals_of_the_same_metric_that_tables_kn
         rounded = json.loads(done.stdout, parse_float=lambda x: str(round(float(x), 6)))
         tables.append([row["cells"] for row in rounded["tables"][0]["rows"]])
     assert tables[0] == tables[1] and '"better"' in json.dumps(tables[1])
-
-
-@pytest.mark.parametrize(
-    ("metric", "fails", "given", "message"),
-    [
-        (
-            'metric="share-right", by_item=True',
-            False,
-            False,
-            "share-right is computed by the suite odd",
-        ),
-        ('metric="share-right"', False, True, "share-right has no interval over items"),
-        ('metric="share-right", by_item=True', True, True, "AssertionError: all or nothing"),
-    ],
-)
-def test_without_intervals_the_table_says_why(
-    folder: Path, runs: Callable[[str], Path], metric: str, fails: bool, given: bool, message: str
-) -> None:
-    def change(code: str) -> str:
-        whole = '    assert len(predictions["gold"]) == 300, "all or nothing"\n    right_N = '
-        code = replaced(ACCURACY, metric)(code)
-        return replaced("    right_N = ", whole)(code) if fails else code
-
-    more = ("--plugin", written(folder, change)) if given else ()
-    done = bench("compare", "--runs", runs("share-right"), *more, "--all")
-    assert done.exit_code == 0 and message in " ".join(done.stdout.split()), done.stdout

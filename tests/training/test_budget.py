@@ -20,10 +20,10 @@ from bench.base.errors import BenchError, Interrupted
 from bench.method import Context, Method, Value
 from bench.method.budget import Budget, canonical, parse
 from bench.run.recipe_file import Entry
-from bench.run.recipes import TRAINING, check_overrides, merge
+from bench.run.recipes import merge
 from bench.runs.intact import read_curve
 from bench.training.batches import row_order
-from bench.training.horizon import Horizon, total_steps
+from bench.training.horizon import total_steps
 from bench.training.loop import run_loop
 from bench.training.state import Progress
 
@@ -40,11 +40,6 @@ SAID |= {"2gpu-h": (7200, "gpu-s"), "0.5GPU-H": (1800, "gpu-s")}
 def test_what_a_budget_says(text: str, budget: tuple[float, str]) -> None:
     assert parse(text) == Budget(*budget)
     assert parse(canonical(text)) == parse(text)
-
-
-def test_one_budget_has_one_text_however_it_was_written() -> None:
-    assert {canonical(text) for text in ("10m", "600s", " 10 min ", "600.0s")} == {"600s"}
-    assert canonical("1e6sentences") == "1000000sentences" and canonical("2gpu-h") == "7200gpu-s"
 
 
 @pytest.mark.parametrize(
@@ -64,12 +59,6 @@ class Made(Method):
     name, settings = "made", ("unsupervised",)
 
 
-def test_a_recipe_without_a_budget_has_no_such_key() -> None:
-    """So that runs of before the key have the fingerprint that they had."""
-    assert set(merge(Made, None, "", {}, trained=True)) == set(TRAINING)
-    assert set(merge(Made, None, "", {"budget": "none"}, trained=True)) == set(TRAINING)
-
-
 def test_a_budget_takes_the_place_of_the_epochs() -> None:
     values = merge(Made, None, "", {"budget": "10m"}, trained=True).values_with_source()
     assert (values["budget"].value, values["budget"].source) == ("600s", "--set")
@@ -79,13 +68,6 @@ def test_a_budget_takes_the_place_of_the_epochs() -> None:
     assert merge(Made, written, "", {}, trained=True).budget == "3600s"
     again = merge(Made, written, "", {"epochs": "2"}, trained=True)
     assert "budget" not in again and again.epochs == 2
-
-
-def test_epochs_and_a_budget_are_not_taken_together() -> None:
-    with pytest.raises(BenchError, match="each says how long to train"):
-        merge(Made, None, "", {"budget": "10m", "epochs": "2"}, trained=True)
-    check_overrides({"budget": "10m"}, [Made], trained=True)
-    assert "budget" not in merge(Made, None, "", {"budget": "10m"}, trained=False)
 
 
 # where training ends
@@ -107,12 +89,6 @@ def test_sentences_end_with_the_step_that_reaches_them(wanted: int, drop_last: b
         values = {"batch_size": batch_size, "drop_last": drop_last, "epochs": None}
         recipe = toy_recipe(budget=f"{wanted}sentences", **values)
         assert total_steps(recipe, rows) == steps_by_counting(batch_size, rows, wanted, drop_last)
-
-
-def test_steps_go_beyond_the_epochs_and_max_steps_still_holds() -> None:
-    assert total_steps(toy_recipe(budget="50steps", epochs=None), 10) == 50
-    assert total_steps(toy_recipe(budget="50steps", epochs=None, max_steps=7), 10) == 7
-    assert total_steps(toy_recipe(budget="10m", epochs=None), 10) is None
 
 
 def train(folder: Path, budget: str, clock: Any = None, **values: Any) -> tuple[Any, Toy]:
@@ -147,17 +123,6 @@ def test_the_rate_of_a_token_budget_falls_with_its_share(
     assert rates[-1] < 0.1
 
 
-@pytest.mark.parametrize("spent_share", [0.0, 0.1, 0.25, 0.5, 0.99])
-def test_a_warm_up_by_ratio_is_a_share_of_the_budget(spent_share: float) -> None:
-    recipe = toy_recipe(budget="1h", epochs=None, warmup_ratio=0.2, learning_rate=1.0)
-    p = Progress(step=round(1000 * spent_share), train_seconds=3600 * spent_share)
-    from bench.method.torch_method import scheduled_rate
-
-    rate = scheduled_rate(recipe, p.step, Horizon(recipe, 10**6).steps_at(p))
-    expected = spent_share / 0.2 if spent_share < 0.2 else (1 - spent_share) / 0.8
-    assert rate == pytest.approx(expected, abs=2e-3)
-
-
 class Clock:
     """Every look at it takes a quarter of a second: a step, which looks twice, too."""
 
@@ -188,16 +153,6 @@ def test_seconds_end_the_training_and_dev_scores_do_not_count(
     assert report.dev_seconds > 1000
 
 
-def test_gpu_seconds_are_seconds_times_gpus() -> None:
-    recipe = toy_recipe(budget="2gpu-h", epochs=None)
-    alone, both = (
-        Progress(step=10, train_seconds=3600, device_seconds=3600 * gpus) for gpus in (1, 2)
-    )
-    horizon = Horizon(recipe, 100)
-    assert not horizon.reached(alone) and horizon.reached(both)
-    assert horizon.steps_at(alone) == 20
-
-
 def test_gpu_seconds_of_earlier_sittings_are_those_of_their_gpus(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -214,21 +169,6 @@ def test_gpu_seconds_of_earlier_sittings_are_those_of_their_gpus(
         one.step(steps)
     assert one.progress.device_seconds == pytest.approx(5.0) and not one.is_done()
     assert one.horizon.left(one.progress, tokens=1) == (None, pytest.approx(1.0))
-
-
-@pytest.mark.parametrize(
-    ("budget", "p", "left"),
-    [
-        ("9steps", Progress(step=4), (5, None)),
-        ("100tokens", Progress(step=4, tokens=40), (6, None)),
-        ("105tokens", Progress(step=4, tokens=40), (7, None)),
-        ("60s", Progress(step=4, train_seconds=20.0), (None, 40.0)),
-        ("60gpu-s", Progress(device_seconds=20.0, ranks=[1, 4]), (None, 10.0)),
-    ],
-)
-def test_what_is_left(budget: str, p: Progress, left: tuple[int | None, float | None]) -> None:
-    """At 10 tokens a step."""
-    assert Horizon(toy_recipe(budget=budget, epochs=None), 100).left(p, 10) == pytest.approx(left)
 
 
 @pytest.mark.parametrize("budget", ["17steps", "45sentences", "90tokens"])

@@ -13,7 +13,6 @@ from models import Columns, built, sentences
 from bench.training.batches import batch_of
 from methods.flow import Flow
 from methods.promcse import PromCSE
-from methods.simcse import SimCSE
 
 
 def kept_bytes(method: Any, batch: Any) -> int:
@@ -72,16 +71,3 @@ def test_below_the_prompt_nothing_is_kept(
     assert tracked(method, batch, method.encoder.embeddings) is embeddings
     assert tracked(method, batch, layers[0].attention.self.query) is first_query
     assert tracked(method, batch, layers[1].attention.self.query) is second_query
-
-
-def test_a_frozen_encoder_keeps_less_than_one_that_trains(tiny: str, tmp_path: Path) -> None:
-    """Inputs of its linear layers, which only gradients of their weights need."""
-    frozen = kept_bytes(*ready(PromCSE, tiny, tmp_path, prompt_length=1))
-    assert frozen < 0.85 * kept_bytes(*ready(SimCSE, tiny, tmp_path))
-
-
-def test_an_encoder_with_nothing_to_train_in_or_below_it_keeps_nothing(
-    tiny: str, tmp_path: Path
-) -> None:
-    method, batch = ready(Flow, tiny, tmp_path)
-    assert not tracked(method, batch, method.encoder.encoder.layer[-1].attention.self.query)

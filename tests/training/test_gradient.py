@@ -16,7 +16,6 @@ from torch import Tensor
 
 from bench.base.errors import BenchError
 from bench.method import Batch, Loss, TorchMethod, features
-from bench.method.features import by_rows
 from bench.method.torch_method import Features
 from bench.run.plan import learns
 from bench.run.plugins import discover
@@ -104,12 +103,6 @@ def keep_everything(function: Any, *inputs: Any, use_reentrant: bool) -> Any:
     return function(*inputs)
 
 
-def test_every_method_that_has_a_loss_can_be_cut() -> None:
-    names = {name for name, _, _ in CASES}
-    assert len(CASES) > 35 and names > {"simcse", "diffcse", "sg-opt", "flow", "sbert", "esimcse"}
-    assert [name for name, _, _ in CASES if not REGISTRY[name].cls.is_split()] == []
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=" ".join)
 def test_the_gradient_is_that_of_one_pass_over_the_same_draws(
@@ -160,23 +153,6 @@ def test_without_dropout_it_is_that_of_the_whole_batch_at_once(
     theirs = gradients(other)
     for name, ours in gradients(one).items():
         assert (ours - theirs[name]).abs().max() < 1e-6, name
-
-
-@pytest.mark.parametrize("chunk", [None, 7, 100])
-def test_a_slice_of_all_rows_is_one_pass_bit_for_bit(
-    tiny: str, tmp_path: Path, chunk: int | None
-) -> None:
-    one, other = (made(("simcse", "unsupervised", "mlm"), tiny, tmp_path) for _ in range(2))
-    batch = batch_of(one, "unsupervised", 7)
-    torch.manual_seed(3)
-    found = backward(one, batch, chunk=chunk)
-    torch.manual_seed(3)
-    loss = other(batch)
-    loss.total.backward()
-    assert found.keys() == {"loss", "info_nce", "mlm"} and found["loss"].item() == loss.total.item()
-    assert not found["mlm"].requires_grad
-    theirs = gradients(other)
-    assert all(torch.equal(ours, theirs[name]) for name, ours in gradients(one).items())
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, None])
@@ -253,23 +229,3 @@ def test_a_loss_that_is_not_split_runs_whole_and_is_refused_in_slices(tmp_path: 
     with pytest.raises(BenchError, match="defines its loss as a whole") as error:
         backward(method, Batch((features,)), chunk=2)
     assert "--chunk" in str(error.value.hint)
-
-
-@pytest.mark.parametrize("chunk", [0, -1])
-def test_a_chunk_of_no_rows_is_refused(tiny: str, tmp_path: Path, chunk: int) -> None:
-    method = made(("simcse", "unsupervised", ""), tiny, tmp_path)
-    with pytest.raises(BenchError, match=f"a chunk of {chunk} rows"):
-        backward(method, batch_of(method, "unsupervised", 3), chunk=chunk)
-
-
-def test_rows_come_back_in_their_order_and_each_slice_is_small() -> None:
-    sizes = []
-
-    def function(x: Tensor, features: Features) -> tuple[Tensor, Tensor]:
-        sizes.append(len(x))
-        return x + 1, features["labels"] * 2
-
-    x, labels = torch.arange(10.0).view(5, 2), torch.arange(5)
-    first, second = by_rows(function, x, {"labels": labels}, chunk=2)
-    assert sizes == [2, 2, 1]
-    assert torch.equal(first, x + 1) and torch.equal(second, labels * 2)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,7 +15,7 @@ from models import Columns, built, sentences
 from bench.base.errors import Interrupted
 from bench.method import Context, SilentReporter
 from bench.runs.intact import read_curve
-from bench.training.loop import run_loop, save_is_due
+from bench.training.loop import run_loop
 from bench.training.state import save_state, saved_states
 from bench.training.trainer import Trainer
 from methods.simcse import SimCSE
@@ -121,30 +118,6 @@ def after(steps: int) -> Callable[[], bool]:
 def whole(tiny: str, tmp_path_factory: pytest.TempPathFactory) -> Training:
     """Never interrupted."""
     return Training(tiny, tmp_path_factory.mktemp("whole")).run()
-
-
-@pytest.mark.slow
-def test_the_same_seed_gives_the_same_weights_bit_for_bit(
-    tiny: str, tmp_path: Path, whole: Training
-) -> None:
-    torch.rand(5)  # what was drawn before does not matter
-    again = Training(tiny, tmp_path).run()
-    assert again.outcome() == whole.outcome()
-    assert again.same_optimizer(whole)
-
-
-def test_another_seed_gives_other_weights(tiny: str, tmp_path: Path, whole: Training) -> None:
-    other = Training(tiny, tmp_path, seed=2).run()
-    assert other.outcome()["checkpoint"] != whole.outcome()["checkpoint"]
-
-
-def test_the_curve_has_a_line_for_every_window_and_every_dev_score(whole: Training) -> None:
-    curve = whole.outcome()["curve"]
-    assert [e["step"] for e in curve if "loss" in e] == [25, 37]
-    assert [e["step"] for e in curve if "dev_score" in e] == [10, 20, 30]
-    scored = {e["step"]: e["dev_score"] for e in curve if "dev_score" in e}
-    assert whole.report.best_step == max(scored, key=scored.__getitem__)
-    assert whole.report.dev_score == max(scored.values())
 
 
 @pytest.mark.slow
@@ -257,32 +230,6 @@ def test_a_damaged_state_gives_way_to_the_one_before_or_training_starts_anew(
         assert problem.endswith("training starts anew") and not goes_on
 
 
-@pytest.mark.slow
-def test_the_last_two_states_are_kept(tiny: str, tmp_path: Path) -> None:
-    """``save_seconds`` 0: after every step, so that a stop without warning loses nothing."""
-    training = Training(tiny, tmp_path, save_seconds=0.0)
-    training.run()
-    states = saved_states(tmp_path / "state")
-    assert [state.step for state in states] == [STEPS, STEPS - 1]
-    for one in states:
-        assert hashlib.sha256(one.path.read_bytes()).hexdigest().startswith(one.sha256)
-    state = torch.load(states[0].path, weights_only=True)
-    assert state["progress"]["step"] == STEPS
-    trained = {name for name, p in training.method.named_parameters() if p.requires_grad}
-    assert set(state["trained"]) == trained
-
-
-def test_saving_takes_at_most_a_tenth_of_the_time_on_a_slow_disk(tmp_path: Path) -> None:
-    trainer = SimpleNamespace(
-        context=Context(save_seconds=60.0), saved=time.monotonic() - 100, save_took=3.0
-    )
-    assert save_is_due(trainer)
-    trainer.save_took = 30.0
-    assert not save_is_due(trainer)
-    trainer.saved = time.monotonic() - 301
-    assert save_is_due(trainer)
-
-
 class Best:
     """A training that was stopped after two dev scores, with a state before and one after the second."""
 
@@ -353,15 +300,3 @@ def test_a_checkpoint_newer_than_the_state_gives_way_to_the_one_of_the_state(
     used, kept = (one / "trained.safetensors" for one in (tmp_path / "checkpoint", second))
     assert used.read_bytes() == kept.read_bytes()
     assert Training(tiny, tmp_path).run().outcome() == whole.outcome()
-
-
-@pytest.mark.slow
-def test_copies_of_checkpoints_that_no_state_names_are_removed(tiny: str, tmp_path: Path) -> None:
-    training = Training(tiny, tmp_path, save_seconds=0.0)
-    rising = iter(range(100))
-    training.method.context = replace(
-        training.method.context, dev_score=lambda method: float(next(rising))
-    )
-    run_loop(training.method, training.corpus, training.method.context)
-    assert sorted(path.name for path in (tmp_path / "state").glob("best-*")) == ["best-00000030"]
-    assert training.method.context.folder == tmp_path
