@@ -17,7 +17,6 @@ from bench.run.recipes import (
     check_variant,
     choose,
     merge,
-    of_backbone,
     one_value,
     parse,
     series,
@@ -148,17 +147,6 @@ def test_the_nearest_recipe_is_of_the_same_family_then_size_and_is_named(
     found, line = choose(FOUND, "unsupervised", backbone, "")
     assert found is not None and found.backbone == nearest
     assert line == f"no recipe for {backbone}: the one for {nearest} is taken"
-
-
-def test_an_exact_recipe_says_nothing() -> None:
-    found, line = choose(FOUND, "unsupervised", "builtin", "")
-    assert found is FOUND[0] and line is None
-    found, line = choose(FOUND, "supervised", "builtin", "")
-    assert found is FOUND[5]
-    assert line == "no recipe for builtin: the one for bert-base-uncased is taken"
-    for nothing in ((), FOUND, (entry("none"),)):  # the last one has nothing that could be taken
-        assert choose(nothing, "none", "other", "") == (None, None)
-    assert choose((entry("none", length=64),), "none", "other", "")[1] is not None
 
 
 def test_a_recipe_of_the_backbone_wins_over_the_variants_recipe_for_another() -> None:
@@ -325,20 +313,6 @@ def test_a_malformed_recipe_file_is_named(tmp_path: Path, recipe_file: Path, tex
     assert str(recipe_file) in caught.value.message and "\n" not in caught.value.message
 
 
-WRONG: list[tuple[str, list[Any], str]] = [
-    ("batch_size", ["64", 1.5, True, None], "expected a (whole )?number"),
-    ("batch_size", [0], "must be at least 1"),
-    ("learning_rate", [-1], "must be at least 0"),
-    ("learning_rate", [float("nan"), "3e-5"], "expected a number"),
-    ("dropout", [1.5], "must be less than 1"),
-    ("max_steps", ["all"], "expected a whole number"),
-    ("mask", [1], "expected true or false"),
-    ("words", [3], "expected a word"),
-    ("temperature", [[0.1]], "expected a number"),
-    ("budget", [5], "expected a word"),
-]
-
-
 def test_a_recipe_must_be_of_a_setting_a_variant_and_keys_of_the_method() -> None:
     check_entries(Made, [entry(temperature=0.1), entry(variant="warm")])
     for wrong, name in (
@@ -370,32 +344,6 @@ def test_a_recipe_with_one_value_leaves_the_backbones_own_values_beneath() -> No
     assert {key: recipe[key] for key in wanted} == wanted
     untrained, _ = whole_entry(Own, recipes, "unsupervised", "builtin", "", trained=False)
     assert untrained is recipes[0], "what is not trained has none of them"
-
-
-def test_a_method_without_a_recipe_trains_as_its_backbone_is_trained() -> None:
-    """So that a difference from another method is not one of learning rates."""
-    found, line = of_backbone(Made, "unsupervised", "builtin")
-    recipe = merge(Made, found, "", {}, trained=True)
-    simcse = choose(entries(METHODS, "simcse"), "unsupervised", "builtin", "")[0]
-    assert simcse is not None
-    for key in ("learning_rate", "batch_size", "max_steps"):
-        assert recipe[key] == simcse.values[key].value
-        assert "builtin's own value" in recipe.values_with_source()[key].source
-    assert line is None and recipe.temperature == 0.05
-    assert merge(Made, found, "", {"learning_rate": "1e-3"}, trained=True).learning_rate == 1e-3
-
-
-def test_an_unknown_backbone_takes_the_values_of_the_nearest_and_says_so() -> None:
-    found, line = of_backbone(Made, "unsupervised", "xlm-roberta-large", ("roberta", 1024))
-    assert found is not None and found.values["learning_rate"].value == 3e-5
-    assert line == "no recipe for xlm-roberta-large: the one for roberta-large is taken"
-
-    class Passing(Made):
-        name, fitted = "passing", "pass"
-
-    assert of_backbone(Passing, "unsupervised", "bert-large-uncased") == (None, None), (
-        "what is fitted in one pass has no rate"
-    )
 
 
 TIMES = [{"temperature": t, "epochs": e} for t in ("0.05", "0.1") for e in ("1", "2")]

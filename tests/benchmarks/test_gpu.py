@@ -4,7 +4,6 @@ All on the CPU: what a GPU computes was seen by none of these tests."""
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -19,19 +18,6 @@ from torch.utils._python_dispatch import TorchDispatchMode
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 MODULES = ("gpu", "gpu_models", "gpu_right", "gpu_speed", "gpu_row", "machine", "training_sides")
 
-MADE = """
-import os, signal, time
-from gpu_models import Outcome
-
-def well(place, argument): return Outcome(f"saw {argument} | here", True, "seen", {"number": 3.0})
-def badly(place): return Outcome("2 instead of 3", False, "3")
-def raises(place): raise RuntimeError("a mistake of\\nits own")
-def poisons(place): raise RuntimeError("CUDA error: device-side assert triggered")
-def dies(place): os.kill(os.getpid(), signal.SIGILL)
-def hangs(place): time.sleep(600)
-def process(place): return Outcome(str(os.getpid()))
-"""
-
 
 @pytest.fixture
 def gpu(monkeypatch: pytest.MonkeyPatch) -> Any:
@@ -41,94 +27,6 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> Any:
     yield gpu
     for name in MODULES:
         sys.modules.pop(name, None)
-
-
-class Command:
-    """gpu.py called in this process with measurements of the test's own; what it printed, kept and returned."""
-
-    def __init__(
-        self, gpu: Any, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
-    ) -> None:
-        (folder / "made_items.py").write_text(MADE)
-        monkeypatch.setenv("PYTHONPATH", str(folder))
-        self.gpu, self.out, self.patch, self.capsys = gpu, folder / "out", monkeypatch, capsys
-
-    def __call__(self, *items: Any, options: str = "") -> tuple[int, str]:
-        self.patch.setattr(self.gpu, "items", lambda: list(items))
-        self.patch.setattr(
-            sys,
-            "argv",
-            ["gpu.py", "--device", "cpu", "--tiny", "--out", str(self.out), *options.split()],
-        )
-        try:
-            code = self.gpu.main()
-        except SystemExit as ended:
-            code = ended.code
-        said = self.capsys.readouterr()
-        return code, said.out + said.err
-
-    def item(self, name: str, function: str, argument: str | None = None, **values: Any) -> Any:
-        return self.gpu.Item(
-            name, name, f"made_items.{function}", argument, **({"seconds": 1.0, "gpus": 0} | values)
-        )
-
-    @property
-    def results(self) -> dict[str, Any]:
-        return json.loads((self.out / "results.json").read_text())["results"]
-
-
-@pytest.fixture
-def command(gpu: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> Command:
-    return Command(gpu, tmp_path, monkeypatch, capsys)
-
-
-@pytest.mark.slow
-def test_what_fails_is_listed_in_a_line_and_the_rest_goes_on(command: Command) -> None:
-    items = [
-        ("right.first", "process", "measured"),
-        ("right.raises", "raises", "failed"),
-        ("right.second", "process", "measured"),
-        ("right.dies", "dies", "failed"),
-        ("right.badly", "badly", "failed"),
-        ("right.poisons", "poisons", "failed"),
-        ("fast.slow", "badly", "missed"),
-        ("memory.off", "badly", "missed"),
-        ("right.third", "process", "measured"),
-    ]
-    gpu = command.item("right.gpu", "well", "it", gpus=1)
-    last = command.item("right.last", "well", "it")
-    code, said = command(*(command.item(*item[:2]) for item in items), gpu, last)
-    found = command.results
-    wanted = {name: status for name, _, status in items}
-    wanted |= {"right.gpu": "needs a GPU", "right.last": "passed"}
-    assert code == 1 and {name: one["status"] for name, one in found.items()} == wanted
-    first, second, third = (found[f"right.{n}"]["value"] for n in ("first", "second", "third"))
-    assert first == second, "a mistake costs no process"
-    assert second != third, "one that is lost does"
-    for line in (
-        "Failed: right.raises: RuntimeError: a mistake of its own",
-        "Failed: right.dies: its process was ended by SIGILL",
-        "Failed: right.badly: 2 instead of 3",
-        "Goals missed: fast.slow: 2 instead of 3",
-        "Promises to mend: memory.off: 2 instead of 3",
-    ):
-        assert f"\n{line}" in said
-    assert "Traceback" in (command.out / "log.txt").read_text()
-
-
-@pytest.mark.slow
-def test_the_next_call_goes_on_with_what_is_missing_then_with_what_failed(command: Command) -> None:
-    one = command.item
-    first, second = one("right.a", "process"), one("right.b", "raises")
-    third = one("right.c", "well", "it")
-    code, _ = command(first, second, third, options="--only right.a,right.b")
-    before = command.results
-    assert code == 1 and list(before) == ["right.a", "right.b"]
-    code, said = command(first, one("right.b", "well", "b"), third)
-    assert code == 0 and list(command.results) == ["right.a", "right.b", "right.c"]
-    assert command.results["right.a"] == before["right.a"]
-    assert said.index("right.c:") < said.index("right.b:"), "what is missing comes first"
-    assert "nothing failed" in said
 
 
 # the comparisons

@@ -102,22 +102,6 @@ def test_what_is_scored_is_the_raw_anchor_without_head(backbone: str, tmp_path: 
         np.testing.assert_allclose(method.encode(["a man plays"])[0], wanted, rtol=0, atol=1e-6)
 
 
-def test_draws_belong_to_seed_row_and_epoch_alone(tiny: str, tmp_path: Path) -> None:
-    texts = sentences(40)
-
-    def drawn(method: ConPVP, turned: bool = False, epoch: int = 0) -> list[list[str]]:
-        step = -1 if turned else 1
-        rows = list(range(40))[::step]
-        made = views(method, texts[::step], rows=rows, epoch=epoch)
-        return [words(method, view)[::step] for view in made]
-
-    method = conpvp(tiny, tmp_path)
-    once, later = drawn(method), drawn(method, epoch=1)
-    assert once == drawn(method) == drawn(method, turned=True)
-    assert once[0] == later[0] and once[1] != later[1]
-    assert once[1] != drawn(conpvp(tiny, tmp_path, seed=2))[1]
-
-
 @pytest.mark.parametrize("variant", ["manual", "no-negative-prototypes", "no-prototypes"])
 def test_variants(backbone: str, tmp_path: Path, variant: str) -> None:
     method = conpvp(backbone, tmp_path, variant=variant)

@@ -14,7 +14,7 @@ from harness import EIGHT as TEXTS
 from harness import batch_of, nt_xent, views
 from models import built, sentences
 
-from bench.method import Batch, Context
+from bench.method import Batch
 from methods.consert import ConSERT
 
 
@@ -89,51 +89,6 @@ def test_what_each_view_cuts(build: Callable[..., ConSERT], kind: str) -> None:
             wholly = kind == "token-cutoff"
             assert lost.sum() == (int(0.3 * tokens) * 32 if wholly else int(0.3 * tokens * 32))
             assert kind == "dropout" or torch.equal(lost.any(1), lost.all(1))
-
-
-@pytest.mark.parametrize("kinds", [("feature-cutoff", "shuffle"), ("token-cutoff", "dropout")])
-def test_views_follow_from_seed_epoch_and_row(
-    build: Callable[..., ConSERT], kinds: tuple[str, str]
-) -> None:
-    method = build(view1=kinds[0], view2=kinds[1])
-    equal = ["a man plays guitar dogs run"] * 6  # all rows are of one length
-
-    def drawn(rows: list[int], epoch: int = 0) -> list[list[Any]]:
-        return [
-            [v["kept"][i].tolist() + v["position_ids"][i].tolist() for i in range(6)]
-            for v in views(method, equal, rows=rows, epoch=epoch)
-        ]
-
-    rows = [3, 1, 4, 15, 9, 2]
-    wanted = drawn(rows)
-    assert [view[::-1] for view in drawn(rows[::-1])] == wanted
-    for other in (drawn(rows, epoch=1), drawn([30, 10, 40, 150, 90, 20])):
-        assert all(a != b for a, b in zip(other, wanted, strict=True))
-    assert len({str(row) for row in wanted[0]}) > 1
-    method.context = Context(seed=2)
-    assert all(a != b for a, b in zip(drawn(rows), wanted, strict=True))
-
-
-def test_dropout_is_off_and_no_hook_is_left(build: Callable[..., ConSERT]) -> None:
-    method = build()
-    batch = batch_of(method, TEXTS)
-    method.train()
-    assert method(batch).total.item() == method(batch).total.item()
-    assert not method.encoder.embeddings._forward_hooks
-    broken = Batch(({**batch.columns[0], "kept": batch.columns[0]["kept"][:, :, :5]},) * 2)
-    with pytest.raises(RuntimeError):
-        method(broken)
-    assert not method.encoder.embeddings._forward_hooks
-
-
-def test_what_is_scored_is_the_mean_of_the_last_two_layers(build: Callable[..., ConSERT]) -> None:
-    method = build()
-    features = method.tokenize(TEXTS)
-    with torch.no_grad():
-        states = method.encoder(**features, output_hidden_states=True).hidden_states
-        mask = features["attention_mask"][:, :, None]
-        wanted = ((states[-1] + states[-2]) / 2 * mask).sum(1) / mask.sum(1)
-    np.testing.assert_allclose(method.encode(TEXTS), wanted, rtol=0, atol=1e-6)
 
 
 # --- supervised: SBERT's classifier with max(u, v)^2, plus contrast ---

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,11 +17,9 @@ from models import built
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from bench.backbones import load, resolve
-from bench.method import BenchError, Value
+from bench.method import Value
 from methods.dclr import DCLR, debiased, instance_weights, uphill
 from methods.losses import cosine_matrix
-from methods.simcse import SimCSE
 
 OTHERS = ~np.eye(8, dtype=bool)
 
@@ -237,25 +234,3 @@ def test_faithful_is_the_authors_stack(
     method(batch_of(method, TEXTS)).total.backward()
     kept = [p for name, p in method.named_parameters() if name.startswith(("teacher.", "judge."))]
     assert kept and not any(p.requires_grad for p in kept)
-
-
-def test_what_a_teacher_keeps_is_found_in_a_folder_and_in_a_run(
-    backbone: str, tmp_path: Path
-) -> None:
-    """A run of simcse keeps its head beside the encoder; without either a faithful teacher cannot judge."""
-    kept = resolve(keeping(backbone, tmp_path / "kept", 3))
-    weight, bias = load(kept).pooling_layer()
-    wanted = load_file(tmp_path / "kept" / "model.safetensors")
-    (known,) = [tensor for name, tensor in wanted.items() if name.endswith("pooler.dense.weight")]
-    assert torch.equal(weight, known) and bias.shape == (32,)
-    simcse = built(SimCSE, backbone, tmp_path, setting="unsupervised")
-    simcse.save(tmp_path / "run" / "checkpoint")
-    trained = tmp_path / "run" / "checkpoint" / "trained.safetensors"
-    weight, bias = load(replace(kept, trained=trained)).pooling_layer()
-    assert torch.equal(weight, simcse.head.dense.weight)
-    assert torch.equal(bias, simcse.head.dense.bias)
-    bare = {name: t for name, t in wanted.items() if "pooler" not in name}
-    save_file(bare, tmp_path / "kept" / "model.safetensors", metadata={"format": "pt"})
-    assert load(kept).pooling_layer() is None
-    with pytest.raises(BenchError, match="keeps no head, by which"):
-        dclr(str(tmp_path / "kept"), tmp_path, faithful=True)

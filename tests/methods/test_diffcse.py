@@ -14,7 +14,7 @@ from models import built
 from torch import Tensor
 
 from bench.method import join
-from methods.diffcse import DiffCSE, batch_norm_head, detection_loss, read_with
+from methods.diffcse import DiffCSE, detection_loss, read_with
 
 
 def diffcse(backbone: str, tmp_path: Path, **values: Any) -> DiffCSE:
@@ -35,22 +35,6 @@ def test_detection_loss_and_gradient_equal_the_reference_values(
     np.testing.assert_allclose(
         logits.grad, (p - np.eye(2)[labels]) / labels.size, rtol=0, atol=1e-10
     )
-
-
-def test_the_head_normalises_twice_over_the_batch() -> None:
-    torch.manual_seed(0)
-    head = batch_norm_head(6).double()
-    x = torch.randn(5, 6, dtype=torch.float64)
-    W, V = head[0].weight.detach().numpy(), head[3].weight.detach().numpy()
-    assert W.shape == (12, 6) and V.shape == (6, 12)
-    assert head[0].bias is None and head[4].weight is None
-    assert abs(W.std() - 0.02) < 0.006
-
-    def normal(a: np.ndarray) -> np.ndarray:
-        return (a - a.mean(0)) / np.sqrt(a.var(0) + 1e-5)
-
-    wanted = normal(np.maximum(normal(x.numpy() @ W.T), 0) @ V.T)
-    np.testing.assert_allclose(head(x).detach(), wanted, rtol=0, atol=1e-10)
 
 
 def test_the_discriminator_reads_the_vector_in_the_place_of_the_first_embedding(

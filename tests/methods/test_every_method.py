@@ -363,40 +363,6 @@ def test_a_second_model_must_have_the_same_vocabulary(
     assert cls.places == (key,)
 
 
-@pytest.mark.parametrize(
-    ("cls", "variant", "setting", "values", "wanted"),
-    [
-        (SimCSE, "", S, {}, ("pairs", "triplets")),
-        (SimCSE, "eh", S, {}, ("triplets",)),
-        (SimCSE, "mlm", U, {}, ("sentences",)),
-        (SimCSE, "eh", U, {}, None),
-        (SimCSE, "eh", S, {"hard_negatives": "false"}, None),
-        (SimCSE, "fixed-dropout", S, {}, None),
-        (SimCSE, "", S, {"edit": "crop"}, None),
-        (SimCSE, "fixed-dropout", U, {"edit": "crop"}, None),
-        (PromCSE, "", U, {}, ("sentences",)),
-        (PromCSE, "", S, {}, ("pairs", "triplets")),
-        (PromCSE, "eh", S, {}, ("triplets",)),
-        (PromCSE, "eh", U, {}, None),
-        (DCPCSE, "shallow", U, {}, ("sentences",)),
-        (DCPCSE, "mlm", S, {}, ("pairs", "triplets")),
-        (FocalInfoNCE, "", U, {}, ("sentences",)),
-        (ConSERT, "", S, {"classifier": "true"}, ("labelled",)),
-        (ConSERT, "", U, {"classifier": "true"}, None),
-        (SBERT, "", S, {}, ("labelled",)),
-    ],
-)
-def test_which_corpora_it_trains_on(
-    cls: Any, variant: str, setting: str, values: dict[str, str], wanted: tuple[str, ...] | None
-) -> None:
-    recipe = merge(cls, None, variant, values, trained=True)
-    if wanted is not None:
-        assert cls.needs(setting, recipe) == wanted
-        return
-    with pytest.raises(BenchError):
-        cls.needs(setting, recipe)
-
-
 # --- sizes ---
 
 HEAD = {"base": 590_592, "large": 1_049_600}

@@ -145,17 +145,6 @@ def test_the_rate_falls_each_epoch_and_where_the_dev_score_does_not_rise(
     assert again.learning_rate(0, 40) == pytest.approx(0.1 / 125)
 
 
-def test_one_step_of_sgd(build: Callable[..., InferSent]) -> None:
-    method = build().train()
-    optimizer, batch = method.optimizer(), batch_of(method, [0, 1, 2])
-    method(batch).total.backward()
-    before = {name: p.detach().clone() for name, p in method.named_parameters()}
-    optimizer.step()
-    for name, p in method.named_parameters():
-        assert p.grad is not None and p.grad.abs().sum() > 0, name
-        torch.testing.assert_close(p.detach(), before[name] - 0.1 * p.grad)
-
-
 def test_the_checkpoint_is_the_lstm_and_word_vectors_are_looked_up_again(
     build: Callable[..., InferSent], tmp_path: Path
 ) -> None:

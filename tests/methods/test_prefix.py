@@ -180,23 +180,6 @@ def test_gradients_with_respect_to_the_prefix(family: str) -> None:
     torch.testing.assert_close(ours.table.grad.double(), theirs.grad, rtol=0, atol=5e-6)
 
 
-@pytest.mark.skipif(
-    torch.__version__.startswith("2.6."),
-    reason="torch 2.6 does not compile what transformers does with a cache whole",
-)
-@pytest.mark.slow
-@FAMILIES
-def test_it_compiles_whole(family: str) -> None:
-    model, features, E = encoder(family), batch(family), prefix(table())
-    torch._dynamo.reset()
-    compiled = torch.compile(
-        lambda given: E.states(model, given), fullgraph=True, backend="aot_eager"
-    )
-    with torch.no_grad():
-        wanted = by_hand(model, family, features, table())
-        assert apart(compiled(features), wanted, features) <= 5e-6
-
-
 def test_prefix_dropout_is_drawn_per_row_and_number_and_off_when_scoring() -> None:
     E = DeepPrefix(L, A, H, 8, 0.1)
     with training(E):

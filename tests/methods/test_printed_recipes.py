@@ -88,16 +88,6 @@ def test_only_the_printed_recipe_has_the_printed_number(tmp_path: Any) -> None:
     assert planned("simcse", "builtin").expect is None
 
 
-def test_a_value_of_a_printed_series_has_its_number() -> None:
-    """PromCSE table 4: the margin, on SimCSE."""
-    printed = {"0.05": 81.73, "0.1": 81.75, "0.2": 81.94, "0.35": 81.48, "0.07": None}
-    for margin, value in printed.items():
-        expect = planned("simcse+eh", BB, overrides={"eh_margin": margin}).expect
-        assert (expect and expect["value"]) == value
-    both = {"eh_margin": "0.05", "temperature": "0.1"}
-    assert planned("simcse+eh", BB, overrides=both).expect is None
-
-
 RATES, MARGINS = (5e-3, 1e-2, 3e-2), tuple(n / 20 for n in range(9))
 GRIDS = {
     ("promcse", U, S): {

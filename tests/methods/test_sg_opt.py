@@ -115,15 +115,3 @@ def test_the_loss_follows_from_the_two_copies_and_the_head(build: Callable[..., 
     assert found.parts["contrast"].item() == pytest.approx(contrast, abs=1e-10)
     assert distance > 0 and found.parts["distance"].item() == pytest.approx(distance, rel=1e-12)
     assert found.total.item() == pytest.approx(contrast + 0.1 * distance, abs=1e-10)
-
-
-@pytest.mark.parametrize("faithful", [False, True])
-def test_the_frozen_copy_drops_out_only_as_the_authors_code_does(
-    build: Callable[..., SGOpt], faithful: bool
-) -> None:
-    method = build(faithful=faithful).train()
-    (features,) = batch_of(method, TEXTS).columns
-    one, other = (method.start(**features).last_hidden_state for _ in range(2))
-    assert torch.equal(one, other) != faithful
-    assert not torch.equal(*(method.encoder(**features).last_hidden_state for _ in range(2)))
-    assert torch.equal(*(method.eval().start(**features).last_hidden_state for _ in range(2)))

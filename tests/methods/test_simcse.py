@@ -82,19 +82,6 @@ def test_the_supervised_loss_uses_three_columns(tiny: str, tmp_path: Path, weigh
         assert method(batch).total.item() == pytest.approx(surprise(logits), abs=1e-4)
 
 
-def test_training_sentences_are_cut_special_tokens_included_and_scored_ones_are_not(
-    tiny: str, tmp_path: Path
-) -> None:
-    method, long = simcse(tiny, tmp_path), " ".join(["guitar"] * 100)
-    assert batch_of(method, [long]).columns[0]["input_ids"].shape == (1, 32)
-    widths: list[int] = []
-    method.encoder.register_forward_pre_hook(
-        lambda _m, _a, named: widths.append(named["input_ids"].shape[1]), with_kwargs=True
-    )
-    method.encode([long])
-    assert widths == [102]
-
-
 # --- variants ---
 
 

@@ -10,9 +10,7 @@ import pytest
 import torch
 from harness import TEXTS, batch_of, info_nce, training
 from models import built
-from torch.nn.functional import cross_entropy
 
-from bench.method import Batch
 from methods import masking, prefix
 from methods.dcpcse import DCPCSE
 from methods.promcse import PromCSE
@@ -79,21 +77,6 @@ def test_the_unsupervised_loss_from_the_vectors_alone(
 
 
 # --- dropout and positions ---
-
-
-@KINDS
-def test_a_sentence_has_the_positions_that_the_prompt_leaves(
-    backbone: str, tmp_path: Path, cls: Any, variant: str
-) -> None:
-    method, longest = made(cls, backbone, tmp_path, U, variant), " ".join(["guitar"] * 400)
-    assert method.backbone.max_tokens == 256
-    own = 0 if variant == "shallow" else P
-    assert method.tokenize([longest])["input_ids"].shape == (1, 256 - own)
-    template = len(method.prompt.table) + 2 if variant == "shallow" else 0  # mask and full stop
-    (features,) = batch_of(method, [longest]).columns
-    assert features["input_ids"].shape == (1, 32 + template)
-    if variant == "shallow":
-        assert features["input_ids"][0, features["mask_position"][0]] == method.backbone.mask_id
 
 
 # --- masked language modelling ---
@@ -166,30 +149,6 @@ def test_both_passes_see_one_draw_of_the_prompt_and_one_has_masked_tokens(
     share = (masked == tokenizer.mask_token_id)[~special].double().mean().item()
     assert share == pytest.approx(0.8, abs=0.2) and loss.parts["mlm"].item() > 1
     assert not torch.equal(masked[:6], masked[6:]), "the two views are masked alike"
-
-
-@BOTH
-def test_the_mlm_loss_of_a_given_masking(
-    backbone: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cls: Any
-) -> None:
-    """Cross-entropy of the pretrained head's logits at every position, of which the chosen ones count; of one text twice."""
-    method = made(cls, backbone, tmp_path, U, "mlm", dropout=0.0)
-    (features,) = batch_of(method, TEXTS[0]).columns
-    ids = features["input_ids"]
-    labels, nothing = torch.full_like(ids, -100), torch.full_like(ids, -100)
-    labels[:, 1], labels[2, 2] = ids[:, 1], ids[2, 2]
-    masked = ids.masked_fill(labels != -100, method.backbone.mask_id)
-    both = torch.cat([masked, ids]), torch.cat([labels, nothing])  # the second view has none
-    monkeypatch.setattr(masking, "mask_tokens", lambda *_: both)
-    with torch.no_grad():
-        *_, sums, found = method.views(Batch((features,)))
-        states = method.prompt.states(method.encoder, {**features, "input_ids": masked})
-        logits = method.backbone.mlm_head()(states).double()
-    places = (labels != -100).nonzero().tolist()
-    rows = [cross_entropy(logits[i, t], labels[i, t]).item() for i, t in places]
-    assert found.tolist() == [1, 1, 2, 1, 1, 1] and len(rows) == 7
-    assert sums[0].item() == pytest.approx(rows[0], abs=1e-5)
-    assert sums.sum().item() == pytest.approx(np.sum(rows), abs=1e-4)
 
 
 # --- the variant shallow, the paper's SCPCSE: a template whose words are trained ---

@@ -17,7 +17,7 @@ from models import sentences
 from torch import Tensor
 
 from bench.backbones import load, resolve
-from bench.method import Backbone, BenchError, Features, join
+from bench.method import Backbone, Features, join
 from methods.conpvp import MANUAL, NEGATIVE, POSITIVE, anchor
 from methods.templates import Template, at_mask, blank_before, empty, gaps, only, wrap
 
@@ -137,17 +137,6 @@ def test_the_templates_own_mask_is_found_whatever_the_sentence_contains(
         assert not (features["prompt_mask"][row] & features["sentence_mask"][row]).any()
 
 
-@pytest.mark.parametrize(
-    "text", ["no sentence {m}", "{s} {s} {m}", "{s} no mask", "{s} {m} {m}", "", None]
-)
-def test_a_text_that_is_no_template_is_refused_in_one_line(
-    model: Backbone, text: str | None
-) -> None:
-    with pytest.raises(BenchError) as caught:
-        Template.of(text, model)  # type: ignore[arg-type]
-    assert "\n" not in str(caught.value)
-
-
 def views_of(model: Backbone) -> Features:
     """Rows of different templates and lengths in one batch, some with a pad or a mask token in the text."""
     odd = f"a {model.tokenizer.pad_token} man {model.tokenizer.mask_token} b"
@@ -176,22 +165,6 @@ def test_a_pass_over_the_template_alone_equals_the_pass_in_which_only_it_can_be_
     torch.testing.assert_close(at_mask(states(model, bare), bare), masked, rtol=0, atol=1e-12)
     whole = at_mask(states(model, features), features)
     assert (masked - whole).abs().max() > 1e-3  # the sentence does make a difference
-
-
-def test_the_empty_template_at_a_sentences_positions_is_the_sequence_without_the_sentence(
-    model: Backbone,
-) -> None:
-    """The table's row for l tokens (positions from where the family begins) against a pass that sees all but the sentence."""
-    template = Template.of(PLAIN, model)
-    ids = model.ids(sentences(6, seed=1))
-    features = wrap(ids, [template] * 6, model)
-    lengths, row = gaps(features, template)
-    assert lengths[row].tolist() == [len(one) for one in ids]
-    table = empty(template, lengths, model.first_position)
-    seen = features["attention_mask"] - features["sentence_mask"]
-    wanted = at_mask(states(model, {**features, "attention_mask": seen}), features)
-    found = at_mask(states(model, table), table)[row]
-    torch.testing.assert_close(found, wanted, rtol=0, atol=1e-12)
 
 
 def double(rows: Any) -> Tensor:

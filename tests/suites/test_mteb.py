@@ -13,19 +13,18 @@ import pytest
 import scipy.stats
 from commands import bench, error_line, the_run
 
-from bench.base.errors import BenchError, DataMissing, RunFailed
+from bench.base.errors import RunFailed
 from bench.data.sets import DataFolder
 from bench.runs import RunsFolder
 from bench.score.suites import RunPlace, Task, suite
 
 mteb = pytest.importorskip("mteb")
-import datasets  # noqa: E402
-from datasets import Dataset, DatasetDict, DatasetInfo, Features, Value  # noqa: E402
+from datasets import Dataset, DatasetDict  # noqa: E402
 from mteb.abstasks import AbsTaskClassification  # noqa: E402
 from mteb.abstasks.sts import AbsTaskSTS  # noqa: E402
 from mteb.abstasks.task_metadata import TaskMetadata  # noqa: E402
 
-from bench.score.suites.mteb import declared_items, mteb_task  # noqa: E402  # noqa: E402
+from bench.score.suites.mteb import mteb_task  # noqa: E402  # noqa: E402
 
 WORDS = ["a", "cat", "dog", "bird", "sleeps", "runs", "sings", "on"]
 WORDS += ["under", "the", "red", "old", "mat", "tree", "house"]
@@ -158,70 +157,6 @@ def test_mtebs_sts_gives_the_number_of_our_suite_on_the_same_text(
     whole = sick.score_in(RunPlace("run", "1", tmp_path), hashed)
     assert whole.n == 9927 and abs(whole.value - ours.value) > 0.1
     assert whole.value == pytest.approx(ours.detail["all_splits"]["spearman"], abs=2e-3)
-
-
-@pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Fills a cache of ``datasets`` as a download leaves it, with a revision of STS16; gives the folder."""
-    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
-
-    def fill(revision: str) -> None:
-        from datasets.arrow_writer import ArrowWriter
-        from datasets.splits import SplitDict, SplitInfo
-
-        place = tmp_path / "cache" / "mteb___sts16-sts" / "default" / "0.0.0" / revision
-        place.mkdir(parents=True)
-        kinds = {"sentence1": "string", "sentence2": "string", "score": "float64"}
-        features = Features({name: Value(kind) for name, kind in kinds.items()})
-        with ArrowWriter(path=str(place / "sts16-sts-test.arrow"), features=features) as writer:
-            for i, (a, b) in enumerate(zip(said(30, 5), said(30, 6), strict=True)):
-                writer.write({"sentence1": a, "sentence2": b, "score": float(i % 6)})
-            writer.finalize()
-        info = SplitInfo("test", num_examples=30, dataset_name="sts16-sts")
-        about: Any = {"dataset_name": "sts16-sts", "config_name": "default", "version": "0.0.0"}
-        about["splits"] = SplitDict({"test": info}, dataset_name="sts16-sts")
-        made = DatasetInfo(features=features, builder_name="parquet", **about)
-        made.write_to_directory(str(place))
-
-    return fill
-
-
-def test_offline_the_local_cache_serves(cache: Any, tmp_path: Path) -> None:
-    one, revision = suite("mteb").task("STS16"), mteb.get_task("STS16").metadata.revision
-    with pytest.raises(DataMissing, match="STS16: .* is not in the local cache") as missing:
-        one.load(DataFolder(None, offline=True))
-    assert "mteb.get_task('STS16').load_data()" in str(missing.value.hint)
-    cache(revision)
-    loaded: Any = one.load(DataFolder(None, offline=True))
-    result = loaded.score_in(RunPlace("run", "1", tmp_path), hashed)
-    assert result.n == 30 and result.detail["dataset"]["revision"] == revision
-    assert result.detail["source"].startswith("hub")
-
-
-@pytest.mark.slow
-def test_tasks_and_benchmarks_by_name() -> None:
-    named = suite("mteb:STSBenchmark,Banking77Classification,STSBenchmark")
-    assert [(one.name, one.metric, one.n) for one in named.tasks] == [  # type: ignore[attr-defined]
-        ("STSBenchmark", "cosine_spearman", 1379),
-        ("Banking77Classification", "accuracy", 3080),
-    ]
-    english = suite("mteb:MTEB(eng, v2)").tasks
-    assert len(english) == len(mteb.get_benchmark("MTEB(eng, v2)").tasks)
-    (sts22,) = [one for one in english if one.name == "STS22.v2"]
-    of_english, of_all = mteb.get_task("STS22.v2", hf_subsets=["en"]), mteb.get_task("STS22.v2")
-    assert sts22.n == declared_items(of_english) < declared_items(of_all), (
-        "the languages of the benchmark, not all"
-    )
-    for name, message in {
-        "mteb:STSBenchmrk": "unknown mteb task or benchmark 'STSBenchmrk'; nearest: STSBenchmark",
-        "mteb:zzzz": "'zzzz'; none of the [0-9]+ known is like it",
-        "mteb:STS12VisualSTS": "1 of 1 tasks are not about text, first STS12VisualSTS",
-        "mteb:MTEB(eng, v2),STS22.v2": "different splits or languages",
-        "mteb:": "names no task",
-        "sts:STS12": "cannot be chosen",
-    }.items():
-        with pytest.raises(BenchError, match=message):
-            suite(name)
 
 
 def test_a_run_keeps_mtebs_predictions_apart_from_our_own_sets(

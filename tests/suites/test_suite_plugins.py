@@ -16,16 +16,8 @@ from commands import bench, error_line
 from factories import record
 from msgspec.structs import replace
 
-from bench.base.errors import BenchError
-from bench.compare.judge import jackknife
-from bench.compare.statistics.influence import influence
-from bench.data.sets import DataFolder
 from bench.runs import RunsFolder, Score
-from bench.runs.predicted import Predicted
 from bench.score import suites
-from bench.score.metrics.correlation import spearman
-from bench.score.suites import Task
-from bench.score.suites.known import KnownTask, survey
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "add-a-suite.md"
 ODD = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), flags=re.M | re.S)[1]
@@ -87,23 +79,6 @@ def test_a_suite_that_cannot_be_is_one_line(folder: Path, old: str, new: str, me
     done = bench("suites", "--plugin", written(folder, change))
     assert message in error_line(done) and done.exit_code == 2
     assert suites._from_files == {}
-
-
-def test_a_built_in_suite_may_have_another_number_of_items_in_another_text_form(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """As the raw GoogleNews of clustering, which has an item more than the tokenised one."""
-    task = Task(suite="s", name="T", protocol="s/1", metric="accuracy", n=4, read=lambda *_: None)  # type: ignore[arg-type,return-value]
-
-    def survey_of(form: str | None, text: str, n: int) -> KnownTask:
-        known_task = KnownTask(name="T", form=form, sha256="a" * 64, n=n, read=lambda: None)  # type: ignore[arg-type,return-value]
-        monkeypatch.setattr("bench.score.suites.known.survey_files", lambda *_: known_task)
-        return survey(task, DataFolder(None), text)
-
-    assert survey_of("raw", "raw", 5).n == 5 and survey_of("tokenised", "tokenised", 4).n == 4
-    for form, text in (("tokenised", "tokenised"), (None, "tokenised"), (None, "raw")):
-        with pytest.raises(BenchError, match="n=4.* 5 items"):
-            survey_of(form, text, 5)
 
 
 class Point:
@@ -204,19 +179,6 @@ def test_a_broken_suite_is_caught_by_the_right_check(
 
 
 # --- intervals of a metric of its own ---
-
-
-def test_the_jackknife_of_a_correlation_is_near_its_influence_function() -> None:
-    random = np.random.default_rng(1)
-    gold_N = random.normal(size=400)
-    said_N = gold_N + random.normal(size=400)
-    exact = influence(Predicted("t", "spearman", (1,), said_N[None], gold_N))
-    _, moved_N, _ = jackknife(
-        {"prediction": said_N, "gold": gold_N},
-        lambda part: spearman(part["prediction"], part["gold"]),
-    )
-    sd, other = (float(np.sqrt((one**2).sum())) for one in (exact.moved_SN[0], moved_N))
-    assert np.corrcoef(exact.moved_SN[0], moved_N)[0, 1] > 0.999 and abs(other / sd - 1) < 0.01
 
 
 def run_of(

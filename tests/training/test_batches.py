@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ from bench.method.features import pad
 from bench.method.torch_method import Batch
 from bench.training.batches import batch_of, batches, lengthen, longest_input, row_order
 from methods.consert import ConSERT
-from methods.diffcse import DiffCSE
 from methods.promcse import PromCSE
 from methods.promptbert import PromptBERT
 from methods.simcse import SimCSE
@@ -48,29 +46,6 @@ def test_a_thread_makes_the_same_batches(tiny: str, tmp_path: Path, cls: Any) ->
         return list(islice(made, 7))
 
     assert all(same(a, b) for a, b in zip(feed(0), feed(3), strict=True))
-
-
-@pytest.mark.parametrize(("cls", "multiple"), [(SimCSE, True), (DiffCSE, False)])
-def test_a_gpus_batches_have_lengths_that_repeat_where_the_loss_allows_it(
-    tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cls: Any, multiple: bool
-) -> None:
-    """With stand-ins for what needs one. "cuda" has no number, and torch refuses to make that the current device."""
-    from bench.training import batches as feed
-
-    chosen: list[Any] = []
-    monkeypatch.setattr(feed, "pin", lambda batch: batch)
-    monkeypatch.setattr(feed, "move", lambda batch, device: batch)
-    monkeypatch.setattr(torch.cuda, "set_device", chosen.append)
-    values = {"generator": tiny} if cls is DiffCSE else {}
-    method = built(cls, tiny, tmp_path, setting="unsupervised", batch_size=3, **values)
-    corpus = Columns(method.token_ids(sentences(10)))
-    for name in ("cuda", "cuda:1"):
-        device = torch.device(name)
-        with closing(batches(method, corpus, row_order(1, 10, 3), 0, device=device)) as made:
-            columns = [view for batch in islice(made, 4) for view in batch.columns]
-        lengths = [view["input_ids"].shape[1] for view in columns]
-        assert all(length % 8 == 0 for length in lengths) == multiple, lengths
-    assert chosen == [torch.device("cuda:1")]
 
 
 def test_tokens_are_those_of_the_whole_batch_on_every_rank(tmp_path: Path) -> None:

@@ -98,19 +98,6 @@ def numbers(dense: torch.nn.Linear) -> list[np.ndarray]:
     return [p.detach().numpy().copy() for p in (dense.weight, dense.bias)]
 
 
-def test_the_optimiser_is_adamw_written_by_hand(tmp_path: Path) -> None:
-    method = toy(tmp_path, weight_decay=0.1, learning_rate=0.02)
-    optimizer = adamw(method)
-    by_hand = Adam(numbers(method.dense), [0.1, 0.0])
-    rng = np.random.default_rng(0)
-    for _ in range(6):
-        gradients = [rng.normal(size=(2, 5)) * 10.0 ** rng.integers(-9, 3), rng.normal(size=2)]
-        method.dense.weight.grad, method.dense.bias.grad = (torch.tensor(g) for g in gradients)
-        optimizer.step()
-        by_hand.step(gradients, 0.02)
-        by_hand.assert_is(method.dense, 1e-12)
-
-
 @pytest.mark.parametrize("fused", [True, False])
 def test_without_bias_correction_it_is_berts_own_written_by_hand(
     tmp_path: Path, fused: bool
