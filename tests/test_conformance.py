@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from bench.method import Batch, Context, Features, Loss, Method, TorchMethod
+from bench.method import Batch, Features, Loss, Method, TorchMethod
 from bench.run.conformance import SENTENCES, Case, check
 from bench.run.plugins import Plugin, discover, from_file
 from bench.run.recipes import variants_of
@@ -119,12 +119,6 @@ class PaddingLeaks(Base):
         return self.hidden(features).mean(1)
 
 
-class LooksAtTheBatch(Base):
-    def embed(self, features: Features) -> Tensor:
-        vectors = super().embed(features)
-        return vectors - vectors.mean(0)
-
-
 class OrderShows(Base):
     def encode(self, sentences: Sequence[str]) -> np.ndarray:
         vectors = np.concatenate([super(OrderShows, self).encode([s]) for s in sentences])
@@ -147,7 +141,6 @@ ENCODERS: list[tuple[type[Method], int | None, str, int]] = [
     (Base, None, "", 0),
     (DropoutLeftOn, 1, "a second call differs by", 6),
     (PaddingLeaks, 3, "one sentence at a time differs by", 0),
-    (LooksAtTheBatch, 3, "one sentence at a time differs by", 0),
     (OrderShows, 2, "the reversed order differs by", 4),
     (Pickled, 6, "found model.pkl", 0),
     (Raises, 0, "RuntimeError: shapes do not fit", 6),
@@ -228,52 +221,16 @@ class ForgetsItsQueue(Trained):
         return Loss(loss.total + more)
 
 
-class KeepsItsQueue(Trained):
-    training_only = ("last",)
-
-    def build(self, backbone: Any, recipe: Any) -> None:
-        super().build(backbone, recipe)
-        self.register_buffer("last", torch.zeros(8, 32))
-
-    def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
-        loss = Loss(super().loss(views, batch).total + (views[0] @ self.last.T).mean())
-        self.last = views[0].detach()
-        return loss
-
-
-class BrokenVariant(Trained):
-    variants = {
-        "hot": {"temperature": 0.0},
-        "warm": {"temperature": 0.1},
-        "wide": {"temperature": 0.2},
-    }
-
-    def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
-        return Loss(super().loss(views, batch).total / (self.recipe.temperature != 0.2))
-
-
-class TrainedByItself(Method):
-    name, settings = "alone", ("unsupervised",)
-
-    def train(self, corpus: Any, context: Context) -> Any:
-        raise NotImplementedError
-
-    def encode(self, sentences: Sequence[str]) -> np.ndarray:
-        return np.array([[len(s), 1] for s in sentences], dtype=np.float32)
-
-
 FROZEN, CUT, GOES_ON = "nothing frozen moves", "a batch can be cut", "a stopped training goes on"
 FINITE, REACHES = "the loss is finite", "its gradient reaches what trains"
 TRAININGS: list[tuple[type[Method], str, str]] = [
     (Trained, "", ""),
-    (KeepsItsQueue, "", ""),
     (NotSaved, "save and load are exact", "the loaded checkpoint differs by"),
     (FrozenMoves, FROZEN, "to resume from: encoder.embeddings.word_embeddings.weight"),
     (InfiniteLoss, FINITE, "expected one finite number, found inf"),
     (Unreached, REACHES, "unused.weight"),
     (RowsMeet, CUT, "a row of view 1 depends on other rows"),
     (ForgetsItsQueue, GOES_ON, "what is kept in a plain attribute is lost"),
-    (TrainedByItself, FINITE, "a trained method that is no TorchMethod"),
 ]
 
 
@@ -285,17 +242,6 @@ def test_a_broken_training_is_caught_by_the_right_check(
     found = failures(cls)
     assert seen in found[caught] if caught else found == {}
     assert not set(found) & set(ENCODING) - {caught}
-
-
-@pytest.mark.slow
-def test_a_variant_that_is_broken_is_named() -> None:
-    findings = check(Plugin("trained", BrokenVariant, "here", "", "0" * 64), {}, here)
-    assert {f.about for f in findings if not f.passed} == {"+hot", "unsupervised+wide"}
-    assert {f.about for f in findings} == {
-        "unsupervised",
-        "+hot",
-        *(f"unsupervised+{name}" for name in ("hot", "warm", "wide")),
-    }
 
 
 HASHED = """

@@ -12,9 +12,7 @@ from factories import record
 from models import sentences
 from msgspec.structs import replace
 
-from bench.backbones import Reference
-from bench.base.errors import BenchError, NotAModel
-from bench.run import trained_run
+from bench.base.errors import NotAModel
 from bench.run.plugins import discover
 from bench.run.trained_run import backbone_of, find_run, load_run
 from bench.runs import RunsFolder
@@ -104,25 +102,3 @@ def test_a_folder_that_has_changed_since_is_refused(tiny: str) -> None:
     made = replace(made, provenance=replace(made.provenance, backbone=about))
     with pytest.raises(NotAModel, match="was made with .* revision 000000000000; here it is"):
         backbone_of(made, discover()["simcse"])
-
-
-def test_of_the_hub_the_very_commit_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = record("simcse", 42)
-    about = {"name": "owner/model", "revision": "a" * 40}
-    made = replace(made, provenance=replace(made.provenance, backbone=about))
-    here = {"owner/model": Reference("owner/model", "b" * 40, Path("x"), hub=True)}
-    here[f"owner/model@{'a' * 40}"] = Reference("owner/model@a", "a" * 40, Path("y"), hub=True)
-    monkeypatch.setattr(trained_run, "resolve", here.__getitem__)
-    assert backbone_of(made, discover()["simcse"]).path == Path("y")
-
-
-def test_a_recipe_of_an_older_version_is_one_line(tmp_path: Path, tiny: str) -> None:
-    made = record("promcse", 42, backbone=tiny)
-    known = {"name": tiny, "revision": trained_run.resolve(tiny).revision}
-    cost, provenance = made.cost, replace(made.provenance, backbone=known)
-    made = replace(made, provenance=provenance, cost=replace(cost, checkpoint_bytes=0))
-    store = RunsFolder(tmp_path)
-    (store.write(made).parent / "checkpoint").mkdir()
-    with pytest.raises(BenchError, match="its recipe has no") as caught:
-        load_run(find_run(made.run_id, store), offline=True)
-    assert caught.value.hint == "its command makes another run, with the recipe of today"

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 import torch
-from models import sentences
 from torch.utils._python_dispatch import TorchDispatchMode
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
@@ -133,36 +132,6 @@ def test_a_mistake_is_outside_every_bound(
     losses, gradients = right.right.apart(exact, right.right.trained(other, corpus, 5))
     largest = [max(bounds) for bounds in zip(*right.right.BOUNDS.values(), strict=True)]
     assert losses > largest[0] or gradients > largest[1]
-
-
-def test_a_plain_loop_trains_as_the_script_does(gpu: Any, tiny: str) -> None:
-    import training_sides
-
-    distinct = list(dict.fromkeys(sentences(90, seed=3)))[:36]
-    for rows in ([], list(zip(distinct[:12], distinct[12:24], distinct[24:], strict=True))):
-        pairs = [
-            (a, b, float(i))
-            for i, (a, b) in enumerate(zip(distinct[:8], distinct[8:16], strict=True))
-        ]
-        setup = training_sides.Setup(
-            tiny, distinct[:12], 3, 4, 32, 2, "cpu", "fp32", everything=[pairs], rows=rows
-        )
-        clock = training_sides.plain_loop(setup)
-        assert len(clock.starts) == 3 and clock.seconds_per_step(3) > 0 and clock.evaluation > 0
-        script = training_sides._Script(setup)
-        batch = script.collate(script.rows[:4])
-        assert batch["input_ids"].shape[:2] == (4, 3 if rows else 2)
-        script.model.eval()
-        with torch.no_grad():
-            cls = script.model.head(
-                script.model.encoder(
-                    batch["input_ids"].flatten(0, 1), batch["attention_mask"].flatten(0, 1)
-                ).last_hidden_state[:, 0]
-            )
-            unit = torch.nn.functional.normalize(cls).view(4, -1, cls.shape[1])
-            logits = 20 * unit[:, 0] @ unit[:, 1:].transpose(0, 1).flatten(0, 1).T
-            wanted = (logits.logsumexp(1) - logits.diagonal()).mean()
-            assert script.model(**batch)["loss"] == pytest.approx(wanted.item(), abs=1e-5)
 
 
 # all of it

@@ -61,21 +61,3 @@ def test_a_sentence_that_is_too_long_loses_its_own_end_and_not_the_templates(
     assert text.startswith('This sentence : "a man plays') and text.endswith('in one word:"')
     assert cut[-5:] == whole[-5:]
     assert np.isfinite(method.encode([long])).all()
-
-
-def test_bf16_takes_half_the_memory_and_nearly_gives_the_same(folder: str, tmp_path: Path) -> None:
-    from bench.backbones import load, resolve
-
-    full, half = (
-        built(Pretrained, folder, tmp_path, pooling="mean", dtype=dtype)
-        for dtype in ("fp32", "bf16")
-    )
-    weights = [sum(p.numel() * p.element_size() for p in one.parameters()) for one in (full, half)]
-    assert weights[0] == 2 * weights[1]
-    loaded = load(resolve(folder), dtype="bf16")
-    assert {p.dtype for p in loaded.encoder.parameters()} == {torch.bfloat16}
-    a, b = full.encode(TEXTS).astype(float), half.encode(TEXTS)
-    assert b.dtype == np.float32
-    cosines = (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
-    assert 0.99 < cosines.min() < 1 - 1e-9
-    assert half.about()["dtype"] == "bf16" and half.about()["pooling"] == "mean"

@@ -12,14 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from harness import AWKWARD, TEXTS, batch_of, counts, focal, hinge, info_nce, training
-from models import Columns, built, sentences
+from harness import TEXTS, batch_of, counts, focal, hinge, info_nce, training
+from models import built
 from safetensors.torch import load_file
 
-from bench.base.errors import Interrupted
-from bench.method import BenchError, Context, TorchMethod
+from bench.method import BenchError, TorchMethod
 from bench.run.recipes import merge
-from bench.training.loop import run_loop
 from methods.conpvp import ConPVP
 from methods.consert import ConSERT
 from methods.ct import CT
@@ -202,60 +200,6 @@ def test_a_checkpoint_holds_what_encoding_needs_and_gives_the_same_vectors(
     assert not any(name.startswith(case.frozen) for name in stored)
     extra = first.training_state().keys() - first.trained_state().keys()
     assert roots(extra) - set(case.stored.split()) == set(case.extra.split())
-
-
-@pytest.mark.slow
-@EVERY
-def test_a_stopped_training_ends_like_one_that_was_not(
-    case: Case, tiny: str, tmp_path: Path
-) -> None:
-    """Every tensor, those that only training needs too."""
-
-    def trained(name: str, stop_after: int | None) -> TorchMethod:
-        asked = iter(range(100))
-        context = Context(
-            seed=1,
-            folder=tmp_path / name,
-            save_seconds=1e9,
-            should_stop=lambda: next(asked) == stop_after if stop_after else False,
-        )
-        values = {"max_steps": 5, "batch_size": 3, "select_on": "last", "epochs": 5}
-        method = case.build(tiny, tmp_path, context=context, drop_last=True, **values)
-        texts = case.texts
-        ids = texts if method.trains_on == "text" else [method.backbone.ids(one) for one in texts]
-        labels = [[[label] for label in case.labels]] if case.labels else []
-        corpus: Any = Columns(*ids, *labels)
-        corpus.columns = (
-            ("sentence",) if len(ids) == 1 else ("sent0", "sent1", "hard_neg")[: len(ids)]
-        )
-        corpus.columns += ("label",) * len(labels)
-        if stop_after is None:
-            run_loop(method, corpus, context)
-        else:
-            with pytest.raises(Interrupted):
-                run_loop(method, corpus, context)
-        return method
-
-    whole = trained("whole", None)
-    trained("stopped", 3)
-    resumed = trained("stopped", None)
-    for name, tensor in resumed.state_dict().items():
-        assert torch.equal(tensor, whole.state_dict()[name]), name
-    assert np.array_equal(resumed.encode(TEXTS[0]), whole.encode(TEXTS[0]))
-
-
-@EVERY
-def test_a_vector_depends_on_no_other_text_of_its_batch(
-    case: Case, backbone: str, tmp_path: Path
-) -> None:
-    method = case.build(backbone, tmp_path)
-    if hasattr(method, "prompt"):
-        torch.nn.init.normal_(getattr(method.prompt, "table", method.prompt), std=1.0)
-    texts = [*AWKWARD, *sentences(3), "a man plays " * 300]
-    alone = np.concatenate([method.encode([text]) for text in texts])
-    np.testing.assert_allclose(method.encode(texts), alone, rtol=0, atol=1e-5)
-    np.testing.assert_allclose(method.encode(texts[::-1])[::-1], alone, rtol=0, atol=1e-5)
-    assert np.isfinite(alone).all() and len(np.unique(alone.round(4), axis=0)) > len(texts) - 3
 
 
 @pytest.mark.parametrize("head_at_test", [False, True])

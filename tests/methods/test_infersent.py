@@ -143,18 +143,3 @@ def test_the_rate_falls_each_epoch_and_where_the_dev_score_does_not_rise(
     assert again.learning_rate(0, 40) == pytest.approx(0.1 / 25)
     assert again.dev_score(partial(said, 61.0)) == 61.0
     assert again.learning_rate(0, 40) == pytest.approx(0.1 / 125)
-
-
-def test_the_checkpoint_is_the_lstm_and_word_vectors_are_looked_up_again(
-    build: Callable[..., InferSent], tmp_path: Path
-) -> None:
-    method = build()
-    assert {name.split(".")[0] for name in method.trained_state()} == {"encoder"}
-    kept = {name.split(".")[0] for name in method.training_state()}
-    assert kept == {"encoder", "classifier", "best", "drops"}
-    with torch.no_grad():
-        method.encoder.bias_hh_l0 += 1.0
-    method.save(tmp_path / "saved")
-    again = build()
-    again.load(tmp_path / "saved")
-    np.testing.assert_array_equal(again.encode(["a man"]), method.encode(["a man"]))

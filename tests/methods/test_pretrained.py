@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from models import built, sentences
 
 from methods.pretrained import Pretrained
@@ -103,26 +102,3 @@ def test_all_minilm_gives_its_published_vectors(tmp_path: Path) -> None:
     found = built(Pretrained, str(folder), tmp_path).encode(texts)
     np.testing.assert_allclose(found, theirs(folder, texts), rtol=0, atol=1e-5)
     np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1, rtol=0, atol=1e-5)
-
-
-@pytest.mark.parametrize("pooling", ["cls", "mean", "mlp", "avg_first_last"])
-def test_a_transformers_checkpoint_is_pooled_as_it_is_told(
-    tiny: str, tmp_path: Path, pooling: str
-) -> None:
-    from transformers import AutoTokenizer, BertModel
-
-    method = built(Pretrained, tiny, tmp_path, pooling=pooling, max_length=12)
-    found = method.encode(TEXTS)
-    encoder, tokenizer = BertModel.from_pretrained(tiny).eval(), AutoTokenizer.from_pretrained(tiny)
-    for text, vector in zip(TEXTS, found, strict=True):
-        with torch.no_grad():
-            given = tokenizer(text, return_tensors="pt", truncation=True, max_length=12)
-            output = encoder(**given, output_hidden_states=True)
-        states = [layer[0].numpy() for layer in output.hidden_states]
-        wanted = {
-            "cls": states[-1][0],
-            "mean": states[-1].mean(0),
-            "mlp": output.pooler_output[0].numpy(),
-            "avg_first_last": ((states[1] + states[-1]) / 2).mean(0),
-        }[pooling]
-        np.testing.assert_allclose(vector, wanted, rtol=0, atol=1e-5)

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 from models import built, sentences
-from released import promcse_checkpoint, with_tensors
+from released import promcse_checkpoint
 
 from bench.backbones import load, resolve
-from bench.base.errors import BenchError, NotAModel
+from bench.base.errors import NotAModel
 from methods.pretrained import Pretrained
 from methods.promcse import PromCSE
 from methods.stored_prefix import StoredPrefix
@@ -71,22 +71,3 @@ def test_no_other_method_leaves_the_prefix_out(tiny: str, tmp_path: Path) -> Non
     assert f"--method stored-prefix --backbone {folder}" in str(caught.value.hint)
     with pytest.raises(NotAModel, match="prefix_encoder"):
         load(resolve(folder))
-
-
-def test_what_is_no_such_checkpoint_is_refused(tiny: str, tmp_path: Path) -> None:
-    released, added = promcse_checkpoint(tiny, tmp_path / "released", length=P, head=False)
-    with pytest.raises(BenchError, match="has no mlp.dense.weight, which pooling=mlp needs"):
-        built(StoredPrefix, released, tmp_path, pooling="mlp")
-    with pytest.raises(BenchError, match="whether it is scored with its head"):
-        built(StoredPrefix, released, tmp_path)
-    with pytest.raises(BenchError, match="has no prefix_encoder.embedding.weight"):
-        built(StoredPrefix, tiny, tmp_path, pooling="cls")
-    name = "prefix_encoder.embedding.weight"
-    more = {"prefix_encoder.trans.0.weight": added[name].clone()}
-    for tensors, message in (
-        ({name: added[name][:, :-2].clone()}, "has the shape"),
-        ({name: added[name]} | more, "through a network"),
-    ):
-        folder = with_tensors(tiny, tmp_path / message, tensors)
-        with pytest.raises(BenchError, match=message):
-            built(StoredPrefix, folder, tmp_path, pooling="cls")

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -58,16 +55,6 @@ def test_all_mean_and_wmean_of_the_reference_vector(vectors, name, correlation):
         assert found.each == pytest.approx(
             {key: 100 * value for key, value in case["spearman_each"].items()}, abs=1e-9
         )
-
-
-def test_grouped_by_hand():
-    # a: the ranks agree (+1); b: they are reversed (-1). Together the ranks are 1 2 3 4 5 against 1 2 5 4 3: 1 - 6*8/120 = 0.6
-    found = correlate_groups([0.1, 0.2, 0.3, 0.4, 0.5], [0, 1, 4, 3, 2], ["a", "a", "b", "b", "b"])
-    assert found.each == pytest.approx({"a": 100, "b": -100})
-    assert found.sizes == {"a": 2, "b": 3}
-    assert found.all == pytest.approx(60)
-    assert found.mean == pytest.approx(0, abs=1e-9)
-    assert found.wmean == pytest.approx((2 * 100 - 3 * 100) / 5)
 
 
 @pytest.mark.parametrize(
@@ -122,25 +109,3 @@ def test_cosine_refuses_what_has_none():
         paired_cosine(np.array([[1.0, math.nan]]), np.array([[1.0, 2.0]]))
     with pytest.raises(ValueError, match="shape"):
         paired_cosine(np.ones((2, 3)), np.ones((3, 3)))
-
-
-@pytest.mark.slow
-def test_the_last_digit_does_not_depend_on_the_number_of_threads():
-    code = (
-        "import numpy as np\n"
-        "from bench.score.metrics.correlation import pearson, spearman\n"
-        "draw = np.random.default_rng(0)\n"
-        "pairs = [draw.normal(size=(2, 4742)) for _ in range(40)] + [draw.normal(size=(2, 50000)) for _ in range(4)]\n"
-        "print([(spearman(a, a + b), pearson(a, a + b)) for a, b in pairs])\n"
-    )
-    said = {
-        subprocess.run(
-            [sys.executable, "-c", code],
-            env={**os.environ, "OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for threads in ("1", "2", "3")
-    }
-    assert len(said) == 1

@@ -12,7 +12,6 @@ from bench.data.overlap import (
     Overlap,
     ScoredSentences,
     count_overlaps,
-    scored_sentences,
 )
 
 TASK = ScoredSentences(
@@ -93,27 +92,3 @@ def test_counts_are_remembered_by_content(
         1,
         1,
     ], "a damaged memory is none"
-
-
-@pytest.mark.slow
-def test_the_nli_triplets_have_what_their_provenance_counted(shared: Path, cache: Path) -> None:
-    """Whoever rebuilt the triplets counted 91 sentences of STS12 MSRvid, 94 of STS-B's test and none of STS13, by another rule (punctuation
-    deleted, blanks kept), which finds at most a few fewer."""
-    from bench.data.sets import DataFolder
-    from bench.score.suites import suite
-
-    data = DataFolder(shared / "data", offline=True)
-    wanted = []
-    for task in suite("sts").tasks:
-        if task.name in ("STS12", "STS13", "STS-B"):
-            loaded = task.load(data, "raw")
-            wanted.append(ScoredSentences("sts", task.name, loaded.form, scored_sentences(loaded)))
-    found = {
-        one.task: one
-        for one in count_overlaps(
-            open_corpus(shared / "data" / "train" / "nli_triplets.csv.xz"), wanted, cache=cache
-        )
-    }
-    assert 91 <= found["STS12"].exact <= 95 and 94 <= found["STS-B"].exact <= 98
-    assert found["STS13"].exact == found["STS13"].near == 0
-    assert found["STS12"].near > 0 and found["STS12"].rows > 91

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from stand_in import every_suite, words_in
 
 from bench.base.errors import RunFailed
-from bench.data.sets import DataFolder
 from bench.score.suites import TaskResult, average, suite
 from bench.score.suites.from_predictions import rescore
 
@@ -52,24 +51,6 @@ def test_scoring_again_from_the_predictions_gives_the_same_number(name: str) -> 
     assert again is not None
     assert (again.value, again.n, again.std) == (result.value, result.n, result.std)
     assert {key: result.detail[key] for key in again.detail} == again.detail
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["sts", "geometry", "transfer", "transfer-quick"])
-def test_sentences_holds_all_that_scoring_asks_for(name: str, shared: Any) -> None:
-    for task in suite(name).tasks:
-        loaded = task.load(DataFolder(shared / "data"), "raw")
-        known = set(loaded.sentences)
-        assert loaded.n == task.n
-        if name.startswith("transfer"):  # probing the real sets takes minutes
-            assert known == {sentence for texts in loaded.data.texts for sentence in texts}
-            continue
-
-        def vectors(sentences: Any, known: set[str] = known) -> np.ndarray:
-            assert known.issuperset(sentences)
-            return words_in(sentences)
-
-        assert loaded.score(vectors).n == task.n
 
 
 def results(name: str, values: Any, **changes: Any) -> list[TaskResult]:

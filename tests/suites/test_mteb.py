@@ -13,7 +13,6 @@ import pytest
 import scipy.stats
 from commands import bench, error_line, the_run
 
-from bench.base.errors import RunFailed
 from bench.data.sets import DataFolder
 from bench.runs import RunsFolder
 from bench.score.suites import RunPlace, Task, suite
@@ -117,28 +116,6 @@ def test_a_classification_keeps_the_classes_of_every_experiment_and_is_the_same_
     assert first.value == pytest.approx(100 * right.mean(), abs=1e-9)
     assert (first.predictions["prediction"] == second.predictions["prediction"]).all()
     assert 0 < first.value < 100
-
-
-def test_vectors_that_cannot_be_scored_fail_the_task_by_name(tmp_path: Path) -> None:
-    def with_nan(sentences: Any) -> np.ndarray:
-        vectors = hashed(sentences)
-        vectors[0, 0] = np.nan
-        return vectors
-
-    for vectors, message in (
-        (with_nan, "1 of 40 vectors hold NaN or infinity, first for the sentence"),
-        (lambda s: np.ones((len(s), 4), np.float32), "mteb's cosine_spearman is not a number"),
-        (lambda s: hashed(s)[1:], r"vectors of shape \(39, 16\) for 40 sentences"),
-    ):
-        with pytest.raises(RunFailed, match=f"TinySts: {message}"):
-            scored(TinySts(), tmp_path, vectors)
-
-    class Broken(TinySts):
-        def _calculate_scores(self, *_: Any) -> Any:
-            raise ZeroDivisionError("in mteb")
-
-    with pytest.raises(RunFailed, match="raised ZeroDivisionError: in mteb"):
-        scored(Broken(), tmp_path)
 
 
 @pytest.mark.slow

@@ -89,15 +89,3 @@ def test_every_sts_set_gives_the_number_of_our_suite(
     (stored,) = mteb.ResultCache(tmp_path).load_results(include_remote=False).model_results
     assert {one.task_name for one in stored.task_results} == set(scores)
     assert len(list((tmp_path / "predictions").iterdir())) == 7
-
-
-@pytest.mark.slow
-def test_any_suite_can_be_offered(shared: Path, tmp_path: Path) -> None:
-    """The generic class: with the geometry suite, whose metrics are not x 100."""
-    model = Words()
-    made = tasks("geometry", data=shared / "data")
-    scores = evaluated(made, tmp_path, model)
-    for task in suite("geometry").tasks:
-        ours = task.load(DataFolder(shared / "data"), "tokenised").score(model.vectors)
-        assert scores[f"bench-{task.name}"]["main_score"] == pytest.approx(ours.value, abs=1e-6)
-    assert len(list((tmp_path / "predictions").iterdir())) == len(made)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import shutil
 from typing import Any
 
@@ -70,18 +69,6 @@ def test_sick_is_also_scored_over_all_its_pairs(shared, tmp_path):
     )
     alone = suite("sts").task("SICK-R").load(DataFolder(tmp_path), "raw").score(words_in)
     assert alone.value == result.value and "all_splits" not in alone.detail
-
-
-def test_dev_is_sts_b_dev_tokenised_first(shared, tmp_path):
-    dev = dev_task(DataFolder(shared / "data"))
-    assert (dev.n, dev.form, dev.data.split) == (1500, "tokenised", "dev")
-    assert math.isfinite(dev.score(words_in).value)
-    folder = tmp_path / "senteval" / "downstream" / "STS" / "STSBenchmark"
-    folder.mkdir(parents=True)
-    shutil.copyfile(
-        shared / "data/senteval/downstream/STS/STSBenchmark/sts-dev.csv", folder / "sts-dev.csv"
-    )
-    assert dev_task(DataFolder(tmp_path)).form == "raw"
 
 
 # --- a selection set that no test set has ---

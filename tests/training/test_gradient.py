@@ -132,29 +132,6 @@ def test_the_gradient_is_that_of_one_pass_over_the_same_draws(
         torch.testing.assert_close(tensor, other.state_dict()[name], rtol=0, atol=1e-10)
 
 
-DRAWN = {"diffcse", "dclr"}  # what is masked, or the noise, is drawn anew whatever the dropout
-
-
-STILL = [case for case in CASES if case[0] not in DRAWN and case[2] not in ("mlm", "drophead")]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("case", STILL, ids=" ".join)
-def test_without_dropout_it_is_that_of_the_whole_batch_at_once(
-    case: tuple[str, str, str], tiny: str, tmp_path: Path
-) -> None:
-    values = {"dropout": 0.0, "prefix_dropout": 0.0}
-    one, other = made(case, tiny, tmp_path, **values), made(case, tiny, tmp_path, **values)
-    batch = batch_of(one, case[1], 7)
-    found = backward(one, batch, chunk=2)["loss"].item()
-    loss = other(batch)
-    loss.total.backward()
-    assert found == pytest.approx(loss.total.item(), abs=1e-10)
-    theirs = gradients(other)
-    for name, ours in gradients(one).items():
-        assert (ours - theirs[name]).abs().max() < 1e-6, name
-
-
 @pytest.mark.parametrize("dtype", [torch.bfloat16, None])
 def test_mixed_precision_and_a_scaled_loss(
     tiny: str,
