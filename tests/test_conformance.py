@@ -149,9 +149,7 @@ ENCODERS: list[tuple[type[Method], int | None, str, int]] = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("cls", "check", "seen", "others"), ENCODERS)
-def test_a_broken_encoder_is_caught_by_the_right_check(
-    cls: type[Method], check: int | None, seen: str, others: int
-) -> None:
+def test_a_broken_encoder_is_caught_by_the_right_check(cls, check, seen, others):
     found = failures(cls)
     if check is None:
         assert found == {}
@@ -236,9 +234,7 @@ TRAININGS: list[tuple[type[Method], str, str]] = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("cls", "caught", "seen"), TRAININGS)
-def test_a_broken_training_is_caught_by_the_right_check(
-    cls: type[Method], caught: str, seen: str
-) -> None:
+def test_a_broken_training_is_caught_by_the_right_check(cls, caught, seen):
     found = failures(cls)
     assert seen in found[caught] if caught else found == {}
     assert not set(found) & set(ENCODING) - {caught}
@@ -258,9 +254,7 @@ class Hashed(Method):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("source", "passes"), [("hash", False), ("len", True)])
-def test_vectors_that_differ_between_processes_are_caught(
-    tmp_path: Path, source: str, passes: bool
-) -> None:
+def test_vectors_that_differ_between_processes_are_caught(tmp_path, source, passes):
     (tmp_path / "hashed.py").write_text(HASHED.replace("SOURCE", source), encoding="utf-8")
     (plugin,) = from_file(tmp_path / "hashed.py")
     (found,) = [

@@ -104,17 +104,13 @@ REFUSED: list[tuple[str, Any, str, str]] = [
 
 
 @pytest.mark.parametrize(("key", "like", "text", "value"), TAKEN)
-def test_a_value_becomes_of_the_kind_that_it_replaces(
-    key: str, like: Any, text: str, value: Any
-) -> None:
+def test_a_value_becomes_of_the_kind_that_it_replaces(key, like, text, value):
     found = parse(key, text, like)
     assert found == value and type(found) is type(value)
 
 
 @pytest.mark.parametrize(("key", "like", "texts", "expected"), REFUSED)
-def test_a_value_of_another_kind_is_one_line(
-    key: str, like: Any, texts: str, expected: str
-) -> None:
+def test_a_value_of_another_kind_is_one_line(key, like, texts, expected):
     for text in texts.split():
         with pytest.raises(BenchError, match=f"^--set {key}={text}: {expected}") as caught:
             parse(key, text, like)
@@ -141,9 +137,7 @@ FOUND = (
         ("tiny", "bert-base-uncased"),
     ],
 )
-def test_the_nearest_recipe_is_of_the_same_family_then_size_and_is_named(
-    backbone: str, nearest: str
-) -> None:
+def test_the_nearest_recipe_is_of_the_same_family_then_size_and_is_named(backbone, nearest):
     found, line = choose(FOUND, "unsupervised", backbone, "")
     assert found is not None and found.backbone == nearest
     assert line == f"no recipe for {backbone}: the one for {nearest} is taken"
@@ -183,9 +177,7 @@ SETTINGS: list[tuple[tuple[Entry, ...], str, str, list[str]]] = [
 
 
 @pytest.mark.parametrize(("recipes", "backbone", "variant", "wanted"), SETTINGS)
-def test_settings_with_a_recipe(
-    recipes: tuple[Entry, ...], backbone: str, variant: str, wanted: list[str]
-) -> None:
+def test_settings_with_a_recipe(recipes, backbone, variant, wanted):
     assert settings_with_recipe(recipes, backbone, variant) == wanted
 
 
@@ -265,9 +257,7 @@ def test_recipes_share_what_stands_in_common_tables(tmp_path: Path, recipe_file:
     assert entries(tmp_path, "made") == file.recipes
 
 
-def test_a_recipe_file_may_declare_a_variant(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_recipe_file_may_declare_a_variant(tmp_path, monkeypatch):
     (tmp_path / "recipes").mkdir()
     file = tmp_path / "recipes" / "filed.toml"
     file.write_text('[variants.cool]\ntemperature = { value = 0.01, source = "table 2" }\n')
@@ -363,7 +353,5 @@ TIMES = [{"temperature": t, "epochs": e} for t in ("0.05", "0.1") for e in ("1",
         ({"prompt": one_value("Given, retrieve: ")}, [{"prompt": "Given, retrieve: "}]),
     ],
 )
-def test_values_with_commas_between_them_are_a_series(
-    asked: dict[str, str], meant: list[dict[str, str]]
-) -> None:
+def test_values_with_commas_between_them_are_a_series(asked, meant):
     assert series(asked) == meant

@@ -30,9 +30,7 @@ TEXT = sentences(12, seed=1)
     ],
     ids=["a prefix on a frozen encoder", "nothing trained", "fitted"],
 )
-def test_the_vectors_are_those_that_were_scored(
-    method: str, options: tuple, tiny: str, tmp_path: Path
-) -> None:
+def test_the_vectors_are_those_that_were_scored(method, options, tiny, tmp_path):
     """As the run's own vector store has them, in a process that built the method from the record alone."""
     corpus = tmp_path / "text.txt"
     corpus.write_text("\n".join(sentences(60, seed=8)) + "\n")
@@ -57,8 +55,8 @@ def test_the_vectors_are_those_that_were_scored(
 @pytest.mark.slow
 @pytest.mark.usefixtures("short_check")
 def test_killed_after_the_last_score_it_still_says_what_the_corpus_shares_with_the_test_data(
-    tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tiny, tmp_path, monkeypatch
+):
     (tmp_path / "text.txt").write_text("\n".join(sentences(12, seed=8)) + "\n")
     words = f"run --method simcse --backbone {tiny} --suite check --device cpu --precision fp32"
     command = (*words.split(), "--corpus", tmp_path / "text.txt", *SMALL)

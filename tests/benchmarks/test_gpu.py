@@ -90,9 +90,7 @@ def training(right: Any, case: Any, precision: str = "fp32", seed: int = 1, **va
         ("flow", "none", ""),
     ],
 )
-def test_imitated_rounding_is_within_the_bounds(
-    right: Any, entry: str, setting: str, variant: str
-) -> None:
+def test_imitated_rounding_is_within_the_bounds(right, entry, setting, variant):
     """dcpcse+mlm and diffcse are the most sensitive of all to rounding."""
     case = case_of(right, entry, setting, variant)
     reference = training(right, case)
@@ -115,9 +113,7 @@ def test_imitated_rounding_is_within_the_bounds(
 
 
 @pytest.mark.parametrize("mistake", ["temperature", "other masks", "no dropout"])
-def test_a_mistake_is_outside_every_bound(
-    right: Any, mistake: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_mistake_is_outside_every_bound(right, mistake, monkeypatch):
     case = case_of(right, "simcse", "unsupervised")
     reference = training(right, case)
     corpus = right.models.corpus_of(case, reference, 48)

@@ -29,8 +29,8 @@ SEEDS = st.integers(0, 2**32)
 
 @given(st.integers(0, 60), st.floats(0, 1), SEEDS)
 def test_repeated_tokens_stand_in_place_at_most_twice_and_are_fewer_than_the_bound(
-    length: int, rate: float, seed: int
-) -> None:
+    length, rate, seed
+):
     ids = list(range(100, 100 + length))
     repeated = repeat_tokens(ids, rate, np.random.default_rng(seed))
     runs = [(token, len(list(run))) for token, run in groupby(repeated)]
@@ -45,8 +45,8 @@ def test_repeated_tokens_stand_in_place_at_most_twice_and_are_fewer_than_the_bou
     [(6, 0.32, 2), (30, 0.32, 10), (30, 0.25, 8), (6, 0.3, 2), (1, 0.32, 0), (100, 0.5, 10)],
 )
 def test_how_many_are_repeated_is_uniform_below_the_bound_and_every_token_may_be(
-    length: int, rate: float, bound: int
-) -> None:
+    length, rate, bound
+):
     """The bound counts two special tokens: int(0.32 x 8) = 2 for six word pieces."""
     rng = np.random.default_rng(0)
     draws = [repeat_tokens(range(length), rate, rng) for _ in range(3000)]  # type: ignore[arg-type]
@@ -75,9 +75,7 @@ def test_a_cut_off_drops_an_exact_number_of_places(size: int, rate: float, seed:
 
 
 @given(st.integers(0, 50), st.integers(0, 20), st.integers(0, 2), SEEDS)
-def test_only_the_positions_of_tokens_are_permuted(
-    tokens: int, padding: int, first: int, seed: int
-) -> None:
+def test_only_the_positions_of_tokens_are_permuted(tokens, padding, first, seed):
     positions = np.arange(first, first + tokens + padding)
     before = positions.copy()
     mixed = shuffled(positions, tokens, np.random.default_rng(seed))
@@ -118,9 +116,7 @@ WORDS = st.lists(st.lists(st.integers(0, 9), min_size=1, max_size=3), min_size=1
 
 
 @given(WORDS, st.floats(0.01, 0.99), SEEDS)
-def test_a_crop_is_a_stretch_of_whole_words_of_the_right_length(
-    words: list[list[int]], share: float, seed: int
-) -> None:
+def test_a_crop_is_a_stretch_of_whole_words_of_the_right_length(words, share, seed):
     numbered = [[10 * i + token for token in word] for i, word in enumerate(words)]  # all different
     found = cropped(numbered, share, np.random.default_rng(seed))
     left = max(1, len(words) - round(share * len(words)))
@@ -129,9 +125,7 @@ def test_a_crop_is_a_stretch_of_whole_words_of_the_right_length(
 
 
 @given(WORDS, st.integers(0, 50), SEEDS)
-def test_so_many_words_are_left_out_and_the_rest_stays_in_order(
-    words: list[list[int]], count: int, seed: int
-) -> None:
+def test_so_many_words_are_left_out_and_the_rest_stays_in_order(words, count, seed):
     numbered = [[10 * i + token for token in word] for i, word in enumerate(words)]
     found = without_words(numbered, count, np.random.default_rng(seed))
     left = list(dict.fromkeys(token // 10 for token in found))

@@ -42,9 +42,7 @@ def pooled(
 
 
 @pytest.mark.parametrize(("train_pooler", "layers"), [("avg", 1), ("avg_top2", 2)])
-def test_the_loss_follows_from_cut_features_and_shuffled_positions(
-    build: Callable[..., ConSERT], train_pooler: str, layers: int
-) -> None:
+def test_the_loss_follows_from_cut_features_and_shuffled_positions(build, train_pooler, layers):
     """Every step by hand, in float64: embeddings, cut-off, layers, means, loss."""
     method = build(train_pooler=train_pooler).double()
     batch, seen = batch_of(method, TEXTS), []

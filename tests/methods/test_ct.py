@@ -31,9 +31,7 @@ def batch_of(method: CT, n: int = 16, epoch: int = 0) -> Batch:
     return Batch(method.collate({"sentence": ids_of(method, n)}, np.arange(n), epoch))
 
 
-def test_loss_and_gradient_equal_the_reference_values(
-    reference: dict[str, Any], reference_b: dict[str, Any]
-) -> None:
+def test_loss_and_gradient_equal_the_reference_values(reference, reference_b):
     inputs = reference["contrastive"]["inputs"]
     known = reference["other_baselines"]["contrastive_tension_bce"]
     labels = torch.tensor(known["labels"])
@@ -109,9 +107,7 @@ def assert_is(stored: dict[str, torch.Tensor], copy: torch.nn.Module) -> None:
 
 
 @pytest.mark.parametrize("better", ["encoder", "second"])
-def test_dev_scores_both_copies_and_the_better_one_is_kept(
-    method: CT, tmp_path: Path, better: str
-) -> None:
+def test_dev_scores_both_copies_and_the_better_one_is_kept(method, tmp_path, better):
     moved(method, 1.1)
     texts = sentences(3)
     first = method.encode(texts)

@@ -163,8 +163,8 @@ def noise(monkeypatch: pytest.MonkeyPatch) -> list[Tensor]:
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", ["", "infonce", "focal"])
 def test_the_loss_is_that_of_the_heads_vectors_the_teachers_weights_and_its_noise(
-    backbone: str, tmp_path: Path, variant: str, noise: list[Tensor]
-) -> None:
+    backbone, tmp_path, variant, noise
+):
     cls = dclr(backbone, tmp_path).encode(TEXTS).astype(float)
     phi, weights = weights_of(unit_product(cls, cls))
     values = {"variant": variant, "dropout": 0.0, "phi": phi, "noise_times": 1.5}
@@ -196,9 +196,7 @@ def keeping(folder: str, place: Path, seed: int) -> str:
 
 
 @pytest.mark.parametrize("large", [False, True])
-def test_faithful_is_the_authors_stack(
-    backbone: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, noise: list[Tensor], large: bool
-) -> None:
+def test_faithful_is_the_authors_stack(backbone, tmp_path, monkeypatch, noise, large):
     """simcse/models.py in numpy: no mask; the checkpoint's own pooling layer, then at base size the new head; the teacher judges by
     the head that it keeps. Measured beside their own function, run on the same weights: losses and gradients are 1e-15 apart."""
     monkeypatch.setattr("methods.dclr.BASE", 16 if large else 768)  # these are 32 wide

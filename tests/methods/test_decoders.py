@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -38,9 +36,7 @@ def by_loop(folder: str, texts: list[str], pooling: str) -> np.ndarray:
 @pytest.mark.parametrize("padding", ["right", "left"])
 @pytest.mark.parametrize("pooling", ["last", "mean"])
 @pytest.mark.parametrize("prompt", [None, "query: ", PROMPTEOL])
-def test_the_vectors_are_those_of_a_plain_loop(
-    folder: str, pooling: str, padding: str, prompt: str | None, tmp_path: Path
-) -> None:
+def test_the_vectors_are_those_of_a_plain_loop(folder, pooling, padding, prompt, tmp_path):
     values = {"pooling": pooling, "padding": padding} | ({"prompt": prompt} if prompt else {})
     method = built(Pretrained, folder, tmp_path, **values)
     got = method.encode(TEXTS)
@@ -49,9 +45,7 @@ def test_the_vectors_are_those_of_a_plain_loop(
     np.testing.assert_allclose(method.encode(TEXTS[:1]), got[:1], atol=2e-5)
 
 
-def test_a_sentence_that_is_too_long_loses_its_own_end_and_not_the_templates(
-    folder: str, tmp_path: Path
-) -> None:
+def test_a_sentence_that_is_too_long_loses_its_own_end_and_not_the_templates(folder, tmp_path):
     method = built(Pretrained, folder, tmp_path, pooling="last", prompt=PROMPTEOL)
     long = "a man plays the guitar " * 40
     (cut,), (whole,) = method.token_ids([long]), method.token_ids(["a"])

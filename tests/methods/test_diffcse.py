@@ -21,9 +21,7 @@ def diffcse(backbone: str, tmp_path: Path, **values: Any) -> DiffCSE:
     return built(DiffCSE, backbone, tmp_path, setting="unsupervised", **values)
 
 
-def test_detection_loss_and_gradient_equal_the_reference_values(
-    reference_b: dict[str, Any],
-) -> None:
+def test_detection_loss_and_gradient_equal_the_reference_values(reference_b):
     known = reference_b["diffcse_rtd"]
     logits = torch.tensor(known["logits"], dtype=torch.float64, requires_grad=True)
     labels = np.array(known["labels"])
@@ -37,9 +35,7 @@ def test_detection_loss_and_gradient_equal_the_reference_values(
     )
 
 
-def test_the_discriminator_reads_the_vector_in_the_place_of_the_first_embedding(
-    backbone: str, tmp_path: Path
-) -> None:
+def test_the_discriminator_reads_the_vector_in_the_place_of_the_first_embedding(backbone, tmp_path):
     """What the embedding layer gives for another first token, put there, is the other sentence to the encoder."""
     method = diffcse(backbone, tmp_path)
     one = method.tokenize(TEXTS)
@@ -53,9 +49,7 @@ def test_the_discriminator_reads_the_vector_in_the_place_of_the_first_embedding(
         assert torch.equal(method.encoder(**one).last_hidden_state, plain), "the hook is gone"
 
 
-def test_the_generator_rewrites_every_position_but_the_first_and_padding(
-    backbone: str, tmp_path: Path
-) -> None:
+def test_the_generator_rewrites_every_position_but_the_first_and_padding(backbone, tmp_path):
     method = diffcse(backbone, tmp_path)
     features = join(batch_of(method, TEXTS).columns * 2, method.pad_id)
     ids, mask = features["input_ids"], features["attention_mask"]
@@ -81,8 +75,8 @@ def test_the_generator_rewrites_every_position_but_the_first_and_padding(
 
 @pytest.mark.parametrize("variant", ["", "focal"])
 def test_the_loss_is_the_contrast_of_the_heads_vectors_and_a_little_detection(
-    backbone: str, tmp_path: Path, variant: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    backbone, tmp_path, variant, monkeypatch
+):
     method = diffcse(backbone, tmp_path, variant=variant)
     method.train()
     heads, logits, edits, edit = [], [], [], method.edit
@@ -102,9 +96,7 @@ def test_the_loss_is_the_contrast_of_the_heads_vectors_and_a_little_detection(
     assert loss.total.item() == pytest.approx(contrastive + 0.005 * detection, abs=1e-4)
 
 
-def test_detection_reaches_the_encoder_through_the_vector_alone(
-    backbone: str, tmp_path: Path
-) -> None:
+def test_detection_reaches_the_encoder_through_the_vector_alone(backbone, tmp_path):
     method = diffcse(backbone, tmp_path, detection_weight=1.0)
     method.train()
     views = join(batch_of(method, TEXTS).columns * 2, method.pad_id)

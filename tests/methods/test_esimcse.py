@@ -42,9 +42,7 @@ def test_three_steps_by_hand(build: Callable[..., ESimCSE]) -> None:
             method.encoder.load_state_dict(stepped, strict=False)
 
 
-def test_the_queue_knows_no_dropout_and_a_pass_in_eval_mode_leaves_no_trace(
-    build: Callable[..., ESimCSE],
-) -> None:
+def test_the_queue_knows_no_dropout_and_a_pass_in_eval_mode_leaves_no_trace(build):
     method = build(dropout=0.5)
     batch = batch_of(method, TEXTS)
     before = {name: tensor.clone() for name, tensor in method.state_dict().items()}

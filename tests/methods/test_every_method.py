@@ -182,8 +182,8 @@ def test_what_trains_moves_and_nothing_else(case: Case, backbone: str, tmp_path:
 
 @EVERY
 def test_a_checkpoint_holds_what_encoding_needs_and_gives_the_same_vectors(
-    case: Case, backbone: str, tmp_path: Path
-) -> None:
+    case, backbone, tmp_path
+):
     first, second = (case.build(backbone, tmp_path, seed=seed) for seed in (1, 2))
     optimizer = first.optimizer()
     with training(first):
@@ -207,8 +207,8 @@ def test_a_checkpoint_holds_what_encoding_needs_and_gives_the_same_vectors(
     "name", ["simcse", "focal-infonce", "promcse", "esimcse", "dclr", "diffcse", "sg-opt"]
 )
 def test_what_is_scored_is_cls_and_the_head_only_where_the_recipe_says_so(
-    backbone: str, tmp_path: Path, name: str, head_at_test: bool
-) -> None:
+    backbone, tmp_path, name, head_at_test
+):
     case = CASES[name]
     if head_at_test and "head_at_test" not in case.cls.defaults:
         pytest.skip("its head is for training alone")
@@ -230,9 +230,7 @@ GATHERED += ["dcpcse+shallow", "conpvp", "promptbert", "sncse", "diffcse"]
 
 @pytest.mark.parametrize("faithful", [False, True])
 @pytest.mark.parametrize("name", GATHERED)
-def test_what_gathering_gives_is_what_is_compared(
-    tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, faithful: bool
-) -> None:
+def test_what_gathering_gives_is_what_is_compared(tiny, tmp_path, monkeypatch, name, faithful):
     """The candidates in the opposite order, as if they came from other processes."""
     case, seen = CASES[name], []
 
@@ -283,9 +281,7 @@ REFUSED = {
 @pytest.mark.parametrize(
     ("cls", "values"), [(cls, one) for cls, every in REFUSED.items() for one in every.split()]
 )
-def test_a_recipe_that_cannot_work_is_refused(
-    cls: Any, values: str, tiny: str, tmp_path: Path
-) -> None:
+def test_a_recipe_that_cannot_work_is_refused(cls, values, tiny, tmp_path):
     """One line, by the check before anything starts or when the method is built."""
     setting = U if U in cls.settings else "none"
     texts = dict(one.split("=") for one in values.split(","))
@@ -297,9 +293,7 @@ def test_a_recipe_that_cannot_work_is_refused(
 
 
 @pytest.mark.parametrize(("cls", "key"), [(DCLR, "teacher"), (DiffCSE, "generator")])
-def test_a_second_model_must_have_the_same_vocabulary(
-    cls: Any, key: str, tiny: str, tiny_roberta: str, tmp_path: Path
-) -> None:
+def test_a_second_model_must_have_the_same_vocabulary(cls, key, tiny, tiny_roberta, tmp_path):
     method = built(cls, tiny_roberta, tmp_path, setting=U, **{key: tiny_roberta})
     assert not [p for p in getattr(method, key).parameters() if p.requires_grad]
     with pytest.raises(BenchError, match="vocabular"):
@@ -333,7 +327,5 @@ LM_HEAD |= {("roberta", "large"): 52_573_273}
         (FocalInfoNCE, "bert", "", {}, {"encoder": BERT, "head": HEAD["base"]}),
     ],
 )
-def test_how_many_numbers_train_at_the_papers_sizes(
-    cls: Any, model: str, variant: str, values: dict[str, Any], parts: dict[str, int]
-) -> None:
+def test_how_many_numbers_train_at_the_papers_sizes(cls, model, variant, values, parts):
     assert counts(cls, model, "base", variant, **values) == parts

@@ -26,9 +26,7 @@ def inputs(reference: dict[str, Any]) -> list[Tensor]:
     return [torch.tensor(given[n], dtype=torch.float64, requires_grad=True) for n in names]
 
 
-def test_the_authors_own_run_over_two_ranks(
-    reference: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_authors_own_run_over_two_ranks(reference, monkeypatch):
     contrastive = reference["contrastive"]
     known = contrastive["two_rank_faithful_gather"]
     hinge = contrastive["eh_alone_margin_0.2"]["loss"]
@@ -50,8 +48,8 @@ def test_the_authors_own_run_over_two_ranks(
     ("count", "faithful", "by"), [(4, True, 4.0), (4, False, 1.0), (1, True, 1.0)]
 )
 def test_only_faithful_and_only_several_processes_lessen_the_gradient(
-    monkeypatch: pytest.MonkeyPatch, count: int, faithful: bool, by: float
-) -> None:
+    monkeypatch, count, faithful, by
+):
     monkeypatch.setattr("methods.gather.processes", lambda: count)
     z = torch.randn(3, 2, dtype=torch.float64, requires_grad=True)
     (same,) = across_ranks([z], faithful)

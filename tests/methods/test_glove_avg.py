@@ -49,9 +49,7 @@ def test_the_header_of_word2vec_is_no_word(tmp_path: Path) -> None:
     np.testing.assert_array_equal(table, TABLE)
 
 
-def test_a_word_that_stands_twice_keeps_its_first_vector_and_blanks_belong_to_a_word(
-    tmp_path: Path,
-) -> None:
+def test_a_word_that_stands_twice_keeps_its_first_vector_and_blanks_belong_to_a_word(tmp_path):
     """The public 840B file has words with blanks in them, such as ". . ."."""
     text = "a 1 2\n. . . 3 4\na 5 6\nat name@domain.com 7 8\n"
     words, table = read_vectors(write(tmp_path / "v.txt", text))
@@ -73,9 +71,7 @@ def test_a_ragged_line_is_named_with_its_number(tmp_path: Path, text: str, line:
 
 @pytest.mark.parametrize("name", ["v.txt", "v.txt.gz", "v.txt.xz", "v.zip"])
 @pytest.mark.parametrize("damage", ["missing", "empty", "no member", "cut", "latin-1"])
-def test_an_empty_a_damaged_and_a_missing_file_are_one_line(
-    tmp_path: Path, name: str, damage: str
-) -> None:
+def test_an_empty_a_damaged_and_a_missing_file_are_one_line(tmp_path, name, damage):
     path = tmp_path / name
     if damage == "empty":
         write(path, "")

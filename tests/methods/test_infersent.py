@@ -92,9 +92,7 @@ def test_vectors_are_those_of_an_lstm_written_out(build: Callable[..., InferSent
     np.testing.assert_array_equal(*method.encode(["zebra", ""]))  # nothing known: <s> </s>
 
 
-def test_a_vector_does_not_depend_on_its_batch_where_all_states_are_negative(
-    build: Callable[..., InferSent],
-) -> None:
+def test_a_vector_does_not_depend_on_its_batch_where_all_states_are_negative(build):
     """Version 1 of the authors' code lets the zeros of padding win."""
     method = build()
     with torch.no_grad():
@@ -129,9 +127,7 @@ def said(score: float, _method: Any) -> float:
     return score
 
 
-def test_the_rate_falls_each_epoch_and_where_the_dev_score_does_not_rise(
-    build: Callable[..., InferSent],
-) -> None:
+def test_the_rate_falls_each_epoch_and_where_the_dev_score_does_not_rise(build):
     method = build(epochs=4)
     rates = [method.learning_rate(step, 40) for step in (0, 9, 10, 39)]
     assert rates == pytest.approx([0.1, 0.1, 0.099, 0.1 * 0.99**3])

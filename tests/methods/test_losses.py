@@ -211,9 +211,7 @@ def test_a_loss_and_all_its_gradients_agree_with_a_plain_loop(name: str, data) -
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(1, 6), st.integers(2, 7), st.integers(0, 99), st.sampled_from([0.04, 0.1, 1.0]))
-def test_nt_xent_and_its_gradients_agree_with_a_plain_loop(
-    B: int, D: int, seed: int, temperature: float
-) -> None:
+def test_nt_xent_and_its_gradients_agree_with_a_plain_loop(B, D, seed, temperature):
     rows = np.random.default_rng(seed).normal(size=(2 * B, D))
     loss, gradient = 0.0, np.zeros_like(rows)
     for i in range(2 * B):
@@ -247,9 +245,7 @@ def test_a_zero_vector_has_cosine_zero_and_a_finite_gradient() -> None:
     ("positives", "negatives", "offset"),
     [(2, 3, 0), (1, None, 0), (2, None, 1), (3, 2, 0), (3, None, -1)],
 )
-def test_anchors_without_a_candidate_of_their_own_are_refused(
-    positives: int, negatives: int | None, offset: int
-) -> None:
+def test_anchors_without_a_candidate_of_their_own_are_refused(positives, negatives, offset):
     anchors, others = torch.ones(2, 4), [torch.ones(positives, 4)]
     others += [torch.ones(negatives, 4)] if negatives else []
     losses = [partial(info_nce, temperature=1.0)]

@@ -26,9 +26,7 @@ def build(backbone: str, tmp_path: Path) -> Callable[..., MirrorBert]:
 
 
 @pytest.mark.parametrize("pooling", ["mean-padded", "mean", "cls", None])
-def test_loss_and_vectors_follow_from_fifty_positions(
-    build: Callable[..., MirrorBert], pooling: str | None
-) -> None:
+def test_loss_and_vectors_follow_from_fifty_positions(build, pooling):
     method = build(dropout=0.0, pooling=pooling).double()
     assert method.trains_on == "text"
     if pooling is None:
@@ -50,9 +48,7 @@ def test_loss_and_vectors_follow_from_fifty_positions(
     np.testing.assert_allclose(method.eval().encode(LONG), pooled[0], rtol=0, atol=1e-6)
 
 
-def test_the_second_view_has_one_masked_span_redrawn_at_each_visit(
-    build: Callable[..., MirrorBert],
-) -> None:
+def test_the_second_view_has_one_masked_span_redrawn_at_each_visit(build):
     method = build()
     short, long = "a man plays", "a man plays the guitar in the park while woman reads"
     texts = [short, long]
@@ -78,9 +74,7 @@ def test_the_second_view_has_one_masked_span_redrawn_at_each_visit(
     assert all((mask in row) == bert for row in drawn)
 
 
-def test_faithful_masks_the_first_place_with_the_drawn_characters(
-    build: Callable[..., MirrorBert],
-) -> None:
+def test_faithful_masks_the_first_place_with_the_drawn_characters(build):
     """The authors' two lines, of src/data_loader.py: every start but the last, then str.split."""
     text = "so it is and so it was and so it is and ever so"
 
@@ -103,9 +97,7 @@ def test_faithful_masks_the_first_place_with_the_drawn_characters(
     assert second != ours and all(ids in known for ids in second)
 
 
-def test_heads_drop_out_in_the_variant_and_hidden_units_do_not(
-    build: Callable[..., MirrorBert],
-) -> None:
+def test_heads_drop_out_in_the_variant_and_hidden_units_do_not(build):
     method = build(variant="drophead")
     (features, _) = views(method, TEXTS)
     # mirror_sentence_bert_drophead.sh, ..._roberta_drophead.sh

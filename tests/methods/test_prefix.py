@@ -150,9 +150,7 @@ def test_states_equal_those_computed_by_hand(family: str, attention: str) -> Non
 
 @FAMILIES
 @ATTENTION
-def test_a_prefix_that_the_layers_share_and_vectors_before_the_sentence(
-    family: str, attention: str
-) -> None:
+def test_a_prefix_that_the_layers_share_and_vectors_before_the_sentence(family, attention):
     model, features = encoder(family, attention).double(), batch(family)
     shared, before = table(columns=2 * H).double(), table(columns=H).double()
     prompt = InputPrompt(H, P).double()

@@ -84,9 +84,7 @@ CASES: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_sentence_transformers_folder_gives_what_that_library_gives(
-    tiny: str, tmp_path: Path, case: str
-) -> None:
+def test_a_sentence_transformers_folder_gives_what_that_library_gives(tiny, tmp_path, case):
     folder = sentence_transformer(tmp_path / "model", tiny, **CASES[case])
     found = built(Pretrained, str(folder), tmp_path).encode(TEXTS)
     assert found.dtype == np.float32

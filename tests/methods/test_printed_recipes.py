@@ -44,13 +44,8 @@ def planned(method: str, backbone: str, setting: str | None = None, **values: An
     ("method", "setting", "main", "backbone", "cells", "printed"), list(rows())
 )
 def test_the_obvious_command_has_the_values_of_the_papers_table(
-    method: str,
-    setting: str,
-    main: bool,
-    backbone: str,
-    cells: dict[str, Any],
-    printed: float | None,
-) -> None:
+    method, setting, main, backbone, cells, printed
+):
     run = planned(method, backbone, None if main else setting)
     assert run.setting == setting
     assert {key: run.recipe[key] for key in cells} == cells
@@ -107,9 +102,7 @@ GRIDS = {
 
 @pytest.mark.parametrize(("name", "grid"), GRIDS.items())
 @pytest.mark.parametrize("backbone", [BB, RB])
-def test_a_search_has_the_grid_that_the_paper_prints(
-    name: tuple[str, ...], grid: dict[str, tuple[float, ...]], backbone: str
-) -> None:
+def test_a_search_has_the_grid_that_the_paper_prints(name, grid, backbone):
     for setting in name[1:]:
         run = planned(name[0], backbone, setting)
         about: Any = {"setting": setting, "backbone": backbone, "variant": run.variant}

@@ -58,9 +58,7 @@ def by_hand(
 @pytest.mark.slow
 @pytest.mark.parametrize("delta_positions", ["repo", "aligned"])
 @pytest.mark.parametrize("variant", ["", "one-template", "no-debias", "one-template-no-debias"])
-def test_the_unsupervised_loss(
-    backbone: str, family: str, tmp_path: Path, variant: str, delta_positions: str
-) -> None:
+def test_the_unsupervised_loss(backbone, family, tmp_path, variant, delta_positions):
     values: dict[str, Any] = {"template_2": None} if variant.startswith("one-template") else {}
     values |= {"delta_positions": delta_positions, "variant": variant, "dropout": 0.0}
     method = promptbert(backbone, tmp_path, family, setting="unsupervised", **values)
@@ -79,8 +77,8 @@ def test_the_unsupervised_loss(
 
 
 def test_the_supervised_loss_has_one_template_and_berts_own_transform_on_state_and_bias(
-    backbone: str, family: str, tmp_path: Path
-) -> None:
+    backbone, family, tmp_path
+):
     from transformers import AutoModelForMaskedLM
 
     values = {"head": "mlm-transform" if family == "bert" else "tanh", "template_2": None}
@@ -110,9 +108,7 @@ def scored(method: PromptBERT, texts: list[str], *, dev: bool) -> np.ndarray:
 
 
 @pytest.mark.parametrize("setting", ["unsupervised", "supervised"])
-def test_dev_and_test_vectors_differ_as_in_the_authors_code(
-    backbone: str, family: str, tmp_path: Path, setting: str
-) -> None:
+def test_dev_and_test_vectors_differ_as_in_the_authors_code(backbone, family, tmp_path, setting):
     sup = setting == "supervised"
     values = {"debias_at_test": sup, "head_at_test": sup}
     method = promptbert(backbone, tmp_path, family, setting=setting, **values)

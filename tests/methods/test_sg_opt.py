@@ -65,9 +65,7 @@ def test_the_loss_is_that_of_the_authors_code(reference: dict[str, Any]) -> None
 @pytest.mark.parametrize(
     ("B", "K", "D", "temperature"), [(2, 1, 3, 1.0), (5, 3, 4, 0.1), (4, 13, 7, 0.05)]
 )
-def test_loss_and_gradients_agree_with_plain_loops(
-    B: int, K: int, D: int, temperature: float
-) -> None:
+def test_loss_and_gradients_agree_with_plain_loops(B, K, D, temperature):
     rng = np.random.default_rng(B)
     cls, layers = (
         torch.tensor(rng.normal(size=size), requires_grad=True) for size in ((B, D), (B, K, D))

@@ -29,9 +29,7 @@ def head_outputs(method: Any, columns: Any) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("cls", [SimCSE, FocalInfoNCE])
-def test_two_views_have_dropout_masks_of_their_own_in_one_pass_of_the_encoder(
-    cls: Any, tiny: str, tmp_path: Path
-) -> None:
+def test_two_views_have_dropout_masks_of_their_own_in_one_pass_of_the_encoder(cls, tiny, tmp_path):
     method = built(cls, tiny, tmp_path, setting="unsupervised")
     passes: list[Any] = []
     pooled: list[torch.Tensor] = []
@@ -56,9 +54,7 @@ def test_the_unsupervised_loss_is_info_nce_of_head_outputs(backbone: str, tmp_pa
 
 
 @pytest.mark.parametrize(("tau", "m"), [(0.07, 0.3), (0.05, 0.3), (0.07, 0.0)])
-def test_the_focal_loss_is_that_of_head_outputs(
-    backbone: str, tmp_path: Path, tau: float, m: float
-) -> None:
+def test_the_focal_loss_is_that_of_head_outputs(backbone, tmp_path, tau, m):
     values = {"dropout": 0.0, "temperature": tau, "hardness_m": m}
     method = built(FocalInfoNCE, backbone, tmp_path, setting="unsupervised", **values)
     batch = batch_of(method, TEXTS[0])
@@ -99,9 +95,7 @@ def test_eh_adds_ten_times_the_hinge(backbone: str, tmp_path: Path, margin: floa
 
 
 @pytest.mark.parametrize("setting", ["unsupervised", "supervised"])
-def test_mlm_adds_a_tenth_of_the_pretrained_models_own_loss(
-    backbone: str, tmp_path: Path, setting: str
-) -> None:
+def test_mlm_adds_a_tenth_of_the_pretrained_models_own_loss(backbone, tmp_path, setting):
     method = simcse(backbone, tmp_path, setting, variant="mlm", dropout=0.0)
     batch = batch_of(method, *(TEXTS if setting == "supervised" else TEXTS[:1]))
     torch.manual_seed(3)
@@ -136,9 +130,7 @@ def test_fixed_dropout_is_two_passes_under_the_same_masks(tiny: str, tmp_path: P
 
 
 @pytest.mark.parametrize("pooler", LAYERS)
-def test_a_pooler_decides_what_is_trained_and_what_is_scored(
-    backbone: str, tmp_path: Path, pooler: str
-) -> None:
+def test_a_pooler_decides_what_is_trained_and_what_is_scored(backbone, tmp_path, pooler):
     method = simcse(backbone, tmp_path, dropout=0.0, pooler=pooler, head_at_test=True)
     assert method.head is None
     features = method.tokenize(TEXTS[0])
@@ -154,9 +146,7 @@ def test_a_pooler_decides_what_is_trained_and_what_is_scored(
 
 
 @pytest.mark.parametrize(("edit", "left"), [("crop", 7), ("deletion", 7), ("one-word", 9)])
-def test_the_second_view_lacks_words_and_the_first_none(
-    tiny: str, tmp_path: Path, edit: str, left: int
-) -> None:
+def test_the_second_view_lacks_words_and_the_first_none(tiny, tmp_path, edit, left):
     """Of ten words of one piece each: three tenths, or one. Drawn by row and epoch, whatever else is in the batch."""
     method = simcse(tiny, tmp_path, edit=edit, edit_share=0.3, dropout=0.0)
     tokenizer = method.backbone.tokenizer

@@ -51,9 +51,7 @@ def fed(method: PromCSE, known: dict[str, Any], *names: str) -> tuple[Any, torch
         ("eh", ("z1", "z2", "z3"), "total_promcse_eh"),
     ],
 )
-def test_the_supervised_loss_is_the_authors(
-    reference: dict[str, Any], tiny: str, tmp_path: Path, variant: str, names: Any, key: str
-) -> None:
+def test_the_supervised_loss_is_the_authors(reference, tiny, tmp_path, variant, names, key):
     known = reference["contrastive"]
     loss, gradient = fed(made(PromCSE, tiny, tmp_path, S, variant), known, *names)
     assert loss.total.item() == pytest.approx(known[key]["loss"], abs=1e-10)
@@ -61,9 +59,7 @@ def test_the_supervised_loss_is_the_authors(
 
 
 @KINDS
-def test_the_unsupervised_loss_from_the_vectors_alone(
-    backbone: str, tmp_path: Path, cls: Any, variant: str
-) -> None:
+def test_the_unsupervised_loss_from_the_vectors_alone(backbone, tmp_path, cls, variant):
     """Without dropout both views are one vector; without the prompt the vectors give another loss."""
     method = made(cls, backbone, tmp_path, U, variant, dropout=0.0, head_at_test=True)
     torch.nn.init.normal_(method.prompt.table, std=1.0)
@@ -84,9 +80,7 @@ def test_the_unsupervised_loss_from_the_vectors_alone(
 
 @BOTH
 @pytest.mark.parametrize("step", ["0", "1", "50", "100", "1000"])
-def test_the_weight_of_mlm_falls_as_the_authors(
-    reference: dict[str, Any], tiny: str, tmp_path: Path, step: str, cls: Any
-) -> None:
+def test_the_weight_of_mlm_falls_as_the_authors(reference, tiny, tmp_path, step, cls):
     known = reference["dcpcse_lambda"]["values"][step]
     method = made(cls, tiny, tmp_path, U, "mlm")
     assert masking.decayed_weight(method.recipe, int(step)) == pytest.approx(known, abs=1e-11)
@@ -98,14 +92,7 @@ def test_the_weight_of_mlm_falls_as_the_authors(
 
 @BOTH
 @pytest.mark.parametrize("step", ["0", "50", "1000"])
-def test_the_total_of_both_losses_is_the_authors(
-    reference: dict[str, Any],
-    tiny: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    step: str,
-    cls: Any,
-) -> None:
+def test_the_total_of_both_losses_is_the_authors(reference, tiny, tmp_path, monkeypatch, step, cls):
     """Their head outputs and logits in the place of ours: eight rows of three tokens, of which three are to be guessed."""
     z, mlm = reference["contrastive"]["inputs"], reference["mlm_auxiliary"]
     vectors = torch.tensor(z["z1"] + z["z2"], dtype=torch.float64)[:, None].expand(-1, 3, -1)
@@ -126,8 +113,8 @@ def test_the_total_of_both_losses_is_the_authors(
 
 @BOTH
 def test_both_passes_see_one_draw_of_the_prompt_and_one_has_masked_tokens(
-    backbone: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cls: Any
-) -> None:
+    backbone, tmp_path, monkeypatch, cls
+):
     method = made(cls, backbone, tmp_path, U, "mlm", mlm_probability=1.0)
     seen: list[Any] = []
     real = prefix.states_behind_prefix
@@ -155,8 +142,8 @@ def test_both_passes_see_one_draw_of_the_prompt_and_one_has_masked_tokens(
 
 
 def test_each_vector_stands_at_its_own_place_and_mask_and_full_stop_are_not_trained(
-    backbone: str, tmp_path: Path
-) -> None:
+    backbone, tmp_path
+):
     """The embeddings that reach the encoder: k-th vector at the k-th word of the template, words everywhere else."""
     method = made(DCPCSE, backbone, tmp_path, U, "shallow")
     count = len(method.prompt.table)

@@ -21,9 +21,7 @@ TEXTS = sentences(12, seed=2)
 
 
 @pytest.mark.parametrize("head", [False, True])
-def test_the_vectors_are_those_of_promcse_with_the_same_weights(
-    backbone: str, tmp_path: Path, head: bool
-) -> None:
+def test_the_vectors_are_those_of_promcse_with_the_same_weights(backbone, tmp_path, head):
     folder, added = promcse_checkpoint(backbone, tmp_path / "released", length=P)
     theirs = built(
         PromCSE, backbone, tmp_path, setting="unsupervised", prompt_length=P, head_at_test=head
@@ -36,9 +34,7 @@ def test_the_vectors_are_those_of_promcse_with_the_same_weights(
     np.testing.assert_array_equal(ours.encode(TEXTS), theirs.encode(TEXTS))
 
 
-def test_the_vectors_are_those_of_keys_and_values_cut_as_the_authors_cut_them(
-    backbone: str, tmp_path: Path
-) -> None:
+def test_the_vectors_are_those_of_keys_and_values_cut_as_the_authors_cut_them(backbone, tmp_path):
     """A row of the table is (2L, A, H / A): layer by layer a key, then a value, in heads; transformers' own cache holds them."""
     from transformers import AutoModel, AutoTokenizer, DynamicCache
 

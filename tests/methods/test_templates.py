@@ -61,9 +61,7 @@ def states(backbone: Backbone, features: Features) -> Tensor:
         return backbone.encoder(**inputs).last_hidden_state
 
 
-def test_the_lists_of_templates_are_those_of_the_code_and_of_the_paper(
-    reference_b: dict[str, Any],
-) -> None:
+def test_the_lists_of_templates_are_those_of_the_code_and_of_the_paper(reference_b):
     known = reference_b["templates"]
     for ours, source in (("repo", "code"), ("paper", "paper_reading")):
         assert list(POSITIVE[ours]) == known[f"conpvp_positive_{source}"]
@@ -73,9 +71,7 @@ def test_the_lists_of_templates_are_those_of_the_code_and_of_the_paper(
         assert MANUAL[family] == known[f"promptbert_unsup_{family}"][0]
 
 
-def test_tokens_and_prompt_masks_are_those_of_the_real_vocabularies(
-    real: Backbone, reference_b: dict[str, Any]
-) -> None:
+def test_tokens_and_prompt_masks_are_those_of_the_real_vocabularies(real, reference_b):
     known = reference_b["tokenization"]
     ids, known = real.ids([known["sentence"]]), known[real.name]
     features = wrap(ids, [Template.of(anchor(4, "repo"), real)], real)
@@ -87,9 +83,7 @@ def test_tokens_and_prompt_masks_are_those_of_the_real_vocabularies(
     assert features["prompt_mask"][0].tolist() == known["positive_1_prompt_mask"]
 
 
-def test_promptroberta_trains_without_the_leading_blank_and_tests_with_it(
-    shared: Path, reference_b: dict[str, Any]
-) -> None:
+def test_promptroberta_trains_without_the_leading_blank_and_tests_with_it(shared, reference_b):
     roberta = vocabulary("roberta-base", shared)
     known = reference_b["tokenization"]["roberta-base"]
     template = Template.of(BLANKS, roberta, keep_blank=False)
@@ -103,8 +97,8 @@ def test_promptroberta_trains_without_the_leading_blank_and_tests_with_it(
 @settings(max_examples=40, deadline=None)
 @given(sentence=st.text(st.characters(codec="utf-8", exclude_categories=["C"]), max_size=30))
 def test_the_pieces_of_a_scored_sentence_are_the_tokens_of_the_filled_template(
-    shared: Path, text: str, sentence: str
-) -> None:
+    shared, text, sentence
+):
     """... in RoBERTa's vocabulary, where blanks count; a template without blanks at the gap may merge with the sentence."""
     roberta = vocabulary("roberta-base", shared)
     if text == PLAIN:
@@ -117,9 +111,7 @@ def test_the_pieces_of_a_scored_sentence_are_the_tokens_of_the_filled_template(
 
 @pytest.mark.parametrize("text", [PLAIN, BLANKS, anchor(4, "repo"), *NEGATIVE["paper"]])
 @pytest.mark.parametrize("longest", [None, 5, 10_000])
-def test_the_templates_own_mask_is_found_whatever_the_sentence_contains(
-    real: Backbone, text: str, longest: int | None
-) -> None:
+def test_the_templates_own_mask_is_found_whatever_the_sentence_contains(real, text, longest):
     template = Template.of(text, real)
     ids = real.ids([*AWKWARD, " ", "é ü 你好", "a long sentence " * 400])
     features = wrap(ids, [template] * len(ids), real, longest)
@@ -151,8 +143,8 @@ def views_of(model: Backbone) -> Features:
 @pytest.mark.parametrize("attention", ["eager", "sdpa"])
 @pytest.mark.parametrize("kept", ["prompt", "all but the sentence"])
 def test_a_pass_over_the_template_alone_equals_the_pass_in_which_only_it_can_be_seen(
-    model: Backbone, attention: str, kept: str
-) -> None:
+    model, attention, kept
+):
     model.encoder.set_attn_implementation(attention)
     features = views_of(model)
     seen = features["attention_mask"] - features["sentence_mask"]
@@ -171,9 +163,7 @@ def double(rows: Any) -> Tensor:
     return torch.tensor(rows, dtype=torch.float64)
 
 
-def test_mask_states_and_biases_of_a_tiny_bert_are_those_of_conpvps_code(
-    reference_b: dict[str, Any],
-) -> None:
+def test_mask_states_and_biases_of_a_tiny_bert_are_those_of_conpvps_code(reference_b):
     known = reference_b["tiny_bert"]
     f = Formula(known)
     templates = [TEMPLATES[row["kind"]] for row in known["conpvp"]]
@@ -191,9 +181,7 @@ def test_mask_states_and_biases_of_a_tiny_bert_are_those_of_conpvps_code(
         torch.testing.assert_close(found, wanted, rtol=0, atol=1e-10)
 
 
-def test_the_bias_table_of_a_tiny_bert_is_that_of_promptberts_code(
-    reference_b: dict[str, Any],
-) -> None:
+def test_the_bias_table_of_a_tiny_bert_is_that_of_promptberts_code(reference_b):
     known = reference_b["tiny_bert"]
     f, known = Formula(known), known["promptbert"]
     first = known["first_shifted_index"]

@@ -69,9 +69,7 @@ CUTS, OFFSETS = st.lists(st.integers(0, 40), max_size=4), st.sampled_from([0.0, 
 
 @given(st.integers(0, 1000), st.integers(12, 40), CUTS, OFFSETS)
 @settings(max_examples=40, deadline=None)
-def test_blocks_of_any_size_give_numpy_s_mean_and_covariance(
-    seed: int, n: int, cuts: list[int], offset: float
-) -> None:
+def test_blocks_of_any_size_give_numpy_s_mean_and_covariance(seed, n, cuts, offset):
     """An offset that is large beside the spread is where a sum of squares would lose its digits."""
     rows = np.random.default_rng(seed).normal(size=(n, 4)) + offset
     inside = sorted({cut for cut in cuts if 0 < cut < n})
@@ -95,9 +93,7 @@ def test_whitened_rows_are_uncorrelated_and_of_unit_variance_and_equal_an_svd(k:
 
 
 @pytest.mark.parametrize(("pooling", "first"), [("avg_first_last", 1), ("avg_emb_last", 0)])
-def test_what_is_scored_is_the_whitened_mean_of_two_layers(
-    tiny: str, tmp_path: Path, pooling: str, first: int
-) -> None:
+def test_what_is_scored_is_the_whitened_mean_of_two_layers(tiny, tmp_path, pooling, first):
     corpus, texts = sentences(150, seed=4), sentences(6, seed=5)
     method = fitted(tiny, tmp_path, corpus, pooling=pooling, components=8)
     x, new = pooled_by_hand(method, corpus, first), pooled_by_hand(method, texts, first)
@@ -106,9 +102,7 @@ def test_what_is_scored_is_the_whitened_mean_of_two_layers(
     np.testing.assert_allclose(cosines(method.encode(texts)), cosines(wanted), rtol=0, atol=1e-3)
 
 
-def test_it_works_on_both_families_keeps_the_encoder_and_is_found_again(
-    backbone: str, tmp_path: Path
-) -> None:
+def test_it_works_on_both_families_keeps_the_encoder_and_is_found_again(backbone, tmp_path):
     corpus, texts = sentences(120, seed=6), sentences(5, seed=7)
     before = built(Whitening, backbone, tmp_path).encoder.state_dict()
     method = fitted(backbone, tmp_path, corpus, components=31)

@@ -66,9 +66,7 @@ def test_counts_by_hand(tmp_path: Path, cache: Path) -> None:
     assert near.similarity == pytest.approx(6 / 7)
 
 
-def test_counts_are_remembered_by_content(
-    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_counts_are_remembered_by_content(tmp_path, cache, monkeypatch):
     path = write(tmp_path / "c.txt", "\n".join(CORPUS))
     before = count_overlaps(open_corpus(path), [TASK], cache=cache)
     import bench.data.overlap as count

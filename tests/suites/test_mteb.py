@@ -103,9 +103,7 @@ def test_an_sts_task_gives_mtebs_own_number_and_keeps_its_cosines(tmp_path: Path
 
 
 @pytest.mark.slow
-def test_a_classification_keeps_the_classes_of_every_experiment_and_is_the_same_each_time(
-    tmp_path: Path,
-) -> None:
+def test_a_classification_keeps_the_classes_of_every_experiment_and_is_the_same_each_time(tmp_path):
     """One loaded task serves all runs of a plan: mteb's random draws must not go on from one to the next."""
     loaded = task(TinyClassification()).load(DataFolder(None, offline=True))
     results = [loaded.score_in(RunPlace("run", "1", tmp_path / str(i)), hashed) for i in range(2)]
@@ -119,9 +117,7 @@ def test_a_classification_keeps_the_classes_of_every_experiment_and_is_the_same_
 
 
 @pytest.mark.slow
-def test_mtebs_sts_gives_the_number_of_our_suite_on_the_same_text(
-    shared: Path, tmp_path: Path
-) -> None:
+def test_mtebs_sts_gives_the_number_of_our_suite_on_the_same_text(shared, tmp_path):
     """Up to rounding: mteb computes cosines in float32. Its SICK-R has all 9,927 pairs, so that its number is another."""
     data = DataFolder(shared / "data", offline=True)
     for theirs, ours, text in (("STS16", "STS16", "tokenised"), ("STSBenchmark", "STS-B", "raw")):
@@ -136,9 +132,7 @@ def test_mtebs_sts_gives_the_number_of_our_suite_on_the_same_text(
     assert whole.value == pytest.approx(ours.detail["all_splits"]["spearman"], abs=2e-3)
 
 
-def test_a_run_keeps_mtebs_predictions_apart_from_our_own_sets(
-    tiny: str, shared: Path, tmp_path: Path
-) -> None:
+def test_a_run_keeps_mtebs_predictions_apart_from_our_own_sets(tiny, shared, tmp_path):
     words = (
         f"run --method pretrained --set pooling=mean --backbone {tiny} --setting none --device cpu"
     )

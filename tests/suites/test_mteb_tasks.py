@@ -70,9 +70,7 @@ def evaluated(made: Any, tmp_path: Path, model: Any) -> dict[str, Any]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", ["tokenised", "raw"])
-def test_every_sts_set_gives_the_number_of_our_suite(
-    text: str, shared: Path, tmp_path: Path
-) -> None:
+def test_every_sts_set_gives_the_number_of_our_suite(text, shared, tmp_path):
     model = Words()
     made = tasks(data=shared / "data", text=text)
     assert [one.metadata.type for one in made] == ["STS"] * 7

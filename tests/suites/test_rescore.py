@@ -79,8 +79,8 @@ KEYS = [
 @pytest.mark.parametrize("odd", ODD)
 @pytest.mark.parametrize(("suite", "task", "protocol"), KEYS, ids=[f"{a} {b}" for a, b, _ in KEYS])
 def test_arrays_that_are_something_else_never_give_a_score_that_is_no_number(
-    suite: str, task: str, protocol: str, odd: str
-) -> None:
+    suite, task, protocol, odd
+):
     more = {"fold": np.zeros(N, dtype=int), "image": np.arange(N), "caption1": np.arange(N)}
     arrays = ODD[odd](COSINES | more | {"inertia": np.ones(10)})
     try:
@@ -142,9 +142,7 @@ def test_predictions_files_that_somebody_made_up(tmp_path: Path) -> None:
             assert error.message.startswith(str(tmp_path))
 
 
-def test_a_file_that_unpacks_to_more_than_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_unpacks_to_more_than_memory(tmp_path, monkeypatch):
     monkeypatch.setattr("bench.runs.arrays.LARGEST", 10_000)
     with zipfile.ZipFile(tmp_path / "bomb.npz", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("a.npy", npy(np.zeros(10_000)))

@@ -88,9 +88,7 @@ class Point:
         self.name, self.module, self.load, self.dist = name, module, loaded, None
 
 
-def test_an_installed_suite_is_found_and_a_broken_one_takes_no_other_down(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_installed_suite_is_found_and_a_broken_one_takes_no_other_down(folder, monkeypatch):
     suites.use_files([written(folder)])
     found = suites.suite("odd")
     module = next(
@@ -167,9 +165,7 @@ BROKEN: list[tuple[str, str, str, str]] = [
 
 
 @pytest.mark.parametrize(("old", "new", "caught", "seen"), [("", "", "", ""), *BROKEN])
-def test_a_broken_suite_is_caught_by_the_right_check(
-    folder: Path, old: str, new: str, caught: str, seen: str
-) -> None:
+def test_a_broken_suite_is_caught_by_the_right_check(folder, old, new, caught, seen):
     file = written(folder, replaced(old, new) if caught else str)
     done = bench("suites", "--check", file, "--data", folder, "--json")
     findings = json.loads(done.stdout)["findings"]
@@ -208,9 +204,7 @@ def runs(folder: Path) -> Callable[[str], Path]:
     return make
 
 
-def test_a_metric_of_its_own_has_the_intervals_of_the_same_metric_that_tables_know(
-    folder: Path, runs: Callable[[str], Path]
-) -> None:
+def test_a_metric_of_its_own_has_the_intervals_of_the_same_metric_that_tables_know(folder, runs):
     plugin = written(folder, replaced(ACCURACY, 'metric="share-right", by_item=True'))
     tables = []
     for metric in ("accuracy", "share-right"):

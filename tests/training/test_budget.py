@@ -106,9 +106,7 @@ def test_tokens_are_counted_without_padding_and_end_the_training(tmp_path: Path)
     assert (report.steps, report.tokens) == (steps, seen)
 
 
-def test_the_rate_of_a_token_budget_falls_with_its_share(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_rate_of_a_token_budget_falls_with_its_share(tmp_path, monkeypatch):
     """Linear to 0 at the budget's end: before each step, 1 - tokens so far / budget."""
     monkeypatch.setattr(bench.training.trainer, "LOG_EVERY", 1)
     report, _ = train(tmp_path, "400tokens", learning_rate=2.0)
@@ -135,9 +133,7 @@ class Clock:
 
 
 @pytest.mark.parametrize(("budget", "steps"), [("5s", 20), ("1s", 4), ("0.1m", 24)])
-def test_seconds_end_the_training_and_dev_scores_do_not_count(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, budget: str, steps: int
-) -> None:
+def test_seconds_end_the_training_and_dev_scores_do_not_count(tmp_path, monkeypatch, budget, steps):
     clock = Clock()
     ticking = SimpleNamespace(perf_counter=clock, monotonic=lambda: 0.0)
     monkeypatch.setattr(bench.training.trainer, "time", ticking)
@@ -153,9 +149,7 @@ def test_seconds_end_the_training_and_dev_scores_do_not_count(
     assert report.dev_seconds > 1000
 
 
-def test_gpu_seconds_of_earlier_sittings_are_those_of_their_gpus(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_gpu_seconds_of_earlier_sittings_are_those_of_their_gpus(tmp_path, monkeypatch):
     clock = Clock()
     ticking = SimpleNamespace(perf_counter=clock, monotonic=lambda: 0.0)
     monkeypatch.setattr(bench.training.trainer, "time", ticking)

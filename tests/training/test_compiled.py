@@ -47,9 +47,7 @@ def gradient(method: SimCSE) -> torch.Tensor:
     reason="torch 2.6 cannot trace transformers 5.4; a training says so and goes on",
 )
 @pytest.mark.slow
-def test_the_compiled_encoder_gives_the_same_gradient(
-    method: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_compiled_encoder_gives_the_same_gradient(method, monkeypatch):
     plain, notes = gradient(method), list[str]()
     names = set(method.state_dict())
     use_backend(monkeypatch, "eager")
@@ -58,9 +56,7 @@ def test_the_compiled_encoder_gives_the_same_gradient(
     assert set(method.state_dict()) == names
 
 
-def test_a_compiler_that_fails_is_noted_once_and_training_goes_on(
-    method: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_compiler_that_fails_is_noted_once_and_training_goes_on(method, monkeypatch):
     plain, notes = gradient(method), list[str]()
     use_backend(monkeypatch, fails_with(RuntimeError("no C++ compiler")))
     compile_encoder(method.encoder, notes.append)
@@ -68,9 +64,7 @@ def test_a_compiler_that_fails_is_noted_once_and_training_goes_on(
     assert len(notes) == 1 and notes[0].startswith("--compile")
 
 
-def test_what_is_scored_comes_from_the_encoder_as_it_is(
-    method: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_scored_comes_from_the_encoder_as_it_is(method, monkeypatch):
     before, seen = method.encode(sentences(3)), list[str]()
     use_backend(monkeypatch, fails_with(AssertionError("compiled while encoding")))
     compile_encoder(method.encoder, seen.append)

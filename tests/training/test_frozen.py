@@ -62,8 +62,8 @@ def tracked(method: Any, batch: Any, part: torch.nn.Module) -> bool:
     ],
 )
 def test_below_the_prompt_nothing_is_kept(
-    tiny: str, tmp_path: Path, prompt: str, embeddings: bool, first_query: bool, second_query: bool
-) -> None:
+    tiny, tmp_path, prompt, embeddings, first_query, second_query
+):
     """A deep prompt enters at the first layer's attention: embeddings and the queries of that layer are below it. An input
     prompt is one of the embeddings, and all is above it."""
     method, batch = ready(PromCSE, tiny, tmp_path, prompt=prompt)

@@ -105,9 +105,7 @@ def keep_everything(function: Any, *inputs: Any, use_reentrant: bool) -> Any:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=" ".join)
-def test_the_gradient_is_that_of_one_pass_over_the_same_draws(
-    case: tuple[str, str, str], tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_gradient_is_that_of_one_pass_over_the_same_draws(case, tiny, tmp_path, monkeypatch):
     """Seven rows, three at a time, twice: what a method remembers of the first batch is part of the second loss."""
     one, other = made(case, tiny, tmp_path), made(case, tiny, tmp_path)
     batches = [batch_of(one, case[1], 7, seed) for seed in (0, 1)]
@@ -133,13 +131,7 @@ def test_the_gradient_is_that_of_one_pass_over_the_same_draws(
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, None])
-def test_mixed_precision_and_a_scaled_loss(
-    tiny: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    dtype: Any,
-    request: pytest.FixtureRequest,
-) -> None:
+def test_mixed_precision_and_a_scaled_loss(tiny, tmp_path, monkeypatch, dtype, request):
     """The second pass of a slice computes in the precision of the first; the scaler's factor reaches every parameter."""
     if dtype:
         request.getfixturevalue("bf16")
@@ -178,9 +170,7 @@ def peak(method: TorchMethod, batch: Batch, chunk: int | None) -> int:
     ],
     ids=" ".join,
 )
-def test_memory_is_that_of_one_slice_whatever_the_batch(
-    case: tuple[str, str, str], tiny: str, tmp_path: Path
-) -> None:
+def test_memory_is_that_of_one_slice_whatever_the_batch(case, tiny, tmp_path):
     method = made(case, tiny, tmp_path)
     small, large = (batch_of(method, case[1], n) for n in (16, 64))
     backward(method, small)  # what is made once, as the gradients' own storage, is not compared

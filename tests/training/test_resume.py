@@ -122,9 +122,7 @@ def whole(tiny: str, tmp_path_factory: pytest.TempPathFactory) -> Training:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stops", [(0,), (7,), (10, 3), (25,), (31, 1, 1), (36,)])
-def test_a_stopped_training_ends_as_one_that_was_not_stopped(
-    tiny: str, tmp_path: Path, whole: Training, stops: tuple[int, ...]
-) -> None:
+def test_a_stopped_training_ends_as_one_that_was_not_stopped(tiny, tmp_path, whole, stops):
     """Before the first step, inside a logging window, at a dev score, at a logging step, near the end; several times."""
     for stop in stops:
         stopped(tiny, tmp_path, stop)
@@ -135,9 +133,7 @@ def test_a_stopped_training_ends_as_one_that_was_not_stopped(
 
 
 @pytest.mark.slow
-def test_a_crash_goes_on_from_the_last_state_and_repeats_what_came_after(
-    tiny: str, tmp_path: Path, whole: Training
-) -> None:
+def test_a_crash_goes_on_from_the_last_state_and_repeats_what_came_after(tiny, tmp_path, whole):
     """A state at step 12, then steps up to 33 that no state remembers: their checkpoint and curve are there already."""
     stopped(tiny, tmp_path, 12)
     shutil.copytree(tmp_path / "state", tmp_path / "kept")
@@ -156,8 +152,8 @@ def test_a_crash_goes_on_from_the_last_state_and_repeats_what_came_after(
 @pytest.mark.slow
 @pytest.mark.parametrize("score_number", [1, 2])
 def test_a_stop_during_a_dev_score_keeps_a_state_in_which_it_is_still_due(
-    tiny: str, tmp_path: Path, whole: Training, score_number: int
-) -> None:
+    tiny, tmp_path, whole, score_number
+):
     """Encoding gives up; the step before the score is kept, the score is not left out, and no line of the curve is lost."""
     first = Training(tiny, tmp_path)
     scores, score = [0], first.method.context.dev_score
@@ -178,9 +174,7 @@ def test_a_stop_during_a_dev_score_keeps_a_state_in_which_it_is_still_due(
     assert Training(tiny, tmp_path).run().outcome() == whole.outcome()
 
 
-def test_a_crash_between_two_renames_loses_no_checkpoint(
-    tiny: str, tmp_path: Path, whole: Training
-) -> None:
+def test_a_crash_between_two_renames_loses_no_checkpoint(tiny, tmp_path, whole):
     stopped(tiny, tmp_path, 35)
     (tmp_path / "checkpoint").rename(tmp_path / "checkpoint.old")
     (tmp_path / "checkpoint.new").mkdir()
@@ -214,8 +208,8 @@ DAMAGES = ["cut", "garbage", "empty", "one bit", "other tensors"]
 @pytest.mark.parametrize("how", DAMAGES)
 @pytest.mark.parametrize("stops", [(12, 11), (12,)], ids=["one before", "no other"])
 def test_a_damaged_state_gives_way_to_the_one_before_or_training_starts_anew(
-    tiny: str, tmp_path: Path, whole: Training, how: str, stops: tuple[int, ...]
-) -> None:
+    tiny, tmp_path, whole, how, stops
+):
     stopped(tiny, tmp_path, *stops)
     newest, *before = saved_states(tmp_path / "state")
     assert [newest.step, *(one.step for one in before)] == ([23, 12] if before else [12])
@@ -246,9 +240,7 @@ class Best:
 @pytest.mark.slow
 @pytest.mark.parametrize("which", ["used", "second"])
 @pytest.mark.parametrize("how", ["cut", "one bit"])
-def test_a_damaged_checkpoint_is_made_again_from_its_copy(
-    tiny: str, tmp_path: Path, whole: Training, which: str, how: str
-) -> None:
+def test_a_damaged_checkpoint_is_made_again_from_its_copy(tiny, tmp_path, whole, which, how):
     best = Best(tiny, tmp_path)
     damage(getattr(best, which), how)
     last = Training(tiny, tmp_path).run()
@@ -257,9 +249,7 @@ def test_a_damaged_checkpoint_is_made_again_from_its_copy(
     assert len(told) == 1 and str(getattr(best, which).parent) in told[0].split(" was cut")[0]
 
 
-def test_a_checkpoint_of_which_both_copies_are_damaged_costs_its_states(
-    tiny: str, tmp_path: Path, whole: Training
-) -> None:
+def test_a_checkpoint_of_which_both_copies_are_damaged_costs_its_states(tiny, tmp_path, whole):
     """The best step stays the best: a later one may not take its place only because it was lost."""
     best = Best(tiny, tmp_path)
     for path in (best.used, best.second):
@@ -271,8 +261,8 @@ def test_a_checkpoint_of_which_both_copies_are_damaged_costs_its_states(
 
 
 def test_a_checkpoint_damaged_while_training_goes_on_is_made_again_at_the_end(
-    tiny: str, tmp_path: Path, whole: Training, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tiny, tmp_path, whole, monkeypatch
+):
     training = Training(tiny, tmp_path)
     finish = Trainer.finish
 
@@ -285,9 +275,7 @@ def test_a_checkpoint_damaged_while_training_goes_on_is_made_again_at_the_end(
     assert any("made again from" in note for note in training.notes)
 
 
-def test_a_checkpoint_newer_than_the_state_gives_way_to_the_one_of_the_state(
-    tiny: str, tmp_path: Path, whole: Training
-) -> None:
+def test_a_checkpoint_newer_than_the_state_gives_way_to_the_one_of_the_state(tiny, tmp_path, whole):
     """On a GPU what is done again need not give the very score that it gave: then the newer one would stand there unnamed."""
     stopped(tiny, tmp_path, 12)
     (second,) = (tmp_path / "state").glob("best-*")

@@ -40,17 +40,13 @@ def test_the_rate_falls_as_in_the_authors_code(reference) -> None:
         (2, 64, 1, None, 1),
     ],
 )
-def test_the_steps_are_those_of_the_papers(
-    rows: int, batch_size: int, epochs: float, max_steps: int | None, steps: int
-) -> None:
+def test_the_steps_are_those_of_the_papers(rows, batch_size, epochs, max_steps, steps):
     recipe = toy_recipe(batch_size=batch_size, epochs=epochs, max_steps=max_steps)
     assert total_steps(recipe, rows) == steps
 
 
 @pytest.mark.parametrize(("rows", "batch_size"), [(10, 3), (12, 4), (5, 64), (1, 1)])
-def test_every_epoch_shows_every_row_once_in_an_order_of_its_own(
-    rows: int, batch_size: int
-) -> None:
+def test_every_epoch_shows_every_row_once_in_an_order_of_its_own(rows, batch_size):
     per_epoch = math.ceil(rows / batch_size)
     drawn = list(islice(row_order(42, rows, batch_size), 3 * per_epoch))
     assert [epoch for epoch, _ in drawn] == sorted([0, 1, 2] * per_epoch)
@@ -99,9 +95,7 @@ def numbers(dense: torch.nn.Linear) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("fused", [True, False])
-def test_without_bias_correction_it_is_berts_own_written_by_hand(
-    tmp_path: Path, fused: bool
-) -> None:
+def test_without_bias_correction_it_is_berts_own_written_by_hand(tmp_path, fused):
     """BERT's optimization.py, in numpy; rate and state change as they do in a training that is resumed."""
     method = toy(tmp_path, weight_decay=0.1)
     weight = method.dense.weight

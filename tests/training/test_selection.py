@@ -55,9 +55,7 @@ def train(
         ([0, 0, 0.001, 0], 2),
     ],
 )
-def test_the_kept_checkpoint_is_the_first_of_the_best(
-    tmp_path: Path, scores: list[float], best: int
-) -> None:
+def test_the_kept_checkpoint_is_the_first_of_the_best(tmp_path, scores, best):
     """Strictly better, as SimCSE's code has it: an equal score does not replace. 8 steps, a score after every second."""
     report, seen, method = train(tmp_path, scores, epochs=8 / 3, eval_steps=2)
     assert len(seen) == 4
@@ -89,9 +87,7 @@ def failing(what: Any) -> Fails:
 
 
 @pytest.mark.parametrize("factor", [float("nan"), float("inf")])
-def test_a_loss_that_is_no_number_is_told_with_its_step_and_the_rows_of_its_batch(
-    tmp_path: Path, factor: float
-) -> None:
+def test_a_loss_that_is_no_number_is_told_with_its_step_and_the_rows_of_its_batch(tmp_path, factor):
     """Step 6 of 3 a epoch: the last batch of the second epoch, two rows."""
     method = failing(lambda loss: loss * factor)
     with pytest.raises(
@@ -251,9 +247,7 @@ def full(*_: Any, **__: Any) -> None:
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
-def test_a_full_disk_leaves_the_state_before_untouched(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_leaves_the_state_before_untouched(tmp_path, monkeypatch):
     train(tmp_path, None, save_seconds=0.0)
     before = {path.name: path.read_bytes() for path in (tmp_path / "state").glob("*.pt")}
     assert len(before) == 2
@@ -268,9 +262,7 @@ def test_a_full_disk_leaves_the_state_before_untouched(
     } == before
 
 
-def test_a_full_disk_leaves_the_checkpoint_before_untouched(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_leaves_the_checkpoint_before_untouched(tmp_path, monkeypatch):
     train(tmp_path, [1.0], eval_steps=3)
     before = {path.name: path.read_bytes() for path in (tmp_path / "checkpoint").iterdir()}
     monkeypatch.setattr("safetensors.torch.save_file", full)

@@ -78,9 +78,7 @@ def check_faithful(answers: dict[str, Any]) -> None:
 
 
 @pytest.mark.slow(seconds=30)
-def test_two_ranks_have_the_gradient_of_one_process_for_every_method(
-    tiny: str, tmp_path: Path
-) -> None:
+def test_two_ranks_have_the_gradient_of_one_process_for_every_method(tiny, tmp_path):
     answers = answers_of(tiny, tmp_path)
     known = {"diffcse+focal, unsupervised", "esimcse, unsupervised", "flow, none"}
     known |= {"simcse+eh, supervised", "simcse+mlm, unsupervised", "promcse+eh, supervised"}
