@@ -81,15 +81,6 @@ def test_the_packages_own_methods_keep_the_contract(name: str, overrides: dict[s
     assert all(f.seen for f in findings)
 
 
-def test_glove_keeps_the_contract(tmp_path: Path) -> None:
-    (tmp_path / "v.txt").write_text("a 1 2\nman 3 4\nis 1 0\n. 0.5 0.5\n")
-    assert [
-        f
-        for f in check(discover()["glove-avg"], {"vectors": str(tmp_path / "v.txt")}, here)
-        if not f.passed
-    ] == []
-
-
 @pytest.mark.slow
 def test_infersent_keeps_the_contract(tmp_path: Path) -> None:
     """A batch that is cut included: of methods with vectors of their own no other test looks at their gradients."""

@@ -22,10 +22,7 @@ from bench.run.recipes import (
     series,
     settings_with_recipe,
     variants_of,
-    whole_entry,
 )
-
-METHODS = Path(__file__).resolve().parents[1] / "methods"
 
 
 class Made(Method):
@@ -61,16 +58,6 @@ def test_each_layer_wins_over_the_one_before_and_names_itself() -> None:
     assert len(recipe) == len(TRAINING) + 5 and set(recipe) == set(values)
     with pytest.raises(AttributeError, match="no key 'nothing'"):
         recipe.nothing  # noqa: B018
-
-
-def test_which_layer_wins_where_some_are_missing() -> None:
-    assert merge(Made, entry(temperature=0.1), "", {}, trained=True).temperature == 0.1
-    assert merge(Made, None, "plain", {}, trained=True).temperature == 0.05
-    assert set(merge(Made, None, "", {}, trained=False)) == {"dropout", *Made.defaults}
-    plan = {"select_on": Value("captions dev", "implied")}  # between the variant and --set
-    found = merge(Made, entry(select_on="last"), "", {}, trained=True, plan=plan)
-    assert found.select_on == "captions dev"
-    assert merge(Made, None, "", {"select_on": "last"}, trained=True, plan=plan).select_on == "last"
 
 
 TAKEN: list[tuple[str, Any, str, Any]] = [
@@ -315,25 +302,6 @@ def test_a_recipe_must_be_of_a_setting_a_variant_and_keys_of_the_method() -> Non
 
 
 # --- what belongs to a backbone ---
-
-
-def test_a_recipe_with_one_value_leaves_the_backbones_own_values_beneath() -> None:
-    """From weakest to strongest: harness, backbone, the method's defaults, the recipe, the variant, --set."""
-
-    class Own(Made):
-        name = "own"
-        defaults = {"temperature": 0.05, "max_seq_length": Value(64, "eq. 2")}
-        variants = {"small": {"batch_size": 4}}
-
-    recipes = [entry("unsupervised", "builtin", temperature=0.1, max_steps=7)]
-    found, line = whole_entry(Own, recipes, "unsupervised", "builtin", "small", trained=True)
-    recipe = merge(Own, found, "small", {"temperature": "0.2"}, trained=True)
-    assert line is None and found is not None and found.backbone == "builtin"
-    wanted = {"warmup_steps": 0, "learning_rate": 1e-4, "max_seq_length": 64, "max_steps": 7}
-    wanted |= {"batch_size": 4, "temperature": 0.2}
-    assert {key: recipe[key] for key in wanted} == wanted
-    untrained, _ = whole_entry(Own, recipes, "unsupervised", "builtin", "", trained=False)
-    assert untrained is recipes[0], "what is not trained has none of them"
 
 
 TIMES = [{"temperature": t, "epochs": e} for t in ("0.05", "0.1") for e in ("1", "2")]

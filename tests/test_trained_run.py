@@ -17,8 +17,6 @@ from bench.run.plugins import discover
 from bench.run.trained_run import backbone_of, find_run, load_run
 from bench.runs import RunsFolder
 
-TEXT = sentences(12, seed=1)
-
 
 @pytest.mark.slow
 @pytest.mark.parametrize(

@@ -4,17 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import lzma
-import re
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from make_data import DATA, make
-
-from bench.data.corpora import open_corpus
-from bench.data.sets import DataFolder
-from bench.data.sets.cxc import letters
-from bench.score.suites.check import TASK, check_dev_task
 
 CONTENT = {
     "check-dev.tsv": (1126, "6c5c0bfb4c3b29f7bbb542afc00fad6412bd11bd8a6429918504437711fac238"),
@@ -42,26 +35,6 @@ def test_made_again_it_is_the_same(shared: Path):
         shared / "data" / "cxc" / "sts_val.tsv", shared / "data" / "train" / "wiki_sentences.txt.xz"
     )
     assert again == stored()
-
-
-def test_sentences_are_distinct_whole_and_none_is_scored():
-    corpus = open_corpus("builtin")
-    lines = [row[0] for row in corpus.rows()]
-    assert len(lines) == len({letters([one]) for one in lines}) == 10_000
-    assert all(
-        6 <= len(one.split()) <= 20 and re.search(r'[.!?]"?$', one) and one[0].isupper()
-        for one in lines
-    )
-    captions = {
-        letters([one])
-        for part in (check_dev_task(), TASK.load(DataFolder(None)))
-        for one in part.sentences
-    }
-    assert not captions & {letters([one]) for one in lines}
-    hashes = [hashlib.sha256(one.encode()).digest() for one in lines]
-    assert all(a < b for a, b in pairwise(hashes)), (
-        "in the order of their hashes, so that the first n are a sample, too"
-    )
 
 
 # --- the notice ---

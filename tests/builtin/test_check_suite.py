@@ -13,7 +13,6 @@ from scored_run import finished_run
 
 from bench.base.errors import DataDamaged
 from bench.compare.tables import TableOptions, compare_runs
-from bench.data.sets.cxc import letters
 from bench.runs import RunsFolder, Score
 from bench.runs.predictions import read_predicted
 from bench.score.suites import check, suite
@@ -54,26 +53,6 @@ def test_scores_are_spearman_of_cosine_over_all_pairs(test_part, scored):
         both = (spearmanr(kept[rows], gold[rows])[0], pearsonr(kept[rows], gold[rows])[0])
         wanted = pytest.approx([100 * one for one in both], abs=1e-9)
         assert [said["spearman"], said["pearson"]] == wanted
-
-
-def test_parts_share_no_caption_and_no_image(test_part):
-    dev = check_dev_task()
-    assert (dev.task.name, dev.n) == ("captions dev", 1125)
-    assert not {letters([one]) for one in dev.sentences} & {
-        letters([one]) for one in test_part.sentences
-    }
-    numbers = [
-        {*part.caption1.tolist(), *part.caption2.tolist()} for part in (dev.data, test_part.data)
-    ]
-    assert (len(numbers[0]), len(numbers[1]), numbers[0] & numbers[1]) == (1000, 4000, set())
-    # each image's five captions are in one part, in a ring of five pairs
-    for part, images in ((dev.data, 200), (test_part.data, 800)):
-        ring = np.array(part.subset) == "c2c_cocaption"
-        assert len(np.unique(part.image)) == images and set(np.bincount(part.image[ring])) == {5}
-        of = dict(zip(part.caption1[ring].tolist(), part.image[ring].tolist(), strict=True))
-        assert [of[one] for one in part.caption2[ring].tolist()] == part.image[ring].tolist()
-        pairs = zip(part.caption1[~ring].tolist(), part.caption2[~ring].tolist(), strict=True)
-        assert all(of[a] != of[b] for a, b in pairs)
 
 
 def test_captions_of_one_image_are_drawn_together(tmp_path, scored):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.score.encoding import VectorStore, batches_of, encode_unique
+from bench.score.encoding import batches_of, encode_unique
 
 WORDS = ["red", "green", "blue", "cat", "dog", "house", "runs", "sees"]
 WORDS += ["under", "over", "very", "small", "big", "old"]
@@ -102,32 +102,3 @@ def test_empty_list_empty_sentence_and_wrong_rows():
         encode_unique(["cat", "dog"], tokens=lambda texts: [[1]], embed=model.embed, budget=10)
     with pytest.raises(ValueError, match="budget"):
         encode_unique(["cat"], tokens=tokens, embed=model.embed, budget=0)
-
-
-def test_store_encodes_each_sentence_once_over_all_tasks():
-    calls: list[list[str]] = []
-
-    def encode(texts):
-        calls.append(list(texts))
-        return np.array([[len(t), t.count("a")] for t in texts], dtype=np.float64)
-
-    store = VectorStore()
-    assert store.add(["a", "bb", "a"], encode) == 2
-    assert store.add(["bb", "ccc"], encode) == 1
-    assert store.add(["a", "ccc"], encode) == 0
-    assert calls == [["bb", "a"], ["ccc"]]
-    vectors = store(["ccc", "a", "a", "bb"])
-    assert vectors.dtype == np.float32 and vectors.tolist() == [[3, 0], [1, 1], [1, 1], [2, 0]]
-    assert len(store) == 3 and "bb" in store and "d" not in store
-    with pytest.raises(KeyError):
-        store(["never added"])
-
-
-def test_store_takes_nothing_from_a_wrong_encoder():
-    store = VectorStore()
-    store.add(["a"], lambda texts: np.zeros((1, 2)))
-    with pytest.raises(ValueError, match="3 dimensions, before 2"):
-        store.add(["b"], lambda texts: np.zeros((1, 3)))
-    with pytest.raises(ValueError, match="expected \\(1, dim\\)"):
-        store.add(["b"], lambda texts: np.zeros(2))
-    assert len(store) == 1 and "b" not in store

@@ -14,7 +14,6 @@ import pytest
 import torch
 from harness import TEXTS, batch_of, counts, focal, hinge, info_nce, training
 from models import built
-from safetensors.torch import load_file
 
 from bench.method import BenchError, TorchMethod
 from bench.run.recipes import merge
@@ -178,28 +177,6 @@ def test_what_trains_moves_and_nothing_else(case: Case, backbone: str, tmp_path:
     followed = {name for name in moved if name.startswith(case.follows)}
     assert not {n for n, p in parameters.items() if not p.requires_grad} & moved - followed
     assert roots(followed) == {name.split(".")[0] for name in case.follows if name != "-"}
-
-
-@EVERY
-def test_a_checkpoint_holds_what_encoding_needs_and_gives_the_same_vectors(
-    case, backbone, tmp_path
-):
-    first, second = (case.build(backbone, tmp_path, seed=seed) for seed in (1, 2))
-    optimizer = first.optimizer()
-    with training(first):
-        for _ in range(2):
-            first(case.batch(first)).total.backward()
-            optimizer.step()
-    first.save(tmp_path / "saved")
-    wanted = first.encode(TEXTS[0])
-    assert not np.array_equal(second.encode(TEXTS[0]), wanted)
-    second.load(tmp_path / "saved")
-    assert np.array_equal(second.encode(TEXTS[0]), wanted)
-    stored = load_file(tmp_path / "saved" / "trained.safetensors")
-    assert roots(stored) == set(case.stored.split())
-    assert not any(name.startswith(case.frozen) for name in stored)
-    extra = first.training_state().keys() - first.trained_state().keys()
-    assert roots(extra) - set(case.stored.split()) == set(case.extra.split())
 
 
 @pytest.mark.parametrize("head_at_test", [False, True])

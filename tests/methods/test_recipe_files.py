@@ -34,9 +34,6 @@ def classes() -> dict[str, type[Method]]:
 
 CLASSES = classes()
 FILES = sorted(file.stem for file in (FOLDER / "recipes").glob("*.toml"))
-TRAINED = sorted(
-    name for name, cls in CLASSES.items() if cls.settings != ("none",) and cls.own_backbone is None
-)
 
 
 def learns(cls: type[Method], setting: str) -> bool:

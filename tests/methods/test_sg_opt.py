@@ -79,13 +79,6 @@ def test_loss_and_gradients_agree_with_plain_loops(B, K, D, temperature):
     np.testing.assert_allclose(layers.grad, grad_layers, rtol=0, atol=1e-10)
 
 
-def test_a_sentence_without_others_gives_zero_and_a_finite_gradient() -> None:
-    cls, layers = torch.randn(1, 4, requires_grad=True), torch.randn(1, 3, 4, requires_grad=True)
-    loss = self_guided(cls, layers, temperature=0.01)
-    loss.backward()
-    assert loss.item() == 0 and cls.grad is not None and not cls.grad.any()
-
-
 def test_the_loss_follows_from_the_two_copies_and_the_head(build: Callable[..., SGOpt]) -> None:
     method = build(dropout=0.0, temperature=0.1).double()
     batch = batch_of(method, TEXTS[:4])

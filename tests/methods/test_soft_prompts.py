@@ -79,18 +79,6 @@ def test_the_unsupervised_loss_from_the_vectors_alone(backbone, tmp_path, cls, v
 
 
 @BOTH
-@pytest.mark.parametrize("step", ["0", "1", "50", "100", "1000"])
-def test_the_weight_of_mlm_falls_as_the_authors(reference, tiny, tmp_path, step, cls):
-    known = reference["dcpcse_lambda"]["values"][step]
-    method = made(cls, tiny, tmp_path, U, "mlm")
-    assert masking.decayed_weight(method.recipe, int(step)) == pytest.approx(known, abs=1e-11)
-    with torch.no_grad():
-        loss = method(batch_of(method, TEXTS[0], step=int(step)))
-    wanted = loss.parts["info_nce"] + known * loss.parts["mlm"]
-    assert loss.total.item() == pytest.approx(wanted.item(), abs=1e-6)
-
-
-@BOTH
 @pytest.mark.parametrize("step", ["0", "50", "1000"])
 def test_the_total_of_both_losses_is_the_authors(reference, tiny, tmp_path, monkeypatch, step, cls):
     """Their head outputs and logits in the place of ours: eight rows of three tokens, of which three are to be guessed."""

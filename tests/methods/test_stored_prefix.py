@@ -13,25 +13,10 @@ from released import promcse_checkpoint
 from bench.backbones import load, resolve
 from bench.base.errors import NotAModel
 from methods.pretrained import Pretrained
-from methods.promcse import PromCSE
 from methods.stored_prefix import StoredPrefix
 
 P = 5
 TEXTS = sentences(12, seed=2)
-
-
-@pytest.mark.parametrize("head", [False, True])
-def test_the_vectors_are_those_of_promcse_with_the_same_weights(backbone, tmp_path, head):
-    folder, added = promcse_checkpoint(backbone, tmp_path / "released", length=P)
-    theirs = built(
-        PromCSE, backbone, tmp_path, setting="unsupervised", prompt_length=P, head_at_test=head
-    )
-    with torch.no_grad():
-        theirs.prompt.table.copy_(added["prefix_encoder.embedding.weight"])
-        theirs.head.dense.weight.copy_(added["mlp.dense.weight"])
-        theirs.head.dense.bias.copy_(added["mlp.dense.bias"])
-    ours = built(StoredPrefix, folder, tmp_path, pooling="mlp" if head else "cls")
-    np.testing.assert_array_equal(ours.encode(TEXTS), theirs.encode(TEXTS))
 
 
 def test_the_vectors_are_those_of_keys_and_values_cut_as_the_authors_cut_them(backbone, tmp_path):

@@ -13,13 +13,12 @@ from formula import NUMBERED, TEMPLATES, Formula
 from harness import AWKWARD
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from models import sentences
 from torch import Tensor
 
 from bench.backbones import load, resolve
-from bench.method import Backbone, Features, join
+from bench.method import Backbone, Features
 from methods.conpvp import MANUAL, NEGATIVE, POSITIVE, anchor
-from methods.templates import Template, at_mask, blank_before, empty, gaps, only, wrap
+from methods.templates import Template, blank_before, empty, gaps, only, wrap
 
 BLANKS = "This sentence : ' {s} ' means{m}."
 PLAIN = 'This sentence of "{s}" means{m}.'
@@ -53,12 +52,6 @@ def model(request: pytest.FixtureRequest) -> Backbone:
 
 def tokens(backbone: Backbone, features: Features) -> list[str]:
     return backbone.tokenizer.convert_ids_to_tokens(features["input_ids"][0].tolist())
-
-
-def states(backbone: Backbone, features: Features) -> Tensor:
-    inputs = {key: features[key] for key in ("input_ids", "attention_mask", "position_ids")}
-    with torch.no_grad():
-        return backbone.encoder(**inputs).last_hidden_state
 
 
 def test_the_lists_of_templates_are_those_of_the_code_and_of_the_paper(reference_b):
@@ -127,36 +120,6 @@ def test_the_templates_own_mask_is_found_whatever_the_sentence_contains(real, te
         assert int(features["sentence_mask"][row].sum()) == total - len(template)
         assert int(features["prompt_mask"][row].sum()) == len(template) - 2
         assert not (features["prompt_mask"][row] & features["sentence_mask"][row]).any()
-
-
-def views_of(model: Backbone) -> Features:
-    """Rows of different templates and lengths in one batch, some with a pad or a mask token in the text."""
-    odd = f"a {model.tokenizer.pad_token} man {model.tokenizer.mask_token} b"
-    texts, parts = [*sentences(4, seed=3), odd, ""], []
-    plain = 'This sentence : " {s} " not means {m} .'
-    for text in (POSITIVE["repo"][0], NEGATIVE["paper"][4], plain, anchor(2, "repo")):
-        template = Template.of(text, model)
-        parts.append(wrap(model.ids(texts), [template] * len(texts), model))
-    return join(parts, int(model.tokenizer.pad_token_id))
-
-
-@pytest.mark.parametrize("attention", ["eager", "sdpa"])
-@pytest.mark.parametrize("kept", ["prompt", "all but the sentence"])
-def test_a_pass_over_the_template_alone_equals_the_pass_in_which_only_it_can_be_seen(
-    model, attention, kept
-):
-    model.encoder.set_attn_implementation(attention)
-    features = views_of(model)
-    seen = features["attention_mask"] - features["sentence_mask"]
-    if kept == "prompt":
-        seen = features["prompt_mask"]
-    masked = at_mask(states(model, {**features, "attention_mask": seen}), features)
-    bare = only(features, seen)
-    assert bare["input_ids"].shape[1] == int(seen.sum(1).max()) < features["input_ids"].shape[1]
-    assert (bare["input_ids"].gather(1, bare["mask_position"].unsqueeze(1)) == model.mask_id).all()
-    torch.testing.assert_close(at_mask(states(model, bare), bare), masked, rtol=0, atol=1e-12)
-    whole = at_mask(states(model, features), features)
-    assert (masked - whole).abs().max() > 1e-3  # the sentence does make a difference
 
 
 def double(rows: Any) -> Tensor:

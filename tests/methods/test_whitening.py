@@ -80,18 +80,6 @@ def test_blocks_of_any_size_give_numpy_s_mean_and_covariance(seed, n, cuts, offs
     np.testing.assert_allclose(moments.covariance(), np.cov(rows.T), rtol=0, atol=atol)
 
 
-@pytest.mark.parametrize("k", [5, 16])
-def test_whitened_rows_are_uncorrelated_and_of_unit_variance_and_equal_an_svd(k: int) -> None:
-    rng = np.random.default_rng(3)
-    rows = rng.normal(size=(200, 16)) @ rng.normal(size=(16, 16)) + rng.normal(size=16)
-    moments = moments_of(rows, 70, 71)
-    y = (rows - moments.mean) @ kernel(moments, k)
-    np.testing.assert_allclose(np.cov(y.T), np.eye(k), rtol=0, atol=1e-10)
-    u, s, _ = np.linalg.svd(np.cov(rows.T))
-    other = (rows - rows.mean(0)) @ (u / np.sqrt(s))[:, :k]
-    np.testing.assert_allclose(cosines(y), cosines(other), rtol=0, atol=1e-10)
-
-
 @pytest.mark.parametrize(("pooling", "first"), [("avg_first_last", 1), ("avg_emb_last", 0)])
 def test_what_is_scored_is_the_whitened_mean_of_two_layers(tiny, tmp_path, pooling, first):
     corpus, texts = sentences(150, seed=4), sentences(6, seed=5)

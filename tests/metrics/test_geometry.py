@@ -44,18 +44,6 @@ def test_uniformity_agrees_with_scipys_pairs_in_blocks_of_any_size(n, dim, block
         assert mean_cosines(x)[i] == pytest.approx((others @ x[i]).mean(), abs=1e-12)
 
 
-def test_unit_vectors_keep_their_direction_at_any_length_and_zero_stays_zero():
-    x = unit(np.array([[3e-200, 4e-200], [3e200, 4e200], [0, 0], [-3, 4]]))
-    assert x == pytest.approx(np.array([[0.6, 0.8], [0.6, 0.8], [0, 0], [-0.6, 0.8]]), abs=1e-15)
-    assert squared_distances(x[2:3], x[3:]) == pytest.approx([1.0])
-    for bad in ([[math.nan, 1]], [[math.inf, 1]], [1.0, 2.0]):
-        with pytest.raises(ValueError, match="NaN or infinity"):
-            unit(bad)
-    for measure in (potentials, mean_cosines):
-        with pytest.raises(ValueError, match="needs 2"):
-            measure(np.ones((1, 3)))
-
-
 def test_effective_rank_of_unequal_directions_is_the_entropys():
     assert effective_rank([3.0, 1.0, 0.0]) == pytest.approx(
         math.exp(-(0.75 * math.log(0.75) + 0.25 * math.log(0.25))), abs=1e-12

@@ -164,12 +164,3 @@ def test_a_fit_stops_at_the_look_after_its_tenacity_is_used_up_and_never_later_t
         )
         assert (stopped.dev_accuracy, stopped.epochs) == (1.0, 4 * 7)
         assert limited.epochs == 12  # a round of epochs is begun as long as the limit is not passed
-
-
-@FITTERS
-def test_weights_that_are_not_finite_are_an_error(fitter):
-    x, y = problem(2)
-    x[3] = np.inf
-    rows = np.arange(len(x))
-    with pytest.raises(ValueError, match="diverged"):
-        fitter(x, y, 2, [Job(rows, rows, (1e-5,))], Settings(max_epochs=1))

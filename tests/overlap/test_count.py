@@ -64,29 +64,3 @@ def test_counts_by_hand(tmp_path: Path, cache: Path) -> None:
     near = next(m for m in matches if m.row == 4)
     assert (near.corpus, near.sentence) == (CORPUS[3], TASK.sentences[3])
     assert near.similarity == pytest.approx(6 / 7)
-
-
-def test_counts_are_remembered_by_content(tmp_path, cache, monkeypatch):
-    path = write(tmp_path / "c.txt", "\n".join(CORPUS))
-    before = count_overlaps(open_corpus(path), [TASK], cache=cache)
-    import bench.data.overlap as count
-
-    read: list[int] = []
-    real = count._counted
-    monkeypatch.setattr(
-        count,
-        "_counted",
-        lambda corpus, wanted, *rest: read.append(len(wanted)) or real(corpus, wanted, *rest),
-    )
-    assert count_overlaps(open_corpus(path), [TASK], cache=cache) == before and read == []
-    both = count_overlaps(open_corpus(path), [OTHER, TASK], cache=cache)
-    assert both[1:] == before and both[0].rows == 3 and read == [1], "only what is new is counted"
-    path.write_text("nothing here\n")
-    assert count_overlaps(open_corpus(path), [TASK], cache=cache)[0].rows == 0 and read == [1, 1]
-    for file in (cache / "overlap").iterdir():
-        file.write_text("{")
-    assert count_overlaps(open_corpus(path), [TASK], cache=cache)[0].rows == 0 and read == [
-        1,
-        1,
-        1,
-    ], "a damaged memory is none"

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 import scipy.stats
 from scipy.spatial.distance import pdist
-from stand_in import geometry, words_in
+from stand_in import words_in
 
-from bench.base.errors import RunFailed
 from bench.data.sets import DataFolder, read_sts
 from bench.score.suites import suite
 from bench.score.suites.geometry import (
@@ -74,14 +73,3 @@ def test_the_curve_without_frequent_words(pairs):
         assert stored.dtype == np.float32 and stored == pytest.approx(cosine, abs=1e-7)
         wanted = 100 * scipy.stats.spearmanr(stored, pairs.gold).statistic
         assert point["spearman"] == pytest.approx(wanted, abs=1e-9)
-
-
-def random_vectors(sentences):
-    return np.random.default_rng(0).normal(size=(len(sentences), 4)).astype(np.float32)
-
-
-def test_four_is_not_above_four_and_no_such_pair_is_an_error():
-    distances = geometry("alignment", [4.0, 4.01, 5, 0]).score(random_vectors)
-    assert distances.n == 2 and distances.value == distances.predictions["prediction"][1:3].mean()
-    with pytest.raises(RunFailed, match="alignment: no pair with a gold score above 4"):
-        geometry("alignment", [4, 3]).score(random_vectors)

@@ -19,7 +19,6 @@ from bench.score.suites import RunPlace, Task, suite
 
 mteb = pytest.importorskip("mteb")
 from datasets import Dataset, DatasetDict  # noqa: E402
-from mteb.abstasks import AbsTaskClassification  # noqa: E402
 from mteb.abstasks.sts import AbsTaskSTS  # noqa: E402
 from mteb.abstasks.task_metadata import TaskMetadata  # noqa: E402
 
@@ -60,20 +59,6 @@ class TinySts(AbsTaskSTS):
         self.data_loaded = True
 
 
-class TinyClassification(AbsTaskClassification):
-    metadata = meta("TinyClassification", "Classification", "accuracy")
-    samples_per_label = 4
-
-    def load_data(self, **_: Any) -> None:
-        def split(n: int, seed: int) -> Dataset:
-            texts = said(n, seed)
-            labels = [int("cat" in text) for text in texts]
-            return Dataset.from_dict({"text": texts, "label": labels})
-
-        self.dataset = DatasetDict(train=split(60, 3), test=split(50, 4))
-        self.data_loaded = True
-
-
 def task(made: Any) -> Task:
     return mteb_task(made.metadata.name, made.metadata.main_score, pristine=made)
 
@@ -100,20 +85,6 @@ def test_an_sts_task_gives_mtebs_own_number_and_keeps_its_cosines(tmp_path: Path
     assert result.detail["mteb_version"] == mteb.__version__
     assert result.detail["dataset"] == {"path": "local", "revision": "r1"}
     json.dumps(result.detail, allow_nan=False)
-
-
-@pytest.mark.slow
-def test_a_classification_keeps_the_classes_of_every_experiment_and_is_the_same_each_time(tmp_path):
-    """One loaded task serves all runs of a plan: mteb's random draws must not go on from one to the next."""
-    loaded = task(TinyClassification()).load(DataFolder(None, offline=True))
-    results = [loaded.score_in(RunPlace("run", "1", tmp_path / str(i)), hashed) for i in range(2)]
-    first, second = results
-    assert first.value == second.value and first.metric == "accuracy" and first.n == 50
-    right = first.predictions["prediction"] == first.predictions["gold"][:, None]
-    assert right.shape == (50, 10)
-    assert first.value == pytest.approx(100 * right.mean(), abs=1e-9)
-    assert (first.predictions["prediction"] == second.predictions["prediction"]).all()
-    assert 0 < first.value < 100
 
 
 @pytest.mark.slow

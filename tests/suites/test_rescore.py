@@ -33,24 +33,6 @@ def test_pairs() -> None:
     assert rescore(("check", "CHECK", "check/1", None), COSINES) == found, "of an earlier bench"
 
 
-def test_tasks_of_mteb() -> None:
-    key = ("mteb", "STS12", "mteb/2", None)
-    found = rescore(key, COSINES, "cosine_spearman")
-    parts = [
-        spearmanr(COSINES["prediction"][rows], COSINES["gold"][rows]).statistic
-        for rows in (COSINES["subset"] == "a", COSINES["subset"] == "b")
-    ]
-    assert found is not None and found.value == pytest.approx(100 * np.mean(parts))
-    gold, prediction = DRAW.integers(0, 2, N), DRAW.integers(0, 2, (N, 4))
-    classes = {"prediction": prediction, "gold": gold, "subset": np.full(N, "default/test")}
-    found = rescore(key, classes, "accuracy")
-    assert found is not None
-    assert found.value == pytest.approx(100 * (prediction == gold[:, None]).mean())
-    assert (
-        rescore(key, COSINES, "ndcg_at_10") is None and rescore(key, {}, "cosine_spearman") is None
-    )
-
-
 ODD = {
     "missing": lambda a: {key: value for key, value in a.items() if key != "gold"},
     "nothing": lambda a: {},

@@ -10,10 +10,9 @@ import pytest
 import scipy.stats
 from stand_in import words_in
 
-from bench.base.errors import RunFailed
 from bench.data.sets import STS_TASKS, DataFolder, read_sts
 from bench.score.suites import suite
-from bench.score.suites.sts import clean_dev_task, cosines, dev_task
+from bench.score.suites.sts import clean_dev_task, dev_task
 from bench.verify.scores import known_hashes
 
 
@@ -91,18 +90,6 @@ def test_the_clean_dev_set_has_no_scored_pair(shared, form):
     assert clean.sha256 == known_hashes().dev[f"sts-dev-clean, {form}"]
     among = [key in tested for key in keys(dev_task(data, form).data)]
     assert sum(among) == 1137, "what STS-B dev has"
-
-
-@pytest.mark.slow
-def test_the_clean_dev_set_is_scored_by_the_mean_of_its_parts(shared):
-    clean = clean_dev_task(DataFolder(shared / "data"))
-    result = clean.score(words_in)
-    found = [cosines(part.sentences1, part.sentences2, words_in, "") for part in clean.parts]
-    rated = zip(found, clean.parts, strict=True)
-    each = [100 * scipy.stats.spearmanr(one, part.gold).statistic for one, part in rated]
-    assert result.value == pytest.approx(sum(each) / 2) and result.n == 849
-    with pytest.raises(RunFailed, match="sts-dev-clean"):
-        clean.score(lambda sentences: np.ones((len(sentences), 2), np.float32))
 
 
 def letters(first: str, second: str) -> frozenset[str]:

@@ -25,7 +25,6 @@ from bench.runs.intact import read_curve
 from bench.training.batches import row_order
 from bench.training.horizon import total_steps
 from bench.training.loop import run_loop
-from bench.training.state import Progress
 
 TOKENS = [len(row) for row in TOY_ROWS]
 
@@ -147,22 +146,6 @@ def test_seconds_end_the_training_and_dev_scores_do_not_count(tmp_path, monkeypa
     report = run_loop(method, Columns(TOY_ROWS), method.context)
     assert report.steps == steps and report.train_seconds == pytest.approx(parse(budget).amount)
     assert report.dev_seconds > 1000
-
-
-def test_gpu_seconds_of_earlier_sittings_are_those_of_their_gpus(tmp_path, monkeypatch):
-    clock = Clock()
-    ticking = SimpleNamespace(perf_counter=clock, monotonic=lambda: 0.0)
-    monkeypatch.setattr(bench.training.trainer, "time", ticking)
-    method = toy(tmp_path, budget="6gpu-s", epochs=None)
-    one = bench.training.trainer.Trainer(method, Columns(TOY_ROWS), method.context)
-    one.progress = Progress(step=4, train_seconds=1.0, device_seconds=4.0, ranks=[4, 1])
-    steps = bench.training.batches.batches(
-        method, one.corpus, row_order(1, 8, 3), 4, device=one.device
-    )
-    for _ in range(4):
-        one.step(steps)
-    assert one.progress.device_seconds == pytest.approx(5.0) and not one.is_done()
-    assert one.horizon.left(one.progress, tokens=1) == (None, pytest.approx(1.0))
 
 
 @pytest.mark.parametrize("budget", ["17steps", "45sentences", "90tokens"])

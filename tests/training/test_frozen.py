@@ -15,25 +15,6 @@ from methods.flow import Flow
 from methods.promcse import PromCSE
 
 
-def kept_bytes(method: Any, batch: Any) -> int:
-    """Of activations that one loss keeps for its gradient; parameters, which are there anyway, do not count."""
-    weights = {p.untyped_storage().data_ptr() for p in method.parameters()}
-    seen: dict[int, int] = {}
-
-    def keep(tensor: torch.Tensor) -> torch.Tensor:
-        storage = tensor.untyped_storage()
-        if storage.data_ptr() not in weights:
-            seen[storage.data_ptr()] = storage.nbytes()
-        return tensor
-
-    alive = []  # storages that are freed meanwhile would give their address to others
-    with torch.autograd.graph.saved_tensors_hooks(
-        lambda tensor: alive.append(tensor) or keep(tensor), lambda tensor: tensor
-    ):
-        method(batch)
-    return sum(seen.values())
-
-
 def ready(cls: Any, tiny: str, folder: Path, **values: Any) -> tuple[Any, Any]:
     setting = "unsupervised" if cls is not Flow else "none"
     method = built(cls, tiny, folder, setting=setting, batch_size=6, **values)

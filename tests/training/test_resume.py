@@ -22,7 +22,6 @@ from methods.simcse import SimCSE
 
 VALUES: dict[str, Any] = {"batch_size": 3, "epochs": 1, "eval_steps": 10, "learning_rate": 1e-3}
 ROWS = 110  # 37 steps: one whole logging window of 25 and a part
-STEPS = 37
 
 
 class Training:
@@ -258,21 +257,6 @@ def test_a_checkpoint_of_which_both_copies_are_damaged_costs_its_states(tiny, tm
     assert last.outcome() == whole.outcome()
     lost = [note for note in last.notes if "the best checkpoint, of step" in note]
     assert len(lost) == sum(p["best_step"] == best.progress[0]["best_step"] for p in best.progress)
-
-
-def test_a_checkpoint_damaged_while_training_goes_on_is_made_again_at_the_end(
-    tiny, tmp_path, whole, monkeypatch
-):
-    training = Training(tiny, tmp_path)
-    finish = Trainer.finish
-
-    def damaged(trainer: Trainer) -> Any:
-        damage(tmp_path / "checkpoint" / "trained.safetensors", "one bit")
-        return finish(trainer)
-
-    monkeypatch.setattr(Trainer, "finish", damaged)
-    assert training.run().outcome() == whole.outcome()
-    assert any("made again from" in note for note in training.notes)
 
 
 def test_a_checkpoint_newer_than_the_state_gives_way_to_the_one_of_the_state(tiny, tmp_path, whole):

@@ -17,7 +17,6 @@ from bench.method import Batch, Context
 from bench.method.torch_method import Loss, TorchMethod
 from bench.runs.intact import read_curve
 from bench.training.loop import run_loop
-from bench.training.state import saved_states
 
 
 def train(
@@ -104,19 +103,6 @@ def test_a_loss_that_is_no_number_is_told_with_its_step_and_the_rows_of_its_batc
     ]
     assert all(TOY_ROWS[row] == ids for row, ids in told)
     assert [ids[0] for _, ids in told] == method.seen[5]
-
-
-def test_after_such_a_loss_the_last_good_checkpoint_and_state_are_kept(tmp_path: Path) -> None:
-    """A score after steps 4 and 8, a state after every step: those of the lost weights are neither scored nor saved."""
-    lost = failing(lambda loss: loss * float("nan"))
-    with pytest.raises(RunFailed, match="at step 6; .*; the best checkpoint, of step 4, is kept$"):
-        train(tmp_path, [1.0] * 9, lost, epochs=20, eval_steps=4, save_seconds=0.0)
-    stored = load_file(tmp_path / "checkpoint" / "trained.safetensors")
-    assert torch.isfinite(stored["dense.weight"]).all()
-    assert [state.step for state in saved_states(tmp_path / "state")] == [5, 4]
-    lost = failing(lambda loss: loss * float("nan"))
-    with pytest.raises(RunFailed, match="at step 6; .*; the training state of step 5 is kept$"):
-        train(tmp_path / "no-dev", None, lost, epochs=20, save_seconds=0.0)
 
 
 class Bursts(Toy):
@@ -207,20 +193,6 @@ def test_a_batch_that_can_be_cut_is_offered_chunks(tmp_path: Path, chunk: int | 
     with pytest.raises(OutOfMemory, match="2 rows at once would fit") as caught:
         train(tmp_path, None, holding(3, cls=InParts), batch_size=8, chunk=chunk)
     assert str(caught.value.hint).startswith("--chunk 2 (the same batch")
-
-
-def test_auto_batch_holds_fewer_rows_of_the_same_batch(tmp_path: Path) -> None:
-    """The result is that of a device with room for all: same steps, same rows, same weights."""
-    _, _, wanted = train(tmp_path / "roomy", None, holding(8, cls=InParts), batch_size=8, epochs=5)
-    report, _, method = train(
-        tmp_path / "small", None, holding(3, cls=InParts), batch_size=8, epochs=5, auto_batch=True
-    )
-    assert (
-        report.execution == {"chunk": 2}
-        and report.steps == 5
-        and report.sentences == 5 * len(TOY_ROWS)
-    )
-    torch.testing.assert_close(method.dense.weight, wanted.dense.weight, rtol=0, atol=1e-6)
 
 
 def test_auto_batch_in_the_middle_goes_on_as_if_the_step_had_not_been_tried(tmp_path: Path) -> None:
