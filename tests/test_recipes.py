@@ -301,9 +301,6 @@ def test_a_recipe_must_be_of_a_setting_a_variant_and_keys_of_the_method() -> Non
             check_entries(Made, [wrong])
 
 
-# --- what belongs to a backbone ---
-
-
 TIMES = [{"temperature": t, "epochs": e} for t in ("0.05", "0.1") for e in ("1", "2")]
 
 

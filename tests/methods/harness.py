@@ -67,9 +67,6 @@ def trained(method: nn.Module) -> dict[str, tuple[int, ...]]:
     return {name: tuple(p.shape) for name, p in method.named_parameters() if p.requires_grad}
 
 
-# --- losses as plain loops ---
-
-
 def cosines(a: Any, b: Any) -> list[list[float]]:
     """Of every row of ``a`` with every row of ``b``."""
 
@@ -111,9 +108,6 @@ def nt_xent(first: Any, second: Any, tau: float) -> float:
         terms = {j: math.exp(c / tau) for j, c in enumerate(row) if j != i}
         total -= math.log(terms[(i + n) % (2 * n)] / sum(terms.values())) / (2 * n)
     return total
-
-
-# --- encoders of published sizes, which take no memory ---
 
 
 class WithoutMemory(Backbone):

@@ -110,8 +110,6 @@ def test_dropped_heads_are_zero_and_the_others_make_up_for_them(probability: flo
     assert hook(projection.eval(), (states,)) is None
 
 
-# --- words left out ---
-
 WORDS = st.lists(st.lists(st.integers(0, 9), min_size=1, max_size=3), min_size=1, max_size=40)
 
 

@@ -89,8 +89,6 @@ def test_what_each_view_cuts(build: Callable[..., ConSERT], kind: str) -> None:
             assert kind == "dropout" or torch.equal(lost.any(1), lost.all(1))
 
 
-# --- supervised: SBERT's classifier with max(u, v)^2, plus contrast ---
-
 JOINT: dict[str, Any] = {"classifier": True, "view1": "none", "view2": "token-cutoff", "rate2": 0.3}
 
 

@@ -118,28 +118,6 @@ def test_weights_of_a_later_rank_keep_its_own_columns() -> None:
     assert instance_weights(torch.tensor(judged), 0.9).tolist() == [[1, 1], [0, 1]], "not at phi"
 
 
-def test_noise_climbs_by_steps_of_the_given_length_and_carries_no_gradient() -> None:
-    torch.manual_seed(0)
-    z, noise = torch.randn(4, 6).double().requires_grad_(), torch.randn(5, 6).double()
-    cosines = cosine_matrix(z, z)
-
-    def loss(s: Tensor) -> Tensor:
-        return debiased(s, torch.ones(4, 4, dtype=torch.float64), form="infonce", temperature=0.05)
-
-    values, before = [], noise
-    for _ in range(4):
-        after = uphill(before, z, cosines, loss, 1, 1e-3)
-        np.testing.assert_allclose((after - before).norm(dim=1), 1e-3, rtol=1e-9)
-        values.append(loss(torch.cat([cosines, cosine_matrix(z, after)], 1)).item())
-        before = after
-    assert values == sorted(values) and len(set(values)) == 4
-    four = uphill(noise, z, cosines, loss, 4, 1e-3)
-    np.testing.assert_allclose(four, before, rtol=0, atol=1e-15)
-    assert not four.requires_grad
-    flat = uphill(noise, z, cosines, lambda s: s.sum() * 0, 2, 1e-3)
-    assert torch.equal(flat, noise), "where there is no slope it stays"
-
-
 def unit_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return a @ b.T / np.linalg.norm(a, axis=1)[:, None] / np.linalg.norm(b, axis=1)
 

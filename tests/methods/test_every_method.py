@@ -207,8 +207,6 @@ def test_what_gathering_gives_is_what_is_compared(tiny, tmp_path, monkeypatch, n
         assert loss.parts["hinge"].item() == pytest.approx(hinge(*z, margin=0.2), abs=1e-6)
 
 
-# --- what is refused ---
-
 REFUSED = {
     "simcse": "pooler=max similarity=euclid edit=swap edit_share=0 edit_share=1 temperature=0"
     " mlm_probability=1.5",
@@ -254,9 +252,7 @@ def test_a_second_model_must_have_the_same_vocabulary(name, key, tiny, tiny_robe
     assert cls.places == (key,)
 
 
-# --- sizes: encoders of base size without their pooling layers, as the papers have them ---
-
-BERT, ROBERTA, HEAD = 108_891_648, 124_055_040, 590_592
+BERT, ROBERTA, HEAD = 108_891_648, 124_055_040, 590_592  # base size, no pooling layers
 
 
 @pytest.mark.parametrize(

@@ -13,12 +13,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from methods.losses import (
-    energy_hinge,
-    focal_info_nce,
-    info_nce,
-    nt_xent,
-)
+from methods.losses import energy_hinge, focal_info_nce, info_nce, nt_xent
 
 
 def tensor(rows) -> torch.Tensor:
@@ -94,9 +89,6 @@ def test_conpvps_loss_is_info_nce_with_everybodys_prototypes(reference_b, protot
 def test_nt_xent_is_that_of_the_baselines(reference, z, tau: float) -> None:
     wanted = reference["other_baselines"]["ntxent_2n_mean"][f"tau_{tau}"]
     same(nt_xent(*z[:2], temperature=tau), wanted)
-
-
-# --- plain loops ---
 
 
 def cosine_of(a, c) -> float:
@@ -226,9 +218,6 @@ def test_nt_xent_and_its_gradients_agree_with_a_plain_loop(B, D, seed, temperatu
     found.backward()
     assert found.item() == pytest.approx(loss, abs=1e-10)
     np.testing.assert_allclose(ours.grad, gradient, rtol=1e-9, atol=1e-9)
-
-
-# laws
 
 
 def test_a_zero_vector_has_cosine_zero_and_a_finite_gradient() -> None:

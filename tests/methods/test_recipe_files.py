@@ -90,9 +90,6 @@ def test_what_a_paper_is_expected_to_give_is_what_it_prints(name: str, shared: P
         assert found == [expect["value"]], entry
 
 
-# --- against the reference file ---
-
-
 def recipes_json(shared: Path) -> list[dict[str, Any]]:
     text = (shared / "reference" / "recipes.json").read_text(encoding="utf-8")
     text = text.replace("not verifiable from the seeds", "not verifiable here")

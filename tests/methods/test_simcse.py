@@ -78,9 +78,6 @@ def test_the_supervised_loss_uses_three_columns(tiny: str, tmp_path: Path, weigh
         assert method(batch).total.item() == pytest.approx(surprise(logits), abs=1e-4)
 
 
-# --- variants ---
-
-
 @pytest.mark.parametrize("margin", [0.2, 0.4])
 def test_eh_adds_ten_times_the_hinge(backbone: str, tmp_path: Path, margin: float) -> None:
     values = {"variant": "eh", "dropout": 0.0, "eh_margin": margin}

@@ -29,9 +29,6 @@ def made(cls: Any, folder: str, run: Path, setting: str = U, variant: str = "", 
     return built(cls, folder, run, setting=setting, variant=variant, **values)
 
 
-# --- the contrastive loss ---
-
-
 def fed(method: PromCSE, known: dict[str, Any], *names: str) -> tuple[Any, torch.Tensor]:
     """The loss of given head outputs z1, z2[, z3], and its gradient with respect to z1, in float64."""
     z = [torch.tensor(known["inputs"][n], dtype=torch.float64, requires_grad=True) for n in names]
@@ -70,12 +67,6 @@ def test_the_unsupervised_loss_from_the_vectors_alone(backbone, tmp_path, cls, v
         plain = method.head(method.encoder(**features).last_hidden_state[:, 0])
     assert total == pytest.approx(info_nce(z, z), abs=1e-4)
     assert abs(total - info_nce(plain, plain)) > 1e-3
-
-
-# --- dropout and positions ---
-
-
-# --- masked language modelling ---
 
 
 @BOTH
@@ -124,9 +115,6 @@ def test_both_passes_see_one_draw_of_the_prompt_and_one_has_masked_tokens(
     share = (masked == tokenizer.mask_token_id)[~special].double().mean().item()
     assert share == pytest.approx(0.8, abs=0.2) and loss.parts["mlm"].item() > 1
     assert not torch.equal(masked[:6], masked[6:]), "the two views are masked alike"
-
-
-# --- the variant shallow, the paper's SCPCSE: a template whose words are trained ---
 
 
 def test_each_vector_stands_at_its_own_place_and_mask_and_full_stop_are_not_trained(

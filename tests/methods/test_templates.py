@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-from formula import NUMBERED, TEMPLATES, Formula
+from formula import NUMBERED, Formula
 from harness import AWKWARD
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,7 +18,7 @@ from torch import Tensor
 from bench.backbones import load, resolve
 from bench.method import Backbone, Features
 from methods.conpvp import MANUAL, NEGATIVE, POSITIVE, anchor
-from methods.templates import Template, blank_before, empty, gaps, only, wrap
+from methods.templates import Template, blank_before, empty, gaps, wrap
 
 BLANKS = "This sentence : ' {s} ' means{m}."
 PLAIN = 'This sentence of "{s}" means{m}.'
@@ -124,24 +124,6 @@ def test_the_templates_own_mask_is_found_whatever_the_sentence_contains(real, te
 
 def double(rows: Any) -> Tensor:
     return torch.tensor(rows, dtype=torch.float64)
-
-
-def test_mask_states_and_biases_of_a_tiny_bert_are_those_of_conpvps_code(reference_b):
-    known = reference_b["tiny_bert"]
-    f = Formula(known)
-    templates = [TEMPLATES[row["kind"]] for row in known["conpvp"]]
-    pairs = zip(known["conpvp"], templates, strict=True)
-    inner = [row["input_ids"][len(t.before) : -len(t.after)] for row, t in pairs]
-    features = wrap(inner, templates, NUMBERED)  # type: ignore[arg-type]
-    for i, row in enumerate(known["conpvp"]):
-        used = len(row["input_ids"])
-        assert features["input_ids"][i, :used].tolist() == row["input_ids"]
-        assert features["prompt_mask"][i, :used].tolist() == row["prompt_mask"]
-    h, bare = f(features), only(features, features["prompt_mask"])
-    b = f(bare)
-    for found, key in ((h, "h_mask"), (b, "h_mask_prompt_only"), (h - b, "debiased")):
-        wanted = double([row[key] for row in known["conpvp"]])
-        torch.testing.assert_close(found, wanted, rtol=0, atol=1e-10)
 
 
 def test_the_bias_table_of_a_tiny_bert_is_that_of_promptberts_code(reference_b):

@@ -90,23 +90,6 @@ def test_what_is_scored_is_the_whitened_mean_of_two_layers(tiny, tmp_path, pooli
     np.testing.assert_allclose(cosines(method.encode(texts)), cosines(wanted), rtol=0, atol=1e-3)
 
 
-def test_it_works_on_both_families_keeps_the_encoder_and_is_found_again(backbone, tmp_path):
-    corpus, texts = sentences(120, seed=6), sentences(5, seed=7)
-    before = built(Whitening, backbone, tmp_path).encoder.state_dict()
-    method = fitted(backbone, tmp_path, corpus, components=31)
-    after = method.encoder.state_dict()
-    assert all(torch.equal(tensor, before[name]) for name, tensor in after.items())
-    assert not [name for name, p in method.named_parameters() if p.requires_grad]
-    y = method.encode(corpus)
-    assert y.shape == (120, 31)
-    covariance = np.cov(y.T.astype(float))  # of float32 vectors
-    np.testing.assert_allclose(covariance, np.eye(31), rtol=0, atol=1e-3)
-    assert method.trained_state().keys() == {"mu", "W"}
-    again = built(Whitening, backbone, tmp_path, seed=2, components=31)
-    again.load(tmp_path / "checkpoint")
-    np.testing.assert_array_equal(again.encode(texts), method.encode(texts))
-
-
 def test_a_corpus_that_cannot_be_whitened_is_one_clear_line(tiny: str, tmp_path: Path) -> None:
     """A fresh layer norm's outputs sum to 0, but for rounding, which whitening would blow up to unit variance."""
     for count, values, message in (

@@ -4,23 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.cluster import KMeans, kmeans_plusplus
+from sklearn.cluster import KMeans
 
-from bench.score.metrics import clustering as module
-from bench.score.metrics.clustering import Points, kmeans, lloyd, seedings, trials
+from bench.score.metrics.clustering import Points, kmeans, lloyd
 
 
 def blobs(n: int, dim: int, centres: int, seed: int = 0, spread: float = 1.0) -> np.ndarray:
     rng = np.random.default_rng(seed)
     return rng.normal(size=(centres, dim))[rng.integers(0, centres, n)] + spread * rng.normal(
         size=(n, dim)
-    )
-
-
-def uniforms(seeds: range, starts: int, clusters: int) -> np.ndarray:
-    each = 1 + (clusters - 1) * trials(clusters)
-    return np.concatenate(
-        [np.random.RandomState(seed).random_sample((starts, each)) for seed in seeds]
     )
 
 
@@ -34,19 +26,6 @@ def test_the_same_clusters_as_scikit_learn_in_float64(n, dim, clusters):
         assert one.labels_N.tolist() == want.labels_.tolist()
         assert one.inertia == pytest.approx(want.inertia_, rel=1e-9)
         assert one.iterations == want.n_iter_
-
-
-@pytest.mark.parametrize("clusters", [2, 9, 60])
-@pytest.mark.parametrize("table", [0, 1 << 30])
-def test_seedings_are_scikit_learns(clusters, table, monkeypatch):
-    monkeypatch.setattr(module, "TABLE_BYTES", table)
-    x = blobs(150, 7, 4)
-    rows = seedings(Points(x), clusters, uniforms(range(5), 1, clusters))
-    for seed, row in enumerate(rows):
-        assert (
-            row.tolist()
-            == kmeans_plusplus(x, clusters, random_state=np.random.RandomState(seed))[1].tolist()
-        )
 
 
 @pytest.mark.parametrize(

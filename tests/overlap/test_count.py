@@ -7,26 +7,15 @@ from pathlib import Path
 import pytest
 
 from bench.data.corpora import open_corpus
-from bench.data.overlap import (
-    Match,
-    Overlap,
-    ScoredSentences,
-    count_overlaps,
-)
+from bench.data.overlap import Match, Overlap, ScoredSentences, count_overlaps
 
-TASK = ScoredSentences(
-    "sts",
-    "STS12",
-    "tokenised",
-    [
-        "A man is playing a guitar .",
-        "A man is playing a guitar .",
-        "Do n't go there , my friend !",
-        "The cat sat on the red mat today .",
-        "Nothing of this stands anywhere .",
-        "?!",
-    ],
-)
+LINES = """A man is playing a guitar .
+A man is playing a guitar .
+Do n't go there , my friend !
+The cat sat on the red mat today .
+Nothing of this stands anywhere .
+?!"""
+TASK = ScoredSentences("sts", "STS12", "tokenised", LINES.splitlines())
 OTHER = ScoredSentences("transfer", "MR", None, ["a man is playing a guitar"])
 CORPUS = [
     "a man is playing a guitar",  # the same

@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 
 import numpy as np
 import pytest
-import scipy.stats
 from scipy.spatial.distance import pdist
 from stand_in import words_in
 
 from bench.data.sets import DataFolder, read_sts
 from bench.score.suites import suite
-from bench.score.suites.geometry import (
-    ITEMS,
-    PROTOCOL,
-    REMOVED,
-    LoadedGeometry,
-    score_predictions,
-)
+from bench.score.suites.geometry import ITEMS, PROTOCOL, score_predictions
 
 
 @pytest.fixture(scope="module", params=["tokenised", "raw"])
@@ -51,25 +43,3 @@ def test_alignment_is_over_pairs_above_four_and_uniformity_over_every_occurrence
         again = score_predictions(result.predictions, result.task)
         assert again.value == result.value
         assert again.detail == {key: result.detail[key] for key in again.detail}
-
-
-@pytest.mark.slow
-def test_the_curve_without_frequent_words(pairs):
-    result = LoadedGeometry(suite("geometry").task("alignment"), pairs).score(words_in)
-    counts = Counter(" ".join(pairs.sentences1 + pairs.sentences2).split())
-    curve = result.detail["without_frequent_words"]
-    assert [point["k"] for point in curve] == [0, *REMOVED]
-    for point in curve[1:3]:
-        gone = set(sorted(counts, key=lambda word: (-counts[word], word))[: point["k"]])
-        first, second = (
-            [" ".join(w for w in s.split() if w not in gone) for s in side]
-            for side in (pairs.sentences1, pairs.sentences2)
-        )
-        x, y = (words_in(side).astype(float) for side in (first, second))
-        sizes = np.linalg.norm(x, axis=1) * np.linalg.norm(y, axis=1)
-        cosine = (x * y).sum(1) / np.maximum(sizes, 1e-30)
-        cosine[np.array(first) == np.array(second)] = 1.0
-        stored = result.predictions[f"without_{point['k']}_cosine"]
-        assert stored.dtype == np.float32 and stored == pytest.approx(cosine, abs=1e-7)
-        wanted = 100 * scipy.stats.spearmanr(stored, pairs.gold).statistic
-        assert point["spearman"] == pytest.approx(wanted, abs=1e-9)

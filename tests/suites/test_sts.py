@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from typing import Any
 
 import numpy as np
@@ -59,18 +58,6 @@ def test_sick_is_also_scored_over_all_its_pairs(shared, tmp_path):
     want = scipy.stats.spearmanr(result.predictions["all_splits_prediction"], whole.gold).statistic
     assert result.detail["all_splits"]["spearman"] == pytest.approx(100 * want, abs=1e-9)
     assert set(whole.sentences1 + whole.sentences2) == set(loaded.sentences)
-    # With the test split alone, the protocol's own number is the same and nothing else is claimed.
-    folder = tmp_path / "downstream" / "SICK"
-    folder.mkdir(parents=True)
-    shutil.copyfile(
-        shared / "data/senteval/downstream/SICK/SICK_test_annotated.txt",
-        folder / "SICK_test_annotated.txt",
-    )
-    alone = suite("sts").task("SICK-R").load(DataFolder(tmp_path), "raw").score(words_in)
-    assert alone.value == result.value and "all_splits" not in alone.detail
-
-
-# --- a selection set that no test set has ---
 
 
 @pytest.mark.slow

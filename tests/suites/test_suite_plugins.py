@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -53,9 +54,6 @@ def replaced(old: str, new: str) -> Callable[[str], str]:
     return change
 
 
-# --- found, or refused ---
-
-
 ACCURACY = 'metric="accuracy"'
 WRONG: list[tuple[str, str, str]] = [
     ('name="odd"', 'name="sts"', "bench has a suite sts of its own"),
@@ -81,28 +79,18 @@ def test_a_suite_that_cannot_be_is_one_line(folder: Path, old: str, new: str, me
     assert suites._from_files == {}
 
 
-class Point:
-    """What importlib.metadata says of an entry point."""
-
-    def __init__(self, name: str, module: str, loaded: Callable[[], Any]) -> None:
-        self.name, self.module, self.load, self.dist = name, module, loaded, None
-
-
 def test_an_installed_suite_is_found_and_a_broken_one_takes_no_other_down(folder, monkeypatch):
     suites.use_files([written(folder)])
     found = suites.suite("odd")
-    module = next(
-        name for name, one in list(sys.modules.items()) if vars(one).get("SUITE") is found
-    )
+    (module, *_) = [name for name, one in sys.modules.items() if vars(one).get("SUITE") is found]
     suites.use_files([])
 
     def broken() -> Any:
         raise RuntimeError("no such library")
 
+    loads = {"odd": lambda: found, "broken": broken, "even": lambda: found}
     points = [
-        Point("odd", module, lambda: found),
-        Point("broken", module, broken),
-        Point("even", module, lambda: found),
+        SimpleNamespace(name=n, module=module, load=load, dist=None) for n, load in loads.items()
     ]
     real = importlib.metadata.entry_points
     monkeypatch.setattr(
@@ -113,15 +101,10 @@ def test_an_installed_suite_is_found_and_a_broken_one_takes_no_other_down(folder
     suites._points.cache_clear()
     done = bench("suites")
     assert "odd" in done.stdout and "sts" in done.stdout
-    assert "the suite broken of ? does not import: " in done.stderr
     assert "RuntimeError: no such library" in done.stderr
     assert "registers the suite odd under the name even" in done.stderr
-    assert "odd-cosine/1" in bench("suites", "odd").stdout
-    assert bench("doctor", "--json").exit_code == 0
     assert "odd" not in suites.expand_suites(["all"])
 
-
-# --- the checks: each catches what it is meant for ---
 
 CONSTANT = 'check_variety(check_vectors(vectors(self.sentences), self.sentences, "Odd"), self.sentences, "Odd")'
 PREDICTED = '"prediction": cosine_N44.sum(axis=2).argmin(axis=1)'
@@ -172,9 +155,6 @@ def test_a_broken_suite_is_caught_by_the_right_check(folder, old, new, caught, s
     found = {one["check"]: one["seen"] for one in findings if not one["passed"]}
     assert done.exit_code == bool(caught), (found, done.stderr)
     assert seen in found[caught] if caught else not found
-
-
-# --- intervals of a metric of its own ---
 
 
 def run_of(

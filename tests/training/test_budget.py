@@ -51,9 +51,6 @@ def test_what_is_no_budget_is_refused_with_examples(text: str) -> None:
     assert "--budget 10m" in str(caught.value.hint) and caught.value.exit_code == 2
 
 
-# in the recipe
-
-
 class Made(Method):
     name, settings = "made", ("unsupervised",)
 
@@ -67,9 +64,6 @@ def test_a_budget_takes_the_place_of_the_epochs() -> None:
     assert merge(Made, written, "", {}, trained=True).budget == "3600s"
     again = merge(Made, written, "", {"epochs": "2"}, trained=True)
     assert "budget" not in again and again.epochs == 2
-
-
-# where training ends
 
 
 def steps_by_counting(batch_size: int, rows: int, wanted: int, drop_last: bool) -> int:

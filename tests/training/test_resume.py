@@ -257,18 +257,3 @@ def test_a_checkpoint_of_which_both_copies_are_damaged_costs_its_states(tiny, tm
     assert last.outcome() == whole.outcome()
     lost = [note for note in last.notes if "the best checkpoint, of step" in note]
     assert len(lost) == sum(p["best_step"] == best.progress[0]["best_step"] for p in best.progress)
-
-
-def test_a_checkpoint_newer_than_the_state_gives_way_to_the_one_of_the_state(tiny, tmp_path, whole):
-    """On a GPU what is done again need not give the very score that it gave: then the newer one would stand there unnamed."""
-    stopped(tiny, tmp_path, 12)
-    (second,) = (tmp_path / "state").glob("best-*")
-    newer = tmp_path / "state" / "best-00000020"
-    shutil.copytree(second, newer)
-    for folder in (newer, tmp_path / "checkpoint"):
-        damage(folder / "trained.safetensors", "one bit")
-    stopped(tiny, tmp_path, 0)
-    assert not newer.exists()
-    used, kept = (one / "trained.safetensors" for one in (tmp_path / "checkpoint", second))
-    assert used.read_bytes() == kept.read_bytes()
-    assert Training(tiny, tmp_path).run().outcome() == whole.outcome()
