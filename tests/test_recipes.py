@@ -182,17 +182,14 @@ variants = { own = "their own" }
 [[common]]
 corpus = "wiki1m"
 note = "of all"
-[common.values]
-epochs = { value = 1, source = "for all" }
-eval_steps = { value = 125, source = "for all" }
-[common.facts]
-seed = { value = 42, source = "for all" }
+values.epochs = { value = 1, source = "for all" }
+values.eval_steps = { value = 125, source = "for all" }
+facts.seed = { value = 42, source = "for all" }
 
 [[common]]
 setting = "unsupervised"
 backbone = ["a", "b"]
-[common.values]
-epochs = { value = 2, source = "for a and b" }
+values.epochs = { value = 2, source = "for a and b" }
 
 [[common]]
 variant = "own"
@@ -202,15 +199,13 @@ corpus = "nli"
 setting = "unsupervised"
 backbone = "a"
 note = "its own"
-[recipe.values]
-batch_size = { value = 8, source = "a" }
+values.batch_size = { value = 8, source = "a" }
 
 [[recipe]]
 setting = "unsupervised"
 backbone = "b"
 variant = "own"
-[recipe.values]
-epochs = { value = 3, source = "b" }
+values.epochs = { value = 3, source = "b" }
 
 [[recipe]]
 setting = "supervised"

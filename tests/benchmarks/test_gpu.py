@@ -1,4 +1,4 @@
-"""benchmarks/gpu.py: its order, what it keeps, and that nothing ends it; its comparisons, against imitated rounding and real mistakes.
+"""benchmarks/gpu_right.py: its comparisons, against imitated rounding and real mistakes.
 
 All on the CPU: what a GPU computes was seen by none of these tests."""
 
@@ -15,20 +15,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
-MODULES = ("gpu", "gpu_models", "gpu_right", "gpu_speed", "gpu_row", "machine", "training_sides")
-
-
-@pytest.fixture
-def gpu(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.syspath_prepend(str(FOLDER))
-    import gpu
-
-    yield gpu
-    for name in MODULES:
-        sys.modules.pop(name, None)
-
-
-# the comparisons
+MODULES = ("gpu_models", "gpu_right")
 
 
 class Rounded(TorchDispatchMode):
@@ -53,16 +40,15 @@ class Rounded(TorchDispatchMode):
 
 
 @pytest.fixture
-def right(gpu: Any, tmp_path: Path) -> Any:
+def right(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(FOLDER))
     import gpu_models
     import gpu_right
 
-    return SimpleNamespace(
-        right=gpu_right,
-        models=gpu_models,
-        place=gpu_models.Place("cpu", True, tmp_path),
-        steps=gpu_right.STEPS,
-    )
+    place = gpu_models.Place("cpu", True, tmp_path)
+    yield SimpleNamespace(right=gpu_right, models=gpu_models, place=place, steps=gpu_right.STEPS)
+    for name in MODULES:
+        sys.modules.pop(name, None)
 
 
 def case_of(right: Any, entry: str, setting: str, variant: str = "") -> Any:
@@ -128,6 +114,3 @@ def test_a_mistake_is_outside_every_bound(right, mistake, monkeypatch):
     losses, gradients = right.right.apart(exact, right.right.trained(other, corpus, 5))
     largest = [max(bounds) for bounds in zip(*right.right.BOUNDS.values(), strict=True)]
     assert losses > largest[0] or gradients > largest[1]
-
-
-# all of it

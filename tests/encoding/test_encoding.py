@@ -35,40 +35,6 @@ class CountingModel:
         return np.array([[len(row), sum(row)] for row in ids], dtype=np.float64)
 
 
-@pytest.fixture(scope="module")
-def bert():
-    torch = pytest.importorskip("torch")
-    transformers = pytest.importorskip("transformers")
-    torch.manual_seed(0)
-    sizes = {"vocab_size": 40, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
-    config = transformers.BertConfig(intermediate_size=64, max_position_embeddings=64, **sizes)
-    model = transformers.BertModel(config, add_pooling_layer=False).eval()
-
-    def embed(ids):
-        longest = max(len(row) for row in ids) + 2
-        padded = torch.tensor([[2, *row, 3] + [0] * (longest - 2 - len(row)) for row in ids])
-        mask = (padded != 0).long()
-        with torch.inference_mode():
-            hidden = model(input_ids=padded, attention_mask=mask).last_hidden_state
-        return ((hidden * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)).numpy()
-
-    return embed
-
-
-def test_result_does_not_depend_on_batch_size_or_order(bert):
-    texts = sentences(60)
-    one_by_one = np.concatenate([bert(tokens([text])) for text in texts])
-    shuffled = np.random.default_rng(1).permutation(len(texts))
-    for budget in (1, 50, 333, 100000):
-        result = encode_unique(texts, tokens=tokens, embed=bert, budget=budget)
-        assert result.dtype == np.float32 and result.shape == (60, 32)
-        np.testing.assert_allclose(result, one_by_one, atol=1e-5, rtol=0)
-        order = [texts[i] for i in shuffled] + texts[:7]
-        mixed = encode_unique(order, tokens=tokens, embed=bert, budget=budget)
-        assert np.array_equal(mixed[:60], result[shuffled])  # the batches are the same
-        assert np.array_equal(mixed[60:], result[:7])
-
-
 def test_each_distinct_sentence_once_and_rows_in_place():
     texts = sentences(40)
     texts = texts + texts[::-1] + [texts[0]] * 5

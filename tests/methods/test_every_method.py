@@ -266,4 +266,4 @@ BERT, ROBERTA, HEAD = 108_891_648, 124_055_040, 590_592  # base size, no pooling
 )
 def test_how_many_numbers_train_at_the_papers_sizes(name, model, parts):
     method, _, variant = name.partition("+")
-    assert counts(REGISTRY[method].cls, model, "base", variant) == parts
+    assert counts(REGISTRY[method].cls, model, variant) == parts

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from harness import TEXTS, batch_of, info_nce, training
+from harness import TEXTS, batch_of, info_nce
 from models import built
 
 from methods import masking, prefix
@@ -88,33 +88,6 @@ def test_the_total_of_both_losses_is_the_authors(reference, tiny, tmp_path, monk
     loss = method(batch_of(method, ["word"] * 4, step=int(step)))
     assert loss.total.item() == pytest.approx(mlm["dcpcse_total"]["values"][step], abs=1e-10)
     assert loss.parts["mlm"].item() == pytest.approx(mlm["mlm_loss"], abs=1e-10)
-
-
-@BOTH
-def test_both_passes_see_one_draw_of_the_prompt_and_one_has_masked_tokens(
-    backbone, tmp_path, monkeypatch, cls
-):
-    method = made(cls, backbone, tmp_path, U, "mlm", mlm_probability=1.0)
-    seen: list[Any] = []
-    real = prefix.states_behind_prefix
-
-    def watched(*given: Any) -> Any:
-        seen.append(given)
-        return real(*given)
-
-    monkeypatch.setattr(prefix, "states_behind_prefix", watched)
-    with training(method):
-        loss = method(batch_of(method, TEXTS[0]))
-    (_, first, drawn), (_, second, again) = seen
-    assert drawn is again
-    assert any(bool((k == 0).any()) for k, _ in drawn), "the prompt's dropout is off"
-    assert torch.equal(first["attention_mask"], second["attention_mask"])
-    tokenizer, ids, masked = method.backbone.tokenizer, first["input_ids"], second["input_ids"]
-    special = torch.isin(ids, torch.tensor(tokenizer.all_special_ids))
-    assert torch.equal(ids[special], masked[special])
-    share = (masked == tokenizer.mask_token_id)[~special].double().mean().item()
-    assert share == pytest.approx(0.8, abs=0.2) and loss.parts["mlm"].item() > 1
-    assert not torch.equal(masked[:6], masked[6:]), "the two views are masked alike"
 
 
 def test_each_vector_stands_at_its_own_place_and_mask_and_full_stop_are_not_trained(

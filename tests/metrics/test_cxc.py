@@ -31,16 +31,6 @@ def test_the_authors_draws_and_their_mean(reference):
     assert values.std() == pytest.approx(100 * known["std_1000_ddof_0"], abs=1e-10)
 
 
-def test_draws_as_a_plain_loop():
-    rng = np.random.default_rng(3)
-    query = rng.permutation(np.repeat(np.arange(300), rng.integers(1, 18, 300)))
-    items = [np.flatnonzero(query == one).tolist() for one in range(300)]
-    np.random.seed(123)
-    for drawn in draws_with_replacement(query, draws=20):
-        want = [items[one][np.random.choice(len(items[one]))] for one in np.random.choice(300, 150)]
-        assert drawn.tolist() == want
-
-
 def test_draws_without_replacement_take_half_of_the_queries_and_one_pair_of_each():
     query = np.repeat(np.arange(40), np.arange(40) % 3 + 1)
     counts = np.zeros(len(query))

@@ -62,11 +62,3 @@ def test_a_compiler_that_fails_is_noted_once_and_training_goes_on(method, monkey
     compile_encoder(method.encoder, notes.append)
     assert torch.equal(gradient(method), plain) and torch.equal(gradient(method), plain)
     assert len(notes) == 1 and notes[0].startswith("--compile")
-
-
-def test_what_is_scored_comes_from_the_encoder_as_it_is(method, monkeypatch):
-    before, seen = method.encode(sentences(3)), list[str]()
-    use_backend(monkeypatch, fails_with(AssertionError("compiled while encoding")))
-    compile_encoder(method.encoder, seen.append)
-    assert np.array_equal(method.encode(sentences(3)), before) and seen == []
-    assert "forward" in vars(method.encoder)
