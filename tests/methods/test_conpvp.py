@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 from formula import NUMBERED, TEMPLATES, Formula
-from harness import batch_of, info_nce, views
+from harness import batch_of, info_nce
 from models import built, sentences
 from torch import Tensor, nn
 
@@ -100,18 +100,3 @@ def test_what_is_scored_is_the_raw_anchor_without_head(backbone: str, tmp_path: 
             h = vector(method, "a man plays", "{s}  {p} {p} {p} {p} {m} .", "none")
             wanted = torch.tanh(method.head.dense(h)) if head_at_test else h
         np.testing.assert_allclose(method.encode(["a man plays"])[0], wanted, rtol=0, atol=1e-6)
-
-
-@pytest.mark.parametrize("variant", ["manual", "no-negative-prototypes", "no-prototypes"])
-def test_variants(backbone: str, tmp_path: Path, variant: str) -> None:
-    method = conpvp(backbone, tmp_path, variant=variant)
-    columns = views(method, ["a man plays"] * 3)
-    assert len(columns) == (3 if variant == "manual" else 2)
-    if variant == "manual":
-        assert not hasattr(method, "prompt") and not columns[0]["slot"].any()
-        family = method.backbone.family
-        assert ("sentence of" if family == "bert" else "sentence :") in words(method, columns[0])[0]
-    if variant == "no-prototypes":
-        assert words(method, columns[0]) == words(method, columns[1])
-        method.train()  # two dropout masks, three equal rows: near log 3
-        assert method(Batch(columns)).total.item() > 0.01

@@ -65,15 +65,6 @@ def test_one_pair_of_eight_is_a_sentence_with_itself(method: CT) -> None:
     assert all(row in texts for row in second)
 
 
-def test_equal_sentences_are_never_a_negative_pair(method: CT) -> None:
-    twice = [[7, 8], [7, 8], [7, 8], [9]]
-    _, other, extra = method.collate({"sentence": twice}, np.arange(4), 0)
-    assert extra["labels"].tolist() == [1, 0, 0, 0]
-    assert other["input_ids"][:, len(method.before)].tolist()[:3] == [7, 9, 9]
-    alike = method.collate({"sentence": [[7, 8]] * 3}, np.arange(3), 0)
-    assert alike[2]["labels"].tolist() == [1, 1, 1]
-
-
 def moved(method: CT, by: float) -> None:
     with torch.no_grad():
         for p in method.second.parameters():

@@ -42,18 +42,3 @@ def test_the_authors_own_run_over_two_ranks(reference, monkeypatch):
         moved = one.grad.abs().numpy() > 1e-9
         ratio = two.grad.numpy()[moved] / one.grad.numpy()[moved]
         np.testing.assert_allclose(ratio, known["gradient_ratio_to_single_process"], rtol=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("count", "faithful", "by"), [(4, True, 4.0), (4, False, 1.0), (1, True, 1.0)]
-)
-def test_only_faithful_and_only_several_processes_lessen_the_gradient(
-    monkeypatch, count, faithful, by
-):
-    monkeypatch.setattr("methods.gather.processes", lambda: count)
-    z = torch.randn(3, 2, dtype=torch.float64, requires_grad=True)
-    (same,) = across_ranks([z], faithful)
-    assert torch.equal(same, z)
-    (same**2).sum().backward()
-    assert z.grad is not None
-    torch.testing.assert_close(z.grad, 2 * z.detach() / by)

@@ -17,8 +17,12 @@ from commands import bench, error_line
 from factories import record
 from msgspec.structs import replace
 
+from bench.compare.judge import jackknife
+from bench.compare.statistics.influence import influence
 from bench.runs import RunsFolder, Score
+from bench.runs.predicted import Predicted
 from bench.score import suites
+from bench.score.metrics.correlation import spearman
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "add-a-suite.md"
 ODD = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), flags=re.M | re.S)[1]
@@ -155,6 +159,19 @@ def test_a_broken_suite_is_caught_by_the_right_check(folder, old, new, caught, s
     found = {one["check"]: one["seen"] for one in findings if not one["passed"]}
     assert done.exit_code == bool(caught), (found, done.stderr)
     assert seen in found[caught] if caught else not found
+
+
+def test_the_jackknife_of_a_correlation_is_near_its_influence_function() -> None:
+    random = np.random.default_rng(1)
+    gold_N = random.normal(size=400)
+    said_N = gold_N + random.normal(size=400)
+    exact = influence(Predicted("t", "spearman", (1,), said_N[None], gold_N))
+    _, moved_N, _ = jackknife(
+        {"prediction": said_N, "gold": gold_N},
+        lambda part: spearman(part["prediction"], part["gold"]),
+    )
+    sd, other = (float(np.sqrt((one**2).sum())) for one in (exact.moved_SN[0], moved_N))
+    assert np.corrcoef(exact.moved_SN[0], moved_N)[0, 1] > 0.999 and abs(other / sd - 1) < 0.01
 
 
 def run_of(

@@ -48,16 +48,6 @@ def test_a_thread_makes_the_same_batches(tiny: str, tmp_path: Path, cls: Any) ->
     assert all(same(a, b) for a, b in zip(feed(0), feed(3), strict=True))
 
 
-def test_tokens_are_those_of_the_whole_batch_on_every_rank(tmp_path: Path) -> None:
-    order = [(0, np.array([2, 0, 4]))]
-    made = [
-        list(batches(toy(tmp_path), Columns(TOY_ROWS), iter(order), 0, device=CPU, share=share))
-        for share in (None, lambda at: at[:1], lambda at: at[1:])
-    ]
-    counted = [(batch.tokens, batch.whole, batch.size) for (batch,) in made]
-    assert counted == [(8, 3, 3), (8, 3, 1), (8, 3, 2)]
-
-
 @pytest.mark.parametrize("cls", [SimCSE, PromptBERT, ConSERT, PromCSE])
 def test_padding_to_a_multiple_changes_no_loss(tiny: str, tmp_path: Path, cls: Any) -> None:
     method = built(cls, tiny, tmp_path, setting="unsupervised", batch_size=5)

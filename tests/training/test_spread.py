@@ -14,13 +14,8 @@ import pytest
 
 from bench.method.ranks import Alone
 
-PURE = (
-    "dcpcse",
-    "focal-infonce",
-    "promcse",
-    "promptbert",
-    "simcse",
-)  # all of their loss is among what the authors gather
+# all of their loss is among what the authors gather
+PURE = ("dcpcse", "focal-infonce", "promcse", "promptbert", "simcse")
 
 
 def answers_of(tiny: str, folder: Path) -> dict[str, Any]:
