@@ -63,7 +63,6 @@ NIGHTLY = (
     "test_kills.py",
     "test_readers_fuzzed.py",
     "test_release.py",
-    "test_soak.py",
     "test_workflows.py",
     "training/test_spread.py",
 )

@@ -11,24 +11,19 @@ from bench.base.errors import BenchError, UnknownName
 from bench.base.text import one_value
 from bench.method import Method, Value
 from bench.run.plugins import from_file
-from bench.run.recipe_file import NO_SOURCE, Disagreement, Entry, entries, read, read_given
+from bench.run.recipe_file import Disagreement, Entry, entries, read
 from bench.run.recipes import (
     TRAINING,
     check_entries,
-    check_overrides,
-    check_values,
     check_variant,
     choose,
     merge,
-    of_backbone,
+    one_value,
     parse,
     series,
     settings_with_recipe,
     variants_of,
-    whole_entry,
 )
-
-METHODS = Path(__file__).resolve().parents[1] / "methods"
 
 
 class Made(Method):
@@ -66,36 +61,6 @@ def test_each_layer_wins_over_the_one_before_and_names_itself() -> None:
         recipe.nothing  # noqa: B018
 
 
-def test_which_layer_wins_where_some_are_missing() -> None:
-    assert merge(Made, entry(temperature=0.1), "", {}, trained=True).temperature == 0.1
-    assert merge(Made, None, "plain", {}, trained=True).temperature == 0.05
-    assert set(merge(Made, None, "", {}, trained=False)) == {"dropout", *Made.defaults}
-    plan = {"select_on": Value("captions dev", "implied")}  # between the variant and --set
-    found = merge(Made, entry(select_on="last"), "", {}, trained=True, plan=plan)
-    assert found.select_on == "captions dev"
-    assert merge(Made, None, "", {"select_on": "last"}, trained=True, plan=plan).select_on == "last"
-
-
-def test_an_unknown_variant_and_key_come_with_the_nearest_names() -> None:
-    with pytest.raises(UnknownName, match="unknown recipe key 'temprature' in a recipe of made"):
-        merge(Made, entry(temprature=1), "", {}, trained=True)
-    with pytest.raises(UnknownName, match="unknown variant 'wram' of made; nearest: warm"):
-        merge(Made, None, "wram", {}, trained=True)
-    with pytest.raises(UnknownName, match="'bach_size' of made; nearest: batch_size"):
-        check_overrides({"bach_size": "1"}, [Made], True)
-    with pytest.raises(UnknownName, match="unknown recipe key 'batch_size'"):
-        check_overrides({"batch_size": "1"}, [Made], False)
-    check_overrides({"temperature": "1", "dropout": "0"}, [Made], False)
-
-
-def test_a_key_of_one_method_is_passed_over_by_the_others() -> None:
-    class Other(Method):
-        name = "other"
-
-    check_overrides({"temperature": "1"}, [Other, Made], True)
-    assert "temperature" not in merge(Other, None, "", {"temperature": "1"}, trained=True)
-
-
 TAKEN: list[tuple[str, Any, str, Any]] = [
     ("batch_size", 64, "128", 128),
     ("learning_rate", 3e-5, "1e-4", 1e-4),
@@ -127,17 +92,13 @@ REFUSED: list[tuple[str, Any, str, str]] = [
 
 
 @pytest.mark.parametrize(("key", "like", "text", "value"), TAKEN)
-def test_a_value_becomes_of_the_kind_that_it_replaces(
-    key: str, like: Any, text: str, value: Any
-) -> None:
+def test_a_value_becomes_of_the_kind_that_it_replaces(key, like, text, value):
     found = parse(key, text, like)
     assert found == value and type(found) is type(value)
 
 
 @pytest.mark.parametrize(("key", "like", "texts", "expected"), REFUSED)
-def test_a_value_of_another_kind_is_one_line(
-    key: str, like: Any, texts: str, expected: str
-) -> None:
+def test_a_value_of_another_kind_is_one_line(key, like, texts, expected):
     for text in texts.split():
         with pytest.raises(BenchError, match=f"^--set {key}={text}: {expected}") as caught:
             parse(key, text, like)
@@ -164,30 +125,10 @@ FOUND = (
         ("tiny", "bert-base-uncased"),
     ],
 )
-def test_the_nearest_recipe_is_of_the_same_family_then_size_and_is_named(
-    backbone: str, nearest: str
-) -> None:
+def test_the_nearest_recipe_is_of_the_same_family_then_size_and_is_named(backbone, nearest):
     found, line = choose(FOUND, "unsupervised", backbone, "")
     assert found is not None and found.backbone == nearest
     assert line == f"no recipe for {backbone}: the one for {nearest} is taken"
-
-
-def test_an_exact_recipe_says_nothing() -> None:
-    found, line = choose(FOUND, "unsupervised", "builtin", "")
-    assert found is FOUND[0] and line is None
-    found, line = choose(FOUND, "supervised", "builtin", "")
-    assert found is FOUND[5]
-    assert line == "no recipe for builtin: the one for bert-base-uncased is taken"
-    for nothing in ((), FOUND, (entry("none"),)):  # the last one has nothing that could be taken
-        assert choose(nothing, "none", "other", "") == (None, None)
-    assert choose((entry("none", length=64),), "none", "other", "")[1] is not None
-
-
-def test_a_recipe_of_the_variant_wins_over_that_of_the_method() -> None:
-    own = entry("unsupervised", "builtin", "warm")
-    assert choose((*FOUND, own), "unsupervised", "builtin", "warm")[0] is own
-    assert choose((*FOUND, own), "unsupervised", "builtin", "")[0] is FOUND[0]
-    assert choose((*FOUND, own), "unsupervised", "builtin", "plain")[0] is FOUND[0]
 
 
 def test_a_recipe_of_the_backbone_wins_over_the_variants_recipe_for_another() -> None:
@@ -224,9 +165,7 @@ SETTINGS: list[tuple[tuple[Entry, ...], str, str, list[str]]] = [
 
 
 @pytest.mark.parametrize(("recipes", "backbone", "variant", "wanted"), SETTINGS)
-def test_settings_with_a_recipe(
-    recipes: tuple[Entry, ...], backbone: str, variant: str, wanted: list[str]
-) -> None:
+def test_settings_with_a_recipe(recipes, backbone, variant, wanted):
     assert settings_with_recipe(recipes, backbone, variant) == wanted
 
 
@@ -234,20 +173,6 @@ def test_settings_with_a_recipe(
 def recipe_file(tmp_path: Path) -> Path:
     (tmp_path / "recipes").mkdir()
     return tmp_path / "recipes" / "made.toml"
-
-
-def test_recipes_are_read_from_the_file_beside_the_method(
-    tmp_path: Path, recipe_file: Path
-) -> None:
-    recipe_file.write_text(
-        '[[recipe]]\nsetting = "unsupervised"\nbackbone = "b"\ncorpus = "nli"\nexpect = { task = "Avg.", value = 1.5 }\n'
-        '[recipe.values]\nepochs = { value = 2, source = "s", note = "n" }\nmax_steps = { source = "open" }\n'
-    )
-    (found,) = entries(tmp_path, "made")
-    values = {"epochs": Value(2, "s", "n"), "max_steps": Value(None, "open")}
-    expect, file = {"task": "Avg.", "value": 1.5}, str(recipe_file)
-    assert found == Entry("unsupervised", "b", "", values, "nli", expect, file=file)
-    assert entries(tmp_path, "other") == ()
 
 
 SHARING = """
@@ -258,17 +183,14 @@ variants = { own = "their own" }
 [[common]]
 corpus = "wiki1m"
 note = "of all"
-[common.values]
-epochs = { value = 1, source = "for all" }
-eval_steps = { value = 125, source = "for all" }
-[common.facts]
-seed = { value = 42, source = "for all" }
+values.epochs = { value = 1, source = "for all" }
+values.eval_steps = { value = 125, source = "for all" }
+facts.seed = { value = 42, source = "for all" }
 
 [[common]]
 setting = "unsupervised"
 backbone = ["a", "b"]
-[common.values]
-epochs = { value = 2, source = "for a and b" }
+values.epochs = { value = 2, source = "for a and b" }
 
 [[common]]
 variant = "own"
@@ -278,15 +200,13 @@ corpus = "nli"
 setting = "unsupervised"
 backbone = "a"
 note = "its own"
-[recipe.values]
-batch_size = { value = 8, source = "a" }
+values.batch_size = { value = 8, source = "a" }
 
 [[recipe]]
 setting = "unsupervised"
 backbone = "b"
 variant = "own"
-[recipe.values]
-epochs = { value = 3, source = "b" }
+values.epochs = { value = 3, source = "b" }
 
 [[recipe]]
 setting = "supervised"
@@ -320,9 +240,7 @@ def test_recipes_share_what_stands_in_common_tables(tmp_path: Path, recipe_file:
     assert entries(tmp_path, "made") == file.recipes
 
 
-def test_a_recipe_file_may_declare_a_variant(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_recipe_file_may_declare_a_variant(tmp_path, monkeypatch):
     (tmp_path / "recipes").mkdir()
     file = tmp_path / "recipes" / "filed.toml"
     file.write_text('[variants.cool]\ntemperature = { value = 0.01, source = "table 2" }\n')
@@ -368,55 +286,6 @@ def test_a_malformed_recipe_file_is_named(tmp_path: Path, recipe_file: Path, tex
     assert str(recipe_file) in caught.value.message and "\n" not in caught.value.message
 
 
-@pytest.mark.parametrize("table", ["recipe", "common", "space"])
-def test_a_setting_that_is_none_names_the_nearest_and_the_file(
-    tmp_path: Path, recipe_file: Path, table: str
-) -> None:
-    recipe_file.write_text(f'[[{table}]]\nsetting = "unsup"\nbackbone = "b"\n')
-    with pytest.raises(UnknownName, match="unknown setting 'unsup'.*unsupervised") as caught:
-        entries(tmp_path, "made")
-    assert str(recipe_file) in caught.value.message
-
-
-def test_a_value_without_a_source_says_so(tmp_path: Path, recipe_file: Path) -> None:
-    recipe_file.write_text(
-        '[[recipe]]\nsetting = "unsupervised"\nbackbone = "b"\n[recipe.values]\nbatch_size = 8\nepochs = { value = 2 }\n'
-    )
-    (found,) = entries(tmp_path, "made")
-    assert found.values == {"batch_size": Value(8, NO_SOURCE), "epochs": Value(2, NO_SOURCE)}
-    given = tmp_path / "given.toml"
-    given.write_text('method = "made"\n[values]\nbatch_size = 8\n')
-    assert read_given(given).values == {"batch_size": Value(8, NO_SOURCE)}
-
-
-WRONG: list[tuple[str, list[Any], str]] = [
-    ("batch_size", ["64", 1.5, True, None], "expected a (whole )?number"),
-    ("batch_size", [0], "must be at least 1"),
-    ("learning_rate", [-1], "must be at least 0"),
-    ("learning_rate", [float("nan"), "3e-5"], "expected a number"),
-    ("dropout", [1.5], "must be less than 1"),
-    ("max_steps", ["all"], "expected a whole number"),
-    ("mask", [1], "expected true or false"),
-    ("words", [3], "expected a word"),
-    ("temperature", [[0.1]], "expected a number"),
-    ("budget", [5], "expected a word"),
-]
-
-
-@pytest.mark.parametrize(("key", "values", "expected"), WRONG)
-def test_a_wrong_value_of_a_file_is_one_line(key: str, values: list[Any], expected: str) -> None:
-    for value in values:
-        with pytest.raises(BenchError, match=f"^FILE: {key}: {expected}") as caught:
-            check_values(Made, {key: Value(value, "s")}, "FILE")
-        assert "\n" not in caught.value.message
-
-
-def test_a_right_value_of_a_file_is_taken() -> None:
-    right = {"batch_size": 64, "learning_rate": 1, "max_steps": None, "dropout": 0, "mask": False}
-    right |= {"file": 3, "words": None, "epochs": 0.5}
-    check_values(Made, {key: Value(value, "s") for key, value in right.items()}, "FILE")
-
-
 def test_a_recipe_must_be_of_a_setting_a_variant_and_keys_of_the_method() -> None:
     check_entries(Made, [entry(temperature=0.1), entry(variant="warm")])
     for wrong, name in (
@@ -426,64 +295,6 @@ def test_a_recipe_must_be_of_a_setting_a_variant_and_keys_of_the_method() -> Non
     ):
         with pytest.raises(UnknownName, match=name):
             check_entries(Made, [wrong])
-
-
-# --- what belongs to a backbone ---
-
-
-def test_a_recipe_with_one_value_leaves_the_backbones_own_values_beneath() -> None:
-    """From weakest to strongest: harness, backbone, the method's defaults, the recipe, the variant, --set."""
-
-    class Own(Made):
-        name = "own"
-        defaults = {"temperature": 0.05, "max_seq_length": Value(64, "eq. 2")}
-        variants = {"small": {"batch_size": 4}}
-
-    recipes = [entry("unsupervised", "builtin", temperature=0.1, max_steps=7)]
-    found, line = whole_entry(Own, recipes, "unsupervised", "builtin", "small", trained=True)
-    recipe = merge(Own, found, "small", {"temperature": "0.2"}, trained=True)
-    assert line is None and found is not None and found.backbone == "builtin"
-    wanted = {"warmup_steps": 0, "learning_rate": 1e-4, "max_seq_length": 64, "max_steps": 7}
-    wanted |= {"batch_size": 4, "temperature": 0.2}
-    assert {key: recipe[key] for key in wanted} == wanted
-    untrained, _ = whole_entry(Own, recipes, "unsupervised", "builtin", "", trained=False)
-    assert untrained is recipes[0], "what is not trained has none of them"
-
-
-def test_a_method_without_a_recipe_trains_as_its_backbone_is_trained() -> None:
-    """So that a difference from another method is not one of learning rates."""
-    found, line = of_backbone(Made, "unsupervised", "builtin")
-    recipe = merge(Made, found, "", {}, trained=True)
-    simcse = choose(entries(METHODS, "simcse"), "unsupervised", "builtin", "")[0]
-    assert simcse is not None
-    for key in ("learning_rate", "batch_size", "max_steps"):
-        assert recipe[key] == simcse.values[key].value
-        assert "builtin's own value" in recipe.values_with_source()[key].source
-    assert line is None and recipe.temperature == 0.05
-    assert merge(Made, found, "", {"learning_rate": "1e-3"}, trained=True).learning_rate == 1e-3
-
-
-def test_what_a_method_says_itself_stands() -> None:
-    class Own(Made):
-        name = "own"
-        defaults = {"learning_rate": Value(2e-3, "eq. 2")}
-
-    found, _ = of_backbone(Own, "unsupervised", "builtin")
-    recipe = merge(Own, found, "", {}, trained=True)
-    assert recipe.learning_rate == 2e-3 and recipe.max_steps == 1000
-
-
-def test_an_unknown_backbone_takes_the_values_of_the_nearest_and_says_so() -> None:
-    found, line = of_backbone(Made, "unsupervised", "xlm-roberta-large", ("roberta", 1024))
-    assert found is not None and found.values["learning_rate"].value == 3e-5
-    assert line == "no recipe for xlm-roberta-large: the one for roberta-large is taken"
-
-    class Passing(Made):
-        name, fitted = "passing", "pass"
-
-    assert of_backbone(Passing, "unsupervised", "bert-large-uncased") == (None, None), (
-        "what is fitted in one pass has no rate"
-    )
 
 
 TIMES = [{"temperature": t, "epochs": e} for t in ("0.05", "0.1") for e in ("1", "2")]
@@ -503,16 +314,5 @@ TIMES = [{"temperature": t, "epochs": e} for t in ("0.05", "0.1") for e in ("1",
         ({"prompt": one_value("Given, retrieve: ")}, [{"prompt": "Given, retrieve: "}]),
     ],
 )
-def test_values_with_commas_between_them_are_a_series(
-    asked: dict[str, str], meant: list[dict[str, str]]
-) -> None:
+def test_values_with_commas_between_them_are_a_series(asked, meant):
     assert series(asked) == meant
-
-
-def test_a_comma_of_a_files_name_is_no_series(tmp_path: Path) -> None:
-    file = tmp_path / "a,b.txt"
-    file.write_text("")
-    for given in (str(file), one_value(str(file))):
-        assert series({"vectors": given}) == [{"vectors": str(file)}]
-    with pytest.raises(BenchError, match="a value is missing between two commas"):
-        series({"epochs": "1,,2"})

@@ -12,14 +12,10 @@ from factories import record
 from models import sentences
 from msgspec.structs import replace
 
-from bench.backbones import Reference
-from bench.base.errors import BenchError, NotAModel
-from bench.run import trained_run
+from bench.base.errors import NotAModel
 from bench.run.plugins import discover
 from bench.run.trained_run import backbone_of, find_run, load_run
 from bench.runs import RunsFolder
-
-TEXT = sentences(12, seed=1)
 
 
 @pytest.mark.slow
@@ -32,9 +28,7 @@ TEXT = sentences(12, seed=1)
     ],
     ids=["a prefix on a frozen encoder", "nothing trained", "fitted"],
 )
-def test_the_vectors_are_those_that_were_scored(
-    method: str, options: tuple, tiny: str, tmp_path: Path
-) -> None:
+def test_the_vectors_are_those_that_were_scored(method, options, tiny, tmp_path):
     """As the run's own vector store has them, in a process that built the method from the record alone."""
     corpus = tmp_path / "text.txt"
     corpus.write_text("\n".join(sentences(60, seed=8)) + "\n")
@@ -59,8 +53,8 @@ def test_the_vectors_are_those_that_were_scored(
 @pytest.mark.slow
 @pytest.mark.usefixtures("short_check")
 def test_killed_after_the_last_score_it_still_says_what_the_corpus_shares_with_the_test_data(
-    tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tiny, tmp_path, monkeypatch
+):
     (tmp_path / "text.txt").write_text("\n".join(sentences(12, seed=8)) + "\n")
     words = f"run --method simcse --backbone {tiny} --suite check --device cpu --precision fp32"
     command = (*words.split(), "--corpus", tmp_path / "text.txt", *SMALL)
@@ -85,15 +79,6 @@ def test_killed_after_the_last_score_it_still_says_what_the_corpus_shares_with_t
     for runs in (tmp_path / "a", tmp_path / "b"):
         assert bench(*command, "--runs", runs).exit_code == 0
     assert about(tmp_path / "a")["corpus"] == about(tmp_path / "b")["corpus"]
-    store, run_id = RunsFolder(tmp_path / "a"), the_run(tmp_path / "a").name
-    finished = store.read(run_id)
-    lacking = dict(finished.provenance.corpus or {})
-    lacking.pop("overlap")
-    before = replace(finished.provenance, corpus=lacking)  # as before another suite
-    store.write(replace(finished, scores=(), provenance=before))
-    kill()
-    assert bench(*command, "--runs", tmp_path / "a").exit_code == 0
-    assert about(tmp_path / "a")["corpus"] == about(tmp_path / "b")["corpus"]
     (counted,) = about(tmp_path / "a")["corpus"]["overlap"]["tasks"]
     assert counted["task"] == "captions"
 
@@ -104,25 +89,3 @@ def test_a_folder_that_has_changed_since_is_refused(tiny: str) -> None:
     made = replace(made, provenance=replace(made.provenance, backbone=about))
     with pytest.raises(NotAModel, match="was made with .* revision 000000000000; here it is"):
         backbone_of(made, discover()["simcse"])
-
-
-def test_of_the_hub_the_very_commit_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = record("simcse", 42)
-    about = {"name": "owner/model", "revision": "a" * 40}
-    made = replace(made, provenance=replace(made.provenance, backbone=about))
-    here = {"owner/model": Reference("owner/model", "b" * 40, Path("x"), hub=True)}
-    here[f"owner/model@{'a' * 40}"] = Reference("owner/model@a", "a" * 40, Path("y"), hub=True)
-    monkeypatch.setattr(trained_run, "resolve", here.__getitem__)
-    assert backbone_of(made, discover()["simcse"]).path == Path("y")
-
-
-def test_a_recipe_of_an_older_version_is_one_line(tmp_path: Path, tiny: str) -> None:
-    made = record("promcse", 42, backbone=tiny)
-    known = {"name": tiny, "revision": trained_run.resolve(tiny).revision}
-    cost, provenance = made.cost, replace(made.provenance, backbone=known)
-    made = replace(made, provenance=provenance, cost=replace(cost, checkpoint_bytes=0))
-    store = RunsFolder(tmp_path)
-    (store.write(made).parent / "checkpoint").mkdir()
-    with pytest.raises(BenchError, match="its recipe has no") as caught:
-        load_run(find_run(made.run_id, store), offline=True)
-    assert caught.value.hint == "its command makes another run, with the recipe of today"

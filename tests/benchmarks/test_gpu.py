@@ -1,15 +1,10 @@
-"""benchmarks/gpu.py: its order, what it keeps, and that nothing ends it; its comparisons, against imitated rounding and real mistakes.
+"""benchmarks/gpu_right.py: its comparisons, against imitated rounding and real mistakes.
 
 All on the CPU: what a GPU computes was seen by none of these tests."""
 
 from __future__ import annotations
 
-import json
-import os
-import signal
-import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,161 +12,10 @@ from typing import Any
 
 import pytest
 import torch
-from models import sentences
 from torch.utils._python_dispatch import TorchDispatchMode
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
-MODULES = ("gpu", "gpu_models", "gpu_right", "gpu_speed", "gpu_row", "machine", "training_sides")
-
-MADE = """
-import os, signal, time
-from gpu_models import Outcome
-
-def well(place, argument): return Outcome(f"saw {argument} | here", True, "seen", {"number": 3.0})
-def badly(place): return Outcome("2 instead of 3", False, "3")
-def raises(place): raise RuntimeError("a mistake of\\nits own")
-def poisons(place): raise RuntimeError("CUDA error: device-side assert triggered")
-def dies(place): os.kill(os.getpid(), signal.SIGILL)
-def hangs(place): time.sleep(600)
-def process(place): return Outcome(str(os.getpid()))
-"""
-
-
-@pytest.fixture
-def gpu(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.syspath_prepend(str(FOLDER))
-    import gpu
-
-    yield gpu
-    for name in MODULES:
-        sys.modules.pop(name, None)
-
-
-class Command:
-    """gpu.py called in this process with measurements of the test's own; what it printed, kept and returned."""
-
-    def __init__(
-        self, gpu: Any, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
-    ) -> None:
-        (folder / "made_items.py").write_text(MADE)
-        monkeypatch.setenv("PYTHONPATH", str(folder))
-        self.gpu, self.out, self.patch, self.capsys = gpu, folder / "out", monkeypatch, capsys
-
-    def __call__(self, *items: Any, options: str = "") -> tuple[int, str]:
-        self.patch.setattr(self.gpu, "items", lambda: list(items))
-        self.patch.setattr(
-            sys,
-            "argv",
-            ["gpu.py", "--device", "cpu", "--tiny", "--out", str(self.out), *options.split()],
-        )
-        try:
-            code = self.gpu.main()
-        except SystemExit as ended:
-            code = ended.code
-        said = self.capsys.readouterr()
-        return code, said.out + said.err
-
-    def item(self, name: str, function: str, argument: str | None = None, **values: Any) -> Any:
-        return self.gpu.Item(
-            name, name, f"made_items.{function}", argument, **({"seconds": 1.0, "gpus": 0} | values)
-        )
-
-    @property
-    def results(self) -> dict[str, Any]:
-        return json.loads((self.out / "results.json").read_text())["results"]
-
-
-@pytest.fixture
-def command(gpu: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> Command:
-    return Command(gpu, tmp_path, monkeypatch, capsys)
-
-
-@pytest.mark.slow
-def test_what_fails_is_listed_in_a_line_and_the_rest_goes_on(command: Command) -> None:
-    items = [
-        ("right.first", "process", "measured"),
-        ("right.raises", "raises", "failed"),
-        ("right.second", "process", "measured"),
-        ("right.dies", "dies", "failed"),
-        ("right.badly", "badly", "failed"),
-        ("right.poisons", "poisons", "failed"),
-        ("fast.slow", "badly", "missed"),
-        ("memory.off", "badly", "missed"),
-        ("right.third", "process", "measured"),
-    ]
-    gpu = command.item("right.gpu", "well", "it", gpus=1)
-    last = command.item("right.last", "well", "it")
-    code, said = command(*(command.item(*item[:2]) for item in items), gpu, last)
-    found = command.results
-    wanted = {name: status for name, _, status in items}
-    wanted |= {"right.gpu": "needs a GPU", "right.last": "passed"}
-    assert code == 1 and {name: one["status"] for name, one in found.items()} == wanted
-    first, second, third = (found[f"right.{n}"]["value"] for n in ("first", "second", "third"))
-    assert first == second, "a mistake costs no process"
-    assert second != third, "one that is lost does"
-    for line in (
-        "Failed: right.raises: RuntimeError: a mistake of its own",
-        "Failed: right.dies: its process was ended by SIGILL",
-        "Failed: right.badly: 2 instead of 3",
-        "Goals missed: fast.slow: 2 instead of 3",
-        "Promises to mend: memory.off: 2 instead of 3",
-    ):
-        assert f"\n{line}" in said
-    assert "Traceback" in (command.out / "log.txt").read_text()
-
-
-@pytest.mark.slow
-def test_the_next_call_goes_on_with_what_is_missing_then_with_what_failed(command: Command) -> None:
-    one = command.item
-    first, second = one("right.a", "process"), one("right.b", "raises")
-    third = one("right.c", "well", "it")
-    code, _ = command(first, second, third, options="--only right.a,right.b")
-    before = command.results
-    assert code == 1 and list(before) == ["right.a", "right.b"]
-    code, said = command(first, one("right.b", "well", "b"), third)
-    assert code == 0 and list(command.results) == ["right.a", "right.b", "right.c"]
-    assert command.results["right.a"] == before["right.a"]
-    assert said.index("right.c:") < said.index("right.b:"), "what is missing comes first"
-    assert "nothing failed" in said
-
-
-@pytest.mark.slow
-def test_what_hangs_is_ended(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(command.gpu.PATIENCE, "cpu", 2.0)
-    code, _ = command(
-        command.item("right.hangs", "hangs", seconds=0.2), command.item("right.next", "well", "it")
-    )
-    assert (
-        code == 1 and command.results["right.hangs"]["value"] == "no answer in 2 s, 0 were expected"
-    )
-    assert command.results["right.next"]["status"] == "passed"
-
-
-def test_every_method_of_the_checkout_has_a_line_and_every_call_exists(gpu: Any) -> None:
-    import importlib
-
-    import gpu_models
-
-    items = gpu.items()
-    assert len({one.name for one in items}) == len(items)
-    assert {one.argument for one in items if one.call == "gpu_right.method"} == set(
-        gpu_models.entry_points()
-    ) - {"stored-prefix"}
-    assert [one.group for one in items] == sorted(
-        (one.group for one in items), key=list(gpu.GROUPS).index
-    )
-    for one in items:
-        module, _, function = one.call.rpartition(".")
-        assert callable(getattr(importlib.import_module(module), function)), one.name
-    from bench.run.plugins import discover
-
-    named = {
-        cls.name for entry in gpu_models.entry_points() for cls in gpu_models.methods_of(entry)
-    }
-    assert named == set(discover().plugins)
-
-
-# the comparisons
+MODULES = ("gpu_models", "gpu_right")
 
 
 class Rounded(TorchDispatchMode):
@@ -196,16 +40,15 @@ class Rounded(TorchDispatchMode):
 
 
 @pytest.fixture
-def right(gpu: Any, tmp_path: Path) -> Any:
+def right(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(FOLDER))
     import gpu_models
     import gpu_right
 
-    return SimpleNamespace(
-        right=gpu_right,
-        models=gpu_models,
-        place=gpu_models.Place("cpu", True, tmp_path),
-        steps=gpu_right.STEPS,
-    )
+    place = gpu_models.Place("cpu", True, tmp_path)
+    yield SimpleNamespace(right=gpu_right, models=gpu_models, place=place, steps=gpu_right.STEPS)
+    for name in MODULES:
+        sys.modules.pop(name, None)
 
 
 def case_of(right: Any, entry: str, setting: str, variant: str = "") -> Any:
@@ -233,9 +76,7 @@ def training(right: Any, case: Any, precision: str = "fp32", seed: int = 1, **va
         ("flow", "none", ""),
     ],
 )
-def test_imitated_rounding_is_within_the_bounds(
-    right: Any, entry: str, setting: str, variant: str
-) -> None:
+def test_imitated_rounding_is_within_the_bounds(right, entry, setting, variant):
     """dcpcse+mlm and diffcse are the most sensitive of all to rounding."""
     case = case_of(right, entry, setting, variant)
     reference = training(right, case)
@@ -258,9 +99,7 @@ def test_imitated_rounding_is_within_the_bounds(
 
 
 @pytest.mark.parametrize("mistake", ["temperature", "other masks", "no dropout"])
-def test_a_mistake_is_outside_every_bound(
-    right: Any, mistake: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_mistake_is_outside_every_bound(right, mistake, monkeypatch):
     case = case_of(right, "simcse", "unsupervised")
     reference = training(right, case)
     corpus = right.models.corpus_of(case, reference, 48)
@@ -275,87 +114,3 @@ def test_a_mistake_is_outside_every_bound(
     losses, gradients = right.right.apart(exact, right.right.trained(other, corpus, 5))
     largest = [max(bounds) for bounds in zip(*right.right.BOUNDS.values(), strict=True)]
     assert losses > largest[0] or gradients > largest[1]
-
-
-def test_differences_are_shares_and_no_number_is_infinite(right: Any) -> None:
-    steps = right.right.Steps
-    one = steps([1.0, -4.0], [torch.tensor([3.0, 4.0]), torch.zeros(2)])
-    other = steps([1.2, -4.0], [torch.tensor([3.0, 3.5]), torch.zeros(2)])
-    assert right.right.apart(one, other) == pytest.approx((0.05, 0.1))
-    assert right.right.apart(one, steps([float("nan"), 0.0], one.gradients)) == (float("inf"), 0.0)
-    assert right.right.apart(steps([1.0], [torch.zeros(2)]), steps([1.0], [torch.zeros(2)]))[
-        1
-    ] == float("inf"), "nothing was trained"
-
-
-def test_a_plain_loop_trains_as_the_script_does(gpu: Any, tiny: str) -> None:
-    import training_sides
-
-    distinct = list(dict.fromkeys(sentences(90, seed=3)))[:36]
-    for rows in ([], list(zip(distinct[:12], distinct[12:24], distinct[24:], strict=True))):
-        pairs = [
-            (a, b, float(i))
-            for i, (a, b) in enumerate(zip(distinct[:8], distinct[8:16], strict=True))
-        ]
-        setup = training_sides.Setup(
-            tiny, distinct[:12], 3, 4, 32, 2, "cpu", "fp32", everything=[pairs], rows=rows
-        )
-        clock = training_sides.plain_loop(setup)
-        assert len(clock.starts) == 3 and clock.seconds_per_step(3) > 0 and clock.evaluation > 0
-        script = training_sides._Script(setup)
-        batch = script.collate(script.rows[:4])
-        assert batch["input_ids"].shape[:2] == (4, 3 if rows else 2)
-        script.model.eval()
-        with torch.no_grad():
-            cls = script.model.head(
-                script.model.encoder(
-                    batch["input_ids"].flatten(0, 1), batch["attention_mask"].flatten(0, 1)
-                ).last_hidden_state[:, 0]
-            )
-            unit = torch.nn.functional.normalize(cls).view(4, -1, cls.shape[1])
-            logits = 20 * unit[:, 0] @ unit[:, 1:].transpose(0, 1).flatten(0, 1).T
-            wanted = (logits.logsumexp(1) - logits.diagonal()).mean()
-            assert script.model(**batch)["loss"] == pytest.approx(wanted.item(), abs=1e-5)
-
-
-# all of it
-
-
-def rehearsal(out: Path, *options: str, **environment: str) -> subprocess.Popen[str]:
-    options = ("--device", "cpu", "--tiny", "--minutes", "60", "--out", str(out), *options)
-    return subprocess.Popen(
-        [sys.executable, str(FOLDER / "gpu.py"), *options],
-        env=os.environ | environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-
-
-@pytest.mark.slow(seconds=80)
-def test_all_of_it_killed_and_gone_on_with(tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    process = rehearsal(out)
-    while process.poll() is None:
-        if (out / "results.json").is_file() and len(
-            json.loads((out / "results.json").read_text())["results"]
-        ) >= 3:
-            break
-        time.sleep(0.05)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    before = json.loads((out / "results.json").read_text())["results"]
-    assert 3 <= len(before) < 10
-    again = rehearsal(out)
-    said, _ = again.communicate()
-    content = json.loads((out / "results.json").read_text())
-    found = content["results"]
-    assert again.returncode == 0, said
-    assert {name: found[name] for name in before} == before, "nothing is measured twice"
-    assert len(found) > 50 and "Everything was measured, nothing failed." in said
-    kinds = {name.split(".")[0]: set[str]() for name in found}
-    for name, one in found.items():
-        kinds[name.split(".")[0]].add(one["status"])
-    assert kinds.pop("fast") == {"measured", "needs a GPU"}
-    assert set.union(*kinds.values()) == {"needs a GPU"}, "a CPU proves nothing about one"
-    assert "a rehearsal, no result" in (out / "results.md").read_text()

@@ -7,21 +7,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import Result
-from commands import bench
-from make_given import given_hashes
 from msgspec.structs import replace
 from scipy.stats import pearsonr, spearmanr
 from scored_run import finished_run
 
 from bench.base.errors import DataDamaged
 from bench.compare.tables import TableOptions, compare_runs
-from bench.data.sets.cxc import letters
 from bench.runs import Run, RunsFolder, Score
 from bench.runs.predictions import read_predicted
 from bench.score.suites import check, suite
 from bench.score.suites.check import check_dev_task
-from bench.verify.scores import known_hashes
 
 
 def hashed_words(sentences):
@@ -58,32 +53,6 @@ def test_scores_are_spearman_of_cosine_over_all_pairs(test_part, scored):
         both = (spearmanr(kept[rows], gold[rows])[0], pearsonr(kept[rows], gold[rows])[0])
         wanted = pytest.approx([100 * one for one in both], abs=1e-9)
         assert [said["spearman"], said["pearson"]] == wanted
-
-
-def test_parts_share_no_caption_and_no_image(test_part):
-    dev = check_dev_task()
-    assert (dev.task.name, dev.n) == ("captions dev", 1125)
-    assert not {letters([one]) for one in dev.sentences} & {
-        letters([one]) for one in test_part.sentences
-    }
-    numbers = [
-        {*part.caption1.tolist(), *part.caption2.tolist()} for part in (dev.data, test_part.data)
-    ]
-    assert (len(numbers[0]), len(numbers[1]), numbers[0] & numbers[1]) == (1000, 4000, set())
-    # each image's five captions are in one part, in a ring of five pairs
-    for part, images in ((dev.data, 200), (test_part.data, 800)):
-        ring = np.array(part.subset) == "c2c_cocaption"
-        assert len(np.unique(part.image)) == images and set(np.bincount(part.image[ring])) == {5}
-        of = dict(zip(part.caption1[ring].tolist(), part.image[ring].tolist(), strict=True))
-        assert [of[one] for one in part.caption2[ring].tolist()] == part.image[ring].tolist()
-        pairs = zip(part.caption1[~ring].tolist(), part.caption2[~ring].tolist(), strict=True)
-        assert all(of[a] != of[b] for a, b in pairs)
-
-
-def test_what_bench_knows_of_it_is_what_it_is(test_part):
-    assert known_hashes().given["check/captions"] == given_hashes(test_part)
-    assert known_hashes().data["check/captions"] == {"any": test_part.sha256}
-    assert known_hashes().dev["captions dev"] == check_dev_task().sha256
 
 
 def test_captions_of_one_image_are_drawn_together(tmp_path, scored):
@@ -134,22 +103,3 @@ def test_damaged_data_is_refused(tmp_path: Path, monkeypatch, content):
 
 
 # --- records of the generated pairs that an earlier bench scored: protocol check/1 ---
-
-
-@pytest.fixture(scope="module")
-def older(tmp_path_factory) -> Path:
-    runs = tmp_path_factory.mktemp("older")
-    finished_run(RunsFolder(runs))
-    return runs
-
-
-def verified(runs: Path, *more: str) -> Result:
-    return bench(
-        "verify", *[path for path in runs.iterdir() if path.is_dir()], "--runs", runs, *more
-    )
-
-
-def test_a_record_of_check_1_is_read_compared_and_verified(older: Path):
-    assert "check/1" in bench("compare", "--runs", older).stdout
-    done = verified(older)
-    assert done.exit_code == 0 and "not checked" not in done.stdout, done.stdout

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.score.encoding import VectorStore, batches_of, encode_unique
+from bench.score.encoding import batches_of, encode_unique
 
 WORDS = ["red", "green", "blue", "cat", "dog", "house", "runs", "sees"]
 WORDS += ["under", "over", "very", "small", "big", "old"]
@@ -35,40 +35,6 @@ class CountingModel:
         return np.array([[len(row), sum(row)] for row in ids], dtype=np.float64)
 
 
-@pytest.fixture(scope="module")
-def bert():
-    torch = pytest.importorskip("torch")
-    transformers = pytest.importorskip("transformers")
-    torch.manual_seed(0)
-    sizes = {"vocab_size": 40, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
-    config = transformers.BertConfig(intermediate_size=64, max_position_embeddings=64, **sizes)
-    model = transformers.BertModel(config, add_pooling_layer=False).eval()
-
-    def embed(ids):
-        longest = max(len(row) for row in ids) + 2
-        padded = torch.tensor([[2, *row, 3] + [0] * (longest - 2 - len(row)) for row in ids])
-        mask = (padded != 0).long()
-        with torch.inference_mode():
-            hidden = model(input_ids=padded, attention_mask=mask).last_hidden_state
-        return ((hidden * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)).numpy()
-
-    return embed
-
-
-def test_result_does_not_depend_on_batch_size_or_order(bert):
-    texts = sentences(60)
-    one_by_one = np.concatenate([bert(tokens([text])) for text in texts])
-    shuffled = np.random.default_rng(1).permutation(len(texts))
-    for budget in (1, 50, 333, 100000):
-        result = encode_unique(texts, tokens=tokens, embed=bert, budget=budget)
-        assert result.dtype == np.float32 and result.shape == (60, 32)
-        np.testing.assert_allclose(result, one_by_one, atol=1e-5, rtol=0)
-        order = [texts[i] for i in shuffled] + texts[:7]
-        mixed = encode_unique(order, tokens=tokens, embed=bert, budget=budget)
-        assert np.array_equal(mixed[:60], result[shuffled])  # the batches are the same
-        assert np.array_equal(mixed[60:], result[:7])
-
-
 def test_each_distinct_sentence_once_and_rows_in_place():
     texts = sentences(40)
     texts = texts + texts[::-1] + [texts[0]] * 5
@@ -77,17 +43,6 @@ def test_each_distinct_sentence_once_and_rows_in_place():
     assert result.tolist() == [[len(t), sum(t)] for t in tokens(texts)]
     seen = Counter(row for batch in model.batches for row in batch)
     assert seen == Counter({tuple(t): 1 for t in tokens(set(texts))})
-
-
-def test_budget_counts_padding_and_long_sentences_stand_alone():
-    model = CountingModel()
-    long = " ".join(["cat"] * 90)
-    encode_unique([*sentences(80), long], tokens=tokens, embed=model.embed, budget=70)
-    for batch in model.batches:
-        assert len(batch) == 1 or len(batch) * max(map(len, batch)) <= 70
-    lengths = [len(row) for batch in model.batches for row in batch]
-    assert [n for n in lengths if n > 70] == [90] and len(model.batches[0]) == 1
-    assert lengths == sorted(lengths, reverse=True)
 
 
 @given(st.lists(st.integers(0, 40), max_size=60), st.integers(1, 100))
@@ -113,32 +68,3 @@ def test_empty_list_empty_sentence_and_wrong_rows():
         encode_unique(["cat", "dog"], tokens=lambda texts: [[1]], embed=model.embed, budget=10)
     with pytest.raises(ValueError, match="budget"):
         encode_unique(["cat"], tokens=tokens, embed=model.embed, budget=0)
-
-
-def test_store_encodes_each_sentence_once_over_all_tasks():
-    calls: list[list[str]] = []
-
-    def encode(texts):
-        calls.append(list(texts))
-        return np.array([[len(t), t.count("a")] for t in texts], dtype=np.float64)
-
-    store = VectorStore()
-    assert store.add(["a", "bb", "a"], encode) == 2
-    assert store.add(["bb", "ccc"], encode) == 1
-    assert store.add(["a", "ccc"], encode) == 0
-    assert calls == [["bb", "a"], ["ccc"]]
-    vectors = store(["ccc", "a", "a", "bb"])
-    assert vectors.dtype == np.float32 and vectors.tolist() == [[3, 0], [1, 1], [1, 1], [2, 0]]
-    assert len(store) == 3 and "bb" in store and "d" not in store
-    with pytest.raises(KeyError):
-        store(["never added"])
-
-
-def test_store_takes_nothing_from_a_wrong_encoder():
-    store = VectorStore()
-    store.add(["a"], lambda texts: np.zeros((1, 2)))
-    with pytest.raises(ValueError, match="3 dimensions, before 2"):
-        store.add(["b"], lambda texts: np.zeros((1, 3)))
-    with pytest.raises(ValueError, match="expected \\(1, dim\\)"):
-        store.add(["b"], lambda texts: np.zeros(2))
-    assert len(store) == 1 and "b" not in store

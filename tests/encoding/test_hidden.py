@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import pytest
 import torch
 from hypothesis import given
@@ -11,7 +9,7 @@ from hypothesis import strategies as st
 
 import bench.method.features
 from bench.method import TorchMethod
-from bench.method.features import attention, by_length, pad
+from bench.method.features import by_length, pad
 
 
 def bert(dropout: float = 0.0):
@@ -53,12 +51,6 @@ def test_groups_hold_every_row_once_longest_first(lengths: list[int]) -> None:
     assert computed + passes <= len(lengths) * max(lengths)
 
 
-def test_a_mask_with_holes_counts_to_its_last_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench.method.features, "PASS_TOKENS", 1)
-    mask = torch.tensor([[1, 0, 0, 0], [1, 0, 0, 1], [1, 1, 0, 0]])
-    assert [group.tolist() for group in by_length(mask)] == [[1], [2], [0]]
-
-
 def test_states_and_gradients_are_those_of_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     features = pad(rows([30, 3, 17, 29, 4, 4, 5, 16, 2, 30, 6, 3] * 2), 0)
     mask = features["attention_mask"].unsqueeze(-1)
@@ -77,25 +69,3 @@ def test_states_and_gradients_are_those_of_one_pass(monkeypatch: pytest.MonkeyPa
     torch.testing.assert_close(grouped, whole, atol=2e-6, rtol=0)
     for one, other in zip(grads, whole_grads, strict=True):
         torch.testing.assert_close(one, other, atol=2e-5, rtol=1e-4)
-
-
-@pytest.mark.usefixtures("bf16")
-def test_bf16_goes_through_at_once() -> None:
-    probe = Probe(bert())
-    with torch.autocast("cpu", torch.bfloat16):
-        probe.hidden(pad(rows([30, 3] * 12), 0))
-    assert probe.shapes == [(24, 30)]
-
-
-def test_attention_changes_for_a_while_and_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    encoder = bert().eval()
-    features = pad(rows([9, 5, 7]), 0)
-    before = encoder(**features).last_hidden_state
-    with pytest.raises(KeyError), attention(encoder, "eager"):
-        assert encoder.config._attn_implementation == "eager"
-        torch.testing.assert_close(encoder(**features).last_hidden_state, before, atol=1e-5, rtol=0)
-        raise KeyError
-    assert encoder.config._attn_implementation == "sdpa"
-    own = SimpleNamespace(config=SimpleNamespace(_attn_implementation="somebody's own"))
-    with attention(own, "eager"):
-        assert own.config._attn_implementation == "somebody's own"

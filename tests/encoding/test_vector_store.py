@@ -9,7 +9,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bench.base.errors import RunFailed
 from bench.score.encoding import VectorStore
 
 
@@ -31,9 +30,7 @@ WORDS = st.lists(st.text("ab \u00e9\U0001f600", max_size=6), max_size=12)
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(st.lists(WORDS, min_size=1, max_size=4), st.integers(1, 5))
-def test_a_sentence_is_encoded_once_over_all_sessions(
-    tmp_path_factory: pytest.TempPathFactory, suites: list[list[str]], chunk: int
-) -> None:
+def test_a_sentence_is_encoded_once_over_all_sessions(tmp_path_factory, suites, chunk):
     folder, encoder = tmp_path_factory.mktemp("store"), Encoder()
     for sentences in suites:
         store = VectorStore(folder, "k")  # a new session each time
@@ -50,9 +47,7 @@ def test_a_sentence_is_encoded_once_over_all_sessions(
     ("file", "lost"),
     [("f32", 5), ("f32", 12 * 3), ("keys", 1), ("keys", 40), ("f32", 60), ("keys", 80)],
 )
-def test_what_a_killed_process_left_half_written_is_cut_off(
-    tmp_path: Path, file: str, lost: int
-) -> None:
+def test_what_a_killed_process_left_half_written_is_cut_off(tmp_path, file, lost):
     sentences = ["a" * i + "b" for i in range(5)]
     VectorStore(tmp_path, "k").add(sentences, Encoder())
     (path,) = tmp_path.glob(f"*.{file}")
@@ -67,9 +62,7 @@ def test_what_a_killed_process_left_half_written_is_cut_off(
 
 
 @pytest.mark.parametrize(("gone", "left"), [("keys", 60), ("keys", 24), ("keys", 7), ("f32", 80)])
-def test_one_file_that_was_never_written_leaves_nothing_of_the_other(
-    tmp_path: Path, gone: str, left: int
-) -> None:
+def test_one_file_that_was_never_written_leaves_nothing_of_the_other(tmp_path, gone, left):
     """Killed, or the disk was full, between the vectors and their keys: what follows is not appended to vectors of nobody."""
     sentences = ["a" * i + "b" for i in range(5)]
     VectorStore(tmp_path, "k").add(sentences, Encoder())
@@ -80,13 +73,6 @@ def test_one_file_that_was_never_written_leaves_nothing_of_the_other(
     assert len(store) == 0 and store.add(sentences, Encoder()) == 5
     np.testing.assert_array_equal(store(sentences), Encoder()(sentences))
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == whole
-
-
-def test_another_checkpoint_has_vectors_of_its_own(tmp_path: Path) -> None:
-    VectorStore(tmp_path, "one").add(["a", "b"], Encoder())
-    encoder = Encoder()
-    VectorStore(tmp_path, "other").add(["a"], encoder)
-    assert encoder.asked == ["a"] and len(VectorStore(tmp_path, "one")) == 2
 
 
 def test_an_encoder_that_fails_in_the_middle_loses_only_its_chunk(tmp_path: Path) -> None:
@@ -102,9 +88,3 @@ def test_an_encoder_that_fails_in_the_middle_loses_only_its_chunk(tmp_path: Path
     again = Encoder()
     VectorStore(tmp_path, "k").add(["ccc", "aa", "b"], again)
     assert again.asked == ["b"]
-
-
-def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(RunFailed, match="vectors cannot be written to"):
-        VectorStore(tmp_path / "file", "k").add(["a"], Encoder())

@@ -67,9 +67,6 @@ def trained(method: nn.Module) -> dict[str, tuple[int, ...]]:
     return {name: tuple(p.shape) for name, p in method.named_parameters() if p.requires_grad}
 
 
-# --- losses as plain loops ---
-
-
 def cosines(a: Any, b: Any) -> list[list[float]]:
     """Of every row of ``a`` with every row of ``b``."""
 
@@ -113,9 +110,6 @@ def nt_xent(first: Any, second: Any, tau: float) -> float:
     return total
 
 
-# --- encoders of published sizes, which take no memory ---
-
-
 class WithoutMemory(Backbone):
     """A backbone whose masked language model is there already."""
 
@@ -125,32 +119,26 @@ class WithoutMemory(Backbone):
         return self.masked
 
 
-def counts(
-    cls: type[TorchMethod], model: str, size: str, variant: str = "", **values: Any
-) -> dict[str, int]:
-    """Trained numbers of each part, after everything is built."""
-    shape = {"hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16}
-    shape = shape | {"intermediate_size": 4096} if size == "large" else {}
-    if model == "roberta":
-        shape |= {"max_position_embeddings": 514, "type_vocab_size": 1, "pad_token_id": 1}
+def counts(cls: type[TorchMethod], model: str, variant: str = "") -> dict[str, int]:
+    """Trained numbers of each part at base size, after everything is built."""
+    shape = {"max_position_embeddings": 514, "type_vocab_size": 1, "pad_token_id": 1}
     kinds: Any = {
         "bert": (BertConfig, BertForMaskedLM, 30522),
         "roberta": (RobertaConfig, RobertaForMaskedLM, 50265),
     }
     config_of, lm_of, vocabulary = kinds[model]
-    config = config_of(vocab_size=vocabulary, **shape)
+    config = config_of(vocab_size=vocabulary, **(shape if model == "roberta" else {}))
 
     def tokenizer(_: object, add_special_tokens: bool) -> dict[str, list[int]]:
         return {"input_ids": [2, 7, 3] if add_special_tokens else [7]}
 
     with torch.device("meta"):
         encoder = getattr(lm_of(config), model)
-        backbone = WithoutMemory(f"{model}-{size}", "none", model, encoder, tokenizer, Path())
+        backbone = WithoutMemory(f"{model}-base", "none", model, encoder, tokenizer, Path())
         backbone.masked = lm_of(config)
         method = cls()
         method.context = Context()
-        texts = {key: str(value) for key, value in values.items()}
-        method.build(backbone, merge(cls, None, variant, texts, trained=True))
+        method.build(backbone, merge(cls, None, variant, {}, trained=True))
     found = parameter_counts(method, trained=True)
     total = sum(p.numel() for p in method.parameters() if p.requires_grad)
     assert found["trainable_parameters"] == total

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 from formula import NUMBERED, TEMPLATES, Formula
-from harness import batch_of, info_nce, views
+from harness import batch_of, info_nce
 from models import built, sentences
 from torch import Tensor, nn
 
@@ -100,90 +100,3 @@ def test_what_is_scored_is_the_raw_anchor_without_head(backbone: str, tmp_path: 
             h = vector(method, "a man plays", "{s}  {p} {p} {p} {p} {m} .", "none")
             wanted = torch.tanh(method.head.dense(h)) if head_at_test else h
         np.testing.assert_allclose(method.encode(["a man plays"])[0], wanted, rtol=0, atol=1e-6)
-
-
-def test_draws_belong_to_seed_row_and_epoch_alone(tiny: str, tmp_path: Path) -> None:
-    texts = sentences(40)
-
-    def drawn(method: ConPVP, turned: bool = False, epoch: int = 0) -> list[list[str]]:
-        step = -1 if turned else 1
-        rows = list(range(40))[::step]
-        made = views(method, texts[::step], rows=rows, epoch=epoch)
-        return [words(method, view)[::step] for view in made]
-
-    method = conpvp(tiny, tmp_path)
-    once, later = drawn(method), drawn(method, epoch=1)
-    assert once == drawn(method) == drawn(method, turned=True)
-    assert once[0] == later[0] and once[1] != later[1]
-    assert once[1] != drawn(conpvp(tiny, tmp_path, seed=2))[1]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("lists", ["repo", "paper"])
-def test_every_pair_of_templates_is_drawn_and_all_equally_often(
-    tiny: str, tmp_path: Path, lists: str
-) -> None:
-    """Independent and uniform: the 9 x 8 (8 x 8) pairs over 3,600 lines, each within 5 standard deviations."""
-    method = conpvp(tiny, tmp_path, templates=lists)
-    _, positive, negative = views(method, ["x"] * 3600)
-    pairs = np.array([words(method, positive), words(method, negative)])
-    _, counts = np.unique(pairs, axis=1, return_counts=True)
-    assert len(counts) == len(POSITIVE[lists]) * len(NEGATIVE[lists])
-    mean = 3600 / len(counts)
-    assert np.abs(counts - mean).max() < 5 * mean**0.5
-
-
-def test_the_prompt_starts_uniform_and_each_of_its_vectors_gets_a_gradient(
-    tiny: str, tmp_path: Path
-) -> None:
-    method = conpvp(tiny, tmp_path)
-    start = method.prompt.detach()
-    assert start.shape == (4, 32) and start.min() >= 0 and start.max() < 1 and start.std() > 0.2
-    method.train()
-    method(batch_of(method, sentences(5))).total.backward()
-    assert method.prompt.grad is not None and all(bool(row.any()) for row in method.prompt.grad)
-
-
-def test_gradient_reaches_the_prompt_through_the_bias_as_well(tiny: str, tmp_path: Path) -> None:
-    method = conpvp(tiny, tmp_path, dropout=0.0)
-    (anchors, *_) = views(method, sentences(3))
-    method.bias(anchors)[:, 0].sum().backward()
-    assert method.prompt.grad is not None and method.prompt.grad.abs().max() > 1e-3
-
-
-@pytest.mark.parametrize("variant", ["manual", "no-negative-prototypes", "no-prototypes"])
-def test_variants(backbone: str, tmp_path: Path, variant: str) -> None:
-    method = conpvp(backbone, tmp_path, variant=variant)
-    columns = views(method, ["a man plays"] * 3)
-    assert len(columns) == (3 if variant == "manual" else 2)
-    if variant == "manual":
-        assert not hasattr(method, "prompt") and not columns[0]["slot"].any()
-        family = method.backbone.family
-        assert ("sentence of" if family == "bert" else "sentence :") in words(method, columns[0])[0]
-    if variant == "no-prototypes":
-        assert words(method, columns[0]) == words(method, columns[1])
-        method.train()  # two dropout masks, three equal rows: near log 3
-        assert method(Batch(columns)).total.item() > 0.01
-
-
-def test_an_anchor_of_ones_own_and_other_lengths_of_the_prompt(
-    tiny_roberta: str, tmp_path: Path
-) -> None:
-    own = conpvp(tiny_roberta, tmp_path, anchor="{s} means {m}")
-    assert words(own, views(own, ["man"])[0])[0].replace(" ", "") == "<s>manmeans<mask></s>"
-    ten = conpvp(tiny_roberta, tmp_path, prompt_length=10, anchor_layout="clean")
-    (anchors, *_) = views(ten, ["man"])
-    assert ten.prompt.shape == (10, 32)
-    start = len(ten.backbone.ids(["man"])[0]) + 1
-    assert anchors["slot"][0].tolist()[: start + 11] == [0] * start + list(range(1, 11)) + [0]
-    assert not anchors["slot"][0, start + 10 :].any()
-    assert anchors["input_ids"][0, start + 10] == ten.backbone.mask_id
-
-
-def test_training_cuts_the_sentence_and_never_the_template(backbone: str, tmp_path: Path) -> None:
-    method = conpvp(backbone, tmp_path)
-    for features in views(method, ["man " * 100, "man"]):
-        short = len(method.backbone.ids(["man"])[0])
-        assert features["sentence_mask"].sum(1).tolist() == [32, short]
-        at_mask = features["input_ids"].gather(1, features["mask_position"].unsqueeze(1))
-        assert (at_mask == method.backbone.mask_id).all()

@@ -14,8 +14,8 @@ from harness import EIGHT as TEXTS
 from harness import batch_of, nt_xent, views
 from models import built, sentences
 
-from bench.method import Batch, Context
-from methods.consert import ConSERT, pair_features
+from bench.method import Batch
+from methods.consert import ConSERT
 
 
 @pytest.fixture
@@ -42,9 +42,7 @@ def pooled(
 
 
 @pytest.mark.parametrize(("train_pooler", "layers"), [("avg", 1), ("avg_top2", 2)])
-def test_the_loss_follows_from_cut_features_and_shuffled_positions(
-    build: Callable[..., ConSERT], train_pooler: str, layers: int
-) -> None:
+def test_the_loss_follows_from_cut_features_and_shuffled_positions(build, train_pooler, layers):
     """Every step by hand, in float64: embeddings, cut-off, layers, means, loss."""
     method = build(train_pooler=train_pooler).double()
     batch, seen = batch_of(method, TEXTS), []
@@ -72,21 +70,6 @@ def test_the_loss_follows_from_cut_features_and_shuffled_positions(
     assert found.total.item() == pytest.approx(0.15 * wanted, abs=1e-10)
 
 
-def test_the_positions_of_the_tokens_are_permuted_and_those_of_the_padding_stay(
-    build: Callable[..., ConSERT],
-) -> None:
-    method = build()
-    plain, mixed = views(method, TEXTS)
-    first, T = method.backbone.first_position, plain["input_ids"].shape[1]
-    assert first == (0 if method.backbone.family == "bert" else 2)
-    assert (plain["position_ids"] == torch.arange(first, first + T)).all()
-    lengths = plain["attention_mask"].sum(1).tolist()
-    for ids, tokens in zip(mixed["position_ids"].tolist(), lengths, strict=True):
-        assert sorted(ids[:tokens]) == list(range(first, first + tokens))
-        assert ids[tokens:] == list(range(first + tokens, first + T))
-    assert mixed["kept"].all()
-
-
 @pytest.mark.parametrize("kind", ["none", "feature-cutoff", "token-cutoff", "dropout"])
 def test_what_each_view_cuts(build: Callable[..., ConSERT], kind: str) -> None:
     method = build(view1="none", view2=kind, rate2=0.3)
@@ -105,58 +88,6 @@ def test_what_each_view_cuts(build: Callable[..., ConSERT], kind: str) -> None:
             assert lost.sum() == (int(0.3 * tokens) * 32 if wholly else int(0.3 * tokens * 32))
             assert kind == "dropout" or torch.equal(lost.any(1), lost.all(1))
 
-
-@pytest.mark.parametrize("kinds", [("feature-cutoff", "shuffle"), ("token-cutoff", "dropout")])
-def test_views_follow_from_seed_epoch_and_row(
-    build: Callable[..., ConSERT], kinds: tuple[str, str]
-) -> None:
-    method = build(view1=kinds[0], view2=kinds[1])
-    equal = ["a man plays guitar dogs run"] * 6  # all rows are of one length
-
-    def drawn(rows: list[int], epoch: int = 0) -> list[list[Any]]:
-        return [
-            [v["kept"][i].tolist() + v["position_ids"][i].tolist() for i in range(6)]
-            for v in views(method, equal, rows=rows, epoch=epoch)
-        ]
-
-    rows = [3, 1, 4, 15, 9, 2]
-    wanted = drawn(rows)
-    assert [view[::-1] for view in drawn(rows[::-1])] == wanted
-    for other in (drawn(rows, epoch=1), drawn([30, 10, 40, 150, 90, 20])):
-        assert all(a != b for a, b in zip(other, wanted, strict=True))
-    assert len({str(row) for row in wanted[0]}) > 1
-    method.context = Context(seed=2)
-    assert all(a != b for a, b in zip(drawn(rows), wanted, strict=True))
-
-
-def test_two_cut_views_of_one_kind_differ(build: Callable[..., ConSERT]) -> None:
-    one, other = views(build(view2="feature-cutoff"), TEXTS)
-    assert not torch.equal(one["kept"], other["kept"])
-
-
-def test_dropout_is_off_and_no_hook_is_left(build: Callable[..., ConSERT]) -> None:
-    method = build()
-    batch = batch_of(method, TEXTS)
-    method.train()
-    assert method(batch).total.item() == method(batch).total.item()
-    assert not method.encoder.embeddings._forward_hooks
-    broken = Batch(({**batch.columns[0], "kept": batch.columns[0]["kept"][:, :, :5]},) * 2)
-    with pytest.raises(RuntimeError):
-        method(broken)
-    assert not method.encoder.embeddings._forward_hooks
-
-
-def test_what_is_scored_is_the_mean_of_the_last_two_layers(build: Callable[..., ConSERT]) -> None:
-    method = build()
-    features = method.tokenize(TEXTS)
-    with torch.no_grad():
-        states = method.encoder(**features, output_hidden_states=True).hidden_states
-        mask = features["attention_mask"][:, :, None]
-        wanted = ((states[-1] + states[-2]) / 2 * mask).sum(1) / mask.sum(1)
-    np.testing.assert_allclose(method.encode(TEXTS), wanted, rtol=0, atol=1e-6)
-
-
-# --- supervised: SBERT's classifier with max(u, v)^2, plus contrast ---
 
 JOINT: dict[str, Any] = {"classifier": True, "view1": "none", "view2": "token-cutoff", "rate2": 0.3}
 
@@ -191,39 +122,3 @@ def test_the_supervised_loss_follows_from_the_four_views_in_plain_loops(joint: C
     assert found.parts["classification"].item() == pytest.approx(surprise, abs=1e-6)
     assert found.parts["contrast"].item() == pytest.approx(contrast, abs=1e-10)
     assert found.total.item() == pytest.approx(surprise + 0.15 * contrast, abs=1e-6)
-
-
-def test_gradients_of_the_classifiers_features_equal_central_differences() -> None:
-    rng = np.random.default_rng(3)
-    u, v, W = rng.normal(size=(4, 5)), rng.normal(size=(4, 5)), rng.normal(size=(3, 20))
-
-    def loss(u: np.ndarray) -> float:
-        total = 0.0
-        for i in range(4):
-            x = np.concatenate([u[i], v[i], np.abs(u[i] - v[i]), np.maximum(u[i], v[i]) ** 2]) @ W.T
-            total += np.log(np.exp(x).sum()) - x[i % 3]
-        return total / 4
-
-    t = torch.tensor(u, requires_grad=True)
-    logits = pair_features(t, torch.tensor(v)) @ torch.tensor(W).T
-    torch.nn.functional.cross_entropy(logits, torch.tensor([0, 1, 2, 0])).backward()
-    for at in np.ndindex(4, 5):
-        step = np.zeros_like(u)
-        step[at] = 1e-6
-        slope = (loss(u + step) - loss(u - step)) / 2e-6
-        assert t.grad[at].item() == pytest.approx(slope, abs=1e-7)
-
-
-def test_the_first_views_are_the_texts_as_they_are_and_the_second_have_lost_tokens_of_their_own(
-    joint: ConSERT,
-) -> None:
-    a, a_cut, b, b_cut, _ = labelled(joint, [0, 1, 2, 0]).columns
-    assert a["kept"].all() and b["kept"].all()
-    for plain, cut in ((a, a_cut), (b, b_cut)):
-        assert torch.equal(plain["input_ids"], cut["input_ids"])
-        for keep, mask in zip(cut["kept"], plain["attention_mask"], strict=True):
-            tokens = int(mask.sum())
-            assert (~keep).any(1).sum() == int(0.3 * tokens) and keep[tokens:].all()
-    same = {"sent0": joint.backbone.ids(["a man plays guitar in the park"] * 3)}
-    views = joint.collate(same | {"sent1": same["sent0"], "label": [[0]] * 3}, np.arange(3), 0)
-    assert not torch.equal(views[1]["kept"], views[3]["kept"])  # drawn for each text by itself

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,11 +17,9 @@ from models import built
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from bench.backbones import load, resolve
-from bench.method import BenchError, Value
+from bench.method import Value
 from methods.dclr import DCLR, debiased, instance_weights, uphill
 from methods.losses import cosine_matrix
-from methods.simcse import SimCSE
 
 OTHERS = ~np.eye(8, dtype=bool)
 
@@ -104,18 +101,6 @@ def test_every_form_and_its_gradient_equal_the_formula(known: dict[str, Any], fo
     np.testing.assert_allclose(z1.grad, wanted, rtol=0, atol=1e-6)
 
 
-def test_a_dropped_pair_is_a_logit_of_zero_in_the_code_and_no_term_in_the_paper() -> None:
-    cosines = torch.tensor([[0.9, 0.5, 0.1], [0.3, 0.8, 0.2]], dtype=torch.float64)
-    weights = torch.tensor([[1.0, 0.0], [1.0, 1.0]], dtype=torch.float64)
-    loss = partial(debiased, temperature=0.05)
-    without = loss(cosines[:1, [0, 2]], weights[:1, :1], form="infonce")
-    torch.testing.assert_close(loss(cosines[:1], weights[:1], form="infonce"), without)
-    zero = cosines.clone()
-    zero[0, 1] = 0
-    unweighted = loss(zero, torch.ones_like(weights), form="code")
-    torch.testing.assert_close(loss(cosines, weights, form="code"), unweighted)
-
-
 @pytest.mark.parametrize("own", [1.0, -1.0])
 def test_certainty_in_float32_is_no_infinity(own: float) -> None:
     """At temperature 0.05 a softmax value reaches 1 exactly, and log(1 - p) would be minus infinity, or NaN times 0."""
@@ -131,28 +116,6 @@ def test_weights_of_a_later_rank_keep_its_own_columns() -> None:
     assert instance_weights(cosines, 0.9, offset=2).tolist() == [[0, 1, 1, 1], [1, 0, 1, 1]]
     judged = [[0.5, 0.9], [0.90001, 0.2]]
     assert instance_weights(torch.tensor(judged), 0.9).tolist() == [[1, 1], [0, 1]], "not at phi"
-
-
-def test_noise_climbs_by_steps_of_the_given_length_and_carries_no_gradient() -> None:
-    torch.manual_seed(0)
-    z, noise = torch.randn(4, 6).double().requires_grad_(), torch.randn(5, 6).double()
-    cosines = cosine_matrix(z, z)
-
-    def loss(s: Tensor) -> Tensor:
-        return debiased(s, torch.ones(4, 4, dtype=torch.float64), form="infonce", temperature=0.05)
-
-    values, before = [], noise
-    for _ in range(4):
-        after = uphill(before, z, cosines, loss, 1, 1e-3)
-        np.testing.assert_allclose((after - before).norm(dim=1), 1e-3, rtol=1e-9)
-        values.append(loss(torch.cat([cosines, cosine_matrix(z, after)], 1)).item())
-        before = after
-    assert values == sorted(values) and len(set(values)) == 4
-    four = uphill(noise, z, cosines, loss, 4, 1e-3)
-    np.testing.assert_allclose(four, before, rtol=0, atol=1e-15)
-    assert not four.requires_grad
-    flat = uphill(noise, z, cosines, lambda s: s.sum() * 0, 2, 1e-3)
-    assert torch.equal(flat, noise), "where there is no slope it stays"
 
 
 def unit_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -178,8 +141,8 @@ def noise(monkeypatch: pytest.MonkeyPatch) -> list[Tensor]:
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", ["", "infonce", "focal"])
 def test_the_loss_is_that_of_the_heads_vectors_the_teachers_weights_and_its_noise(
-    backbone: str, tmp_path: Path, variant: str, noise: list[Tensor]
-) -> None:
+    backbone, tmp_path, variant, noise
+):
     cls = dclr(backbone, tmp_path).encode(TEXTS).astype(float)
     phi, weights = weights_of(unit_product(cls, cls))
     values = {"variant": variant, "dropout": 0.0, "phi": phi, "noise_times": 1.5}
@@ -194,27 +157,6 @@ def test_the_loss_is_that_of_the_heads_vectors_the_teachers_weights_and_its_nois
     cosines = unit_product(h1, np.concatenate([h2, noise[0].double().numpy()]))
     wanted = by_hand(cosines, weights, variant or "code", 0.07 if variant == "focal" else 0.05, 0.3)
     assert total == pytest.approx(wanted, abs=1e-4)
-
-
-def test_the_teacher_is_frozen_and_its_dropout_is_on_while_training(
-    tiny: str, tmp_path: Path
-) -> None:
-    method = dclr(tiny, tmp_path)
-    assert not [p for p in method.teacher.parameters() if p.requires_grad]
-    assert method.train().teacher.module.training and not method.eval().teacher.module.training
-
-
-def test_faithful_attends_to_padding(backbone: str, tmp_path: Path) -> None:
-    """With the mask a longer neighbour changes no other row's vector; as the authors have it, it does."""
-    found, folder = {}, keeping(backbone, tmp_path / "kept", 1)
-    for faithful in (False, True):
-        method = dclr(folder, tmp_path, faithful=faithful)
-        pooled: list[Tensor] = []
-        method.head.register_forward_hook(lambda _m, given, _o, to=pooled: to.append(given[0]))
-        for texts in (TEXTS[:3], [*TEXTS[:2], " ".join(["guitar"] * 20)]):
-            method(batch_of(method, texts))
-        found[faithful] = (pooled[0][:2] - pooled[1][:2]).abs().max().item()
-    assert found[False] < 1e-5 < 1e-3 < found[True]
 
 
 def keeping(folder: str, place: Path, seed: int) -> str:
@@ -232,9 +174,7 @@ def keeping(folder: str, place: Path, seed: int) -> str:
 
 
 @pytest.mark.parametrize("large", [False, True])
-def test_faithful_is_the_authors_stack(
-    backbone: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, noise: list[Tensor], large: bool
-) -> None:
+def test_faithful_is_the_authors_stack(backbone, tmp_path, monkeypatch, noise, large):
     """simcse/models.py in numpy: no mask; the checkpoint's own pooling layer, then at base size the new head; the teacher judges by
     the head that it keeps. Measured beside their own function, run on the same weights: losses and gradients are 1e-15 apart."""
     monkeypatch.setattr("methods.dclr.BASE", 16 if large else 768)  # these are 32 wide
@@ -270,25 +210,3 @@ def test_faithful_is_the_authors_stack(
     method(batch_of(method, TEXTS)).total.backward()
     kept = [p for name, p in method.named_parameters() if name.startswith(("teacher.", "judge."))]
     assert kept and not any(p.requires_grad for p in kept)
-
-
-def test_what_a_teacher_keeps_is_found_in_a_folder_and_in_a_run(
-    backbone: str, tmp_path: Path
-) -> None:
-    """A run of simcse keeps its head beside the encoder; without either a faithful teacher cannot judge."""
-    kept = resolve(keeping(backbone, tmp_path / "kept", 3))
-    weight, bias = load(kept).pooling_layer()
-    wanted = load_file(tmp_path / "kept" / "model.safetensors")
-    (known,) = [tensor for name, tensor in wanted.items() if name.endswith("pooler.dense.weight")]
-    assert torch.equal(weight, known) and bias.shape == (32,)
-    simcse = built(SimCSE, backbone, tmp_path, setting="unsupervised")
-    simcse.save(tmp_path / "run" / "checkpoint")
-    trained = tmp_path / "run" / "checkpoint" / "trained.safetensors"
-    weight, bias = load(replace(kept, trained=trained)).pooling_layer()
-    assert torch.equal(weight, simcse.head.dense.weight)
-    assert torch.equal(bias, simcse.head.dense.bias)
-    bare = {name: t for name, t in wanted.items() if "pooler" not in name}
-    save_file(bare, tmp_path / "kept" / "model.safetensors", metadata={"format": "pt"})
-    assert load(kept).pooling_layer() is None
-    with pytest.raises(BenchError, match="keeps no head, by which"):
-        dclr(str(tmp_path / "kept"), tmp_path, faithful=True)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
 from models import built, sentences
 from tiny_decoders import PROMPTEOL, SIZES, decoder
 
-from bench.base.errors import BenchError
 from bench.method import prompted
 from methods.pretrained import Pretrained
 
@@ -39,9 +36,7 @@ def by_loop(folder: str, texts: list[str], pooling: str) -> np.ndarray:
 @pytest.mark.parametrize("padding", ["right", "left"])
 @pytest.mark.parametrize("pooling", ["last", "mean"])
 @pytest.mark.parametrize("prompt", [None, "query: ", PROMPTEOL])
-def test_the_vectors_are_those_of_a_plain_loop(
-    folder: str, pooling: str, padding: str, prompt: str | None, tmp_path: Path
-) -> None:
+def test_the_vectors_are_those_of_a_plain_loop(folder, pooling, padding, prompt, tmp_path):
     values = {"pooling": pooling, "padding": padding} | ({"prompt": prompt} if prompt else {})
     method = built(Pretrained, folder, tmp_path, **values)
     got = method.encode(TEXTS)
@@ -50,9 +45,7 @@ def test_the_vectors_are_those_of_a_plain_loop(
     np.testing.assert_allclose(method.encode(TEXTS[:1]), got[:1], atol=2e-5)
 
 
-def test_a_sentence_that_is_too_long_loses_its_own_end_and_not_the_templates(
-    folder: str, tmp_path: Path
-) -> None:
+def test_a_sentence_that_is_too_long_loses_its_own_end_and_not_the_templates(folder, tmp_path):
     method = built(Pretrained, folder, tmp_path, pooling="last", prompt=PROMPTEOL)
     long = "a man plays the guitar " * 40
     (cut,), (whole,) = method.token_ids([long]), method.token_ids(["a"])
@@ -62,37 +55,3 @@ def test_a_sentence_that_is_too_long_loses_its_own_end_and_not_the_templates(
     assert text.startswith('This sentence : "a man plays') and text.endswith('in one word:"')
     assert cut[-5:] == whole[-5:]
     assert np.isfinite(method.encode([long])).all()
-
-
-def test_bf16_takes_half_the_memory_and_nearly_gives_the_same(folder: str, tmp_path: Path) -> None:
-    from bench.backbones import load, resolve
-
-    full, half = (
-        built(Pretrained, folder, tmp_path, pooling="mean", dtype=dtype)
-        for dtype in ("fp32", "bf16")
-    )
-    weights = [sum(p.numel() * p.element_size() for p in one.parameters()) for one in (full, half)]
-    assert weights[0] == 2 * weights[1]
-    loaded = load(resolve(folder), dtype="bf16")
-    assert {p.dtype for p in loaded.encoder.parameters()} == {torch.bfloat16}
-    a, b = full.encode(TEXTS).astype(float), half.encode(TEXTS)
-    assert b.dtype == np.float32
-    cosines = (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
-    assert 0.99 < cosines.min() < 1 - 1e-9
-    assert half.about()["dtype"] == "bf16" and half.about()["pooling"] == "mean"
-
-
-def test_settings_that_do_not_go_together_are_refused(
-    folder: str, tiny: str, tmp_path: Path
-) -> None:
-    for values, said in (
-        ({"pooling": "last", "padding": "up"}, "padding=up is unknown"),
-        ({"pooling": "cls", "padding": "left"}, "padding=left with pooling=cls"),
-        ({"pooling": "last", "dtype": "int8"}, "dtype=int8 is unknown"),
-        ({}, "does not say how to pool"),
-    ):
-        with pytest.raises(BenchError, match=said):
-            built(Pretrained, folder, tmp_path, **values)
-    with pytest.raises(BenchError, match="pools the last token, which an export does not carry"):
-        built(Pretrained, folder, tmp_path, pooling="last").portable()
-    assert built(Pretrained, tiny, tmp_path, pooling="last").encode(["a man", "a"]).shape == (2, 32)

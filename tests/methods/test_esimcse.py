@@ -13,7 +13,6 @@ from harness import EIGHT as TEXTS
 from harness import batch_of, info_nce, rows_of, views
 from models import built
 
-from bench.method import Context
 from methods.esimcse import ESimCSE
 
 
@@ -43,9 +42,7 @@ def test_three_steps_by_hand(build: Callable[..., ESimCSE]) -> None:
             method.encoder.load_state_dict(stepped, strict=False)
 
 
-def test_the_queue_knows_no_dropout_and_a_pass_in_eval_mode_leaves_no_trace(
-    build: Callable[..., ESimCSE],
-) -> None:
+def test_the_queue_knows_no_dropout_and_a_pass_in_eval_mode_leaves_no_trace(build):
     method = build(dropout=0.5)
     batch = batch_of(method, TEXTS)
     before = {name: tensor.clone() for name, tensor in method.state_dict().items()}
@@ -75,25 +72,3 @@ def test_only_the_second_view_repeats_after_the_cut(build: Callable[..., ESimCSE
         assert not left
         lengths.add(len(row))
     assert lengths == {12, 13, 14}, "int(0.32 x 12) = 3: none, one or two are repeated"
-
-
-def test_a_line_is_repeated_alike_in_every_batch_and_epoch_and_otherwise_with_another_seed(
-    build: Callable[..., ESimCSE],
-) -> None:
-    method = build()
-    texts = [f"{text} guitar woman reads book in park dog runs" for text in TEXTS]
-    rows = rows_of(views(method, texts)[1])
-    turned = rows_of(views(method, texts[::-1], rows=range(7, -1, -1), epoch=3)[1])
-    assert turned[::-1] == rows
-    assert rows_of(views(method, texts, rows=range(100, 108))[1]) != rows
-    method.context = Context(seed=2)
-    assert rows_of(views(method, texts)[1]) != rows
-
-
-def test_the_variants_leave_out_one_change_each(build: Callable[..., ESimCSE]) -> None:
-    plain = build(variant="no-repetition")
-    first, second = views(plain, TEXTS)
-    assert torch.equal(first["input_ids"], second["input_ids"])
-    alone = build(variant="no-queue", dropout=0.0).train()
-    batch = batch_of(alone, TEXTS)
-    assert alone(batch).total.item() == alone(batch).total.item() and not len(alone.queue.vectors())

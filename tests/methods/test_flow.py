@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from harness import batch_of, rows_of
 from models import Columns, built, sentences
 from safetensors.torch import load_file
 
-from bench.method import BenchError, Context, UncorrectedAdamW
+from bench.method import Context
 from bench.training.loop import train
 from methods.flow import Flow
 
@@ -38,30 +37,6 @@ def moved(method: Flow) -> Flow:
         for p in method.glow.parameters():
             p.add_(torch.randn_like(p) * 0.1)
     return method
-
-
-def test_the_flow_trains_and_the_encoder_is_frozen(method: Flow, tmp_path: Path) -> None:
-    names = {name for name, p in method.named_parameters() if p.requires_grad}
-    assert names == {f"glow.{name}" for name, _ in method.glow.named_parameters()}
-    moved(method).train()
-    method(batch_of(method, sentences(8))).total.backward()
-    assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in method.glow.parameters())
-    assert all(p.grad is None for p in method.encoder.parameters())
-    orders = {name for name, _ in method.named_buffers() if name.endswith(".order")}
-    assert len(orders) == 9
-    assert method.trained_state().keys() == names | orders == method.training_state().keys()
-
-
-@pytest.mark.parametrize(("hidden", "parameters"), [(768, 151_488), (32, 16_248)])
-def test_how_many_parameters_it_has(hidden: int, parameters: int) -> None:
-    """Counted by hand: per step 2C of the actnorm, C/2 x 32 + 32 x 32 + 4 x 32, 32 x C/2 + C/2 + C/2 of the coupling."""
-    from methods.glow import Glow
-
-    by_hand = sum(
-        3 * (2 * c + c // 2 * 32 + 32 * 32 + 4 * 32 + 33 * (c // 2) + c // 2)
-        for c in (hidden, hidden // 2, hidden // 4)
-    )
-    assert sum(p.numel() for p in Glow(hidden).parameters()) == by_hand == parameters
 
 
 def test_what_is_scored_is_z_of_the_mean_of_first_and_last_layer(method: Flow) -> None:
@@ -106,33 +81,3 @@ def test_a_fit_starts_on_data_lowers_the_loss_and_is_found_again(tiny: str, tmp_
     np.testing.assert_array_equal(again.encode(texts), method.encode(texts))
     stored = load_file(tmp_path / "fit" / "checkpoint" / "trained.safetensors")
     assert not [name for name in stored if name.startswith("encoder.")]
-
-
-def test_the_seed_fixes_start_and_permutations(tiny: str, tmp_path: Path) -> None:
-    corpus = sentences(50, seed=7)
-
-    def started(folder: str, seed: int) -> dict[str, Any]:
-        context = Context(folder=tmp_path / folder, seed=seed)
-        values = {"max_steps": 1, "learning_rate": 0.0, "permutation": "random"}
-        method = built(Flow, tiny, tmp_path, seed=seed, context=context, **values)
-        train(method, Columns(method.token_ids(corpus)), method.context)
-        return method.trained_state()
-
-    one, same, other = started("a", 1), started("b", 1), started("c", 2)
-    assert all(torch.equal(one[name], same[name]) for name in one)
-    assert not torch.equal(one["glow.levels.0.0.order"], other["glow.levels.0.0.order"])
-    assert not torch.equal(one["glow.levels.0.0.norm.shift"], other["glow.levels.0.0.norm.shift"])
-
-
-def test_the_optimiser_decays_everything_at_a_constant_rate(method: Flow) -> None:
-    optimizer = method.optimizer()
-    groups = optimizer.param_groups
-    assert isinstance(optimizer, UncorrectedAdamW)  # BERT's own
-    assert len(groups) == 1 and groups[0]["weight_decay"] == 0.01 and groups[0]["eps"] == 1e-6
-    assert len(groups[0]["params"]) == len(list(method.glow.parameters()))
-    assert method.learning_rate(0, 100) == method.learning_rate(99, 100) == 1e-3
-
-
-def test_one_sentence_is_not_a_corpus(method: Flow) -> None:
-    with pytest.raises(BenchError, match="one sentence"):
-        train(method, Columns([[5, 6]]), method.context)

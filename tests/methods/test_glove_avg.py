@@ -36,22 +36,15 @@ def method_with(path: Path) -> GloveAvg:
 
 
 @pytest.mark.parametrize("name", ["v.txt", "v.txt.gz", "v.txt.xz", "v.zip", "v"])
-def test_every_form_of_the_file_is_read(tmp_path: Path, name: str) -> None:
-    words, table = read_vectors(write(tmp_path / name))
+@pytest.mark.parametrize("header", ["", "4 3\n"], ids=["plain", "word2vec"])
+def test_every_form_of_the_file_is_read(tmp_path: Path, name: str, header: str) -> None:
+    words, table = read_vectors(write(tmp_path / name, header + TEXT))
     assert words == {"the": 0, "cat": 1, "The": 2, "naïve": 3}
     assert table.dtype == np.float32
     np.testing.assert_array_equal(table, TABLE)
 
 
-def test_the_header_of_word2vec_is_no_word(tmp_path: Path) -> None:
-    words, table = read_vectors(write(tmp_path / "v.txt", "4 3\n" + TEXT))
-    assert words["the"] == 0
-    np.testing.assert_array_equal(table, TABLE)
-
-
-def test_a_word_that_stands_twice_keeps_its_first_vector_and_blanks_belong_to_a_word(
-    tmp_path: Path,
-) -> None:
+def test_a_word_that_stands_twice_keeps_its_first_vector_and_blanks_belong_to_a_word(tmp_path):
     """The public 840B file has words with blanks in them, such as ". . ."."""
     text = "a 1 2\n. . . 3 4\na 5 6\nat name@domain.com 7 8\n"
     words, table = read_vectors(write(tmp_path / "v.txt", text))
@@ -73,9 +66,7 @@ def test_a_ragged_line_is_named_with_its_number(tmp_path: Path, text: str, line:
 
 @pytest.mark.parametrize("name", ["v.txt", "v.txt.gz", "v.txt.xz", "v.zip"])
 @pytest.mark.parametrize("damage", ["missing", "empty", "no member", "cut", "latin-1"])
-def test_an_empty_a_damaged_and_a_missing_file_are_one_line(
-    tmp_path: Path, name: str, damage: str
-) -> None:
+def test_an_empty_a_damaged_and_a_missing_file_are_one_line(tmp_path, name, damage):
     path = tmp_path / name
     if damage == "empty":
         write(path, "")
@@ -108,10 +99,3 @@ def test_a_vector_is_the_mean_of_the_known_words(tmp_path: Path) -> None:
     ]
     np.testing.assert_allclose(found, wanted, rtol=1e-6)
     assert method.encode([]).shape == (0, 3)
-
-
-@pytest.mark.parametrize("vectors", [None, "", "/nothing.txt", "/"])
-def test_without_a_file_it_says_which_setting_names_one(vectors: str | None) -> None:
-    with pytest.raises(BenchError) as caught:
-        GloveAvg.check(Recipe({"vectors": Value(vectors, "test")}), None)
-    assert "--set vectors=FILE" in str(caught.value.hint)

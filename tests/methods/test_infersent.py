@@ -14,9 +14,9 @@ import torch
 from models import WORDS, sentences
 
 from bench.backbones import Reference
-from bench.method import Batch, BenchError, Context, Recipe, Value
+from bench.method import Batch, Context, Recipe, Value
 from bench.run.recipes import merge
-from methods.infersent import InferSent, pair_features
+from methods.infersent import InferSent
 
 KNOWN = sorted(set(WORDS))[2:]  # two words have no vector
 
@@ -92,21 +92,6 @@ def test_vectors_are_those_of_an_lstm_written_out(build: Callable[..., InferSent
     np.testing.assert_array_equal(*method.encode(["zebra", ""]))  # nothing known: <s> </s>
 
 
-def test_a_vector_does_not_depend_on_its_batch_where_all_states_are_negative(
-    build: Callable[..., InferSent],
-) -> None:
-    """Version 1 of the authors' code lets the zeros of padding win."""
-    method = build()
-    with torch.no_grad():
-        for name, p in method.encoder.named_parameters():
-            if name.startswith("bias_ih"):
-                p[10:15] = -4.0  # the cell's input: tanh below 0
-    texts = ["man", " ".join(KNOWN[:12])]
-    alone, together = method.encode(texts[:1]), method.encode(texts)
-    assert (alone < 0).all()
-    np.testing.assert_allclose(alone[0], together[0], rtol=0, atol=1e-7)
-
-
 def test_the_loss_is_that_of_three_layers_written_out(build: Callable[..., InferSent]) -> None:
     method, labels = build(), [2, 0, 1, 1]
     with torch.no_grad():
@@ -125,35 +110,11 @@ def test_the_loss_is_that_of_three_layers_written_out(build: Callable[..., Infer
     assert found == pytest.approx(wanted, abs=1e-6)
 
 
-def test_gradients_equal_central_differences(build: Callable[..., InferSent]) -> None:
-    method = build().double()
-    batch = batch_of(method, [0, 1, 2])
-    method(batch).total.backward()
-    lstm: Any = method.encoder
-    first: Any = method.classifier[0]
-    for parameter in (lstm.weight_hh_l0_reverse, first.weight):
-        at = (3, 2)
-        with torch.no_grad():
-            values = []
-            for step in (1e-3, -2e-3):  # the loss is float32: coarse steps
-                parameter[at] += step
-                values.append(method(batch).total.double().item())
-            parameter[at] += 1e-3
-        assert parameter.grad[at].item() == pytest.approx((values[0] - values[1]) / 2e-3, abs=2e-4)
-
-
-def test_pair_features() -> None:
-    u, v = torch.tensor([[1.0, -2.0]]), torch.tensor([[3.0, 0.5]])
-    assert pair_features(u, v).tolist() == [[1, -2, 3, 0.5, 2, 2.5, 3, -1]]
-
-
 def said(score: float, _method: Any) -> float:
     return score
 
 
-def test_the_rate_falls_each_epoch_and_where_the_dev_score_does_not_rise(
-    build: Callable[..., InferSent],
-) -> None:
+def test_the_rate_falls_each_epoch_and_where_the_dev_score_does_not_rise(build):
     method = build(epochs=4)
     rates = [method.learning_rate(step, 40) for step in (0, 9, 10, 39)]
     assert rates == pytest.approx([0.1, 0.1, 0.099, 0.1 * 0.99**3])
@@ -165,47 +126,3 @@ def test_the_rate_falls_each_epoch_and_where_the_dev_score_does_not_rise(
     assert again.learning_rate(0, 40) == pytest.approx(0.1 / 25)
     assert again.dev_score(partial(said, 61.0)) == 61.0
     assert again.learning_rate(0, 40) == pytest.approx(0.1 / 125)
-
-
-def test_one_step_of_sgd(build: Callable[..., InferSent]) -> None:
-    method = build().train()
-    optimizer, batch = method.optimizer(), batch_of(method, [0, 1, 2])
-    method(batch).total.backward()
-    before = {name: p.detach().clone() for name, p in method.named_parameters()}
-    optimizer.step()
-    for name, p in method.named_parameters():
-        assert p.grad is not None and p.grad.abs().sum() > 0, name
-        torch.testing.assert_close(p.detach(), before[name] - 0.1 * p.grad)
-
-
-def test_the_checkpoint_is_the_lstm_and_word_vectors_are_looked_up_again(
-    build: Callable[..., InferSent], tmp_path: Path
-) -> None:
-    method = build()
-    assert {name.split(".")[0] for name in method.trained_state()} == {"encoder"}
-    kept = {name.split(".")[0] for name in method.training_state()}
-    assert kept == {"encoder", "classifier", "best", "drops"}
-    with torch.no_grad():
-        method.encoder.bias_hh_l0 += 1.0
-    method.save(tmp_path / "saved")
-    again = build()
-    again.load(tmp_path / "saved")
-    np.testing.assert_array_equal(again.encode(["a man"]), method.encode(["a man"]))
-
-
-def test_a_file_without_the_ends_has_zeros_for_them(tmp_path: Path) -> None:
-    file = tmp_path / "small.txt"
-    file.write_text("man 1 2\ndog 3 4\n")
-    method = made(file)
-    assert method.table.tolist() == [[0, 0], [1, 2], [3, 4], [0, 0], [0, 0]]
-    assert method.tokenize(["dog cat man"])["input_ids"].tolist() == [[3, 2, 1, 4]]
-
-
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [("vectors", None), ("vectors", "/no/such/file"), ("lstm_size", 0), ("rate_shrink", 0.0)],
-)
-def test_what_cannot_be_is_refused(build: Callable[..., InferSent], key: str, value: Any) -> None:
-    recipe = Recipe(build().recipe.values_with_source() | {key: Value(value, "test")})
-    with pytest.raises(BenchError, match="word vectors" if value is None else key):
-        InferSent.check(recipe, None)

@@ -15,7 +15,6 @@ from harness import EIGHT as TEXTS
 from harness import batch_of
 from models import built
 
-from bench.method import UncorrectedAdamW
 from methods.is_bert import ISBert, jensen_shannon
 from methods.pooling import masked_mean
 
@@ -79,9 +78,7 @@ def test_loss_and_gradients_agree_with_plain_loops(lengths: list[int], size: flo
     np.testing.assert_allclose(sentences.grad, grad_sentences, rtol=0, atol=1e-10)
 
 
-def test_local_features_are_three_convolutions_over_each_sentence_alone(
-    build: Callable[..., ISBert],
-) -> None:
+def test_local_features_are_three_convolutions_over_each_sentence_alone(build):
     """By hand, sentence by sentence: no padding, zeros beyond both ends."""
     method = build(dropout=0.0).double()
     (features,) = batch_of(method, TEXTS).columns
@@ -105,20 +102,3 @@ def test_local_features_are_three_convolutions_over_each_sentence_alone(
         loss = method.train()(batch_of(method, TEXTS)).total.item()
     wanted_loss, _, _ = by_hand(found, features["attention_mask"], torch.tensor(np.stack(means)))
     assert loss == pytest.approx(wanted_loss, abs=1e-10)
-
-
-def test_a_vector_has_768_numbers(tiny: str, tmp_path: Path) -> None:
-    method = built(ISBert, tiny, tmp_path, setting="unsupervised")
-    assert method.encode(TEXTS).shape == (len(TEXTS), 768)
-
-
-def test_it_is_trained_as_the_authors_fork_trains(build: Callable[..., ISBert]) -> None:
-    """Their SentenceTransformer.fit: AdamW, lr 2e-6, eps 1e-7, correct_bias False, decay 0.01; 10 % warm-up from 0."""
-    method = build()
-    optimizer = method.optimizer()
-    assert isinstance(optimizer, UncorrectedAdamW)
-    assert not isinstance(build(bias_correction=True).optimizer(), UncorrectedAdamW)
-    assert {group["eps"] for group in optimizer.param_groups} == {1e-7}
-    assert {group["weight_decay"] for group in optimizer.param_groups} == {0.01, 0.0}
-    rates = [method.learning_rate(step, 1000) for step in (0, 50, 100, 550)]
-    assert rates == pytest.approx([0, 1e-6, 2e-6, 1e-6])

@@ -80,9 +80,7 @@ def every_third(read: Callable[[], LoadedTask]) -> LoadedTask:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "setting"), TRAINED)
-def test_a_trained_method_rises_above_its_start(
-    name: str, setting: str, shared: Path, tmp_path: Path
-) -> None:
+def test_a_trained_method_rises_above_its_start(name, setting, shared, tmp_path):
     values = OWN.get(name, {}) if setting == "unsupervised" else {}
     request = Request(
         methods=(name,),

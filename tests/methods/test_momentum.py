@@ -55,14 +55,3 @@ def test_a_queue_holds_the_newest(size: int, pushes: list[int]) -> None:
     batches = [part.tolist() for part in all_rows.split(pushes)] if pushes else []
     newest_first = [row for part in reversed(batches) for row in part]
     assert queue.vectors().tolist() == newest_first[:size]
-
-
-def test_a_queue_is_state_and_no_graph() -> None:
-    queue, other = Queue(3, 2), Queue(3, 2)
-    before = queue.rows
-    queue.push(torch.ones(2, 2, requires_grad=True) * 2)
-    assert not queue.rows.requires_grad and torch.equal(before, torch.zeros(3, 2)), (
-        "the tensor that a loss holds was changed"
-    )
-    other.load_state_dict(queue.state_dict())
-    assert torch.equal(other.vectors(), torch.full((2, 2), 2.0))

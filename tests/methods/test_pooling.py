@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -33,9 +31,7 @@ def test_a_pooler_gives_the_values_that_were_computed_by_hand(reference, name: s
     ("cls", "layers"),
     [(Cls, None), (LastAvg, (2,)), (FirstLastAvg, (1, 2)), (EmbeddingLastAvg, (0, 2))],
 )
-def test_an_untrained_method_is_a_loop_over_the_tokens_of_one_sentence(
-    tiny: str, tmp_path: Path, cls: type, layers
-) -> None:
+def test_an_untrained_method_is_a_loop_over_the_tokens_of_one_sentence(tiny, tmp_path, cls, layers):
     """The states are caught at the layers themselves, one sentence at a time and without padding."""
     method = built(cls, tiny, tmp_path)
     # nothing but special tokens; longer than the positions

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,24 +10,9 @@ import torch
 from harness import training
 from torch import Tensor
 from torch.nn.functional import layer_norm, linear
-from transformers import (
-    BertConfig,
-    BertModel,
-    DistilBertConfig,
-    DistilBertModel,
-    RobertaConfig,
-    RobertaModel,
-)
+from transformers import BertConfig, BertModel, RobertaConfig, RobertaModel
 
-from bench.method import BenchError
-from methods.prefix import (
-    DeepPrefix,
-    InputPrompt,
-    PrefixCache,
-    check_prompt,
-    prompt_for,
-    states_behind_prefix,
-)
+from methods.prefix import DeepPrefix, InputPrompt
 
 P, L, A, H = 3, 3, 4, 24
 PAD = {"bert": 0, "roberta": 1}
@@ -159,9 +142,7 @@ def test_states_equal_those_computed_by_hand(family: str, attention: str) -> Non
 
 @FAMILIES
 @ATTENTION
-def test_a_prefix_that_the_layers_share_and_vectors_before_the_sentence(
-    family: str, attention: str
-) -> None:
+def test_a_prefix_that_the_layers_share_and_vectors_before_the_sentence(family, attention):
     model, features = encoder(family, attention).double(), batch(family)
     shared, before = table(columns=2 * H).double(), table(columns=H).double()
     prompt = InputPrompt(H, P).double()
@@ -178,24 +159,6 @@ def test_a_prefix_that_the_layers_share_and_vectors_before_the_sentence(
 
 
 @FAMILIES
-@ATTENTION
-def test_a_draw_may_be_used_again_and_never_grows(family: str, attention: str) -> None:
-    model, features = encoder(family, attention), batch(family)
-    drawn = prefix(table())(2)
-    with torch.no_grad():
-        first, second = (states_behind_prefix(model, features, drawn) for _ in range(2))
-        assert torch.equal(first, second)
-        cache = PrefixCache(drawn)
-        mask = torch.cat([torch.ones(2, P), features["attention_mask"]], 1)
-        named = {"input_ids": features["input_ids"], "attention_mask": mask}
-        again = [model(**named, past_key_values=cache).last_hidden_state for _ in range(2)]
-        assert torch.equal(again[0], first) and torch.equal(again[1], first)
-    assert cache.get_seq_length() == P and all(
-        k.shape == v.shape == (2, A, P, H // A) for k, v in drawn
-    )
-
-
-@FAMILIES
 def test_gradients_with_respect_to_the_prefix(family: str) -> None:
     model, features = encoder(family), batch(family)
     direction = torch.randn(2, H, generator=torch.Generator().manual_seed(9))
@@ -205,36 +168,6 @@ def test_gradients_with_respect_to_the_prefix(family: str) -> None:
     assert ours.table.grad is not None and theirs.grad is not None
     assert theirs.grad.abs().max() > 0.5, "a gradient too small to show a mistake"
     torch.testing.assert_close(ours.table.grad.double(), theirs.grad, rtol=0, atol=5e-6)
-
-
-@FAMILIES
-@ATTENTION
-def test_padding_is_not_seen(family: str, attention: str) -> None:
-    model, E = encoder(family, attention), prefix(table())
-    prompt = InputPrompt(H, P)
-    with torch.no_grad():
-        for kind in (E, prompt):
-            short, long = (kind.states(model, batch(family, extra)) for extra in (0, 2))
-            assert apart(short, long, batch(family)) <= 5e-6
-            alone = kind.states(model, {key: v[1:, :3] for key, v in batch(family).items()})[0]
-            torch.testing.assert_close(alone, short[1, :3], rtol=0, atol=5e-6)
-
-
-@pytest.mark.skipif(
-    torch.__version__.startswith("2.6."),
-    reason="torch 2.6 does not compile what transformers does with a cache whole",
-)
-@pytest.mark.slow
-@FAMILIES
-def test_it_compiles_whole(family: str) -> None:
-    model, features, E = encoder(family), batch(family), prefix(table())
-    torch._dynamo.reset()
-    compiled = torch.compile(
-        lambda given: E.states(model, given), fullgraph=True, backend="aot_eager"
-    )
-    with torch.no_grad():
-        wanted = by_hand(model, family, features, table())
-        assert apart(compiled(features), wanted, features) <= 5e-6
 
 
 def test_prefix_dropout_is_drawn_per_row_and_number_and_off_when_scoring() -> None:
@@ -252,76 +185,4 @@ def test_prefix_dropout_is_drawn_per_row_and_number_and_off_when_scoring() -> No
     torch.testing.assert_close(kept * 0.9, quiet[drawn != 0])
 
 
-def test_layers_share_one_draw_where_they_share_the_prefix() -> None:
-    E = DeepPrefix(L, A, H, P, 0.5, shared=True)
-    with training(E):
-        pairs = E(4)
-    assert len(pairs) == L
-    for k, v in pairs[1:]:
-        assert torch.equal(k, pairs[0][0]) and torch.equal(v, pairs[0][1])
-    assert not torch.equal(pairs[0][0] == 0, pairs[0][1] == 0)
-    assert not torch.equal(pairs[0][0][0], pairs[0][0][1])
-
-
-def test_the_start_is_normal_with_deviation_002() -> None:
-    torch.manual_seed(0)
-    for values in (DeepPrefix(12, 12, 768, 16, 0.1).table, InputPrompt(768, 64).table):
-        assert values.mean().item() == pytest.approx(0, abs=5 * 0.02 / math.sqrt(values.numel()))
-        assert values.std().item() == pytest.approx(0.02, rel=0.02)
-
-
-@FAMILIES
-@ATTENTION
-@pytest.mark.usefixtures("bf16")
-def test_mixed_precision_takes_the_prefix_in_the_precision_of_the_layers(
-    family: str, attention: str
-) -> None:
-    model, features, E = encoder(family, attention), batch(family), prefix(table())
-    with torch.no_grad(), torch.autocast("cpu", dtype=torch.bfloat16):
-        states = E.states(model, features)
-        low = torch.zeros(2, A, 1, H // A, dtype=torch.bfloat16)
-        keys, values = PrefixCache(E(2)).update(low, low, 0)
-    assert apart(states, by_hand(model, family, features, table()), features) < 0.2
-    assert keys.dtype == values.dtype == torch.bfloat16
-
-
 # --- a prompt for a backbone ---
-
-
-def backbone_of(model: Any, family: str) -> Any:
-    width = getattr(model.config, "embedding_size", model.config.hidden_size)
-    values = {"name": "here", "family": family, "max_tokens": 40, "embedding_size": width}
-    return SimpleNamespace(encoder=model, **values)
-
-
-def test_a_prompt_for_a_backbone_has_its_shapes_and_its_dropout() -> None:
-    here = backbone_of(encoder("bert", dropout=0.25), "bert")
-    shapes = {"deep": (P, 2 * L * H), "layer-shared": (P, 2 * H), "input-layer": (P, H)}
-    assert {kind: prompt_for(here, kind, P).table.shape for kind in shapes} == shapes
-    assert prompt_for(here, "deep", P).dropout.p == 0.25
-    assert prompt_for(here, "deep", P, 0.0).dropout.p == 0.0
-
-
-@pytest.mark.parametrize(
-    ("kind", "length"),
-    [("shallow", P), ("deep", 0), ("deep", -1), ("deep", 38), ("input-layer", 38)],
-)
-def test_a_prompt_that_cannot_be_is_refused(kind: str, length: int) -> None:
-    with pytest.raises(BenchError, match="^prompt"):
-        prompt_for(backbone_of(encoder("bert"), "bert"), kind, length)
-
-
-def test_a_prompt_that_leaves_no_room_is_refused_before_the_backbone_is_loaded(
-    tmp_path: Path,
-) -> None:
-    check_prompt("deep", 38, None, tmp_path)  # nothing is known
-    (tmp_path / "config.json").write_text('{"max_position_embeddings": 40}', encoding="utf-8")
-    check_prompt("deep", 37, None, tmp_path)
-    with pytest.raises(BenchError, match="the backbone has 40 positions"):
-        check_prompt("deep", 38, None, tmp_path)
-
-
-def test_an_encoder_without_a_place_for_keys_and_values_is_refused() -> None:
-    config = DistilBertConfig(vocab_size=50, dim=8, n_layers=1, n_heads=1, hidden_dim=8)
-    with pytest.raises(BenchError, match="distilbert"):
-        prompt_for(backbone_of(DistilBertModel(config), "distilbert"), "deep", P)

@@ -9,10 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from models import built, sentences
 
-from bench.base.errors import BenchError
 from methods.pretrained import Pretrained
 
 TEXTS = [*sentences(12, seed=9), "guitar " * 40, "A Man , 42 % ; naïve", ""]
@@ -86,26 +84,11 @@ CASES: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_sentence_transformers_folder_gives_what_that_library_gives(
-    tiny: str, tmp_path: Path, case: str
-) -> None:
+def test_a_sentence_transformers_folder_gives_what_that_library_gives(tiny, tmp_path, case):
     folder = sentence_transformer(tmp_path / "model", tiny, **CASES[case])
     found = built(Pretrained, str(folder), tmp_path).encode(TEXTS)
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, theirs(folder, TEXTS), rtol=0, atol=1e-5)
-
-
-def test_a_half_precision_folder_is_scored_in_float32(tiny: str, tmp_path: Path) -> None:
-    from transformers import AutoModel
-
-    half = tmp_path / "half"
-    shutil.copytree(tiny, half)
-    AutoModel.from_pretrained(tiny, dtype=torch.float16).save_pretrained(half)
-    folder = sentence_transformer(tmp_path / "model", str(half))
-    method = built(Pretrained, str(folder), tmp_path)
-    assert {p.dtype for p in method.parameters()} == {torch.float32}
-    plain = built(Pretrained, str(half), tmp_path, pooling="mean")
-    np.testing.assert_allclose(method.encode(TEXTS), plain.encode(TEXTS), rtol=0, atol=1e-6)
 
 
 @pytest.mark.slow
@@ -117,67 +100,3 @@ def test_all_minilm_gives_its_published_vectors(tmp_path: Path) -> None:
     found = built(Pretrained, str(folder), tmp_path).encode(texts)
     np.testing.assert_allclose(found, theirs(folder, texts), rtol=0, atol=1e-5)
     np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1, rtol=0, atol=1e-5)
-
-
-@pytest.mark.parametrize("pooling", ["cls", "mean", "mlp", "avg_first_last"])
-def test_a_transformers_checkpoint_is_pooled_as_it_is_told(
-    tiny: str, tmp_path: Path, pooling: str
-) -> None:
-    from transformers import AutoTokenizer, BertModel
-
-    method = built(Pretrained, tiny, tmp_path, pooling=pooling, max_length=12)
-    found = method.encode(TEXTS)
-    encoder, tokenizer = BertModel.from_pretrained(tiny).eval(), AutoTokenizer.from_pretrained(tiny)
-    for text, vector in zip(TEXTS, found, strict=True):
-        with torch.no_grad():
-            given = tokenizer(text, return_tensors="pt", truncation=True, max_length=12)
-            output = encoder(**given, output_hidden_states=True)
-        states = [layer[0].numpy() for layer in output.hidden_states]
-        wanted = {
-            "cls": states[-1][0],
-            "mean": states[-1].mean(0),
-            "mlp": output.pooler_output[0].numpy(),
-            "avg_first_last": ((states[1] + states[-1]) / 2).mean(0),
-        }[pooling]
-        np.testing.assert_allclose(vector, wanted, rtol=0, atol=1e-5)
-
-
-@pytest.mark.parametrize("inside", ["", "0_Transformer"])
-def test_pooling_on_the_command_line_wins_over_the_folders_own(
-    tiny: str, tmp_path: Path, inside: str
-) -> None:
-    folder = sentence_transformer(tmp_path / "model", tiny, normalise=True, inside=inside)
-    for pooling in ("cls", "mlp"):
-        wanted = built(Pretrained, tiny, tmp_path, pooling=pooling).encode(TEXTS)
-        found = built(Pretrained, str(folder), tmp_path, pooling=pooling).encode(TEXTS)
-        np.testing.assert_array_equal(found, wanted)
-
-
-@pytest.mark.parametrize(
-    ("values", "message", "hint"),
-    [
-        ({}, "does not say how to pool", "--set pooling=cls"),
-        ({"pooling": "average"}, "pooling=average is unknown", "avg_first_last"),
-    ],
-)
-def test_a_pooling_must_be_named_and_known(
-    tiny: str, tmp_path: Path, values: dict[str, str], message: str, hint: str
-) -> None:
-    with pytest.raises(BenchError, match=message) as caught:
-        built(Pretrained, tiny, tmp_path, **values)
-    assert hint in str(caught.value.hint)
-
-
-def test_mlp_needs_a_stored_head(tiny: str, tmp_path: Path) -> None:
-    from transformers import BertModel, DistilBertConfig, DistilBertModel
-
-    sizes = {"dim": 32, "n_layers": 1, "n_heads": 2, "hidden_dim": 64}
-    config = DistilBertConfig(vocab_size=8192, max_position_embeddings=64, **sizes)
-    models = (BertModel.from_pretrained(tiny, add_pooling_layer=False), DistilBertModel(config))
-    for i, model in enumerate(models):
-        folder = shutil.copytree(tiny, tmp_path / str(i))
-        model.save_pretrained(folder)
-        mean = built(Pretrained, str(folder), tmp_path, pooling="mean").encode(TEXTS)
-        assert mean.shape == (len(TEXTS), 32)
-        with pytest.raises(BenchError, match="no pooling layer"):
-            built(Pretrained, str(folder), tmp_path, pooling="mlp")

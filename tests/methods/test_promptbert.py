@@ -13,7 +13,6 @@ from harness import TEXTS, batch_of, info_nce
 from models import built, sentences
 from torch import Tensor
 
-from bench.method import Features
 from methods.promptbert import PromptBERT
 
 BERT = ('This sentence of "', '" means[MASK].'), ('This sentence : "', '" means[MASK].')
@@ -59,9 +58,7 @@ def by_hand(
 @pytest.mark.slow
 @pytest.mark.parametrize("delta_positions", ["repo", "aligned"])
 @pytest.mark.parametrize("variant", ["", "one-template", "no-debias", "one-template-no-debias"])
-def test_the_unsupervised_loss(
-    backbone: str, family: str, tmp_path: Path, variant: str, delta_positions: str
-) -> None:
+def test_the_unsupervised_loss(backbone, family, tmp_path, variant, delta_positions):
     values: dict[str, Any] = {"template_2": None} if variant.startswith("one-template") else {}
     values |= {"delta_positions": delta_positions, "variant": variant, "dropout": 0.0}
     method = promptbert(backbone, tmp_path, family, setting="unsupervised", **values)
@@ -79,20 +76,9 @@ def test_the_unsupervised_loss(
     assert found == pytest.approx(info_nce(*z), abs=1e-10)
 
 
-def test_repo_and_aligned_positions_differ_on_roberta_and_agree_on_bert(
-    backbone: str, family: str, tmp_path: Path
-) -> None:
-    values = {"setting": "unsupervised", "debias_at_test": True}
-    repo, aligned = (
-        promptbert(backbone, tmp_path, family, delta_positions=how, **values).encode(sentences(3))
-        for how in ("repo", "aligned")
-    )
-    assert np.array_equal(repo, aligned) == (family == "bert")
-
-
 def test_the_supervised_loss_has_one_template_and_berts_own_transform_on_state_and_bias(
-    backbone: str, family: str, tmp_path: Path
-) -> None:
+    backbone, family, tmp_path
+):
     from transformers import AutoModelForMaskedLM
 
     values = {"head": "mlm-transform" if family == "bert" else "tanh", "template_2": None}
@@ -113,16 +99,6 @@ def test_the_supervised_loss_has_one_template_and_berts_own_transform_on_state_a
     assert total == pytest.approx(info_nce(*z), abs=1e-10)
 
 
-def test_a_bare_state_goes_through_the_transform_once(tiny: str, tmp_path: Path) -> None:
-    """Supervised without denoising: nothing is subtracted, the head stays."""
-    values = {"variant": "no-debias", "head": "mlm-transform", "head_at_test": True}
-    method = promptbert(tiny, tmp_path, setting="supervised", dropout=0.0, **values)
-    texts = ["a man plays."]
-    with torch.no_grad():
-        h, _ = by_hand(method, method.backbone.ids(texts)[0], BERT[0], 0)
-        np.testing.assert_allclose(method.encode(texts)[0], method.head(h), rtol=0, atol=1e-6)
-
-
 def scored(method: PromptBERT, texts: list[str], *, dev: bool) -> np.ndarray:
     vectors = []
     if not dev:
@@ -132,9 +108,7 @@ def scored(method: PromptBERT, texts: list[str], *, dev: bool) -> np.ndarray:
 
 
 @pytest.mark.parametrize("setting", ["unsupervised", "supervised"])
-def test_dev_and_test_vectors_differ_as_in_the_authors_code(
-    backbone: str, family: str, tmp_path: Path, setting: str
-) -> None:
+def test_dev_and_test_vectors_differ_as_in_the_authors_code(backbone, family, tmp_path, setting):
     sup = setting == "supervised"
     values = {"debias_at_test": sup, "head_at_test": sup}
     method = promptbert(backbone, tmp_path, family, setting=setting, **values)
@@ -159,64 +133,3 @@ def test_dev_and_test_vectors_differ_as_in_the_authors_code(
             )
     np.testing.assert_allclose(scored(method, texts, dev=True), wanted_dev, rtol=0, atol=1e-6)
     np.testing.assert_allclose(scored(method, texts, dev=False), wanted_test, rtol=0, atol=1e-6)
-
-
-def test_a_failing_dev_score_leaves_test_vectors_as_they_were(tiny: str, tmp_path: Path) -> None:
-    method = promptbert(tiny, tmp_path, setting="unsupervised")
-    before = method.encode(["a man plays"])
-    with pytest.raises(ZeroDivisionError):
-        method.dev_score(lambda _: 1 / 0)
-    assert np.array_equal(before, method.encode(["a man plays"]))
-
-
-def test_no_full_stop_where_the_recipe_says_so(tiny: str, tmp_path: Path) -> None:
-    plain = promptbert(tiny, tmp_path, append_full_stop_at_test=False)
-    stop = promptbert(tiny, tmp_path)
-    assert np.array_equal(plain.encode(["a man."]), stop.encode(["a man"]))
-    assert not np.array_equal(plain.encode(["a man"]), stop.encode(["a man"]))
-
-
-def test_every_text_has_a_dropout_mask_of_its_own(tiny: str, tmp_path: Path) -> None:
-    method = promptbert(
-        tiny, tmp_path, setting="unsupervised", variant="one-template-no-debias", template_2=None
-    )
-    pooled: list[Tensor] = []
-    method.head.register_forward_hook(lambda _m, given, _o: pooled.append(given[0].detach()))
-    method.train()
-    method(batch_of(method, sentences(4)))
-    assert len(pooled) == 2 and all(not torch.equal(a, b) for a, b in zip(*pooled, strict=True))
-
-
-def test_untrained_no_seed_changes_anything_and_nothing_is_saved(tiny: str, tmp_path: Path) -> None:
-    one, other = (built(PromptBERT, tiny, tmp_path, seed=seed) for seed in (1, 2))
-    assert np.array_equal(one.encode(sentences(5)), other.encode(sentences(5)))
-    assert not one.trained_state()
-
-
-def test_training_cuts_the_sentence_and_never_the_template(
-    backbone: str, family: str, tmp_path: Path
-) -> None:
-    method = promptbert(backbone, tmp_path, family, setting="unsupervised")
-    columns: tuple[Features, ...] = batch_of(method, ["man " * 100, "man"]).columns
-    for features, template in zip(columns, method.templates, strict=True):
-        assert features["input_ids"].shape[1] == 32 + len(template)
-        short = len(method.backbone.ids(["man"])[0])
-        assert features["sentence_mask"].sum(1).tolist() == [32, short]
-        at = features["input_ids"].gather(1, features["mask_position"].unsqueeze(1))
-        assert (at == method.backbone.mask_id).all()
-
-
-def test_robertas_mlm_transform_is_what_stands_before_its_decoder(
-    tiny_roberta: str, tmp_path: Path
-) -> None:
-    from transformers import AutoModelForMaskedLM
-
-    head = AutoModelForMaskedLM.from_pretrained(tiny_roberta, dtype=torch.float64).lm_head
-    states = torch.randn(3, 32, dtype=torch.float64)
-    x = states @ head.dense.weight.T + head.dense.bias
-    x = 0.5 * x * (1 + torch.erf(x / 2**0.5))
-    x = (x - x.mean(-1, keepdim=True)) / (
-        x.var(-1, unbiased=False, keepdim=True) + head.layer_norm.eps
-    ).sqrt()
-    ours = promptbert(tiny_roberta, tmp_path, "roberta", head="mlm-transform").head
-    torch.testing.assert_close(ours(states), x * head.layer_norm.weight + head.layer_norm.bias)

@@ -18,7 +18,7 @@ from bench.references import results
 from bench.references.ours import meaning
 from bench.run.plan import vectors_named
 from bench.run.recipe_file import NO_SOURCE, Entry, read
-from bench.run.recipes import TRAINING, choose, merge, variants_of
+from bench.run.recipes import TRAINING, merge, variants_of
 
 FOLDER = Path(methods.__file__).parent
 
@@ -34,18 +34,10 @@ def classes() -> dict[str, type[Method]]:
 
 CLASSES = classes()
 FILES = sorted(file.stem for file in (FOLDER / "recipes").glob("*.toml"))
-TRAINED = sorted(
-    name for name, cls in CLASSES.items() if cls.settings != ("none",) and cls.own_backbone is None
-)
 
 
 def learns(cls: type[Method], setting: str) -> bool:
     return setting != "none" or cls.fitted
-
-
-def test_every_file_is_that_of_a_method_and_every_trained_method_has_one() -> None:
-    assert set(FILES) <= set(CLASSES)
-    assert set(TRAINED) <= set(FILES)
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -73,18 +65,6 @@ def test_every_recipe_is_one_that_its_method_can_be_run_with(name: str) -> None:
                 assert kinds[0] == kinds[1], where
 
 
-@pytest.mark.parametrize("name", TRAINED)
-def test_every_trained_method_has_a_small_recipe_for_the_built_in_backbone(name: str) -> None:
-    cls = CLASSES[name]
-    for setting in cls.settings:
-        if setting != "none":
-            entry, line = choose(read(FOLDER, name).recipes, setting, "builtin", "")
-            assert entry is not None and line is None, f"{name} {setting}: {line}"
-            recipe = merge(cls, entry, "", {}, trained=True)
-            assert recipe.max_steps and recipe.max_steps * recipe.batch_size <= 64_000
-            assert entry.expect is None  # no paper has it
-
-
 @pytest.mark.parametrize("name", FILES)
 def test_what_a_paper_is_expected_to_give_is_what_it_prints(name: str, shared: Path) -> None:
     file = read(FOLDER, name)
@@ -108,9 +88,6 @@ def test_what_a_paper_is_expected_to_give_is_what_it_prints(name: str, shared: P
             if row.variant != "reproduced" and ours and row.table == table and setting:
                 found.append(row.value)
         assert found == [expect["value"]], entry
-
-
-# --- against the reference file ---
 
 
 def recipes_json(shared: Path) -> list[dict[str, Any]]:

@@ -7,11 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from harness import batch_of, rows_of
+from harness import batch_of
 from models import built, sentences
 from torch.nn.functional import cross_entropy
 
-from bench.method import UncorrectedAdamW
 from methods.sbert import SBERT, pair_features
 
 
@@ -48,22 +47,3 @@ def test_the_loss_is_that_of_the_scored_vectors_and_the_labels(method: SBERT) ->
     logits = np.concatenate([u, v, np.abs(u - v)], axis=1) @ W.T + b
     wanted = np.mean(np.log(np.exp(logits).sum(1)) - logits[range(5), labels])
     assert found == pytest.approx(wanted, abs=1e-5)
-
-
-def test_what_is_scored_is_the_mean_over_the_tokens_of_the_last_layer(method: SBERT) -> None:
-    texts = sentences(4, seed=3)
-    for ids, vector in zip(rows_of(method.tokenize(texts)), method.encode(texts), strict=True):
-        with torch.no_grad():
-            wanted = method.encoder(input_ids=torch.tensor([ids])).last_hidden_state[0].mean(0)
-        np.testing.assert_allclose(vector, wanted, rtol=0, atol=1e-5)
-
-
-def test_the_recipe_is_the_example_s(method: SBERT) -> None:
-    recipe = method.recipe
-    found = recipe.batch_size, recipe.learning_rate, recipe.warmup_ratio, recipe.max_seq_length
-    assert (*found, recipe.epochs) == (16, 2e-5, 0.1, 128, 1)
-    # the library's optimiser of that time: AdamW, eps 1e-6, correct_bias False
-    optimizer = method.optimizer()
-    assert isinstance(optimizer, UncorrectedAdamW)
-    assert {group["eps"] for group in optimizer.param_groups} == {1e-6}
-    assert method.learning_rate(0, 1000) == 0 and method.learning_rate(100, 1000) == 2e-5

@@ -9,17 +9,16 @@ from typing import Any
 
 import pytest
 import torch
-from formula import NUMBERED, TEMPLATES, Formula
+from formula import NUMBERED, Formula
 from harness import AWKWARD
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from models import sentences
 from torch import Tensor
 
 from bench.backbones import load, resolve
-from bench.method import Backbone, BenchError, Features, join
+from bench.method import Backbone, Features
 from methods.conpvp import MANUAL, NEGATIVE, POSITIVE, anchor
-from methods.templates import Template, at_mask, blank_before, empty, gaps, only, wrap
+from methods.templates import Template, blank_before, empty, gaps, wrap
 
 BLANKS = "This sentence : ' {s} ' means{m}."
 PLAIN = 'This sentence of "{s}" means{m}.'
@@ -55,15 +54,7 @@ def tokens(backbone: Backbone, features: Features) -> list[str]:
     return backbone.tokenizer.convert_ids_to_tokens(features["input_ids"][0].tolist())
 
 
-def states(backbone: Backbone, features: Features) -> Tensor:
-    inputs = {key: features[key] for key in ("input_ids", "attention_mask", "position_ids")}
-    with torch.no_grad():
-        return backbone.encoder(**inputs).last_hidden_state
-
-
-def test_the_lists_of_templates_are_those_of_the_code_and_of_the_paper(
-    reference_b: dict[str, Any],
-) -> None:
+def test_the_lists_of_templates_are_those_of_the_code_and_of_the_paper(reference_b):
     known = reference_b["templates"]
     for ours, source in (("repo", "code"), ("paper", "paper_reading")):
         assert list(POSITIVE[ours]) == known[f"conpvp_positive_{source}"]
@@ -73,9 +64,7 @@ def test_the_lists_of_templates_are_those_of_the_code_and_of_the_paper(
         assert MANUAL[family] == known[f"promptbert_unsup_{family}"][0]
 
 
-def test_tokens_and_prompt_masks_are_those_of_the_real_vocabularies(
-    real: Backbone, reference_b: dict[str, Any]
-) -> None:
+def test_tokens_and_prompt_masks_are_those_of_the_real_vocabularies(real, reference_b):
     known = reference_b["tokenization"]
     ids, known = real.ids([known["sentence"]]), known[real.name]
     features = wrap(ids, [Template.of(anchor(4, "repo"), real)], real)
@@ -87,19 +76,7 @@ def test_tokens_and_prompt_masks_are_those_of_the_real_vocabularies(
     assert features["prompt_mask"][0].tolist() == known["positive_1_prompt_mask"]
 
 
-def test_a_clean_anchor_is_on_every_vocabulary_what_both_are_on_berts(real: Backbone) -> None:
-    features = wrap(real.ids(["A man"]), [Template.of(anchor(4, "clean"), real)], real)
-    pad, mask = real.tokenizer.pad_token, real.tokenizer.mask_token
-    stop = "." if real.family == "bert" else "Ġ."
-    assert tokens(real, features)[3:9] == [pad, pad, pad, pad, mask, stop]
-    if real.family == "bert":
-        repo = wrap(real.ids(["A man"]), [Template.of(anchor(4, "repo"), real)], real)
-        assert tokens(real, features) == tokens(real, repo)
-
-
-def test_promptroberta_trains_without_the_leading_blank_and_tests_with_it(
-    shared: Path, reference_b: dict[str, Any]
-) -> None:
+def test_promptroberta_trains_without_the_leading_blank_and_tests_with_it(shared, reference_b):
     roberta = vocabulary("roberta-base", shared)
     known = reference_b["tokenization"]["roberta-base"]
     template = Template.of(BLANKS, roberta, keep_blank=False)
@@ -113,8 +90,8 @@ def test_promptroberta_trains_without_the_leading_blank_and_tests_with_it(
 @settings(max_examples=40, deadline=None)
 @given(sentence=st.text(st.characters(codec="utf-8", exclude_categories=["C"]), max_size=30))
 def test_the_pieces_of_a_scored_sentence_are_the_tokens_of_the_filled_template(
-    shared: Path, text: str, sentence: str
-) -> None:
+    shared, text, sentence
+):
     """... in RoBERTa's vocabulary, where blanks count; a template without blanks at the gap may merge with the sentence."""
     roberta = vocabulary("roberta-base", shared)
     if text == PLAIN:
@@ -127,9 +104,7 @@ def test_the_pieces_of_a_scored_sentence_are_the_tokens_of_the_filled_template(
 
 @pytest.mark.parametrize("text", [PLAIN, BLANKS, anchor(4, "repo"), *NEGATIVE["paper"]])
 @pytest.mark.parametrize("longest", [None, 5, 10_000])
-def test_the_templates_own_mask_is_found_whatever_the_sentence_contains(
-    real: Backbone, text: str, longest: int | None
-) -> None:
+def test_the_templates_own_mask_is_found_whatever_the_sentence_contains(real, text, longest):
     template = Template.of(text, real)
     ids = real.ids([*AWKWARD, " ", "é ü 你好", "a long sentence " * 400])
     features = wrap(ids, [template] * len(ids), real, longest)
@@ -147,126 +122,11 @@ def test_the_templates_own_mask_is_found_whatever_the_sentence_contains(
         assert not (features["prompt_mask"][row] & features["sentence_mask"][row]).any()
 
 
-def test_the_mask_may_stand_before_the_sentence(model: Backbone) -> None:
-    template = Template.of("{m} says: {s}", model)
-    features = wrap(model.ids(sentences(3)), [template] * 3, model)
-    assert features["mask_position"].tolist() == [1, 1, 1]
-    assert empty(template, torch.tensor([4]), 0)["mask_position"].tolist() == [1]
-
-
-def test_positions_count_from_where_the_family_begins_and_pads_in_the_text_count(
-    model: Backbone,
-) -> None:
-    template = Template.of(anchor(4, "repo"), model)
-    ids = model.ids(["a man " + model.tokenizer.pad_token + " plays", "a man"])
-    features = wrap(ids, [template] * 2, model)
-    first = 2 if model.family == "roberta" else 0
-    wanted = list(range(first, first + features["input_ids"].shape[1]))
-    assert features["position_ids"].tolist() == [wanted, wanted]
-
-
-@pytest.mark.parametrize(
-    "text", ["no sentence {m}", "{s} {s} {m}", "{s} no mask", "{s} {m} {m}", "", None]
-)
-def test_a_text_that_is_no_template_is_refused_in_one_line(
-    model: Backbone, text: str | None
-) -> None:
-    with pytest.raises(BenchError) as caught:
-        Template.of(text, model)  # type: ignore[arg-type]
-    assert "\n" not in str(caught.value)
-
-
-def test_a_template_with_a_second_mask_token_or_without_room_is_refused(model: Backbone) -> None:
-    for text in ("{s} " + model.tokenizer.mask_token + " {m}", "word " * 600 + "{s} {m}"):
-        with pytest.raises(BenchError, match="mask tokens and"):
-            Template.of(text, model)
-
-
-def views_of(model: Backbone) -> Features:
-    """Rows of different templates and lengths in one batch, some with a pad or a mask token in the text."""
-    odd = f"a {model.tokenizer.pad_token} man {model.tokenizer.mask_token} b"
-    texts, parts = [*sentences(4, seed=3), odd, ""], []
-    plain = 'This sentence : " {s} " not means {m} .'
-    for text in (POSITIVE["repo"][0], NEGATIVE["paper"][4], plain, anchor(2, "repo")):
-        template = Template.of(text, model)
-        parts.append(wrap(model.ids(texts), [template] * len(texts), model))
-    return join(parts, int(model.tokenizer.pad_token_id))
-
-
-@pytest.mark.parametrize("attention", ["eager", "sdpa"])
-@pytest.mark.parametrize("kept", ["prompt", "all but the sentence"])
-def test_a_pass_over_the_template_alone_equals_the_pass_in_which_only_it_can_be_seen(
-    model: Backbone, attention: str, kept: str
-) -> None:
-    model.encoder.set_attn_implementation(attention)
-    features = views_of(model)
-    seen = features["attention_mask"] - features["sentence_mask"]
-    if kept == "prompt":
-        seen = features["prompt_mask"]
-    masked = at_mask(states(model, {**features, "attention_mask": seen}), features)
-    bare = only(features, seen)
-    assert bare["input_ids"].shape[1] == int(seen.sum(1).max()) < features["input_ids"].shape[1]
-    assert (bare["input_ids"].gather(1, bare["mask_position"].unsqueeze(1)) == model.mask_id).all()
-    torch.testing.assert_close(at_mask(states(model, bare), bare), masked, rtol=0, atol=1e-12)
-    whole = at_mask(states(model, features), features)
-    assert (masked - whole).abs().max() > 1e-3  # the sentence does make a difference
-
-
-def test_the_empty_template_at_a_sentences_positions_is_the_sequence_without_the_sentence(
-    model: Backbone,
-) -> None:
-    """The table's row for l tokens (positions from where the family begins) against a pass that sees all but the sentence."""
-    template = Template.of(PLAIN, model)
-    ids = model.ids(sentences(6, seed=1))
-    features = wrap(ids, [template] * 6, model)
-    lengths, row = gaps(features, template)
-    assert lengths[row].tolist() == [len(one) for one in ids]
-    table = empty(template, lengths, model.first_position)
-    seen = features["attention_mask"] - features["sentence_mask"]
-    wanted = at_mask(states(model, {**features, "attention_mask": seen}), features)
-    found = at_mask(states(model, table), table)[row]
-    torch.testing.assert_close(found, wanted, rtol=0, atol=1e-12)
-
-
 def double(rows: Any) -> Tensor:
     return torch.tensor(rows, dtype=torch.float64)
 
 
-def test_the_debias_table_is_read_at_the_sentences_length(reference_b: dict[str, Any]) -> None:
-    known = reference_b["debias_table_arithmetic"]
-    template = Template((1, 7, 5), (5, 6, 3, 4, 8, 9, 2), mask=5, slots=0, specials=(1, 1))
-    total, h = torch.tensor(known["total_tokens"]), double(known["h_mask"])
-    mask = (torch.arange(int(total.max())) < total.unsqueeze(1)).long()
-    lengths, row = gaps({"attention_mask": mask}, template)
-    assert len(template) == known["template_len"] and lengths[row].tolist() == known["row_used"]
-    delta = double(known["delta"])
-    debiased = h - delta[empty(template, lengths, 0)["position_ids"][:, 3] - 3][row]
-    torch.testing.assert_close(debiased, double(known["h_debiased"]), rtol=0, atol=1e-12)
-
-
-def test_mask_states_and_biases_of_a_tiny_bert_are_those_of_conpvps_code(
-    reference_b: dict[str, Any],
-) -> None:
-    known = reference_b["tiny_bert"]
-    f = Formula(known)
-    templates = [TEMPLATES[row["kind"]] for row in known["conpvp"]]
-    pairs = zip(known["conpvp"], templates, strict=True)
-    inner = [row["input_ids"][len(t.before) : -len(t.after)] for row, t in pairs]
-    features = wrap(inner, templates, NUMBERED)  # type: ignore[arg-type]
-    for i, row in enumerate(known["conpvp"]):
-        used = len(row["input_ids"])
-        assert features["input_ids"][i, :used].tolist() == row["input_ids"]
-        assert features["prompt_mask"][i, :used].tolist() == row["prompt_mask"]
-    h, bare = f(features), only(features, features["prompt_mask"])
-    b = f(bare)
-    for found, key in ((h, "h_mask"), (b, "h_mask_prompt_only"), (h - b, "debiased")):
-        wanted = double([row[key] for row in known["conpvp"]])
-        torch.testing.assert_close(found, wanted, rtol=0, atol=1e-10)
-
-
-def test_the_bias_table_of_a_tiny_bert_is_that_of_promptberts_code(
-    reference_b: dict[str, Any],
-) -> None:
+def test_the_bias_table_of_a_tiny_bert_is_that_of_promptberts_code(reference_b):
     known = reference_b["tiny_bert"]
     f, known = Formula(known), known["promptbert"]
     first = known["first_shifted_index"]

@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from models import Columns, built, sentences
 
-from bench.base.errors import Interrupted
-from bench.method import BenchError, Context
+from bench.method import BenchError
 from bench.training.loop import train
 from methods.whitening import Moments, Whitening, kernel
 
@@ -70,9 +69,7 @@ CUTS, OFFSETS = st.lists(st.integers(0, 40), max_size=4), st.sampled_from([0.0, 
 
 @given(st.integers(0, 1000), st.integers(12, 40), CUTS, OFFSETS)
 @settings(max_examples=40, deadline=None)
-def test_blocks_of_any_size_give_numpy_s_mean_and_covariance(
-    seed: int, n: int, cuts: list[int], offset: float
-) -> None:
+def test_blocks_of_any_size_give_numpy_s_mean_and_covariance(seed, n, cuts, offset):
     """An offset that is large beside the spread is where a sum of squares would lose its digits."""
     rows = np.random.default_rng(seed).normal(size=(n, 4)) + offset
     inside = sorted({cut for cut in cuts if 0 < cut < n})
@@ -83,77 +80,14 @@ def test_blocks_of_any_size_give_numpy_s_mean_and_covariance(
     np.testing.assert_allclose(moments.covariance(), np.cov(rows.T), rtol=0, atol=atol)
 
 
-@pytest.mark.parametrize("k", [5, 16])
-def test_whitened_rows_are_uncorrelated_and_of_unit_variance_and_equal_an_svd(k: int) -> None:
-    rng = np.random.default_rng(3)
-    rows = rng.normal(size=(200, 16)) @ rng.normal(size=(16, 16)) + rng.normal(size=16)
-    moments = moments_of(rows, 70, 71)
-    y = (rows - moments.mean) @ kernel(moments, k)
-    np.testing.assert_allclose(np.cov(y.T), np.eye(k), rtol=0, atol=1e-10)
-    u, s, _ = np.linalg.svd(np.cov(rows.T))
-    other = (rows - rows.mean(0)) @ (u / np.sqrt(s))[:, :k]
-    np.testing.assert_allclose(cosines(y), cosines(other), rtol=0, atol=1e-10)
-
-
 @pytest.mark.parametrize(("pooling", "first"), [("avg_first_last", 1), ("avg_emb_last", 0)])
-def test_what_is_scored_is_the_whitened_mean_of_two_layers(
-    tiny: str, tmp_path: Path, pooling: str, first: int
-) -> None:
+def test_what_is_scored_is_the_whitened_mean_of_two_layers(tiny, tmp_path, pooling, first):
     corpus, texts = sentences(150, seed=4), sentences(6, seed=5)
     method = fitted(tiny, tmp_path, corpus, pooling=pooling, components=8)
     x, new = pooled_by_hand(method, corpus, first), pooled_by_hand(method, texts, first)
     u, s, _ = np.linalg.svd(np.cov(x.T))
     wanted = (new - x.mean(0)) @ (u / np.sqrt(s))[:, :8]
     np.testing.assert_allclose(cosines(method.encode(texts)), cosines(wanted), rtol=0, atol=1e-3)
-
-
-def test_it_works_on_both_families_keeps_the_encoder_and_is_found_again(
-    backbone: str, tmp_path: Path
-) -> None:
-    corpus, texts = sentences(120, seed=6), sentences(5, seed=7)
-    before = built(Whitening, backbone, tmp_path).encoder.state_dict()
-    method = fitted(backbone, tmp_path, corpus, components=31)
-    after = method.encoder.state_dict()
-    assert all(torch.equal(tensor, before[name]) for name, tensor in after.items())
-    assert not [name for name, p in method.named_parameters() if p.requires_grad]
-    y = method.encode(corpus)
-    assert y.shape == (120, 31)
-    covariance = np.cov(y.T.astype(float))  # of float32 vectors
-    np.testing.assert_allclose(covariance, np.eye(31), rtol=0, atol=1e-3)
-    assert method.trained_state().keys() == {"mu", "W"}
-    again = built(Whitening, backbone, tmp_path, seed=2, components=31)
-    again.load(tmp_path / "checkpoint")
-    np.testing.assert_array_equal(again.encode(texts), method.encode(texts))
-
-
-def test_no_seed_and_no_dropout_changes_the_fit(tiny: str, tmp_path: Path) -> None:
-    corpus = sentences(60, seed=8)
-    one = fitted(tiny, tmp_path, corpus, components=4, dropout=0.5)
-    other = built(Whitening, tiny, tmp_path, seed=9, components=4).train(True)
-    train(other, Columns(other.token_ids(corpus)), other.context)
-    assert torch.equal(one.mu, other.mu) and torch.equal(one.W, other.W)
-
-
-def test_sentences_are_cut_at_64_tokens_when_fitted_and_when_scored(
-    tiny: str, tmp_path: Path
-) -> None:
-    method = built(Whitening, tiny, tmp_path, components=2)
-    widths = []
-    method.encoder.register_forward_pre_hook(
-        lambda _m, _a, named: widths.append(named["input_ids"].shape[1]), with_kwargs=True
-    )
-    long = [" ".join(["guitar"] * n) for n in (100, 3, 5, 8)]
-    train(method, Columns(method.token_ids(long)), method.context)
-    method.encode(long[:1])
-    assert widths == [64, 64]
-
-
-def test_until_it_is_fitted_it_gives_the_pooled_vectors(tiny: str, tmp_path: Path) -> None:
-    texts = sentences(3)
-    method = built(Whitening, tiny, tmp_path)
-    np.testing.assert_allclose(
-        method.encode(texts), pooled_by_hand(method, texts), rtol=0, atol=1e-5
-    )
 
 
 def test_a_corpus_that_cannot_be_whitened_is_one_clear_line(tiny: str, tmp_path: Path) -> None:
@@ -165,23 +99,3 @@ def test_a_corpus_that_cannot_be_whitened_is_one_clear_line(tiny: str, tmp_path:
     ):
         with pytest.raises(BenchError, match=message):
             fitted(tiny, tmp_path, sentences(count, seed=6), **values)
-
-
-def test_directions_without_variance_are_one_clear_line() -> None:
-    rng = np.random.default_rng(0)
-    rows = rng.normal(size=(30, 3)) @ rng.normal(size=(3, 5))
-    with pytest.raises(BenchError, match="vary in 3 directions only") as error:
-        kernel(moments_of(rows), 5)
-    assert "components=3" in str(error.value.hint)
-    assert kernel(moments_of(rows), 3).shape == (5, 3)
-    with pytest.raises(BenchError, match="vary in 0 directions") as error:
-        kernel(moments_of(np.ones((30, 5))), 5)
-    assert "components" not in str(error.value.hint)
-
-
-def test_it_stops_when_told_to(tiny: str, tmp_path: Path) -> None:
-    context = Context(folder=tmp_path, should_stop=lambda: True)
-    method = built(Whitening, tiny, tmp_path, context=context)
-    with pytest.raises(Interrupted):
-        train(method, Columns(method.token_ids(sentences(40))), method.context)
-    assert not (tmp_path / "checkpoint").exists()

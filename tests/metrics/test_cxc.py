@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.score.metrics.correlation import (
-    _Words,
     draws_with_replacement,
     draws_without_replacement,
     sampled_spearman,
@@ -30,31 +29,6 @@ def test_the_authors_draws_and_their_mean(reference):
     assert values[:3] == pytest.approx(100 * np.array(known["first_3_spearman"]), abs=1e-10)
     assert values.mean() == pytest.approx(100 * known["mean_1000"], abs=1e-10)
     assert values.std() == pytest.approx(100 * known["std_1000_ddof_0"], abs=1e-10)
-
-
-@settings(deadline=None, max_examples=60)
-@given(
-    st.integers(0, 2**32 - 1),
-    st.lists(st.lists(st.integers(1, 70), max_size=40), max_size=6),
-    st.integers(1, 6000),
-)
-def test_words_are_consumed_as_numpy_consumes_them(seed, calls, limit):
-    words, generator = _Words(seed), np.random.RandomState(seed)
-    words.BLOCK = 7  # blocks end in the middle of everything
-    for limits in calls:
-        drawn = words.below(limit, len(limits)).tolist()
-        assert drawn == generator.choice(limit, len(limits)).tolist()
-        assert words.below_each(limits).tolist() == [generator.randint(one) for one in limits]
-
-
-def test_draws_as_a_plain_loop():
-    rng = np.random.default_rng(3)
-    query = rng.permutation(np.repeat(np.arange(300), rng.integers(1, 18, 300)))
-    items = [np.flatnonzero(query == one).tolist() for one in range(300)]
-    np.random.seed(123)
-    for drawn in draws_with_replacement(query, draws=20):
-        want = [items[one][np.random.choice(len(items[one]))] for one in np.random.choice(300, 150)]
-        assert drawn.tolist() == want
 
 
 def test_draws_without_replacement_take_half_of_the_queries_and_one_pair_of_each():
@@ -86,32 +60,3 @@ def test_correlations_are_scipys_ties_and_repeated_rows_included(pairs, random):
     drawn = [rows for rows in drawn if np.ptp(gold[rows]) and np.ptp(predicted[rows])]
     want = [100 * scipy.stats.spearmanr(predicted[rows], gold[rows]).statistic for rows in drawn]
     assert sampled_spearman(predicted, gold, drawn) == pytest.approx(want, abs=1e-9)
-
-
-def test_draws_of_as_many_pairs_as_the_set_has_equal_scipys():
-    rng = np.random.default_rng(0)
-    image = np.repeat(np.arange(5000), 9)[:44045]
-    caption = rng.permutation(np.concatenate([np.arange(25000), rng.integers(0, 25000, 19045)]))
-    gold, cosine = rng.integers(0, 500, 44045) / 100, rng.normal(size=44045)
-    for draw in (draws_with_replacement, draws_without_replacement):
-        for query in (np.minimum(image, image[-1]), caption):
-            rows = list(draw(query, draws=20))
-            found = sampled_spearman(cosine, gold, rows)
-            assert found == pytest.approx(
-                [100 * scipy.stats.spearmanr(cosine[r], gold[r]).statistic for r in rows], abs=1e-9
-            )
-
-
-def test_undefined_is_an_error():
-    rows = [np.arange(4)]
-    with pytest.raises(ValueError, match="the predicted side of draw 0 is constant"):
-        sampled_spearman([1, 1, 1, 1], [1, 2, 3, 4], rows)
-    with pytest.raises(ValueError, match="the gold side of draw 1 is constant"):
-        sampled_spearman([1, 2, 3, 4], [1, 1, 3, 4], [*rows, np.array([0, 1])])
-    with pytest.raises(ValueError, match="NaN"):
-        sampled_spearman([1, np.nan, 3, 4], [1, 2, 3, 4], rows)
-    with pytest.raises(ValueError, match="one length"):
-        sampled_spearman([1, 2], [1, 2, 3], rows)
-    for query in ([0, 0, 0], [0, 2, 2], []):
-        with pytest.raises(ValueError, match="without a gap"):
-            next(draws_with_replacement(np.array(query, dtype=int)))

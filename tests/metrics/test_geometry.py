@@ -6,8 +6,6 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
 
 from bench.score.metrics.geometry import (
@@ -44,34 +42,6 @@ def test_uniformity_agrees_with_scipys_pairs_in_blocks_of_any_size(n, dim, block
             np.exp(-2 * ((others - x[i]) ** 2).sum(1)).mean(), abs=1e-12
         )
         assert mean_cosines(x)[i] == pytest.approx((others @ x[i]).mean(), abs=1e-12)
-
-
-def test_a_sentence_that_occurs_twice_is_a_pair_at_distance_zero():
-    x = unit([[1.0, 0.0], [1.0, 0.0], [-1.0, 0.0]])
-    assert uniformity(potentials(x)) == pytest.approx(
-        math.log((1 + 2 * math.exp(-8)) / 3), abs=1e-12
-    )
-
-
-def test_unit_vectors_keep_their_direction_at_any_length_and_zero_stays_zero():
-    x = unit(np.array([[3e-200, 4e-200], [3e200, 4e200], [0, 0], [-3, 4]]))
-    assert x == pytest.approx(np.array([[0.6, 0.8], [0.6, 0.8], [0, 0], [-0.6, 0.8]]), abs=1e-15)
-    assert squared_distances(x[2:3], x[3:]) == pytest.approx([1.0])
-    for bad in ([[math.nan, 1]], [[math.inf, 1]], [1.0, 2.0]):
-        with pytest.raises(ValueError, match="NaN or infinity"):
-            unit(bad)
-    for measure in (potentials, mean_cosines):
-        with pytest.raises(ValueError, match="needs 2"):
-            measure(np.ones((1, 3)))
-
-
-@given(st.integers(1, 6), st.integers(0, 1000))
-@settings(deadline=None, max_examples=40)
-def test_effective_rank_counts_directions_that_are_used_alike(k, seed):
-    rng = np.random.default_rng(seed)
-    directions = np.linalg.qr(rng.normal(size=(8, 8)))[0][:k]
-    x = np.vstack([directions, -directions]) * 3 + rng.normal(size=8)  # around any centre
-    assert effective_rank(singular_values(x)) == pytest.approx(k, abs=1e-6)
 
 
 def test_effective_rank_of_unequal_directions_is_the_entropys():

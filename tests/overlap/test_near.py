@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import random
-
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.data.overlap import NearIndex, words_of
+from bench.data.overlap import NearIndex
 
 
 def by_comparing_all(batch: list[list[str]], here: list[list[str]]) -> list[tuple[int, int]]:
@@ -32,44 +29,3 @@ words = st.lists(st.sampled_from("abcdefghijklmnop"), max_size=14)
 @given(st.lists(words, max_size=12), st.lists(words, max_size=12))
 def test_as_comparing_all_with_all(batch: list[list[str]], here: list[list[str]]) -> None:
     assert pairs(NearIndex(here), batch) == by_comparing_all(batch, here)
-
-
-def test_recall_and_precision_on_sentences_that_were_changed_a_little() -> None:
-    """600 sentences of 3 to 40 words out of 400, frequent ones more often, and changed copies of them: recall and precision are 1."""
-    drawn = random.Random(4)
-    vocabulary = [f"w{i}" for i in range(400)]
-    here = [
-        [vocabulary[int(400 * drawn.random() ** 3)] for _ in range(drawn.randint(3, 40))]
-        for _ in range(600)
-    ]
-
-    def changed(sentence: list[str]) -> list[str]:
-        copy = list(sentence)
-        for _ in range(drawn.randint(0, 1 + len(copy) // 6)):
-            copy[drawn.randrange(len(copy))] = drawn.choice([*vocabulary, "unheard-of"])
-        drawn.shuffle(copy)
-        return copy
-
-    batch = [changed(drawn.choice(here)) for _ in range(600)]
-    wanted = by_comparing_all(batch, here)
-    assert len(wanted) > 300, "the test has something to find"
-    found = NearIndex(here).near(batch)
-    assert [(a, b) for a, b, _ in found] == wanted
-    for place, number, similarity in found[:50]:
-        a, b = set(batch[place]), set(here[number])
-        assert similarity == pytest.approx(len(a & b) / len(a | b))
-
-
-@pytest.mark.parametrize(
-    ("sentence", "words"),
-    [
-        ("Don't stop -- believing!", ["don", "t", "stop", "believing"]),
-        ("do n't STOP", ["do", "n", "t", "stop"]),
-        ("ﬁne Ｆｕｌｌ ２", ["fine", "full", "2"]),
-        ("naïve_café", ["naïve", "café"]),
-        ("?! ...", []),
-        ("", []),
-    ],
-)
-def test_words(sentence: str, words: list[str]) -> None:
-    assert words_of(sentence) == words

@@ -10,12 +10,9 @@ import pytest
 from msgspec.structs import replace
 from stand_in import every_suite, words_in
 
-from bench.base.errors import RunFailed, UnknownName
-from bench.compare.statistics.table import LOWER_IS_BETTER
-from bench.data.sets import CLUSTERING_TASKS, STS_TASKS, TRANSFER_TASKS, DataFolder
-from bench.score.suites import TaskResult, average, suite, suite_names
+from bench.base.errors import RunFailed
+from bench.score.suites import TaskResult, average, suite
 from bench.score.suites.from_predictions import rescore
-from bench.score.suites.geometry import ITEMS
 
 LOADED = every_suite()
 
@@ -56,24 +53,6 @@ def test_scoring_again_from_the_predictions_gives_the_same_number(name: str) -> 
     assert {key: result.detail[key] for key in again.detail} == again.detail
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["sts", "geometry", "transfer", "transfer-quick"])
-def test_sentences_holds_all_that_scoring_asks_for(name: str, shared: Any) -> None:
-    for task in suite(name).tasks:
-        loaded = task.load(DataFolder(shared / "data"), "raw")
-        known = set(loaded.sentences)
-        assert loaded.n == task.n
-        if name.startswith("transfer"):  # probing the real sets takes minutes
-            assert known == {sentence for texts in loaded.data.texts for sentence in texts}
-            continue
-
-        def vectors(sentences: Any, known: set[str] = known) -> np.ndarray:
-            assert known.issuperset(sentences)
-            return words_in(sentences)
-
-        assert loaded.score(vectors).n == task.n
-
-
 def results(name: str, values: Any, **changes: Any) -> list[TaskResult]:
     of = suite(name).tasks[0]
     one = TaskResult(
@@ -103,19 +82,3 @@ def test_no_average_over_missing_tasks_protocols_or_two_known_forms(name: str) -
     assert average([*whole[:-1], replace(whole[-1], text="raw")]) is None
     other = average([*whole[:-1], replace(whole[-1], text="other-12345678")])
     assert other is not None and str(other.text).startswith("other-")
-
-
-def test_the_registry() -> None:
-    sts = suite("sts")
-    assert tuple(task.name for task in sts.tasks) == STS_TASKS == sts.average
-    assert suite("clustering").average == CLUSTERING_TASKS
-    for name in ("transfer", "transfer-quick", "fewshot"):
-        assert [task.data for task in suite(name).tasks] == [(one,) for one in TRANSFER_TASKS]
-    with pytest.raises(UnknownName, match="nearest: sts"):
-        suite("stss")
-    with pytest.raises(UnknownName, match="STS-B"):
-        sts.task("STSB")
-    tasks = [task for name in suite_names() for task in suite(name).tasks]
-    assert {task.name for task in tasks if task.metric in LOWER_IS_BETTER} == set(ITEMS)
-    files = [(task.name, task.protocol) for task in tasks]  # predictions are files by these
-    assert len(set(files)) == len(files)

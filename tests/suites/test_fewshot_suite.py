@@ -7,11 +7,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from stand_in import fewshot, labelled, words_in
 
-from bench.base.errors import RunFailed
-from bench.data.sets import DataFolder, data_set, read_transfer
 from bench.score.metrics.fewshot import draw
-from bench.score.suites import average, suite
-from bench.score.suites.fewshot import DRAWS, PROTOCOL, SHOTS
+from bench.score.suites.fewshot import DRAWS, PROTOCOL
 
 
 def predicted(x: np.ndarray, y: np.ndarray, test: np.ndarray) -> list[int]:
@@ -58,38 +55,3 @@ def test_with_a_train_split_examples_come_from_it_and_the_test_split_is_tested()
     x = words_in(texts.texts[0]).astype(float)
     want = predicted(x[draws[0]], texts.labels[draws[0]], x[230:])
     assert result.predictions["prediction"][:, 0].tolist() == want
-
-
-def test_pairs_are_seen_as_difference_and_product():
-    texts = labelled({"train": 100, "test": 40}, name="MRPC", sides=2)
-    result = fewshot(texts).score(words_in)
-    u, v = (words_in(side) for side in texts.texts)
-    x = np.concatenate([np.abs(u - v), u * v], axis=1).astype(float)
-    chosen = draw(texts.labels[:100], 16, "MRPC", 4)
-    want = predicted(x[chosen], texts.labels[chosen], x[100:])
-    assert result.predictions["prediction"][:, 4].tolist() == want
-
-
-def test_a_class_with_too_few_items_is_an_error_not_a_smaller_draw():
-    with pytest.raises(RunFailed, match="CR-16: class [01] has .* items, 16 are drawn"):
-        fewshot(labelled({"test": 24})).score(words_in)
-
-
-@pytest.mark.slow
-def test_the_real_sets_have_enough_of_every_class_and_no_test_item_is_trained_on(shared):
-    data = DataFolder(shared / "data")
-    results = []
-    for task in suite("fewshot").tasks:
-        texts = read_transfer(data, task.data[0])
-        loaded = task.load(data)
-        assert loaded.n == task.n and len(loaded.drawn) == DRAWS
-        assert {len(one) for one in loaded.drawn} == {SHOTS * len(texts.classes)}
-        train = texts.split == "train"
-        assert all(train[one].all() for one in loaded.drawn) or not train.any()
-        if task.data[0] in ("TREC", "MRPC"):
-            result = loaded.score(words_in)
-            items = data_set(task.data[0]).items["test"]
-            assert result.n == items == len(result.predictions["gold"])
-            results.append(result)
-    assert average(results) is None  # five tasks are missing
-    assert len(suite("fewshot").task("SST-2-16").load(data).sentences) < 1821 + 320 + 1

@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 
 import numpy as np
 import pytest
-import scipy.stats
 from scipy.spatial.distance import pdist
-from stand_in import geometry, words_in
+from stand_in import words_in
 
-from bench.base.errors import RunFailed
 from bench.data.sets import DataFolder, read_sts
 from bench.score.suites import suite
-from bench.score.suites.geometry import (
-    BLANK,
-    ITEMS,
-    PROTOCOL,
-    REMOVED,
-    LoadedGeometry,
-    most_frequent,
-    remove_words,
-    score_predictions,
-)
+from bench.score.suites.geometry import ITEMS, PROTOCOL, score_predictions
 
 
 @pytest.fixture(scope="module", params=["tokenised", "raw"])
@@ -55,61 +43,3 @@ def test_alignment_is_over_pairs_above_four_and_uniformity_over_every_occurrence
         again = score_predictions(result.predictions, result.task)
         assert again.value == result.value
         assert again.detail == {key: result.detail[key] for key in again.detail}
-
-
-def test_cosines_by_gold_level_are_all_the_pairs(pairs):
-    result = LoadedGeometry(suite("geometry").task("alignment"), pairs).score(words_in)
-    cosine = (units(pairs.sentences1) * units(pairs.sentences2)).sum(1)
-    levels = result.detail["cosine_by_gold"]
-    assert [one["n"] for one in levels] == [243, 198, 265, 335, 338]
-    assert len(result.detail["cosine_edges"]) == 41
-    for i, one in enumerate(levels):
-        inside = cosine[(pairs.gold >= i) & ((pairs.gold < i + 1) | (i == 4))]
-        found = one["mean"], one["max"]
-        assert found == pytest.approx((inside.mean(), inside.max()), abs=1e-7)
-        assert sum(one["counts"]) == len(inside)
-
-
-@pytest.mark.slow
-def test_the_curve_without_frequent_words(pairs):
-    result = LoadedGeometry(suite("geometry").task("alignment"), pairs).score(words_in)
-    counts = Counter(" ".join(pairs.sentences1 + pairs.sentences2).split())
-    curve = result.detail["without_frequent_words"]
-    assert [point["k"] for point in curve] == [0, *REMOVED]
-    for point in curve[1:3]:
-        gone = set(sorted(counts, key=lambda word: (-counts[word], word))[: point["k"]])
-        first, second = (
-            [" ".join(w for w in s.split() if w not in gone) for s in side]
-            for side in (pairs.sentences1, pairs.sentences2)
-        )
-        x, y = (words_in(side).astype(float) for side in (first, second))
-        sizes = np.linalg.norm(x, axis=1) * np.linalg.norm(y, axis=1)
-        cosine = (x * y).sum(1) / np.maximum(sizes, 1e-30)
-        cosine[np.array(first) == np.array(second)] = 1.0
-        stored = result.predictions[f"without_{point['k']}_cosine"]
-        assert stored.dtype == np.float32 and stored == pytest.approx(cosine, abs=1e-7)
-        wanted = 100 * scipy.stats.spearmanr(stored, pairs.gold).statistic
-        assert point["spearman"] == pytest.approx(wanted, abs=1e-9)
-
-
-def test_the_most_frequent_words_and_the_sentences_without_them():
-    assert most_frequent(["b a b", "c a"], 2) == ["a", "b"]  # equal counts: by the alphabet
-    assert remove_words(["b a  b", "c a"], ["a", "b"]) == [BLANK, "c"]
-
-
-def random_vectors(sentences):
-    return np.random.default_rng(0).normal(size=(len(sentences), 4)).astype(np.float32)
-
-
-def test_four_is_not_above_four_and_no_such_pair_is_an_error():
-    distances = geometry("alignment", [4.0, 4.01, 5, 0]).score(random_vectors)
-    assert distances.n == 2 and distances.value == distances.predictions["prediction"][1:3].mean()
-    with pytest.raises(RunFailed, match="alignment: no pair with a gold score above 4"):
-        geometry("alignment", [4, 3]).score(random_vectors)
-
-
-def test_a_zero_vector_is_counted_and_lies_at_one_from_all_others():
-    rows = np.array([[0, 0], [1, 0], [1, 0], [1, 0]], dtype=np.float32)
-    result = geometry("uniformity", [5, 4]).score(lambda s: rows)
-    assert result.detail["zero_vectors"] == 1
-    assert result.value == pytest.approx(math.log((3 * math.exp(-2) + 3) / 6), abs=1e-12)

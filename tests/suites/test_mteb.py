@@ -13,19 +13,16 @@ import pytest
 import scipy.stats
 from commands import bench, error_line, the_run
 
-from bench.base.errors import BenchError, DataMissing, RunFailed
 from bench.data.sets import DataFolder
 from bench.runs import RunsFolder
-from bench.score.suites import RunPlace, Task, split_names, suite
+from bench.score.suites import RunPlace, Task
 
 mteb = pytest.importorskip("mteb")
-import datasets  # noqa: E402
-from datasets import Dataset, DatasetDict, DatasetInfo, Features, Value  # noqa: E402
-from mteb.abstasks import AbsTaskClassification  # noqa: E402
+from datasets import Dataset, DatasetDict  # noqa: E402
 from mteb.abstasks.sts import AbsTaskSTS  # noqa: E402
 from mteb.abstasks.task_metadata import TaskMetadata  # noqa: E402
 
-from bench.score.suites.mteb import FROM_FOLDER, declared_items, mteb_task, source_of  # noqa: E402  # noqa: E402
+from bench.score.suites.mteb import mteb_task  # noqa: E402  # noqa: E402
 
 WORDS = ["a", "cat", "dog", "bird", "sleeps", "runs", "sings", "on"]
 WORDS += ["under", "the", "red", "old", "mat", "tree", "house"]
@@ -62,20 +59,6 @@ class TinySts(AbsTaskSTS):
         self.data_loaded = True
 
 
-class TinyClassification(AbsTaskClassification):
-    metadata = meta("TinyClassification", "Classification", "accuracy")
-    samples_per_label = 4
-
-    def load_data(self, **_: Any) -> None:
-        def split(n: int, seed: int) -> Dataset:
-            texts = said(n, seed)
-            labels = [int("cat" in text) for text in texts]
-            return Dataset.from_dict({"text": texts, "label": labels})
-
-        self.dataset = DatasetDict(train=split(60, 3), test=split(50, 4))
-        self.data_loaded = True
-
-
 def task(made: Any) -> Task:
     return mteb_task(made.metadata.name, made.metadata.main_score, pristine=made)
 
@@ -104,221 +87,7 @@ def test_an_sts_task_gives_mtebs_own_number_and_keeps_its_cosines(tmp_path: Path
     json.dumps(result.detail, allow_nan=False)
 
 
-@pytest.mark.slow
-def test_the_results_folder_is_one_of_mtebs_own(tmp_path: Path) -> None:
-    results = {
-        made.metadata.name: scored(made, tmp_path) for made in (TinySts(), TinyClassification())
-    }
-    (model,) = mteb.ResultCache(tmp_path / "mteb").load_results(include_remote=False).model_results
-    assert (model.model_name, model.model_revision) == ("bench/simcse+x-s1", "1a2b")
-    assert {one.task_name: one.get_score() for one in model.task_results} == {
-        name: pytest.approx(result.value / 100, abs=1e-6) for name, result in results.items()
-    }
-    for result in results.values():
-        for file in (*result.detail["results"], *result.detail["predictions"]):
-            assert (tmp_path / file).is_file()
-        assert len(result.detail["results"]) == len(result.detail["predictions"]) == 1
-
-
-@pytest.mark.slow
-def test_a_classification_keeps_the_classes_of_every_experiment_and_is_the_same_each_time(
-    tmp_path: Path,
-) -> None:
-    """One loaded task serves all runs of a plan: mteb's random draws must not go on from one to the next."""
-    loaded = task(TinyClassification()).load(DataFolder(None, offline=True))
-    results = [loaded.score_in(RunPlace("run", "1", tmp_path / str(i)), hashed) for i in range(2)]
-    first, second = results
-    assert first.value == second.value and first.metric == "accuracy" and first.n == 50
-    right = first.predictions["prediction"] == first.predictions["gold"][:, None]
-    assert right.shape == (50, 10)
-    assert first.value == pytest.approx(100 * right.mean(), abs=1e-9)
-    assert (first.predictions["prediction"] == second.predictions["prediction"]).all()
-    assert 0 < first.value < 100
-
-
-def test_global_random_states_are_left_alone(shared: Path, tmp_path: Path) -> None:
-    import torch
-
-    def draws() -> tuple[Any, ...]:
-        return random.random(), np.random.rand(), torch.rand(1).item()
-
-    def seed() -> None:
-        random.seed(5), np.random.seed(5), torch.manual_seed(5)
-
-    made = TinySts()  # which seeds them, where nobody asked it to
-    seed()
-    expected = draws()
-    seed()
-    scored(made, tmp_path)
-    suite("mteb").task("STS12").load(DataFolder(shared / "data", offline=True))
-    assert draws() == expected
-
-
-def test_a_stale_result_is_not_taken_again(tmp_path: Path) -> None:
-    def reversed_words(sentences: Any) -> np.ndarray:
-        return hashed([sentence[::-1] for sentence in sentences])
-
-    before = scored(TinySts(), tmp_path).value
-    after = scored(TinySts(), tmp_path, reversed_words).value
-    fresh = scored(TinySts(), tmp_path / "other", reversed_words).value
-    assert after == fresh != before
-
-
-def test_vectors_that_cannot_be_scored_fail_the_task_by_name(tmp_path: Path) -> None:
-    def with_nan(sentences: Any) -> np.ndarray:
-        vectors = hashed(sentences)
-        vectors[0, 0] = np.nan
-        return vectors
-
-    for vectors, message in (
-        (with_nan, "1 of 40 vectors hold NaN or infinity, first for the sentence"),
-        (lambda s: np.ones((len(s), 4), np.float32), "mteb's cosine_spearman is not a number"),
-        (lambda s: hashed(s)[1:], r"vectors of shape \(39, 16\) for 40 sentences"),
-    ):
-        with pytest.raises(RunFailed, match=f"TinySts: {message}"):
-            scored(TinySts(), tmp_path, vectors)
-
-    class Broken(TinySts):
-        def _calculate_scores(self, *_: Any) -> Any:
-            raise ZeroDivisionError("in mteb")
-
-    with pytest.raises(RunFailed, match="raised ZeroDivisionError: in mteb"):
-        scored(Broken(), tmp_path)
-
-
-@pytest.mark.slow
-def test_the_users_sts_sets_are_what_mteb_hosts(shared: Path) -> None:
-    """By mteb's own statistics of the hosted data, which its package carries: pairs, characters, distinct texts, mean score."""
-    for name in FROM_FOLDER:
-        hosted = mteb.get_task(name)
-        known = hosted.metadata.descriptive_stats["test"]
-        source = source_of(hosted, DataFolder(shared / "data"))
-        source.fill(hosted)
-        data = hosted.dataset["test"]
-        pairs = set(zip(data["sentence1"], data["sentence2"], strict=True))
-        # mteb's present code would count (a, b) and (b, a) as one
-        assert len(pairs) == known["unique_pairs"], name
-        found = hosted._calculate_descriptive_statistics_from_split("test")
-        for key in ("num_samples", "number_of_characters"):
-            assert found[key] == known[key], (name, key)
-        for side in ("text1_statistics", "text2_statistics"):
-            assert found[side] == pytest.approx(known[side]), (name, side)
-        assert found["label_statistics"] == pytest.approx(known["label_statistics"], abs=1e-6), name
-        assert declared_items(hosted) == suite("mteb").task(name).n == known["num_samples"]
-        assert hosted.metadata.revision == f"local-{source.sha256}"  # not the hub's
-
-
-@pytest.mark.slow
-def test_mtebs_sts_gives_the_number_of_our_suite_on_the_same_text(
-    shared: Path, tmp_path: Path
-) -> None:
-    """Up to rounding: mteb computes cosines in float32. Its SICK-R has all 9,927 pairs, so that its number is another."""
-    data = DataFolder(shared / "data", offline=True)
-    for theirs, ours, text in (("STS16", "STS16", "tokenised"), ("STSBenchmark", "STS-B", "raw")):
-        loaded: Any = suite("mteb").task(theirs).load(data)
-        result = loaded.score_in(RunPlace("run", "1", tmp_path), hashed)
-        wanted = suite("sts").task(ours).load(data, text).score(hashed).value
-        assert result.value == pytest.approx(wanted, abs=2e-3)
-    sick = suite("mteb").task("SICK-R").load(data)
-    ours = suite("sts").task("SICK-R").load(data, "raw").score(hashed)
-    whole = sick.score_in(RunPlace("run", "1", tmp_path), hashed)
-    assert whole.n == 9927 and abs(whole.value - ours.value) > 0.1
-    assert whole.value == pytest.approx(ours.detail["all_splits"]["spearman"], abs=2e-3)
-
-
-@pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Fills a cache of ``datasets`` as a download leaves it, with a revision of STS16; gives the folder."""
-    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
-
-    def fill(revision: str) -> None:
-        from datasets.arrow_writer import ArrowWriter
-        from datasets.splits import SplitDict, SplitInfo
-
-        place = tmp_path / "cache" / "mteb___sts16-sts" / "default" / "0.0.0" / revision
-        place.mkdir(parents=True)
-        kinds = {"sentence1": "string", "sentence2": "string", "score": "float64"}
-        features = Features({name: Value(kind) for name, kind in kinds.items()})
-        with ArrowWriter(path=str(place / "sts16-sts-test.arrow"), features=features) as writer:
-            for i, (a, b) in enumerate(zip(said(30, 5), said(30, 6), strict=True)):
-                writer.write({"sentence1": a, "sentence2": b, "score": float(i % 6)})
-            writer.finalize()
-        info = SplitInfo("test", num_examples=30, dataset_name="sts16-sts")
-        about: Any = {"dataset_name": "sts16-sts", "config_name": "default", "version": "0.0.0"}
-        about["splits"] = SplitDict({"test": info}, dataset_name="sts16-sts")
-        made = DatasetInfo(features=features, builder_name="parquet", **about)
-        made.write_to_directory(str(place))
-
-    return fill
-
-
-def test_offline_the_local_cache_serves(cache: Any, tmp_path: Path) -> None:
-    one, revision = suite("mteb").task("STS16"), mteb.get_task("STS16").metadata.revision
-    with pytest.raises(DataMissing, match="STS16: .* is not in the local cache") as missing:
-        one.load(DataFolder(None, offline=True))
-    assert "mteb.get_task('STS16').load_data()" in str(missing.value.hint)
-    cache(revision)
-    loaded: Any = one.load(DataFolder(None, offline=True))
-    result = loaded.score_in(RunPlace("run", "1", tmp_path), hashed)
-    assert result.n == 30 and result.detail["dataset"]["revision"] == revision
-    assert result.detail["source"].startswith("hub")
-
-
-def test_another_revision_in_the_cache_is_not_taken_for_the_one_that_mteb_asks_for(
-    cache: Any, tmp_path: Path
-) -> None:
-    cache("f" * 40)
-    with pytest.raises(DataMissing, match="STS16"):
-        suite("mteb").task("STS16").load(DataFolder(None, offline=True))
-    right = mteb.get_task("STS16")
-    from bench.score.suites.mteb import LoadedMteb, Source
-
-    loaded = LoadedMteb(right, Source("hub"), offline=True)
-    with pytest.raises(DataMissing, match="revision ffffffffffff is there"):
-        loaded.score_in(RunPlace("run", "1", tmp_path), hashed)
-
-
-def test_names_after_mteb_are_mtebs_up_to_the_next_suite() -> None:
-    for text, names in {
-        "mteb:STSBenchmark,Banking77": ("mteb:STSBenchmark,Banking77",),
-        "sts, mteb:A,MTEB(eng, v2),cxc2,transfer": ("sts", "mteb:A,MTEB(eng, v2),cxc2", "transfer"),
-        "mteb:A,sts,mteb:B,C,all": ("mteb:A,B,C", "sts", "all"),
-        "sts,sts,mteb": ("sts", "mteb"),
-        "mteb:": ("mteb:",),
-        " ,": (),
-    }.items():
-        assert split_names(text) == names
-
-
-@pytest.mark.slow
-def test_tasks_and_benchmarks_by_name() -> None:
-    named = suite("mteb:STSBenchmark,Banking77Classification,STSBenchmark")
-    assert [(one.name, one.metric, one.n) for one in named.tasks] == [  # type: ignore[attr-defined]
-        ("STSBenchmark", "cosine_spearman", 1379),
-        ("Banking77Classification", "accuracy", 3080),
-    ]
-    english = suite("mteb:MTEB(eng, v2)").tasks
-    assert len(english) == len(mteb.get_benchmark("MTEB(eng, v2)").tasks)
-    (sts22,) = [one for one in english if one.name == "STS22.v2"]
-    of_english, of_all = mteb.get_task("STS22.v2", hf_subsets=["en"]), mteb.get_task("STS22.v2")
-    assert sts22.n == declared_items(of_english) < declared_items(of_all), (
-        "the languages of the benchmark, not all"
-    )
-    for name, message in {
-        "mteb:STSBenchmrk": "unknown mteb task or benchmark 'STSBenchmrk'; nearest: STSBenchmark",
-        "mteb:zzzz": "'zzzz'; none of the [0-9]+ known is like it",
-        "mteb:STS12VisualSTS": "1 of 1 tasks are not about text, first STS12VisualSTS",
-        "mteb:MTEB(eng, v2),STS22.v2": "different splits or languages",
-        "mteb:": "names no task",
-        "sts:STS12": "cannot be chosen",
-    }.items():
-        with pytest.raises(BenchError, match=message):
-            suite(name)
-
-
-def test_a_run_keeps_mtebs_predictions_apart_from_our_own_sets(
-    tiny: str, shared: Path, tmp_path: Path
-) -> None:
+def test_a_run_keeps_mtebs_predictions_apart_from_our_own_sets(tiny, shared, tmp_path):
     words = (
         f"run --method pretrained --set pooling=mean --backbone {tiny} --setting none --device cpu"
     )

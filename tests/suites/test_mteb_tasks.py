@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench.base.errors import BenchError, DataMissing
 from bench.data.sets import DataFolder
 from bench.score.suites import suite
 
@@ -71,9 +70,7 @@ def evaluated(made: Any, tmp_path: Path, model: Any) -> dict[str, Any]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", ["tokenised", "raw"])
-def test_every_sts_set_gives_the_number_of_our_suite(
-    text: str, shared: Path, tmp_path: Path
-) -> None:
+def test_every_sts_set_gives_the_number_of_our_suite(text, shared, tmp_path):
     model = Words()
     made = tasks(data=shared / "data", text=text)
     assert [one.metadata.type for one in made] == ["STS"] * 7
@@ -90,48 +87,3 @@ def test_every_sts_set_gives_the_number_of_our_suite(
     (stored,) = mteb.ResultCache(tmp_path).load_results(include_remote=False).model_results
     assert {one.task_name for one in stored.task_results} == set(scores)
     assert len(list((tmp_path / "predictions").iterdir())) == 7
-
-
-def test_each_distinct_sentence_is_asked_for_once(shared: Path, tmp_path: Path) -> None:
-    model = Words()
-    (made,) = [
-        one for one in tasks("sts", data=shared / "data") if one.metadata.name == "bench-STS12"
-    ]
-    evaluated([made], tmp_path, model)
-    assert len(model.asked) == len(set(model.asked)) == len(set(made.loaded.sentences))
-
-
-@pytest.mark.slow
-def test_any_suite_can_be_offered(shared: Path, tmp_path: Path) -> None:
-    """The generic class: with the geometry suite, whose metrics are not x 100."""
-    model = Words()
-    made = tasks("geometry", data=shared / "data")
-    scores = evaluated(made, tmp_path, model)
-    for task in suite("geometry").tasks:
-        ours = task.load(DataFolder(shared / "data"), "tokenised").score(model.vectors)
-        assert scores[f"bench-{task.name}"]["main_score"] == pytest.approx(ours.value, abs=1e-6)
-    assert len(list((tmp_path / "predictions").iterdir())) == len(made)
-
-
-def test_scores_are_on_mtebs_scale_whatever_the_metric_is_called() -> None:
-    from bench.score.suites import TaskResult
-    from bench.score.suites.mteb_tasks import scores_of
-
-    def scores(metric: str, std: float | None = None) -> dict[str, Any]:
-        return scores_of(
-            TaskResult(suite="s", task="t", protocol="p/1", metric=metric, value=50.0, std=std, n=3)
-        )
-
-    for metric in ("spearman", "accuracy", "clustering-accuracy", "spearman-bootstrap"):
-        assert scores(metric)[f"bench_{metric.replace('-', '_')}"] == 0.5
-    assert (
-        scores("uniformity")["bench_uniformity"] == 50.0
-        and scores("accuracy", 2.0)["bench_accuracy_std"] == 0.02
-    )
-
-
-def test_what_is_not_there_or_not_ours_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataMissing, match="STS12: not found"):
-        tasks("sts", data=tmp_path)
-    with pytest.raises(BenchError, match="mteb's own"):
-        tasks("mteb", data=tmp_path)

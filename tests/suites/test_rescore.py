@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.optimize import linear_sum_assignment
 from scipy.stats import spearmanr
 
 from bench.base.errors import BenchError, DataDamaged
@@ -22,12 +21,6 @@ COSINES = {
     "gold": DRAW.integers(0, 6, N).astype(float),
     "subset": np.array(["a", "b", "b"] * (N // 3)),
 }
-CLASSES = {
-    "prediction": DRAW.integers(0, 3, N),
-    "gold": DRAW.integers(0, 3, N),
-    "subset": np.full(N, "MR"),
-    "fold": np.arange(N) % 5,
-}
 
 
 def test_pairs() -> None:
@@ -38,99 +31,6 @@ def test_pairs() -> None:
     )
     assert rescore(("check", "captions", "check/2", None), COSINES) == found
     assert rescore(("check", "CHECK", "check/1", None), COSINES) == found, "of an earlier bench"
-
-
-def test_captions_under_the_protocol_of_the_score() -> None:
-    from bench.score.suites.cxc import drawn_scores
-
-    protocol = "cxc-parekh/1"
-    arrays = COSINES | {
-        "image": np.arange(N) // 2,
-        "caption1": np.arange(N) // 3,
-        "caption2": np.arange(N),
-    }
-    found = rescore(("cxc", "CxC-STS", protocol, "tokenised"), arrays)
-    assert found is not None and found.std is not None
-    draws = drawn_scores(arrays, protocol)
-    assert (found.value, found.std) == (pytest.approx(np.mean(draws)), pytest.approx(np.std(draws)))
-
-
-@pytest.mark.parametrize(
-    ("suite", "protocol"), [("transfer", "senteval-probe/1"), ("transfer-quick", "logreg-probe/1")]
-)
-def test_classes(suite: str, protocol: str) -> None:
-    found = rescore((suite, "MR", protocol, None), CLASSES)
-    right = CLASSES["prediction"] == CLASSES["gold"]
-    folds = [round(100 * np.mean(right[CLASSES["fold"] == k]), 2) for k in range(5)]
-    assert found is not None and found.value == round(float(np.mean(folds)), 2)
-
-
-def test_draws_of_few_examples_that_leave_their_own_out() -> None:
-    prediction = np.stack([DRAW.integers(0, 2, N) for _ in range(3)], axis=1)
-    for k in range(3):
-        prediction[k * 4 : k * 4 + 4, k] = -1
-    gold = DRAW.integers(0, 2, N)
-    arrays = {"prediction": prediction, "gold": gold, "subset": np.full(N, "MR")}
-    key = ("fewshot", "MR-16", "senteval-fewshot/1", None)
-    found = rescore(key, arrays)
-    each = [100 * np.mean((column == gold)[column >= 0]) for column in prediction.T]
-    assert found is not None and found.n == N - 4
-    assert (found.value, found.std) == pytest.approx((np.mean(each), np.std(each, ddof=1)))
-    prediction[0, 1] = -1
-    with pytest.raises(DataDamaged, match="different numbers of items"):
-        rescore(key, arrays)
-
-
-def test_clusters() -> None:
-    prediction = DRAW.integers(0, 3, (N, 10))
-    arrays = {"prediction": prediction, "gold": CLASSES["gold"], "inertia": np.ones(10)}
-    arrays |= {"subset": np.full(N, "x")}
-    found = rescore(("clustering", "AgNews", "sccl-kmeans/1", None), arrays)
-    each = []
-    for column in prediction.T:
-        rows = [[(column == i) & (CLASSES["gold"] == j) for j in range(3)] for i in range(3)]
-        table = np.array(rows).sum(-1)
-        each.append(100 * table[linear_sum_assignment(-table)].sum() / N)
-    assert found is not None
-    assert (found.value, found.std) == pytest.approx((np.mean(each), np.std(each)))
-
-
-def test_geometry() -> None:
-    distances = DRAW.uniform(0, 2, N)
-    arrays = {
-        "prediction": distances,
-        "gold": COSINES["gold"],
-        "cosine": np.tanh(COSINES["prediction"]),
-    }
-    arrays |= {f"without_{k}_cosine": np.tanh(COSINES["prediction"]) for k in (4, 8, 16, 32, 64)}
-    found = rescore(("geometry", "alignment", "geometry-stsb/1", "tokenised"), arrays)
-    close = distances[COSINES["gold"] > 4]
-    assert found is not None and (found.value, found.n) == (pytest.approx(close.mean()), len(close))
-
-
-def test_tasks_of_mteb() -> None:
-    key = ("mteb", "STS12", "mteb/2", None)
-    found = rescore(key, COSINES, "cosine_spearman")
-    parts = [
-        spearmanr(COSINES["prediction"][rows], COSINES["gold"][rows]).statistic
-        for rows in (COSINES["subset"] == "a", COSINES["subset"] == "b")
-    ]
-    assert found is not None and found.value == pytest.approx(100 * np.mean(parts))
-    gold, prediction = DRAW.integers(0, 2, N), DRAW.integers(0, 2, (N, 4))
-    classes = {"prediction": prediction, "gold": gold, "subset": np.full(N, "default/test")}
-    found = rescore(key, classes, "accuracy")
-    assert found is not None
-    assert found.value == pytest.approx(100 * (prediction == gold[:, None]).mean())
-    assert (
-        rescore(key, COSINES, "ndcg_at_10") is None and rescore(key, {}, "cosine_spearman") is None
-    )
-
-
-def test_a_suite_that_nobody_knows_has_no_score() -> None:
-    assert rescore(("other", "x", "p/1", None), COSINES) is None
-    assert rescore(("sts", "STS12", "senteval-all/2", "tokenised"), COSINES) is None, (
-        "nor under a protocol of a later bench"
-    )
 
 
 ODD = {
@@ -161,8 +61,8 @@ KEYS = [
 @pytest.mark.parametrize("odd", ODD)
 @pytest.mark.parametrize(("suite", "task", "protocol"), KEYS, ids=[f"{a} {b}" for a, b, _ in KEYS])
 def test_arrays_that_are_something_else_never_give_a_score_that_is_no_number(
-    suite: str, task: str, protocol: str, odd: str
-) -> None:
+    suite, task, protocol, odd
+):
     more = {"fold": np.zeros(N, dtype=int), "image": np.arange(N), "caption1": np.arange(N)}
     arrays = ODD[odd](COSINES | more | {"inertia": np.ones(10)})
     try:
@@ -224,9 +124,7 @@ def test_predictions_files_that_somebody_made_up(tmp_path: Path) -> None:
             assert error.message.startswith(str(tmp_path))
 
 
-def test_a_file_that_unpacks_to_more_than_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_unpacks_to_more_than_memory(tmp_path, monkeypatch):
     monkeypatch.setattr("bench.runs.arrays.LARGEST", 10_000)
     with zipfile.ZipFile(tmp_path / "bomb.npz", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("a.npy", npy(np.zeros(10_000)))

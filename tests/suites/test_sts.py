@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import math
-import shutil
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.stats
-from stand_in import sts_pairs, words_in
+from stand_in import words_in
 
-from bench.base.errors import DataMissing, RunFailed
 from bench.data.sets import STS_TASKS, DataFolder, read_sts
-from bench.run.plan import dev_task as selection
 from bench.score.suites import suite
-from bench.score.suites.sts import clean_dev_task, cosines, dev_task, pair_key
+from bench.score.suites.sts import clean_dev_task, dev_task
 from bench.verify.scores import known_hashes
 
 
@@ -53,19 +49,6 @@ def test_a_task_agrees_with_scipy_on_the_real_pairs(shared, name):
     assert form == (len(pairs), "tokenised", "senteval-all/1", "spearman")
 
 
-def test_identical_sentences_score_exactly_one_even_where_the_encoder_is_noisy(shared):
-    rng = np.random.default_rng(0)
-
-    def noisy(sentences):
-        noise = rng.normal(scale=1e-6, size=(len(sentences), 64))
-        return words_in(sentences) + noise.astype(np.float32)
-
-    loaded = suite("sts").task("STS12").load(DataFolder(shared / "data"), "tokenised")
-    same = np.array(loaded.data.sentences1) == np.array(loaded.data.sentences2)
-    prediction = loaded.score(noisy).predictions["prediction"]
-    assert same.sum() == 79 and (prediction[same] == 1.0).all()
-
-
 def test_sick_is_also_scored_over_all_its_pairs(shared, tmp_path):
     loaded = suite("sts").task("SICK-R").load(DataFolder(shared / "data"), "raw")
     result = loaded.score(words_in)
@@ -75,39 +58,6 @@ def test_sick_is_also_scored_over_all_its_pairs(shared, tmp_path):
     want = scipy.stats.spearmanr(result.predictions["all_splits_prediction"], whole.gold).statistic
     assert result.detail["all_splits"]["spearman"] == pytest.approx(100 * want, abs=1e-9)
     assert set(whole.sentences1 + whole.sentences2) == set(loaded.sentences)
-    # With the test split alone, the protocol's own number is the same and nothing else is claimed.
-    folder = tmp_path / "downstream" / "SICK"
-    folder.mkdir(parents=True)
-    shutil.copyfile(
-        shared / "data/senteval/downstream/SICK/SICK_test_annotated.txt",
-        folder / "SICK_test_annotated.txt",
-    )
-    alone = suite("sts").task("SICK-R").load(DataFolder(tmp_path), "raw").score(words_in)
-    assert alone.value == result.value and "all_splits" not in alone.detail
-
-
-def test_dev_is_sts_b_dev_tokenised_first(shared, tmp_path):
-    dev = dev_task(DataFolder(shared / "data"))
-    assert (dev.n, dev.form, dev.data.split) == (1500, "tokenised", "dev")
-    assert math.isfinite(dev.score(words_in).value)
-    folder = tmp_path / "senteval" / "downstream" / "STS" / "STSBenchmark"
-    folder.mkdir(parents=True)
-    shutil.copyfile(
-        shared / "data/senteval/downstream/STS/STSBenchmark/sts-dev.csv", folder / "sts-dev.csv"
-    )
-    assert dev_task(DataFolder(tmp_path)).form == "raw"
-
-
-def test_a_zero_vector_scores_zero():
-    loaded = sts_pairs(["", "a b", "a"], ["x", "a b", "a c"], [0, 5, 3])
-    assert loaded.score(words_in).predictions["prediction"][:2].tolist() == [0, 1]
-
-
-# --- a selection set that no test set has ---
-
-
-def letters(first: str, second: str) -> frozenset[str]:
-    return frozenset("".join(c for c in one.lower() if c.isalnum()) for one in (first, second))
 
 
 @pytest.mark.slow
@@ -129,25 +79,5 @@ def test_the_clean_dev_set_has_no_scored_pair(shared, form):
     assert sum(among) == 1137, "what STS-B dev has"
 
 
-@pytest.mark.slow
-def test_the_clean_dev_set_is_scored_by_the_mean_of_its_parts(shared):
-    clean = clean_dev_task(DataFolder(shared / "data"))
-    result = clean.score(words_in)
-    found = [cosines(part.sentences1, part.sentences2, words_in, "") for part in clean.parts]
-    rated = zip(found, clean.parts, strict=True)
-    each = [100 * scipy.stats.spearmanr(one, part.gold).statistic for one, part in rated]
-    assert result.value == pytest.approx(sum(each) / 2) and result.n == 849
-    with pytest.raises(RunFailed, match="sts-dev-clean"):
-        clean.score(lambda sentences: np.ones((len(sentences), 2), np.float32))
-
-
-def test_the_clean_dev_set_needs_what_is_scored(shared, tmp_path):
-    folder = "downstream/STS/STSBenchmark"
-    shutil.copytree(shared / "data" / "senteval" / folder, tmp_path / folder)
-    with pytest.raises(DataMissing, match="STS12"):
-        selection("sts-dev-clean", DataFolder(tmp_path, offline=True))
-
-
-def test_pairs_are_told_by_letters_and_digits():
-    key = pair_key("no 7", "a mans dog")
-    assert pair_key("A man's  dog!", "No. 7") == key != pair_key("no 8", "a mans dog")
+def letters(first: str, second: str) -> frozenset[str]:
+    return frozenset("".join(c for c in one.lower() if c.isalnum()) for one in (first, second))

@@ -5,15 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from probe_sequential import fit_sequential
-from sklearn.metrics import f1_score
 from sklearn.model_selection import StratifiedKFold
 from stand_in import labelled, probed, words_in
 
-from bench.base.errors import RunFailed
 from bench.data.sets import DataFolder
 from bench.score.metrics.probe import fit_batched, inner_kfold, kfold, split
 from bench.score.suites import suite, transfer_quick
-from bench.score.suites.transfer import LoadedTransfer, features, score_predictions
+from bench.score.suites.transfer import score_predictions
 
 
 def bag_of_hashes(sentences):
@@ -60,18 +58,6 @@ def test_a_dev_split_agrees_with_the_plain_loop():
     assert (result.value, result.detail["dev"], result.detail["fits"]) == (want.test, want.dev, 4)
 
 
-def test_pairs_are_scored_by_difference_and_product():
-    texts = labelled({"train": 60, "test": 20}, name="MRPC", sides=2)
-    u, v = map(bag_of_hashes, texts.texts)
-    found = features(texts, bag_of_hashes, "MRPC")
-    assert found.shape == (80, 32) and found.dtype == np.float32
-    assert found.tolist() == [[*abs(a - b), *(a * b)] for a, b in zip(u, v, strict=True)]
-    result = probed(texts).score(bag_of_hashes)
-    predicted, gold = result.predictions["prediction"], result.predictions["gold"]
-    assert result.detail["f1"] == round(100 * f1_score(gold, predicted), 2)
-    assert gold.tolist() == texts.labels[60:].tolist()
-
-
 def test_the_quick_protocol_is_scikit_learns_logistic_regression():
     from sklearn.linear_model import LogisticRegression
 
@@ -85,27 +71,6 @@ def test_the_quick_protocol_is_scikit_learns_logistic_regression():
     assert (result.predictions["prediction"] == wanted).mean() > 0.98
     nested = probed(labelled({"test": 200}), transfer_quick).score(bag_of_hashes)
     assert np.bincount(nested.predictions["fold"]).tolist() == [40] * 5 and nested.value > 70
-
-
-def test_vectors_whose_squares_overflow_fail_the_task():
-    task = probed(labelled({"test": 40}))
-    third = task.sentences[2]
-
-    def huge(sentences):
-        here = np.array([[s == third] for s in sentences])
-        return np.where(here, np.float32(-1e20), bag_of_hashes(sentences))
-
-    with pytest.raises(RunFailed, match=f"CR: a number above 1e\\+15.*'{third}'"):
-        task.score(huge)
-
-
-def test_a_classifier_that_diverges_fails_the_task():
-    def diverges(*_):
-        raise ValueError("the classifier diverged: its weights are not finite")
-
-    task = LoadedTransfer(suite("transfer").task("CR"), labelled({"test": 40}), diverges)
-    with pytest.raises(RunFailed, match="CR: the classifier diverged"):
-        task.score(bag_of_hashes)
 
 
 @pytest.mark.slow

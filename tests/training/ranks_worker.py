@@ -43,13 +43,9 @@ def cases() -> Iterator[tuple[str, type[TorchMethod], str, str]]:
     """(name, class, setting, variant) of everything that the training loop trains, on a pretrained encoder."""
     for name, plugin in discover().plugins.items():
         cls: Any = plugin.cls
-        if not (
-            issubclass(cls, TorchMethod) and (cls.fit is TorchMethod.fit or cls.fitted == "steps")
-        ):
-            continue
-        if (
-            cls.own_backbone is not None
-        ):  # it has none; the conformance check looks at its gradients
+        if cls.own_backbone is not None or not issubclass(cls, TorchMethod):
+            continue  # the conformance check looks at the gradients of what has no backbone
+        if cls.fit is not TorchMethod.fit and cls.fitted != "steps":
             continue
         for setting in cls.settings:
             if learns(cls, setting) and (setting != NOT_TRAINED or cls.fitted == "steps"):
@@ -176,9 +172,8 @@ def everything(backbone: str, ranks: Ranks, folder: Path) -> dict[str, Any]:
         values = {key: backbone for key in PLACES if key in cls.defaults}
         values |= {key: 0.0 for key in DROPS if key in cls.defaults or key == "dropout"}
         more = {"": {"chunk": 2} if name in ("simcse", "promcse", "diffcse") else {}}
-        more |= (
-            {"faithful ": {"faithful": True}} if "faithful" in cls.defaults and not variant else {}
-        )
+        if "faithful" in cls.defaults and not variant:
+            more["faithful "] = {"faithful": True}
         for how, changed in more.items():
             try:
                 answers[f"{how}{name}, {setting}"] = answer(
@@ -190,12 +185,8 @@ def everything(backbone: str, ranks: Ranks, folder: Path) -> dict[str, Any]:
 
 
 def main() -> None:
-    rank, count, folder, backbone = (
-        int(sys.argv[1]),
-        int(sys.argv[2]),
-        Path(sys.argv[3]),
-        sys.argv[4],
-    )
+    rank, count = map(int, sys.argv[1:3])
+    folder, backbone = Path(sys.argv[3]), sys.argv[4]
     modules = [module for name, module in sys.modules.items() if name.startswith("methods.")]
     for module in (one for one in modules if hasattr(one, "mask_tokens")):
         module.mask_tokens = masked_by_token  # type: ignore[attr-defined]
@@ -204,9 +195,7 @@ def main() -> None:
     answers = everything(backbone, ranks, folder)
     (folder / f"answers-{rank}.json").write_text(json.dumps(answers), encoding="utf-8")
     ranks.share(None)
-    os._exit(
-        0
-    )  # gloo's threads sometimes outlive the interpreter, which then aborts although everything was right
+    os._exit(0)  # gloo's threads may outlive the interpreter, which then aborts
 
 
 if __name__ == "__main__":

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Generator
-from contextlib import closing
-from itertools import count, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +13,8 @@ from models import TOY_ROWS, Columns, built, sentences, toy
 
 from bench.method.features import pad
 from bench.method.torch_method import Batch
-from bench.training.batches import batch_of, batches, lengthen, longest_input, prefetch, row_order
+from bench.training.batches import batch_of, batches, lengthen, longest_input, row_order
 from methods.consert import ConSERT
-from methods.diffcse import DiffCSE
 from methods.promcse import PromCSE
 from methods.promptbert import PromptBERT
 from methods.simcse import SimCSE
@@ -33,15 +28,6 @@ def same(a: Batch, b: Batch) -> bool:
         x.keys() == y.keys() and all(torch.equal(x[key], y[key]) for key in x) for x, y in views
     )
     return equal and a.step == b.step and a.tokens == b.tokens and np.array_equal(a.rows, b.rows)
-
-
-@pytest.mark.parametrize("drop_last", [False, True])
-@pytest.mark.parametrize("first", [0, 1, 3, 4, 9, 22])
-def test_an_order_can_begin_anywhere(first: int, drop_last: bool) -> None:
-    whole = list(islice(row_order(7, 11, 3, drop_last), first + 8))[first:]
-    later = list(islice(row_order(7, 11, 3, drop_last, first=first), 8))
-    for (epoch, rows), (wanted, order) in zip(later, whole, strict=True):
-        assert epoch == wanted and rows.tolist() == order.tolist()
 
 
 def test_a_batch_is_the_rows_of_the_corpus_and_their_tokens_are_counted(tmp_path: Path) -> None:
@@ -62,77 +48,6 @@ def test_a_thread_makes_the_same_batches(tiny: str, tmp_path: Path, cls: Any) ->
     assert all(same(a, b) for a, b in zip(feed(0), feed(3), strict=True))
 
 
-@pytest.mark.parametrize(("cls", "multiple"), [(SimCSE, True), (DiffCSE, False)])
-def test_a_gpus_batches_have_lengths_that_repeat_where_the_loss_allows_it(
-    tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cls: Any, multiple: bool
-) -> None:
-    """With stand-ins for what needs one. "cuda" has no number, and torch refuses to make that the current device."""
-    from bench.training import batches as feed
-
-    chosen: list[Any] = []
-    monkeypatch.setattr(feed, "pin", lambda batch: batch)
-    monkeypatch.setattr(feed, "move", lambda batch, device: batch)
-    monkeypatch.setattr(torch.cuda, "set_device", chosen.append)
-    values = {"generator": tiny} if cls is DiffCSE else {}
-    method = built(cls, tiny, tmp_path, setting="unsupervised", batch_size=3, **values)
-    corpus = Columns(method.token_ids(sentences(10)))
-    for name in ("cuda", "cuda:1"):
-        device = torch.device(name)
-        with closing(batches(method, corpus, row_order(1, 10, 3), 0, device=device)) as made:
-            columns = [view for batch in islice(made, 4) for view in batch.columns]
-        lengths = [view["input_ids"].shape[1] for view in columns]
-        assert all(length % 8 == 0 for length in lengths) == multiple, lengths
-    assert chosen == [torch.device("cuda:1")]
-
-
-def test_tokens_are_those_of_the_whole_batch_on_every_rank(tmp_path: Path) -> None:
-    order = [(0, np.array([2, 0, 4]))]
-    made = [
-        list(batches(toy(tmp_path), Columns(TOY_ROWS), iter(order), 0, device=CPU, share=share))
-        for share in (None, lambda at: at[:1], lambda at: at[1:])
-    ]
-    counted = [(batch.tokens, batch.whole, batch.size) for (batch,) in made]
-    assert counted == [(8, 3, 3), (8, 3, 1), (8, 3, 2)]
-
-
-def counted(stop: int, error: Exception | None = None) -> Generator[int]:
-    yield from range(stop)
-    if error is not None:
-        raise error
-
-
-def test_what_is_raised_comes_after_what_was_made_before(tmp_path: Path) -> None:
-    taken: list[int] = []
-    with pytest.raises(OSError, match="vanished"):
-        taken.extend(prefetch(counted(5, OSError("vanished")), 2))
-    assert taken == [0, 1, 2, 3, 4]
-    assert list(prefetch(counted(4), 9)) == [0, 1, 2, 3]
-
-
-def test_closing_ends_the_thread_and_no_more_is_made_than_waits() -> None:
-    made: list[int] = []
-    ended = threading.Event()
-
-    def source() -> Generator[int]:
-        try:
-            for i in count():
-                made.append(i)
-                yield i
-        finally:
-            ended.set()
-
-    feed = prefetch(source(), 2)
-    assert next(feed) == 0
-    deadline = time.monotonic() + 5
-    while len(made) < 4 and time.monotonic() < deadline:
-        time.sleep(0.01)
-    time.sleep(0.05)
-    assert made == [0, 1, 2, 3]  # one taken, two wait, one has no place yet
-    feed.close()
-    assert ended.is_set()
-    assert not any(thread.name == "batches" for thread in threading.enumerate())
-
-
 @pytest.mark.parametrize("cls", [SimCSE, PromptBERT, ConSERT, PromCSE])
 def test_padding_to_a_multiple_changes_no_loss(tiny: str, tmp_path: Path, cls: Any) -> None:
     method = built(cls, tiny, tmp_path, setting="unsupervised", batch_size=5)
@@ -146,20 +61,6 @@ def test_padding_to_a_multiple_changes_no_loss(tiny: str, tmp_path: Path, cls: A
     assert all(length % 23 == 0 for length in lengths) and wide.tokens == plain.tokens
     assert lengths != [view["input_ids"].shape[1] for view in plain.columns]
     assert method(wide).total.item() == pytest.approx(method(plain).total.item(), abs=2e-5)
-
-
-@pytest.mark.parametrize(
-    ("length", "longest", "wanted"),
-    [(1, 512, 8), (8, 512, 8), (9, 512, 16), (509, 510, 510), (510, 510, 510)],
-)
-def test_no_input_grows_beyond_what_the_method_takes(
-    length: int, longest: int, wanted: int
-) -> None:
-    view = pad([[3] * length, [4]], 1) | {"labels": torch.tensor([7, 9])}
-    made = lengthen(Batch((view,)), 1, longest).columns[0]
-    assert made["input_ids"].shape == made["attention_mask"].shape == (2, wanted)
-    assert made["attention_mask"].sum() == length + 1 and (made["input_ids"][:, length:] == 1).all()
-    assert made["labels"].tolist() == [7, 9]
 
 
 @pytest.mark.parametrize("as_arrays", [True, False])

@@ -20,12 +20,11 @@ from bench.base.errors import BenchError, Interrupted
 from bench.method import Context, Method, Value
 from bench.method.budget import Budget, canonical, parse
 from bench.run.recipe_file import Entry
-from bench.run.recipes import TRAINING, check_overrides, merge
+from bench.run.recipes import merge
 from bench.runs.intact import read_curve
 from bench.training.batches import row_order
-from bench.training.horizon import Horizon, total_steps
+from bench.training.horizon import total_steps
 from bench.training.loop import run_loop
-from bench.training.state import Progress
 
 TOKENS = [len(row) for row in TOY_ROWS]
 
@@ -42,11 +41,6 @@ def test_what_a_budget_says(text: str, budget: tuple[float, str]) -> None:
     assert parse(canonical(text)) == parse(text)
 
 
-def test_one_budget_has_one_text_however_it_was_written() -> None:
-    assert {canonical(text) for text in ("10m", "600s", " 10 min ", "600.0s")} == {"600s"}
-    assert canonical("1e6sentences") == "1000000sentences" and canonical("2gpu-h") == "7200gpu-s"
-
-
 @pytest.mark.parametrize(
     "text",
     ["", "10", "m", "10 parsecs", "-5m", "0steps", "1.5steps", "1e400s", "nans", "5mm", "h2"],
@@ -57,17 +51,8 @@ def test_what_is_no_budget_is_refused_with_examples(text: str) -> None:
     assert "--budget 10m" in str(caught.value.hint) and caught.value.exit_code == 2
 
 
-# in the recipe
-
-
 class Made(Method):
     name, settings = "made", ("unsupervised",)
-
-
-def test_a_recipe_without_a_budget_has_no_such_key() -> None:
-    """So that runs of before the key have the fingerprint that they had."""
-    assert set(merge(Made, None, "", {}, trained=True)) == set(TRAINING)
-    assert set(merge(Made, None, "", {"budget": "none"}, trained=True)) == set(TRAINING)
 
 
 def test_a_budget_takes_the_place_of_the_epochs() -> None:
@@ -79,16 +64,6 @@ def test_a_budget_takes_the_place_of_the_epochs() -> None:
     assert merge(Made, written, "", {}, trained=True).budget == "3600s"
     again = merge(Made, written, "", {"epochs": "2"}, trained=True)
     assert "budget" not in again and again.epochs == 2
-
-
-def test_epochs_and_a_budget_are_not_taken_together() -> None:
-    with pytest.raises(BenchError, match="each says how long to train"):
-        merge(Made, None, "", {"budget": "10m", "epochs": "2"}, trained=True)
-    check_overrides({"budget": "10m"}, [Made], trained=True)
-    assert "budget" not in merge(Made, None, "", {"budget": "10m"}, trained=False)
-
-
-# where training ends
 
 
 def steps_by_counting(batch_size: int, rows: int, wanted: int, drop_last: bool) -> int:
@@ -109,12 +84,6 @@ def test_sentences_end_with_the_step_that_reaches_them(wanted: int, drop_last: b
         assert total_steps(recipe, rows) == steps_by_counting(batch_size, rows, wanted, drop_last)
 
 
-def test_steps_go_beyond_the_epochs_and_max_steps_still_holds() -> None:
-    assert total_steps(toy_recipe(budget="50steps", epochs=None), 10) == 50
-    assert total_steps(toy_recipe(budget="50steps", epochs=None, max_steps=7), 10) == 7
-    assert total_steps(toy_recipe(budget="10m", epochs=None), 10) is None
-
-
 def train(folder: Path, budget: str, clock: Any = None, **values: Any) -> tuple[Any, Toy]:
     method = toy(folder, budget=budget, epochs=None, **values)
     return run_loop(method, Columns(TOY_ROWS), method.context), method
@@ -130,9 +99,7 @@ def test_tokens_are_counted_without_padding_and_end_the_training(tmp_path: Path)
     assert (report.steps, report.tokens) == (steps, seen)
 
 
-def test_the_rate_of_a_token_budget_falls_with_its_share(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_rate_of_a_token_budget_falls_with_its_share(tmp_path, monkeypatch):
     """Linear to 0 at the budget's end: before each step, 1 - tokens so far / budget."""
     monkeypatch.setattr(bench.training.trainer, "LOG_EVERY", 1)
     report, _ = train(tmp_path, "400tokens", learning_rate=2.0)
@@ -147,17 +114,6 @@ def test_the_rate_of_a_token_budget_falls_with_its_share(
     assert rates[-1] < 0.1
 
 
-@pytest.mark.parametrize("spent_share", [0.0, 0.1, 0.25, 0.5, 0.99])
-def test_a_warm_up_by_ratio_is_a_share_of_the_budget(spent_share: float) -> None:
-    recipe = toy_recipe(budget="1h", epochs=None, warmup_ratio=0.2, learning_rate=1.0)
-    p = Progress(step=round(1000 * spent_share), train_seconds=3600 * spent_share)
-    from bench.method.torch_method import scheduled_rate
-
-    rate = scheduled_rate(recipe, p.step, Horizon(recipe, 10**6).steps_at(p))
-    expected = spent_share / 0.2 if spent_share < 0.2 else (1 - spent_share) / 0.8
-    assert rate == pytest.approx(expected, abs=2e-3)
-
-
 class Clock:
     """Every look at it takes a quarter of a second: a step, which looks twice, too."""
 
@@ -170,9 +126,7 @@ class Clock:
 
 
 @pytest.mark.parametrize(("budget", "steps"), [("5s", 20), ("1s", 4), ("0.1m", 24)])
-def test_seconds_end_the_training_and_dev_scores_do_not_count(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, budget: str, steps: int
-) -> None:
+def test_seconds_end_the_training_and_dev_scores_do_not_count(tmp_path, monkeypatch, budget, steps):
     clock = Clock()
     ticking = SimpleNamespace(perf_counter=clock, monotonic=lambda: 0.0)
     monkeypatch.setattr(bench.training.trainer, "time", ticking)
@@ -186,49 +140,6 @@ def test_seconds_end_the_training_and_dev_scores_do_not_count(
     report = run_loop(method, Columns(TOY_ROWS), method.context)
     assert report.steps == steps and report.train_seconds == pytest.approx(parse(budget).amount)
     assert report.dev_seconds > 1000
-
-
-def test_gpu_seconds_are_seconds_times_gpus() -> None:
-    recipe = toy_recipe(budget="2gpu-h", epochs=None)
-    alone, both = (
-        Progress(step=10, train_seconds=3600, device_seconds=3600 * gpus) for gpus in (1, 2)
-    )
-    horizon = Horizon(recipe, 100)
-    assert not horizon.reached(alone) and horizon.reached(both)
-    assert horizon.steps_at(alone) == 20
-
-
-def test_gpu_seconds_of_earlier_sittings_are_those_of_their_gpus(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    clock = Clock()
-    ticking = SimpleNamespace(perf_counter=clock, monotonic=lambda: 0.0)
-    monkeypatch.setattr(bench.training.trainer, "time", ticking)
-    method = toy(tmp_path, budget="6gpu-s", epochs=None)
-    one = bench.training.trainer.Trainer(method, Columns(TOY_ROWS), method.context)
-    one.progress = Progress(step=4, train_seconds=1.0, device_seconds=4.0, ranks=[4, 1])
-    steps = bench.training.batches.batches(
-        method, one.corpus, row_order(1, 8, 3), 4, device=one.device
-    )
-    for _ in range(4):
-        one.step(steps)
-    assert one.progress.device_seconds == pytest.approx(5.0) and not one.is_done()
-    assert one.horizon.left(one.progress, tokens=1) == (None, pytest.approx(1.0))
-
-
-@pytest.mark.parametrize(
-    ("budget", "p", "left"),
-    [
-        ("9steps", Progress(step=4), (5, None)),
-        ("100tokens", Progress(step=4, tokens=40), (6, None)),
-        ("105tokens", Progress(step=4, tokens=40), (7, None)),
-        ("60s", Progress(step=4, train_seconds=20.0), (None, 40.0)),
-        ("60gpu-s", Progress(device_seconds=20.0, ranks=[1, 4]), (None, 10.0)),
-    ],
-)
-def test_what_is_left(budget: str, p: Progress, left: tuple[int | None, float | None]) -> None:
-    """At 10 tokens a step."""
-    assert Horizon(toy_recipe(budget=budget, epochs=None), 100).left(p, 10) == pytest.approx(left)
 
 
 @pytest.mark.parametrize("budget", ["17steps", "45sentences", "90tokens"])

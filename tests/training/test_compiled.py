@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,12 +12,8 @@ import pytest
 import torch
 from models import Columns, built, sentences
 
-from bench.base.devices import choose_precision
-from bench.base.errors import BenchError
-from bench.method import Context, SilentReporter
 from bench.training.batches import batch_of
 from bench.training.compiled import compile_encoder
-from bench.training.loop import train
 from methods.simcse import SimCSE
 
 
@@ -52,9 +47,7 @@ def gradient(method: SimCSE) -> torch.Tensor:
     reason="torch 2.6 cannot trace transformers 5.4; a training says so and goes on",
 )
 @pytest.mark.slow
-def test_the_compiled_encoder_gives_the_same_gradient(
-    method: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_compiled_encoder_gives_the_same_gradient(method, monkeypatch):
     plain, notes = gradient(method), list[str]()
     names = set(method.state_dict())
     use_backend(monkeypatch, "eager")
@@ -63,58 +56,9 @@ def test_the_compiled_encoder_gives_the_same_gradient(
     assert set(method.state_dict()) == names
 
 
-def test_a_compiler_that_fails_is_noted_once_and_training_goes_on(
-    method: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_compiler_that_fails_is_noted_once_and_training_goes_on(method, monkeypatch):
     plain, notes = gradient(method), list[str]()
     use_backend(monkeypatch, fails_with(RuntimeError("no C++ compiler")))
     compile_encoder(method.encoder, notes.append)
     assert torch.equal(gradient(method), plain) and torch.equal(gradient(method), plain)
     assert len(notes) == 1 and notes[0].startswith("--compile")
-
-
-def test_what_is_scored_comes_from_the_encoder_as_it_is(
-    method: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before, seen = method.encode(sentences(3)), list[str]()
-    use_backend(monkeypatch, fails_with(AssertionError("compiled while encoding")))
-    compile_encoder(method.encoder, seen.append)
-    assert np.array_equal(method.encode(sentences(3)), before) and seen == []
-    assert "forward" in vars(method.encoder)
-
-
-def test_the_report_of_a_training_does_not_claim_what_failed(
-    tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    notes: list[str] = []
-    reporter = SilentReporter()
-    reporter.note = notes.append  # type: ignore[method-assign]
-    use_backend(monkeypatch, fails_with(RuntimeError("no C++ compiler")))
-    context = Context(folder=tmp_path, compiled=True, reporter=reporter)
-    values = {"setting": "unsupervised", "batch_size": 5, "max_steps": 2, "context": context}
-    trained = built(SimCSE, tiny, tmp_path, **values)
-    report = train(trained, Columns(trained.token_ids(sentences(7))), trained.context)
-    assert "compiled" not in report.execution
-    assert len([note for note in notes if note.startswith("--compile")]) == 1
-
-
-def test_on_a_cpu_the_default_is_float32() -> None:
-    assert choose_precision("auto", "cpu") == choose_precision("auto", "cpu:0") == "fp32"
-    assert choose_precision("bf16", "cpu") == "bf16"  # by name
-    with pytest.raises(BenchError, match="GPU"):
-        choose_precision("fp16", "cpu")
-
-
-def test_tf32_is_for_training_alone(tiny: str, tmp_path: Path) -> None:
-    method = built(SimCSE, tiny, tmp_path, setting="unsupervised", batch_size=5, max_steps=1)
-    method.context = replace(method.context, precision="tf32")
-    seen: list[str] = []
-    method.head.register_forward_hook(lambda *_: seen.append(torch.get_float32_matmul_precision()))
-    train(method, Columns(method.token_ids(sentences(7))), method.context)
-    assert seen == ["high"] and torch.get_float32_matmul_precision() == "highest"
-
-
-def test_tf32_needs_a_gpu_that_has_it() -> None:
-    with pytest.raises(BenchError, match="NVIDIA"):
-        choose_precision("tf32", "cpu")
-    assert choose_precision("tf32", "cuda:1") == "tf32"

@@ -16,7 +16,6 @@ from torch import Tensor
 
 from bench.base.errors import BenchError
 from bench.method import Batch, Loss, TorchMethod, features
-from bench.method.features import by_rows
 from bench.method.torch_method import Features
 from bench.run.plan import learns
 from bench.run.plugins import discover
@@ -104,17 +103,9 @@ def keep_everything(function: Any, *inputs: Any, use_reentrant: bool) -> Any:
     return function(*inputs)
 
 
-def test_every_method_that_has_a_loss_can_be_cut() -> None:
-    names = {name for name, _, _ in CASES}
-    assert len(CASES) > 35 and names > {"simcse", "diffcse", "sg-opt", "flow", "sbert", "esimcse"}
-    assert [name for name, _, _ in CASES if not REGISTRY[name].cls.is_split()] == []
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=" ".join)
-def test_the_gradient_is_that_of_one_pass_over_the_same_draws(
-    case: tuple[str, str, str], tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_gradient_is_that_of_one_pass_over_the_same_draws(case, tiny, tmp_path, monkeypatch):
     """Seven rows, three at a time, twice: what a method remembers of the first batch is part of the second loss."""
     one, other = made(case, tiny, tmp_path), made(case, tiny, tmp_path)
     batches = [batch_of(one, case[1], 7, seed) for seed in (0, 1)]
@@ -139,54 +130,8 @@ def test_the_gradient_is_that_of_one_pass_over_the_same_draws(
         torch.testing.assert_close(tensor, other.state_dict()[name], rtol=0, atol=1e-10)
 
 
-DRAWN = {"diffcse", "dclr"}  # what is masked, or the noise, is drawn anew whatever the dropout
-
-
-STILL = [case for case in CASES if case[0] not in DRAWN and case[2] not in ("mlm", "drophead")]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("case", STILL, ids=" ".join)
-def test_without_dropout_it_is_that_of_the_whole_batch_at_once(
-    case: tuple[str, str, str], tiny: str, tmp_path: Path
-) -> None:
-    values = {"dropout": 0.0, "prefix_dropout": 0.0}
-    one, other = made(case, tiny, tmp_path, **values), made(case, tiny, tmp_path, **values)
-    batch = batch_of(one, case[1], 7)
-    found = backward(one, batch, chunk=2)["loss"].item()
-    loss = other(batch)
-    loss.total.backward()
-    assert found == pytest.approx(loss.total.item(), abs=1e-10)
-    theirs = gradients(other)
-    for name, ours in gradients(one).items():
-        assert (ours - theirs[name]).abs().max() < 1e-6, name
-
-
-@pytest.mark.parametrize("chunk", [None, 7, 100])
-def test_a_slice_of_all_rows_is_one_pass_bit_for_bit(
-    tiny: str, tmp_path: Path, chunk: int | None
-) -> None:
-    one, other = (made(("simcse", "unsupervised", "mlm"), tiny, tmp_path) for _ in range(2))
-    batch = batch_of(one, "unsupervised", 7)
-    torch.manual_seed(3)
-    found = backward(one, batch, chunk=chunk)
-    torch.manual_seed(3)
-    loss = other(batch)
-    loss.total.backward()
-    assert found.keys() == {"loss", "info_nce", "mlm"} and found["loss"].item() == loss.total.item()
-    assert not found["mlm"].requires_grad
-    theirs = gradients(other)
-    assert all(torch.equal(ours, theirs[name]) for name, ours in gradients(one).items())
-
-
 @pytest.mark.parametrize("dtype", [torch.bfloat16, None])
-def test_mixed_precision_and_a_scaled_loss(
-    tiny: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    dtype: Any,
-    request: pytest.FixtureRequest,
-) -> None:
+def test_mixed_precision_and_a_scaled_loss(tiny, tmp_path, monkeypatch, dtype, request):
     """The second pass of a slice computes in the precision of the first; the scaler's factor reaches every parameter."""
     if dtype:
         request.getfixturevalue("bf16")
@@ -225,9 +170,7 @@ def peak(method: TorchMethod, batch: Batch, chunk: int | None) -> int:
     ],
     ids=" ".join,
 )
-def test_memory_is_that_of_one_slice_whatever_the_batch(
-    case: tuple[str, str, str], tiny: str, tmp_path: Path
-) -> None:
+def test_memory_is_that_of_one_slice_whatever_the_batch(case, tiny, tmp_path):
     method = made(case, tiny, tmp_path)
     small, large = (batch_of(method, case[1], n) for n in (16, 64))
     backward(method, small)  # what is made once, as the gradients' own storage, is not compared
@@ -253,23 +196,3 @@ def test_a_loss_that_is_not_split_runs_whole_and_is_refused_in_slices(tmp_path: 
     with pytest.raises(BenchError, match="defines its loss as a whole") as error:
         backward(method, Batch((features,)), chunk=2)
     assert "--chunk" in str(error.value.hint)
-
-
-@pytest.mark.parametrize("chunk", [0, -1])
-def test_a_chunk_of_no_rows_is_refused(tiny: str, tmp_path: Path, chunk: int) -> None:
-    method = made(("simcse", "unsupervised", ""), tiny, tmp_path)
-    with pytest.raises(BenchError, match=f"a chunk of {chunk} rows"):
-        backward(method, batch_of(method, "unsupervised", 3), chunk=chunk)
-
-
-def test_rows_come_back_in_their_order_and_each_slice_is_small() -> None:
-    sizes = []
-
-    def function(x: Tensor, features: Features) -> tuple[Tensor, Tensor]:
-        sizes.append(len(x))
-        return x + 1, features["labels"] * 2
-
-    x, labels = torch.arange(10.0).view(5, 2), torch.arange(5)
-    first, second = by_rows(function, x, {"labels": labels}, chunk=2)
-    assert sizes == [2, 2, 1]
-    assert torch.equal(first, x + 1) and torch.equal(second, labels * 2)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -62,9 +61,7 @@ def most_alive(
         ("large", 256, 64),
     ],
 )
-def test_the_promise_is_within_a_tenth(
-    tmp_path: Path, name: str, rows: int, chunk: int | None, precision: str
-) -> None:
+def test_the_promise_is_within_a_tenth(tmp_path, name, rows, chunk, precision):
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "bert", **SHAPES[name]}))
     plugin = discover()["simcse"]
     values = {"batch_size": str(rows), "max_seq_length": "32", "max_steps": "10"}

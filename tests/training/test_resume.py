@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,14 +15,13 @@ from models import Columns, built, sentences
 from bench.base.errors import Interrupted
 from bench.method import Context, SilentReporter
 from bench.runs.intact import read_curve
-from bench.training.loop import run_loop, save_is_due
+from bench.training.loop import run_loop
 from bench.training.state import save_state, saved_states
 from bench.training.trainer import Trainer
 from methods.simcse import SimCSE
 
 VALUES: dict[str, Any] = {"batch_size": 3, "epochs": 1, "eval_steps": 10, "learning_rate": 1e-3}
 ROWS = 110  # 37 steps: one whole logging window of 25 and a part
-STEPS = 37
 
 
 class Training:
@@ -124,34 +120,8 @@ def whole(tiny: str, tmp_path_factory: pytest.TempPathFactory) -> Training:
 
 
 @pytest.mark.slow
-def test_the_same_seed_gives_the_same_weights_bit_for_bit(
-    tiny: str, tmp_path: Path, whole: Training
-) -> None:
-    torch.rand(5)  # what was drawn before does not matter
-    again = Training(tiny, tmp_path).run()
-    assert again.outcome() == whole.outcome()
-    assert again.same_optimizer(whole)
-
-
-def test_another_seed_gives_other_weights(tiny: str, tmp_path: Path, whole: Training) -> None:
-    other = Training(tiny, tmp_path, seed=2).run()
-    assert other.outcome()["checkpoint"] != whole.outcome()["checkpoint"]
-
-
-def test_the_curve_has_a_line_for_every_window_and_every_dev_score(whole: Training) -> None:
-    curve = whole.outcome()["curve"]
-    assert [e["step"] for e in curve if "loss" in e] == [25, 37]
-    assert [e["step"] for e in curve if "dev_score" in e] == [10, 20, 30]
-    scored = {e["step"]: e["dev_score"] for e in curve if "dev_score" in e}
-    assert whole.report.best_step == max(scored, key=scored.__getitem__)
-    assert whole.report.dev_score == max(scored.values())
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("stops", [(0,), (7,), (10, 3), (25,), (31, 1, 1), (36,)])
-def test_a_stopped_training_ends_as_one_that_was_not_stopped(
-    tiny: str, tmp_path: Path, whole: Training, stops: tuple[int, ...]
-) -> None:
+def test_a_stopped_training_ends_as_one_that_was_not_stopped(tiny, tmp_path, whole, stops):
     """Before the first step, inside a logging window, at a dev score, at a logging step, near the end; several times."""
     for stop in stops:
         stopped(tiny, tmp_path, stop)
@@ -162,9 +132,7 @@ def test_a_stopped_training_ends_as_one_that_was_not_stopped(
 
 
 @pytest.mark.slow
-def test_a_crash_goes_on_from_the_last_state_and_repeats_what_came_after(
-    tiny: str, tmp_path: Path, whole: Training
-) -> None:
+def test_a_crash_goes_on_from_the_last_state_and_repeats_what_came_after(tiny, tmp_path, whole):
     """A state at step 12, then steps up to 33 that no state remembers: their checkpoint and curve are there already."""
     stopped(tiny, tmp_path, 12)
     shutil.copytree(tmp_path / "state", tmp_path / "kept")
@@ -183,8 +151,8 @@ def test_a_crash_goes_on_from_the_last_state_and_repeats_what_came_after(
 @pytest.mark.slow
 @pytest.mark.parametrize("score_number", [1, 2])
 def test_a_stop_during_a_dev_score_keeps_a_state_in_which_it_is_still_due(
-    tiny: str, tmp_path: Path, whole: Training, score_number: int
-) -> None:
+    tiny, tmp_path, whole, score_number
+):
     """Encoding gives up; the step before the score is kept, the score is not left out, and no line of the curve is lost."""
     first = Training(tiny, tmp_path)
     scores, score = [0], first.method.context.dev_score
@@ -205,9 +173,7 @@ def test_a_stop_during_a_dev_score_keeps_a_state_in_which_it_is_still_due(
     assert Training(tiny, tmp_path).run().outcome() == whole.outcome()
 
 
-def test_a_crash_between_two_renames_loses_no_checkpoint(
-    tiny: str, tmp_path: Path, whole: Training
-) -> None:
+def test_a_crash_between_two_renames_loses_no_checkpoint(tiny, tmp_path, whole):
     stopped(tiny, tmp_path, 35)
     (tmp_path / "checkpoint").rename(tmp_path / "checkpoint.old")
     (tmp_path / "checkpoint.new").mkdir()
@@ -241,8 +207,8 @@ DAMAGES = ["cut", "garbage", "empty", "one bit", "other tensors"]
 @pytest.mark.parametrize("how", DAMAGES)
 @pytest.mark.parametrize("stops", [(12, 11), (12,)], ids=["one before", "no other"])
 def test_a_damaged_state_gives_way_to_the_one_before_or_training_starts_anew(
-    tiny: str, tmp_path: Path, whole: Training, how: str, stops: tuple[int, ...]
-) -> None:
+    tiny, tmp_path, whole, how, stops
+):
     stopped(tiny, tmp_path, *stops)
     newest, *before = saved_states(tmp_path / "state")
     assert [newest.step, *(one.step for one in before)] == ([23, 12] if before else [12])
@@ -255,32 +221,6 @@ def test_a_damaged_state_gives_way_to_the_one_before_or_training_starts_anew(
         assert goes_on[0] == "goes on from step 12 of 37"
     else:
         assert problem.endswith("training starts anew") and not goes_on
-
-
-@pytest.mark.slow
-def test_the_last_two_states_are_kept(tiny: str, tmp_path: Path) -> None:
-    """``save_seconds`` 0: after every step, so that a stop without warning loses nothing."""
-    training = Training(tiny, tmp_path, save_seconds=0.0)
-    training.run()
-    states = saved_states(tmp_path / "state")
-    assert [state.step for state in states] == [STEPS, STEPS - 1]
-    for one in states:
-        assert hashlib.sha256(one.path.read_bytes()).hexdigest().startswith(one.sha256)
-    state = torch.load(states[0].path, weights_only=True)
-    assert state["progress"]["step"] == STEPS
-    trained = {name for name, p in training.method.named_parameters() if p.requires_grad}
-    assert set(state["trained"]) == trained
-
-
-def test_saving_takes_at_most_a_tenth_of_the_time_on_a_slow_disk(tmp_path: Path) -> None:
-    trainer = SimpleNamespace(
-        context=Context(save_seconds=60.0), saved=time.monotonic() - 100, save_took=3.0
-    )
-    assert save_is_due(trainer)
-    trainer.save_took = 30.0
-    assert not save_is_due(trainer)
-    trainer.saved = time.monotonic() - 301
-    assert save_is_due(trainer)
 
 
 class Best:
@@ -299,9 +239,7 @@ class Best:
 @pytest.mark.slow
 @pytest.mark.parametrize("which", ["used", "second"])
 @pytest.mark.parametrize("how", ["cut", "one bit"])
-def test_a_damaged_checkpoint_is_made_again_from_its_copy(
-    tiny: str, tmp_path: Path, whole: Training, which: str, how: str
-) -> None:
+def test_a_damaged_checkpoint_is_made_again_from_its_copy(tiny, tmp_path, whole, which, how):
     best = Best(tiny, tmp_path)
     damage(getattr(best, which), how)
     last = Training(tiny, tmp_path).run()
@@ -310,9 +248,7 @@ def test_a_damaged_checkpoint_is_made_again_from_its_copy(
     assert len(told) == 1 and str(getattr(best, which).parent) in told[0].split(" was cut")[0]
 
 
-def test_a_checkpoint_of_which_both_copies_are_damaged_costs_its_states(
-    tiny: str, tmp_path: Path, whole: Training
-) -> None:
+def test_a_checkpoint_of_which_both_copies_are_damaged_costs_its_states(tiny, tmp_path, whole):
     """The best step stays the best: a later one may not take its place only because it was lost."""
     best = Best(tiny, tmp_path)
     for path in (best.used, best.second):
@@ -321,47 +257,3 @@ def test_a_checkpoint_of_which_both_copies_are_damaged_costs_its_states(
     assert last.outcome() == whole.outcome()
     lost = [note for note in last.notes if "the best checkpoint, of step" in note]
     assert len(lost) == sum(p["best_step"] == best.progress[0]["best_step"] for p in best.progress)
-
-
-def test_a_checkpoint_damaged_while_training_goes_on_is_made_again_at_the_end(
-    tiny: str, tmp_path: Path, whole: Training, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    training = Training(tiny, tmp_path)
-    finish = Trainer.finish
-
-    def damaged(trainer: Trainer) -> Any:
-        damage(tmp_path / "checkpoint" / "trained.safetensors", "one bit")
-        return finish(trainer)
-
-    monkeypatch.setattr(Trainer, "finish", damaged)
-    assert training.run().outcome() == whole.outcome()
-    assert any("made again from" in note for note in training.notes)
-
-
-def test_a_checkpoint_newer_than_the_state_gives_way_to_the_one_of_the_state(
-    tiny: str, tmp_path: Path, whole: Training
-) -> None:
-    """On a GPU what is done again need not give the very score that it gave: then the newer one would stand there unnamed."""
-    stopped(tiny, tmp_path, 12)
-    (second,) = (tmp_path / "state").glob("best-*")
-    newer = tmp_path / "state" / "best-00000020"
-    shutil.copytree(second, newer)
-    for folder in (newer, tmp_path / "checkpoint"):
-        damage(folder / "trained.safetensors", "one bit")
-    stopped(tiny, tmp_path, 0)
-    assert not newer.exists()
-    used, kept = (one / "trained.safetensors" for one in (tmp_path / "checkpoint", second))
-    assert used.read_bytes() == kept.read_bytes()
-    assert Training(tiny, tmp_path).run().outcome() == whole.outcome()
-
-
-@pytest.mark.slow
-def test_copies_of_checkpoints_that_no_state_names_are_removed(tiny: str, tmp_path: Path) -> None:
-    training = Training(tiny, tmp_path, save_seconds=0.0)
-    rising = iter(range(100))
-    training.method.context = replace(
-        training.method.context, dev_score=lambda method: float(next(rising))
-    )
-    run_loop(training.method, training.corpus, training.method.context)
-    assert sorted(path.name for path in (tmp_path / "state").glob("best-*")) == ["best-00000030"]
-    assert training.method.context.folder == tmp_path

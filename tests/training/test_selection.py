@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
-from models import TOY_ROWS, Columns, Toy, toy, toy_recipe
+from models import TOY_ROWS, Columns, Toy, toy_recipe
 from safetensors.torch import load_file
 
-from bench.base.errors import BenchError, OutOfMemory, RunFailed
+from bench.base.errors import OutOfMemory, RunFailed
 from bench.method import Batch, Context
 from bench.method.torch_method import Loss, TorchMethod
-from bench.run.executors.scoring import dev_scorer
 from bench.runs.intact import read_curve
 from bench.training.loop import run_loop
-from bench.training.state import saved_states
 
 
 def train(
@@ -59,9 +54,7 @@ def train(
         ([0, 0, 0.001, 0], 2),
     ],
 )
-def test_the_kept_checkpoint_is_the_first_of_the_best(
-    tmp_path: Path, scores: list[float], best: int
-) -> None:
+def test_the_kept_checkpoint_is_the_first_of_the_best(tmp_path, scores, best):
     """Strictly better, as SimCSE's code has it: an equal score does not replace. 8 steps, a score after every second."""
     report, seen, method = train(tmp_path, scores, epochs=8 / 3, eval_steps=2)
     assert len(seen) == 4
@@ -72,43 +65,6 @@ def test_the_kept_checkpoint_is_the_first_of_the_best(
     assert [(e["step"], e["dev_score"]) for e in read_curve(tmp_path) if "dev_score" in e] == [
         (2 * (i + 1), s) for i, s in enumerate(scores)
     ]
-
-
-def test_dev_scores_come_every_so_many_steps_and_not_at_the_end(tmp_path: Path) -> None:
-    """As in the authors' code: of 9 steps with a score every 4, the last one scored is 8."""
-    report, seen, _ = train(tmp_path, [1, 2], epochs=3, eval_steps=4)
-    assert (report.steps, len(seen), report.best_step) == (9, 2, 8)
-
-
-def test_a_training_shorter_than_the_interval_is_scored_at_its_end(tmp_path: Path) -> None:
-    report, seen, _ = train(tmp_path, [7.0], eval_steps=125)
-    assert (report.steps, len(seen), report.best_step, report.dev_score) == (3, 1, 3, 7.0)
-
-
-def test_without_a_dev_set_the_last_step_is_kept(tmp_path: Path) -> None:
-    report, _, method = train(tmp_path, None, epochs=2, eval_steps=1)
-    assert (report.steps, report.best_step, report.dev_score) == (6, 6, None)
-    assert torch.equal(
-        load_file(tmp_path / "checkpoint" / "trained.safetensors")["dense.weight"],
-        method.dense.weight,
-    )
-
-
-def test_a_dev_score_encodes_each_distinct_sentence_once() -> None:
-    encoded: list[str] = []
-
-    def encode(some: Sequence[str]) -> np.ndarray:
-        encoded.extend(some)
-        return np.ones((len(some), 2), np.float32)
-
-    def score(vectors: Any) -> Any:
-        return SimpleNamespace(value=vectors(["a", "b", "c"]).sum())
-
-    dev: Any = SimpleNamespace(
-        task=SimpleNamespace(sentences=["a", "b", "a", "c", "b"], score=score)
-    )
-    method: Any = SimpleNamespace(encode=encode)
-    assert dev_scorer(dev)(method) == 6.0 and sorted(encoded) == ["a", "b", "c"]
 
 
 class Fails(Toy):
@@ -130,9 +86,7 @@ def failing(what: Any) -> Fails:
 
 
 @pytest.mark.parametrize("factor", [float("nan"), float("inf")])
-def test_a_loss_that_is_no_number_is_told_with_its_step_and_the_rows_of_its_batch(
-    tmp_path: Path, factor: float
-) -> None:
+def test_a_loss_that_is_no_number_is_told_with_its_step_and_the_rows_of_its_batch(tmp_path, factor):
     """Step 6 of 3 a epoch: the last batch of the second epoch, two rows."""
     method = failing(lambda loss: loss * factor)
     with pytest.raises(
@@ -149,19 +103,6 @@ def test_a_loss_that_is_no_number_is_told_with_its_step_and_the_rows_of_its_batc
     ]
     assert all(TOY_ROWS[row] == ids for row, ids in told)
     assert [ids[0] for _, ids in told] == method.seen[5]
-
-
-def test_after_such_a_loss_the_last_good_checkpoint_and_state_are_kept(tmp_path: Path) -> None:
-    """A score after steps 4 and 8, a state after every step: those of the lost weights are neither scored nor saved."""
-    lost = failing(lambda loss: loss * float("nan"))
-    with pytest.raises(RunFailed, match="at step 6; .*; the best checkpoint, of step 4, is kept$"):
-        train(tmp_path, [1.0] * 9, lost, epochs=20, eval_steps=4, save_seconds=0.0)
-    stored = load_file(tmp_path / "checkpoint" / "trained.safetensors")
-    assert torch.isfinite(stored["dense.weight"]).all()
-    assert [state.step for state in saved_states(tmp_path / "state")] == [5, 4]
-    lost = failing(lambda loss: loss * float("nan"))
-    with pytest.raises(RunFailed, match="at step 6; .*; the training state of step 5 is kept$"):
-        train(tmp_path / "no-dev", None, lost, epochs=20, save_seconds=0.0)
 
 
 class Bursts(Toy):
@@ -254,30 +195,6 @@ def test_a_batch_that_can_be_cut_is_offered_chunks(tmp_path: Path, chunk: int | 
     assert str(caught.value.hint).startswith("--chunk 2 (the same batch")
 
 
-def test_out_of_memory_in_a_dev_score_is_no_matter_of_the_batch(tmp_path: Path) -> None:
-    def scores(method: Any) -> float:
-        raise out_of_memory("cuda")
-
-    method = toy(tmp_path, batch_size=8, eval_steps=1)
-    method.context = replace(method.context, dev_score=scores)
-    with pytest.raises(RunFailed, match="^out of memory: scoring the dev set"):
-        run_loop(method, Columns(TOY_ROWS), method.context)
-
-
-def test_auto_batch_holds_fewer_rows_of_the_same_batch(tmp_path: Path) -> None:
-    """The result is that of a device with room for all: same steps, same rows, same weights."""
-    _, _, wanted = train(tmp_path / "roomy", None, holding(8, cls=InParts), batch_size=8, epochs=5)
-    report, _, method = train(
-        tmp_path / "small", None, holding(3, cls=InParts), batch_size=8, epochs=5, auto_batch=True
-    )
-    assert (
-        report.execution == {"chunk": 2}
-        and report.steps == 5
-        and report.sentences == 5 * len(TOY_ROWS)
-    )
-    torch.testing.assert_close(method.dense.weight, wanted.dense.weight, rtol=0, atol=1e-6)
-
-
 def test_auto_batch_in_the_middle_goes_on_as_if_the_step_had_not_been_tried(tmp_path: Path) -> None:
     class Filling(InParts):
         def prepare(self, batch: Batch) -> None:
@@ -298,28 +215,11 @@ def test_auto_batch_in_the_middle_goes_on_as_if_the_step_had_not_been_tried(tmp_
     torch.testing.assert_close(method.dense.bias, wanted.dense.bias, rtol=0, atol=1e-6)
 
 
-def test_an_error_of_the_method_itself_is_not_called_a_lack_of_memory(tmp_path: Path) -> None:
-    def raising(loss: torch.Tensor) -> torch.Tensor:
-        raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
-
-    with pytest.raises(RuntimeError, match="mat1 and mat2"):
-        train(tmp_path, None, failing(raising), epochs=9)
-
-
-def test_a_method_without_anything_to_train_is_told(tmp_path: Path) -> None:
-    method = toy(tmp_path)
-    method.requires_grad_(False)
-    with pytest.raises(RunFailed, match="toy has no parameter that trains"):
-        run_loop(method, Columns(TOY_ROWS), method.context)
-
-
 def full(*_: Any, **__: Any) -> None:
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
-def test_a_full_disk_leaves_the_state_before_untouched(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_leaves_the_state_before_untouched(tmp_path, monkeypatch):
     train(tmp_path, None, save_seconds=0.0)
     before = {path.name: path.read_bytes() for path in (tmp_path / "state").glob("*.pt")}
     assert len(before) == 2
@@ -334,9 +234,7 @@ def test_a_full_disk_leaves_the_state_before_untouched(
     } == before
 
 
-def test_a_full_disk_leaves_the_checkpoint_before_untouched(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_leaves_the_checkpoint_before_untouched(tmp_path, monkeypatch):
     train(tmp_path, [1.0], eval_steps=3)
     before = {path.name: path.read_bytes() for path in (tmp_path / "checkpoint").iterdir()}
     monkeypatch.setattr("safetensors.torch.save_file", full)
@@ -344,16 +242,3 @@ def test_a_full_disk_leaves_the_checkpoint_before_untouched(
         train(tmp_path, [2.0], eval_steps=3)
     assert {path.name: path.read_bytes() for path in (tmp_path / "checkpoint").iterdir()} == before
     assert not (tmp_path / "checkpoint.new").exists()
-
-
-@pytest.mark.parametrize("what", ["curve.jsonl", "."])
-def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path, what: str) -> None:
-    """The run's folder is a file; the curve is a folder."""
-    folder = tmp_path / "run"
-    if what == ".":
-        folder.write_text("a file")
-    else:
-        (folder / what).mkdir(parents=True)
-    with pytest.raises(BenchError, match="cannot be written") as caught:
-        train(folder, None)
-    assert str(folder) in caught.value.message

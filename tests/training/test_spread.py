@@ -11,23 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
-from models import Toy, toy_recipe
 
-from bench.base.errors import BenchError
-from bench.method import Context, Loss
-from bench.method.ranks import ALONE, Alone, rank_device
-from bench.method.torch_method import Batch
-from bench.run.executors.torchrun import is_launched, ranks_asked
-from bench.training.gradient import check_spread
+from bench.method.ranks import Alone
 
-PURE = (
-    "dcpcse",
-    "focal-infonce",
-    "promcse",
-    "promptbert",
-    "simcse",
-)  # all of their loss is among what the authors gather
+# all of their loss is among what the authors gather
+PURE = ("dcpcse", "focal-infonce", "promcse", "promptbert", "simcse")
 
 
 def answers_of(tiny: str, folder: Path) -> dict[str, Any]:
@@ -85,9 +73,7 @@ def check_faithful(answers: dict[str, Any]) -> None:
 
 
 @pytest.mark.slow(seconds=30)
-def test_two_ranks_have_the_gradient_of_one_process_for_every_method(
-    tiny: str, tmp_path: Path
-) -> None:
+def test_two_ranks_have_the_gradient_of_one_process_for_every_method(tiny, tmp_path):
     answers = answers_of(tiny, tmp_path)
     known = {"diffcse+focal, unsupervised", "esimcse, unsupervised", "flow, none"}
     known |= {"simcse+eh, supervised", "simcse+mlm, unsupervised", "promcse+eh, supervised"}
@@ -114,60 +100,3 @@ def test_the_parts_of_a_batch_are_the_batch(rows: int) -> None:
         parts.append(part[:size])
     assert np.concatenate(parts).tolist() == order.tolist()
     assert max(map(len, parts)) - min(map(len, parts)) <= 1
-
-
-def test_the_device_of_a_rank_is_that_of_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    for rank in range(2):
-        monkeypatch.setenv("LOCAL_RANK", str(rank))
-        assert rank_device("cuda") == f"cuda:{rank}"
-    monkeypatch.setenv("LOCAL_RANK", "2")
-    assert rank_device("cpu") == "cpu"
-    with pytest.raises(BenchError, match="2 GPUs are here, and this process is to have GPU 2"):
-        rank_device("cuda")
-
-
-def test_how_many_processes_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
-    assert ranks_asked("local", None, "cuda") == 1
-    asked = [ranks_asked("torchrun", *how) for how in ((None, "cuda"), (3, "cuda"), (2, "cpu"))]
-    assert asked == [4, 3, 2]
-    for gpus, device in ((5, "cuda"), (2, "cuda:1"), (2, "mps")):
-        with pytest.raises(BenchError):
-            ranks_asked("torchrun", gpus, device)
-    started = {"RANK": "1", "WORLD_SIZE": "2", "LOCAL_RANK": "1", "MASTER_ADDR": "localhost"}
-    started |= {"MASTER_PORT": "1234"}
-    for name, value in started.items():
-        monkeypatch.setenv(name, value)
-    assert is_launched()
-    monkeypatch.setenv("WORLD_SIZE", "1")
-    assert not is_launched()
-
-
-class Whole(Toy):
-    """Defines ``forward`` and not its two parts."""
-
-    def forward(self, batch: Batch) -> Loss:
-        return Loss(torch.zeros(()))
-
-
-def whole(folder: Path, **values: Any) -> Whole:
-    method = Whole()
-    method.build(recipe=toy_recipe(**values))
-    method.context = Context(folder=folder)
-    return method
-
-
-def test_a_forward_that_is_not_split_is_refused_where_the_ranks_would_have_different_numbers_of_rows(
-    tmp_path: Path,
-) -> None:
-    with pytest.raises(
-        BenchError, match="4 ranks cannot share its batches evenly .batch_size 8, the last one 2."
-    ) as raised:
-        check_spread(whole(tmp_path, batch_size=8, drop_last=False), Four(), 10)
-    assert "drop_last=true" in str(raised.value.hint)
-    with pytest.raises(BenchError, match="batch_size 6"):
-        check_spread(whole(tmp_path, batch_size=6, drop_last=True), Four(), 12)
-    note = check_spread(whole(tmp_path, batch_size=8, drop_last=True), Four(), 10)
-    assert note is not None and "the 2 rows of its own rank, not all 8" in note
-    assert check_spread(whole(tmp_path, batch_size=6), ALONE, 10) is None
