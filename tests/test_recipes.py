@@ -18,7 +18,6 @@ from bench.run.recipes import (
     check_variant,
     choose,
     merge,
-    one_value,
     parse,
     series,
     settings_with_recipe,
