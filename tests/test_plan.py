@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from bench.backbones import resolve, weights_hash
-from bench.base.errors import BenchError, CorpusError, DataMissing, NotAModel, UnknownName
+from bench.base.errors import BenchError, CorpusError, DataMissing, UnknownName
 from bench.data.sets import DataFolder
 from bench.method import Method, Value
 from bench.run.plan import PlannedRun, Request, make, with_value
@@ -119,11 +119,6 @@ def test_a_changed_run_of_a_method_with_places_keeps_their_content(
         overrides={"words": triplets, "temperature": "3"},
     )
     assert with_value(run, "temperature", Value(3.0, "a test")).fingerprint == asked.fingerprint
-
-
-def test_a_variant_stands_in_the_id(corpus: str) -> None:
-    (run,) = planned(with_plugin(Varied), "varied", variant="hot", corpus=corpus)
-    assert run.run_id.startswith("varied+hot-builtin-s42-") and run.recipe.temperature == 2.0
 
 
 def test_a_method_may_be_named_with_its_variant(registry: Registry, corpus: str) -> None:
@@ -298,11 +293,6 @@ def test_the_same_run_asked_twice_is_one(registry: Registry, tiny: str) -> None:
     )
 
 
-def test_a_suite_that_is_asked_twice_is_scored_once(registry: Registry, tiny: str) -> None:
-    (run,) = planned(registry, "cls", backbones=(tiny,), suites=("check", "check"))
-    assert [task.name for task in run.tasks] == ["captions"]
-
-
 def test_the_setting_is_the_one_with_a_recipe_unsupervised_first(
     registry: Registry, corpus: str, triplets: str
 ) -> None:
@@ -315,26 +305,6 @@ def test_the_setting_is_the_one_with_a_recipe_unsupervised_first(
         UnknownName, match="unknown setting 'none' of simcse; known: supervised, unsupervised"
     ):
         planned(registry, setting="none", corpus=corpus)
-
-
-def test_only_the_check_suite_selects_on_the_check_suites_own_dev_set(
-    registry: Registry, corpus: str
-) -> None:
-    (run,) = planned(registry, corpus=corpus)
-    value = run.recipe.values_with_source()["select_on"]
-    assert (value.value, value.source) == ("captions dev", "only the suite check is scored")
-
-
-@pytest.mark.parametrize("setting", ["unsupervised", "supervised"])
-def test_a_corpus_that_does_not_fit_the_setting(
-    registry: Registry, corpus: str, triplets: str, setting: str
-) -> None:
-    wrong = triplets if setting == "unsupervised" else corpus
-    with pytest.raises(
-        BenchError,
-        match=f"simcse in the {setting} setting needs .*column.*; {Path(wrong).name} has sent",
-    ):
-        planned(registry, setting=setting, corpus=wrong)
 
 
 def test_without_a_corpus_the_recipes_own_is_taken(registry: Registry, tmp_path: Path) -> None:
@@ -361,60 +331,6 @@ def test_without_a_corpus_the_recipes_own_is_taken(registry: Registry, tmp_path:
         ].corpus.name
         == "wiki1m_for_simcse.txt"
     )
-
-
-@pytest.mark.parametrize(
-    ("change", "kind", "said"),
-    [
-        ({"methods": ("simsce",)}, UnknownName, "unknown method 'simsce'; nearest: simcse"),
-        ({"suites": ("stss",)}, UnknownName, "unknown suite 'stss'; nearest: sts"),
-        ({"variant": "energy"}, UnknownName, "unknown variant 'energy' of simcse"),
-        ({"methods": ("simcse+hh",)}, UnknownName, "unknown variant 'hh' of simcse; nearest: eh"),
-        ({"methods": ("simsce+eh",)}, UnknownName, "unknown method 'simsce'; nearest: simcse"),
-        ({"methods": ("simcse+eh",), "variant": "mlm"}, BenchError, r"simcse\+eh --variant mlm"),
-        ({"methods": ("simcse+",)}, BenchError, r"simcse\+: no variant"),
-        (
-            {"overrides": {"temprature": "1"}},
-            UnknownName,
-            "unknown recipe key 'temprature' of simcse; nearest: temperature",
-        ),
-        (
-            {"overrides": {"select_on": "STSB dev"}},
-            UnknownName,
-            "unknown selection set 'STSB dev'.*nearest: STS-B dev",
-        ),
-        (
-            {"overrides": {"batch_size": "x"}},
-            BenchError,
-            "--set batch_size=x: expected a whole number",
-        ),
-        ({"backbones": ("/nothing",)}, NotAModel, "--backbone /nothing: no such folder"),
-        ({"backbones": ("a b",)}, UnknownName, "unknown backbone 'a b'"),
-        ({"corpus": "/nothing.txt"}, DataMissing, "/nothing.txt"),
-        ({"suites": ("sts",)}, DataMissing, "STS12"),
-        ({"methods": ()}, BenchError, "no method"),
-        ({"suites": ()}, BenchError, "no suite"),
-        ({"backbones": ()}, BenchError, "no backbone"),
-    ],
-)
-def test_what_cannot_be_is_refused_with_one_line(
-    registry: Registry, change: dict[str, Any], kind: type[BenchError], said: str
-) -> None:
-    with pytest.raises(kind, match=said) as caught:
-        planned(registry, **{"corpus": "builtin"} | change)
-    assert "\n" not in caught.value.message and caught.value.exit_code == 2
-
-
-@pytest.mark.parametrize(
-    ("content", "said"), [(b"", "empty"), (b"caf\xe9\n", "UTF-8"), (b"\n\n", "no row has any text")]
-)
-def test_a_corpus_that_cannot_be_read_is_refused_before_training(
-    registry: Registry, tmp_path: Path, content: bytes, said: str
-) -> None:
-    path = tmp_path / "bad.txt"
-    path.write_bytes(content)
-    with pytest.raises(CorpusError, match=said):
-        planned(registry, corpus=str(path))
 
 
 def test_the_backbone_is_made_ready_before_its_fingerprint_is_taken(

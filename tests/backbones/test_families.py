@@ -193,22 +193,10 @@ def test_a_run_on_modernbert_says_what_to_do(models: Models, tmp_path: Path) -> 
     from commands import bench, error_line
 
     command = (
-        "run",
-        "--method",
-        "simcse",
-        "--backbone",
+        *argv("run --method simcse --backbone"),
         models("modernbert"),
-        "--suite",
-        "check",
-        "--corpus",
-        "builtin",
-        "--device",
-        "cpu",
-        "--max-steps",
-        "2",
-        "--set",
-        "batch_size=4",
-        "--runs",
+        *argv("--suite check --corpus builtin --device cpu --max-steps 2 --set batch_size=4"),
+        *argv("--runs"),
         tmp_path,
     )
     assert "needs some: it makes the two views of a sentence differ" in error_line(bench(*command))
@@ -225,18 +213,9 @@ def test_a_run_that_cannot_be_is_refused_before_it_starts(models: Models, tmp_pa
 
     line = error_line(
         bench(
-            "run",
-            "--method",
-            "promcse",
-            "--backbone",
+            *argv("run --method promcse --backbone"),
             models("distilbert"),
-            "--suite",
-            "check",
-            "--corpus",
-            "builtin",
-            "--device",
-            "cpu",
-            "--runs",
+            *argv("--suite check --corpus builtin --device cpu --runs"),
             tmp_path,
         )
     )
@@ -321,11 +300,7 @@ def test_sizes_and_dropout_are_read_under_the_familys_own_names(models: Models) 
     assert {
         name: shape(resolve(models(name)).config())
         for name in ("distilbert", "xlm-roberta", "modernbert")
-    } == {
-        "distilbert": ("bert", 32),
-        "xlm-roberta": ("roberta", 32),
-        "modernbert": ("bert", 32),
-    }
+    } == {"distilbert": ("bert", 32), "xlm-roberta": ("roberta", 32), "modernbert": ("bert", 32)}
     assert shape({}) is None and shape({"model_type": "t5", "hidden_size": 8}) is None
     assert (
         own_dropout({}) is None

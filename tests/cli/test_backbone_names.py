@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from commands import bench, error_line
+from commands import argv, bench
 from factories import record
 from msgspec.structs import replace
 
@@ -15,17 +15,7 @@ from bench.backbones.folder import card_title
 from bench.compare.statistics.summary import summarise
 from bench.runs import RunRecord
 
-COMMAND = (
-    "run",
-    "--method",
-    "pretrained",
-    "--set",
-    "pooling=mean",
-    "--suite",
-    "check",
-    "--device",
-    "cpu",
-)
+COMMAND = argv("run --method pretrained --set pooling=mean --suite check --device cpu")
 
 
 @pytest.fixture(scope="module")
@@ -89,23 +79,6 @@ def test_two_encoders_are_two_named_rows_of_one_table(
 
 
 @pytest.mark.parametrize(
-    "names, said",
-    [
-        ("one", "1 names for 2 backbones"),
-        ("same,same", "1 names for 2 backbones"),
-        ("roberta-base,mine", "another backbone is called that"),
-    ],
-)
-def test_names_that_do_not_fit(
-    encoders: tuple[Path, Path], tmp_path: Path, names: str, said: str
-) -> None:
-    done = bench(
-        *COMMAND, "--backbone", ",".join(map(str, encoders)), "--name", names, "--runs", tmp_path
-    )
-    assert said in error_line(done) and not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize(
     "card, title",
     [
         ("---\nmodel-index:\n- name: Mine\n---\n", "Mine"),
@@ -120,10 +93,6 @@ def test_names_that_do_not_fit(
 def test_what_a_model_card_calls_its_model(tmp_path: Path, card: str, title: str) -> None:
     (tmp_path / "README.md").write_text(card)
     assert card_title(tmp_path) == title
-
-
-def test_a_folder_without_a_card_has_no_title(tmp_path: Path) -> None:
-    assert card_title(tmp_path) == ""
 
 
 def test_the_same_weights_in_two_folders_are_one_backbone() -> None:

@@ -10,19 +10,17 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import Result
-from commands import bench, error_line, the_run
+from commands import argv, bench, error_line
 from failing_disk import FailingDisk
 from kills import contents
 from made_runs import made_runs
 from models import sentences
 
-from bench.base.files import write_whole
 
 EVERY = bool(os.environ.get("BENCH_TEST_LONG"))
 Command = Callable[[Path], Result]
@@ -41,23 +39,13 @@ def run(tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
     (tmp_path / "text.txt").write_text("\n".join(sentences(24, seed=6)) + "\n")
     monkeypatch.setenv("BENCH_SAVE_SECONDS", "0")
     command = [
-        "run",
-        "--method",
-        "simcse",
-        "--backbone",
+        *argv("run --method simcse --backbone"),
         tiny,
         "--suite",
         "check",
         "--corpus",
         tmp_path / "text.txt",
-        "--device",
-        "cpu",
-        "--precision",
-        "fp32",
-        "--set",
-        "batch_size=4",
-        "--set",
-        "eval_steps=3",
+        *argv("--device cpu --precision fp32 --set batch_size=4 --set eval_steps=3"),
     ]
     return lambda folder: bench(*command, "--runs", folder / "runs")
 
@@ -82,10 +70,7 @@ def write_every_time(
             line = error_line(done, done.exit_code)
             assert done.exit_code in (1, 2) and any(
                 word in line for word in ("No space", "Input/output error")
-            ), (
-                disk.writes[at],
-                line,
-            )
+            ), (disk.writes[at], line)
         else:  # it was a courtesy: what is there is whole
             assert contents(folder) == whole, disk.writes[at]
         again = do(folder)
@@ -105,86 +90,7 @@ def test_a_run_on_a_disk_that_fails_at_any_write(run: Command, tmp_path: Path, o
     assert failed >= 4 and told >= 2
 
 
-@pytest.mark.slow
-def test_a_submission_on_a_disk_that_fails_at_any_write(tmp_path: Path) -> None:
-    made_runs(tmp_path / "runs", {"simcse": 0.8}, seeds=(1,), suites=("check",))
-    folder = tmp_path / "here"
-
-    def fresh() -> None:
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir()
-
-    def pack(to: Path) -> object:
-        return bench(
-            "submit", "simcse", "--runs", tmp_path / "runs", "--to", to / "sent.zip", "--by", "Ada"
-        )
-
-    failed, told = write_every_time(pack, folder, fresh, few=10, once=False)
-    assert failed == told > 0
-
-
 # --- clocks ---
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("short_check")
-def test_a_clock_that_jumps_backwards_changes_nothing(
-    run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The clock goes back by an hour whenever it is asked, and what lies there is from a day that is yet to come."""
-    folder = tmp_path / "here"
-    assert run(folder).exit_code == 0
-    whole = contents(folder)
-    shutil.rmtree(folder)
-    began, asked = time.time(), [0]
-
-    def earlier() -> float:
-        asked[0] += 1
-        return began - 3600.0 * asked[0]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(time, "time", earlier)
-        patch.setattr(time, "time_ns", lambda: int(earlier() * 1e9))
-        with pytest.MonkeyPatch.context() as broken:
-            FailingDisk(broken, folder, 60)
-            assert run(folder).exit_code == 1, "it stops in the middle of the training"
-        states = sorted(folder.glob("runs/*/state/step-*.pt"))
-        assert states
-        for i, path in enumerate(
-            p for p in folder.rglob("*") if p.is_file()
-        ):  # the oldest state looks the newest, and all are of tomorrow
-            os.utime(path, (began + 86400 - i, began + 86400 - i))
-        done = run(folder)
-        assert done.exit_code == 0 and "goes on from step" in done.stderr
-        assert contents(folder) == whole
-        left = tmp_path / ".x.txt.0123.tmp"
-        left.write_text("of a process that was killed tomorrow")
-        write_whole(left.with_name("x.txt"), b"x")
-        assert asked[0] > 0 and left.exists() and left.with_name("x.txt").read_bytes() == b"x"
-        record = json.loads((the_run(folder / "runs") / "run.json").read_text())
-        assert all(
-            value >= 0 for value in record["cost"].values() if isinstance(value, int | float)
-        )
-        out = tmp_path / "boards"
-        for publication in range(2):
-            assert (
-                bench(
-                    "publish",
-                    "--runs",
-                    folder / "runs",
-                    "--out",
-                    out,
-                    "--statistics",
-                    "no",
-                    "--format",
-                    "md",
-                ).exit_code
-                == 0
-            ), publication
-        assert [path.name for path in sorted(out.glob("v*")) if path.is_dir()] == ["v1"], (
-            "the second finds nothing new"
-        )
-        assert bench("publish", "--check", "--out", out).exit_code == 0
 
 
 # --- rights ---
@@ -265,19 +171,9 @@ def test_a_user_without_rights_is_told_in_a_line_and_changes_nothing(
             folder.chmod(0o555)
     (tmp_path / "mine").mkdir()
     train = [
-        "run",
-        "--method",
-        "simcse",
-        "--backbone",
+        *argv("run --method simcse --backbone"),
         tiny,
-        "--suite",
-        "check",
-        "--device",
-        "cpu",
-        "--precision",
-        "fp32",
-        "--set",
-        "batch_size=8",
+        *argv("--suite check --device cpu --precision fp32 --set batch_size=8"),
     ]
     commands = {
         "run": (
@@ -316,10 +212,7 @@ def test_a_user_without_rights_is_told_in_a_line_and_changes_nothing(
                 str(closed),
                 "--out",
                 str(tmp_path / "mine" / "boards"),
-                "--statistics",
-                "no",
-                "--format",
-                "md",
+                *argv("--statistics no --format md"),
             ],
             0,
             "",

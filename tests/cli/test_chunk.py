@@ -56,9 +56,3 @@ def test_a_method_that_cannot_be_cut_is_refused_before_anything_starts(
     done = bench(*arguments, "--plugin", file, "--runs", runs, "--chunk", "4")
     assert "whole defines its loss as a whole, in forward(batch)" in error_line(done)
     assert "leave --chunk out" in done.stderr and not runs.exists()
-
-
-@pytest.mark.parametrize("chunk", ["0", "-3", "many"])
-def test_what_is_no_number_of_rows(command: tuple[Any, ...], tmp_path: Path, chunk: str) -> None:
-    done = bench(*command, "--runs", tmp_path / "runs", "--chunk", chunk)
-    assert done.exit_code == 2 and "--chunk" in done.stderr and not (tmp_path / "runs").exists()

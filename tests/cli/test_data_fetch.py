@@ -17,10 +17,9 @@ import zipfile
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from click.testing import Result
-from commands import bench, error_line
+from commands import argv, bench, error_line
 from hub import StandInHub
 
 from bench.data.sets import DataFolder, data_set, sources
@@ -130,32 +129,6 @@ def test_one_failure_does_not_stop_the_others(
     )
 
 
-def test_what_cannot_be_fetched_and_what_is_unknown(
-    hub: StandInHub, cache: Path, tmp_path: Path
-) -> None:
-    done = bench("data", "fetch", "nli_triplets", "--data", tmp_path)
-    assert (
-        done.exit_code == 2
-        and "no source" in done.stderr
-        and "any CSV with sent0,sent1,hard_neg serves" in done.stderr
-    )
-    assert "nearest: STS16" in error_line(bench("data", "fetch", "STS21"))
-    assert "HF_HUB_OFFLINE is set" in error_line(
-        bench("data", "fetch", "STS12", HF_HUB_OFFLINE="1")
-    )
-    assert hub.requests == []
-
-
-def test_the_list_says_where_a_set_comes_from(cache: Path) -> None:
-    shown = " ".join(bench("data", "list", "wiki1m").stdout.split())
-    assert (
-        "trust on first use" in shown and "hub data set princeton-nlp/datasets-for-simcse" in shown
-    )
-    assert "nowhere: it has to be brought" in " ".join(
-        bench("data", "list", "nli_triplets").stdout.split()
-    )
-
-
 WORDS = [
     "a",
     "the",
@@ -177,45 +150,6 @@ WORDS = [
     "from",
     "not",
 ]
-
-
-@pytest.mark.slow
-def test_a_run_fetches_what_it_needs_and_the_next_one_asks_for_nothing(
-    simcse: StandInHub, cache: Path, tmp_path: Path
-) -> None:
-    rows = np.random.default_rng(5).normal(size=(len(WORDS), 8))
-    vectors = tmp_path / "vectors.txt"
-    vectors.write_text(
-        "".join(
-            f"{word} {' '.join(f'{x:.4f}' for x in row)}\n"
-            for word, row in zip(WORDS, rows, strict=True)
-        )
-    )
-    command = (
-        "run",
-        "--method",
-        "glove-avg",
-        "--set",
-        f"vectors={vectors}",
-        "--suite",
-        "sts",
-        "--runs",
-        tmp_path / "runs",
-    )
-    done = bench(*command)
-    assert done.exit_code == 0, done.stderr
-    assert [
-        line.split()[0] for line in done.stderr.splitlines() if line.endswith("datasets-for-simcse")
-    ][:2] == [
-        "STS12",
-        "STS13",
-    ]
-    assert (
-        done.stderr.count("which you accept") == 2 and done.stderr.count("research, MS terms") == 1
-    )
-    assert (cache / "data/senteval-simcse/downstream/STS").is_dir() and "sts Avg." in done.stderr
-    asked = len(simcse.requests)
-    assert bench(*command, "--fresh", "--offline").exit_code == 0 and len(simcse.requests) == asked
 
 
 def test_word_vectors_are_fetched_by_the_name_that_the_recipe_has(
@@ -262,14 +196,7 @@ def test_a_dry_run_shows_the_plan_of_what_is_not_here_and_asks_nobody(
     hub: StandInHub, cache: Path, tmp_path: Path
 ) -> None:
     command = (
-        "run",
-        "--method",
-        "promcse",
-        "--backbone",
-        "roberta-large",
-        "--setting",
-        "supervised",
-        "--runs",
+        *argv("run --method promcse --backbone roberta-large --setting supervised --runs"),
         tmp_path / "runs",
         "--dry-run",
         "--device",
@@ -314,78 +241,12 @@ def test_a_dry_run_shows_the_plan_of_what_is_not_here_and_asks_nobody(
     )
 
 
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        (("--corpus", "hub:owner/name:text"), "owner/name:text, nobody knows yet how many rows"),
-        (("--corpus", "hub:owner/name:text#640"), " 10 "),
-        (("--corpus", "target"), "steps are known when target is here"),
-        (("--max-steps", "7"), " 7 "),
-        (("--corpus", "hub:owner/name:text", "--max-steps", "7"), " 7 "),
-    ],
-)
-def test_a_plan_of_any_corpus(
-    hub: StandInHub, cache: Path, tmp_path: Path, more: tuple[str, ...], said: str
-) -> None:
-    command = (
-        "run",
-        "--method",
-        "simcse",
-        "--backbone",
-        "owner/model",
-        "--setting",
-        "unsupervised",
-        "--dry-run",
-        "--set",
-        "batch_size=64",
-    )
-    done = bench(*command, "--device", "cpu", "--runs", tmp_path, *more)
-    assert done.exit_code == 0 and said in done.stdout, done.output
-    assert "owner/model" in done.stdout.partition("not on this machine;")[2] and hub.requests == []
-
-
-def test_a_plan_of_tasks_that_others_fetch_and_of_a_set_from_two_places(
-    hub: StandInHub, cache: Path, tmp_path: Path
-) -> None:
-    done = bench(
-        "run",
-        "--method",
-        "cls",
-        "--backbone",
-        "builtin",
-        "--suite",
-        "mteb:STSBenchmark,cxc",
-        "--dry-run",
-        "--runs",
-        tmp_path,
-    )
-    assert done.exit_code == 0 and hub.requests == [] and "STSBenchmark, CxC-STS (" in done.stdout
-    table = done.stdout.partition("not on this machine;")[2]
-    assert (
-        "hub data set mteb/stsbenchmark-sts" in table
-        and "and mteb:STSBenchmark, whose size only the hub knows" in table
-    )
-    assert (
-        "CxC-STS-official   252.0" in table
-        and "Crisscrossed-Captions" in table
-        and "annotations_trainval2014.zip" in table
-    )
-
-
 def test_two_backbones_that_are_not_here_are_two_runs(
     hub: StandInHub, cache: Path, tmp_path: Path
 ) -> None:
     done = bench(
-        "run",
-        "--method",
-        "cls",
-        "--backbone",
-        "a/model,b/model",
-        "--suite",
-        "check",
-        "--dry-run",
-        "--json",
-        "--runs",
+        *argv("run --method cls --backbone a/model,b/model --suite check --dry-run --json"),
+        *argv("--runs"),
         tmp_path,
     )
     assert [json.loads(line)["backbone"] for line in done.stdout.splitlines()] == [
@@ -431,17 +292,7 @@ def test_data_that_is_not_there_opens_no_connection(
 
 
 def plan(*arguments: str | Path) -> Result:
-    return bench(
-        "run",
-        "--method",
-        "cls",
-        "--backbone",
-        "builtin",
-        "--dry-run",
-        "--device",
-        "cpu",
-        *arguments,
-    )
+    return bench(*argv("run --method cls --backbone builtin --dry-run --device cpu"), *arguments)
 
 
 def lacking(done: Result) -> list[str]:
@@ -465,44 +316,12 @@ def test_what_the_folder_lacks_is_named_with_what_gets_it_and_that_helps(
     assert whole.exit_code == 0 and whole.stderr == "" and "bench data fetch" not in whole.stdout
 
 
-@pytest.mark.slow
-def test_a_plan_for_an_empty_folder_names_what_it_lacks_and_a_run_is_refused(
-    simcse: StandInHub, cache: Path, tmp_path: Path
-) -> None:
-    (tmp_path / "data").mkdir()
-    done = plan("--data", tmp_path / "data")
-    assert done.exit_code == 0 and simcse.requests == []
-    refused = bench(
-        "run",
-        "--method",
-        "cls",
-        "--device",
-        "cpu",
-        "--data",
-        tmp_path / "data",
-        "--runs",
-        tmp_path / "runs",
-    )
-    assert (
-        "nor are 6 other sets" in error_line(refused)
-        and simcse.requests == []
-        and not (tmp_path / "runs").exists()
-    )
-    assert len(lacking(done)) == 7
-    assert "bench data fetch" not in plan("--data", tmp_path / "data").stdout
-
-
 def test_a_corpus_that_the_folder_lacks_is_not_fetched_either(
     hub: StandInHub, cache: Path, shared: Path, tmp_path: Path
 ) -> None:
     """And what is named in its place is of the kind that the method takes."""
     command = (
-        "run",
-        "--method",
-        "simcse",
-        "--backbone",
-        "bert-base-uncased",
-        "--data",
+        *argv("run --method simcse --backbone bert-base-uncased --data"),
         shared / "data",
         "--device",
         "cpu",
@@ -598,29 +417,12 @@ def without_sockets(
 def test_an_offline_run_opens_no_socket(tmp_path: Path) -> None:
     """Trained, selected on its dev set, scored, shown."""
     common = [
-        "--suite",
-        "check",
-        "--device",
-        "cpu",
-        "--runs",
+        *argv("--suite check --device cpu --runs"),
         tmp_path / "runs",
-        "--set",
-        "batch_size=8",
-        "--max-steps",
-        "2",
+        *argv("--set batch_size=8 --max-steps 2"),
     ]
     done = without_sockets(
-        [
-            "run",
-            "--method",
-            "simcse",
-            "--backbone",
-            "builtin",
-            "--corpus",
-            "builtin",
-            *common,
-            "--offline",
-        ],
+        [*argv("run --method simcse --backbone builtin --corpus builtin"), *common, "--offline"],
         tmp_path,
     )
     assert done.returncode == 0 and "captions" in done.stdout and "socket" not in done.stderr, (
@@ -634,43 +436,3 @@ def test_the_net_of_that_test_catches_a_connection(tmp_path: Path) -> None:
     assert done.returncode != 0 and (
         "a socket was opened" in done.stderr or "a connection was tried" in done.stderr
     )
-
-
-@pytest.mark.slow
-def test_an_offline_run_says_what_is_missing_and_how_to_bring_it(tmp_path: Path) -> None:
-    arguments = [
-        "run",
-        "--method",
-        "pretrained",
-        "--backbone",
-        "builtin",
-        "--suite",
-        "sts",
-        "--runs",
-        tmp_path / "runs",
-        "--offline",
-    ]
-    done = without_sockets(arguments, tmp_path)
-    assert (
-        done.returncode == 2
-        and "socket" not in done.stderr
-        and "a connection was" not in done.stderr
-    )
-    assert "STS12" in done.stderr and (
-        "bench data fetch STS12 STS13 STS14 STS15 STS16 STS-B SICK-R --data DIR; copy DIR here"
-        in done.stderr
-    )
-
-
-def test_the_environment_can_say_offline_too(hub: StandInHub, cache: Path, tmp_path: Path) -> None:
-    done = bench(
-        "run",
-        "--method",
-        "pretrained",
-        "--suite",
-        "sts",
-        "--runs",
-        tmp_path / "runs",
-        HF_HUB_OFFLINE="1",
-    )
-    assert "nothing is fetched (--offline" in error_line(done) and hub.requests == []

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import SMALL, bench, error_line, the_run
+from commands import SMALL, argv, bench, the_run
 from models import sentences
 
 from bench.score.suites.check import SUITE
@@ -63,14 +63,6 @@ def test_counts(corpus: Path, tmp_path: Path, known: list[str]) -> None:
     assert [m["corpus"] for m in matches if m["row"] == 64] == [f"{known[2]} indeed"]
 
 
-@pytest.mark.parametrize("width", ["80", "120"])
-def test_table(corpus: Path, width: str) -> None:
-    done = bench("data", "overlap", corpus, "--suite", "check", COLUMNS=width)
-    assert done.exit_code == 0 and "text.txt: 64 rows of sentence" in done.stdout
-    assert all(len(line) <= int(width) for line in done.stdout.splitlines())
-    assert "captions" in done.stdout and "the same" in done.stdout
-
-
 def test_a_column(corpus: Path, known: list[str], tmp_path: Path) -> None:
     path = tmp_path / "pairs.csv"
     path.write_text(f'sent0,sent1\nother,"{known[0]}"\n"{known[1]}",other\n')
@@ -78,32 +70,10 @@ def test_a_column(corpus: Path, known: list[str], tmp_path: Path) -> None:
     assert overlap(path, "--suite", "check", "--column", "sent0")["tasks"][0]["exact"] == 1
 
 
-def test_mistakes(corpus: Path, tmp_path: Path) -> None:
-    assert "no corpus at" in error_line(bench("data", "overlap", tmp_path / "no.txt"))
-    assert "no data folder was given" in error_line(
-        bench("data", "overlap", corpus, "--suite", "sts")
-    )
-    assert "unknown suite 'stss'" in error_line(bench("data", "overlap", corpus, "--suite", "stss"))
-    assert "unknown format '.csv'" in error_line(
-        bench("data", "overlap", corpus, "--suite", "check", "--matches", tmp_path / "m.csv")
-    )
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_set_that_is_not_here_is_said(corpus: Path) -> None:
-    done = bench("data", "overlap", corpus, "--suite", "check,cxc", "--json")
-    assert done.exit_code == 0 and len(json.loads(done.stdout)["tasks"]) == 1
-    assert done.stderr.startswith("left out: CxC-STS: no data folder was given")
-    assert len(done.stderr.splitlines()) == 1, "once, although two protocols score it"
-
-
 @pytest.mark.slow
 def test_a_run_records_it_and_shows_it(corpus: Path, tiny: str, tmp_path: Path) -> None:
     command = (
-        "run",
-        "--method",
-        "simcse",
-        "--backbone",
+        *argv("run --method simcse --backbone"),
         tiny,
         "--suite",
         "check",

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shlex
 import subprocess
 import sys
 from pathlib import Path
-from unittest import mock
-from urllib.parse import unquote
 
 import numpy as np
 import pytest
-from commands import bench, error_line, tree
+from commands import tree
 from factories import record
 from forked import bench_process
 from msgspec.structs import replace
 
-from bench.cli.demo import NOTE, POOLED, recipe, show
+from bench.cli.demo import NOTE, POOLED, show
 from bench.publish.build import PublishOptions
 from bench.publish.build import publish as build
 from bench.runs import RunRecord, RunsFolder, Score
@@ -123,75 +120,6 @@ def test_the_page_is_the_one_that_publish_makes(
     board = json.loads((tmp_path / "preview" / "tables.json").read_text())
     (row,) = [row for row in board["tables"][0]["table"]["rows"] if row["method"] == "simcse"]
     assert f"+{row['difference']:.2f}▲" in said, "the terminal and the page show one computation"
-
-
-def test_no_link_of_the_page_leads_nowhere(tmp_path: Path) -> None:
-    store, records = runs(tmp_path, 1.0)
-    show(records, store, tmp_path, browse=False)
-    pages = [*(tmp_path / "preview").rglob("*.html"), *(tmp_path / "preview").rglob("README.md")]
-    assert len(pages) == 1 + 2 + 4 + 1
-    for page in pages:
-        text = page.read_text(encoding="utf-8")
-        links = (
-            re.findall(r'(?:href|src)="([^"#:]+)(?:#[^"]*)?"', text)
-            if page.suffix == ".html"
-            else re.findall(r"\]\(([^)#:]+)\)", text)
-        )
-        assert [link for link in links if not (page.parent / unquote(link)).is_file()] == [], page
-
-
-def test_an_older_demo_in_the_same_folder_is_no_hindrance(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from scored_run import finished_run
-
-    store, records = runs(tmp_path, 1.0)
-    finished_run(store)  # of the generated pairs: check/1
-    show(records, store, tmp_path, browse=False)
-    said = capsys.readouterr().out
-    assert said.count("baseline: cls") == 1 and ", check/2 " in said and ", check/1 " not in said
-
-
-@pytest.mark.parametrize("works", [True, False])
-def test_the_browser_is_asked_only_when_that_is_asked_for(
-    tmp_path: Path, works: bool, capsys: pytest.CaptureFixture[str]
-) -> None:
-    store, records = runs(tmp_path, 1.0)
-    with mock.patch("webbrowser.open", return_value=works) as opened:
-        show(records, store, tmp_path, browse=False)
-        assert opened.call_count == 0
-        show(records, store, tmp_path, browse=True)
-        opened.assert_called_once_with((tmp_path / "preview" / "index.html").resolve().as_uri())
-    assert ("no browser could be started" in capsys.readouterr().err) != works
-
-
-def test_as_many_steps_as_are_asked_for() -> None:
-    from bench.data.sets import DataFolder
-    from bench.run.plan import Request, make
-    from bench.run.plugins import discover
-
-    for steps, epochs in ((60, 1), (312, 1), (313, 2), (1000, 4)):
-        (run,) = make(
-            Request(("simcse",), suites=("check",), corpus="builtin", overrides=recipe(steps)),
-            discover(),
-            DataFolder(None),
-        )
-        assert run.corpus is not None and (run.recipe.max_steps, run.recipe.epochs) == (
-            steps,
-            epochs,
-        )
-        assert len(run.corpus) // run.recipe.batch_size * run.recipe.epochs >= steps
-
-
-def test_mistakes(tmp_path: Path) -> None:
-    assert "unknown method 'simsce'" in error_line(
-        bench("demo", "--method", "simsce", "--out", tmp_path / "out")
-    )
-    assert "--seeds x" in error_line(bench("demo", "--seeds", "x", "--out", tmp_path / "out"))
-    (tmp_path / "file").write_text("")
-    assert bench("demo", "--out", tmp_path / "file").exit_code == 2
-    assert bench("demo", "--steps", "0", "--out", tmp_path / "out").exit_code == 2
-    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 BLOCKED = """

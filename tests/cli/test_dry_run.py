@@ -8,20 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import bench, error_line, tree
+from commands import argv, bench, error_line, tree
 
 from bench.run.estimates import CARDS, USABLE
 
-BERT = (
-    "run",
-    "--method",
-    "simcse,promcse",
-    "--backbone",
-    "bert-base-uncased",
-    "--seeds",
-    "1-5",
-    "--dry-run",
-)
+BERT = argv("run --method simcse,promcse --backbone bert-base-uncased --seeds 1-5 --dry-run")
 
 
 @pytest.fixture(autouse=True)
@@ -66,17 +57,6 @@ def test_ten_runs_are_two_rows_on_one_screen() -> None:
     )
 
 
-def test_the_page_shows_the_table_that_is_printed() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "training.md").read_text(encoding="utf-8")
-    shown = bench(*BERT, "--device", "A100", COLUMNS="100").stdout.splitlines()
-    lines = [
-        line
-        for line in shown
-        if line.startswith(("planned for ", "method ", "simcse ", "promcse "))
-    ]
-    assert len(lines) == 4 and [line for line in lines if f"\n{line}\n" not in page] == []
-
-
 def test_the_total_is_the_sum_of_what_is_to_do() -> None:
     each = [plan["estimate"]["seconds"] / 3600 for plan in plans(*BERT, "--device", "A100")]
     shown = bench(*BERT, "--device", "A100").stdout
@@ -89,72 +69,13 @@ def test_the_total_is_the_sum_of_what_is_to_do() -> None:
     )
 
 
-def test_values_that_are_defaults_are_shown_with_all() -> None:
-    command = (
-        "run",
-        "--method",
-        "promcse",
-        "--backbone",
-        "bert-base-uncased",
-        "--setting",
-        "unsupervised",
-        "--dry-run",
-        "--device",
-        "A100",
-    )
-    (plan,) = plans(*command)
-
-    def keys(*more: str) -> set[str]:
-        shown = bench(*command, *more).stdout
-        return {key for key in plan["recipe"] if re.search(rf"^  {key}  +\S", shown, re.M)}
-
-    assert keys() == {"batch_size", "learning_rate"}, (
-        "256 and 0.03, where the harness has 64 and 3e-5"
-    )
-    assert keys("--set", "epochs=1") == {"batch_size", "learning_rate", "epochs"}, (
-        "what was typed is shown, whatever it is"
-    )
-    assert keys("--all") == set(plan["recipe"])
-    assert "which you accept by fetching" in bench(*command, "--all").stdout
-
-
-def test_a_series_of_values_has_a_row_for_each() -> None:
-    command = (
-        "run",
-        "--method",
-        "simcse",
-        "--backbone",
-        "bert-base-uncased",
-        "--dry-run",
-        "--device",
-        "A100",
-        "--set",
-        "temperature=0.05,0.1",
-    )
-    shown = rows(bench(*command).stdout)[1:]
-    assert [next(cell for cell in row if "=" in cell) for row in shown] == [
-        "temperature=0.05",
-        "temperature=0.1",
-    ]
-
-
 @pytest.mark.parametrize("device", ["RTX3090", "A100"])
 def test_the_chunk_of_the_hint_fits_the_card_and_twice_that_does_not(device: str) -> None:
     command = (
-        "run",
-        "--method",
-        "promcse",
-        "--backbone",
-        "roberta-large",
-        "--setting",
-        "supervised",
-        "--dry-run",
-        "--device",
+        *argv("run --method promcse --backbone roberta-large --setting supervised --dry-run"),
+        *argv("--device"),
         device,
-        "--precision",
-        "fp32",
-        "--set",
-        "batch_size=1024",
+        *argv("--precision fp32 --set batch_size=1024"),
     )
     (plan,) = plans(*command)
     room = USABLE * CARDS[device].gib * 2**30
@@ -174,13 +95,7 @@ def test_the_chunk_of_the_hint_fits_the_card_and_twice_that_does_not(device: str
 def test_a_card_is_planned_for_by_its_name_and_cuda_is_one() -> None:
     def hours(device: str, *more: str) -> float:
         (plan,) = plans(
-            "run",
-            "--method",
-            "simcse",
-            "--backbone",
-            "roberta-large",
-            "--dry-run",
-            "--device",
+            *argv("run --method simcse --backbone roberta-large --dry-run --device"),
             device,
             *more,
         )
@@ -201,32 +116,11 @@ def test_a_card_is_planned_for_by_its_name_and_cuda_is_one() -> None:
     )
 
 
-def test_a_cpu_that_would_take_long_is_told_what_a_card_takes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("bench.run.estimates.matrix_speed", lambda precision, device: 1e11)
-    shown = bench(*BERT, "--device", "cpu", "--precision", "fp32").stdout
-    on_a100 = sum(plan["estimate"]["seconds"] / 3600 for plan in plans(*BERT, "--device", "A100"))
-    found = re.search(r"([\d.]+) hours on one A100", shown)
-    assert found is not None and float(found[1]) == pytest.approx(on_a100, rel=0.05)
-    assert (
-        "A100"
-        not in bench(*BERT, "--device", "cpu", "--precision", "fp32", "--max-steps", "1").stdout
-    )
-
-
 def test_finished_runs_are_counted_and_not_summed(tiny: str, tmp_path: Path) -> None:
     command = (
-        "run",
-        "--method",
-        "cls",
-        "--backbone",
+        *argv("run --method cls --backbone"),
         tiny,
-        "--suite",
-        "check",
-        "--device",
-        "cpu",
-        "--runs",
+        *argv("--suite check --device cpu --runs"),
         tmp_path / "runs",
     )
     assert (
@@ -249,14 +143,7 @@ def test_the_script_is_printed_where_there_is_no_engine(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     command = (
-        "run",
-        "--method",
-        "simcse",
-        "--suite",
-        "check",
-        "--corpus",
-        "builtin",
-        "--runs",
+        *argv("run --method simcse --suite check --corpus builtin --runs"),
         tmp_path / "runs",
         "--executor",
         executor,

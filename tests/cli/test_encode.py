@@ -186,31 +186,3 @@ def test_mistakes_leave_nothing(
     before = tree(tmp_path)
     assert says in error_line(encode(run, tmp_path / file, tmp_path / out))
     assert tree(tmp_path) == before
-
-
-def test_no_such_run(tmp_path: Path, text: Path) -> None:
-    assert "unknown run 'nothing'" in error_line(
-        bench("encode", "nothing", text, "--to", tmp_path / "v.npy", "--runs", tmp_path)
-    )
-
-
-def test_a_run_without_a_checkpoint(run: Path, text: Path, tmp_path: Path) -> None:
-    (tmp_path / run.name).mkdir()
-    (tmp_path / run.name / "run.json").write_bytes((run / "run.json").read_bytes())
-    line = error_line(encode(tmp_path / run.name, text, tmp_path / "v.npy"))
-    assert f"{tmp_path / run.name / 'checkpoint'} is missing" in line
-
-
-def test_code_that_changed_since_is_told(run: Path, text: Path, tmp_path: Path) -> None:
-    import shutil
-
-    shutil.copytree(run, tmp_path / run.name)
-    record = json.loads((run / "run.json").read_text())
-    record["provenance"]["plugin"]["sha256"] = "0" * 64
-    (tmp_path / run.name / "run.json").write_text(json.dumps(record))
-    done = encode(tmp_path / run.name, text, tmp_path / "v.npy", "--json")
-    assert (
-        done.exit_code == 0
-        and "warning: the code of simcse is not the one that made this run" in done.stderr
-    )
-    assert json.loads(done.stdout)["to"] == str(tmp_path / "v.npy")

@@ -19,25 +19,10 @@ ROOT = Path(package.__file__).parents[1]
 COMMAND = re.compile(r"\bbench ((?:[a-z]+)(?: [a-z]+)?)\b(?!:)")
 OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*)(?:[ =]([A-Za-z0-9][\w-]*))?")
 FOREIGN = (
-    "iconv",
-    "torchrun",
-    "pip",
-    "mkdir",
-    "--nproc-per-node",
-    "--untracked-files",
-    "var(--",
+    *argv("iconv torchrun pip mkdir --nproc-per-node --untracked-files var(--"),
     "ray start",
-    "--wrap=",
-    "--time=1",
-    "--mem=100M",
-    "--ntasks=1",
-    "--output=",
-    "--job-name=",
-    "--array=",
-    "--chdir=",
-    "--dependency=",
-    "--user=",
-    "--format=%",
+    *argv("--wrap= --time=1 --mem=100M --ntasks=1 --output= --job-name= --array= --chdir="),
+    *argv("--dependency= --user= --format=%"),
 )
 """Tools of others, whose options are not ours to check."""
 SENTENCE = [

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from commands import bench
+from commands import argv, bench
 from factories import record
 from msgspec.structs import replace
 from scored_run import finished_run, predictions
@@ -132,11 +132,7 @@ VERBS = {
     **{f"compare {form}": ["compare", "--format", form] for form in FORMS},
     **{
         f"compare together {form}": [
-            "compare",
-            "--together",
-            "--cost",
-            "--with-paper",
-            "--format",
+            *argv("compare --together --cost --with-paper --format"),
             form,
         ]
         for form in FORMS

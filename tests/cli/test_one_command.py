@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from commands import bench, the_run
+from commands import argv, bench, the_run
 from hub import StandInHub
 from models import sentences
 
@@ -82,14 +82,7 @@ def test_nothing_is_prepared_and_the_table_comes_out(
     assert {score["task"] for score in record["scores"]} >= {"STS12", "STS-B", "SICK-R", "Avg."}
     asked = len(new_machine.requests)
     again = bench(
-        "run",
-        "--method",
-        "promcse",
-        "--backbone",
-        "roberta-large",
-        "--setting",
-        "supervised",
-        "--offline",
+        *argv("run --method promcse --backbone roberta-large --setting supervised --offline")
     )
     assert (
         again.exit_code == 0
@@ -103,14 +96,7 @@ def test_offline_the_same_command_says_what_is_missing(
     new_machine: StandInHub, tmp_path: Path
 ) -> None:
     done = bench(
-        "run",
-        "--method",
-        "promcse",
-        "--backbone",
-        "roberta-large",
-        "--setting",
-        "supervised",
-        "--offline",
+        *argv("run --method promcse --backbone roberta-large --setting supervised --offline")
     )
     assert done.exit_code == 2 and new_machine.requests == [] and not (tmp_path / "runs").exists()
     assert "error: " in done.stderr and "try: " in done.stderr
@@ -168,16 +154,8 @@ def test_a_table_is_run_again_where_nothing_is_prepared(
         "promcse:1",
         "--rows",
         "sbert-base-whitening,simcse-bert-base (reproduce)",
-        "--max-steps",
-        "2",
-        "--set",
-        "batch_size=4",
-        "--set",
-        "select_on=last",
-        "--set",
-        "components=16",
-        "--device",
-        "cpu",
+        *argv("--max-steps 2 --set batch_size=4 --set select_on=last --set components=16"),
+        *argv("--device cpu"),
     )
     done = bench(*command)
     assert done.exit_code == 0, done.output

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from commands import bench, error_line
+from commands import argv, bench, error_line
 
 from bench.base.contract import CheckResult, once_each, place_of, plugin_code
 from bench.base.errors import BenchError, PluginFailed
@@ -167,10 +167,7 @@ def test_the_line_of_the_plugin_is_named_in_a_run_and_in_the_check_which_fails_o
         "check",
         "--corpus",
         corpus,
-        "--max-steps",
-        "1",
-        "--set",
-        "batch_size=8",
+        *argv("--max-steps 1 --set batch_size=8"),
     )
     told = error_line(bench(*command, "--runs", "runs"), 1)
     assert place in told and said in told
@@ -179,41 +176,6 @@ def test_the_line_of_the_plugin_is_named_in_a_run_and_in_the_check_which_fails_o
     (failed,) = [result for result in results if result.failed]
     assert place in failed.seen and said in failed.seen
     assert {result.repeats for result in results if not result.passed} <= {"", failed.check}
-
-
-@pytest.mark.slow
-def test_embed_that_returns_no_tensor_is_named(
-    tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _, text = written(
-        tmp_path, LAST, "return [1.0]", METHOD.replace('("unsupervised",)', '("none",)')
-    )
-    monkeypatch.chdir(tmp_path)
-    told = error_line(
-        bench("run", "mine.py", "--backbone", tiny, "--suite", "check", "--runs", "runs"), 1
-    )
-    assert f"mine.py:{line_of(text, 'def embed')}, in embed: embed returned list" in told
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("fails", ["raise KeyError('x')", "raise SystemExit(0)"])
-def test_another_verb_names_the_line_too(
-    tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: str
-) -> None:
-    file, _ = written(tmp_path, '("unsupervised",)', '("none",)')
-    monkeypatch.chdir(tmp_path)
-    assert (
-        bench("run", "mine.py", "--backbone", tiny, "--suite", "check", "--runs", "runs").exit_code
-        == 0
-    )
-    text = file.read_text().replace(LAST, fails)
-    file.write_text(text)
-    (tmp_path / "t.txt").write_text("a line\n")
-    told = error_line(
-        bench("encode", "mine", "t.txt", "--to", "v.npy", "--runs", "runs", "--plugin", "mine.py"),
-        1,
-    )
-    assert f"mine.py:{line_of(text, fails)}, in embed: " in told
 
 
 @pytest.mark.parametrize(
@@ -258,30 +220,6 @@ def test_a_file_that_does_not_import_names_its_line(
     ):
         told = error_line(bench(*command), code)
         assert f"mine.py:{line_of(text, line)}" in told and said in told, told
-
-
-@pytest.mark.slow
-def test_a_recipe_key_that_a_variant_misspells_is_a_failure_of_the_check(tmp_path: Path) -> None:
-    file, text = written(tmp_path, '{"temperature": 0.1}', '{"temprature": 0.1}')
-    (plugin,) = from_file(file)
-    (failed,) = [
-        result
-        for result in check(plugin, {}, lambda case: case.build().encode(SENTENCES))
-        if result.failed
-    ]
-    assert (
-        failed.about == "unsupervised+hot"
-        and f"mine.py:{line_of(text, 'class Mine')}" in failed.seen
-    )
-    assert (
-        "unknown recipe key 'temprature'" in failed.seen and "nearest: temperature" in failed.seen
-    )
-    told = error_line(
-        bench(
-            "run", file, "--variant", "hot", "--suite", "check", "--corpus", "builtin", "--dry-run"
-        )
-    )
-    assert "unknown recipe key 'temprature' in variant hot of mine" in told
 
 
 SUITE = """

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,27 +18,6 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return Clock(monkeypatch)
-
-
-def trained(
-    clock: Clock,
-    report: Any,
-    steps: int,
-    seconds: float,
-    dev_every: int,
-    dev_seconds: float,
-    first: int = 0,
-) -> None:
-    """A training as the loop reports it: each step takes ``seconds``, each dev score ``dev_seconds``."""
-    report.phase("train", steps)
-    for step in range(first, steps + 1):
-        clock.now += seconds if step > first else 0
-        if step and step % dev_every == 0:
-            report.advance(step)
-            report.phase("dev")
-            clock.now += dev_seconds
-            report.phase("train", steps)
-        report.advance(step, loss=1 / (step + 1))
 
 
 @pytest.mark.parametrize(
@@ -131,97 +108,6 @@ def test_a_first_step_that_loads_for_eight_seconds_is_no_pace(
         ), step
 
 
-@pytest.mark.parametrize("width", [40, 60, 80, 120])
-def test_the_live_view_is_no_wider_than_the_terminal_and_its_bar_is_of_use(
-    clock: Clock, width: int
-) -> None:
-    known = course.Course()
-    known.works = [course.Work(steps=100000, scores=800)] * 30
-    known.start(30)
-    seen = []
-    known.phase("load", None)
-    seen.append(progress.draw(known, width))
-    known.phase("train", 100000)
-    fields = {"loss": 0.1234, "best": 66.5, "best_step": 98125, "sentences_per_second": 12345.6}
-    for step in (0, 1, 50000):
-        clock.now += 400
-        known.advance(step, fields)
-        seen.append(progress.draw(known, width))
-    known.phase("dev", None)
-    known.advance(700, {"total": 2900})
-    seen.append(progress.draw(known, width))
-    known.phase("encode", 100000)
-    known.advance(3, {})
-    seen.append(progress.draw(known, width))
-    known.phase("score", 7)
-    known.advance(2, {"task": "GoogleNews-TS"})
-    seen.append(progress.draw(known, width, unicode=False))
-    assert all(len(lines) == 3 and max(map(len, lines)) <= width for lines in seen)
-    if width >= 80:
-        train, dev, score = seen[3], seen[4], seen[6]
-        assert (
-            "50000/100000" in train[0]
-            and "left" in train[0]
-            and train[0].count("━") + train[0].count("─") >= 30
-        )
-        assert abs(train[0].count("━") - train[0].count("─")) <= 1, "half of it is done"
-        assert (
-            "loss 0.1234" in train[1]
-            and "best 66.50 at 98125" in train[1]
-            and "12346 sentences/s" in train[1]
-        )
-        assert train[2].startswith("run 30 of 30, 20:00 so far")
-        assert "700/2900" in dev[0] and "score 1 of 800" in dev[0] and "step 50000/100000" in dev[1]
-        assert "2/7 GoogleNews-TS" in score[0] and "#" in score[0] and score[0].isascii()
-
-
-def test_scoring_moves_task_by_task() -> None:
-    """What is scored is named before it is scored, so that a long task shows."""
-    from types import SimpleNamespace
-
-    from bench.run.executors.scoring import EncodingReporter, score_tasks
-    from bench.score.suites import RunPlace
-
-    told: list[tuple[int, str | None]] = []
-    reporter = SimpleNamespace(
-        phase=lambda name, total=None: None,
-        note=lambda text: None,
-        advance=lambda done, **fields: told.append((done, fields.get("task"))),
-    )
-
-    class Vectors(dict):  # type: ignore[type-arg]
-        def missing(self, sentences: Any) -> list[str]:
-            return []
-
-        def add(self, sentences: Any, encode: Any) -> int:
-            return 0
-
-    class Known(SimpleNamespace):
-        def __hash__(self) -> int:
-            return id(self)
-
-    method = SimpleNamespace(context=SimpleNamespace(reporter=None), encode=None)
-    tasks = [
-        Known(
-            name=name,
-            suite="s",
-            task=SimpleNamespace(sentences=(), score=lambda vectors: told.append((-1, None))),
-        )
-        for name in ("A", "B")
-    ]
-    list(
-        score_tasks(
-            method,
-            tasks,
-            EncodingReporter(reporter),
-            lambda prompt: Vectors(),
-            RunPlace("r", "f", Path()),
-            "cpu",
-        )
-    )  # type: ignore[arg-type]
-    assert told == [(0, "A"), (-1, None), (1, "A"), (1, "B"), (-1, None), (2, "B")]
-
-
 def test_plain_lines_name_run_phase_and_numbers_and_tell_dev_encoding_apart(
     clock: Clock, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -241,61 +127,3 @@ def test_plain_lines_name_run_phase_and_numbers_and_tell_dev_encoding_apart(
         "simcse-builtin-s42: train 25 of 1000, dev score 1: 700 of 2900  loss 0.5000",
         "simcse-builtin-s42: train 125 of 1000  loss 0.2500  dev best 66.50 at 125  400 sentences/s  3 min left",
     ]
-
-
-def test_plain_lines_tell_the_plan_the_dev_score_and_the_task(
-    clock: Clock, capsys: pytest.CaptureFixture[str]
-) -> None:
-    reporter = progress.PlainReporter()
-    reporter.plan([course.Work(steps=40, scores=2), course.Work(steps=40, scores=2)])
-    reporter.start("first", 1)
-    trained(clock, reporter, 40, 1.0, 20, 5.0)
-    reporter.phase("dev")
-    clock.now += 10
-    reporter.advance(100, total=400)
-    reporter.phase("train", 40)
-    reporter.phase("score", 3)
-    clock.now += 10
-    reporter.advance(1, task="STS13")
-    reporter.done("done: Avg. 1.00")
-    lines = capsys.readouterr().err.splitlines()
-    assert lines[0] == "first (1 of 2): starts"
-    assert (
-        lines[1]
-        == "first (1 of 2): train 10 of 40  loss 0.0909  30 s left  all 2 runs: 70 s left, and scoring"
-    )
-    assert any("train 40 of 40, dev score 3: 100 of 400" in line for line in lines)
-    assert (
-        any("score 1 of 3 STS13" in line for line in lines)
-        and lines[-1] == "first (1 of 2): done: Avg. 1.00"
-    )
-
-
-def test_the_runs_that_wait_stand_below_the_one_that_works_with_what_they_will_take(
-    clock: Clock,
-) -> None:
-    known = course.Course()
-    known.works = [course.Work(steps=10, name=f"run-{i}") for i in range(8)]
-    known.start(1)
-    assert progress.draw(known, 80)[3:] == [
-        *(f"waiting   run-{i}" for i in range(1, 5)),
-        "          and 3 more",
-    ], "nobody knows yet"
-    known.phase("train", 10)
-    for step in range(11):
-        clock.now = 2.0 * step
-        known.advance(step, {})
-    known.phase("score", 1)
-    clock.now += 5
-    known.finish()
-    known.start(2)
-    assert progress.draw(known, 80)[3] == "waiting   run-2  about 25 s", (
-        "twenty of training, five of the rest"
-    )
-    known.start(7)
-    assert progress.draw(known, 80)[3:] == ["waiting   run-7  about 25 s"]
-    known.start(8)
-    assert len(progress.draw(known, 80)) == 3
-    known.works = [course.Work(steps=10), course.Work(steps=None, name="until a clock ends it")]
-    known.start(1)
-    assert progress.draw(known, 80)[3:] == ["waiting   until a clock ends it"]

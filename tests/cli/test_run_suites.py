@@ -82,18 +82,6 @@ def test_what_is_missing_is_one_line_and_the_others_go_on(
     )
 
 
-def test_where_every_set_is_missing_nothing_is_run(
-    letters: tuple[Any, ...], some: Path, tmp_path: Path
-) -> None:
-    done = bench(*letters, "--suite", "cxc,clustering", "--data", some, "--runs", tmp_path / "runs")
-    line = error_line(done)
-    assert (
-        "CxC-STS" in line
-        and line.endswith("nor are 8 other sets")
-        and not (tmp_path / "runs").exists()
-    )
-
-
 def test_a_set_that_is_damaged_stops_everything(
     letters: tuple[Any, ...], some: Path, tmp_path: Path
 ) -> None:

@@ -276,20 +276,13 @@ def test_a_run_trains_on_it(hub: StandInHub, tiny: str, tmp_path: Path) -> None:
     writer.writerows([["id", "text"], *([i, text] for i, text in enumerate(sentences(40)))])
     revision = hub.add("dataset", REPO, {"train.csv": table.getvalue().encode()})
     done = bench(
-        "run",
-        "--method",
-        "simcse",
-        "--backbone",
+        *argv("run --method simcse --backbone"),
         tiny,
         "--suite",
         "check",
         "--corpus",
         f"hub:{REPO}:text",
-        "--device",
-        "cpu",
-        "--set",
-        "batch_size=8",
-        "--runs",
+        *argv("--device cpu --set batch_size=8 --runs"),
         tmp_path / "runs",
     )
     assert done.exit_code == 0, done.stderr

@@ -154,11 +154,7 @@ def test_cocos_own_file_is_the_raw_form(official, pairs, table, tmp_path, monkey
         (both / source.name).symlink_to(source)
     assert [
         read_cxc(DataFolder(tmp_path), text=text).form for text in ("raw", "tokenised", "any")
-    ] == [
-        "raw",
-        "tokenised",
-        "tokenised",
-    ]
+    ] == ["raw", "tokenised", "tokenised"]
 
 
 def test_the_manifest_knows_the_published_files():

@@ -28,13 +28,12 @@ from bench.data.sets import (
     Source,
     data_set,
     data_sets,
-    read_sts,
     sources,
     sources_of,
 )
 from bench.data.sets.fetch import CONVERSIONS
 from bench.data.sets.manifest import ANY, DataFile, Form, content_hash, read_receipt
-from bench.data.sets.sources import Part, pending_set
+from bench.data.sets.sources import Part
 
 TOKENISED = {"A/one.txt": b"a cat 's\tone dog\nb\tc\n", "A/two.txt": b"x y\tz\n"}
 RAW = {"A/one.txt": b"A cat's\tone dog\nB\tC\n", "A/two.txt": b"X Y\tz\n"}
@@ -245,14 +244,6 @@ def test_where_one_source_fails_the_next_is_taken(
         fetcher().get(ONE, "raw")  # nobody serves it
 
 
-def test_where_all_fail_the_first_reason_is_told(
-    hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path
-) -> None:
-    with pytest.raises(FetchFailed, match="ONE: .*gated, private or not there") as failure:
-        fetcher().get(ONE)
-    assert "hf auth login" in (failure.value.hint or "") and files(tmp_path) == {}
-
-
 @pytest.mark.parametrize(
     "spoilt",
     [OTHER, {**TOKENISED, "A/two.txt": b"x y\tw\n"}, {**TOKENISED, "A/one.txt": b"<html>"}],
@@ -316,13 +307,6 @@ def test_a_copy_that_the_user_brought_has_no_receipt_and_only_its_rows_are_check
     assert "2 rows found, 3 expected" in folder.check(CORPUS).problems[0]
 
 
-def test_a_receipt_that_cannot_be_read_is_an_error(known: None, tmp_path: Path) -> None:
-    (tmp_path / "train").mkdir()
-    (tmp_path / "train/corp.txt").write_bytes(TEXT)
-    (tmp_path / "train/corp.txt.receipt.json").write_text("{")
-    assert "no receipt of a download" in DataFolder(tmp_path).check(CORPUS).problems[0]
-
-
 def test_a_cut_fetch_of_several_files_goes_on(
     hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path
 ) -> None:
@@ -370,14 +354,6 @@ def test_an_opened_set_is_fetched_and_an_offline_one_says_how_to_bring_it(
     path = online.corpus("corp.txt")
     assert path is not None and path.read_bytes() == TEXT and online.corpus("unknown.txt") is None
     assert offline.open(ONE).form == "tokenised" and offline.corpus("corp.txt") == path
-
-
-def test_what_cannot_be_fetched_is_missing(
-    hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path
-) -> None:
-    online = DataFolder(None, fetcher=fetcher(), store=tmp_path / "data")
-    with pytest.raises(DataMissing, match="ONE: .*; ONE: .*not there"):
-        online.open(ONE)
 
 
 def test_a_plan_notes_what_it_would_fetch_and_asks_nobody(
@@ -496,29 +472,6 @@ def test_every_evaluation_set_but_the_prepared_table_can_be_fetched_whole() -> N
                 )
 
 
-def test_the_text_that_the_archive_of_simcse_should_hold_is_read_as_the_papers_scored_it(
-    hub: StandInHub, shared: Path, tmp_path: Path, no_network: list[object]
-) -> None:
-    """The archive's layout is the one that SimCSE's script unpacks in SentEval's data/downstream."""
-    moses, out = shared / "data/senteval-moses/downstream", io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w") as archive:
-        for path in sorted(moses.rglob("*")):
-            if path.is_file():
-                archive.add(path, arcname=str(path.relative_to(moses)))
-    hub.add("dataset", "princeton-nlp/datasets-for-simcse", {"senteval.tar": out.getvalue()})
-    folder = DataFolder(None, fetcher=Fetcher(tmp_path), store=tmp_path)
-    pairs, mine = read_sts(folder, "STS13"), read_sts(DataFolder(shared / "data"), "STS13")
-    assert (
-        pairs.sentences1 == mine.sentences1
-        and pairs.form == "tokenised"
-        and pairs.sha256 == mine.sha256
-    )
-    assert (
-        folder.check(data_set("MRPC")).status == "found"
-        and len(hub.asked("senteval.tar", "GET")) == 1
-    )  # and the redirect
-
-
 @pytest.mark.parametrize(
     ("name", "given", "want"),
     [
@@ -571,7 +524,7 @@ MNLI = [
         "pairID": "31193n",
         "sentence1": "Caf\u00e9s \u2028 are two lines\nhere.",
         "sentence2": "There are caf\u00e9s.",
-    },
+    }
 ]
 
 
@@ -636,31 +589,6 @@ def test_labelled_nli_is_built_from_the_two_archives(
     assert "was fetched" in DataFolder(tmp_path).check(few).problems[0]
 
 
-def test_a_plan_names_both_archives_of_labelled_nli() -> None:
-    pending = pending_set(data_set("nli-labelled"), ANY)
-    assert [url.rsplit("/", 1)[-1] for url in pending.urls] == ["snli_1.0.zip", "multinli_1.0.zip"]
-    assert pending.where.count("https://") == 2 and pending.bytes == 322_000_000
-
-
-def test_mirror_berts_lines_are_a_corpus_with_a_known_checksum(
-    hub: StandInHub, tmp_path: Path
-) -> None:
-    wanted = data_set("stsb-10k")
-    (source,) = sources_of(wanted)
-    path = f"raw.githubusercontent.com/{source.repo}/{source.revision}/data/mirror_corpus/{wanted.files[0].path}"
-    hub.serve(path, b"other\n" * 10_000)
-    with pytest.raises(DataDamaged, match="is not what it should be"):
-        Fetcher(tmp_path).get(wanted)
-    assert hub.asked(wanted.files[0].path, "GET")
-
-
 def test_texts_and_labels_of_different_length_are_refused() -> None:
     with pytest.raises(ValueError):
         CONVERSIONS["text and labels"]([b"a\nb\n", b"1\n"])
-
-
-def test_the_sources_are_plain_json() -> None:
-    from importlib import resources
-
-    text = (resources.files("bench.data.sets") / "sources.json").read_text(encoding="utf-8")
-    assert json.loads(text)["schema"] == "bench.sources/1"

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import bench, error_line, the_run
+from commands import argv, bench, the_run
 from make_manifest import measure
 
 from bench.base.files import file_sha256
@@ -78,17 +78,6 @@ def test_rated_pairs_are_checked_run_verified_and_compared(data_folder: Path, ti
     assert done.exit_code == 0 and "last-avg" in done.stdout and "MyPairs" in done.stdout, (
         done.stdout + done.stderr
     )
-
-
-@pytest.mark.parametrize(
-    "line", ["only one sentence", "two sentences\tand a word\tfive", "one\ttwo\t3\t4"]
-)
-def test_a_line_that_is_no_rated_pair_is_one_error_that_names_the_file(
-    data_folder: Path, line: str
-) -> None:
-    table = data_folder / "pairs.tsv"
-    table.write_text(f"{table.read_text()}{line}\n", encoding="utf-8")
-    assert "pairs.tsv" in error_line(bench(*OF_PAIRS[0][1:]))
 
 
 def test_the_pages_own_tests_pass(data_folder: Path) -> None:
@@ -163,51 +152,6 @@ def test_code_that_was_changed_scores_again(data_folder: Path, tiny: str) -> Non
     assert any(values) and scores() == [value / 2 for value in values]
 
 
-@pytest.mark.slow
-def test_the_table_at_the_end_is_that_of_the_suite_that_was_asked_for(
-    data_folder: Path, tiny: str, short_check: None
-) -> None:
-    run = [word if word != "cls,last-avg" else "cls" for word in COMMANDS[1][1:]]
-    assert "Odd" in bench(*run, "--backbone", tiny, "--plain").stdout
-    done = bench(
-        "run",
-        "--method",
-        "cls",
-        "--suite",
-        "check",
-        "--runs",
-        "RUNS",
-        "--backbone",
-        tiny,
-        "--plain",
-    )
-    assert (
-        done.exit_code == 0
-        and "captions" in done.stdout
-        and "Odd" not in done.stdout.partition("record:")[0]
-    ), done.stdout
-
-
-def test_without_its_file_the_suite_is_unknown_and_the_hint_says_how_to_give_it(
-    data_folder: Path, tiny: str
-) -> None:
-    done = bench(
-        "run",
-        "--method",
-        "cls",
-        "--backbone",
-        tiny,
-        "--suite",
-        "odd",
-        "--data",
-        data_folder,
-        "--runs",
-        "RUNS",
-    )
-    assert "unknown suite 'odd'" in error_line(done) and "--plugin FILE" in done.stderr
-    assert not Path("RUNS").exists()
-
-
 def in_package(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     """The suite as the end of the page has it: of this package, its data described by a manifest."""
     (described,), (_, code, _, line, reads) = blocks("json"), blocks("python")
@@ -244,10 +188,7 @@ def test_as_a_part_of_the_package_it_is_run_listed_and_shown(
 ) -> None:
     in_package(monkeypatch, tmp_path)
     command = (
-        "run",
-        "--method",
-        "cls",
-        "--backbone",
+        *argv("run --method cls --backbone"),
         tiny,
         "--suite",
         "odd",
@@ -274,25 +215,3 @@ def test_as_a_part_of_the_package_it_is_run_listed_and_shown(
         and "odd-cosine/1" in bench("show", folder, "--scores").stdout
     )
     assert "odd" in suites.expand_suites(["all"])
-
-
-def test_as_a_part_of_the_package_an_altered_file_is_refused_by_name(
-    data_folder: Path, tmp_path: Path, tiny: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    in_package(monkeypatch, tmp_path)
-    file = data_folder / "odd" / "odd.tsv"
-    file.write_text(file.read_text().replace("guitar", "violin"))
-    done = bench(
-        "run",
-        "--method",
-        "cls",
-        "--backbone",
-        tiny,
-        "--suite",
-        "odd",
-        "--data",
-        data_folder,
-        "--runs",
-        tmp_path / "runs",
-    )
-    assert "odd.tsv" in error_line(done)

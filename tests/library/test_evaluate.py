@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import subprocess
 import sys
@@ -14,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 from bags import Bag, bag
-from commands import bench as command
+from commands import argv, bench as command
 from commands import error_line
 
 import bench
@@ -47,43 +46,6 @@ def by_hand(encode: Callable[[list[str]], np.ndarray]) -> float:
     a, b = encode(first).astype(float), encode(second).astype(float)
     cosines = (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
     return float(100 * spearmanr(cosines, gold).statistic)
-
-
-def test_the_public_names_and_their_arguments() -> None:
-    """Who renames one of these breaks somebody's notebook."""
-    import bench.library
-
-    names = {"evaluate", "train", "compare", "runs", "load_run"}
-    assert set(bench.__all__) == {"__version__", *names} and set(bench.__all__) <= set(dir(bench))
-    arguments = {
-        name: list(inspect.signature(getattr(bench.library, name)).parameters) for name in names
-    }
-    assert arguments["evaluate"] == [
-        "model",
-        "suites",
-        "data",
-        "name",
-        "prefix",
-        "prompts",
-        "settings",
-        "server",
-        "text",
-        "runs",
-        "device",
-        "fresh",
-        "offline",
-        "progress",
-        "plugins",
-    ]
-    assert (
-        arguments["compare"][:2] == ["what", "baseline"]
-        and arguments["runs"] == ["folder"]
-        and arguments["load_run"][0] == "run"
-    )
-    assert arguments["train"][:4] == ["method", "backbone", "corpus", "seeds"]
-    assert all(inspect.getdoc(getattr(bench.library, name)) for name in names)
-    with pytest.raises(AttributeError, match="no attribute 'evalute'"):
-        bench.evalute  # type: ignore[attr-defined]  # noqa: B018
 
 
 def test_packages_with_the_name_of_a_function_can_be_called_in_either_order() -> None:
@@ -202,21 +164,6 @@ def test_it_can_be_verified_and_cannot_be_encoded_again(result: Any) -> None:
         bench.load_run(result)
 
 
-def test_its_grade_says_that_nothing_is_known_of_it(result: Any) -> None:
-    from bench.board.grades import grade_runs
-    from bench.board.repeat import repeat
-
-    (run,) = grade_runs([(result.record, result.folder)])
-    assert run.grade == "own" and run.reason.endswith(
-        "nothing is known of the model, an object of its maker's process, beyond its predictions"
-    )
-    again = repeat([result.record])
-    assert (
-        again.command == "bench.evaluate(model, suites=['check'], name='words')"
-        and "Needs the object itself" in again.needs
-    )
-
-
 def test_tables_frames_and_html(result: Any, runs: Path) -> None:
     frame = result.frame()
     assert (
@@ -260,30 +207,6 @@ def test_compare_takes_results_ids_and_folders(result: Any, runs: Path) -> None:
         bench.compare([result, worse], baseline="simcse")
     with pytest.raises(UnknownName):
         bench.compare(["nosuch"], runs=runs)
-
-
-def test_one_string_or_result_is_compared_and_a_model_is_called_by_its_name(
-    result: Any, runs: Path
-) -> None:
-    for what in ("words", result.run_id, str(result.folder), result, [result]):
-        found = bench.compare(what, runs=runs)
-        assert {row.name for row in found.tables[0].rows} == {"words"}
-        for text in (
-            str(found),
-            found.table().markdown(),
-            found._repr_html_(),
-            str(result.table()),
-        ):
-            assert "words" in text and "object" not in text
-    assert "words" in command("compare", "words", "--runs", runs).stdout
-    assert "object" not in command("compare", "words", "--runs", runs).stdout
-    assert result.run_id in command("runs", "--runs", runs, "--method", "words").stdout
-
-
-def test_a_model_of_a_folder_is_compared_by_its_name(tiny: str, tmp_path: Path) -> None:
-    named = bench.evaluate(tiny, settings={"pooling": "mean"}, name="mine", runs=tmp_path, **CHECK)
-    (row,) = bench.compare("mine", runs=tmp_path).tables[0].rows
-    assert row.runs == (named.run_id,)
 
 
 def test_the_predictions_of_a_task_give_its_score_and_a_task_may_be_written_differently(
@@ -465,12 +388,7 @@ def test_a_folder_is_what_bench_run_makes_of_it_and_a_run_is_scored_further(
         and made.model["pooling"] == "mean"
     )
     done = command(
-        "run",
-        "--method",
-        "pretrained",
-        "--set",
-        "pooling=mean",
-        "--backbone",
+        *argv("run --method pretrained --set pooling=mean --backbone"),
         tiny,
         "--suite",
         "check",
@@ -511,48 +429,7 @@ def test_a_folder_is_what_bench_run_makes_of_it_and_a_run_is_scored_further(
         command(
             "evaluate",
             made.run_id,
-            "--suite",
-            "check",
-            "--fresh",
-            "--runs",
-            tmp_path,
-            "--device",
-            "cpu",
-        )
-    )
-
-
-@pytest.mark.slow
-def test_several_models_are_one_table_with_named_rows(
-    tiny: str, tiny_roberta: str, tmp_path: Path
-) -> None:
-    arguments = (
-        "evaluate",
-        tiny,
-        tiny_roberta,
-        "--set",
-        "pooling=mean",
-        "--suite",
-        "check",
-        "--runs",
-        tmp_path,
-        "--device",
-        "cpu",
-    )
-    done = command(*arguments, "--name", "one,two")
-    assert done.exit_code == 0, done.stderr
-    assert "pretrained one" in done.stdout and "pretrained two" in done.stdout
-    assert "2 names for 1 models" in error_line(command("evaluate", tiny, "--name", "a,b"))
-    assert "are the same model" in error_line(
-        command(
-            "evaluate",
-            tiny,
-            tiny,
-            "--set",
-            "pooling=mean",
-            "--suite",
-            "check",
-            "--runs",
+            *argv("--suite check --fresh --runs"),
             tmp_path,
             "--device",
             "cpu",
@@ -587,53 +464,3 @@ def test_train_is_bench_run(tiny: str, tmp_path: Path) -> None:
     assert encoder.encode(["a"]).shape == (1, 32)
     with pytest.raises(UnknownName, match="unknown method 'simsce'"):
         bench.train("simsce")
-
-
-def test_a_mistake_in_train_is_one_line_whatever_its_type(tmp_path: Path) -> None:
-    with pytest.raises(BenchError, match="--budget 600: expected a number and steps"):
-        bench.train(
-            "simcse",
-            corpus="builtin",
-            suites=["check"],
-            budget=600,
-            runs=tmp_path,
-            device="cpu",
-            progress=False,
-        )  # type: ignore[arg-type]
-
-
-def test_a_run_of_a_plugin_needs_its_file_and_takes_it(tmp_path: Path) -> None:
-    plugin = tmp_path / "lengths.py"
-    plugin.write_text(
-        "import numpy as np\nfrom bench.method import Method\n\n\nclass Lengths(Method):\n"
-        "    name, settings, own_backbone, deterministic = 'lengths', ('none',), 'lengths', ('none',)\n\n"
-        "    def encode(self, sentences):\n        return np.array([[len(s), s.count('a') + 1] for s in sentences], dtype=np.float32)\n"
-    )
-    done = command(
-        "run",
-        "--method",
-        "lengths",
-        "--plugin",
-        plugin,
-        "--suite",
-        "check",
-        "--runs",
-        tmp_path / "runs",
-        "--device",
-        "cpu",
-    )
-    assert done.exit_code == 0, done.stderr
-    (made,) = bench.runs(tmp_path / "runs")
-    words = (
-        "evaluate",
-        made.run_id,
-        "--suite",
-        "check",
-        "--runs",
-        tmp_path / "runs",
-        "--device",
-        "cpu",
-    )
-    assert "--plugin" in command(*words).stderr
-    again = command(*words, "--plugin", plugin)
-    assert again.exit_code == 0 and "nothing repeated" in again.stderr, again.stderr

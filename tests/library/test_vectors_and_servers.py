@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from bags import Scripted, bag, serving
-from commands import bench as command
+from commands import argv, bench as command
 from commands import error_line
 
 import bench
@@ -163,10 +158,7 @@ def test_a_server_has_the_score_of_the_object_and_is_asked_for_each_sentence_onc
     arguments = (
         "evaluate",
         server.address,
-        "--model",
-        "bag-48",
-        "--batch",
-        "500",
+        *argv("--model bag-48 --batch 500"),
         *SUITE,
         "--runs",
         tmp_path / "r",
@@ -222,10 +214,7 @@ def test_the_key_comes_from_the_environment_and_is_seen_nowhere_else(
     done = command(
         "evaluate",
         server.address,
-        "--model",
-        "m",
-        "--key-env",
-        "MY_KEY",
+        *argv("--model m --key-env MY_KEY"),
         *SUITE,
         "--runs",
         tmp_path / "r",
@@ -269,10 +258,7 @@ def test_what_goes_wrong_is_one_line_and_what_was_paid_for_is_kept(
     arguments = (
         "evaluate",
         server.address,
-        "--model",
-        "m",
-        "--batch",
-        "1000",
+        *argv("--model m --batch 1000"),
         *SUITE,
         "--runs",
         tmp_path / "r",
@@ -319,10 +305,7 @@ def test_another_model_behind_the_same_name_is_found_out(
     arguments = (
         "evaluate",
         server.address,
-        "--model",
-        "m",
-        "--batch",
-        "1000",
+        *argv("--model m --batch 1000"),
         *SUITE,
         "--runs",
         tmp_path / "r",
@@ -347,40 +330,3 @@ def test_addresses_with_secrets_and_without_a_model_are_refused(address: str, sa
     named = () if said == "which model?" else ("--model", "m")
     line = error_line(command("evaluate", address, *named, *SUITE))
     assert said in line and "pw@" not in line and "api-key=x" not in line
-
-
-@pytest.mark.slow
-def test_a_process_that_is_killed_pays_for_nothing_twice(
-    server: Scripted, sentences: list[str], tmp_path: Path
-) -> None:
-    arguments = [
-        "evaluate",
-        server.address,
-        "--model",
-        "m",
-        "--batch",
-        "50",
-        "--suite",
-        "check",
-        "--device",
-        "cpu",
-        "--runs",
-        str(tmp_path / "r"),
-        "--plain",
-    ]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "bench", *arguments],
-        env=dict(os.environ),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    until = time.monotonic() + 120
-    while len(server.requests) < 8 and time.monotonic() < until and process.poll() is None:
-        time.sleep(0.005)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    before = len(server.requests)
-    assert 8 <= before < len(sentences) // 50, "it was killed while it asked"
-    assert command(*arguments).exit_code == 0
-    # the request that the kill cut off, and the sentence that is asked to compare
-    assert len(server.asked) - len(set(server.asked)) <= 51 and set(server.asked) == set(sentences)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.references import ReferenceResult, Row, read_rows, results, rows, split_name
+from bench.references import ReferenceResult, Row, read_rows, results, rows
 from bench.references.audit import (
     CHECKS,
     KINDS,
@@ -129,26 +128,6 @@ def test_what_is_printed_is_kept_with_its_zeros() -> None:
     assert all(float(r.printed) == r.value for r in results())
 
 
-def test_what_the_readers_of_two_papers_are_told() -> None:
-    told = {
-        r.paper: r.text
-        for r in audit()
-        if r.kind == "average" and r.task == "Avg." and "81.66" in r.text
-    }
-    assert told == {
-        "promcse": "printed 81.81; the mean of its 7 cells is 81.66 (+0.15)",
-        "dcpcse": "printed 81.65; the mean of its 7 cells is 81.66 (-0.01)",
-    }
-    (same,) = {
-        r.text for r in audit() if r.kind == "same" and r.paper == "promcse" and "81.81" in r.text
-    }
-    assert (
-        "DCPCSE-BERT-base" in same
-        and "printed 81.81 here and 81.65 there" in same
-        and "mean of 10 runs" in same
-    )
-
-
 def test_the_one_quotation_that_differs_explains_its_average() -> None:
     """69.54 for 69.45: the source's own number gives the printed average, and is one that 1,725 items can give."""
     slip, first = [r for r in audit() if r.kind == "quoted"]
@@ -195,11 +174,7 @@ def test_best_of_four_is_marked_and_differs_from_the_mean_elsewhere() -> None:
 def test_cxc_rows_of_another_protocol() -> None:
     assert {
         label for _, table, label, *_ in of("protocol") if table == "2" and "CxC" not in label
-    } >= {
-        "GloVe embeddings (avg.)",
-        "ALIGN-BERT-base",
-        "MURAL-BERT-base",
-    }
+    } >= {"GloVe embeddings (avg.)", "ALIGN-BERT-base", "MURAL-BERT-base"}
     assert not any(label == "unsup-PromCSE-BERT-base" for _, _, label, *_ in of("protocol"))
 
 
@@ -401,13 +376,6 @@ def test_accuracies_that_were_rounded_to_one_decimal_are_held_to_that() -> None:
     )
 
 
-def test_a_row_without_average_or_with_one_cell_says_nothing() -> None:
-    assert (
-        off_average(made({"STS12": 70.0})) is None
-        and off_average(made({"STS12": 70.0, "Avg.": 70.5})) is None
-    )
-
-
 @pytest.mark.parametrize("runs", ["one run", "mean of 4 seeds"])
 def test_accuracies_that_counts_can_and_cannot_give(runs: str) -> None:
     """Every accuracy that some number of right answers gives is accepted, by enumeration; the others are not."""
@@ -475,18 +443,6 @@ def test_the_odd_one_out_is_told_and_the_others_are_not() -> None:
     assert told.task == ""
 
 
-def test_names_of_tables() -> None:
-    from bench.base.errors import BenchError, UnknownName
-
-    assert split_name("promcse:1") == ("promcse", "1") and split_name("conpvp") == ("conpvp", None)
-    with pytest.raises(UnknownName, match="promcs.*promcse"):
-        split_name("promcs:1")
-    with pytest.raises(
-        BenchError, match="table '9' of promcse is not here: its tables are 1, 2, 3, 4, 5, 7"
-    ):
-        split_name("promcse:9")
-
-
 def test_a_damaged_source_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from bench.base.errors import BenchError
     from bench.references import audit as sources
@@ -501,9 +457,3 @@ def test_a_damaged_source_file_is_named(tmp_path: Path, monkeypatch: pytest.Monk
         BenchError, match="'STS12:55.14' in the row 'Avg. GloVe embeddings' is no score"
     ):
         sources._cells.__wrapped__()
-
-
-def test_remarks_are_plain_data() -> None:
-    from dataclasses import asdict
-
-    assert all(json.loads(json.dumps(asdict(r))) == asdict(r) for r in audit()[:20])

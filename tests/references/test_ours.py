@@ -115,11 +115,7 @@ def test_a_suite_a_protocol_and_a_recipe_decide() -> None:
         for r in find_printed(
             "simcse", "Avg.", suite="transfer", setting="supervised", backbone="bert-base-uncased"
         )
-    ] == [
-        "accuracy",
-        "accuracy-dev",
-        "accuracy",
-    ]
+    ] == ["accuracy", "accuracy-dev", "accuracy"]
     assert (
         find_printed(
             "glove-avg",

@@ -8,17 +8,13 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
-from commands import bench
 
 from bench import references
 from bench.base.errors import BenchError
 from bench.references import (
     PAPERS,
-    Part,
-    ReferenceResult,
     contents,
     figure_runs,
-    find_part,
     printed_points,
     results,
     tables,
@@ -236,12 +232,6 @@ def test_a_damaged_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         tuple(references._everything.__wrapped__())
 
 
-def test_a_result_cannot_be_changed() -> None:
-    with pytest.raises(AttributeError):
-        results()[0].value = 1.0  # type: ignore[misc]
-    assert isinstance(results()[0], ReferenceResult)
-
-
 def test_the_contents_have_every_table_once_and_the_docs_have_the_contents() -> None:
     """What has printed scores can be run again; the docs' list is this one, with the command of each, or why there is none."""
     every = contents()
@@ -258,20 +248,6 @@ def test_the_contents_have_every_table_once_and_the_docs_have_the_contents() -> 
     for one in every:
         said = f"`{one.command}`" if one.command else one.why
         assert (one.paper, one.part, one.shows, "yes" if one.command else "no", said) in listed
-
-
-def test_every_part_that_the_papers_are_asked_for_is_listed() -> None:
-    asked = {
-        "promcse": (7, (1, 2, 3)),
-        "dcpcse": (4, (1, 2)),
-        "conpvp": (6, (1, 2, 3, 4, 5, 6, 7)),
-        "focal-infonce": (5, (1,)),
-    }
-    names = {one.name for one in contents()}
-    for paper, (last, figures) in asked.items():
-        assert {f"{paper}:{n}" for n in range(1, last + 1)} | {
-            f"{paper}:figure{n}" for n in figures
-        } <= names
 
 
 def test_points_of_pictures_name_their_source_and_agree_with_the_tables() -> None:
@@ -293,42 +269,3 @@ def test_points_of_pictures_name_their_source_and_agree_with_the_tables() -> Non
         simcse["Avg."] + 0.25,
         simcse["CxC-STS"] + 3,
     )
-
-
-def test_tables_have_several_names_and_mistakes_one_line() -> None:
-    assert find_part("promcse:6") == find_part("promcse:table 6") == find_part("promcse:table6")
-    assert (
-        find_part("simcse:e.1").name == "simcse:E.1"
-        and find_part("simcse:figureg.1").short == "figureG.1"
-    )
-    for name, said in (
-        ("promsce:1", "unknown paper"),
-        ("promcse", "name one"),
-        ("promcse:9", "'9' of promcse is not known here"),
-    ):
-        with pytest.raises(BenchError, match=said):
-            find_part(name)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "one", [one for one in contents() if one.how != "scores"], ids=lambda one: one.name
-)
-def test_what_has_no_scores_is_shown_or_drawn_or_says_why_not(one: Part) -> None:
-    told = bench("references", one.name)
-    assert told.exit_code == 2 and f"it shows {one.shows}" in told.stderr
-    done = bench("reproduce", one.name, "--dry-run", "--offline", COLUMNS="200")
-    if one.how == "no":
-        assert done.exit_code == 2 and one.why in " ".join(done.stderr.split())
-    elif one.how == "recipes":
-        assert done.exit_code == 0 and "batch_size" in done.stdout
-    elif one.how == "templates":
-        assert done.exit_code == 0 and "{m}" in done.stdout
-    elif one.how == "formula":
-        assert done.exit_code == 0 and "no run is needed" in " ".join(done.stdout.split())
-    else:
-        assert (
-            done.exit_code == 0
-            and "can run here" in done.stdout
-            and one.part.split()[0] == "figure"
-        )
