@@ -32,10 +32,6 @@ def test_every_installed_method_says_the_same_read_as_imported() -> None:
         assert f"{said.package} {said.version}" == facts["from"]
 
 
-def test_an_unknown_name_says_nothing() -> None:
-    assert method_description("nobodys") is None
-
-
 @pytest.fixture
 def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Registers a module of the given source, in a package whose import fails."""
@@ -85,23 +81,6 @@ class Theirs(Base):
     assert said.variants == {} and said.about == "About the module." and said.package == ""
 
 
-def test_a_variant_that_is_computed_is_shown_as_it_is_written(plugin) -> None:
-    plugin(
-        'class T:\n    name = "theirs"\n    variants = {"hot": {"temperature": Value(-1.5, "us"), "made": make(1)}}'
-    )
-    said = method_description("theirs")
-    assert said is not None and said.variants == {"hot": {"temperature": -1.5, "made": "make(1)"}}
-
-
-def test_an_entry_point_may_name_the_class(plugin) -> None:
-    plugin(
-        'class A:\n    name = "theirs"\n    summary = "A"\nclass B:\n    name = "theirs"\n    summary = "B"',
-        "their_package.theirs:B",
-    )
-    said = method_description("theirs")
-    assert said is not None and said.summary == "B"
-
-
 @pytest.mark.parametrize(
     "source",
     [
@@ -117,43 +96,7 @@ def test_a_source_that_says_nothing_is_no_error(source: str, plugin) -> None:
     assert method_description("theirs") is None
 
 
-@pytest.mark.parametrize(
-    "value", ["nowhere.theirs", "their_package.missing", "their_package.theirs.deeper"]
-)
-def test_a_module_that_is_not_there_is_no_error(value: str, plugin) -> None:
-    plugin('class T:\n    name = "theirs"', value)
-    assert method_description("theirs") is None
-
-
-def test_a_damaged_recipe_file_leaves_the_words(plugin, tmp_path: Path) -> None:
-    plugin('class T:\n    name = "theirs"\n    summary = "ours"')
-    (tmp_path / "their_package" / "recipes").mkdir()
-    (tmp_path / "their_package" / "recipes" / "theirs.toml").write_text("[[recipe")
-    said = method_description("theirs")
-    assert said is not None and said.summary == "ours" and said.file.recipes == ()
-
-
 METHOD = 'from bench.method import Method, Value\n\nclass T(Method):\n    name = "theirs"\n    defaults = {"depth": Value(3, "us")}\n'
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        METHOD,
-        '"""Words."""\n' + METHOD,
-        METHOD + "\ndef helper():\n    return 1\n",
-        METHOD + "\n\nclass Other(T):\n    name = 'other'\n",
-        METHOD.replace("from bench", "import re\nWORD = re.compile('a')\nfrom bench"),
-    ],
-)
-def test_a_plain_source_tells_all_of_its_methods(source: str, plugin) -> None:
-    plugin(source)
-    found = method_descriptions()
-    assert found.whole and "theirs" in found.methods
-    assert all(
-        one.whole and set(one.defaults) == {"depth"} and one.settings == ("none",)
-        for one in found.methods.values()
-    )
 
 
 @pytest.mark.parametrize(
@@ -177,25 +120,6 @@ def test_where_only_running_a_source_would_tell_its_methods_it_says_so(source: s
     assert not method_descriptions().whole
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        METHOD.replace("Method):", "Base):")
-        .replace("import Method", "import Method as Base, Method")
-        .replace("Base, Method", "Base2, Method"),
-        METHOD.replace("{", "{**MORE, "),
-        METHOD.replace('{"depth": Value(3, "us")}', "make()"),
-        METHOD + "    fitted = how()\n",
-        METHOD.replace(
-            "from bench.method import Method, Value", "from elsewhere import Method, Value"
-        ),
-    ],
-)
-def test_what_a_method_has_from_elsewhere_is_not_known(source: str, plugin) -> None:
-    plugin(source)
-    assert not method_descriptions().methods["theirs"].whole
-
-
 def test_every_installed_method_is_known_whole() -> None:
     registry, found = discover(), method_descriptions()
     assert found.whole and set(found.methods) == set(registry)
@@ -204,16 +128,3 @@ def test_every_installed_method_is_known_whole() -> None:
         assert one.whole and set(one.defaults) == set(cls.defaults) and one.fitted == cls.fitted, (
             name
         )
-
-
-def test_a_file_with_a_name_that_is_taken_and_one_that_cannot_be_read_leave_it_open(
-    tmp_path: Path,
-) -> None:
-    (tmp_path / "mine.py").write_text(METHOD.replace('"theirs"', '"simcse"'))
-    found = method_descriptions([tmp_path / "mine.py"])
-    assert not found.whole and "simcse" not in found.methods and "promcse" in found.methods
-    (tmp_path / "mine.py").write_text("x = 1")
-    assert (
-        not method_descriptions([tmp_path / "mine.py"]).whole
-        and not method_descriptions([tmp_path / "none.py"]).whole
-    )

@@ -19,8 +19,6 @@ from bench.backbones import Reference, load, resolve
 from bench.backbones.families import (
     FAMILIES,
     check_mlm_head,
-    head_name,
-    is_head,
     own_dropout,
     shape,
 )
@@ -80,17 +78,6 @@ def test_what_is_said_of_a_familys_positions(name: str, models: Models) -> None:
     torch.testing.assert_close(explicit, plain)
     same = torch.allclose(moved, plain[:, order], atol=1e-4)
     assert same == FAMILIES[backbone.family].placed
-
-
-@EVERY
-def test_layers_are_counted_from_the_embeddings_to_the_last(name: str, models: Models) -> None:
-    """What the averaging poolers rest on: L + 1 states, the last of which is what the encoder returns."""
-    backbone = load(resolve(models(name)))
-    out = backbone.encoder(input_ids=torch.tensor([[5, 6, 7]]), output_hidden_states=True)
-    assert len(out.hidden_states) == 3 and {tuple(s.shape) for s in out.hidden_states} == {
-        (1, 3, 32)
-    }
-    torch.testing.assert_close(out.hidden_states[-1], out.last_hidden_state)
 
 
 @EVERY
@@ -154,18 +141,6 @@ def test_the_mlm_heads_of_all_families_give_the_models_own_logits(models: Models
     ]
 
 
-@EVERY
-def test_dropout_is_replaced_in_every_family(name: str, models: Models) -> None:
-    encoder = load(resolve(models(name)), dropout=0.25).encoder
-    found = {module.p for module in encoder.modules() if "Dropout" in type(module).__name__}
-    own = {
-        value
-        for key, value in vars(encoder.config).items()
-        if key in ("attention_dropout", "attention_probs_dropout_prob")
-    }
-    assert found == {0.25} and own == {0.25}
-
-
 def test_a_backbone_without_dropout_is_refused_where_it_makes_the_views(models: Models) -> None:
     method: Any = SimpleNamespace(name="x", by_dropout=("unsupervised",))
 
@@ -185,26 +160,6 @@ def test_a_backbone_without_dropout_is_refused_where_it_makes_the_views(models: 
         "unsupervised",
         Recipe({"dropout": Value(None, "test")}),
         Reference("not/here", "unknown", None),
-    )
-
-
-@pytest.mark.slow
-def test_a_run_on_modernbert_says_what_to_do(models: Models, tmp_path: Path) -> None:
-    from commands import bench, error_line
-
-    command = (
-        *argv("run --method simcse --backbone"),
-        models("modernbert"),
-        *argv("--suite check --corpus builtin --device cpu --max-steps 2 --set batch_size=4"),
-        *argv("--runs"),
-        tmp_path,
-    )
-    assert "needs some: it makes the two views of a sentence differ" in error_line(bench(*command))
-    done = bench(*command, "--set", "dropout=0.1")
-    assert (
-        done.exit_code == 0
-        and "ModernBERT" in done.stderr
-        and "none missing; not used: decoder, head" in done.stderr
     )
 
 
@@ -272,27 +227,6 @@ def test_what_authors_store_beside_the_encoder_and_no_score_needs_is_harmless(
     plain = load(resolve(models("bert")))
     for name, parameter in plain.encoder.named_parameters():
         assert torch.equal(parameter, backbone.encoder.get_parameter(name)), name
-
-
-def test_heads_are_known_by_name() -> None:
-    for name in (
-        "cls.predictions.bias",
-        "bert.pooler.dense.weight",
-        "lm_head.dense.bias",
-        "roberta.pooler.dense.bias",
-        "vocab_transform.weight",
-        "generator_lm_head.bias",
-        "head.norm.weight",
-        "mask_predictions.dense.weight",
-    ):
-        assert is_head(name), name
-    for name in (
-        "bert.encoder.layer.12.output.dense.weight",
-        "embeddings.extra",
-        "model.layers.3.attn.Wqkv.weight",
-    ):
-        assert not is_head(name), name
-    assert head_name("bert.pooler.dense.weight") == "pooler"
 
 
 def test_sizes_and_dropout_are_read_under_the_familys_own_names(models: Models) -> None:

@@ -89,29 +89,12 @@ def test_the_newest_is_what_was_fetched_first_and_a_revision_can_be_named(
     assert "no revision" in error.message
 
 
-def test_a_record_whose_revision_is_not_here_fetches_that_revision(
-    hub: StandInHub, tiny: str
-) -> None:
-    old = hub.add("model", NAME, files_of(tiny))
-    hub.add("model", NAME, files_of(tiny) | {"changed.txt": b"1"})
-    reference = resolve_recorded(NAME, old)
-    assert fetch(reference, offline=False).revision == old
-
-
 def test_known_names_are_pinned(hub: StandInHub, tiny: str) -> None:
     pin = hub_models.PINNED["FacebookAI/roberta-large"]
     hub.add("model", "FacebookAI/roberta-large", files_of(tiny), revision=pin)
     newest = hub.add("model", "FacebookAI/roberta-large", files_of(tiny) | {"changed.txt": b"1"})
     assert newest != pin and told("roberta-large")[0].revision == pin
     assert resolve("roberta-large").revision == pin
-
-
-def test_a_pin_that_the_hub_lost_is_told_and_the_newest_taken(hub: StandInHub, tiny: str) -> None:
-    revision = hub.add("model", "FacebookAI/roberta-large", files_of(tiny))
-    reference, lines = told("roberta-large")
-    assert reference.revision == revision
-    assert "has no revision 722cf37b1afa of FacebookAI/roberta-large any more" in lines[0]
-    assert resolve("roberta-large").revision == revision
 
 
 @pytest.mark.parametrize("token", [None, "hf_bad"])
@@ -176,11 +159,6 @@ def test_a_pickle_is_taken_only_where_it_is_allowed_and_then_it_is_safetensors(
     assert resolve(NAME) == reference and len(hub.requests) == before
 
 
-def test_a_repository_without_a_model(hub: StandInHub) -> None:
-    hub.add("model", NAME, {"README.md": b"nothing", "config.json": b"{}"})
-    assert "has no model.safetensors" in refusal(NAME).message
-
-
 def test_too_little_space_is_said_before_anything_is_fetched(
     hub: StandInHub, tiny: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -200,12 +178,6 @@ def test_a_download_that_was_cut_is_not_taken_for_whole(hub: StandInHub, tiny: s
     (reference.path / "model.safetensors").unlink()
     assert resolve(NAME).path is None
     assert told(NAME)[0] == reference and resolve(NAME) == reference
-
-
-def test_a_server_that_fails_is_one_line(hub: StandInHub, tiny: str) -> None:
-    hub.add("model", NAME, files_of(tiny))
-    hub.fault("config.json", status=403, times=None, methods=("GET", "HEAD"))
-    assert "could not be fetched" in refusal(NAME).message
 
 
 def test_half_of_the_weights_in_parts_is_not_whole(tiny: str, tmp_path: Path) -> None:

@@ -316,41 +316,6 @@ def test_what_the_folder_lacks_is_named_with_what_gets_it_and_that_helps(
     assert whole.exit_code == 0 and whole.stderr == "" and "bench data fetch" not in whole.stdout
 
 
-def test_a_corpus_that_the_folder_lacks_is_not_fetched_either(
-    hub: StandInHub, cache: Path, shared: Path, tmp_path: Path
-) -> None:
-    """And what is named in its place is of the kind that the method takes."""
-    command = (
-        *argv("run --method simcse --backbone bert-base-uncased --data"),
-        shared / "data",
-        "--device",
-        "cpu",
-        "--runs",
-        tmp_path / "runs",
-    )
-    supervised = bench(*command, "--setting", "supervised")
-    assert (
-        "nli_for_simcse.csv is not on this machine (looked for" in error_line(supervised)
-        and hub.requests == []
-    )
-    hint = supervised.stderr.splitlines()[-1]
-    assert (
-        hint
-        == f"try: bench data fetch nli --data {shared / 'data'}; --corpus FILE with columns sent0, sent1 or columns sent0, sent1, hard_neg"
-    )
-    assert "needs columns" in error_line(
-        bench(*command, "--setting", "supervised", "--corpus", "builtin")
-    ), "so it is not named"
-    unsupervised = bench(*command, "--setting", "unsupervised")
-    assert "--corpus FILE with one column of sentences, or --corpus builtin" in unsupervised.stderr
-    assert not (tmp_path / "runs").exists()
-    for setting, name in (("supervised", "nli"), ("unsupervised", "wiki1m")):
-        planned = bench(*command, "--setting", setting, "--dry-run")
-        assert planned.exit_code == 0 and f"bench data fetch {name} --data" in " ".join(
-            planned.stdout.split()
-        )
-
-
 @pytest.mark.parametrize(
     "command",
     [("run", "--method", "promcse", "--backbone", "roberta-large"), ("data", "fetch", "sts")],

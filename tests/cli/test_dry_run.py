@@ -135,33 +135,3 @@ def test_finished_runs_are_counted_and_not_summed(tiny: str, tmp_path: Path) -> 
         and "1 of 1 finished" in shown
         and tree(tmp_path / "runs") == before
     )
-
-
-@pytest.mark.parametrize("executor", ["slurm", "ray"])
-def test_the_script_is_printed_where_there_is_no_engine(
-    executor: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    command = (
-        *argv("run --method simcse --suite check --corpus builtin --runs"),
-        tmp_path / "runs",
-        "--executor",
-        executor,
-    )
-    for device, gpus in (
-        ((), 0),
-        (("--device", "cuda"), 1),
-        (("--device", "cuda", "--gpus", "2"), 2),
-    ):
-        done = bench(*command, *device, "--dry-run")
-        assert done.exit_code == 0, done.stderr
-        asked = {"slurm": r"#SBATCH --gres=gpu:(\d)", "ray": r"'num_gpus': ([1-9])"}[executor]
-        assert [int(number) for number in re.findall(asked, done.stdout)] == (
-            [gpus] if gpus else []
-        )
-    assert (
-        "--memory" in error_line(bench(*command, "--memory", "lots", "--dry-run"))
-        and not (tmp_path / "runs").exists()
-    )
-    if executor == "slurm":
-        assert "no sbatch" in error_line(bench(*command))

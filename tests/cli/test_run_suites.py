@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 from commands import bench, error_line, the_run
 
-from bench.base.errors import DataDamaged, DataMissing
 from bench.data.sets import DataFolder
 from bench.runs import RunsFolder
-from bench.score.suites import known, suite
+from bench.score.suites import suite
 
 LETTERS = '''
 from bench.method import Method
@@ -141,21 +140,3 @@ def test_a_result_that_is_there_does_not_read_the_data(
     assert {one[2].parent for one in read} == {gold.parent}, (
         "a file that was touched is read again, and no other set"
     )
-
-
-def test_data_that_changes_between_plan_and_score_is_refused(
-    some: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("BENCH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("bench.base.files.SETTLED_SECONDS", -1.0)
-    task, data = suite("sts").task("STS12"), DataFolder(some)
-    first = known.survey(task, data, "tokenised")
-    remembered = known.survey(task, data, "tokenised")
-    assert (remembered.form, remembered.sha256, remembered.n) == (first.form, first.sha256, 3108)
-    text, other = sorted(some.rglob("STS12-en-test/STS.input.*"))[:2]
-    kept = text.read_bytes()
-    text.write_bytes(kept.replace(b"the ", b"The ", 1))  # another tokenisation, a form of its own
-    with pytest.raises((DataDamaged, DataMissing), match="STS12"):
-        _ = remembered.task
-    text.write_bytes(kept)
-    assert remembered.task.sha256 == first.sha256 and other.is_file()

@@ -71,19 +71,6 @@ def test_one_column_of_a_wider_corpus(tmp_path: Path) -> None:
         made.only("sentence")
 
 
-def test_all_columns_of_a_labelled_corpus_are_its_texts(tmp_path: Path) -> None:
-    assert [row[0] for row in corpus(tmp_path, "l.csv", CSV).only("all").rows()] == [
-        "a b",
-        "c",
-        "d",
-        "e f",
-        "g",
-        "h",
-    ]
-    with pytest.raises(CorpusError, match="no column 'label'"):
-        corpus(tmp_path, "l.csv", CSV).only("label")
-
-
 def test_two_columns_of_one_file_are_two_caches(tmp_path: Path) -> None:
     made = corpus(tmp_path, "t.csv", "sent0,sent1\na,bb\nccc,d\n")
 

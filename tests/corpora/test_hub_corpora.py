@@ -14,9 +14,9 @@ import pyarrow.parquet
 import pytest
 from hub import StandInHub
 
-from bench.base.errors import BenchError, CorpusError, DataMissing
+from bench.base.errors import BenchError, CorpusError
 from bench.data.corpora import Corpus
-from bench.data.corpora.hub import HubName, data_files, hub_corpus, name_columns, suffix_of
+from bench.data.corpora.hub import HubName, hub_corpus, name_columns
 
 REPO = "someone/texts"
 
@@ -169,12 +169,6 @@ def test_what_is_here_stays_and_needs_no_network(hub: StandInHub, tmp_path: Path
     assert rows(opened(f"hub:{REPO}@{new}:text", tmp_path)) == [("new",)]
 
 
-def test_offline_and_not_here(tmp_path: Path, no_network: list[Any]) -> None:
-    with pytest.raises(DataMissing, match="not on this machine") as caught:
-        opened(f"hub:{REPO}:text", tmp_path, offline=True)
-    assert "bring" in str(caught.value.hint) and not no_network
-
-
 def test_a_cut_download_goes_on_and_an_interrupted_data_set_keeps_what_it_had(
     hub: StandInHub, tmp_path: Path
 ) -> None:
@@ -247,23 +241,6 @@ def test_a_gated_data_set_names_the_login_command(hub: StandInHub, tmp_path: Pat
     with pytest.raises(BenchError, match="gated") as caught:
         opened(f"hub:{REPO}:text", tmp_path)
     assert "hf auth login" in str(caught.value.hint)
-
-
-def test_files_are_chosen_by_split_folder_and_format() -> None:
-    def chosen(text: str, *files: str) -> list[str]:
-        return data_files(HubName.of(text), list(files))
-
-    assert chosen("hub:o/n:t", "b.csv", "a.csv", "LICENSE.md") == ["a.csv", "b.csv"]
-    assert chosen("hub:o/n:t", "x/validation.csv", "x/train.csv") == ["x/train.csv"]
-    assert chosen("hub:o/n/wiki1m.txt:text", "wiki1m.txt", "nli.csv", "senteval.tar") == [
-        "wiki1m.txt"
-    ]
-    assert chosen("hub:o/n/en:t", "en/train-1.csv", "en/train-0.csv", "de/train-0.csv") == [
-        "en/train-0.csv",
-        "en/train-1.csv",
-    ]
-    assert chosen("hub:o/n/test.csv:t", "train.csv", "test.csv") == ["test.csv"]
-    assert suffix_of("a/B.TXT.xz") == ".txt.xz" and suffix_of("v1.2.jsonl") == ".jsonl"
 
 
 @pytest.mark.slow

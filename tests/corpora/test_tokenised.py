@@ -10,7 +10,6 @@ import sys
 import numpy as np
 import pytest
 
-from bench.base.errors import BenchError, CorpusError
 from bench.data.corpora import open_corpus
 from bench.data.corpora.token_cache import MAX_TOKENS, tokenise
 
@@ -158,25 +157,6 @@ def test_two_builders_do_the_work_once(triplets, tmp_path):
     assert results[0] == results[1] == results[2] == letters([row[1] for row in triplets.rows()])
     assert counter.value == 3  # one chunk for each of the three columns
     assert len([p for p in (tmp_path / "cache" / "tokenised").iterdir() if p.is_dir()]) == 1
-
-
-def test_text_that_changes_under_the_build_is_noticed(triplets, tmp_path):
-    assert len(triplets) == 26
-    triplets.path.write_text("sent0,sent1,hard_neg\na,b,c\n")
-    with pytest.raises(CorpusError, match="changed while it was read"):
-        build(triplets, tmp_path)
-    assert not [p for p in (tmp_path / "cache" / "tokenised").iterdir() if p.is_dir()]
-
-
-def test_wrong_tokenizers_and_folders(triplets, tmp_path):
-    with pytest.raises(ValueError, match="the vocabulary has 90"):
-        build(triplets, tmp_path, vocab=90)
-    with pytest.raises(ValueError, match="1 rows for 26"):
-        build(triplets, tmp_path, encode=lambda texts: [[1]])
-    (tmp_path / "file").write_text("")
-    with pytest.raises(BenchError, match="cannot be written") as caught:
-        tokenise(triplets, letters, "k", 500, cache=tmp_path / "file")
-    assert "BENCH_CACHE" in caught.value.hint
 
 
 def test_a_column_without_any_text(tmp_path):

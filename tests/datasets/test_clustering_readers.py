@@ -127,14 +127,6 @@ def test_blanks_at_line_ends_make_another_form_with_the_same_texts(shared, tmp_p
     assert read_clustering(DataFolder(tmp_path), "Tweet", text=found.form).sha256 == found.sha256
 
 
-def test_a_missing_set_says_where_it_was_looked_for(tmp_path):
-    with pytest.raises(DataMissing, match="AgNews: not found in .*clustering/AgNews.tsv") as caught:
-        read_clustering(DataFolder(tmp_path), "AgNews")
-    assert caught.value.hint == f"to get it: bench data fetch AgNews --data {tmp_path}"
-    with pytest.raises(DataMissing, match="variants/GoogleNews-T.gsdmm.tsv"):
-        read_clustering(DataFolder(tmp_path), "GoogleNews-T", text="raw")
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["clustering.json", "cxc.json"])
 def test_remaking_the_manifests_changes_nothing(shared, name):

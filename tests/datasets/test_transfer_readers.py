@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from make_manifest import update
 
-from bench.base.errors import DataDamaged, DataMissing, UnknownName
+from bench.base.errors import DataDamaged, DataMissing
 from bench.data.sets import TRANSFER_TASKS, DataFolder, read_transfer
 from bench.data.sets.manifest import data_set
 
@@ -107,13 +107,6 @@ def test_pairs_are_sorted_by_the_first_then_the_second_sentence(folder):
     assert keys == sorted(keys) and len(keys) == 4076
 
 
-def test_every_text_form_is_this_one(folder):
-    assert (
-        read_transfer(folder, "CR", text="raw").sha256
-        == read_transfer(folder, "CR", text="tokenised").sha256
-    )
-
-
 def test_a_users_own_folder_and_other_line_ends_are_recognised(folder, copy):
     for task in ("TREC", "MRPC", "CR"):
         target = copy(task)
@@ -198,14 +191,6 @@ def test_another_tokenisation_has_a_name_of_its_own(copy):
         read_transfer(root, "MRPC", text="tokenised")
     other = read_transfer(root, "MRPC", text="any")
     assert str(other.form).startswith("other-") and len(other) == 5801
-
-
-def test_missing_and_unknown_are_one_line(tmp_path):
-    with pytest.raises(DataMissing, match="TREC: not found") as caught:
-        read_transfer(DataFolder(tmp_path), "TREC")
-    assert caught.value.hint == f"to get it: bench data fetch TREC --data {tmp_path}"
-    with pytest.raises(UnknownName, match="SST-2"):
-        read_transfer(DataFolder(tmp_path), "SST2")
 
 
 def test_remaking_the_manifest_changes_nothing(shared):

@@ -99,23 +99,6 @@ def why(one: Printed) -> str:
     )
 
 
-def test_there_are_commands_and_whatever_is_not_ours_is_marked() -> None:
-    assert len(COMMANDS) > 150 and len(OURS) > 120
-    assert [
-        one for one in COMMANDS if one not in OURS and "..." not in one.text and not why(one)
-    ] == []
-
-
-def test_reasons_are_needed_and_the_tests_that_they_name_exist() -> None:
-    for pattern, said in WHY.items():
-        assert [one for one in COMMANDS if re.search(pattern, one.text)], (
-            f"no command is of this kind any more: {pattern}"
-        )
-        for path in re.findall(r"(?:tests|benchmarks)/[\w/*.]*", said):
-            assert (ROOT / path.rstrip(".")).exists(), path
-        assert f"| {said} |" in (ROOT / "docs" / "verified.md").read_text(encoding="utf-8"), said
-
-
 def test_every_option_is_there() -> None:
     """Also of the commands that are not run."""
     for one in OURS:

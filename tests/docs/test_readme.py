@@ -27,10 +27,6 @@ def links(page: Path) -> list[Path]:
     return [(page.parent / one).resolve() for one in found if not one.startswith("http")]
 
 
-def test_it_is_short() -> None:
-    assert len(README.splitlines()) <= 150
-
-
 def test_every_link_leads_somewhere_and_every_page_of_docs_is_reached_from_it() -> None:
     seen, left = set[Path](), [ROOT / "README.md"]
     while left:

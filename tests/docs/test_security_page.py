@@ -8,8 +8,6 @@ import re
 from pathlib import Path
 from types import ModuleType
 
-import fuzz
-import kills
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -66,37 +64,3 @@ def test_every_row_names_tests_that_are_there_and_counts_them(
         assert (
             re.match(r"\d+ cases?\b", often)[0] == f"{sum(counts)} case{'s' * (sum(counts) > 1)}"
         ), (what, sum(counts))  # type: ignore[index]
-
-
-@pytest.mark.slow
-def test_numbers_in_the_table_are_those_of_the_tests(modules: dict[str, ModuleType]) -> None:
-    often = {file: row[2] for row in ROWS for file in re.findall(r"`(tests/[\w/]+\.py)", row[1])}
-    fuzzed, killed = modules["tests/test_readers_fuzzed.py"], modules["tests/test_kills.py"]
-    assert f"{len(fuzz.READERS)} kinds of files" in often["tests/test_readers_fuzzed.py"]
-    assert (
-        f"{fuzzed.CHANGES:,} changes in at most {fuzzed.SECONDS} s"
-        in often["tests/test_readers_fuzzed.py"]
-    )
-    assert f"{sum(killed.FEW.values())} kills" in often["tests/test_kills.py"]
-    assert (
-        f"{len(kills.PAPERS)} methods, {len(kills.SUITES)} suites" in often["tests/test_kills.py"]
-    )
-    assert (
-        f"{len(modules['tests/cli/test_hostile_records.py'].BAD)} kinds of words"
-        in often["tests/cli/test_hostile_records.py"]
-    )
-    crowd = modules["tests/cli/test_many_at_once.py"]
-    assert (
-        f"{crowd.PROCESSES} processes on {crowd.RUNS} runs"
-        in often["tests/cli/test_many_at_once.py"]
-    )
-
-
-def test_what_is_not_defended_and_how_to_report_is_said() -> None:
-    titles = re.findall(r"^## (.*)$", PAGE, re.M)
-    assert titles == [
-        "How to report",
-        "What is defended",
-        "What is not defended",
-        "What is behind this",
-    ]

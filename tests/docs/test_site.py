@@ -7,7 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import docs_site
 import make_reference
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -47,20 +46,6 @@ def test_the_reference_is_that_of_the_code(name: str) -> None:
     assert (make_reference.FOLDER / name).read_text(encoding="utf-8") == make_reference.PAGES[
         name
     ]()
-
-
-def test_links_lead_to_where_files_stand_on_the_site() -> None:
-    def place(page: str, link: str) -> str:
-        return docs_site._place(docs_site._path(page, link))
-
-    assert place("suites/sts.md", "../data.md") == "data.md"
-    assert place("install.md", "../CONTRIBUTING.md") == "repository/CONTRIBUTING.md"
-    assert place("repository/CONTRIBUTING.md", "docs/add-a-method.md") == "add-a-method.md"
-    assert place("methods.md", "../benchmarks/parity") == "repository/benchmarks/parity/README.md"
-    assert place("verified.md", "../leaderboards/v2/README.md") == "leaderboards/v2/index.html"
-    nav = [{"Start": ["README.md", {"Scale": "scale.md"}]}, {"Search": "search.md"}]
-    assert docs_site._titles(nav) == {"scale.md": "Scale", "search.md": "Search"}
-    assert list(docs_site._without(nav, {"scale.md", "search.md"})) == [{"Start": ["README.md"]}]
 
 
 @pytest.mark.slow

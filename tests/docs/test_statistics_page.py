@@ -7,13 +7,10 @@ import re
 import shlex
 from pathlib import Path
 
-import make_pictures
 import numpy as np
 import pytest
 from commands import bench
 
-from bench.compare.statistics.table import CORRECTIONS
-from bench.runs.predicted import METRICS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "statistics.md").read_text(encoding="utf-8")
@@ -24,10 +21,6 @@ def test_the_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
     exec(compile(code, "docs/statistics.md", "exec"), {})
     printed = capsys.readouterr().out.splitlines()
     assert printed[0].startswith("Interval(mean=") and printed[1] == "better"
-
-
-def test_every_metric_and_every_correction_is_described() -> None:
-    assert [name for name in (*METRICS, *CORRECTIONS) if f"`{name}`" not in PAGE] == []
 
 
 @pytest.fixture(scope="module")
@@ -90,23 +83,6 @@ def test_the_intervals_are_drawn_to_scale(command: list[str]) -> None:
         assert picture.count(f">{verdict}</text>") == sum(
             of["verdict"] == verdict for of in rows.values()
         )
-
-
-def test_the_seeds_are_drawn_to_scale_and_their_spread_is_said() -> None:
-    found, points = make_pictures.seeds(), drawn("seeds", 'seed [^"]*')
-    mean = {method: sum(values.values()) / len(values) for method, values in found.items()}
-    values = {
-        f"seed {method} {seed}": value - mean[method]
-        for method, of in found.items()
-        for seed, value in of.items()
-    }
-    assert set(values) == set(points) and len(points) == 15
-    assert on_one_line([(value, points[name][0][0]) for name, value in values.items()])
-    said = re.search(r"seeds of simcse lie ([\d.]+) points apart, those of dcpcse ([\d.]+)\.", PAGE)
-    assert said and [float(one) for one in said.groups()] == [
-        pytest.approx(max(found[method].values()) - min(found[method].values()), abs=0.005)
-        for method in ("simcse", "dcpcse")
-    ]
 
 
 def test_the_curve_of_false_verdicts_is_that_of_independent_questions() -> None:

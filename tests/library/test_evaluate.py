@@ -17,7 +17,7 @@ from commands import argv, bench as command
 from commands import error_line
 
 import bench
-from bench.base.errors import BenchError, NotAModel, UnknownName
+from bench.base.errors import BenchError, UnknownName
 
 CHECK: dict[str, Any] = {"suites": ["check"], "progress": False, "device": "cpu"}
 
@@ -146,22 +146,6 @@ def test_tensors_lists_and_half_precision_are_vectors_too(result: Any, tmp_path:
         )
     half = bench.evaluate(lambda some: torch.tensor(bag(some)).bfloat16(), runs=tmp_path, **CHECK)
     assert half["captions"].value == pytest.approx(result["captions"].value, abs=0.5)
-
-
-def test_it_can_be_verified_and_cannot_be_encoded_again(result: Any) -> None:
-    done = command("verify", result.folder, "--retrain-free", "--device", "cpu")
-    assert done.exit_code == 0 and "1 score" in done.stdout and "nothing differs" in done.stdout
-    assert (
-        "scored an object of a Python process: its predictions are kept, the model is not"
-        in " ".join(done.stdout.split())
-    )
-    for verb in (
-        ("encode", result.folder, __file__, "--to", result.folder / "v.npy"),
-        ("export", result.folder, "--to", result.folder / "x"),
-    ):
-        assert "its predictions are kept, the model is not" in error_line(command(*verb))
-    with pytest.raises(NotAModel, match="the model is not"):
-        bench.load_run(result)
 
 
 def test_tables_frames_and_html(result: Any, runs: Path) -> None:

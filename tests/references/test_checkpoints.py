@@ -12,7 +12,6 @@ from bench.references import results, rows
 from bench.references.checkpoints import (
     Checkpoint,
     checkpoints,
-    find_checkpoint,
     released_for,
     scored_from,
 )
@@ -68,37 +67,6 @@ def test_names_settings_and_averages_are_those_of_the_reference(shared: Path) ->
     assert len({checkpoint.hub for checkpoint in checkpoints()}) == len(checkpoints())
 
 
-def test_what_the_authors_print_of_theirs() -> None:
-    printed = {checkpoint.hub: checkpoint.printed for checkpoint in checkpoints()}
-    assert [
-        printed[f"YuxinJiang/{name}"]
-        for name in (
-            "unsup-promcse-bert-base-uncased",
-            "sup-promcse-roberta-base",
-            "sup-promcse-roberta-large",
-        )
-    ] == ["78.49", "82.94", "84.76"]
-    backbones = ("bert-base-uncased", "bert-large-uncased", "roberta-base", "roberta-large")
-    assert [printed[f"Stevenhpy/unsup-simcse-{name}-focal"] for name in backbones] == [
-        "77.32",
-        "78.72",
-        "77.58",
-        "78.74",
-    ]
-    assert [printed[f"princeton-nlp/sup-simcse-{name}"] for name in backbones] == [
-        "81.57",
-        "82.21",
-        "82.52",
-        "83.76",
-    ]
-    assert [printed[f"princeton-nlp/unsup-simcse-{name}"] for name in backbones] == [
-        "76.25",
-        "78.41",
-        "76.57",
-        "78.90",
-    ]
-
-
 @EVERY
 def test_every_table_that_took_it_has_one_line_of_it(checkpoint: Checkpoint) -> None:
     taken = [row.first for row in rows(by_metric=False) if scored_from(row.first) == checkpoint]
@@ -149,21 +117,6 @@ def test_a_run_of_it_finds_its_printed_numbers_where_it_is_scored_as_its_authors
         )
         == ()
     )
-
-
-def test_the_backbone_alone_is_no_checkpoint() -> None:
-    assert (
-        find_printed(
-            "pretrained",
-            "Avg.",
-            suite="sts",
-            setting="none",
-            backbone="roberta-base",
-            recipe={"pooling": "avg"},
-        )
-        == ()
-    )
-    assert find_checkpoint("roberta-base") is None and find_checkpoint("") is None
 
 
 @pytest.mark.parametrize(

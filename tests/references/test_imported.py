@@ -88,10 +88,6 @@ def test_a_file_of_mteb_2(tmp_path: Path) -> None:
     )
 
 
-def test_mteb_1_is_another_protocol(tmp_path: Path) -> None:
-    assert number(write(tmp_path, content(version="1.12.75"))).protocol == "mteb/1"
-
-
 def test_a_file_from_before_mteb_1_11(tmp_path: Path) -> None:
     old = {
         "mteb_dataset_name": "STS12",
@@ -106,11 +102,6 @@ def test_a_file_from_before_mteb_1_11(tmp_path: Path) -> None:
     old["dataset_revision"] = "a" * 40
     found = number(write(tmp_path, old))
     assert (found.value, found.metric, found.protocol) == (50.0, "cosine_spearman", "mteb/1")
-
-
-def test_only_the_splits_that_the_task_asks_for_count(tmp_path: Path) -> None:
-    file = write(tmp_path, content("STSBenchmark", validation=[sts(0.1)], test=[sts(0.82)]))
-    assert number(file).value == 82.0
 
 
 def test_languages_are_averaged_as_mteb_averages_them_and_a_missing_one_is_no_number(

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from bench.base.errors import BenchError
-from bench.references import ours, results, rows
-from bench.references.ours import SUITES, find_printed, meaning
+from bench.references import ours, rows
+from bench.references.ours import find_printed, meaning
 from bench.run.plugins import discover
 from bench.run.recipe_file import read
 from bench.run.recipes import TRAINING, variants_of
@@ -150,27 +150,6 @@ def test_a_suite_a_protocol_and_a_recipe_decide() -> None:
         r.value for r in find_printed("simcse", "Avg.", **swept, recipe={"eh_margin": 0.35})
     ] == [81.94, 81.48]
     assert [r.value for r in find_printed("simcse", "Avg.", **swept)] == [81.94]
-
-
-def test_nothing_printed_is_nothing() -> None:
-    assert (
-        find_printed("simcse", "Avg.", suite="sts", setting="unsupervised", backbone="builtin")
-        == ()
-    )
-    assert (
-        find_printed(
-            "whitening", "Avg.", suite="sts", setting="none", backbone="bert-base-uncased"
-        )[0].value
-        == 66.28
-    )  # not on sbert: 77.00
-
-
-def test_every_metric_has_a_suite() -> None:
-    from bench.score.suites import suite_names
-
-    assert {r.metric for r in results()} == set(SUITES) and set(SUITES.values()) <= set(
-        suite_names()
-    )
 
 
 def test_a_short_line_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -193,16 +193,6 @@ def test_a_copied_row_names_its_source_and_an_own_one_has_none() -> None:
             assert r.source == (found.group(1) if not r.own_result else ""), r
 
 
-def test_what_a_number_is_of_follows_from_its_note_where_that_says_so() -> None:
-    for r in results():
-        for words, runs in (
-            ("best Avg. of 4", "best of 4 seeds"),
-            ("mean and std over 4", "mean of 4 seeds"),
-            ("average of 10 random", "mean of 10 runs"),
-        ):
-            assert (words in r.note) == (r.runs == runs), r
-
-
 def test_protocols_are_those_of_the_suites() -> None:
     from bench.references.ours import SUITES
     from bench.score.suites import suite
