@@ -21,7 +21,6 @@ from kills import contents
 from made_runs import made_runs
 from models import sentences
 
-
 EVERY = bool(os.environ.get("BENCH_TEST_LONG"))
 Command = Callable[[Path], Result]
 
@@ -138,133 +137,47 @@ def without_rights(commands: list[list[str]], **environment: str) -> list[tuple[
 def test_a_user_without_rights_is_told_in_a_line_and_changes_nothing(
     tiny: str, tmp_path: Path
 ) -> None:
-    made = made_runs(
-        tmp_path / "runs", {"simcse": 0.8, "promcse": 0.45}, seeds=(1, 2), suites=("check",)
-    )
+    methods = {"simcse": 0.8, "promcse": 0.45}
+    made = made_runs(tmp_path / "runs", methods, seeds=(1, 2), suites=("check",))
     (tmp_path / "text.txt").write_text("\n".join(sentences(24, seed=6)) + "\n")
-    runs, boards, closed, cache = (
-        tmp_path / name for name in ("runs", "boards", "closed", "cache")
-    )
-    assert (
-        bench(
-            "publish", "--runs", runs, "--out", boards, "--statistics", "no", "--format", "md"
-        ).exit_code
-        == 0
-    )
+    names = ("runs", "boards", "closed", "cache", "mine")
+    runs, boards, closed, cache, mine = (tmp_path / name for name in names)
+    publish = argv("publish --statistics no --format md")
+    assert bench(*publish, "--runs", runs, "--out", boards).exit_code == 0
     shutil.copytree(runs, closed)
     cache.mkdir()
-    unreadable = [
-        closed / made[0].run_id / "run.json",
-        *(closed / made[1].run_id / "predictions").iterdir(),
-        tmp_path / "unreadable.txt",
-    ]
-    (tmp_path / "unreadable.txt").write_text("a\nb\n")
-    for path in unreadable:
+    mine.mkdir()
+    secret = tmp_path / "unreadable.txt"
+    secret.write_text("a\nb\n")
+    predictions = (closed / made[1].run_id / "predictions").iterdir()
+    for path in (closed / made[0].run_id / "run.json", *predictions, secret):
         path.chmod(0)
     before = contents(boards), contents(runs)
-    for folder in (
-        *(path for top in (runs, boards) for path in [top, *top.rglob("*")]),
-        closed,
-        cache,
-    ):
+    every = [path for top in (runs, boards) for path in (top, *top.rglob("*"))]
+    for folder in (*every, closed, cache):
         if folder.is_dir():
             folder.chmod(0o555)
-    (tmp_path / "mine").mkdir()
-    train = [
-        *argv("run --method simcse --backbone"),
-        tiny,
-        *argv("--suite check --device cpu --precision fp32 --set batch_size=8"),
-    ]
-    commands = {
-        "run": (
-            [*train, "--corpus", str(tmp_path / "text.txt"), "--runs", str(runs)],
-            2,
-            "cannot write",
-        ),
-        "corpus": (
-            [
-                *train,
-                "--corpus",
-                str(tmp_path / "unreadable.txt"),
-                "--runs",
-                str(tmp_path / "mine" / "runs"),
-            ],
-            2,
-            "unreadable.txt",
-        ),
-        "runs": (["runs", "--runs", str(closed)], 0, ""),
-        "compare": (
-            ["compare", "--runs", str(closed)],
-            0,
-            f"{made[0].run_id}/run.json: Permission denied",
-        ),
-        "show": (["show", made[0].run_id, "--runs", str(closed)], 2, "Permission denied"),
-        "verify": (["verify", "--runs", str(closed)], 1, ""),
-        "publish": (
-            ["publish", "--runs", str(runs), "--out", str(boards), "--statistics", "no"],
-            2,
-            f"cannot write in {boards}: Permission denied",
-        ),
-        "board": (
-            [
-                "publish",
-                "--runs",
-                str(closed),
-                "--out",
-                str(tmp_path / "mine" / "boards"),
-                *argv("--statistics no --format md"),
-            ],
-            0,
-            "",
-        ),
-        "check": (["publish", "--check", "--out", str(boards)], 0, ""),
-        "submit": (
-            ["submit", made[2].run_id, "--runs", str(runs), "--to", str(closed / "sent.zip")],
-            2,
-            "cannot write",
-        ),
-        "export": (
-            [
-                "export",
-                made[2].run_id,
-                "--runs",
-                str(runs),
-                "--format",
-                "mteb-results",
-                "--to",
-                str(closed / "out"),
-            ],
-            2,
-            "",
-        ),
-        "matches": (
-            [
-                "data",
-                "overlap",
-                str(tmp_path / "text.txt"),
-                "--suite",
-                "check",
-                "--matches",
-                str(closed / "m.jsonl"),
-            ],
-            2,
-            "cannot write",
-        ),
+    train = f"run --method simcse --backbone {tiny} --suite check --device cpu --corpus "
+    commands = {  # command -> exit code, and what the line says
+        f"{train} {tmp_path}/text.txt --runs {runs}": (2, "cannot write"),
+        f"{train} {secret} --runs {mine}/runs": (2, "unreadable.txt"),
+        f"runs --runs {closed}": (0, ""),
+        f"compare --runs {closed}": (0, f"{made[0].run_id}/run.json: Permission denied"),
+        f"verify --runs {closed}": (1, ""),
+        f"publish --runs {runs} --out {boards} --statistics no": (2, f"cannot write in {boards}"),
+        f"publish --runs {closed} --out {mine}/boards --statistics no --format md": (0, ""),
+        f"publish --check --out {boards}": (0, ""),
+        f"export {made[2].run_id} --runs {runs} --format mteb-results --to {closed}/out": (2, ""),
     }
     try:
         said = without_rights(
-            [command for command, _, _ in commands.values()],
-            BENCH_CACHE=str(cache),
-            BENCH_SAVE_SECONDS="0",
+            [argv(command) for command in commands], BENCH_CACHE=str(cache), BENCH_SAVE_SECONDS="0"
         )
         after = contents(boards), contents(runs)
     finally:
         for path in [tmp_path, *tmp_path.rglob("*")]:
             path.chmod(0o755)
-    for (name, (_, code, words)), (found, out, err) in zip(commands.items(), said, strict=True):
-        assert found == code, (name, out, err)
-        assert words in err and err.count("error: ") == (code == 2), (name, err)
+    for (command, (code, words)), (found, out, err) in zip(commands.items(), said, strict=True):
+        assert found == code, (command, out, err)
+        assert words in err and err.count("error: ") == (code == 2), (command, err)
     assert after == before
-    assert made[0].run_id in "".join(
-        (tmp_path / "mine" / "boards" / "v1" / "README.md").read_text().partition("eft out")[1:]
-    )

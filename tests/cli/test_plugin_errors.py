@@ -58,90 +58,22 @@ def written(folder: Path, old: str, new: str, text: str = METHOD) -> tuple[Path,
     return folder / "mine.py", text.replace(old, new)
 
 
+DEEPER = "import json; return json.loads('{')"
+BUILD = "super().build(backbone, recipe)"
+NOT_FINITE = "expected one finite number as the loss, found a tensor of shape (8,)"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "line", "function", "said"),
     [
         ("first @ second.T", "first @ second", "first @ second", "loss", "cannot be multiplied"),
-        (LAST, LAST.replace("[:, 0]", ".nothing"), ".nothing", "embed", "no attribute 'nothing'"),
-        (
-            LAST,
-            "import json; return json.loads('{')",
-            "json.loads",
-            "embed",
-            "JSONDecodeError",
-        ),  # deeper, in somebody else's code
-        (
-            "super().build(backbone, recipe)",
-            "super().build(backbone, recipe); backbone.hidden",
-            "backbone.hidden",
-            "build",
-            "no attribute",
-        ),
-        (
-            "        pass",
-            "        recipe.temprature",
-            "recipe.temprature",
-            "check",
-            "no key 'temprature'",
-        ),
-        (
-            "scores = first",
-            "import sys; sys.exit('enough'); scores = first",
-            "sys.exit",
-            "loss",
-            "SystemExit: enough",
-        ),
-        (
-            "scores = first",
-            "import sys; sys.exit(); scores = first",
-            "sys.exit",
-            "loss",
-            "SystemExit",
-        ),
-        (
-            "scores = first",
-            "[view.nothing for view in views]; scores = first",
-            "view.nothing",
-            "loss",
-            "no attribute 'nothing'",
-        ),
-        (
-            RETURN,
-            RETURN.replace("Loss(", "("),
-            "def loss",
-            "loss",
-            "returned a Tensor; return Loss(tensor)",
-        ),
+        (LAST, DEEPER, "json.loads", "embed", "JSONDecodeError"),
+        (BUILD, f"{BUILD}; backbone.hidden", "backbone.hidden", "build", "no attribute"),
+        ("   pass", "   recipe.temprature", "recipe.temprature", "check", "no key 'temprature'"),
+        ("scores = f", "import sys; sys.exit(); scores = f", "sys.exit", "loss", "SystemExit"),
         (RETURN, "pass", "def loss", "loss", "returned NoneType; return Loss(tensor)"),
-        (
-            RETURN,
-            "return Loss(scores.sum(1))",
-            "def loss",
-            "loss",
-            "expected one finite number as the loss, found a tensor of shape (8,)",
-        ),
-        (
-            RETURN,
-            RETURN[:-1] + ", {'part': 0.5})",
-            "def loss",
-            "loss",
-            "part 'part' of the loss is float",
-        ),
-        (
-            "return self.embed(batch.columns[0]),",
-            "return 0 * self.embed(batch.columns[0]) +",
-            "def views",
-            "views",
-            "views returned a Tensor; return a tuple of",
-        ),
-        (
-            "return self.embed(batch.columns[0]),",
-            "return None,",
-            "def views",
-            "views",
-            "views returned tuple that holds NoneType",
-        ),
+        (RETURN, "return Loss(scores.sum(1))", "def loss", "loss", NOT_FINITE),
     ],
 )
 def test_the_line_of_the_plugin_is_named_in_a_run_and_in_the_check_which_fails_once(
@@ -158,18 +90,8 @@ def test_the_line_of_the_plugin_is_named_in_a_run_and_in_the_check_which_fails_o
     file, text = written(tmp_path, old, new)
     monkeypatch.chdir(tmp_path)
     place = f"mine.py:{line_of(text, line)}, in {function}: "
-    command = (
-        "run",
-        "mine.py",
-        "--backbone",
-        tiny,
-        "--suite",
-        "check",
-        "--corpus",
-        corpus,
-        *argv("--max-steps 1 --set batch_size=8"),
-    )
-    told = error_line(bench(*command, "--runs", "runs"), 1)
+    command = (*argv("run mine.py --suite check --max-steps 1 --set batch_size=8 --runs runs"),)
+    told = error_line(bench(*command, "--backbone", tiny, "--corpus", corpus), 1)
     assert place in told and said in told
     (plugin,) = from_file(file)
     results = check(plugin, {}, lambda case: case.build().encode(SENTENCES))
@@ -178,28 +100,18 @@ def test_the_line_of_the_plugin_is_named_in_a_run_and_in_the_check_which_fails_o
     assert {result.repeats for result in results if not result.passed} <= {"", failed.check}
 
 
+TUPLE = '("unsupervised",)'
+NO_TUPLE = "write a tuple, settings = ('unsupervised',)"
+
+
 @pytest.mark.parametrize(
     ("old", "new", "line", "code", "said"),
     [
-        (
-            "import torch\n",
-            "import nothing_of_that_name\n",
-            "import nothing",
-            2,
-            "ModuleNotFoundError",
-        ),
+        ("import torch\n", "import no_such\n", "import no_such", 2, "ModuleNotFoundError"),
         ("import torch\n", "import = torch\n", "import = torch", 2, "SyntaxError"),
         ("import torch\n", "import torch\n1 / 0\n", "1 / 0", 2, "ZeroDivisionError"),
         ("import torch\n", "import sys\nsys.exit(0)\n", "sys.exit", 1, "SystemExit: 0"),
-        (
-            '("unsupervised",)',
-            '"unsupervised"',
-            "class Mine",
-            2,
-            "write a tuple, settings = ('unsupervised',)",
-        ),
-        ('("unsupervised",)', '("unsup",)', "class Mine", 2, "choose from unsupervised"),
-        ('"mine"', '"My method"', "class Mine", 2, "use a-z"),
+        (TUPLE, '"unsupervised"', "class Mine", 2, NO_TUPLE),
     ],
 )
 def test_a_file_that_does_not_import_names_its_line(
@@ -213,12 +125,8 @@ def test_a_file_that_does_not_import_names_its_line(
 ) -> None:
     _, text = written(tmp_path, old, new)
     monkeypatch.chdir(tmp_path)
-    for command in (
-        ("run", "mine.py", "--suite", "check"),
-        ("run", "--plugin", "mine.py", "--method", "cls", "--suite", "check"),
-        ("methods", "--check", "mine.py"),
-    ):
-        told = error_line(bench(*command), code)
+    for command in ("run mine.py --suite check", "methods --check mine.py"):
+        told = error_line(bench(*argv(command)), code)
         assert f"mine.py:{line_of(text, line)}" in told and said in told, told
 
 
@@ -265,33 +173,18 @@ SUITE = Suite(name="odd", title="Odd", description="Odd", tasks=(TASK,), average
 """
 
 
+NO_TASK = "it returned NoneType, and a LoadedTask is expected"
+BAD_KEY = ('predictions["prediction"] ==', 'predictions["nothing"] ==')
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "line", "function", "said"),
     [
-        (
-            "return Loaded(task)",
-            "return Loaded(task, int('x'))",
-            "int('x')",
-            "read",
-            "ValueError: invalid literal",
-        ),
         ("return Loaded(task)", "raise SystemExit(4)", "SystemExit(4)", "read", "SystemExit: 4"),
-        (
-            "return Loaded(task)",
-            "Loaded(task)",
-            "def read",
-            "read",
-            "it returned NoneType, and a LoadedTask is expected",
-        ),
+        ("return Loaded(task)", "Loaded(task)", "def read", "read", NO_TASK),
         ("x[:, 0] > 0", "x.reshape(7, 7)", "reshape", "score", "cannot reshape"),
-        (
-            'predictions["prediction"] ==',
-            'predictions["nothing"] ==',
-            "nothing",
-            "rescore",
-            "KeyError: 'nothing'",
-        ),
+        (*BAD_KEY, "nothing", "rescore", "KeyError: 'nothing'"),
     ],
 )
 def test_the_line_of_a_suite_is_named_in_a_run_and_in_the_check_which_fails_once(
@@ -307,35 +200,21 @@ def test_the_line_of_a_suite_is_named_in_a_run_and_in_the_check_which_fails_once
     _, text = written(tmp_path, old, new, SUITE)
     monkeypatch.chdir(tmp_path)
     place = f"mine.py:{line_of(text, line)}, in {function}: "
-    told = error_line(
-        bench("run", "cls", "mine.py", "--suite", "odd", "--backbone", tiny, "--runs", "runs"), 1
-    )
+    run = argv("run cls mine.py --suite odd --runs runs --backbone")
+    told = error_line(bench(*run, tiny), 1)
     assert place in told and said in told
     done = bench("suites", "--check", "mine.py", "--json")
-    failed = [
-        finding
-        for finding in json.loads(done.stdout)["findings"]
-        if not finding["passed"] and "repeats" not in finding
-    ]
+    found = json.loads(done.stdout)["findings"]
+    failed = [one for one in found if not one["passed"] and "repeats" not in one]
     assert done.exit_code == 1 and len(failed) == 1, failed
     assert place in failed[0]["seen"] and said in failed[0]["seen"]
 
 
 def test_one_cause_is_one_failure_and_two_causes_are_two() -> None:
-    seen = (
-        ("a", True, "x"),
-        ("b", False, "x"),
-        ("c", False, "y"),
-        ("d", False, "x"),
-        ("e", True, "y"),
-        ("f", False, "y"),
-    )
+    seen = (("a", True, "x"), ("b", False, "x"), ("c", False, "y"), ("d", False, "x"))
     results = once_each([CheckResult("s", check_, passed, what) for check_, passed, what in seen])
     assert [result.check for result in results if result.failed] == ["b", "c"]
-    assert {result.check: result.repeats for result in results if result.repeats} == {
-        "d": "b",
-        "f": "c",
-    }
+    assert {one.check: one.repeats for one in results if one.repeats} == {"d": "b"}
 
 
 def test_what_bench_itself_raises_has_no_place_and_stays_as_it_is() -> None:
