@@ -104,54 +104,34 @@ def test_averages_that_do_not_follow() -> None:
 def test_what_is_printed_is_kept_with_its_zeros() -> None:
     """Numbers whose print is known beside the reference file, which keeps none."""
     printed = {
-        (r.paper, r.table, r.label, r.backbone, r.variant, r.metric, r.task): r.printed
+        (r.paper, r.table, r.label, r.backbone, r.task): r.printed
         for r in results()
+        if r.metric in ("spearman", "uniformity")
     }
-    assert (
-        printed["promcse", "1", "Mirror-BERT-base", "bert-base-uncased", "", "spearman", "Avg."]
-        == "74.40"
-    )
-    assert (
-        printed[
-            "promcse", "1", "PromCSE-RoBERTa-large + EH", "roberta-large", "eh", "spearman", "Avg."
-        ]
-        == "85.10"
-    )
-    assert (
-        printed["promcse", "1", "BERT-base-whitening", "bert-base-uncased", "", "spearman", "STS14"]
-        == "60.9"
-    )
-    assert (
-        printed["focal-infonce", "3", "SimCSE", "bert-base-uncased", "", "uniformity", "uniformity"]
-        == "-2.400"
-    )
+    bert = "bert-base-uncased"
+    for place, text in {
+        ("promcse", "1", "Mirror-BERT-base", bert, "Avg."): "74.40",
+        ("promcse", "1", "PromCSE-RoBERTa-large + EH", "roberta-large", "Avg."): "85.10",
+        ("promcse", "1", "BERT-base-whitening", bert, "STS14"): "60.9",
+        ("focal-infonce", "3", "SimCSE", bert, "uniformity"): "-2.400",
+    }.items():
+        assert printed[place] == text
     assert all(float(r.printed) == r.value for r in results())
 
 
 def test_the_one_quotation_that_differs_explains_its_average() -> None:
     """69.54 for 69.45: the source's own number gives the printed average, and is one that 1,725 items can give."""
     slip, first = [r for r in audit() if r.kind == "quoted"]
-    assert (first.paper, first.table, first.task) == (
-        "simcse",
-        "E.1",
-        "MRPC",
-    )  # which had it before PromCSE
+    assert (first.paper, first.table, first.task) == ("simcse", "E.1", "MRPC")
     assert (slip.paper, slip.table, slip.task) == ("promcse", "7", "MRPC")
     for one in (slip, first):
         assert "69.54" in one.text and "69.45" in one.text
         assert (one.paper, one.table, one.label, one.backbone, one.task) in of("impossible")
         assert (one.paper, one.table, one.label, one.backbone, "Avg.") in of("average")
-    (row,) = [
-        row
-        for row in rows()
-        if (row.first.paper, row.first.table, row.first.label) == ("promcse", "7", slip.label)
-    ]
-    mended = Row(
-        tuple(
-            replace(cell, value=69.45, printed="69.45") if cell.task == "MRPC" else cell
-            for cell in row.cells
-        )
-    )
+    place = ("promcse", "7", slip.label)
+    (row,) = [r for r in rows() if (r.first.paper, r.first.table, r.first.label) == place]
+    right = {"value": 69.45, "printed": "69.45"}
+    mended = Row(tuple(replace(c, **right) if c.task == "MRPC" else c for c in row.cells))
     assert off_average(mended) is None
     assert unreachable(mended.cells[6], mended) is None
 
@@ -227,32 +207,18 @@ def test_a_claim_is_held_against_its_cells(tmp_path: Path, monkeypatch: pytest.M
     text = module.CLAIMS.read_text(encoding="utf-8")
     file = tmp_path / "claims.tsv"
     monkeypatch.setattr(module, "CLAIMS", file)
-    monkeypatch.setattr(module, "_gains_claimed", module._gains_claimed.__wrapped__)
-    monkeypatch.setattr(module, "claimed_gains", module.claimed_gains.__wrapped__)
-    file.write_text(
-        text.replace("\t2.24\t", "\t2.34\t").replace("\t1.21\t", "\t6.28\t"), encoding="utf-8"
-    )
-    row = next(
-        row
-        for row in rows()
-        if (row.first.paper, row.first.label, row.first.setting)
-        == ("dcpcse", "DCPCSE-BERT-base", "unsupervised")
-    )
+    for name in ("_gains_claimed", "claimed_gains"):
+        monkeypatch.setattr(module, name, getattr(module, name).__wrapped__)
+    file.write_text(text.replace("\t2.24\t", "\t2.34\t").replace("\t1.21\t", "\t6.28\t"))
+    dcpcse = ("dcpcse", "DCPCSE-BERT-base", "unsupervised")
+    (row,) = [r for r in rows() if (r.first.paper, r.first.label, r.first.setting) == dcpcse][:1]
     (told,) = [r for r in module._claims([row]) if r.task == "Avg."]
     assert "2.34" in told.text and "2.24" in told.text
-    assert not list(
-        module._claims(
-            [
-                row
-                for row in rows()
-                if row.first.paper == "conpvp" and row.first.backbone == "bert-base-uncased"
-            ]
-        )
-    )
+    conpvp = ("conpvp", "bert-base-uncased")
+    mended = [r for r in rows() if (r.first.paper, r.first.backbone) == conpvp]
+    assert not list(module._claims(mended))
     file.write_text(text.replace("SCPCSE-BERT-base", "SCPCSE-BERT"), encoding="utf-8")
-    with pytest.raises(
-        BenchError, match=r"claims\.tsv: dcpcse table 1 has no cell Avg\. of 'SCPCSE-BERT'"
-    ):
+    with pytest.raises(BenchError, match=r"claims\.tsv: dcpcse table 1 has no cell Avg\. of"):
         module.claimed_gains()
 
 
@@ -260,40 +226,28 @@ def test_a_claim_is_held_against_its_cells(tmp_path: Path, monkeypatch: pytest.M
 def test_shares_of_trained_parameters(backbone: str) -> None:
     """Against torch: the backbones' own configurations, built without memory, and the parts as modules."""
     import torch
-    from transformers import (
-        BertConfig,
-        BertForMaskedLM,
-        BertModel,
-        RobertaConfig,
-        RobertaForMaskedLM,
-        RobertaModel,
-    )
+    import transformers
 
     layers, width, vocabulary, _ = SIZES[backbone]
     bert = backbone.startswith("bert")
-    shape = {
-        "num_hidden_layers": layers,
-        "hidden_size": width,
-        "num_attention_heads": width // 64,
-        "intermediate_size": 4 * width,
-    }
-    rest = {} if bert else {"max_position_embeddings": 514, "type_vocab_size": 1}
-    config = (BertConfig if bert else RobertaConfig)(
-        vocab_size=vocabulary, tie_word_embeddings=False, **shape, **rest
-    )
+    family = "Bert" if bert else "Roberta"
+    shape = {"num_hidden_layers": layers, "hidden_size": width, "intermediate_size": 4 * width}
+    shape |= {"num_attention_heads": width // 64, "vocab_size": vocabulary}
+    shape |= {} if bert else {"max_position_embeddings": 514, "type_vocab_size": 1}
+    config = getattr(transformers, f"{family}Config")(tie_word_embeddings=False, **shape)
+
+    def count(module: torch.nn.Module, without: tuple[str, ...] = ()) -> int:
+        return sum(p.numel() for name, p in module.named_parameters() if name not in without)
+
     with torch.device("meta"):
-        encoder, masked = (
-            (BertModel, BertForMaskedLM) if bert else (RobertaModel, RobertaForMaskedLM)
-        )
-        total = sum(p.numel() for p in encoder(config).parameters())
-        parts = (masked(config).cls if bert else masked(config).lm_head).named_parameters()
-        lm_head = sum(
-            p.numel() for name, p in parts if name not in ("predictions.bias", "bias")
-        )  # a second name of the decoder's
-        prompt = torch.nn.Embedding(7, layers * 2 * width).weight.numel()
-        head = sum(p.numel() for p in torch.nn.Linear(width, width).parameters())
+        total = count(getattr(transformers, f"{family}Model")(config))
+        masked = getattr(transformers, f"{family}ForMaskedLM")(config)
+        second_names = ("predictions.bias", "bias")  # of the decoder's bias
+        lm_head = count(masked.cls if bert else masked.lm_head, second_names)
+        prompt = count(torch.nn.Embedding(7, layers * 2 * width))
+        head = count(torch.nn.Linear(width, width))
     shares = trained_shares(backbone, 7, lm_head=True)
-    assert shares == pytest.approx([100 * count / total for count in (prompt, head, lm_head)])
+    assert shares == pytest.approx([100 * part / total for part in (prompt, head, lm_head)])
     assert trained_shares(backbone, 7, lm_head=False) == (*shares[:2], 0.0)
 
 
@@ -397,22 +351,14 @@ def test_accuracies_that_counts_can_and_cannot_give(runs: str) -> None:
 
 
 def test_reruns_and_copies_that_disagree() -> None:
-    one = made({"STS12": 70.0}, method="simcse", own_result=False, source="A et al. 2020")
+    copied = {"method": "simcse", "own_result": False, "source": "A et al. 2020"}
+    one = made({"STS12": 70.0}, **copied)
     two = made({"STS12": 71.5}, method="simcse", paper="dcpcse", label="Y")
-    three = made(
-        {"STS12": 70.0},
-        method="simcse",
-        paper="conpvp",
-        label="Z",
-        own_result=False,
-        source="A et al. 2020",
-    )
+    three = made({"STS12": 70.0}, paper="conpvp", label="Z", **copied)
     told = {(r.paper, r.task): r.text for r in kinds_of([one, two, three])["differs"]}
     assert told["promcse", "STS12"] == "printed 70.00 (copied); dcpcse table 1: 71.50 (rerun)"
-    assert (
-        told["dcpcse", "STS12"]
-        == "printed 71.50 (rerun); promcse table 1, conpvp table 1: 70.00 (copied)"
-    )
+    others = "promcse table 1, conpvp table 1: 70.00 (copied)"
+    assert told["dcpcse", "STS12"] == f"printed 71.50 (rerun); {others}"
     assert "differs" not in kinds_of([one, three])
 
 

@@ -8,13 +8,8 @@ from pathlib import Path
 import pytest
 
 from bench.method import Recipe, Value
-from bench.references import results, rows
-from bench.references.checkpoints import (
-    Checkpoint,
-    checkpoints,
-    released_for,
-    scored_from,
-)
+from bench.references import ReferenceResult, results, rows
+from bench.references.checkpoints import Checkpoint, checkpoints, released_for, scored_from
 from bench.references.ours import SUITES, find_printed
 from bench.run.models import find_model
 from bench.run.plugins import discover
@@ -94,64 +89,33 @@ def test_a_line_that_another_paper_ran_again_is_another_training() -> None:
 def test_a_run_of_it_finds_its_printed_numbers_where_it_is_scored_as_its_authors_do(
     checkpoint: Checkpoint,
 ) -> None:
+    def found(name: str, recipe: dict[str, str]) -> tuple[ReferenceResult, ...]:
+        where = {"suite": "sts", "setting": "none", "backbone": name, "recipe": recipe}
+        return find_printed(checkpoint.ours, "Avg.", **where)
+
     for name in (checkpoint.hub, f"{checkpoint.hub}@main", f"/models/{Path(checkpoint.hub).name}"):
-        found = find_printed(
-            checkpoint.ours,
-            "Avg.",
-            suite="sts",
-            setting="none",
-            backbone=name,
-            recipe=dict(checkpoint.set),
-        )
-        assert found and {r.printed for r in found} == {checkpoint.printed}
-        assert {SUITES[r.metric] for r in found} == {"sts"}
-    other = {key: "avg_top2" for key in checkpoint.set}
-    assert (
-        find_printed(
-            checkpoint.ours,
-            "Avg.",
-            suite="sts",
-            setting="none",
-            backbone=checkpoint.hub,
-            recipe=other,
-        )
-        == ()
-    )
+        printed = found(name, dict(checkpoint.set))
+        assert printed and {r.printed for r in printed} == {checkpoint.printed}
+        assert {SUITES[r.metric] for r in printed} == {"sts"}
+    assert found(checkpoint.hub, {key: "avg_top2" for key in checkpoint.set}) == ()
+
+
+PROMCSE, SIMCSE = "YuxinJiang/sup-promcse-roberta-large", "princeton-nlp/unsup-simcse-roberta-base"
 
 
 @pytest.mark.parametrize(
     ("name", "values", "want"),
     [
-        ("YuxinJiang/sup-promcse-roberta-large", {}, ("stored-prefix", {"pooling": "mlp"})),
-        (
-            "YuxinJiang/sup-promcse-roberta-large@abc",
-            {"pooling": "cls"},
-            ("stored-prefix", {"pooling": "cls"}),
-        ),
-        (
-            "YuxinJiang/sup-promcse-roberta-large",
-            {"max_length": "32"},
-            ("pretrained", {"max_length": "32"}),
-        ),  # refused when it is loaded
-        ("princeton-nlp/unsup-simcse-roberta-base", {}, ("pretrained", {"pooling": "cls"})),
-        (
-            "princeton-nlp/unsup-simcse-roberta-base",
-            {"max_length": "32"},
-            ("pretrained", {"pooling": "cls", "max_length": "32"}),
-        ),
-        ("somebody/unsup-simcse-roberta-base", {}, ("pretrained", {})),
+        (PROMCSE, {}, ("stored-prefix", {"pooling": "mlp"})),
+        (f"{PROMCSE}@abc", {"pooling": "cls"}, ("stored-prefix", {"pooling": "cls"})),
+        (PROMCSE, {"max_length": "32"}, ("pretrained", {"max_length": "32"})),  # refused later
+        (SIMCSE, {}, ("pretrained", {"pooling": "cls"})),
+        (SIMCSE.replace("princeton-nlp", "somebody"), {}, ("pretrained", {})),
     ],
 )
 def test_bench_evaluate_scores_it_as_its_authors_do(
     name: str, values: dict[str, str], want: tuple[str, dict[str, str]], tmp_path: Path
 ) -> None:
-    model = find_model(
-        name,
-        runs=RunsFolder(tmp_path),
-        name="",
-        prompt="",
-        prompts=None,
-        values=values,
-        server=None,
-    )
+    usual = {"name": "", "prompt": "", "prompts": None, "server": None}
+    model = find_model(name, runs=RunsFolder(tmp_path), values=values, **usual)
     assert (model.method, dict(model.overrides), model.backbone) == (*want, name)

@@ -68,39 +68,20 @@ def number(file: Path, **options: Any) -> ImportedResult:
 
 def test_a_file_of_mteb_2(tmp_path: Path) -> None:
     found = number(write(tmp_path, content()))
-    assert (found.task, found.metric, found.value, found.protocol) == (
-        "STS12",
-        "cosine_spearman",
-        72.369,
-        "mteb/2",
+    scored = (found.task, found.metric, found.value, found.protocol)
+    assert scored == ("STS12", "cosine_spearman", 72.369, "mteb/2")
+    assert (found.paper, found.method, found.backbone, found.std) == (
+        *("mteb", "pretrained"),
+        *(MODEL, None),
     )
-    assert (found.paper, found.method, found.setting, found.backbone, found.label) == (
-        "mteb",
-        "pretrained",
-        "none",
-        MODEL,
-        MODEL,
-    )
-    assert (
-        found.source == f"model revision {REVISION}, data a0d554a64d88"
-        and not found.own_result
-        and found.std is None
-    )
+    assert found.source == f"model revision {REVISION}, data a0d554a64d88" and not found.own_result
 
 
 def test_a_file_from_before_mteb_1_11(tmp_path: Path) -> None:
-    old = {
-        "mteb_dataset_name": "STS12",
-        "mteb_version": "1.0.0",
-        "dataset_revision": None,
-        "test": {
-            "cos_sim": {"pearson": 0.6, "spearman": 0.5},
-            "euclidean": {"pearson": 0.4, "spearman": 0.3},
-            "evaluation_time": 2.1,
-        },
-    }
-    old["dataset_revision"] = "a" * 40
-    found = number(write(tmp_path, old))
+    cosine, euclidean = {"pearson": 0.6, "spearman": 0.5}, {"pearson": 0.4, "spearman": 0.3}
+    test = {"cos_sim": cosine, "euclidean": euclidean, "evaluation_time": 2.1}
+    old = {"mteb_dataset_name": "STS12", "mteb_version": "1.0.0", "dataset_revision": "a" * 40}
+    found = number(write(tmp_path, old | {"test": test}))
     assert (found.value, found.metric, found.protocol) == (50.0, "cosine_spearman", "mteb/1")
 
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -103,23 +104,12 @@ def test_a_copied_folder_is_not_one_more_seed(store: RunsFolder) -> None:
 def test_what_cannot_be_read_back_is_not_written(store: RunsFolder, value: float) -> None:
     first = record()
     store.write(first)
+    cell = {"suite": "sts", "task": "STS12", "protocol": "p/1", "metric": "m", "n": 1}
     for detail, number, place in (
         ({}, value, "scores[0].value"),
         ({"deep": [1, {"x": value}]}, 1.0, "scores[0].detail.deep[1].x"),
     ):
-        bad = record(
-            scores=(
-                Score(
-                    suite="sts",
-                    task="STS12",
-                    protocol="p/1",
-                    metric="m",
-                    value=number,
-                    n=1,
-                    detail=detail,
-                ),
-            )
-        )
+        bad = record(scores=(Score(**cell, value=number, detail=detail),))
         assert bad.run_id == first.run_id
         with pytest.raises(RecordDamaged) as caught:
             store.write(bad)
@@ -128,16 +118,9 @@ def test_what_cannot_be_read_back_is_not_written(store: RunsFolder, value: float
 
 
 def test_numpy_numbers_become_plain_ones(store: RunsFolder) -> None:
-    score = Score(
-        suite="sts",
-        task="STS12",
-        protocol="p/1",
-        metric="m",
-        value=np.float32(1.5),
-        n=np.int64(3),
-        detail={"x": np.arange(2)},
-    )  # type: ignore[arg-type]
-    store.write(record(scores=(score,)))
+    cell: Any = {"suite": "sts", "task": "STS12", "protocol": "p/1", "metric": "m"}
+    made = Score(**cell, value=np.float32(1.5), n=np.int64(3), detail={"x": np.arange(2)})
+    store.write(record(scores=(made,)))
     (read,) = store.read(record().run_id).scores
     assert (read.value, read.n, read.detail) == (1.5, 3, {"x": [0, 1]})
 
@@ -211,12 +194,6 @@ def test_an_unwritable_folder_is_one_clear_line(tmp_path: Path) -> None:
         store.records()
 
 
-def test_a_folder_that_is_not_there_holds_no_runs(store: RunsFolder) -> None:
-    assert store.records() == ([], [])
-    with pytest.raises(UnknownName):
-        store.find("x")
-
-
 HOLDER = """
 import sys, time
 from bench.runs import RunsFolder
@@ -252,33 +229,24 @@ def test_two_processes_on_one_run(store: RunsFolder) -> None:
 
 
 def test_predictions_survive_and_objects_are_refused(store: RunsFolder) -> None:
-    arrays = {
-        "prediction": np.linspace(0, 1, 5),
-        "gold": np.arange(5.0),
-        "subset": np.array(["a", "b", "b", "ä", ""]),
-    }
-    assert store.write_predictions("one", "STS12", "tokenised", arrays).name == "STS12.npz"
-    assert store.write_predictions("one", "STS12", None, arrays).name == "STS12.npz"
-    path = store.write_predictions("one", "STS12", "raw", arrays)
-    assert path == store.path / "one" / "predictions" / "STS12@raw.npz"
+    subset = np.array(["a", "b", "b", "ä", ""])
+    arrays = {"prediction": np.linspace(0, 1, 5), "gold": np.arange(5.0), "subset": subset}
+    for text, name in (("tokenised", "STS12.npz"), (None, "STS12.npz"), ("raw", "STS12@raw.npz")):
+        path = store.write_predictions("one", "STS12", text, arrays)
+        assert path == store.path / "one" / "predictions" / name
     first = path.read_bytes()
     read = store.read_predictions("one", "STS12", "raw")
     assert read.keys() == arrays.keys()
     for key, array in arrays.items():
         np.testing.assert_array_equal(read[key], array)
     time.sleep(0.01)
-    assert store.write_predictions("one", "STS12", "raw", arrays).read_bytes() == first, (
-        "same arrays, same bytes"
-    )
-    with pytest.raises(ValueError, match="Python objects"):
-        store.write_predictions("one", "STS12", None, {"x": np.array([{}, None], dtype=object)})
-    with pytest.raises(ValueError, match="rows differ"):
-        store.write_predictions(
-            "one",
-            "STS12",
-            None,
-            {"prediction": np.zeros(2), "gold": np.zeros(3), "other": np.zeros(9)},
-        )
+    again = store.write_predictions("one", "STS12", "raw", arrays).read_bytes()
+    assert again == first, "same arrays, same bytes"
+    objects = {"x": np.array([{}, None], dtype=object)}
+    uneven = {"prediction": np.zeros(2), "gold": np.zeros(3), "other": np.zeros(9)}
+    for bad, said in ((objects, "Python objects"), (uneven, "rows differ")):
+        with pytest.raises(ValueError, match=said):
+            store.write_predictions("one", "STS12", None, bad)
     assert store.write_predictions("one", "../../x", None, arrays).parent == path.parent
 
 
