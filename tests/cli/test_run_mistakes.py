@@ -12,33 +12,6 @@ from commands import bench, error_line, the_run
 from bench.runs import RunsFolder
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "said"),
-    [
-        ("empty.txt", b"", "empty"),
-        ("latin.txt", "café\n".encode("latin-1"), "UTF-8"),
-        ("later.txt", b"good\n" * 9 + b"\xff\n", "line 10"),
-        ("columns.csv", b"a,b,c\n1,2,3\n", "columns"),
-        ("ragged.csv", b"sent0,sent1\na,b\nc\n", "line 3"),
-        ("pairs.csv", b"sent0,sent1\na,b\n", "one column"),
-        ("text.xz", b"not xz", "text.xz"),
-        ("cut.txt.gz", b"\x1f\x8b\x08\x00", "cut.txt.gz"),
-        ("file.docx", b"x", "unknown format"),
-    ],
-)
-def test_a_corpus_that_cannot_be_read(
-    command: tuple[Any, ...], tmp_path: Path, name: str, content: bytes, said: str
-) -> None:
-    (tmp_path / name).write_bytes(content)
-    setting = "supervised" if name == "ragged.csv" else "unsupervised"
-    done = bench(
-        *command, "--runs", tmp_path / "runs", "--corpus", tmp_path / name, "--setting", setting
-    )
-    line = error_line(done)
-    assert said in line and name in line
-    assert not (tmp_path / "runs").exists()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("content", ["{", '{"schema": "bench.run/99"}'])
 def test_a_damaged_record_is_made_anew(tiny: str, tmp_path: Path, content: str) -> None:

