@@ -145,23 +145,6 @@ def board(tmp_path: Path) -> Path:
     return base
 
 
-@pytest.fixture
-def fork(board: Path, tmp_path: Path) -> Path:
-    """A stranger's copy of it, with a new file of runs."""
-    fork = tmp_path / "fork"
-    git(tmp_path, "clone", "--quiet", str(board), "fork")
-    run = finished_run(RunsFolder(tmp_path / "theirs"), seed=2)
-    (fork / "submissions").mkdir()
-    to = fork / "submissions" / "ada.zip"
-    assert (
-        bench(
-            "submit", run.run_id, "--runs", tmp_path / "theirs", "--to", to, "--by", "Ada"
-        ).exit_code
-        == 0
-    )
-    return fork
-
-
 def commit(folder: Path) -> None:
     git(folder, "add", ".")
     git(folder, "commit", "--quiet", "-m", "a change")
@@ -177,75 +160,6 @@ def script(name: str, *arguments: str | Path, cwd: Path = ROOT) -> subprocess.Co
         text=True,
         timeout=300,
     )
-
-
-@pytest.mark.slow
-def test_a_submission_is_checked_shown_merged_and_published(
-    board: Path, fork: Path, tmp_path: Path
-) -> None:
-    commit(fork)
-    before = {
-        path: path.read_bytes()
-        for path in (board / "leaderboards" / "v1").rglob("*")
-        if path.is_file()
-    }
-    done = script("submission", board, fork, tmp_path / "out")
-    assert done.returncode == 0, done.stdout + done.stderr
-    report = (tmp_path / "out" / "report.md").read_text()
-    assert (
-        "bench verify submissions/ada.zip" in report
-        and "sent in by Ada" in report
-        and str(tmp_path) not in report
-    )
-    page = (tmp_path / "out" / "board" / "preview" / "index.html").read_text()
-    assert "simcse-builtin-s2" in page and not (board / "leaderboards" / "preview").exists()
-
-    git(board, "pull", "--quiet", str(fork), "main")
-    done = script("next-version", board)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "simcse-builtin-s2" in (board / "leaderboards" / "v2" / "README.md").read_text()
-    assert {path: path.read_bytes() for path in before} == before
-    (board / ".ci").mkdir()
-    shutil.copy(CI / "push-version", board / ".ci")
-    git(tmp_path, "clone", "--quiet", "--bare", str(board), "host.git")
-    git(board, "remote", "add", "origin", str(tmp_path / "host.git"))
-    git(board, "push", "--quiet", "--set-upstream", "origin", "main")
-    for said in ("", "no new version\n"):
-        pushed = subprocess.run(
-            [board / ".ci" / "push-version"], capture_output=True, text=True, timeout=60
-        )
-        assert (pushed.returncode, pushed.stdout) == (0, said), pushed.stderr
-    assert (
-        git(tmp_path / "host.git", "log", "-1", "--format=%s", "main")
-        == "v2: the runs that were sent in\n"
-    )
-    assert "leaderboards/v2/index.html" in git(
-        tmp_path / "host.git", "ls-tree", "-r", "--name-only", "main"
-    )
-    again = script("next-version", board)
-    assert (
-        again.returncode == 0
-        and "nothing is new" in again.stdout
-        and not (board / "leaderboards" / "v3").exists()
-    )
-
-
-def test_a_pull_request_with_anything_else_is_refused(
-    board: Path, fork: Path, tmp_path: Path
-) -> None:
-    def refused() -> str:
-        commit(fork)
-        done = script("submission", board, fork, tmp_path / "out")
-        assert done.returncode == 2 and not (tmp_path / "out" / "report.md").exists()
-        return done.stderr
-
-    (fork / "leaderboards" / "v1" / "version.json").write_text("{}")
-    assert "not: leaderboards/v1/version.json" in refused()
-    git(fork, "reset", "--quiet", "--hard", "HEAD~1")
-    assert "no new file" in script("submission", board, fork, tmp_path / "out").stderr
-    (fork / "submissions").mkdir(exist_ok=True)
-    (fork / "submissions" / "a.zip").symlink_to("/etc/passwd")
-    assert "not: submissions/a.zip" in refused()
 
 
 @pytest.mark.slow

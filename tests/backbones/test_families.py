@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 import torch
 from family_models import FAMILIES as MODELS
-from models import built
 from safetensors.torch import load_file
 from works import COLUMNS, ROWS, Row, refusal, table, try_it
 
@@ -19,8 +18,6 @@ from bench.backbones import Reference, load, resolve
 from bench.backbones.families import (
     FAMILIES,
     check_mlm_head,
-    own_dropout,
-    shape,
 )
 from bench.base.errors import BenchError, NotAModel
 from bench.method import Recipe, Value
@@ -163,20 +160,6 @@ def test_a_backbone_without_dropout_is_refused_where_it_makes_the_views(models: 
     )
 
 
-def test_a_run_that_cannot_be_is_refused_before_it_starts(models: Models, tmp_path: Path) -> None:
-    from commands import bench, error_line
-
-    line = error_line(
-        bench(
-            *argv("run --method promcse --backbone"),
-            models("distilbert"),
-            *argv("--suite check --corpus builtin --device cpu --runs"),
-            tmp_path,
-        )
-    )
-    assert "a deep prompt does not work on DistilBERT" in line and not list(tmp_path.iterdir())
-
-
 def test_heads_may_stay_unused_and_any_other_tensor_is_an_error(
     models: Models, tmp_path: Path
 ) -> None:
@@ -227,30 +210,3 @@ def test_what_authors_store_beside_the_encoder_and_no_score_needs_is_harmless(
     plain = load(resolve(models("bert")))
     for name, parameter in plain.encoder.named_parameters():
         assert torch.equal(parameter, backbone.encoder.get_parameter(name)), name
-
-
-def test_sizes_and_dropout_are_read_under_the_familys_own_names(models: Models) -> None:
-    assert resolve(models("distilbert")).config()["hidden_size"] == 32
-    assert {
-        name: shape(resolve(models(name)).config())
-        for name in ("distilbert", "xlm-roberta", "modernbert")
-    } == {"distilbert": ("bert", 32), "xlm-roberta": ("roberta", 32), "modernbert": ("bert", 32)}
-    assert shape({}) is None and shape({"model_type": "t5", "hidden_size": 8}) is None
-    assert (
-        own_dropout({}) is None
-        and own_dropout({"dropout": 0, "attention_dropout": 0.0}) == 0
-        and own_dropout({"dropout": 0.1}) == 0.1
-    )
-
-
-@pytest.mark.parametrize("name", ["electra", "electra-generator"])
-def test_learned_words_have_the_width_of_word_embeddings(
-    name: str, models: Models, tmp_path: Path
-) -> None:
-    from methods.promcse import PromCSE
-
-    backbone = load(resolve(models(name)))
-    assert (backbone.hidden_size, backbone.embedding_size) == (32, 16)
-    assert built(
-        PromCSE, models(name), tmp_path, setting="unsupervised", prompt="input-layer"
-    ).prompt.table.shape == (16, 16)

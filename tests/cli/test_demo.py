@@ -17,8 +17,6 @@ from forked import bench_process
 from msgspec.structs import replace
 
 from bench.cli.demo import NOTE, POOLED, show
-from bench.publish.build import PublishOptions
-from bench.publish.build import publish as build
 from bench.runs import RunRecord, RunsFolder, Score
 
 N = 400
@@ -88,38 +86,6 @@ def test_page_and_terminal_answer_with_one_sentence_that_follows_from_the_number
     assert row["difference"] == pytest.approx(np.mean(values[1:]) - values[0], abs=0.011)
     assert board["tables"][0]["table"]["baseline"] == "cls"
     assert claim in answer
-
-
-@pytest.mark.slow
-def test_the_page_is_the_one_that_publish_makes(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    store, records = runs(tmp_path, 1.0)
-    show(records, store, tmp_path, browse=False)
-    said = capsys.readouterr().out
-    mine = {name: content for name, (_, content) in tree(tmp_path / "preview").items()}
-    again = PublishOptions(
-        runs=store.path,
-        out=tmp_path / "again",
-        preview=True,
-        title="bench demo",
-        note=NOTE,
-        baseline="cls",
-    )
-    build(again)
-    assert mine == {
-        name: content for name, (_, content) in tree(tmp_path / "again" / "preview").items()
-    }
-    page = (tmp_path / "preview" / "index.html").read_text(encoding="utf-8")
-    assert NOTE in " ".join(page.split()) and "captions" in page
-    assert (
-        f"page: {tmp_path / 'preview' / 'index.html'}" in said
-        and "baseline: cls" in said
-        and "▲ better" in said
-    )
-    board = json.loads((tmp_path / "preview" / "tables.json").read_text())
-    (row,) = [row for row in board["tables"][0]["table"]["rows"] if row["method"] == "simcse"]
-    assert f"+{row['difference']:.2f}▲" in said, "the terminal and the page show one computation"
 
 
 BLOCKED = """

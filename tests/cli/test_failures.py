@@ -221,12 +221,3 @@ def test_auto_batch_of_a_loss_in_one_piece_is_another_run_and_says_so(
     assert "was done already, nothing repeated" in said.stderr, (
         "the same run as if that size had been asked for"
     )
-
-
-def test_a_budget_is_in_the_recipe_and_in_the_record(text: Path, tiny: str) -> None:
-    done = bench_run(text, tiny, "--budget", "50sentences")
-    assert done.exit_code == 0, done.stderr
-    record = json.loads((the_run(text) / "run.json").read_text())
-    assert record["recipe"]["budget"] == {"value": "50sentences", "source": "--set", "note": None}
-    assert record["recipe"]["epochs"]["value"] is None
-    assert (record["training"]["steps"], record["training"]["sentences"]) == (13, 52)

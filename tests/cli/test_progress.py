@@ -74,20 +74,6 @@ def test_the_time_left_of_a_training_counts_its_dev_scores_and_that_of_the_plan_
     )
 
 
-def test_what_is_not_known_is_not_said(clock: Clock) -> None:
-    known = course.Course()
-    assert known.plan_left() is None and known.phase_left() is None
-    known.works = [course.Work(steps=20), course.Work(steps=None)]
-    known.start(1)
-    known.phase("train", 20)
-    for step in range(15):
-        clock.now += 1
-        known.advance(step, {})
-    assert known.phase_left() == pytest.approx(6.0) and known.plan_left() is None, (
-        "a clock ends the second run"
-    )
-
-
 @pytest.mark.parametrize("begun", [0, 50], ids=["new", "resumed"])
 @pytest.mark.parametrize(
     ("usual", "known_at"), [(0.2, 6), (40.0, 2)], ids=["short steps", "long steps"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +14,6 @@ from click.testing import Result
 from commands import argv, bench, error_line, the_run, tree
 
 from bench.method.torch_method import TorchMethod
-from bench.runs import RunsFolder
 
 Hurt = Callable[[Path], None]
 
@@ -232,29 +230,3 @@ def test_the_checkpoint_of_what_is_not_trained_is_made_again_at_once(
     assert content(the_run(tmp_path)) == whole and record(tmp_path)["scores"] == before["scores"]
     assert record(tmp_path)["checkpoint"] == before["checkpoint"]
     assert "nothing repeated" in bench(*command).stderr
-
-
-def test_a_large_checkpoint_is_read_once(
-    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from bench.runs import intact
-
-    monkeypatch.setenv("BENCH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(intact, "SMALL", 1)
-    monkeypatch.setattr("bench.base.files.SETTLED_SECONDS", -1.0)
-    found = RunsFolder(runs).read(the_run(runs).name)
-    read: list[Path] = []
-    real = intact.file_sha256
-    monkeypatch.setattr(intact, "file_sha256", lambda file: read.append(file) or real(file))
-    assert intact.checkpoint_problem(found, the_run(runs)) is None
-    assert sorted(file.name for file in read) == ["method.json", "trained.safetensors"]
-    assert intact.checkpoint_problem(found, the_run(runs)) is None and len(read) == 2
-    weights = the_run(runs) / "checkpoint" / "trained.safetensors"
-    facts = weights.stat()
-    alter(weights)
-    os.utime(
-        weights, ns=(facts.st_atime_ns, facts.st_mtime_ns)
-    )  # same size, same time of writing: the kernel's own clock tells
-    assert "its hash is not the recorded one" in str(
-        intact.checkpoint_problem(found, the_run(runs))
-    )

@@ -159,15 +159,6 @@ def test_two_builders_do_the_work_once(triplets, tmp_path):
     assert len([p for p in (tmp_path / "cache" / "tokenised").iterdir() if p.is_dir()]) == 1
 
 
-def test_a_column_without_any_text(tmp_path):
-    (tmp_path / "a.csv").write_text("sent0,sent1\nab,\nc,\n")
-    ready = build(open_corpus(tmp_path / "a.csv", cache=tmp_path / "cache"), tmp_path)
-    assert everything(ready) == [letters(["ab", "c"]), [[], []]]
-    assert everything(
-        build(open_corpus(tmp_path / "a.csv", cache=tmp_path / "cache"), tmp_path, encode=never)
-    )[1] == [[], []]
-
-
 MEASURE = """
 import json, sys, time
 from pathlib import Path

@@ -157,18 +157,6 @@ def test_cocos_own_file_is_the_raw_form(official, pairs, table, tmp_path, monkey
     ] == ["raw", "tokenised", "tokenised"]
 
 
-def test_the_manifest_knows_the_published_files():
-    csv, captions = data_set(cxc.OFFICIAL).files
-    assert (csv.forms["any"].bytes, csv.rows, captions.forms["any"].bytes) == (
-        3_096_467,
-        44_045,
-        32_421_077,
-    )
-    assert csv.forms["any"].sha256.startswith("33eea25b") and captions.forms[
-        "any"
-    ].sha256.startswith("7da4cc45")
-
-
 @pytest.mark.slow
 def test_captions_that_are_missing_or_altered_are_refused(official, captions, tmp_path):
     (tmp_path / "cxc").mkdir()

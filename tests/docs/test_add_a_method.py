@@ -121,29 +121,6 @@ def test_the_commands_of_another_loss_check_train_and_compare_it(
     ), done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("backbone", ["builtin", "bert-base-uncased"])
-def test_another_loss_trains_with_the_values_that_simcse_has(
-    written: Bench, tmp_path: Path, backbone: str
-) -> None:
-    """So that the two rows differ by their loss alone; the page names the two backbones."""
-    from bench.run.recipe_file import entries
-    from bench.run.recipes import merge, of_backbone
-    from methods.simcse import SimCSE
-
-    dcl = loaded(tmp_path / "dcl.py")
-    entry, _ = of_backbone(dcl, "unsupervised", backbone)
-    ours = merge(dcl, entry, "", {}, trained=True)
-    (theirs,) = [
-        e
-        for e in entries(ROOT / "methods", "simcse")
-        if (e.setting, e.backbone, e.variant) == ("unsupervised", backbone, "")
-    ]
-    recipe = merge(SimCSE, theirs, "", {}, trained=True)
-    assert {key: ours[key] for key in ours.values_with_source()} == {
-        key: recipe[key] for key in recipe.values_with_source()
-    }
-
-
 @pytest.mark.slow
 def test_the_example_keeps_the_contract(written: Bench) -> None:
     done = written("methods", "--check", "my_method.py")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
-import json
 import re
 import shlex
 import sys
@@ -13,14 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import argv, bench, the_run
-from make_manifest import measure
+from commands import bench
 
 from bench.base.files import file_sha256
-from bench.data.sets import manifest
 from bench.runs import RunsFolder
 from bench.score import suites
-from bench.score.suites.from_predictions import rescore
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "add-a-suite.md"
 
@@ -150,68 +145,3 @@ def test_code_that_was_changed_scores_again(data_folder: Path, tiny: str) -> Non
     values = scores()
     assert bench(*run).exit_code == 0
     assert any(values) and scores() == [value / 2 for value in values]
-
-
-def in_package(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    """The suite as the end of the page has it: of this package, its data described by a manifest."""
-    (described,), (_, code, _, line, reads) = blocks("json"), blocks("python")
-    known = dict(manifest.data_sets()) | {
-        one.name: one for one in manifest.parse_manifest(json.loads(described), "odd.json")
-    }
-    monkeypatch.setattr(manifest, "data_sets", lambda: known)
-    own = re.sub(r"^def read\(.*?(?=^TASK)", lambda _: reads + "\n\n", code, flags=re.M | re.S)
-    own = own.replace("n=4,", 'n=4,\n    data=("Odd",),').replace(
-        "import DataFolder", "import DataFolder, data_set"
-    )
-    own = own.replace(
-        "from bench.score.metrics",
-        "from bench.data.sets.manifest import cells\nfrom bench.score.metrics",
-        1,
-    )
-    (folder / "odd_suite.py").write_text(own, encoding="utf-8")
-    assert line.strip() == '"odd": "bench.score.suites.odd",'
-    monkeypatch.setitem(suites._MODULES, "odd", "odd_suite")
-
-
-def test_the_manifest_says_what_make_manifest_measures(data_folder: Path) -> None:
-    (described,) = blocks("json")
-    (file,) = json.loads(described)["sets"][0]["files"]
-    assert measure({"any": data_folder / "odd"}, file) == file
-    assert (
-        file["forms"]["any"]["sha256"]
-        == hashlib.sha256((data_folder / "odd" / "odd.tsv").read_bytes()).hexdigest()
-    )
-
-
-def test_as_a_part_of_the_package_it_is_run_listed_and_shown(
-    data_folder: Path, tmp_path: Path, tiny: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    in_package(monkeypatch, tmp_path)
-    command = (
-        *argv("run --method cls --backbone"),
-        tiny,
-        "--suite",
-        "odd",
-        "--data",
-        data_folder,
-        "--runs",
-        tmp_path / "runs",
-    )
-    done = bench(*command, "--plain")
-    assert done.exit_code == 0, done.stderr
-    folder = the_run(tmp_path / "runs")
-    (score,) = RunsFolder(tmp_path / "runs").read(folder.name).scores
-    stored = RunsFolder(tmp_path / "runs").read_predictions(folder.name, "Odd", None)
-    again = rescore(score.key, stored)
-    assert again is not None and (again.value, again.n, again.detail) == (
-        score.value,
-        score.n,
-        score.detail,
-    )
-    assert "nothing repeated" in (done := bench(*command, "--plain")).stdout + done.stderr
-    assert "Which of four sentences" in " ".join(bench("suites").stdout.split())
-    assert (
-        "odd-cosine/1" in bench("suites", "odd").stdout
-        and "odd-cosine/1" in bench("show", folder, "--scores").stdout
-    )
-    assert "odd" in suites.expand_suites(["all"])

@@ -101,14 +101,6 @@ def test_folds_and_repeated_answers_come_along(tmp_path: Path) -> None:
     assert found.prediction_SN.shape == (1, 4, 10)
 
 
-def test_the_folder_may_be_named_by_any_path(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made = sts_run(tmp_path, "one", 1, 0.5, tasks=("STS12",))
-    monkeypatch.chdir(tmp_path / made.run_id)
-    assert read_predicted([(made, Path("."))], STS12).n_items == len(gold_of("STS12"))
-
-
 def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
     made = [sts_run(tmp_path, "one", seed, 0.5, tasks=("STS12",)) for seed in (1, 2)]
     runs = [(one, tmp_path / one.run_id) for one in made]
