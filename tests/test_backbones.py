@@ -12,7 +12,15 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from bench.backbones import Reference, builtin_folder, fetch, load, resolve, weights_hash
+from bench.backbones import (
+    Reference,
+    builtin_folder,
+    check_mlm_head,
+    fetch,
+    load,
+    resolve,
+    weights_hash,
+)
 from bench.base.errors import NotAModel
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow
 import pyarrow.parquet
 import pytest
+from commands import argv
 from hub import StandInHub
 
 from bench.base.errors import BenchError, CorpusError

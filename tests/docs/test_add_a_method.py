@@ -15,6 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from commands import argv
 from forked import bench_process
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from commands import bench
 
-
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "search.md").read_text(encoding="utf-8")
 SHELL = [

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from commands import bench
 
-
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "statistics.md").read_text(encoding="utf-8")
 
