@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-
 import pytest
 
 from bench.backbones import SHAPES
-from bench.run.estimates import (
-    STEP_SECONDS,
-    card_named,
-    known_steps,
-    training_seconds,
-)
+from bench.run.estimates import STEP_SECONDS, card_named, known_steps, training_seconds
 from bench.run.plugins import discover
 from bench.run.recipes import merge
 
@@ -33,10 +27,8 @@ def test_the_time_of_unsupervised_simcse_by_hand() -> None:
     assert training_seconds(SIMCSE, scored, BERT, 1_000_000, 2, 1e14) == pytest.approx(
         (operations + 125 * 2 * 84_934_656 * 3_000 * 25.6) / 1e14
     )
-    assert (
-        training_seconds(SIMCSE, recipe, {}, 1_000_000, 2, 1e14) is None
-        and training_seconds(SIMCSE, recipe, BERT, None, 2, 1e14) is None
-    )
+    assert training_seconds(SIMCSE, recipe, {}, 1_000_000, 2, 1e14) is None
+    assert training_seconds(SIMCSE, recipe, BERT, None, 2, 1e14) is None
 
 
 def test_the_last_batch_of_an_epoch_is_short_in_rows_and_whole_in_steps() -> None:

@@ -69,12 +69,8 @@ class Theirs(Base):
 ''')
     said = method_description("theirs")
     assert said is not None
-    assert (said.name, said.settings, said.paper, said.trains) == (
-        "theirs",
-        ("none", "unsupervised"),
-        "Somebody: Something",
-        "everything",
-    )
+    wanted = ("theirs", ("none", "unsupervised"), "Somebody: Something", "everything")
+    assert (said.name, said.settings, said.paper, said.trains) == wanted
     assert (
         said.summary == ""
     )  # what is computed is not known, and the base's words are not this method's

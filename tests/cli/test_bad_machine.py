@@ -67,9 +67,11 @@ def write_every_time(
         if done.exit_code:
             told += 1
             line = error_line(done, done.exit_code)
-            assert done.exit_code in (1, 2) and any(
-                word in line for word in ("No space", "Input/output error")
-            ), (disk.writes[at], line)
+            assert done.exit_code in (1, 2)
+            assert any(word in line for word in ("No space", "Input/output error")), (
+                disk.writes[at],
+                line,
+            )
         else:  # it was a courtesy: what is there is whole
             assert contents(folder) == whole, disk.writes[at]
         again = do(folder)

@@ -27,9 +27,8 @@ def test_every_token_of_the_rows_that_were_seen_is_counted(
     ids = backbone.tokenizer(corpus.read_text().splitlines(), truncation=True, max_length=32)[
         "input_ids"
     ]
-    assert record.training is not None and record.training.tokens == sum(
-        len(row) for row in ids
-    )  # one epoch
+    assert record.training is not None
+    assert record.training.tokens == sum(len(row) for row in ids)  # one epoch
     assert record.cost.train_seconds and record.cost.train_tokens_per_second
     # both are rounded
     assert record.cost.train_tokens_per_second * record.cost.train_seconds == pytest.approx(

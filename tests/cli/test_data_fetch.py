@@ -94,27 +94,7 @@ def test_one_failure_does_not_stop_the_others(
     assert "AgNews: found" in done.stdout and "SearchSnippets: missing" in done.stdout
 
 
-WORDS = [
-    "a",
-    "the",
-    "of",
-    "in",
-    "to",
-    "is",
-    "on",
-    "and",
-    "with",
-    "for",
-    "man",
-    "woman",
-    "dog",
-    "two",
-    "are",
-    "at",
-    "by",
-    "from",
-    "not",
-]
+WORDS = argv("a the of in to is on and with for man woman dog two are at by from not")
 
 
 def test_word_vectors_are_fetched_by_the_name_that_the_recipe_has(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 import pytest
+from commands import argv
 
 import bench as package
 import methods
@@ -17,45 +18,19 @@ from bench.cli.references import import_
 
 COMMAND = re.compile(r"\bbench ((?:[a-z]+)(?: [a-z]+)?)\b(?!:)")
 OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*)")
-FOREIGN = [
-    "iconv",
-    "torchrun",
-    "pip",
-    "mkdir",
-    "--nproc-per-node",
-    "--untracked-files",
-    "var(--",
-    "--wrap=",
-    "--time=1",
-    "--mem=100M",
-    "--ntasks=1",
-    "--output=",
-    "--job-name=",
-    "--array=",
-    "--chdir=",
-    "--dependency=",
-    "--user=",
-    "--format=%",
-] + ["ray start"]
+FOREIGN = argv(
+    """
+    iconv torchrun pip mkdir --nproc-per-node --untracked-files var(-- --wrap= --time=1
+    --mem=100M --ntasks=1 --output= --job-name= --array= --chdir= --dependency= --user=
+    --format=%
+    """
+) + ["ray start"]
 """Tools of others, whose options are not ours to check."""
-SENTENCE = [
-    "call",
-    "cannot",
-    "is",
-    "has",
-    "does",
-    "knows",
-    "and",
-    "by",
-    "of",
-    "itself",
-    "with",
-    "that",
-    "never",
-    "writes",
-    "gives",
-    "reads",
-]
+SENTENCE = argv(
+    """
+    call cannot is has does knows and by of itself with that never writes gives reads
+    """
+)
 """What follows the name of the program where it is no command."""
 
 

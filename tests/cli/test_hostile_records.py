@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from commands import bench
+from commands import argv, bench
 from factories import record
 from msgspec.structs import replace
 from scored_run import finished_run, predictions
@@ -161,72 +161,17 @@ def test_html_has_no_tag_of_theirs(bad_runs: Path, together: list[str]) -> None:
 
 
 KNOWN = set(
-    [
-        "documentclass",
-        "usepackage",
-        "begin",
-        "end",
-        "toprule",
-        "midrule",
-        "bottomrule",
-        "caption",
-        "textbf",
-        "underline",
-        "centering",
-        "small",
-        "footnotesize",
-        "scriptsize",
-        "tiny",
-        "setlength",
-        "tabcolsep",
-        "pm",
-        "times",
-        "textbackslash",
-        "textasciitilde",
-        "textasciicircum",
-        "textless",
-        "textgreater",
-        "textbar",
-        "textquotedbl",
-        "dots",
-        "dagger",
-        "cmidrule",
-        "addlinespace",
-        "multicolumn",
-        "textsuperscript",
-        "resizebox",
-        "textwidth",
-        "linewidth",
-        "emph",
-        "textit",
-        "raggedright",
-        "par",
-        "item",
-        "geometry",
-        "hspace",
-        "quad",
-        "noindent",
-        "ddagger",
-        "ast",
-        "label",
-        "circ",
-        "approx",
-        "textcolor",
-        "color",
-        "scalebox",
-        "makebox",
-        "newline",
-        "vspace",
-        "smallskip",
-        "medskip",
-        "bigskip",
-        "phantom",
-        "allowbreak",
-        "ifdim",
-        "width",
-        "else",
-        "fi",
-    ]
+    argv(
+        """
+    documentclass usepackage begin end toprule midrule bottomrule caption textbf underline
+    centering small footnotesize scriptsize tiny setlength tabcolsep pm times textbackslash
+    textasciitilde textasciicircum textless textgreater textbar textquotedbl dots dagger
+    cmidrule addlinespace multicolumn textsuperscript resizebox textwidth linewidth emph
+    textit raggedright par item geometry hspace quad noindent ddagger ast label circ approx
+    textcolor color scalebox makebox newline vspace smallskip medskip bigskip phantom
+    allowbreak ifdim width else fi
+    """
+    )
 )
 
 
@@ -348,11 +293,8 @@ def test_predictions_that_are_something_else_are_never_fatal(tmp_path: Path, odd
     done = bench("compare", good.run_id, bad.run_id, "--items", "--runs", store.path)
     assert done.exit_code in (0, 2) and "Traceback" not in done.output
     done = bench("verify", "--runs", store.path)
-    assert (
-        done.exit_code == 1
-        and f"{bad.run_id} differs" in done.output
-        and f"{good.run_id} agrees" in done.output
-    )
+    assert done.exit_code == 1 and f"{bad.run_id} differs" in done.output
+    assert f"{good.run_id} agrees" in done.output
 
 
 def test_reading_while_another_writes(tmp_path: Path) -> None:

@@ -119,11 +119,8 @@ def test_a_record_of_a_trained_run_that_was_not_scored_is_scored_without_trainin
     before = tree(the_run(copy) / "checkpoint")
     assert bench(*command, "--runs", copy).exit_code == 0
     found = json.loads(file.read_text())
-    assert (found["status"], found["error"], found["scores"]) == (
-        "finished",
-        None,
-        wanted["scores"],
-    )
+    known = ("finished", None, wanted["scores"])
+    assert (found["status"], found["error"], found["scores"]) == known
     assert found["training"] == wanted["training"]
     assert tree(the_run(copy) / "checkpoint") == before
 
@@ -151,9 +148,8 @@ def test_a_stop_while_scoring_keeps_the_training(
         record = RunsFolder(tmp_path).read(the_run(tmp_path).name)
         assert record.status == status and record.error and record.error in line
         assert record.training is not None and record.training.steps == 8
-    assert "by a plugin" in line and (the_run(tmp_path) / "traceback.txt").read_text().startswith(
-        "Traceback"
-    )
+    assert "by a plugin" in line
+    assert (the_run(tmp_path) / "traceback.txt").read_text().startswith("Traceback")
     before = tree(the_run(tmp_path) / "checkpoint")
     assert bench(*command, "--runs", tmp_path).exit_code == 0
     assert tree(the_run(tmp_path) / "checkpoint") == before

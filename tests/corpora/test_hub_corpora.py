@@ -43,27 +43,18 @@ def rows(corpus: Corpus) -> list[tuple[str, ...]]:
 
 def test_a_name_is_taken_apart() -> None:
     name = HubName.of("hub:owner/na.me@refs-1/sub/folder:a, b#1000")
-    assert (name.repo, name.revision, name.path, name.columns, name.limit) == (
-        "owner/na.me",
-        "refs-1",
-        "sub/folder",
-        ("a", "b"),
-        1000,
-    )
+    wanted = ("owner/na.me", "refs-1", "sub/folder", ("a", "b"), 1000)
+    assert (name.repo, name.revision, name.path, name.columns, name.limit) == wanted
     assert HubName.of("hub:owner/name").columns == ()
 
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "hub:",
-        "hub:name:text",
-        "hub:owner/:text",
-        "hub:o/n@:text",
-        "hub:o/n:a,b,c,d",
-        "hub:o/n:a#x",
-        "hub:o/n:a#0",
-    ],
+    argv(
+        """
+    hub: hub:name:text hub:owner/:text hub:o/n@:text hub:o/n:a,b,c,d hub:o/n:a#x hub:o/n:a#0
+    """
+    ),
 )
 def test_what_is_no_name(text: str) -> None:
     with pytest.raises(CorpusError, match="expected hub:OWNER/NAME:COLUMN"):
@@ -135,10 +126,8 @@ def test_triplets_and_labelled_pairs(hub: StandInHub, tmp_path: Path) -> None:
     triplets = opened(f"hub:{REPO}/triplet:negative,anchor,positive", tmp_path)
     assert (triplets.kind, rows(triplets)) == ("triplets", [("a", "p", "n")])
     pairs = opened(f"hub:{REPO}/pair-class:premise,hypothesis,label", tmp_path)
-    assert (pairs.kind, rows(pairs)) == (
-        "labelled",
-        [("a", "x", "contradiction"), ("c", "z", "entailment")],
-    )
+    wanted = ("labelled", [("a", "x", "contradiction"), ("c", "z", "entailment")])
+    assert (pairs.kind, rows(pairs)) == wanted
     with pytest.raises(CorpusError, match="several tables") as caught:
         opened(f"hub:{REPO}:anchor", tmp_path)
     assert "pair-class, triplet" in str(caught.value.hint)
@@ -162,11 +151,8 @@ def test_what_is_here_stays_and_needs_no_network(hub: StandInHub, tmp_path: Path
     new = hub.add("dataset", REPO, {"train.jsonl": jsonl({"text": "new"})})
     asked = len(hub.requests)
     again = opened(f"hub:{REPO}:text", tmp_path, offline=True)
-    assert (again.sha256, again.name, len(hub.requests)) == (
-        first.sha256,
-        first.name,
-        asked,
-    ) and old[:12] in first.name
+    assert (again.sha256, again.name, len(hub.requests)) == (first.sha256, first.name, asked)
+    assert old[:12] in first.name
     assert rows(opened(f"hub:{REPO}@{new}:text", tmp_path)) == [("new",)]
 
 

@@ -55,11 +55,8 @@ def test_ids_are_the_tokenizers(triplets, tmp_path, monkeypatch, chunk, vocab, d
         for column in zip(*triplets.rows(), strict=True)
     ]
     assert everything(ready) == wanted and len(ready) == 26 and said[-1] == (26, 26)
-    assert (
-        ready.columns == ("sent0", "sent1", "hard_neg")
-        and ready.sha256 == triplets.sha256
-        and ready.name == "t.csv"
-    )
+    assert ready.columns == ("sent0", "sent1", "hard_neg") and ready.sha256 == triplets.sha256
+    assert ready.name == "t.csv"
     some = ready.column(1).ids(np.array([25, 0, 0, 3]))
     assert [row.tolist() for row in some] == [wanted[1][i] for i in (25, 0, 0, 3)]
     assert all(row.dtype == dtype and not row.flags.writeable for row in some)

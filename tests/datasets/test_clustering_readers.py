@@ -44,9 +44,8 @@ def test_both_forms_of_every_set(shared, name):
     assert empty == {"GoogleNews-T": [3950], "GoogleNews-S": [6831]}.get(name, [])
     if name == "StackOverflow":  # 45 titles lost their quotes
         differ = [(a, b) for a, b in zip(other.texts, found.texts, strict=True) if a != b]
-        assert len(differ) == 45 and all(
-            a.replace('"', "").split() == b.replace('"', "").split() for a, b in differ
-        )
+        assert len(differ) == 45
+        assert all(a.replace('"', "").split() == b.replace('"', "").split() for a, b in differ)
     else:  # "lt" and "gt" were cut out
         assert [
             any("washington" in text.split() for text in one.texts) for one in (other, found)
@@ -78,9 +77,8 @@ def test_a_form_is_known_by_content_not_by_place(shared, tmp_path):
         DataMissing, match="no sccl text found, only original in GoogleNews-S.tsv"
     ) as caught:
         read_clustering(folder, "GoogleNews-S")
-    assert "--text raw" in str(caught.value.hint) and "short-text-clustering-enhancement" in str(
-        caught.value.hint
-    )
+    assert "--text raw" in str(caught.value.hint)
+    assert "short-text-clustering-enhancement" in str(caught.value.hint)
     (home / "variants").mkdir()
     shutil.copyfile(source / "GoogleNews-S.tsv", home / "variants" / "GoogleNews-S.gsdmm.tsv")
     assert read_clustering(folder, "GoogleNews-S").form == "sccl"

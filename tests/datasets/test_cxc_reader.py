@@ -64,19 +64,12 @@ def put(root: Path, captions: dict[int, str], **others: object) -> None:
 def test_the_table(pairs):
     assert (len(pairs), pairs.form) == (44045, "tokenised")
     assert Counter(pairs.subset) == {"c2c_cocaption": 25000, "c2c_isim": 19045}
-    assert (
-        pairs.gold.min() == 0
-        and pairs.gold.max() == 5
-        and pairs.gold.mean() == pytest.approx(2.377, abs=5e-4)
-    )
+    assert pairs.gold.min() == 0 and pairs.gold.max() == 5
+    assert pairs.gold.mean() == pytest.approx(2.377, abs=5e-4)
     assert pairs.sentences1[0] == "A person riding a beautiful wave very smooth"
     assert pairs.sentences2[0] == "A red surfboard is sticking up from the ocean waves ."
-    assert (pairs.caption1[0], pairs.caption2[0], pairs.gold[0], pairs.subset[0]) == (
-        411553,
-        5142,
-        1.56,
-        "c2c_isim",
-    )
+    wanted = (411553, 5142, 1.56, "c2c_isim")
+    assert (pairs.caption1[0], pairs.caption2[0], pairs.gold[0], pairs.subset[0]) == wanted
     assert set(pairs.caption1) == set(pairs.caption2) and len(set(pairs.caption1)) == 25000
     assert Counter(Counter(pairs.caption1.tolist()).values()) == {1: 7416, 2: 16123, 3: 1461}
 
@@ -218,9 +211,8 @@ def test_another_tokenisation_and_what_is_not_there(table, tmp_path):
     assert read_cxc(DataFolder(tmp_path)).form == "tokenised"
     with pytest.raises(DataMissing, match="no raw text found, only tokenised") as caught:
         read_cxc(DataFolder(tmp_path), text="raw")
-    assert "--text tokenised" in str(caught.value.hint) and "captions_val2014.json" in str(
-        caught.value.hint
-    )
+    assert "--text tokenised" in str(caught.value.hint)
+    assert "captions_val2014.json" in str(caught.value.hint)
     with pytest.raises(DataMissing, match="CxC-STS: not found in .*cxc/sts_test.tsv"):
         read_cxc(DataFolder(tmp_path / "cxc"))
     with pytest.raises(DataMissing, match="no data folder was given"):

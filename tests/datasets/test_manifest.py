@@ -61,20 +61,15 @@ def invoke(*arguments: str):
 def test_list_and_check_of_the_real_folder(shared):
     result = invoke("list", "--data", str(shared / "data"), "--json")
     found = {one["name"]: one for one in map(json.loads, result.output.splitlines())}
-    assert found["STS12"]["status"] == "found" and found["STS12"]["found_forms"] == [
-        "tokenised",
-        "raw",
-    ]
-    assert found["wiki_sentences"]["status"] == "found" and found["wiki_sentences"]["items"] == {
-        "train": 1_000_000
-    }
+    assert found["STS12"]["status"] == "found"
+    assert found["STS12"]["found_forms"] == ["tokenised", "raw"]
+    assert found["wiki_sentences"]["status"] == "found"
+    assert found["wiki_sentences"]["items"] == {"train": 1_000_000}
     wide = invoke("list", "--data", str(shared / "data"))
     assert max(len(line) for line in wide.output.splitlines()) <= 80
     checked = invoke("check", "STS14", "--data", str(shared / "data"), "--json")
-    assert checked.exit_code == 0 and json.loads(checked.output)["found_forms"] == [
-        "tokenised",
-        "raw",
-    ]
+    assert checked.exit_code == 0
+    assert json.loads(checked.output)["found_forms"] == ["tokenised", "raw"]
 
 
 def test_check_names_what_is_damaged_and_list_says_that_it_is_not_known(shared, tmp_path):

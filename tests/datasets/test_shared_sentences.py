@@ -36,10 +36,8 @@ def test_the_counts_of_the_issue(shared: Path) -> None:
 
 
 def test_other_scores_have_no_numbers() -> None:
-    assert (
-        sentence_numbers("STS12", np.zeros(3108)) is None
-        and sentence_numbers("MR", np.zeros(3)) is None
-    )
+    assert sentence_numbers("STS12", np.zeros(3108)) is None
+    assert sentence_numbers("MR", np.zeros(3)) is None
 
 
 def test_what_is_stored_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

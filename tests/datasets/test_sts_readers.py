@@ -154,11 +154,8 @@ def test_line_ends_do_not_make_another_form(copy):
     for path in (downstream / "STS/STS13-en-test").iterdir():
         path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
     after = read_sts(DataFolder(root), "STS13")
-    assert (after.form, after.sha256, after.sentences1) == (
-        before.form,
-        before.sha256,
-        before.sentences1,
-    )
+    wanted = (before.form, before.sha256, before.sentences1)
+    assert (after.form, after.sha256, after.sentences1) == wanted
 
 
 def change(path: Path, lines) -> None:

@@ -113,11 +113,8 @@ def test_a_users_own_folder_and_other_line_ends_are_recognised(folder, copy):
         for path in target.iterdir():
             path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
         own, known = read_transfer(DataFolder(target.parents[1]), task), read_transfer(folder, task)
-        assert (own.texts, own.sha256, own.labels.tolist()) == (
-            known.texts,
-            known.sha256,
-            known.labels.tolist(),
-        )
+        wanted = (known.texts, known.sha256, known.labels.tolist())
+        assert (own.texts, own.sha256, own.labels.tolist()) == wanted
 
 
 def test_u0085_ends_a_line_where_splitlines_reads_and_only_there(copy):

@@ -32,9 +32,8 @@ def without_times(text: str) -> str:
 
 def test_the_spaces_on_the_page_are_those_that_the_command_prints(own_folder: Path) -> None:
     searches = [words for words in SHELL if words[0] == "search"]
-    assert (
-        len(searches) == 2 and [word for word in searches[0] if word != "--dry-run"] == searches[1]
-    )
+    assert len(searches) == 2
+    assert [word for word in searches[0] if word != "--dry-run"] == searches[1]
     done = bench(*searches[0], COLUMNS="130")
     assert done.exit_code == 0, done.stderr
     shown = PAGE[PAGE.index("simcse, unsupervised, on builtin") :].partition("```")[0]

@@ -74,11 +74,8 @@ except Exception as error:
 
 def test_an_object_has_the_score_that_its_vectors_give(result: Any) -> None:
     assert result["captions"].value == pytest.approx(by_hand(bag), abs=1e-4)
-    assert (
-        result.name == "words"
-        and result.record.method == "object"
-        and result.record.backbone == "words"
-    )
+    assert result.name == "words" and result.record.method == "object"
+    assert result.record.backbone == "words"
 
 
 def test_the_record_says_what_it_was_and_nothing_that_it_was_not(result: Any) -> None:

@@ -66,17 +66,12 @@ def test_one_model_has_one_score_whichever_way_it_comes(
     values = {way: one["captions"].value for way, one in ways.items()}
     assert max(values.values()) - min(values.values()) < 1e-4, values
     assert all(one.model["normalised"] and one.model["dimension"] == 32 for one in ways.values())
-    assert len({one.run_id for one in ways.values()}) == 6 and all(
-        "builtin" not in one.record.backbone for one in ways.values()
-    )
+    assert len({one.run_id for one in ways.values()}) == 6
+    assert all("builtin" not in one.record.backbone for one in ways.values())
 
     about = ways["object"].model
-    assert (
-        about["known"]
-        and about["identity"] == "weights"
-        and about["pooling"] == "mean"
-        and about["dtype"] == "fp32"
-    )
+    assert about["known"] and about["identity"] == "weights" and about["pooling"] == "mean"
+    assert about["dtype"] == "fp32"
     assert about["modules"] == ["Transformer", "Pooling", "Normalize"] and about["max_tokens"] == 64
     assert ways["folder"].model["pooling"] == "mean" and ways["folder"].model["dtype"] == "fp32"
 
@@ -97,10 +92,8 @@ def test_a_live_model_is_known_by_its_weights_and_keeps_its_own_prompt(
         "nobody named it: as the folder it was loaded from"
     )
     folder = bench.evaluate(tmp_path / "prompted", runs=runs, **CHECK)
-    assert (
-        folder["captions"].value == pytest.approx(first["captions"].value, abs=1e-4)
-        and folder.model["prompt"] == "query : "
-    )
+    assert folder["captions"].value == pytest.approx(first["captions"].value, abs=1e-4)
+    assert folder.model["prompt"] == "query : "
     other = [
         bench.evaluate(one, prefix="passage : ", runs=runs, **CHECK)["captions"].value
         for one in (model, tmp_path / "prompted")

@@ -70,10 +70,8 @@ def test_a_file_of_mteb_2(tmp_path: Path) -> None:
     found = number(write(tmp_path, content()))
     scored = (found.task, found.metric, found.value, found.protocol)
     assert scored == ("STS12", "cosine_spearman", 72.369, "mteb/2")
-    assert (found.paper, found.method, found.backbone, found.std) == (
-        *("mteb", "pretrained"),
-        *(MODEL, None),
-    )
+    wanted = (*("mteb", "pretrained"), *(MODEL, None))
+    assert (found.paper, found.method, found.backbone, found.std) == wanted
     assert found.source == f"model revision {REVISION}, data a0d554a64d88" and not found.own_result
 
 
@@ -208,7 +206,5 @@ def test_a_damaged_file_leaves_everything_as_it_was(tmp_path: Path) -> None:
     bad.write_text("{")
     done = run("import", good, bad, "--to", out)
     assert isinstance(done.exception, DataDamaged) and out.read_bytes() == before
-    assert (
-        isinstance(run("import", tmp_path / "no", "--to", out).exception, BenchError)
-        and out.read_bytes() == before
-    )
+    assert isinstance(run("import", tmp_path / "no", "--to", out).exception, BenchError)
+    assert out.read_bytes() == before

@@ -33,10 +33,8 @@ def test_names_agree_with_those_in_the_recipe_files() -> None:
         file = read(REGISTRY[name].folder, name)
         reference = file.printed.get("method", name)
         for variant, called in file.printed.get("variants", {}).items():
-            assert (meaning(reference, called).method, meaning(reference, called).variant) == (
-                name,
-                variant,
-            )
+            wanted = (name, variant)
+            assert (meaning(reference, called).method, meaning(reference, called).variant) == wanted
         if "method" in file.printed and reference:
             assert meaning(reference, "").method == name
 

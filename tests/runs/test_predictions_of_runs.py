@@ -32,9 +32,8 @@ def test_seeds_are_stacked_in_the_given_order(tmp_path: Path) -> None:
     for said, seed in zip(found.prediction_SN, (7, 3), strict=True):
         assert np.array_equal(said, cosines("one", seed, "STS12", 0.5))
     assert np.array_equal(found.gold_N, gold_of("STS12"))
-    assert found.score_S is not None and found.score_S.tolist() == [
-        one.scores[0].value for one in made
-    ]
+    assert found.score_S is not None
+    assert found.score_S.tolist() == [one.scores[0].value for one in made]
 
 
 def test_queries_and_images_are_those_of_the_protocols(tmp_path: Path) -> None:
@@ -81,11 +80,8 @@ def test_folds_and_repeated_answers_come_along(tmp_path: Path) -> None:
         ],
         ("x", "T", "p/1", None),
     )
-    assert (
-        found.fold_N is not None
-        and found.fold_N.tolist() == [0, 0, 1, 1]
-        and found.prediction_SN.shape == (1, 4)
-    )
+    assert found.fold_N is not None and found.fold_N.tolist() == [0, 0, 1, 1]
+    assert found.prediction_SN.shape == (1, 4)
     found = read_predicted(
         [
             stored(

@@ -265,9 +265,8 @@ def test_a_missing_field_is_named_and_optional_ones_may_be_absent() -> None:
 def test_a_newer_schema_is_refused_with_the_way_out() -> None:
     with pytest.raises(RecordDamaged) as caught:
         RunRecord.from_json(record().to_json() | {"schema": "bench.run/4", "whatever": 1})
-    assert "bench.run/4 by a newer bench" in caught.value.message and "a newer one" in str(
-        caught.value.hint
-    )
+    assert "bench.run/4 by a newer bench" in caught.value.message
+    assert "a newer one" in str(caught.value.hint)
 
 
 def test_an_older_schema_is_brought_up_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
