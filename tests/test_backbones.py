@@ -42,14 +42,6 @@ def test_builtin_is_in_the_package() -> None:
     check_mlm_head(builtin_folder())
 
 
-def test_a_folder_is_a_backbone(tiny: str) -> None:
-    reference = resolve(tiny)
-    assert (reference.name, reference.path, reference.short) == (tiny, Path(tiny), "tiny")
-    assert reference.config()["hidden_size"] == 32
-    assert resolve(tiny + "/").short == "tiny"
-    assert load(reference).revision == reference.revision
-
-
 @pytest.mark.parametrize("dropout", [None, 0.0, 0.25])
 def test_dropout_replaces_the_configs(tiny: str, dropout: float | None) -> None:
     encoder = load(resolve(tiny), dropout=dropout).encoder

@@ -92,30 +92,6 @@ def test_a_source_that_says_nothing_is_no_error(source: str, plugin) -> None:
     assert method_description("theirs") is None
 
 
-METHOD = 'from bench.method import Method, Value\n\nclass T(Method):\n    name = "theirs"\n    defaults = {"depth": Value(3, "us")}\n'
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        METHOD + "if True:\n    class More(Method):\n        name = 'more'\n",
-        METHOD + "More = type('More', (Method,), {'name': 'more'})\n",
-        METHOD + "def make():\n    return type('More', (T,), {'name': 'more'})\n\nMore = make()\n",
-        METHOD + "for i in range(3):\n    pass\n",
-        METHOD.replace("class T", "@renamed\nclass T"),
-        METHOD.replace('"theirs"', '"the" + "irs"'),
-        METHOD + "register(T)\n",
-        METHOD + "T.name = 'other'\n",
-        METHOD + "    if True:\n        name = 'other'\n",
-        METHOD.replace("Method)", "Method, metaclass=Odd)"),
-        "def broken(:",
-    ],
-)
-def test_where_only_running_a_source_would_tell_its_methods_it_says_so(source: str, plugin) -> None:
-    plugin(source)
-    assert not method_descriptions().whole
-
-
 def test_every_installed_method_is_known_whole() -> None:
     registry, found = discover(), method_descriptions()
     assert found.whole and set(found.methods) == set(registry)

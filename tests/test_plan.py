@@ -17,8 +17,6 @@ from bench.data.sets import DataFolder
 from bench.method import Method, Value
 from bench.run.plan import PlannedRun, Request, make, with_value
 from bench.run.plugins import Plugin, Registry, discover
-from bench.score.suites import expand_suites
-from bench.training.horizon import total_steps
 
 NO_DATA = DataFolder(None)
 
@@ -85,23 +83,6 @@ def test_a_changed_recipe_value_makes_the_run_that_asking_for_it_makes(
     assert made.fingerprint == asked.fingerprint != run.fingerprint and made.run_id == asked.run_id
     assert made.recipe.values_with_source()["batch_size"] == Value(7, "--auto-batch")
     assert with_value(made, "batch_size", usual).fingerprint == run.fingerprint
-
-
-def test_a_changed_run_of_a_method_with_places_keeps_their_content(
-    corpus: str, triplets: str
-) -> None:
-    class Placed(Varied):
-        name, places = "placed", ("words", "more")
-        defaults = {"temperature": 1.0, "words": None, "more": None}
-
-    (run,) = planned(with_plugin(Placed), "placed", corpus=corpus, overrides={"words": triplets})
-    (asked,) = planned(
-        with_plugin(Placed),
-        "placed",
-        corpus=corpus,
-        overrides={"words": triplets, "temperature": "3"},
-    )
-    assert with_value(run, "temperature", Value(3.0, "a test")).fingerprint == asked.fingerprint
 
 
 def test_a_method_may_be_named_with_its_variant(registry: Registry, corpus: str) -> None:
@@ -226,29 +207,6 @@ def test_a_method_with_vectors_of_its_own_ignores_the_backbone(
             planned(registry, "glove-avg", overrides=bad)
 
 
-def test_the_same_run_asked_twice_is_one(registry: Registry, tiny: str) -> None:
-    assert (
-        len(
-            make(
-                Request(("cls", "cls"), (tiny, tiny), suites=("check", "check")), registry, NO_DATA
-            )
-        )
-        == 1
-    )
-
-
-def test_the_setting_is_the_one_with_a_recipe_unsupervised_first(
-    registry: Registry, corpus: str, triplets: str
-) -> None:
-    wanted = "unsupervised"
-    assert planned(registry, backbones=("bert-base-uncased",), corpus=corpus)[0].setting == wanted
-    assert planned(registry, setting="supervised", corpus=triplets)[0].recipe.head_at_test is True
-    with pytest.raises(
-        UnknownName, match="unknown setting 'none' of simcse; known: supervised, unsupervised"
-    ):
-        planned(registry, setting="none", corpus=corpus)
-
-
 def test_without_a_corpus_the_recipes_own_is_taken(registry: Registry, tmp_path: Path) -> None:
     assert planned(registry)[0].corpus.name == "builtin"
     bert = {"backbones": ("bert-base-uncased",)}
@@ -351,14 +309,6 @@ def test_two_text_forms_are_one_run_and_what_has_one_form_is_scored_once(
         run("raw,shouted", "check")
 
 
-def test_all_is_every_suite_that_papers_report() -> None:
-    found = expand_suites(["check", "all", "sts"])
-    assert found[0] == "check" and len(found) == len(set(found))
-    assert {"sts", "transfer", "fewshot", "geometry"} <= set(found)
-    assert not {"all", "mteb", "transfer-quick"} & set(found)
-    assert "check" not in expand_suites(["all"])
-
-
 def test_the_target_corpus_holds_no_sentence_that_a_task_made(
     registry: Registry, tiny: str, shared: Path
 ) -> None:
@@ -379,33 +329,3 @@ def test_a_series_of_recipe_values_is_a_run_for_each(registry: Registry, corpus:
     assert [r.run_id for r in run("0.1", "simcse")] == [r.run_id for r in runs[2:4]]
     with pytest.raises(BenchError, match="expected a number"):
         run("0.05,warm", "simcse")
-
-
-@pytest.mark.parametrize(
-    ("budget", "typed", "needed"),
-    [
-        ("60steps", {}, "60"),
-        ("6400sentences", {}, "100"),
-        ("50steps", {}, None),
-        ("60steps", {"max_steps": "50"}, None),
-        ("10m", {}, None),
-    ],
-)
-def test_a_recipe_that_ends_before_its_budget_says_so_and_how_to_use_it_up(
-    registry: Registry, corpus: str, budget: str, typed: dict[str, str], needed: str | None
-) -> None:
-    """mirror-bert's recipe ends after 50 steps. What is advised uses the budget up."""
-    values = {"budget": budget, "batch_size": "64", **typed}
-    where = {"backbones": ("bert-base-uncased",), "corpus": corpus}
-
-    def notes(run: PlannedRun) -> list[str]:
-        return [note for note in run.notes if "before the budget" in note]
-
-    (run,) = planned(registry, "mirror-bert", **where, overrides=values)
-    if needed is None:
-        assert notes(run) == []
-        return
-    assert len(notes(run)) == 1 and notes(run)[0].endswith(f"--max-steps {needed}")
-    values["max_steps"] = needed
-    (again,) = planned(registry, "mirror-bert", **where, overrides=values)
-    assert notes(again) == [] and total_steps(again.recipe, 10_000) == int(needed)

@@ -54,14 +54,6 @@ def test_a_file_adds_a_method(tmp_path: Path) -> None:
     assert "cls" in set(registry)
 
 
-@pytest.mark.parametrize("taken", ["simcse", "cls"])
-def test_a_file_cannot_take_the_name_of_an_installed_method(tmp_path: Path, taken: str) -> None:
-    path = plugin(tmp_path, name=taken)
-    with pytest.raises(BenchError, match=f"'{taken}'.*sentence-bench") as caught:
-        discover([path])
-    assert str(path) in caught.value.message and caught.value.hint
-
-
 def test_two_files_cannot_share_a_name_and_one_file_is_given_once(tmp_path: Path) -> None:
     one, two = plugin(tmp_path), plugin(tmp_path, file="other.py")
     with pytest.raises(BenchError, match="'zero'") as caught:
@@ -99,13 +91,6 @@ def test_a_file_that_is_no_plugin_is_one_line(tmp_path: Path, text: str, said: s
         for name in set(sys.modules) - before
         if name.startswith("bench_plugin_") and "does not import" in said
     ]
-
-
-def test_two_files_of_the_same_name_are_two_plugins(tmp_path: Path) -> None:
-    for folder in ("a", "b"):
-        (tmp_path / folder).mkdir()
-    registry = discover([plugin(tmp_path / "a", name="one"), plugin(tmp_path / "b", name="two")])
-    assert registry["one"].module is not registry["two"].module
 
 
 class Point:

@@ -123,19 +123,6 @@ def test_a_name_that_nobody_has_is_one_line_with_the_nearest_known(hub: StandInH
     assert "did you mean bert-base-uncased?" in str(error.hint)
 
 
-def test_offline_says_how_to_bring_it_over(
-    hub: StandInHub, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for offline in (True, False):
-        with pytest.raises(NotAModel, match="roberta-large' is not on this machine") as caught:
-            fetch(resolve("roberta-large"), offline=offline)
-        hint = str(caught.value.hint)
-        assert "bench backbones roberta-large --fetch" in hint
-        assert "models--FacebookAI--roberta-large" in hint
-        monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    assert hub.requests == []
-
-
 def test_a_pickle_is_taken_only_where_it_is_allowed_and_then_it_is_safetensors(
     hub: StandInHub, tiny: str, tmp_path: Path
 ) -> None:
@@ -188,16 +175,3 @@ def test_half_of_the_weights_in_parts_is_not_whole(tiny: str, tmp_path: Path) ->
     assert len(shards) > 1 and hub_models.is_whole(parts)
     shards[-1].unlink()
     assert not hub_models.is_whole(parts)
-
-
-def test_a_second_backbone_of_a_recipe_is_named_by_its_commit_before_training(
-    hub: StandInHub, tiny: str
-) -> None:
-    """Else the first run, which fetched it, would have another fingerprint than the second."""
-    from functools import partial
-
-    from bench.run.plan import content_name
-
-    revision = hub.add("model", NAME, files_of(tiny))
-    assert content_name(NAME) == "unknown"
-    assert content_name(NAME, partial(fetch, offline=False)) == revision == content_name(NAME)

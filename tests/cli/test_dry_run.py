@@ -81,19 +81,6 @@ def test_the_chunk_of_the_hint_fits_the_card_and_twice_that_does_not(device: str
     assert "memory: " not in bench(*command, "--chunk", chunk[1]).stdout
 
 
-def test_a_card_is_planned_for_by_its_name_and_cuda_is_one() -> None:
-    def hours(device: str, precision: str = "bf16") -> float:
-        command = argv("run --method simcse --backbone roberta-large --dry-run --device")
-        more = () if precision == "bf16" else ("--precision", precision)
-        (plan,) = plans(*command, device, *more)
-        assert plan["precision"] == precision
-        return float(plan["estimate"]["seconds"]) / 3600
-
-    assert hours("cuda") == hours("cuda:0") == hours("a100") == hours("cuda:A100")
-    assert hours("RTX 3090") == hours("3090") == pytest.approx(hours("A100") * 312 / 71, rel=1e-6)
-    assert hours("3090", "fp32") == pytest.approx(hours("3090") * 71 / 35.6, rel=1e-6)
-
-
 def test_finished_runs_are_counted_and_not_summed(tiny: str, tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     command = (*argv(f"run --method cls --backbone {tiny} --suite check --device cpu --runs"), runs)

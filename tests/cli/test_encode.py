@@ -112,15 +112,6 @@ def piped(run: Path, content: bytes, out: Path, *options: str) -> Result:
     )
 
 
-def test_standard_input(run: Path, expected: np.ndarray, tmp_path: Path) -> None:
-    done = piped(run, "\n".join(TEXT).encode(), tmp_path / "v.npy")
-    assert done.exit_code == 0, done.stderr
-    assert np.array_equal(np.load(tmp_path / "v.npy"), expected)
-    lines = "\n".join(json.dumps({"sentence": s}) for s in TEXT).encode()
-    assert piped(run, lines, tmp_path / "w.npy", "--format", "jsonl").exit_code == 0
-    assert np.array_equal(np.load(tmp_path / "w.npy"), expected)
-
-
 @pytest.mark.parametrize(
     ("content", "says"),
     [

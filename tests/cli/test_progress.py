@@ -73,26 +73,6 @@ def test_the_time_left_of_a_training_counts_its_dev_scores_and_that_of_the_plan_
     )
 
 
-@pytest.mark.parametrize("begun", [0, 50], ids=["new", "resumed"])
-@pytest.mark.parametrize(
-    ("usual", "known_at"), [(0.2, 6), (40.0, 2)], ids=["short steps", "long steps"]
-)
-def test_a_first_step_that_loads_for_eight_seconds_is_no_pace(
-    clock: Clock, usual: float, known_at: int, begun: int
-) -> None:
-    """The loop reports where it stands before its first step; nothing is said before several short steps, or long ones for half a minute."""
-    known = course.Course()
-    known.works = [course.Work(steps=157)]
-    known.start(1)
-    known.phase("train", 157)
-    for step in range(20):
-        clock.now += 8 + usual if step == 1 else usual
-        known.advance(begun + step, {})
-        assert known.phase_left() == (
-            None if step < known_at else pytest.approx((157 - begun - step) * usual)
-        ), step
-
-
 def test_plain_lines_name_run_phase_and_numbers_and_tell_dev_encoding_apart(
     clock: Clock, capsys: pytest.CaptureFixture[str]
 ) -> None:

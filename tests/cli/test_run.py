@@ -156,15 +156,6 @@ def test_a_stop_while_scoring_keeps_the_training(
     assert not (the_run(tmp_path) / "traceback.txt").exists()
 
 
-def test_a_dry_run_names_the_run_that_is_then_made(
-    finished: tuple[Path, Result], command: tuple[Any, ...]
-) -> None:
-    runs, _ = finished
-    before = tree(runs)
-    plan = json.loads(bench(*command, "--runs", runs, "--dry-run", "--json").stdout)
-    assert plan["run_id"] == the_run(runs).name and tree(runs) == before
-
-
 @pytest.mark.slow
 def test_two_text_forms_and_two_suites_are_one_run_and_each_is_scored_once(
     tiny: str, shared: Path, tmp_path: Path

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
 import io
 import json
@@ -175,15 +174,6 @@ def test_a_cut_download_goes_on_and_an_interrupted_data_set_keeps_what_it_had(
     assert len(hub.asked("train-0.jsonl", "GET")) == asked, "what is here is not fetched again"
 
 
-def test_a_busy_hub_is_waited_for(hub: StandInHub, tmp_path: Path) -> None:
-    hub.add("dataset", REPO, {"train.jsonl": jsonl({"text": "a"})})
-    hub.fault("/revision/main", status=429, headers={"Retry-After": "7"})
-    hub.fault("train.jsonl", status=500)
-    waited: list[float] = []
-    path, _ = hub_corpus(f"hub:{REPO}:text", cache=tmp_path, sleep=waited.append)
-    assert waited == [7.0, 1.0] and path.is_file()
-
-
 @pytest.mark.parametrize(
     ("files", "text", "said"),
     [
@@ -228,29 +218,3 @@ def test_a_gated_data_set_names_the_login_command(hub: StandInHub, tmp_path: Pat
     with pytest.raises(BenchError, match="gated") as caught:
         opened(f"hub:{REPO}:text", tmp_path)
     assert "hf auth login" in str(caught.value.hint)
-
-
-@pytest.mark.slow
-def test_a_run_trains_on_it(hub: StandInHub, tiny: str, tmp_path: Path) -> None:
-    from commands import bench, the_run
-    from models import sentences
-
-    table = io.StringIO()
-    writer = csv.writer(table)
-    writer.writerows([["id", "text"], *([i, text] for i, text in enumerate(sentences(40)))])
-    revision = hub.add("dataset", REPO, {"train.csv": table.getvalue().encode()})
-    done = bench(
-        *argv("run --method simcse --backbone"),
-        tiny,
-        "--suite",
-        "check",
-        "--corpus",
-        f"hub:{REPO}:text",
-        *argv("--device cpu --set batch_size=8 --runs"),
-        tmp_path / "runs",
-    )
-    assert done.exit_code == 0, done.stderr
-    assert f"fetching hub:{REPO}:text" in done.stderr
-    record = json.loads((the_run(tmp_path / "runs") / "run.json").read_text())
-    assert record["provenance"]["corpus"]["name"] == f"hub:{REPO}@{revision[:12]}:text"
-    assert record["training"]["sentences"] == 40

@@ -110,21 +110,6 @@ def test_a_damaged_file_is_refused_by_name(shared, tmp_path, damage, message):
     assert str(path) in caught.value.message and name in caught.value.message
 
 
-def test_blanks_at_line_ends_make_another_form_with_the_same_texts(shared, tmp_path):
-    (tmp_path / "clustering").mkdir()
-    text = (shared / "data" / "clustering" / "Tweet.tsv").read_text(encoding="utf-8")
-    path = tmp_path / "clustering" / "Tweet.tsv"
-    path.write_bytes(text.replace("\n", "\r\n").encode())
-    assert read_clustering(DataFolder(tmp_path), "Tweet").form == "sccl"
-    path.write_text(text.replace("\n", " \n"), encoding="utf-8")
-    with pytest.raises(DataMissing, match="only other-"):
-        read_clustering(DataFolder(tmp_path), "Tweet")
-    found = read_clustering(DataFolder(tmp_path), "Tweet", text="any")
-    assert found.form.startswith("other-")
-    assert found.texts == read_clustering(DataFolder(shared / "data"), "Tweet").texts
-    assert read_clustering(DataFolder(tmp_path), "Tweet", text=found.form).sha256 == found.sha256
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["clustering.json", "cxc.json"])
 def test_remaking_the_manifests_changes_nothing(shared, name):

@@ -168,16 +168,6 @@ def test_a_set_comes_out_of_an_archive_with_a_receipt(
     assert len(hub.requests) == before  # what is there is not asked for
 
 
-def test_another_tokenisation_in_the_archive_is_kept_and_the_known_one_is_fetched_too(
-    hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path
-) -> None:
-    hub.add("dataset", "owner/data", {"one.tar": tar(OTHER)})
-    serve_copy(hub, TOKENISED)
-    fetcher().get(ONE, "tokenised")
-    copies, problems = DataFolder(tmp_path / "data").copies(ONE)
-    assert [copy.form[:6] for copy in copies] == ["tokeni", "other-"] and problems == []
-
-
 def test_where_one_source_fails_the_next_is_taken(
     hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path
 ) -> None:
@@ -480,8 +470,3 @@ def test_labelled_nli_is_built_from_the_two_archives(
     assert DataFolder(tmp_path).check(few).status == "found"
     corpus.path.write_bytes(corpus.path.read_bytes().replace(b"women", b"woman"))
     assert "was fetched" in DataFolder(tmp_path).check(few).problems[0]
-
-
-def test_texts_and_labels_of_different_length_are_refused() -> None:
-    with pytest.raises(ValueError):
-        CONVERSIONS["text and labels"]([b"a\nb\n", b"1\n"])

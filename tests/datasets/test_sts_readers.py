@@ -126,15 +126,6 @@ def test_other_splits(shared, task, split, n):
     assert len(read_sts(DataFolder(shared / "data"), task, split=split)) == n
 
 
-@pytest.mark.slow
-def test_all_splits_are_the_splits_in_order(shared):
-    folder = DataFolder(shared / "data")
-    parts = [read_sts(folder, "SICK-R", split=split) for split in ("train", "dev", "test")]
-    whole = read_sts(folder, "SICK-R", split="all")
-    assert whole.sentences1 == sum((part.sentences1 for part in parts), [])
-    assert whole.gold.tolist() == np.concatenate([part.gold for part in parts]).tolist()
-
-
 @pytest.mark.parametrize("place", ["downstream", "data/downstream", "."])
 def test_a_users_own_senteval_folder_is_recognised_by_content(shared, copy, tmp_path, place):
     root, downstream = copy
@@ -146,16 +137,6 @@ def test_a_users_own_senteval_folder_is_recognised_by_content(shared, copy, tmp_
     else:
         root = downstream
     assert read_sts(DataFolder(root), "STS13").form == "tokenised"
-
-
-def test_line_ends_do_not_make_another_form(copy):
-    root, downstream = copy
-    before = read_sts(DataFolder(root), "STS13")
-    for path in (downstream / "STS/STS13-en-test").iterdir():
-        path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
-    after = read_sts(DataFolder(root), "STS13")
-    wanted = (before.form, before.sha256, before.sentences1)
-    assert (after.form, after.sha256, after.sentences1) == wanted
 
 
 def change(path: Path, lines) -> None:
@@ -194,15 +175,6 @@ def test_a_file_that_is_not_utf8_is_refused_with_its_line(copy):
         read_sts(DataFolder(root), "STS13")
 
 
-def test_the_wrong_form_names_the_option(copy):
-    root, downstream = copy
-    with pytest.raises(
-        DataMissing, match="no raw text found, only tokenised in .*STS13-en-test"
-    ) as caught:
-        read_sts(DataFolder(root), "STS13", text="raw")
-    assert "--text tokenised" in str(caught.value.hint)
-
-
 def test_two_forms_in_one_folder_are_refused(shared, copy):
     root, downstream = copy
     shutil.copyfile(shared / "data/senteval/downstream" / PAIRS, downstream / PAIRS)
@@ -231,18 +203,6 @@ def test_a_damaged_copy_where_the_form_lives_is_not_hidden_by_a_whole_copy_of_th
     with pytest.raises(DataDamaged, match="senteval-moses"):
         read_sts(DataFolder(root), "STS13")
     assert read_sts(DataFolder(root), "STS13", text="raw").form == "raw"
-
-
-def test_missing_data_says_where_it_was_looked_for(tmp_path):
-    with pytest.raises(DataMissing, match="no data folder was given") as caught:
-        read_sts(DataFolder(None), "STS12")
-    assert "--data" in str(caught.value.hint)
-    with pytest.raises(DataMissing, match="does not exist"):
-        read_sts(DataFolder(tmp_path / "nowhere"), "STS12")
-    with pytest.raises(
-        DataMissing, match="STS12: not found in .*senteval-moses/downstream/STS/STS12-en-test"
-    ):
-        read_sts(DataFolder(tmp_path), "STS12")
 
 
 # Readers on made-up text.

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from make_manifest import update
 
-from bench.base.errors import DataDamaged, DataMissing
+from bench.base.errors import DataDamaged
 from bench.data.sets import TRANSFER_TASKS, DataFolder, read_transfer
 from bench.data.sets.manifest import data_set
 
@@ -98,15 +98,6 @@ def test_rows_are_sorted_by_tokens_then_label_and_else_stay_in_place(shared, fol
     assert len(texts.rows("train")) == 0
 
 
-def test_pairs_are_sorted_by_the_first_then_the_second_sentence(folder):
-    texts = read_transfer(folder, "MRPC")
-    keys = [
-        (len(texts.texts[0][i].split()), len(texts.texts[1][i].split()), texts.labels[i], i)
-        for i in texts.rows("train")
-    ]
-    assert keys == sorted(keys) and len(keys) == 4076
-
-
 def test_a_users_own_folder_and_other_line_ends_are_recognised(folder, copy):
     for task in ("TREC", "MRPC", "CR"):
         target = copy(task)
@@ -178,16 +169,6 @@ def test_a_damaged_file_is_refused_by_name(copy, task, file, damage, message):
     with pytest.raises(DataDamaged, match=message) as caught:
         read_transfer(DataFolder(target.parents[2] if task == "SST-2" else target.parents[1]), task)
     assert file in caught.value.message and "\n" not in caught.value.message
-
-
-def test_another_tokenisation_has_a_name_of_its_own(copy):
-    path = copy("MRPC") / "msr_paraphrase_train.txt"
-    path.write_bytes(path.read_bytes().replace(b" , ", b", "))
-    root = DataFolder(path.parents[2])
-    with pytest.raises(DataMissing, match="no tokenised text found, only other-"):
-        read_transfer(root, "MRPC", text="tokenised")
-    other = read_transfer(root, "MRPC", text="any")
-    assert str(other.form).startswith("other-") and len(other) == 5801
 
 
 def test_remaking_the_manifest_changes_nothing(shared):

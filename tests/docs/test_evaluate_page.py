@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from commands import bench as command
 
-import bench
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = DOCS / "evaluate.md"
@@ -38,17 +37,6 @@ def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert verdict in ("better", "worse", "equivalent", "unknown") and shown[-1] == (2, 256)
     assert "<table>" in names["words"]._repr_html_()
     assert "random words" in names["comparison"]._repr_html_()
-
-
-@pytest.mark.slow
-def test_the_first_block_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    (code, *_) = re.findall(
-        r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), flags=re.M | re.S
-    )
-    names: dict[str, Any] = {}
-    exec(code, names)
-    assert len(bench.runs()) == 2 and names["result"].name == "random words"  # type: ignore[operator]
 
 
 LINES = [

@@ -92,21 +92,3 @@ def test_it_reads_from_a_disk_light_and_dark_and_asks_for_nothing_else(
 def _ground(site: Path, chromium: Browser, size: tuple[int, int], dark: bool) -> str:
     with visit(chromium, (site / "index.html").as_uri(), size, dark=dark) as seen:
         return str(seen.page.evaluate("getComputedStyle(document.body).backgroundColor"))
-
-
-@pytest.mark.slow
-def test_a_search_on_a_disk_finds_a_page(site: Path, chromium: Browser) -> None:
-    with visit(chromium, (site / "suites" / "sts.html").as_uri(), WIDE) as seen:
-        seen.page.locator(".md-search__input").press_sequentially(
-            "torchrun"
-        )  # keys: what is filled in at once asks for nothing
-        first = seen.page.locator(".md-search-result__link").first
-        first.wait_for()
-        assert any(
-            "training" in str(one.get_attribute("href"))
-            for one in seen.page.locator(".md-search-result__link").all()
-        )
-        first.click()
-        seen.page.wait_for_load_state()
-        assert "torchrun" in seen.page.content() and "sts.html" not in seen.page.url
-        assert seen.troubles == []

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from bags import Scripted, bag, serving
-from commands import argv, error_line
+from commands import error_line
 from commands import bench as command
 
 import bench
@@ -214,22 +214,3 @@ def test_what_goes_wrong_is_one_line_and_what_was_paid_for_is_kept(
     assert len(paid) == len(sentences) - kept + 1
     (found,) = [run for run in bench.runs(tmp_path / "r") if run.record.status == "finished"]
     assert found["captions"].value == pytest.approx(value, abs=1e-4)
-
-
-@pytest.mark.slow
-def test_another_model_behind_the_same_name_is_found_out(
-    server: Scripted, waits: list[float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    arguments = (
-        "evaluate",
-        server.address,
-        *argv("--model m --batch 1000"),
-        *SUITE,
-        "--runs",
-        tmp_path / "r",
-    )
-    server.fails_after = 2
-    assert command(*arguments).exit_code == 1
-    server.fails_after = None
-    monkeypatch.setattr("bags.bag", lambda texts, dim=48: bag(texts, dim)[:, ::-1])
-    assert "answers otherwise than when the cache was filled" in error_line(command(*arguments), 1)

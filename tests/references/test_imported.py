@@ -19,7 +19,6 @@ from bench.references.imported import (
     merge,
     read_imported,
     read_mteb_file,
-    result_files,
 )
 
 MODEL, REVISION = "sentence-transformers/some-model", "8b3219a92973c328a8e22fadcfa821b5dc75636a"
@@ -98,15 +97,6 @@ def test_languages_are_averaged_as_mteb_averages_them_and_a_missing_one_is_no_nu
     assert isinstance(left, LeftOut) and left.why.startswith("incomplete")
 
 
-def test_a_task_that_this_mteb_does_not_know(tmp_path: Path) -> None:
-    found = number(write(tmp_path, content("bench-STS12")))
-    assert (found.task, found.metric, found.value) == ("bench-STS12", "main_score", 72.369)
-    two = read_mteb_file(write(tmp_path, content("Nobodys", test=[sts()], dev=[sts()])))
-    assert isinstance(two, LeftOut) and "does not know" in two.why
-    older = read_mteb_file(write(tmp_path, content("Nobodys", version="1.2.0")))
-    assert isinstance(older, LeftOut) and "does not know" in older.why
-
-
 def test_whose_results_they_are(tmp_path: Path) -> None:
     by_folder = write(tmp_path / "a", content(), meta=False)
     assert number(by_folder).backbone == MODEL and REVISION in number(by_folder).source
@@ -138,18 +128,6 @@ def test_what_is_no_result_file(text: str, tmp_path: Path) -> None:
         found = error
         assert "not a result file of mteb" in error.message and "\n" not in error.message
     assert isinstance(found, DataDamaged | LeftOut)
-
-
-def test_folders_are_searched_for_results_alone(tmp_path: Path) -> None:
-    file = write(tmp_path, content())
-    (file.parent / "experiments" / "x").mkdir(parents=True)
-    (file.parent / "experiments" / "x" / "STS12.json").write_text("{}")
-    assert result_files([tmp_path, file]) == [file]
-    with pytest.raises(BenchError, match="no such file"):
-        result_files([tmp_path / "no"])
-    with pytest.raises(BenchError, match="holds no result files"):
-        (tmp_path / "empty").mkdir()
-        result_files([tmp_path / "empty"])
 
 
 def test_rows_are_kept_and_replaced(tmp_path: Path) -> None:

@@ -7,11 +7,9 @@ import re
 from dataclasses import asdict
 from pathlib import Path
 
-import pytest
 from commands import argv
 
 from bench import references
-from bench.base.errors import BenchError
 from bench.references import PAPERS, contents, figure_runs, printed_points, results, tables
 
 ROOT = Path(__file__).parents[2]
@@ -98,19 +96,6 @@ def test_papers_and_metrics_are_named_and_values_are_in_range() -> None:
         assert r.std is None or 0 <= r.std < 5, r
 
 
-def test_a_copied_row_names_its_source_and_an_own_one_has_none() -> None:
-    for r in results():
-        assert bool(r.source) is not r.own_result, r
-        assert re.fullmatch(
-            r"|[A-Z][a-z]+ (et al\.|and [A-Z][a-z]+) 20\d\da?( or Su et al\. 2021)?", r.source
-        )
-        if found := re.search(
-            r"copied from ([A-Z][a-z]+ (?:et al\.|and [A-Z][a-z]+) 20\d\da?(?: or Su et al\. 2021)?)",
-            r.note,
-        ):
-            assert r.source == (found.group(1) if not r.own_result else ""), r
-
-
 def test_protocols_are_those_of_the_suites() -> None:
     from bench.references.ours import SUITES
     from bench.score.suites import suite
@@ -127,17 +112,6 @@ def test_protocols_are_those_of_the_suites() -> None:
             "senteval-wmean/1",
         ):  # no suite's: the selection's, a detail of STS
             assert r.protocol in known[SUITES[r.metric], r.task], r
-
-
-def test_a_damaged_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "results.tsv"
-    file.write_text(
-        references.FILE.read_text(encoding="utf-8").replace("Avg.=79.90±0.32", "Avg.79.90±0.32"),
-        encoding="utf-8",
-    )
-    monkeypatch.setattr(references, "FILE", file)
-    with pytest.raises(BenchError, match="'Avg.79.90±0.32' in the row 'ConPVP' is no score"):
-        tuple(references._everything.__wrapped__())
 
 
 def test_the_contents_have_every_table_once_and_the_docs_have_the_contents() -> None:

@@ -93,13 +93,6 @@ def test_a_damaged_record_is_named_and_not_fatal(
     assert error.message.isprintable()
 
 
-def test_a_copied_folder_is_not_one_more_seed(store: RunsFolder) -> None:
-    file = store.write(record())
-    write_or_fail(store.path / "copy" / "run.json", file.read_bytes())
-    records, damaged = store.records()
-    assert len(records) == 1 and "not the folder's name" in damaged[0].message
-
-
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_what_cannot_be_read_back_is_not_written(store: RunsFolder, value: float) -> None:
     first = record()
