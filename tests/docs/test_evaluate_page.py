@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from commands import bench as command
 
-
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = DOCS / "evaluate.md"
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 from bags import Scripted, bag, serving
-from commands import error_line
 from commands import bench as command
+from commands import error_line
 
 import bench
 from bench.run.models import server as server_module

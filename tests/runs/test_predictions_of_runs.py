@@ -40,61 +40,31 @@ def test_queries_and_images_are_those_of_the_protocols(tmp_path: Path) -> None:
     from bench.score.suites.cxc import PROTOCOLS
 
     assert {name: one.query for name, one in PROTOCOLS.items()} == QUERIES
-    arrays = {
-        "prediction": np.arange(4.0),
-        "gold": np.arange(4.0),
-        "image": np.array([0, 0, 1, 1]),
-        "caption1": np.array([0, 1, 2, 2]),
-        "caption2": np.array([2, 3, 0, 9]),
-    }
+    plain = {"prediction": np.arange(4.0), "gold": np.arange(4.0)}
+    captions = {"caption1": np.array([0, 1, 2, 2]), "caption2": np.array([2, 3, 0, 9])}
+    arrays = plain | captions | {"image": np.array([0, 0, 1, 1])}
     for protocol, query in QUERIES.items():
         run = stored(tmp_path, "spearman-bootstrap", protocol, **arrays)
         found = read_predicted([run], ("x", "T", protocol, None))
         assert found.query_N is not None and found.query_N.tolist() == arrays[query].tolist()
         assert found.shared_NK is not None
-        (first, second) = found.shared_NK.T.tolist()
-        assert first == [0, 0, 1, 1] and second[0] == 1 and second[2] == 0, (
-            "the images of both captions"
-        )
-        assert len({second[1], second[3], 0, 1}) == 4, (
-            "captions of no known image stand for themselves"
-        )
-    run = stored(
-        tmp_path,
-        "spearman-bootstrap",
-        "cxc-parekh/1",
-        prediction=np.arange(4.0),
-        gold=np.arange(4.0),
-    )
+        first, second = found.shared_NK.T.tolist()  # the images of both captions
+        assert first == [0, 0, 1, 1] and second[0] == 1 and second[2] == 0
+        assert len({second[1], second[3], 0, 1}) == 4, "unknown captions stand for themselves"
+    run = stored(tmp_path, "spearman-bootstrap", "cxc-parekh/1", **plain)
     with pytest.raises(DataDamaged, match="no query"):
         read_predicted([run], ("x", "T", "cxc-parekh/1", None))
 
 
 def test_folds_and_repeated_answers_come_along(tmp_path: Path) -> None:
-    gold = np.array([0, 1, 1, 0])
-    found = read_predicted(
-        [
-            stored(
-                tmp_path, "accuracy", "p/1", prediction=gold, gold=gold, fold=np.array([0, 0, 1, 1])
-            )
-        ],
-        ("x", "T", "p/1", None),
-    )
+    gold, fold, key = np.array([0, 1, 1, 0]), np.array([0, 0, 1, 1]), ("x", "T", "p/1", None)
+    run = stored(tmp_path, "accuracy", "p/1", prediction=gold, gold=gold, fold=fold)
+    found = read_predicted([run], key)
     assert found.fold_N is not None and found.fold_N.tolist() == [0, 0, 1, 1]
     assert found.prediction_SN.shape == (1, 4)
-    found = read_predicted(
-        [
-            stored(
-                tmp_path,
-                "clustering-accuracy",
-                "p/1",
-                prediction=np.zeros((4, 10), np.int16),
-                gold=gold,
-            )
-        ],
-        ("x", "T", "p/1", None),
-    )
-    assert found.prediction_SN.shape == (1, 4, 10)
+    many = np.zeros((4, 10), np.int16)
+    run = stored(tmp_path, "clustering-accuracy", "p/1", prediction=many, gold=gold)
+    assert read_predicted([run], key).prediction_SN.shape == (1, 4, 10)
 
 
 def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
