@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bench.backbones import SHAPES
-from bench.run.estimates import STEP_SECONDS, card_named, known_steps, training_seconds
+from bench.run.estimates import STEP_SECONDS, known_steps, training_seconds
 from bench.run.plugins import discover
 from bench.run.recipes import merge
 
@@ -50,20 +50,3 @@ def test_the_last_batch_of_an_epoch_is_short_in_rows_and_whole_in_steps() -> Non
         assert (
             known_steps(merge(SIMCSE, None, "", {"budget": budget}, trained=True), rows) == steps
         ), budget
-
-
-def test_names_of_cards() -> None:
-    for text, name in {
-        "H100": "H100",
-        "h-100": "H100",
-        "cuda:a100": "A100",
-        "RTX 3090": "RTX3090",
-        "3090": "RTX3090",
-    }.items():
-        card = card_named(text)
-        assert card is not None and card.name == name
-    assert [
-        text
-        for text in ("cuda", "cuda:0", "cpu", "mps", "auto", "100", "rtx", "")
-        if card_named(text)
-    ] == []

@@ -254,14 +254,6 @@ def test_a_wider_corpus_can_be_told_to_be_sentences(registry: Registry, triplets
         run(corpus_column="premise")
 
 
-def test_the_target_corpus_is_the_text_that_is_scored(registry: Registry) -> None:
-    (run,) = planned(registry, setting="unsupervised", corpus="target")
-    assert run.corpus is not None and run.corpus.name == "target"
-    wanted = dict.fromkeys(" ".join(s.split()) for one in run.task_data for s in one.task.sentences)
-    assert [row[0] for row in run.corpus.rows()] == list(wanted)
-    assert any("transductive" in note for note in run.notes)
-
-
 class Fitted(Method):
     name, settings, fitted = "fitted", ("none",), "steps"
     defaults = {"place": None, "select_on": "last"}

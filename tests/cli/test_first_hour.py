@@ -43,14 +43,6 @@ def test_a_corpus_may_be_called_as_recipes_call_it(tmp_path: Path) -> None:
     assert json.loads(done.stdout)["corpus"] == "wiki1m_for_simcse.txt"
 
 
-def test_a_file_of_that_name_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("nli").write_text("x")
-    assert "unknown format" in error_line(
-        bench("run", "--method", "simcse", "--suite", "check", "--corpus", "nli", "--dry-run")
-    )
-
-
 # --- runs ---
 
 

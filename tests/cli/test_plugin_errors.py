@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from commands import argv, bench, error_line
 
-from bench.base.contract import CheckResult, once_each, place_of, plugin_code
-from bench.base.errors import BenchError, PluginFailed
+from bench.base.contract import CheckResult, once_each
 from bench.run.conformance import SENTENCES, check
 from bench.run.plugins import from_file
 
@@ -215,27 +214,3 @@ def test_one_cause_is_one_failure_and_two_causes_are_two() -> None:
     results = once_each([CheckResult("s", check_, passed, what) for check_, passed, what in seen])
     assert [result.check for result in results if result.failed] == ["b", "c"]
     assert {one.check: one.repeats for one in results if one.repeats} == {"d": "b"}
-
-
-def test_what_bench_itself_raises_has_no_place_and_stays_as_it_is() -> None:
-    of_bench, of_others = ({"__name__": name} for name in ("bench.made", "made"))
-    for names in (
-        of_bench,
-        of_others,
-    ):  # this file is no part of bench, so it stands for a plugin's; the other two are as they say
-        with pytest.raises(ZeroDivisionError) as caught:
-            exec(compile("1 / 0", str(Path.cwd() / "made.py"), "exec"), names)
-        inside = caught.value.__traceback__ and caught.value.__traceback__.tb_next
-        assert place_of(caught.value.with_traceback(inside)) == (
-            "" if names is of_bench else "made.py:1"
-        )
-    with pytest.raises(BenchError, match="^known$"), plugin_code("the method x"):
-        raise BenchError("known")
-    with (
-        pytest.raises(
-            PluginFailed,
-            match=r"^the method x: \S*test_plugin_errors.py:\d+, in test_what\w*: KeyError",
-        ),
-        plugin_code("the method x"),
-    ):
-        {}["nothing"]

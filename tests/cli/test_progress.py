@@ -39,40 +39,6 @@ def test_the_time_left_is_what_the_pace_says(
     assert known.phase_left() == (None if left is None else pytest.approx(left))
 
 
-def test_the_time_left_of_a_training_counts_its_dev_scores_and_that_of_the_plan_the_other_runs(
-    clock: Clock,
-) -> None:
-    known = course.Course()
-    work = course.Work(steps=100, size=1, scores=4)
-    known.works = [work, course.Work(steps=100, size=2, scores=4), course.Work()]
-    known.start(1)
-    known.phase("train", 100)
-    for step in range(51):
-        clock.now = float(2 * step)
-        known.advance(step, {})
-    known.phase("dev", None)
-    clock.now += 10
-    known.phase("train", 100)
-    known.advance(50, {})
-    assert known.phase_left() == pytest.approx(50 * 2 + 3 * 10)
-    seconds, whole = known.plan_left() or (0.0, True)
-    assert seconds == pytest.approx(130 + 100 * 4 + 4 * 10) and not whole, (
-        "what scoring takes is not known yet"
-    )
-    clock.now += 130
-    known.advance(100, {})
-    known.phase("encode", 10)
-    clock.now += 30
-    known.finish()
-    known.start(2)
-    known.phase("load", None)
-    seconds, whole = known.plan_left() or (0.0, False)
-    pace = (49 * 2 + 130) / 99  # seconds a step of the first run, after its first step
-    assert whole and seconds == pytest.approx(100 * 2 * pace + 4 * 10 + 2 * 30), (
-        "beside training the first run took 30 s"
-    )
-
-
 def test_plain_lines_name_run_phase_and_numbers_and_tell_dev_encoding_apart(
     clock: Clock, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -94,27 +93,4 @@ def words(data: Path, task: str) -> dict[str, None]:
     sentences = suite("sts").task(task).load(DataFolder(data)).sentences
     return dict.fromkeys(
         word for s in sentences for word in s.split() if word.isalpha() and len(word) > 9
-    )
-
-
-def test_a_result_that_is_there_does_not_read_the_data(
-    letters: tuple[Any, ...], some: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("BENCH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("bench.base.files.SETTLED_SECONDS", -1.0)  # the files were written just now
-    command = (*letters, "--suite", "sts", "--data", some, "--runs", tmp_path / "runs")
-    assert bench(*command).exit_code == 1
-    read = []
-    monkeypatch.setattr(
-        "bench.data.sets.folder.recognise",
-        lambda *a: read.append(a) or pytest.fail("the data was read"),
-    )
-    again = bench(*command)
-    assert "was done already, nothing repeated" in again.stderr + again.stdout and not read
-    gold = next(some.rglob("STS.gs.*"))
-    os.utime(gold, ns=(1, 1))
-    with pytest.raises(pytest.fail.Exception, match="the data was read"):
-        bench(*command)
-    assert {one[2].parent for one in read} == {gold.parent}, (
-        "a file that was touched is read again, and no other set"
     )

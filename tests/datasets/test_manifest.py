@@ -97,10 +97,6 @@ def test_a_packed_corpus_is_checked_by_what_is_inside(tmp_path):
     assert state.status == "damaged" and "cannot be unpacked" in state.problems[0]
 
 
-def test_the_real_corpus_passes(shared):
-    assert DataFolder(shared / "data").check(data_set("nli_triplets")).status == "found"
-
-
 @pytest.mark.parametrize("name", ["captions", "builtin"])
 def test_what_the_package_carries_is_found_without_a_folder(name):
     state = DataFolder(None).check(data_set(name))

@@ -14,39 +14,18 @@ from bench.base.errors import DataDamaged, DataMissing
 from bench.data.sets import DataFile, DataFolder, read_sts
 from bench.data.sets.sts import parse_gold, parse_pairs, parse_table
 
+COUNTS = {
+    "STS12": "MSRpar 750 MSRvid 750 SMTeuroparl 459 surprise.OnWN 750 surprise.SMTnews 399",
+    "STS13": "FNWN 189 headlines 750 OnWN 561",
+    "STS14": "deft-forum 450 deft-news 300 headlines 750 images 750 OnWN 750 tweet-news 750",
+    "STS15": "answers-forums 375 answers-students 750 belief 375 headlines 750 images 750",
+    "STS16": "answer-answer 254 headlines 249 plagiarism 230 postediting 244 question-question 209",
+    "STS-B": "STS-B 1379",
+    "SICK-R": "SICK-R 4927",
+}
 SUBSETS = {
-    "STS12": {
-        "MSRpar": 750,
-        "MSRvid": 750,
-        "SMTeuroparl": 459,
-        "surprise.OnWN": 750,
-        "surprise.SMTnews": 399,
-    },
-    "STS13": {"FNWN": 189, "headlines": 750, "OnWN": 561},
-    "STS14": {
-        "deft-forum": 450,
-        "deft-news": 300,
-        "headlines": 750,
-        "images": 750,
-        "OnWN": 750,
-        "tweet-news": 750,
-    },
-    "STS15": {
-        "answers-forums": 375,
-        "answers-students": 750,
-        "belief": 375,
-        "headlines": 750,
-        "images": 750,
-    },
-    "STS16": {
-        "answer-answer": 254,
-        "headlines": 249,
-        "plagiarism": 230,
-        "postediting": 244,
-        "question-question": 209,
-    },
-    "STS-B": {"STS-B": 1379},
-    "SICK-R": {"SICK-R": 4927},
+    task: dict(zip(text.split()[::2], map(int, text.split()[1::2]), strict=True))
+    for task, text in COUNTS.items()
 }
 FORM_FOLDERS = {"tokenised": "senteval-moses", "raw": "senteval"}
 PAIRS = "STS/STS13-en-test/STS.input.FNWN.txt"

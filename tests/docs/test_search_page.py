@@ -25,22 +25,6 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def without_times(text: str) -> str:
-    """On one line: how a paragraph is wrapped depends on the time in it, and that on the machine."""
-    return re.sub(r"about [\d.]+ ?\w+|\(time from [^)]*\)", "about", " ".join(text.split()))
-
-
-def test_the_spaces_on_the_page_are_those_that_the_command_prints(own_folder: Path) -> None:
-    searches = [words for words in SHELL if words[0] == "search"]
-    assert len(searches) == 2
-    assert [word for word in searches[0] if word != "--dry-run"] == searches[1]
-    done = bench(*searches[0], COLUMNS="130")
-    assert done.exit_code == 0, done.stderr
-    shown = PAGE[PAGE.index("simcse, unsupervised, on builtin") :].partition("```")[0]
-    assert without_times(shown) == without_times(done.stdout)
-    assert list(own_folder.iterdir()) == []
-
-
 def test_the_recipe_on_the_page_is_one_that_bench_run_takes(own_folder: Path) -> None:
     (own_folder / "simcse.toml").write_text(TOML[1])
     run = next(words for words in SHELL if words[0] == "run")

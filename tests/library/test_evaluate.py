@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -46,30 +44,6 @@ def by_hand(encode: Callable[[list[str]], np.ndarray]) -> float:
     a, b = encode(first).astype(float), encode(second).astype(float)
     cosines = (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
     return float(100 * spearmanr(cosines, gold).statistic)
-
-
-def test_packages_with_the_name_of_a_function_can_be_called_in_either_order() -> None:
-    code = """
-import sys
-import bench
-assert "numpy" not in sys.modules and "click" not in sys.modules
-{first}
-import bench.compare.tables, bench.runs.store
-from bench.runs import RunsFolder
-assert len(bench.runs("nothing/here")) == 0
-try:
-    bench.compare([])
-except Exception as error:
-    assert "nothing to compare" in str(error), error
-"""
-    for first in ("", "bench.runs; bench.compare", "import bench.compare, bench.runs"):
-        done = subprocess.run(
-            [sys.executable, "-c", code.format(first=first)],
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
-        assert done.returncode == 0, done.stderr
 
 
 def test_an_object_has_the_score_that_its_vectors_give(result: Any) -> None:

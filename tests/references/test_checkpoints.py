@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from bench.method import Recipe, Value
-from bench.references import ReferenceResult, results, rows
-from bench.references.checkpoints import Checkpoint, checkpoints, released_for, scored_from
+from bench.references import ReferenceResult, results
+from bench.references.checkpoints import Checkpoint, checkpoints, released_for
 from bench.references.ours import SUITES, find_printed
 from bench.run.models import find_model
 from bench.run.plugins import discover
@@ -60,12 +60,6 @@ def test_names_settings_and_averages_are_those_of_the_reference(shared: Path) ->
             compared += 1
     assert compared == len(checkpoints()) - 2  # CT and DeCLUTR print other averages themselves
     assert len({checkpoint.hub for checkpoint in checkpoints()}) == len(checkpoints())
-
-
-@EVERY
-def test_every_table_that_took_it_has_one_line_of_it(checkpoint: Checkpoint) -> None:
-    taken = [row.first for row in rows(by_metric=False) if scored_from(row.first) == checkpoint]
-    assert sorted(f"{first.paper}:{first.table}" for first in taken) == sorted(checkpoint.scored_in)
 
 
 def test_a_line_that_another_paper_ran_again_is_another_training() -> None:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from bench.base.errors import BenchError
-from bench.references import ours, rows
+from bench.references import rows
 from bench.references.ours import find_printed, meaning
 from bench.run.plugins import discover
 from bench.run.recipe_file import read
@@ -104,11 +101,3 @@ def test_a_suite_a_protocol_and_a_recipe_decide() -> None:
         assert [r.value for r in find_printed("simcse", "Avg.", **swept, **given)] == values
     plain = {"suite": "sts", "setting": "none", "backbone": "bert-base-uncased"}
     assert find_printed("whitening", "Avg.", **plain)[0].value == 66.28  # not on sbert: 77.00
-
-
-def test_a_short_line_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "ours.tsv"
-    file.write_text(ours.FILE.read_text(encoding="utf-8") + "abc\tx\n", encoding="utf-8")
-    monkeypatch.setattr(ours, "FILE", file)
-    with pytest.raises(BenchError, match="the line of 'abc'"):
-        ours._lines.__wrapped__()
