@@ -8,6 +8,7 @@ import shlex
 import shutil
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -132,28 +133,24 @@ def test_a_stop_while_scoring_keeps_the_training(
     from bench.base.errors import Interrupted, RunFailed
     from bench.run.executors import local
 
+    by_a_plugin = ZeroDivisionError("by a\nplugin")
     for error, code, status in (
         (Interrupted("stopped while encoding"), 130, "interrupted"),
         (RunFailed("no memory"), 1, "failed"),
-        (ZeroDivisionError("by a\nplugin"), 1, "failed"),
+        (by_a_plugin, 1, "failed"),
     ):
-
-        def stopped(*_: Any, error: Exception = error) -> None:
-            raise error
-
         with monkeypatch.context() as patch:
-            patch.setattr(local, "score_tasks", stopped)
+            patch.setattr(local, "score_tasks", mock.Mock(side_effect=error))
             done = bench(*command, "--runs", tmp_path)
         line = error_line(done, code)
         record = RunsFolder(tmp_path).read(the_run(tmp_path).name)
         assert record.status == status and record.error and record.error in line
         assert record.training is not None and record.training.steps == 8
-    assert "by a plugin" in line
-    assert (the_run(tmp_path) / "traceback.txt").read_text().startswith("Traceback")
+    trace = the_run(tmp_path) / "traceback.txt"
+    assert "by a plugin" in line and trace.read_text().startswith("Traceback")
     before = tree(the_run(tmp_path) / "checkpoint")
     assert bench(*command, "--runs", tmp_path).exit_code == 0
-    assert tree(the_run(tmp_path) / "checkpoint") == before
-    assert not (the_run(tmp_path) / "traceback.txt").exists()
+    assert tree(the_run(tmp_path) / "checkpoint") == before and not trace.exists()
 
 
 @pytest.mark.slow

@@ -134,30 +134,20 @@ def encoded_twice(data: bytes) -> bytes:
     return data.decode("latin-1").encode("utf-8")
 
 
+def swapped(old: bytes, new: bytes):
+    return lambda data: data.replace(old, new, 1)
+
+
+TRAIN, TEST = "train_5500.label", "msr_paraphrase_test.txt"
 DAMAGES = [
     ("MR", "rt-polarity.neg", truncated, "MR: 5,330 rows found, 5,331 expected"),
     ("MR", "rt-polarity.neg", shuffled, "MR: altered text"),
-    ("MPQA", "mpqa.pos", lambda data: data.replace(b"good", b"bad", 1), "MPQA: altered text"),
+    ("MPQA", "mpqa.pos", swapped(b"good", b"bad"), "MPQA: altered text"),
     ("SST-2", "sentiment-train", encoded_twice, "SST-2: encoded twice"),
-    ("TREC", "train_5500.label", encoded_twice, "TREC: encoded twice"),
-    (
-        "TREC",
-        "train_5500.label",
-        lambda data: data.replace(b"NUM:", b"LOC:", 1),
-        "TREC: altered text",
-    ),
-    (
-        "MRPC",
-        "msr_paraphrase_test.txt",
-        lambda data: data.replace(b"\n1\t", b"\n0\t", 1),
-        "MRPC: altered text",
-    ),
-    (
-        "SST-2",
-        "sentiment-dev",
-        lambda data: data[:-200] + b"\xff" + data[-199:],
-        "SST-2: line 871 is not UTF-8",
-    ),
+    ("TREC", TRAIN, encoded_twice, "TREC: encoded twice"),
+    ("TREC", TRAIN, swapped(b"NUM:", b"LOC:"), "TREC: altered text"),
+    ("MRPC", TEST, swapped(b"\n1\t", b"\n0\t"), "MRPC: altered text"),
+    ("SST-2", "sentiment-dev", lambda data: data[:-200] + b"\xff" + data[-199:], "not UTF-8"),
 ]
 
 
