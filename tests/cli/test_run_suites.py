@@ -54,23 +54,21 @@ def some(shared: Path, tmp_path: Path) -> Path:
 def test_what_is_missing_is_one_line_and_the_others_go_on(
     letters: tuple[Any, ...], some: Path, shared: Path, tmp_path: Path
 ) -> None:
-    runs = tmp_path / "runs"
-    done = bench(*letters, "--suite", "sts", "--data", some, "--runs", runs)
+    command = (*letters, "--suite", "sts", "--runs", tmp_path / "runs", "--data")
+    done = bench(*command, some)
     assert done.exit_code == 1, done.stderr
     lines = [line for line in done.stderr.splitlines() if line.startswith("missing: ")]
-    wanted = ["STS14", "STS15", "STS16", "STS-B", "SICK-R"]
-    assert [line.split(":")[1].strip() for line in lines] == wanted
-    record = RunsFolder(runs).read(the_run(runs).name)
+    missing = [line.split(":")[1].strip() for line in lines]
+    assert missing == ["STS14", "STS15", "STS16", "STS-B", "SICK-R"]
+    record = RunsFolder(tmp_path / "runs").read(the_run(tmp_path / "runs").name)
     assert record.status == "finished"
-    assert [score.task for score in record.scores] == ["STS12", "STS13"]
-    assert not any(score.task == "Avg." for score in record.scores)
-    whole = bench(*letters, "--suite", "sts", "--data", shared / "data", "--runs", runs, "--json")
+    assert [score.task for score in record.scores] == ["STS12", "STS13"], "and no average"
+    whole = bench(*command, shared / "data", "--json")
     assert whole.exit_code == 0 and "missing" not in whole.stderr
     scores = {score["task"]: score["value"] for score in json.loads(whole.stdout)["scores"]}
     assert len(scores) == 8 and scores["STS12"] == record.scores[0].value
-    assert scores["Avg."] == round(
-        sum(round(v, 2) for task, v in scores.items() if task != "Avg.") / 7, 2
-    )
+    each = [round(value, 2) for task, value in scores.items() if task != "Avg."]
+    assert scores["Avg."] == round(sum(each) / 7, 2)
 
 
 def test_a_task_that_cannot_be_scored_fails_the_run_and_the_others_are_kept(

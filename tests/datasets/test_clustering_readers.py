@@ -23,23 +23,17 @@ def test_both_forms_of_every_set(shared, name):
     found = read_clustering(folder, name)
     assert found.form == "sccl" and len(found) == len(found.labels) == data_set(name).items["test"]
     assert len(set(found.labels.tolist())) == CLASSES.get(name, 152)
-    lines = (
-        (shared / "data" / "clustering" / f"{name}.tsv")
-        .read_text(encoding="utf-8")
-        .split("\n")[:-1]
-    )
-    assert [
-        f"{label}\t{text}" for label, text in zip(found.labels, found.texts, strict=True)
-    ] == lines
+    file = shared / "data" / "clustering" / f"{name}.tsv"
+    rows = [f"{label}\t{text}" for label, text in zip(found.labels, found.texts, strict=True)]
+    assert rows == file.read_text(encoding="utf-8").split("\n")[:-1]
     other = read_clustering(folder, name, text="raw")
     if name not in ORIGINALS:
         assert (other.form, other.sha256) == (found.form, found.sha256)
         return
     assert other.form == "original" and other.sha256 != found.sha256
     assert len(other) == (20000 if name == "StackOverflow" else 11109)
-    assert sorted(Counter(other.labels.tolist()).values())[1:] == pytest.approx(
-        sorted(Counter(found.labels.tolist()).values())[1:], abs=1
-    )
+    one, two = (sorted(Counter(x.labels.tolist()).values())[1:] for x in (other, found))
+    assert one == pytest.approx(two, abs=1)
     empty = [i for i, text in enumerate(other.texts) if text == "."]
     assert empty == {"GoogleNews-T": [3950], "GoogleNews-S": [6831]}.get(name, [])
     if name == "StackOverflow":  # 45 titles lost their quotes
@@ -47,9 +41,8 @@ def test_both_forms_of_every_set(shared, name):
         assert len(differ) == 45
         assert all(a.replace('"', "").split() == b.replace('"', "").split() for a, b in differ)
     else:  # "lt" and "gt" were cut out
-        assert [
-            any("washington" in text.split() for text in one.texts) for one in (other, found)
-        ] == [True, False]
+        words = [{w for text in x.texts for w in text.split()} for x in (other, found)]
+        assert ["washington" in one for one in words] == [True, False]
 
 
 def test_what_text_selects(shared):

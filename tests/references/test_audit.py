@@ -26,27 +26,11 @@ from bench.references.audit import (
     unreachable,
 )
 
-MADE = ReferenceResult(
-    paper="promcse",
-    table="1",
-    label="X",
-    setting="unsupervised",
-    method="x",
-    backbone="b",
-    variant="",
-    task="STS12",
-    metric="spearman",
-    value=70.0,
-    printed="70.00",
-    std=None,
-    own_result=True,
-    source="",
-    runs="",
-    protocol="senteval-all/1",
-    text="tokenised",
-    corpus="",
-    note="",
-)
+NAMED = {"paper": "promcse", "table": "1", "label": "X", "setting": "unsupervised", "method": "x"}
+NAMED |= {"backbone": "b", "variant": "", "task": "STS12", "metric": "spearman", "runs": ""}
+PRINTED = {"value": 70.0, "printed": "70.00", "std": None, "own_result": True, "source": ""}
+PRINTED |= {"protocol": "senteval-all/1", "text": "tokenised", "corpus": "", "note": ""}
+MADE = ReferenceResult(**NAMED, **PRINTED)
 
 
 def made(values: Mapping[str, float | str], **changes: object) -> Row:
@@ -256,28 +240,26 @@ def test_the_tenth_of_a_percent_of_dcpcse() -> None:
     from bench.run.plugins import discover
     from bench.run.recipe_file import entries
 
-    told = {(r.setting, r.label): r.text for r in audit() if r.kind == "claim" and not r.task}
-    assert len(told) == 7 and all(
-        r.paper == "dcpcse" for r in audit() if r.kind == "claim" and not r.task
-    )
+    claims = [r for r in audit() if r.kind == "claim" and not r.task]
+    told = {(r.setting, r.label): r.text for r in claims}
+    assert len(told) == 7 and {r.paper for r in claims} == {"dcpcse"}
     base = told["unsupervised", "DCPCSE-BERT-base"]
     assert "0.27 %" in base and "0.81 %" in base and "LM head" not in base
     assert "32 %" in told["unsupervised", "DCPCSE-RoBERTa-base"]
     plugin = discover(())["dcpcse"]
-    recipes = entries(plugin.folder, plugin.name)
-    backbones = {
-        (row.first.setting, row.first.label): row.first.backbone
-        for row in rows()
-        if row.first.paper == "dcpcse"
-    }
+    known = [
+        entry for entry in entries(plugin.folder, plugin.name) if "prompt_length" in entry.values
+    ]
+    first = [row.first for row in rows() if row.first.paper == "dcpcse"]
+    backbones = {(one.setting, one.label): one.backbone for one in first}
     for claim in read_rows(TRAINED):
         place = (backbones[claim["setting"], claim["label"]], claim["setting"])
-        lengths = {
+        of = [
             entry.values["prompt_length"].value
-            for entry in recipes
-            if (entry.backbone, entry.setting) == place and "prompt_length" in entry.values
-        }
-        assert int(claim["prompt_length"]) in lengths, claim
+            for entry in known
+            if (entry.backbone, entry.setting) == place
+        ]
+        assert int(claim["prompt_length"]) in of, claim
 
 
 # --- made-up rows ---
