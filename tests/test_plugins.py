@@ -65,14 +65,11 @@ def test_two_files_cannot_share_a_name_and_one_file_is_given_once(tmp_path: Path
     ("text", "said"),
     [
         ("import nothing_of_that_name", "does not import: mine.py:1: ModuleNotFoundError"),
-        ("def broken(:", "does not import: mine.py:1: SyntaxError"),
         ("raise SystemError('two\\nlines')", "does not import: mine.py:1: SystemError: two lines"),
         ("x = 1", "defines no method"),
         ("from methods.simcse import SimCSE", "defines no method"),
         (GOOD.replace("{name}", "No Blanks"), "use a-z, 0-9"),
-        (GOOD.replace("{name}", ""), "use a-z, 0-9"),
         (GOOD.replace('("none",)', '("zero-shot",)'), "choose from unsupervised"),
-        (GOOD.replace('("none",)', "()"), "choose from unsupervised"),
         ("import sys; sys.exit(3)", "does not import: mine.py:1: SystemExit"),
     ],
 )
@@ -82,11 +79,8 @@ def test_a_file_that_is_no_plugin_is_one_line(tmp_path: Path, text: str, said: s
     with pytest.raises(BenchError, match=said) as caught:
         from_file(path)
     assert str(path) in caught.value.message and "\n" not in caught.value.message
-    assert not [
-        name
-        for name in set(sys.modules) - before
-        if name.startswith("bench_plugin_") and "does not import" in said
-    ]
+    left = [name for name in set(sys.modules) - before if name.startswith("bench_plugin_")]
+    assert not left or "does not import" not in said
 
 
 class Point:

@@ -72,21 +72,19 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
     runs = [(one, tmp_path / one.run_id) for one in made]
     with pytest.raises(DataMissing, match="has no score of STS13"):
         read_predicted(runs, ("sts", "STS13", "senteval-all/1", "tokenised"))
-    path = RunsFolder(tmp_path).predictions_path(made[1].run_id, "STS12", "tokenised")
-    np.savez(path, prediction=np.arange(150.0), gold=np.arange(150.0))
-    with pytest.raises(BenchError, match="differ in the items' gold"):
-        read_predicted(runs, STS12)
-    np.savez(path, prediction=np.zeros((150, 2)), gold=gold_of("STS12"))
-    with pytest.raises(BenchError, match="different shapes"):
-        read_predicted(runs, STS12)
-    np.savez(path, prediction=np.arange(3.0), gold=gold_of("STS12"))
-    with pytest.raises(DataDamaged, match="for 150 items"):
-        read_predicted(runs, STS12)
+    path, gold = RunsFolder(tmp_path).predictions_path(made[1].run_id, "STS12", "tokenised"), "gold"
+    of = gold_of("STS12")
+    for error, arrays, said in (
+        (BenchError, {"prediction": np.arange(150.0), gold: np.arange(150.0)}, "the items' gold"),
+        (BenchError, {"prediction": np.zeros((150, 2)), gold: of}, "different shapes"),
+        (DataDamaged, {"prediction": np.arange(3.0), gold: of}, "for 150 items"),
+    ):
+        np.savez(path, **arrays)
+        with pytest.raises(error, match=said):
+            read_predicted(runs, STS12)
     path.unlink()
     with pytest.raises(DataMissing, match="has no predictions of STS12"):
         read_predicted(runs, STS12)
+    plain = {"prediction": np.arange(4.0), "gold": np.arange(4.0)}
     with pytest.raises(BenchError, match="no statistics of alignment"):
-        read_predicted(
-            [stored(tmp_path, "alignment", "p/1", prediction=np.arange(4.0), gold=np.arange(4.0))],
-            ("x", "T", "p/1", None),
-        )
+        read_predicted([stored(tmp_path, "alignment", "p/1", **plain)], ("x", "T", "p/1", None))

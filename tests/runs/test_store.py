@@ -70,10 +70,7 @@ def test_an_id_cannot_lead_out_of_the_folder(store: RunsFolder, run_id: str) -> 
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"", "not JSON"),
-        (b"{", "not JSON"),
-        (b"\xff\xfe\x00", "not JSON"),
-        (b"[" * 100_000, "not JSON"),
+        *((content, "not JSON") for content in (b"", b"{", b"\xff\xfe\x00", b"[" * 100_000)),
         (b'{"schema": "bench.run/1", "seed": NaN}', "NaN is no JSON number"),
         (b"[]", "the record is no JSON object"),
         (b'{"schema": "bench.run/9"}', "newer bench"),
@@ -85,11 +82,10 @@ def test_a_damaged_record_is_named_and_not_fatal(
 ) -> None:
     kept = record()
     store.write(kept)
-    write_or_fail(store.path / "broken" / "run.json", content)
-    records, damaged = store.records()
-    assert records == [kept]
-    (error,) = damaged
-    assert str(store.path / "broken" / "run.json") in error.message and said in error.message
+    file = store.path / "broken" / "run.json"
+    write_or_fail(file, content)
+    records, (error,) = store.records()
+    assert records == [kept] and str(file) in error.message and said in error.message
     assert error.message.isprintable()
 
 
@@ -197,10 +193,8 @@ with RunsFolder({runs!r}).lock("one"):
 
 
 def test_two_processes_on_one_run(store: RunsFolder) -> None:
-    holder = subprocess.Popen(
-        [sys.executable, "-c", HOLDER.format(runs=str(store.path))], stdout=subprocess.PIPE
-    )
-    try:
+    code = [sys.executable, "-c", HOLDER.format(runs=str(store.path))]
+    with subprocess.Popen(code, stdout=subprocess.PIPE) as holder:
         assert holder.stdout is not None and holder.stdout.readline() == b"held\n"
         with pytest.raises(RunLocked, match=f"process {holder.pid} on "), store.lock("one"):
             pass
@@ -210,14 +204,8 @@ def test_two_processes_on_one_run(store: RunsFolder) -> None:
         with pytest.raises(RunLocked), store.lock("one", wait_seconds=0.3):
             pass
         assert time.monotonic() - began >= 0.3
-    finally:
         holder.kill()
-        holder.wait()
-        assert holder.stdout is not None
-        holder.stdout.close()
     with store.lock("one", wait_seconds=5):  # the kernel let go of it
-        pass
-    with store.lock("one"):
         pass
 
 
