@@ -20,6 +20,11 @@ def bench(*arguments: str | Path, **env: str) -> Result:
         return CliRunner(env={"COLUMNS": "200", **env}).invoke(main, given, catch_exceptions=False)
 
 
+def argv(line: str) -> list[str]:
+    """The words of a command line without blanks in them."""
+    return line.split()
+
+
 def tree(folder: Path) -> dict[str, tuple[int, str]]:
     """Every file with its time of change and content; lock files, which are never removed, are left out."""
     return {

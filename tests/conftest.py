@@ -37,7 +37,6 @@ NIGHTLY = (
     "cli/test_submit.py",
     "cluster/",
     "corpora/",
-    "docs/test_security_page.py",
     "docs/test_site.py",
     "export/",
     "figures/",

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import transformers
 from models import TEXT, sentences, tiny_roberta
 from torch import nn
 
@@ -65,93 +66,47 @@ def _unigrams(specials: list[str]) -> list[tuple[str, float]]:
 BERT_SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 
-def bert() -> tuple[Any, Any]:
-    from transformers import BertConfig, BertForMaskedLM, BertTokenizerFast
+def _known(name: str, tokenizer: Any, head: str = "ForMaskedLM", **config: Any) -> tuple[Any, Any]:
+    """The tokenizer and a model of that family with its vocabulary."""
+    made = getattr(transformers, f"{name}Config")(vocab_size=len(tokenizer), **config)
+    return tokenizer, getattr(transformers, f"{name}{head}")(made)
 
-    tokenizer = BertTokenizerFast(vocab=_word_pieces(BERT_SPECIALS))
-    return tokenizer, BertForMaskedLM(BertConfig(vocab_size=len(tokenizer), **SIZES))
+
+def bert() -> tuple[Any, Any]:
+    tokenizer = transformers.BertTokenizerFast(vocab=_word_pieces(BERT_SPECIALS))
+    return _known("Bert", tokenizer, **SIZES)
 
 
 def distilbert() -> tuple[Any, Any]:
-    from transformers import DistilBertConfig, DistilBertForMaskedLM, DistilBertTokenizerFast
-
-    tokenizer = DistilBertTokenizerFast(vocab=_word_pieces(BERT_SPECIALS))
-    config = DistilBertConfig(
-        vocab_size=len(tokenizer),
-        dim=32,
-        n_layers=2,
-        n_heads=2,
-        hidden_dim=64,
-        max_position_embeddings=128,
-        pad_token_id=0,
-    )
-    return tokenizer, DistilBertForMaskedLM(config)
+    tokenizer = transformers.DistilBertTokenizerFast(vocab=_word_pieces(BERT_SPECIALS))
+    sizes = {"dim": 32, "n_layers": 2, "n_heads": 2, "hidden_dim": 64}
+    return _known("DistilBert", tokenizer, **sizes, max_position_embeddings=128, pad_token_id=0)
 
 
 def mpnet() -> tuple[Any, Any]:
-    from transformers import MPNetConfig, MPNetForMaskedLM, MPNetTokenizerFast
-
-    pieces = [
-        "<s>",
-        "<pad>",
-        "</s>",
-        "[UNK]",
-        "<mask>",
-    ]  # the order of microsoft/mpnet-base, whose mask is the last of all
-    tokenizer = MPNetTokenizerFast(vocab=_word_pieces(pieces))
-    config = MPNetConfig(
-        vocab_size=len(tokenizer), **SIZES | {"max_position_embeddings": 130}, pad_token_id=1
-    )
-    return tokenizer, MPNetForMaskedLM(config)
+    pieces = ["<s>", "<pad>", "</s>", "[UNK]", "<mask>"]  # as microsoft/mpnet-base, mask last
+    tokenizer = transformers.MPNetTokenizerFast(vocab=_word_pieces(pieces))
+    return _known("MPNet", tokenizer, **SIZES | {"max_position_embeddings": 130}, pad_token_id=1)
 
 
-def electra() -> tuple[Any, Any]:
-    from transformers import ElectraConfig, ElectraForPreTraining, ElectraTokenizerFast
-
-    tokenizer = ElectraTokenizerFast(vocab=_word_pieces(BERT_SPECIALS))
-    return tokenizer, ElectraForPreTraining(
-        ElectraConfig(vocab_size=len(tokenizer), embedding_size=16, **SIZES)
-    )
-
-
-def electra_generator() -> tuple[Any, Any]:
-    from transformers import ElectraConfig, ElectraForMaskedLM, ElectraTokenizerFast
-
-    tokenizer = ElectraTokenizerFast(vocab=_word_pieces(BERT_SPECIALS))
-    return tokenizer, ElectraForMaskedLM(
-        ElectraConfig(vocab_size=len(tokenizer), embedding_size=16, **SIZES)
-    )
+def electra(head: str = "ForPreTraining") -> tuple[Any, Any]:
+    tokenizer = transformers.ElectraTokenizerFast(vocab=_word_pieces(BERT_SPECIALS))
+    return _known("Electra", tokenizer, head, embedding_size=16, **SIZES)
 
 
 def deberta() -> tuple[Any, Any]:
-    from transformers import (
-        DebertaV2Config,
-        DebertaV2ForTokenClassification,
-        DebertaV2TokenizerFast,
-    )
-
-    tokenizer = DebertaV2TokenizerFast(
-        vocab=_unigrams(["[PAD]", "[CLS]", "[SEP]", "[UNK]", "[MASK]"])
-    )
-    config = DebertaV2Config(  # as microsoft/deberta-v3-base, whose checkpoint is a discriminator
-        vocab_size=len(tokenizer),
-        **SIZES,
-        relative_attention=True,
-        position_buckets=16,
-        norm_rel_ebd="layer_norm",
-        share_att_key=True,
-        pos_att_type=["p2c", "c2p"],
-        position_biased_input=False,
-        max_relative_positions=-1,
-        type_vocab_size=0,
-        layer_norm_eps=1e-7,
-    )
-    return tokenizer, DebertaV2ForTokenClassification(config)
+    """As microsoft/deberta-v3-base, whose checkpoint is a discriminator."""
+    pieces = _unigrams(["[PAD]", "[CLS]", "[SEP]", "[UNK]", "[MASK]"])
+    relative = {"relative_attention": True, "position_buckets": 16, "norm_rel_ebd": "layer_norm"}
+    relative |= {"share_att_key": True, "pos_att_type": ["p2c", "c2p"]}
+    relative |= {"position_biased_input": False, "max_relative_positions": -1}
+    sizes = {**SIZES, **relative, "type_vocab_size": 0, "layer_norm_eps": 1e-7}
+    tokenizer = transformers.DebertaV2TokenizerFast(vocab=pieces)
+    return _known("DebertaV2", tokenizer, "ForTokenClassification", **sizes)
 
 
 def modernbert() -> tuple[Any, Any]:
     from tokenizers.processors import TemplateProcessing
-    from transformers import ModernBertConfig, ModernBertForMaskedLM, PreTrainedTokenizerFast
 
     inner = _byte_pairs([*BERT_SPECIALS])
     ids = {token: inner.token_to_id(token) for token in BERT_SPECIALS}
@@ -160,41 +115,20 @@ def modernbert() -> tuple[Any, Any]:
         pair="[CLS] $A [SEP] $B [SEP]",
         special_tokens=[(t, ids[t]) for t in ("[CLS]", "[SEP]")],
     )
-    tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=inner._tokenizer,
-        cls_token="[CLS]",
-        sep_token="[SEP]",
-        pad_token="[PAD]",
-        mask_token="[MASK]",
-        unk_token="[UNK]",
-    )
-    config = ModernBertConfig(
-        vocab_size=len(tokenizer),
-        **SIZES,
-        pad_token_id=ids["[PAD]"],
-        bos_token_id=ids["[CLS]"],
-        eos_token_id=ids["[SEP]"],
-        cls_token_id=ids["[CLS]"],
-        sep_token_id=ids["[SEP]"],
-        local_attention=128,
-    )
-    return tokenizer, ModernBertForMaskedLM(config)
+    names = {f"{token[1:-1].lower()}_token": token for token in BERT_SPECIALS}
+    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=inner._tokenizer, **names)
+    first, last, pad = ids["[CLS]"], ids["[SEP]"], ids["[PAD]"]
+    ends = {"bos_token_id": first, "cls_token_id": first, "eos_token_id": last}
+    ends |= {"sep_token_id": last, "pad_token_id": pad}
+    return _known("ModernBert", tokenizer, **SIZES, **ends, local_attention=128)
 
 
 def xlm_roberta() -> tuple[Any, Any]:
-    from transformers import XLMRobertaConfig, XLMRobertaForMaskedLM, XLMRobertaTokenizerFast
-
-    pieces = _unigrams(["<s>", "<pad>", "</s>", "<unk>"])
-    tokenizer = XLMRobertaTokenizerFast(vocab=[*pieces, ("<mask>", 0.0)])
-    config = XLMRobertaConfig(
-        vocab_size=len(tokenizer),
-        **SIZES | {"max_position_embeddings": 130},
-        type_vocab_size=1,
-        pad_token_id=1,
-        bos_token_id=0,
-        eos_token_id=2,
-    )
-    return tokenizer, XLMRobertaForMaskedLM(config)
+    pieces = [*_unigrams(["<s>", "<pad>", "</s>", "<unk>"]), ("<mask>", 0.0)]
+    sizes = SIZES | {"max_position_embeddings": 130, "type_vocab_size": 1}
+    ends = {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2}
+    tokenizer = transformers.XLMRobertaTokenizerFast(vocab=pieces)
+    return _known("XLMRoberta", tokenizer, **sizes, **ends)
 
 
 def written(make: Callable[[], tuple[Any, Any]], folder: Path) -> str:
@@ -214,7 +148,7 @@ FAMILIES: dict[str, Callable[[Path], str]] = {
     "roberta": tiny_roberta,
     "xlm-roberta": partial(written, xlm_roberta),
     "electra": partial(written, electra),
-    "electra-generator": partial(written, electra_generator),
+    "electra-generator": partial(written, partial(electra, "ForMaskedLM")),
     "distilbert": partial(written, distilbert),
     "mpnet": partial(written, mpnet),
     "deberta-v2": partial(written, deberta),

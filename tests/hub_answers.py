@@ -7,7 +7,7 @@ import hashlib
 import json
 import socket
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from typing import Any
@@ -257,25 +257,15 @@ class Handler(BaseHTTPRequestHandler):
             return self._file(data, {**headers, "ETag": f'"{git_oid(data)}"'}, fault)
         digest = hashlib.sha256(data).hexdigest()
         self.hub.blobs[digest] = data
-        linked = {
-            "X-Linked-Etag": f'"{digest}"',
-            "X-Linked-Size": str(len(data)),
-            "Accept-Ranges": "bytes",
-        }
-        self._answer(
-            302,
-            b"",
-            {**headers, **linked, "Location": f"{self.hub.other_host}/cdn/{digest}/{path}"},
-        )
+        at = f"{self.hub.other_host}/cdn/{digest}/{path}"
+        linked = {"X-Linked-Etag": f'"{digest}"', "X-Linked-Size": str(len(data)), "Location": at}
+        self._answer(302, b"", {**headers, **linked, "Accept-Ranges": "bytes"})
 
     def _api(self, parts: list[str], fault: Fault) -> None:
         if parts == ["whoami-v2"]:
-            known = self._token() in self.hub.tokens
-            return (
-                self._json({"type": "user", "name": "tester", "orgs": []})
-                if known
-                else self._error(401, "", "Invalid token")
-            )
+            if self._token() not in self.hub.tokens:
+                return self._error(401, "", "Invalid token")
+            return self._json({"type": "user", "name": "tester", "orgs": []})
         if parts == ["repos", "create"]:
             return self._create()
         if parts == ["validate-yaml"]:
@@ -290,38 +280,22 @@ class Handler(BaseHTTPRequestHandler):
         if revision is None:
             return self._error(404, "RevisionNotFound", f"Invalid rev id: {rest[1]}")
         files = repo.revisions.get(revision, {})
-        routes: dict[str, Callable[[], None]] = {
-            "revision": lambda: self._json(
-                _info(repo, revision, files, blobs="blobs" in parse_qs(self.query))
-            ),
-            "tree": lambda: self._tree("/".join(rest[2:]), files),
-            "paths-info": lambda: self._paths_info(files),
-            "preupload": lambda: self._json(
-                {
-                    "files": [
-                        {
-                            "path": one["path"],
-                            "uploadMode": "lfs" if is_lfs(one["path"]) else "regular",
-                            "shouldIgnore": False,
-                            "oid": None,
-                        }
-                        for one in json.loads(self.sent_body)["files"]
-                    ]
-                }
-            ),
-            "commit": lambda: self._commit(repo),
-            "refs": lambda: self._json(
-                {
-                    "branches": [
-                        {"name": "main", "ref": "refs/heads/main", "targetCommit": revision}
-                    ],
-                    "converts": [],
-                    "tags": [],
-                    "pullRequests": [],
-                }
-            ),
-        }
-        routes.get(verb, lambda: self._answer(404, b"nothing here"))()
+        if verb == "revision":
+            self._json(_info(repo, revision, files, blobs="blobs" in parse_qs(self.query)))
+        elif verb == "tree":
+            self._tree("/".join(rest[2:]), files)
+        elif verb == "paths-info":
+            self._paths_info(files)
+        elif verb == "preupload":
+            paths = [one["path"] for one in json.loads(self.sent_body)["files"]]
+            self._json({"files": [_upload_mode(path) for path in paths]})
+        elif verb == "commit":
+            self._commit(repo)
+        elif verb == "refs":
+            main = {"name": "main", "ref": "refs/heads/main", "targetCommit": revision}
+            self._json({"branches": [main], "converts": [], "tags": [], "pullRequests": []})
+        else:
+            self._answer(404, b"nothing here")
 
     def _tree(self, under: str, files: Mapping[str, bytes]) -> None:
         inside = {
@@ -341,18 +315,7 @@ class Handler(BaseHTTPRequestHandler):
         if parse_qs(self.query).get("recursive", ["false"])[0].lower() not in ("true", "1"):
             listed = [one for one in listed if one["path"].count("/") == depth]
             folders = {folder for folder in folders if folder.count("/") == depth}
-        self._json(
-            listed
-            + [
-                {
-                    "type": "directory",
-                    "path": f,
-                    "oid": hashlib.sha1(f.encode()).hexdigest(),
-                    "size": 0,
-                }
-                for f in sorted(folders)
-            ]
-        )
+        self._json(listed + [_folder(one) for one in sorted(folders)])
 
     def _paths_info(self, files: Mapping[str, bytes]) -> None:
         body = self.sent_body.decode()
@@ -364,14 +327,7 @@ class Handler(BaseHTTPRequestHandler):
             if path in files:
                 found.append(_entry(path, files[path]))
             elif any(one.startswith(path + "/") for one in files):
-                found.append(
-                    {
-                        "type": "directory",
-                        "path": path,
-                        "oid": hashlib.sha1(path.encode()).hexdigest(),
-                        "size": 0,
-                    }
-                )
+                found.append(_folder(path))
         self._json(found)
 
     # uploads
@@ -386,10 +342,8 @@ class Handler(BaseHTTPRequestHandler):
         if not self._may_write():
             return
         asked = json.loads(self.sent_body)
-        kind, name = (
-            asked.get("type") or "model",
-            f"{asked.get('organization') or 'tester'}/{asked['name']}",
-        )
+        kind, owner = asked.get("type") or "model", asked.get("organization") or "tester"
+        name = f"{owner}/{asked['name']}"
         url = f"{self.hub.url}/{'datasets/' if kind == 'dataset' else ''}{name}"
         if (kind, name) in self.hub.repos:
             return self._json({"error": "You already created this repo", "url": url}, 409)
@@ -410,12 +364,8 @@ class Handler(BaseHTTPRequestHandler):
     def _commit(self, repo: Repo) -> None:
         if not self._may_write():
             return
-        files, summary, sent, deleted = (
-            dict(repo.revisions[repo.head]) if repo.revisions else {},
-            "",
-            {},
-            [],
-        )
+        files = dict(repo.revisions[repo.head]) if repo.revisions else {}
+        summary, sent, deleted = "", {}, []
         for line in self.sent_body.decode().splitlines():
             item = json.loads(line)
             value = item["value"]
@@ -431,34 +381,33 @@ class Handler(BaseHTTPRequestHandler):
         revision = self.hub.add(
             repo.kind, repo.name, {**files, **sent}, gated=repo.gated, private=repo.private
         )
-        upload = {
-            "kind": repo.kind,
-            "name": repo.name,
-            "revision": revision,
-            "summary": summary,
-            "files": sent,
-            "deleted": deleted,
+        about = {"kind": repo.kind, "name": repo.name, "revision": revision, "summary": summary}
+        self.hub.uploads.append({**about, "files": sent, "deleted": deleted})
+        commit = {
+            "commitOid": revision,
+            "commitUrl": f"{self.hub.url}/{repo.name}/commit/{revision}",
         }
-        self.hub.uploads.append(upload)
-        self._json(
-            {
-                "success": True,
-                "commitOid": revision,
-                "commitUrl": f"{self.hub.url}/{repo.name}/commit/{revision}",
-                "hookOutput": "",
-                "pullRequestUrl": None,
-            }
-        )
+        self._json({"success": True, **commit, "hookOutput": "", "pullRequestUrl": None})
+
+
+def _upload_mode(path: str) -> dict[str, Any]:
+    mode = "lfs" if is_lfs(path) else "regular"
+    return {"path": path, "uploadMode": mode, "shouldIgnore": False, "oid": None}
+
+
+def _folder(path: str) -> dict[str, Any]:
+    oid = hashlib.sha1(path.encode()).hexdigest()
+    return {"type": "directory", "path": path, "oid": oid, "size": 0}
 
 
 def _info(repo: Repo, revision: str, files: Mapping[str, bytes], *, blobs: bool) -> dict[str, Any]:
-    siblings: list[dict[str, Any]] = [{"rfilename": path} for path in files]
-    if blobs:
-        for one in siblings:
-            entry = _entry(one["rfilename"], files[one["rfilename"]])
-            one |= {"size": entry["size"], "blobId": entry["oid"]} | (
-                {"lfs": {**entry["lfs"], "sha256": entry["lfs"]["oid"]}} if "lfs" in entry else {}
-            )
+    siblings: list[dict[str, Any]] = []
+    for path, data in files.items():
+        entry = _entry(path, data)
+        more: dict[str, Any] = {"size": entry["size"], "blobId": entry["oid"]}
+        if "lfs" in entry:
+            more["lfs"] = {**entry["lfs"], "sha256": entry["lfs"]["oid"]}
+        siblings.append({"rfilename": path} | (more if blobs else {}))
     return {
         "_id": "0" * 24,
         "id": repo.name,

@@ -137,28 +137,17 @@ def tiny_roberta(folder: Path) -> str:
     )
     bpe.save_model(str(folder))
     vocabulary = json.loads((folder / "vocab.json").read_text(encoding="utf-8"))
-    merges = [
-        tuple(line.split())
-        for line in (folder / "merges.txt").read_text(encoding="utf-8").splitlines()[1:]
-    ]
-    tokenizer = RobertaTokenizerFast(
-        vocab=vocabulary, merges=merges
-    )  # from_pretrained cannot read the two files in transformers 5.0
+    lines = (folder / "merges.txt").read_text(encoding="utf-8").splitlines()[1:]
+    merges = [tuple(line.split()) for line in lines]
+    # from_pretrained cannot read the two files in transformers 5.0
+    tokenizer = RobertaTokenizerFast(vocab=vocabulary, merges=merges)
     tokenizer.save_pretrained(folder)
     state = torch.get_rng_state()
     torch.manual_seed(0)
-    config = RobertaConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=64,
-        max_position_embeddings=258,
-        pad_token_id=1,
-        bos_token_id=0,
-        eos_token_id=2,
-        type_vocab_size=1,
-    )
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
+    sizes |= {"intermediate_size": 64, "max_position_embeddings": 258, "type_vocab_size": 1}
+    ends = {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2}
+    config = RobertaConfig(vocab_size=len(tokenizer), **sizes, **ends)
     model = RobertaForMaskedLM(config)
     for parameter in model.parameters():
         nn.init.normal_(parameter, std=0.1) if parameter.ndim > 1 else None

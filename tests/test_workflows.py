@@ -23,16 +23,8 @@ ROOT = Path(__file__).resolve().parents[1]
 GITHUB, CI = ROOT / ".github", ROOT / ".ci"
 WORKFLOWS = sorted((GITHUB / "workflows").glob("*.yml"))
 PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-ME = (
-    "-c",
-    "user.name=Ada",
-    "-c",
-    "user.email=ada@example.org",
-    "-c",
-    "init.defaultBranch=main",
-    "-c",
-    "commit.gpgsign=false",
-)
+ME = [f"-c{one}" for one in ("user.name=Ada", "user.email=ada@example.org")]
+ME += ["-cinit.defaultBranch=main", "-ccommit.gpgsign=false"]
 
 
 def tool(module: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -50,19 +42,16 @@ def jobs(file: Path) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     yield from ((workflow, job) for job in workflow["jobs"].values())
 
 
+CONFIG = GITHUB / "ISSUE_TEMPLATE/config.yml"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("schema", "files"),
     [
         ("vendor.github-workflows", WORKFLOWS),
-        (
-            "vendor.github-issue-forms",
-            sorted(
-                {*(GITHUB / "ISSUE_TEMPLATE").glob("*.yml")}
-                - {GITHUB / "ISSUE_TEMPLATE/config.yml"}
-            ),
-        ),
-        ("vendor.github-issue-config", [GITHUB / "ISSUE_TEMPLATE/config.yml"]),
+        ("vendor.github-issue-forms", sorted({*CONFIG.parent.glob("*.yml")} - {CONFIG})),
+        ("vendor.github-issue-config", [CONFIG]),
         ("vendor.citation-file-format", [ROOT / "CITATION.cff"]),
     ],
 )
@@ -256,22 +245,15 @@ def test_a_pull_request_with_anything_else_is_refused(
 
 @pytest.mark.slow
 def test_published_versions_are_guarded(board: Path) -> None:
-    first = git(board, "rev-parse", "HEAD").strip()
-    (board / ".ci").mkdir()
-    (board / ".ci" / "guard").write_bytes((CI / "guard").read_bytes())
-    (board / ".ci" / "guard").chmod(0o755)
+    first, guard = git(board, "rev-parse", "HEAD").strip(), board / ".ci" / "guard"
+    guard.parent.mkdir()
+    shutil.copy(CI / "guard", guard)
 
-    def guard() -> subprocess.CompletedProcess[str]:
-        environment = os.environ | {"PATH": PATH}
-        return subprocess.run(
-            [board / ".ci" / "guard", first],
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
+    def guarded() -> subprocess.CompletedProcess[str]:
+        how = {"capture_output": True, "text": True, "timeout": 120}
+        return subprocess.run([guard, first], env=os.environ | {"PATH": PATH}, **how)
 
-    assert guard().returncode == 0, guard().stderr
+    assert guarded().returncode == 0, guarded().stderr
     with (board / "leaderboards" / "v1" / "README.md").open("a") as file:
         file.write("better\n")
     done = guard()

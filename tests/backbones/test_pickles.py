@@ -29,10 +29,8 @@ def test_a_folder_is_converted_once_and_then_needs_no_leave(
 ) -> None:
     with pytest.raises(NotAModel, match="weights are a pickle") as caught:
         resolve(str(folder))
-    assert (
-        "--allow-pickle" in str(caught.value.hint)
-        and not (tmp_path / "cache" / "converted").exists()
-    )
+    assert "--allow-pickle" in str(caught.value.hint)
+    assert not (tmp_path / "cache" / "converted").exists()
     reference = resolve(str(folder), allow_pickle=True)
     assert reference.name == str(folder) and reference.path != folder
     torch.testing.assert_close(
@@ -43,19 +41,6 @@ def test_a_folder_is_converted_once_and_then_needs_no_leave(
     )
     assert resolve(str(folder)) == reference
     assert load(reference).mlm_head() is not None, "the heads come along"
-
-
-def test_other_weights_are_another_model(folder: Path) -> None:
-    from bench.backbones.folder import _content
-
-    before = resolve(str(folder), allow_pickle=True)
-    state = torch.load(folder / "pytorch_model.bin", weights_only=True)
-    state["bert.embeddings.word_embeddings.weight"][3, 3] += 1
-    torch.save(state, folder / "pytorch_model.bin")
-    _content.cache_clear()
-    with pytest.raises(NotAModel, match="weights are a pickle"):
-        resolve(str(folder))
-    assert resolve(str(folder), allow_pickle=True).revision != before.revision
 
 
 def test_weights_in_parts(folder: Path, tiny: str) -> None:

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from commands import bench, error_line
+from commands import argv, bench, error_line
 from factories import record
 from msgspec.structs import replace
 
@@ -15,17 +15,7 @@ from bench.backbones.folder import card_title
 from bench.compare.statistics.summary import summarise
 from bench.runs import RunRecord
 
-COMMAND = (
-    "run",
-    "--method",
-    "pretrained",
-    "--set",
-    "pooling=mean",
-    "--suite",
-    "check",
-    "--device",
-    "cpu",
-)
+COMMAND = argv("run --method pretrained --set pooling=mean --suite check --device cpu")
 
 
 @pytest.fixture(scope="module")
@@ -46,63 +36,31 @@ def test_two_encoders_are_two_named_rows_of_one_table(
     encoders: tuple[Path, Path], tmp_path: Path
 ) -> None:
     both, runs = ",".join(map(str, encoders)), tmp_path / "runs"
+
+    def compared(*options: str) -> set[str]:
+        shown = bench("compare", "--runs", runs, "--format", "json", *options)
+        (table,) = json.loads(shown.stdout)["tables"]
+        return {row["backbone"] for row in table["rows"]}
+
     done = bench(*COMMAND, "--backbone", both, "--runs", runs)
     assert done.exit_code == 0, done.stderr
-    (table,) = json.loads(bench("compare", "--runs", runs, "--format", "json").stdout)["tables"]
-    assert {row["backbone"] for row in table["rows"]} == {
-        "plain-encoder",
-        "Card Encoder",
-    } and table["backbone"] is None
-    shown = bench("compare", "--runs", runs).stdout
-    assert (
-        "pretrained plain-encoder" in shown
-        and "pretrained Card Encoder" in shown
-        and str(encoders[0].parent) not in shown
-    )
-    assert (
-        "less pretrained plain-encoder"
-        in bench("compare", "--runs", runs, "--baseline", "plain-encoder").stdout
-    )
-    only = bench("compare", "--runs", runs, "--backbone", "Card Encoder", "--format", "json")
-    assert [row["backbone"] for row in json.loads(only.stdout)["tables"][0]["rows"]] == [
-        "Card Encoder"
-    ]
+    assert compared() == {"plain-encoder", "Card Encoder"}
+    assert compared("--backbone", "Card Encoder") == {"Card Encoder"}
+    assert str(encoders[0].parent) not in bench("compare", "--runs", runs).stdout
 
     again = bench(*COMMAND, "--backbone", both, "--name", "Small,Large", "--runs", runs)
     assert again.stderr.count("nothing repeated") == 2, "a name is no part of what is computed"
     records = [json.loads(path.read_text()) for path in sorted(runs.glob("*/run.json"))]
-    assert {one["provenance"]["backbone"]["title"] for one in records} == {"Small", "Large"}
-    assert {one["provenance"]["backbone"]["name"] for one in records} == set(map(str, encoders)), (
-        "it is loaded from there"
-    )
-    shown = bench("compare", "--runs", runs).stdout
-    assert "pretrained Small" in shown and "pretrained Large" in shown
-    one = next(
-        one["run_id"] for one in records if one["provenance"]["backbone"]["title"] == "Small"
-    )
-    assert "pretrained, nothing trained, Small" in bench("show", one, "--runs", runs).stdout
+    known = {one["provenance"]["backbone"]["title"]: one for one in records}
+    assert set(known) == compared() == {"Small", "Large"}
+    loaded = {one["provenance"]["backbone"]["name"] for one in records}
+    assert loaded == set(map(str, encoders)), "it is loaded from there"
     (tmp_path / "text.txt").write_text("A sentence.\n")
-    encoded = bench(
-        "encode", one, tmp_path / "text.txt", "--to", tmp_path / "v.npy", "--runs", runs
-    )
+    to = ("--to", tmp_path / "v.npy", "--runs", runs)
+    encoded = bench("encode", known["Small"]["run_id"], tmp_path / "text.txt", *to)
     assert encoded.exit_code == 0, encoded.stderr
-
-
-@pytest.mark.parametrize(
-    "names, said",
-    [
-        ("one", "1 names for 2 backbones"),
-        ("same,same", "1 names for 2 backbones"),
-        ("roberta-base,mine", "another backbone is called that"),
-    ],
-)
-def test_names_that_do_not_fit(
-    encoders: tuple[Path, Path], tmp_path: Path, names: str, said: str
-) -> None:
-    done = bench(
-        *COMMAND, "--backbone", ",".join(map(str, encoders)), "--name", names, "--runs", tmp_path
-    )
-    assert said in error_line(done) and not list(tmp_path.iterdir())
+    for names in ("one", "same,same", "roberta-base,mine"):
+        error_line(bench(*COMMAND, "--backbone", both, "--name", names, "--runs", runs))
 
 
 @pytest.mark.parametrize(
@@ -122,28 +80,17 @@ def test_what_a_model_card_calls_its_model(tmp_path: Path, card: str, title: str
     assert card_title(tmp_path) == title
 
 
-def test_a_folder_without_a_card_has_no_title(tmp_path: Path) -> None:
-    assert card_title(tmp_path) == ""
-
-
 def test_the_same_weights_in_two_folders_are_one_backbone() -> None:
     """One run of each place: the newer stands for both, as two runs of one seed."""
+    scores = record("cls", None).scores
 
     def run(place: str, run_id: str, revision: str) -> RunRecord:
-        made = record(
-            "pretrained",
-            None,
-            setting="none",
-            training=None,
-            backbone=place,
-            scores=record("cls", None).scores,
-        )
-        facts = {"name": place, "revision": revision}
-        return replace(made, run_id=run_id, provenance=replace(made.provenance, backbone=facts))
+        usual = {"setting": "none", "training": None, "scores": scores}
+        made = record("pretrained", None, backbone=place, **usual)
+        facts = replace(made.provenance, backbone={"name": place, "revision": revision})
+        return replace(made, run_id=run_id, provenance=facts)
 
-    (table,) = summarise(
-        [run("/a/minilm", "one", "x"), run("/b/minilm", "two", "x"), run("/c/minilm", "three", "y")]
-    )
-    assert [row.backbone for row in table.rows] == ["minilm", "minilm"] and len(
-        {row.differs for row in table.rows}
-    ) == 2
+    places = (("/a/minilm", "one", "x"), ("/b/minilm", "two", "x"), ("/c/minilm", "three", "y"))
+    (table,) = summarise([run(*place) for place in places])
+    assert [row.backbone for row in table.rows] == ["minilm", "minilm"]
+    assert len({row.differs for row in table.rows}) == 2

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 from commands import bench, error_line, the_run, tree
@@ -73,13 +72,6 @@ def test_to_npy(run: Path, text: Path, expected: np.ndarray, tmp_path: Path) -> 
     assert about["run"] == run.name and about["rows"] == 32
 
 
-def test_to_parquet(run: Path, text: Path, expected: np.ndarray, tmp_path: Path) -> None:
-    assert encode(run, text, tmp_path / "v.parquet").exit_code == 0
-    table = pq.read_table(tmp_path / "v.parquet")
-    assert table["sentence"].to_pylist() == TEXT
-    assert np.array_equal(np.array(table["vector"].to_pylist(), dtype=np.float32), expected)
-
-
 def test_a_file_that_is_there_is_replaced_on_request_only(
     run: Path, text: Path, tmp_path: Path
 ) -> None:
@@ -120,61 +112,37 @@ def piped(run: Path, content: bytes, out: Path, *options: str) -> Result:
     )
 
 
-def test_standard_input(run: Path, expected: np.ndarray, tmp_path: Path) -> None:
-    done = piped(run, "\n".join(TEXT).encode(), tmp_path / "v.npy")
-    assert done.exit_code == 0, done.stderr
-    assert np.array_equal(np.load(tmp_path / "v.npy"), expected)
-    lines = "\n".join(json.dumps({"sentence": s}) for s in TEXT).encode()
-    assert piped(run, lines, tmp_path / "w.npy", "--format", "jsonl").exit_code == 0
-    assert np.array_equal(np.load(tmp_path / "w.npy"), expected)
-
-
 @pytest.mark.parametrize(
-    ("content", "options", "says"),
+    ("content", "says"),
     [
-        (b"", (), "standard input is empty"),
-        (b"\x1f\x8b\x08", (), "gzip"),
-        (b"a\n\xff\n", (), "standard input: line 2 is not UTF-8"),
-        (
-            b"sent0,sent1\na,b\n",
-            ("--format", "csv"),
-            "standard input has several columns: sent0, sent1",
-        ),
+        (b"", "standard input is empty"),
+        (b"\x1f\x8b\x08", "gzip"),
+        (b"a\n\xff\n", "standard input: line 2 is not UTF-8"),
     ],
 )
 def test_standard_input_that_is_no_text(
-    content: bytes, options: tuple, says: str, run: Path, tmp_path: Path
+    content: bytes, says: str, run: Path, tmp_path: Path
 ) -> None:
-    assert says in error_line(piped(run, content, tmp_path / "v.npy", *options))
+    assert says in error_line(piped(run, content, tmp_path / "v.npy"))
     assert list(tmp_path.iterdir()) == []
 
 
 def test_columns(run: Path, expected: np.ndarray, tmp_path: Path) -> None:
-    rows = list(zip(TEXT[0:20:2], TEXT[1:20:2], strict=True))
-    (tmp_path / "t.csv").write_text("sent0,sent1\n" + "".join(f'"{a}","{b}"\n' for a, b in rows))
-    assert "several columns: sent0, sent1" in error_line(
-        encode(run, tmp_path / "t.csv", tmp_path / "v.npy")
-    )
-    assert "no column 'x'" in error_line(
-        encode(run, tmp_path / "t.csv", tmp_path / "v.npy", "--column", "x")
-    )
+    rows = zip(TEXT[0:20:2], TEXT[1:20:2], strict=True)
+    file, out = tmp_path / "t.csv", tmp_path / "v.npy"
+    file.write_text("sent0,sent1\n" + "".join(f'"{a}","{b}"\n' for a, b in rows))
+    assert "several columns: sent0, sent1" in error_line(encode(run, file, out))
+    assert "no column 'x'" in error_line(encode(run, file, out, "--column", "x"))
     for column, wanted in (("sent1", expected[1:20:2]), ("all", expected[:20])):
-        assert (
-            encode(
-                run, tmp_path / "t.csv", tmp_path / f"{column}.npy", "--column", column
-            ).exit_code
-            == 0
-        )
-        assert np.allclose(np.load(tmp_path / f"{column}.npy"), wanted, atol=1e-5)
+        assert encode(run, file, out, "--column", column, "--fresh").exit_code == 0
+        assert np.allclose(np.load(out), wanted, atol=1e-5)
 
 
 @pytest.mark.parametrize(
     ("file", "out", "says"),
     [
         ("text.txt", "v.pt", "unknown format '.pt'"),
-        ("no.txt", "v.npy", "no file "),
         ("bad.txt", "v.npy", "bad.txt: line 3 is not UTF-8"),
-        ("empty.txt", "v.npy", "empty"),
         ("text.txt", "no/v.npy", "there is no folder"),
     ],
 )
@@ -182,35 +150,6 @@ def test_mistakes_leave_nothing(
     file: str, out: str, says: str, run: Path, text: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "bad.txt").write_bytes(b"a\nb\n\xff\n")
-    (tmp_path / "empty.txt").write_bytes(b"")
     before = tree(tmp_path)
     assert says in error_line(encode(run, tmp_path / file, tmp_path / out))
     assert tree(tmp_path) == before
-
-
-def test_no_such_run(tmp_path: Path, text: Path) -> None:
-    assert "unknown run 'nothing'" in error_line(
-        bench("encode", "nothing", text, "--to", tmp_path / "v.npy", "--runs", tmp_path)
-    )
-
-
-def test_a_run_without_a_checkpoint(run: Path, text: Path, tmp_path: Path) -> None:
-    (tmp_path / run.name).mkdir()
-    (tmp_path / run.name / "run.json").write_bytes((run / "run.json").read_bytes())
-    line = error_line(encode(tmp_path / run.name, text, tmp_path / "v.npy"))
-    assert f"{tmp_path / run.name / 'checkpoint'} is missing" in line
-
-
-def test_code_that_changed_since_is_told(run: Path, text: Path, tmp_path: Path) -> None:
-    import shutil
-
-    shutil.copytree(run, tmp_path / run.name)
-    record = json.loads((run / "run.json").read_text())
-    record["provenance"]["plugin"]["sha256"] = "0" * 64
-    (tmp_path / run.name / "run.json").write_text(json.dumps(record))
-    done = encode(tmp_path / run.name, text, tmp_path / "v.npy", "--json")
-    assert (
-        done.exit_code == 0
-        and "warning: the code of simcse is not the one that made this run" in done.stderr
-    )
-    assert json.loads(done.stdout)["to"] == str(tmp_path / "v.npy")

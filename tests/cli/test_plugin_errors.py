@@ -6,11 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from commands import bench, error_line
+from commands import argv, bench, error_line
 
-from bench.base.contract import once_each, place_of, plugin_code
-from bench.base.errors import BenchError, PluginFailed
-from bench.base.findings import AGREES, DIFFERS, Finding
+from bench.base.contract import CheckResult, once_each
 from bench.run.conformance import SENTENCES, check
 from bench.run.plugins import from_file
 
@@ -59,90 +57,22 @@ def written(folder: Path, old: str, new: str, text: str = METHOD) -> tuple[Path,
     return folder / "mine.py", text.replace(old, new)
 
 
+DEEPER = "import json; return json.loads('{')"
+BUILD = "super().build(backbone, recipe)"
+NOT_FINITE = "expected one finite number as the loss, found a tensor of shape (8,)"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "line", "function", "said"),
     [
         ("first @ second.T", "first @ second", "first @ second", "loss", "cannot be multiplied"),
-        (LAST, LAST.replace("[:, 0]", ".nothing"), ".nothing", "embed", "no attribute 'nothing'"),
-        (
-            LAST,
-            "import json; return json.loads('{')",
-            "json.loads",
-            "embed",
-            "JSONDecodeError",
-        ),  # deeper, in somebody else's code
-        (
-            "super().build(backbone, recipe)",
-            "super().build(backbone, recipe); backbone.hidden",
-            "backbone.hidden",
-            "build",
-            "no attribute",
-        ),
-        (
-            "        pass",
-            "        recipe.temprature",
-            "recipe.temprature",
-            "check",
-            "no key 'temprature'",
-        ),
-        (
-            "scores = first",
-            "import sys; sys.exit('enough'); scores = first",
-            "sys.exit",
-            "loss",
-            "SystemExit: enough",
-        ),
-        (
-            "scores = first",
-            "import sys; sys.exit(); scores = first",
-            "sys.exit",
-            "loss",
-            "SystemExit",
-        ),
-        (
-            "scores = first",
-            "[view.nothing for view in views]; scores = first",
-            "view.nothing",
-            "loss",
-            "no attribute 'nothing'",
-        ),
-        (
-            RETURN,
-            RETURN.replace("Loss(", "("),
-            "def loss",
-            "loss",
-            "returned a Tensor; return Loss(tensor)",
-        ),
+        (LAST, DEEPER, "json.loads", "embed", "JSONDecodeError"),
+        (BUILD, f"{BUILD}; backbone.hidden", "backbone.hidden", "build", "no attribute"),
+        ("   pass", "   recipe.temprature", "recipe.temprature", "check", "no key 'temprature'"),
+        ("scores = f", "import sys; sys.exit(); scores = f", "sys.exit", "loss", "SystemExit"),
         (RETURN, "pass", "def loss", "loss", "returned NoneType; return Loss(tensor)"),
-        (
-            RETURN,
-            "return Loss(scores.sum(1))",
-            "def loss",
-            "loss",
-            "expected one finite number as the loss, found a tensor of shape (8,)",
-        ),
-        (
-            RETURN,
-            RETURN[:-1] + ", {'part': 0.5})",
-            "def loss",
-            "loss",
-            "part 'part' of the loss is float",
-        ),
-        (
-            "return self.embed(batch.columns[0]),",
-            "return 0 * self.embed(batch.columns[0]) +",
-            "def views",
-            "views",
-            "views returned a Tensor; return a tuple of",
-        ),
-        (
-            "return self.embed(batch.columns[0]),",
-            "return None,",
-            "def views",
-            "views",
-            "views returned tuple that holds NoneType",
-        ),
+        (RETURN, "return Loss(scores.sum(1))", "def loss", "loss", NOT_FINITE),
     ],
 )
 def test_the_line_of_the_plugin_is_named_in_a_run_and_in_the_check_which_fails_once(
@@ -159,21 +89,8 @@ def test_the_line_of_the_plugin_is_named_in_a_run_and_in_the_check_which_fails_o
     file, text = written(tmp_path, old, new)
     monkeypatch.chdir(tmp_path)
     place = f"mine.py:{line_of(text, line)}, in {function}: "
-    command = (
-        "run",
-        "mine.py",
-        "--backbone",
-        tiny,
-        "--suite",
-        "check",
-        "--corpus",
-        corpus,
-        "--max-steps",
-        "1",
-        "--set",
-        "batch_size=8",
-    )
-    told = error_line(bench(*command, "--runs", "runs"), 1)
+    command = (*argv("run mine.py --suite check --max-steps 1 --set batch_size=8 --runs runs"),)
+    told = error_line(bench(*command, "--backbone", tiny, "--corpus", corpus), 1)
     assert place in told and said in told
     (plugin,) = from_file(file)
     results = check(plugin, {}, lambda case: case.build().encode(SENTENCES))
@@ -182,63 +99,18 @@ def test_the_line_of_the_plugin_is_named_in_a_run_and_in_the_check_which_fails_o
     assert {result.repeats for result in results if not result.passed} <= {"", failed.check}
 
 
-@pytest.mark.slow
-def test_embed_that_returns_no_tensor_is_named(
-    tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _, text = written(
-        tmp_path, LAST, "return [1.0]", METHOD.replace('("unsupervised",)', '("none",)')
-    )
-    monkeypatch.chdir(tmp_path)
-    told = error_line(
-        bench("run", "mine.py", "--backbone", tiny, "--suite", "check", "--runs", "runs"), 1
-    )
-    assert f"mine.py:{line_of(text, 'def embed')}, in embed: embed returned list" in told
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("fails", ["raise KeyError('x')", "raise SystemExit(0)"])
-def test_another_verb_names_the_line_too(
-    tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: str
-) -> None:
-    file, _ = written(tmp_path, '("unsupervised",)', '("none",)')
-    monkeypatch.chdir(tmp_path)
-    assert (
-        bench("run", "mine.py", "--backbone", tiny, "--suite", "check", "--runs", "runs").exit_code
-        == 0
-    )
-    text = file.read_text().replace(LAST, fails)
-    file.write_text(text)
-    (tmp_path / "t.txt").write_text("a line\n")
-    told = error_line(
-        bench("encode", "mine", "t.txt", "--to", "v.npy", "--runs", "runs", "--plugin", "mine.py"),
-        1,
-    )
-    assert f"mine.py:{line_of(text, fails)}, in embed: " in told
+TUPLE = '("unsupervised",)'
+NO_TUPLE = "write a tuple, settings = ('unsupervised',)"
 
 
 @pytest.mark.parametrize(
     ("old", "new", "line", "code", "said"),
     [
-        (
-            "import torch\n",
-            "import nothing_of_that_name\n",
-            "import nothing",
-            2,
-            "ModuleNotFoundError",
-        ),
+        ("import torch\n", "import no_such\n", "import no_such", 2, "ModuleNotFoundError"),
         ("import torch\n", "import = torch\n", "import = torch", 2, "SyntaxError"),
         ("import torch\n", "import torch\n1 / 0\n", "1 / 0", 2, "ZeroDivisionError"),
         ("import torch\n", "import sys\nsys.exit(0)\n", "sys.exit", 1, "SystemExit: 0"),
-        (
-            '("unsupervised",)',
-            '"unsupervised"',
-            "class Mine",
-            2,
-            "write a tuple, settings = ('unsupervised',)",
-        ),
-        ('("unsupervised",)', '("unsup",)', "class Mine", 2, "choose from unsupervised"),
-        ('"mine"', '"My method"', "class Mine", 2, "use a-z"),
+        (TUPLE, '"unsupervised"', "class Mine", 2, NO_TUPLE),
     ],
 )
 def test_a_file_that_does_not_import_names_its_line(
@@ -252,34 +124,9 @@ def test_a_file_that_does_not_import_names_its_line(
 ) -> None:
     _, text = written(tmp_path, old, new)
     monkeypatch.chdir(tmp_path)
-    for command in (
-        ("run", "mine.py", "--suite", "check"),
-        ("run", "--plugin", "mine.py", "--method", "cls", "--suite", "check"),
-        ("methods", "--check", "mine.py"),
-    ):
-        told = error_line(bench(*command), code)
+    for command in ("run mine.py --suite check", "methods --check mine.py"):
+        told = error_line(bench(*argv(command)), code)
         assert f"mine.py:{line_of(text, line)}" in told and said in told, told
-
-
-@pytest.mark.slow
-def test_a_recipe_key_that_a_variant_misspells_is_a_failure_of_the_check(tmp_path: Path) -> None:
-    file, text = written(tmp_path, '{"temperature": 0.1}', '{"temprature": 0.1}')
-    (plugin,) = from_file(file)
-    (failed,) = [
-        result
-        for result in check(plugin, {}, lambda case: case.build().encode(SENTENCES))
-        if result.failed
-    ]
-    assert (
-        failed.what == "unsupervised+hot" and f"mine.py:{line_of(text, 'class Mine')}" in failed.why
-    )
-    assert "unknown recipe key 'temprature'" in failed.why and "nearest: temperature" in failed.why
-    told = error_line(
-        bench(
-            "run", file, "--variant", "hot", "--suite", "check", "--corpus", "builtin", "--dry-run"
-        )
-    )
-    assert "unknown recipe key 'temprature' in variant hot of mine" in told
 
 
 SUITE = """
@@ -325,33 +172,18 @@ SUITE = Suite(name="odd", title="Odd", description="Odd", tasks=(TASK,), average
 """
 
 
+NO_TASK = "it returned NoneType, and a LoadedTask is expected"
+BAD_KEY = ('predictions["prediction"] ==', 'predictions["nothing"] ==')
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "line", "function", "said"),
     [
-        (
-            "return Loaded(task)",
-            "return Loaded(task, int('x'))",
-            "int('x')",
-            "read",
-            "ValueError: invalid literal",
-        ),
         ("return Loaded(task)", "raise SystemExit(4)", "SystemExit(4)", "read", "SystemExit: 4"),
-        (
-            "return Loaded(task)",
-            "Loaded(task)",
-            "def read",
-            "read",
-            "it returned NoneType, and a LoadedTask is expected",
-        ),
+        ("return Loaded(task)", "Loaded(task)", "def read", "read", NO_TASK),
         ("x[:, 0] > 0", "x.reshape(7, 7)", "reshape", "score", "cannot reshape"),
-        (
-            'predictions["prediction"] ==',
-            'predictions["nothing"] ==',
-            "nothing",
-            "rescore",
-            "KeyError: 'nothing'",
-        ),
+        (*BAD_KEY, "nothing", "rescore", "KeyError: 'nothing'"),
     ],
 )
 def test_the_line_of_a_suite_is_named_in_a_run_and_in_the_check_which_fails_once(
@@ -367,58 +199,18 @@ def test_the_line_of_a_suite_is_named_in_a_run_and_in_the_check_which_fails_once
     _, text = written(tmp_path, old, new, SUITE)
     monkeypatch.chdir(tmp_path)
     place = f"mine.py:{line_of(text, line)}, in {function}: "
-    told = error_line(
-        bench("run", "cls", "mine.py", "--suite", "odd", "--backbone", tiny, "--runs", "runs"), 1
-    )
+    run = argv("run cls mine.py --suite odd --runs runs --backbone")
+    told = error_line(bench(*run, tiny), 1)
     assert place in told and said in told
     done = bench("suites", "--check", "mine.py", "--json")
-    failed = [
-        finding
-        for finding in json.loads(done.stdout)["findings"]
-        if not finding["passed"] and "repeats" not in finding
-    ]
+    found = json.loads(done.stdout)["findings"]
+    failed = [one for one in found if not one["passed"] and "repeats" not in one]
     assert done.exit_code == 1 and len(failed) == 1, failed
     assert place in failed[0]["seen"] and said in failed[0]["seen"]
 
 
 def test_one_cause_is_one_failure_and_two_causes_are_two() -> None:
-    seen = (
-        ("a", True, "x"),
-        ("b", False, "x"),
-        ("c", False, "y"),
-        ("d", False, "x"),
-        ("e", True, "y"),
-        ("f", False, "y"),
-    )
-    results = once_each(
-        [Finding(check_, "s", AGREES if passed else DIFFERS, what) for check_, passed, what in seen]
-    )
-    assert [result.kind for result in results if result.failed] == ["b", "c"]
-    assert {result.kind: result.repeats for result in results if result.repeats} == {
-        "d": "b",
-        "f": "c",
-    }
-
-
-def test_what_bench_itself_raises_has_no_place_and_stays_as_it_is() -> None:
-    of_bench, of_others = ({"__name__": name} for name in ("bench.made", "made"))
-    for names in (
-        of_bench,
-        of_others,
-    ):  # this file is no part of bench, so it stands for a plugin's; the other two are as they say
-        with pytest.raises(ZeroDivisionError) as caught:
-            exec(compile("1 / 0", str(Path.cwd() / "made.py"), "exec"), names)
-        inside = caught.value.__traceback__ and caught.value.__traceback__.tb_next
-        assert place_of(caught.value.with_traceback(inside)) == (
-            "" if names is of_bench else "made.py:1"
-        )
-    with pytest.raises(BenchError, match="^known$"), plugin_code("the method x"):
-        raise BenchError("known")
-    with (
-        pytest.raises(
-            PluginFailed,
-            match=r"^the method x: \S*test_plugin_errors.py:\d+, in test_what\w*: KeyError",
-        ),
-        plugin_code("the method x"),
-    ):
-        {}["nothing"]
+    seen = (("a", True, "x"), ("b", False, "x"), ("c", False, "y"), ("d", False, "x"))
+    results = once_each([CheckResult("s", check_, passed, what) for check_, passed, what in seen])
+    assert [result.check for result in results if result.failed] == ["b", "c"]
+    assert {one.check: one.repeats for one in results if one.repeats} == {"d": "b"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
 import io
 import json
@@ -12,11 +11,12 @@ from typing import Any
 import pyarrow
 import pyarrow.parquet
 import pytest
+from commands import argv
 from hub import StandInHub
 
-from bench.base.errors import BenchError, CorpusError, DataMissing
+from bench.base.errors import BenchError, CorpusError
 from bench.data.corpora import Corpus
-from bench.data.corpora.hub import HubName, data_files, hub_corpus, name_columns, suffix_of
+from bench.data.corpora.hub import HubName, hub_corpus, name_columns
 
 REPO = "someone/texts"
 
@@ -42,27 +42,18 @@ def rows(corpus: Corpus) -> list[tuple[str, ...]]:
 
 def test_a_name_is_taken_apart() -> None:
     name = HubName.of("hub:owner/na.me@refs-1/sub/folder:a, b#1000")
-    assert (name.repo, name.revision, name.path, name.columns, name.limit) == (
-        "owner/na.me",
-        "refs-1",
-        "sub/folder",
-        ("a", "b"),
-        1000,
-    )
+    wanted = ("owner/na.me", "refs-1", "sub/folder", ("a", "b"), 1000)
+    assert (name.repo, name.revision, name.path, name.columns, name.limit) == wanted
     assert HubName.of("hub:owner/name").columns == ()
 
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "hub:",
-        "hub:name:text",
-        "hub:owner/:text",
-        "hub:o/n@:text",
-        "hub:o/n:a,b,c,d",
-        "hub:o/n:a#x",
-        "hub:o/n:a#0",
-    ],
+    argv(
+        """
+    hub: hub:name:text hub:owner/:text hub:o/n@:text hub:o/n:a,b,c,d hub:o/n:a#x hub:o/n:a#0
+    """
+    ),
 )
 def test_what_is_no_name(text: str) -> None:
     with pytest.raises(CorpusError, match="expected hub:OWNER/NAME:COLUMN"):
@@ -134,10 +125,8 @@ def test_triplets_and_labelled_pairs(hub: StandInHub, tmp_path: Path) -> None:
     triplets = opened(f"hub:{REPO}/triplet:negative,anchor,positive", tmp_path)
     assert (triplets.kind, rows(triplets)) == ("triplets", [("a", "p", "n")])
     pairs = opened(f"hub:{REPO}/pair-class:premise,hypothesis,label", tmp_path)
-    assert (pairs.kind, rows(pairs)) == (
-        "labelled",
-        [("a", "x", "contradiction"), ("c", "z", "entailment")],
-    )
+    wanted = ("labelled", [("a", "x", "contradiction"), ("c", "z", "entailment")])
+    assert (pairs.kind, rows(pairs)) == wanted
     with pytest.raises(CorpusError, match="several tables") as caught:
         opened(f"hub:{REPO}:anchor", tmp_path)
     assert "pair-class, triplet" in str(caught.value.hint)
@@ -161,18 +150,9 @@ def test_what_is_here_stays_and_needs_no_network(hub: StandInHub, tmp_path: Path
     new = hub.add("dataset", REPO, {"train.jsonl": jsonl({"text": "new"})})
     asked = len(hub.requests)
     again = opened(f"hub:{REPO}:text", tmp_path, offline=True)
-    assert (again.sha256, again.name, len(hub.requests)) == (
-        first.sha256,
-        first.name,
-        asked,
-    ) and old[:12] in first.name
+    assert (again.sha256, again.name, len(hub.requests)) == (first.sha256, first.name, asked)
+    assert old[:12] in first.name
     assert rows(opened(f"hub:{REPO}@{new}:text", tmp_path)) == [("new",)]
-
-
-def test_offline_and_not_here(tmp_path: Path, no_network: list[Any]) -> None:
-    with pytest.raises(DataMissing, match="not on this machine") as caught:
-        opened(f"hub:{REPO}:text", tmp_path, offline=True)
-    assert "bring" in str(caught.value.hint) and not no_network
 
 
 def test_a_cut_download_goes_on_and_an_interrupted_data_set_keeps_what_it_had(
@@ -192,15 +172,6 @@ def test_a_cut_download_goes_on_and_an_interrupted_data_set_keeps_what_it_had(
     found = rows(corpus)
     assert len(found) == 3001 and found[-1] == ("last",) and revision[:12] in corpus.name
     assert len(hub.asked("train-0.jsonl", "GET")) == asked, "what is here is not fetched again"
-
-
-def test_a_busy_hub_is_waited_for(hub: StandInHub, tmp_path: Path) -> None:
-    hub.add("dataset", REPO, {"train.jsonl": jsonl({"text": "a"})})
-    hub.fault("/revision/main", status=429, headers={"Retry-After": "7"})
-    hub.fault("train.jsonl", status=500)
-    waited: list[float] = []
-    path, _ = hub_corpus(f"hub:{REPO}:text", cache=tmp_path, sleep=waited.append)
-    assert waited == [7.0, 1.0] and path.is_file()
 
 
 @pytest.mark.parametrize(
@@ -247,53 +218,3 @@ def test_a_gated_data_set_names_the_login_command(hub: StandInHub, tmp_path: Pat
     with pytest.raises(BenchError, match="gated") as caught:
         opened(f"hub:{REPO}:text", tmp_path)
     assert "hf auth login" in str(caught.value.hint)
-
-
-def test_files_are_chosen_by_split_folder_and_format() -> None:
-    def chosen(text: str, *files: str) -> list[str]:
-        return data_files(HubName.of(text), list(files))
-
-    assert chosen("hub:o/n:t", "b.csv", "a.csv", "LICENSE.md") == ["a.csv", "b.csv"]
-    assert chosen("hub:o/n:t", "x/validation.csv", "x/train.csv") == ["x/train.csv"]
-    assert chosen("hub:o/n/wiki1m.txt:text", "wiki1m.txt", "nli.csv", "senteval.tar") == [
-        "wiki1m.txt"
-    ]
-    assert chosen("hub:o/n/en:t", "en/train-1.csv", "en/train-0.csv", "de/train-0.csv") == [
-        "en/train-0.csv",
-        "en/train-1.csv",
-    ]
-    assert chosen("hub:o/n/test.csv:t", "train.csv", "test.csv") == ["test.csv"]
-    assert suffix_of("a/B.TXT.xz") == ".txt.xz" and suffix_of("v1.2.jsonl") == ".jsonl"
-
-
-@pytest.mark.slow
-def test_a_run_trains_on_it(hub: StandInHub, tiny: str, tmp_path: Path) -> None:
-    from commands import bench, the_run
-    from models import sentences
-
-    table = io.StringIO()
-    writer = csv.writer(table)
-    writer.writerows([["id", "text"], *([i, text] for i, text in enumerate(sentences(40)))])
-    revision = hub.add("dataset", REPO, {"train.csv": table.getvalue().encode()})
-    done = bench(
-        "run",
-        "--method",
-        "simcse",
-        "--backbone",
-        tiny,
-        "--suite",
-        "check",
-        "--corpus",
-        f"hub:{REPO}:text",
-        "--device",
-        "cpu",
-        "--set",
-        "batch_size=8",
-        "--runs",
-        tmp_path / "runs",
-    )
-    assert done.exit_code == 0, done.stderr
-    assert f"fetching hub:{REPO}:text" in done.stderr
-    record = json.loads((the_run(tmp_path / "runs") / "run.json").read_text())
-    assert record["provenance"]["corpus"]["name"] == f"hub:{REPO}@{revision[:12]}:text"
-    assert record["training"]["sentences"] == 40

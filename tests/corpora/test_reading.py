@@ -40,12 +40,8 @@ def refused(make, name, content) -> CorpusError:
         for _ in make(name, content).rows():
             pass
     error = caught.value
-    assert (
-        "\n" not in error.message
-        and "\n" not in (error.hint or "")
-        and name in error.message
-        and error.exit_code == 2
-    )
+    assert "\n" not in error.message and "\n" not in (error.hint or "") and name in error.message
+    assert error.exit_code == 2
     return error
 
 
@@ -157,9 +153,8 @@ def test_tsv_has_no_quotes(make):
 )
 def test_columns_are_found_by_name(make, header, order):
     corpus = make("a.csv", f"{header}\na,b,c\n"[: len(header) + 2 * len(order)] + "\n")
-    assert corpus.columns == {1: ("sentence",), 2: ("sent0", "sent1"), 3: TRIPLET}[
-        len(order)
-    ] and rows(corpus) == [tuple(order)]
+    assert corpus.columns == {1: ("sentence",), 2: ("sent0", "sent1"), 3: TRIPLET}[len(order)]
+    assert rows(corpus) == [tuple(order)]
 
 
 def test_json_null_and_other_keys(make):

@@ -23,34 +23,26 @@ def test_both_forms_of_every_set(shared, name):
     found = read_clustering(folder, name)
     assert found.form == "sccl" and len(found) == len(found.labels) == data_set(name).items["test"]
     assert len(set(found.labels.tolist())) == CLASSES.get(name, 152)
-    lines = (
-        (shared / "data" / "clustering" / f"{name}.tsv")
-        .read_text(encoding="utf-8")
-        .split("\n")[:-1]
-    )
-    assert [
-        f"{label}\t{text}" for label, text in zip(found.labels, found.texts, strict=True)
-    ] == lines
+    file = shared / "data" / "clustering" / f"{name}.tsv"
+    rows = [f"{label}\t{text}" for label, text in zip(found.labels, found.texts, strict=True)]
+    assert rows == file.read_text(encoding="utf-8").split("\n")[:-1]
     other = read_clustering(folder, name, text="raw")
     if name not in ORIGINALS:
         assert (other.form, other.sha256) == (found.form, found.sha256)
         return
     assert other.form == "original" and other.sha256 != found.sha256
     assert len(other) == (20000 if name == "StackOverflow" else 11109)
-    assert sorted(Counter(other.labels.tolist()).values())[1:] == pytest.approx(
-        sorted(Counter(found.labels.tolist()).values())[1:], abs=1
-    )
+    one, two = (sorted(Counter(x.labels.tolist()).values())[1:] for x in (other, found))
+    assert one == pytest.approx(two, abs=1)
     empty = [i for i, text in enumerate(other.texts) if text == "."]
     assert empty == {"GoogleNews-T": [3950], "GoogleNews-S": [6831]}.get(name, [])
     if name == "StackOverflow":  # 45 titles lost their quotes
         differ = [(a, b) for a, b in zip(other.texts, found.texts, strict=True) if a != b]
-        assert len(differ) == 45 and all(
-            a.replace('"', "").split() == b.replace('"', "").split() for a, b in differ
-        )
+        assert len(differ) == 45
+        assert all(a.replace('"', "").split() == b.replace('"', "").split() for a, b in differ)
     else:  # "lt" and "gt" were cut out
-        assert [
-            any("washington" in text.split() for text in one.texts) for one in (other, found)
-        ] == [True, False]
+        words = [{w for text in x.texts for w in text.split()} for x in (other, found)]
+        assert ["washington" in one for one in words] == [True, False]
 
 
 def test_what_text_selects(shared):
@@ -78,9 +70,8 @@ def test_a_form_is_known_by_content_not_by_place(shared, tmp_path):
         DataMissing, match="no sccl text found, only original in GoogleNews-S.tsv"
     ) as caught:
         read_clustering(folder, "GoogleNews-S")
-    assert "--text raw" in str(caught.value.hint) and "short-text-clustering-enhancement" in str(
-        caught.value.hint
-    )
+    assert "--text raw" in str(caught.value.hint)
+    assert "short-text-clustering-enhancement" in str(caught.value.hint)
     (home / "variants").mkdir()
     shutil.copyfile(source / "GoogleNews-S.tsv", home / "variants" / "GoogleNews-S.gsdmm.tsv")
     assert read_clustering(folder, "GoogleNews-S").form == "sccl"
@@ -110,29 +101,6 @@ def test_a_damaged_file_is_refused_by_name(shared, tmp_path, damage, message):
     with pytest.raises(DataDamaged, match=message or "encoded twice|altered text") as caught:
         read_clustering(DataFolder(tmp_path), name)
     assert str(path) in caught.value.message and name in caught.value.message
-
-
-def test_blanks_at_line_ends_make_another_form_with_the_same_texts(shared, tmp_path):
-    (tmp_path / "clustering").mkdir()
-    text = (shared / "data" / "clustering" / "Tweet.tsv").read_text(encoding="utf-8")
-    path = tmp_path / "clustering" / "Tweet.tsv"
-    path.write_bytes(text.replace("\n", "\r\n").encode())
-    assert read_clustering(DataFolder(tmp_path), "Tweet").form == "sccl"
-    path.write_text(text.replace("\n", " \n"), encoding="utf-8")
-    with pytest.raises(DataMissing, match="only other-"):
-        read_clustering(DataFolder(tmp_path), "Tweet")
-    found = read_clustering(DataFolder(tmp_path), "Tweet", text="any")
-    assert found.form.startswith("other-")
-    assert found.texts == read_clustering(DataFolder(shared / "data"), "Tweet").texts
-    assert read_clustering(DataFolder(tmp_path), "Tweet", text=found.form).sha256 == found.sha256
-
-
-def test_a_missing_set_says_where_it_was_looked_for(tmp_path):
-    with pytest.raises(DataMissing, match="AgNews: not found in .*clustering/AgNews.tsv") as caught:
-        read_clustering(DataFolder(tmp_path), "AgNews")
-    assert caught.value.hint == f"to get it: bench data fetch AgNews --data {tmp_path}"
-    with pytest.raises(DataMissing, match="variants/GoogleNews-T.gsdmm.tsv"):
-        read_clustering(DataFolder(tmp_path), "GoogleNews-T", text="raw")
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from make_shared_sentences import number_sentences, store
+from make_shared_sentences import number_sentences
 
 from bench.data.sets import DataFolder
 from bench.data.sets.sts import STS_TASKS, read_sts, sentence_numbers
@@ -36,27 +36,5 @@ def test_the_counts_of_the_issue(shared: Path) -> None:
 
 
 def test_other_scores_have_no_numbers() -> None:
-    assert (
-        sentence_numbers("STS12", np.zeros(3108)) is None
-        and sentence_numbers("MR", np.zeros(3)) is None
-    )
-
-
-def test_what_is_stored_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from bench.data.sets import sts
-
-    rng = np.random.default_rng(0)
-    flat = rng.integers(0, 40, 14 * 10)
-    _, first, numbers = np.unique(flat, return_index=True, return_inverse=True)
-    numbers = np.argsort(np.argsort(first))[numbers].reshape(7, 10, 2)
-    store({task: (str(i), numbers[i]) for i, task in enumerate(STS_TASKS)}, tmp_path / "stored.npz")
-    monkeypatch.setattr(sts, "STORED", tmp_path / "stored.npz")
-    sts._stored.cache_clear()
-    try:
-        found = sts._stored()
-    finally:
-        sts._stored.cache_clear()
-    assert all(
-        found[task][0] == str(i) and np.array_equal(found[task][1], numbers[i])
-        for i, task in enumerate(STS_TASKS)
-    )
+    assert sentence_numbers("STS12", np.zeros(3108)) is None
+    assert sentence_numbers("MR", np.zeros(3)) is None

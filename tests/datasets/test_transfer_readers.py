@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from make_manifest import update
 
-from bench.base.errors import DataDamaged, DataMissing, UnknownName
+from bench.base.errors import DataDamaged
 from bench.data.sets import TRANSFER_TASKS, DataFolder, read_transfer
 from bench.data.sets.manifest import data_set
 
@@ -98,33 +98,14 @@ def test_rows_are_sorted_by_tokens_then_label_and_else_stay_in_place(shared, fol
     assert len(texts.rows("train")) == 0
 
 
-def test_pairs_are_sorted_by_the_first_then_the_second_sentence(folder):
-    texts = read_transfer(folder, "MRPC")
-    keys = [
-        (len(texts.texts[0][i].split()), len(texts.texts[1][i].split()), texts.labels[i], i)
-        for i in texts.rows("train")
-    ]
-    assert keys == sorted(keys) and len(keys) == 4076
-
-
-def test_every_text_form_is_this_one(folder):
-    assert (
-        read_transfer(folder, "CR", text="raw").sha256
-        == read_transfer(folder, "CR", text="tokenised").sha256
-    )
-
-
 def test_a_users_own_folder_and_other_line_ends_are_recognised(folder, copy):
     for task in ("TREC", "MRPC", "CR"):
         target = copy(task)
         for path in target.iterdir():
             path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
         own, known = read_transfer(DataFolder(target.parents[1]), task), read_transfer(folder, task)
-        assert (own.texts, own.sha256, own.labels.tolist()) == (
-            known.texts,
-            known.sha256,
-            known.labels.tolist(),
-        )
+        wanted = (known.texts, known.sha256, known.labels.tolist())
+        assert (own.texts, own.sha256, own.labels.tolist()) == wanted
 
 
 def test_u0085_ends_a_line_where_splitlines_reads_and_only_there(copy):
@@ -153,30 +134,20 @@ def encoded_twice(data: bytes) -> bytes:
     return data.decode("latin-1").encode("utf-8")
 
 
+def swapped(old: bytes, new: bytes):
+    return lambda data: data.replace(old, new, 1)
+
+
+TRAIN, TEST = "train_5500.label", "msr_paraphrase_test.txt"
 DAMAGES = [
     ("MR", "rt-polarity.neg", truncated, "MR: 5,330 rows found, 5,331 expected"),
     ("MR", "rt-polarity.neg", shuffled, "MR: altered text"),
-    ("MPQA", "mpqa.pos", lambda data: data.replace(b"good", b"bad", 1), "MPQA: altered text"),
+    ("MPQA", "mpqa.pos", swapped(b"good", b"bad"), "MPQA: altered text"),
     ("SST-2", "sentiment-train", encoded_twice, "SST-2: encoded twice"),
-    ("TREC", "train_5500.label", encoded_twice, "TREC: encoded twice"),
-    (
-        "TREC",
-        "train_5500.label",
-        lambda data: data.replace(b"NUM:", b"LOC:", 1),
-        "TREC: altered text",
-    ),
-    (
-        "MRPC",
-        "msr_paraphrase_test.txt",
-        lambda data: data.replace(b"\n1\t", b"\n0\t", 1),
-        "MRPC: altered text",
-    ),
-    (
-        "SST-2",
-        "sentiment-dev",
-        lambda data: data[:-200] + b"\xff" + data[-199:],
-        "SST-2: line 871 is not UTF-8",
-    ),
+    ("TREC", TRAIN, encoded_twice, "TREC: encoded twice"),
+    ("TREC", TRAIN, swapped(b"NUM:", b"LOC:"), "TREC: altered text"),
+    ("MRPC", TEST, swapped(b"\n1\t", b"\n0\t"), "MRPC: altered text"),
+    ("SST-2", "sentiment-dev", lambda data: data[:-200] + b"\xff" + data[-199:], "not UTF-8"),
 ]
 
 
@@ -188,24 +159,6 @@ def test_a_damaged_file_is_refused_by_name(copy, task, file, damage, message):
     with pytest.raises(DataDamaged, match=message) as caught:
         read_transfer(DataFolder(target.parents[2] if task == "SST-2" else target.parents[1]), task)
     assert file in caught.value.message and "\n" not in caught.value.message
-
-
-def test_another_tokenisation_has_a_name_of_its_own(copy):
-    path = copy("MRPC") / "msr_paraphrase_train.txt"
-    path.write_bytes(path.read_bytes().replace(b" , ", b", "))
-    root = DataFolder(path.parents[2])
-    with pytest.raises(DataMissing, match="no tokenised text found, only other-"):
-        read_transfer(root, "MRPC", text="tokenised")
-    other = read_transfer(root, "MRPC", text="any")
-    assert str(other.form).startswith("other-") and len(other) == 5801
-
-
-def test_missing_and_unknown_are_one_line(tmp_path):
-    with pytest.raises(DataMissing, match="TREC: not found") as caught:
-        read_transfer(DataFolder(tmp_path), "TREC")
-    assert caught.value.hint == f"to get it: bench data fetch TREC --data {tmp_path}"
-    with pytest.raises(UnknownName, match="SST-2"):
-        read_transfer(DataFolder(tmp_path), "SST2")
 
 
 def test_remaking_the_manifest_changes_nothing(shared):

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import docs_site
 import make_reference
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -47,20 +46,6 @@ def test_the_reference_is_that_of_the_code(name: str) -> None:
     assert (make_reference.FOLDER / name).read_text(encoding="utf-8") == make_reference.PAGES[
         name
     ]()
-
-
-def test_links_lead_to_where_files_stand_on_the_site() -> None:
-    def place(page: str, link: str) -> str:
-        return docs_site._place(docs_site._path(page, link))
-
-    assert place("suites/sts.md", "../data.md") == "data.md"
-    assert place("install.md", "../CONTRIBUTING.md") == "repository/CONTRIBUTING.md"
-    assert place("repository/CONTRIBUTING.md", "docs/add-a-method.md") == "add-a-method.md"
-    assert place("methods.md", "../benchmarks/parity") == "repository/benchmarks/parity/README.md"
-    assert place("verified.md", "../leaderboards/v3/README.md") == "leaderboards/v3/index.html"
-    nav = [{"Start": ["README.md", {"Scale": "scale.md"}]}, {"Search": "search.md"}]
-    assert docs_site._titles(nav) == {"scale.md": "Scale", "search.md": "Search"}
-    assert list(docs_site._without(nav, {"scale.md", "search.md"})) == [{"Start": ["README.md"]}]
 
 
 @pytest.mark.slow
@@ -107,24 +92,3 @@ def test_it_reads_from_a_disk_light_and_dark_and_asks_for_nothing_else(
 def _ground(site: Path, chromium: Browser, size: tuple[int, int], dark: bool) -> str:
     with visit(chromium, (site / "index.html").as_uri(), size, dark=dark) as seen:
         return str(seen.page.evaluate("getComputedStyle(document.body).backgroundColor"))
-
-
-@pytest.mark.slow
-def test_a_search_on_a_disk_finds_a_page(site: Path, chromium: Browser) -> None:
-    with visit(chromium, (site / "suites" / "sts.html").as_uri(), WIDE) as seen:
-        seen.page.locator(".md-search__input").press_sequentially(
-            "torchrun"
-        )  # keys: what is filled in at once asks for nothing
-        first = seen.page.locator(".md-search-result__link").first
-        first.wait_for()
-        assert any(
-            "training" in str(one.get_attribute("href"))
-            for one in seen.page.locator(".md-search-result__link").all()
-        )
-        first.click()
-        seen.page.wait_for_load_state()
-        assert (
-            "torchrun" in seen.page.content()
-            and "sts.html" not in seen.page.url
-            and seen.troubles == []
-        )

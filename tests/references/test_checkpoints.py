@@ -8,14 +8,8 @@ from pathlib import Path
 import pytest
 
 from bench.method import Recipe, Value
-from bench.references import results, rows
-from bench.references.checkpoints import (
-    Checkpoint,
-    checkpoints,
-    find_checkpoint,
-    released_for,
-    scored_from,
-)
+from bench.references import ReferenceResult, results
+from bench.references.checkpoints import Checkpoint, checkpoints, released_for
 from bench.references.ours import SUITES, find_printed
 from bench.run.models import find_model
 from bench.run.plugins import discover
@@ -68,43 +62,6 @@ def test_names_settings_and_averages_are_those_of_the_reference(shared: Path) ->
     assert len({checkpoint.hub for checkpoint in checkpoints()}) == len(checkpoints())
 
 
-def test_what_the_authors_print_of_theirs() -> None:
-    printed = {checkpoint.hub: checkpoint.printed for checkpoint in checkpoints()}
-    assert [
-        printed[f"YuxinJiang/{name}"]
-        for name in (
-            "unsup-promcse-bert-base-uncased",
-            "sup-promcse-roberta-base",
-            "sup-promcse-roberta-large",
-        )
-    ] == ["78.49", "82.94", "84.76"]
-    backbones = ("bert-base-uncased", "bert-large-uncased", "roberta-base", "roberta-large")
-    assert [printed[f"Stevenhpy/unsup-simcse-{name}-focal"] for name in backbones] == [
-        "77.32",
-        "78.72",
-        "77.58",
-        "78.74",
-    ]
-    assert [printed[f"princeton-nlp/sup-simcse-{name}"] for name in backbones] == [
-        "81.57",
-        "82.21",
-        "82.52",
-        "83.76",
-    ]
-    assert [printed[f"princeton-nlp/unsup-simcse-{name}"] for name in backbones] == [
-        "76.25",
-        "78.41",
-        "76.57",
-        "78.90",
-    ]
-
-
-@EVERY
-def test_every_table_that_took_it_has_one_line_of_it(checkpoint: Checkpoint) -> None:
-    taken = [row.first for row in rows(by_metric=False) if scored_from(row.first) == checkpoint]
-    assert sorted(f"{first.paper}:{first.table}" for first in taken) == sorted(checkpoint.scored_in)
-
-
 def test_a_line_that_another_paper_ran_again_is_another_training() -> None:
     again = [r for r in results("simcse", paper="focal-infonce") if r.own_result]
     assert again and not any(released_for(r) for r in again)
@@ -126,79 +83,33 @@ def test_a_line_that_another_paper_ran_again_is_another_training() -> None:
 def test_a_run_of_it_finds_its_printed_numbers_where_it_is_scored_as_its_authors_do(
     checkpoint: Checkpoint,
 ) -> None:
+    def found(name: str, recipe: dict[str, str]) -> tuple[ReferenceResult, ...]:
+        where = {"suite": "sts", "setting": "none", "backbone": name, "recipe": recipe}
+        return find_printed(checkpoint.ours, "Avg.", **where)
+
     for name in (checkpoint.hub, f"{checkpoint.hub}@main", f"/models/{Path(checkpoint.hub).name}"):
-        found = find_printed(
-            checkpoint.ours,
-            "Avg.",
-            suite="sts",
-            setting="none",
-            backbone=name,
-            recipe=dict(checkpoint.set),
-        )
-        assert found and {r.printed for r in found} == {checkpoint.printed}
-        assert {SUITES[r.metric] for r in found} == {"sts"}
-    other = {key: "avg_top2" for key in checkpoint.set}
-    assert (
-        find_printed(
-            checkpoint.ours,
-            "Avg.",
-            suite="sts",
-            setting="none",
-            backbone=checkpoint.hub,
-            recipe=other,
-        )
-        == ()
-    )
+        printed = found(name, dict(checkpoint.set))
+        assert printed and {r.printed for r in printed} == {checkpoint.printed}
+        assert {SUITES[r.metric] for r in printed} == {"sts"}
+    assert found(checkpoint.hub, {key: "avg_top2" for key in checkpoint.set}) == ()
 
 
-def test_the_backbone_alone_is_no_checkpoint() -> None:
-    assert (
-        find_printed(
-            "pretrained",
-            "Avg.",
-            suite="sts",
-            setting="none",
-            backbone="roberta-base",
-            recipe={"pooling": "avg"},
-        )
-        == ()
-    )
-    assert find_checkpoint("roberta-base") is None and find_checkpoint("") is None
+PROMCSE, SIMCSE = "YuxinJiang/sup-promcse-roberta-large", "princeton-nlp/unsup-simcse-roberta-base"
 
 
 @pytest.mark.parametrize(
     ("name", "values", "want"),
     [
-        ("YuxinJiang/sup-promcse-roberta-large", {}, ("stored-prefix", {"pooling": "mlp"})),
-        (
-            "YuxinJiang/sup-promcse-roberta-large@abc",
-            {"pooling": "cls"},
-            ("stored-prefix", {"pooling": "cls"}),
-        ),
-        (
-            "YuxinJiang/sup-promcse-roberta-large",
-            {"max_length": "32"},
-            ("pretrained", {"max_length": "32"}),
-        ),  # refused when it is loaded
-        ("princeton-nlp/unsup-simcse-roberta-base", {}, ("pretrained", {"pooling": "cls"})),
-        (
-            "princeton-nlp/unsup-simcse-roberta-base",
-            {"max_length": "32"},
-            ("pretrained", {"pooling": "cls", "max_length": "32"}),
-        ),
-        ("somebody/unsup-simcse-roberta-base", {}, ("pretrained", {})),
+        (PROMCSE, {}, ("stored-prefix", {"pooling": "mlp"})),
+        (f"{PROMCSE}@abc", {"pooling": "cls"}, ("stored-prefix", {"pooling": "cls"})),
+        (PROMCSE, {"max_length": "32"}, ("pretrained", {"max_length": "32"})),  # refused later
+        (SIMCSE, {}, ("pretrained", {"pooling": "cls"})),
+        (SIMCSE.replace("princeton-nlp", "somebody"), {}, ("pretrained", {})),
     ],
 )
 def test_bench_evaluate_scores_it_as_its_authors_do(
     name: str, values: dict[str, str], want: tuple[str, dict[str, str]], tmp_path: Path
 ) -> None:
-    model = find_model(
-        name,
-        runs=RunsFolder(tmp_path),
-        name="",
-        prompt="",
-        prompts=None,
-        values=values,
-        server=None,
-    )
+    usual = {"name": "", "prompt": "", "prompts": None, "server": None}
+    model = find_model(name, runs=RunsFolder(tmp_path), values=values, **usual)
     assert (model.method, dict(model.overrides), model.backbone) == (*want, name)

@@ -19,7 +19,6 @@ from bench.references.imported import (
     merge,
     read_imported,
     read_mteb_file,
-    result_files,
 )
 
 MODEL, REVISION = "sentence-transformers/some-model", "8b3219a92973c328a8e22fadcfa821b5dc75636a"
@@ -68,49 +67,19 @@ def number(file: Path, **options: Any) -> ImportedResult:
 
 def test_a_file_of_mteb_2(tmp_path: Path) -> None:
     found = number(write(tmp_path, content()))
-    assert (found.task, found.metric, found.value, found.protocol) == (
-        "STS12",
-        "cosine_spearman",
-        72.369,
-        "mteb/2",
-    )
-    assert (found.paper, found.method, found.setting, found.backbone, found.label) == (
-        "mteb",
-        "pretrained",
-        "none",
-        MODEL,
-        MODEL,
-    )
-    assert (
-        found.source == f"model revision {REVISION}, data a0d554a64d88"
-        and not found.own_result
-        and found.std is None
-    )
-
-
-def test_mteb_1_is_another_protocol(tmp_path: Path) -> None:
-    assert number(write(tmp_path, content(version="1.12.75"))).protocol == "mteb/1"
+    scored = (found.task, found.metric, found.value, found.protocol)
+    assert scored == ("STS12", "cosine_spearman", 72.369, "mteb/2")
+    wanted = (*("mteb", "pretrained"), *(MODEL, None))
+    assert (found.paper, found.method, found.backbone, found.std) == wanted
+    assert found.source == f"model revision {REVISION}, data a0d554a64d88" and not found.own_result
 
 
 def test_a_file_from_before_mteb_1_11(tmp_path: Path) -> None:
-    old = {
-        "mteb_dataset_name": "STS12",
-        "mteb_version": "1.0.0",
-        "dataset_revision": None,
-        "test": {
-            "cos_sim": {"pearson": 0.6, "spearman": 0.5},
-            "euclidean": {"pearson": 0.4, "spearman": 0.3},
-            "evaluation_time": 2.1,
-        },
-    }
-    old["dataset_revision"] = "a" * 40
-    found = number(write(tmp_path, old))
+    cosine, euclidean = {"pearson": 0.6, "spearman": 0.5}, {"pearson": 0.4, "spearman": 0.3}
+    test = {"cos_sim": cosine, "euclidean": euclidean, "evaluation_time": 2.1}
+    old = {"mteb_dataset_name": "STS12", "mteb_version": "1.0.0", "dataset_revision": "a" * 40}
+    found = number(write(tmp_path, old | {"test": test}))
     assert (found.value, found.metric, found.protocol) == (50.0, "cosine_spearman", "mteb/1")
-
-
-def test_only_the_splits_that_the_task_asks_for_count(tmp_path: Path) -> None:
-    file = write(tmp_path, content("STSBenchmark", validation=[sts(0.1)], test=[sts(0.82)]))
-    assert number(file).value == 82.0
 
 
 def test_languages_are_averaged_as_mteb_averages_them_and_a_missing_one_is_no_number(
@@ -126,15 +95,6 @@ def test_languages_are_averaged_as_mteb_averages_them_and_a_missing_one_is_no_nu
     )
     left = read_mteb_file(write(tmp_path, content("STS17", test=every[:-1])))
     assert isinstance(left, LeftOut) and left.why.startswith("incomplete")
-
-
-def test_a_task_that_this_mteb_does_not_know(tmp_path: Path) -> None:
-    found = number(write(tmp_path, content("bench-STS12")))
-    assert (found.task, found.metric, found.value) == ("bench-STS12", "main_score", 72.369)
-    two = read_mteb_file(write(tmp_path, content("Nobodys", test=[sts()], dev=[sts()])))
-    assert isinstance(two, LeftOut) and "does not know" in two.why
-    older = read_mteb_file(write(tmp_path, content("Nobodys", version="1.2.0")))
-    assert isinstance(older, LeftOut) and "does not know" in older.why
 
 
 def test_whose_results_they_are(tmp_path: Path) -> None:
@@ -168,18 +128,6 @@ def test_what_is_no_result_file(text: str, tmp_path: Path) -> None:
         found = error
         assert "not a result file of mteb" in error.message and "\n" not in error.message
     assert isinstance(found, DataDamaged | LeftOut)
-
-
-def test_folders_are_searched_for_results_alone(tmp_path: Path) -> None:
-    file = write(tmp_path, content())
-    (file.parent / "experiments" / "x").mkdir(parents=True)
-    (file.parent / "experiments" / "x" / "STS12.json").write_text("{}")
-    assert result_files([tmp_path, file]) == [file]
-    with pytest.raises(BenchError, match="no such file"):
-        result_files([tmp_path / "no"])
-    with pytest.raises(BenchError, match="holds no result files"):
-        (tmp_path / "empty").mkdir()
-        result_files([tmp_path / "empty"])
 
 
 def test_rows_are_kept_and_replaced(tmp_path: Path) -> None:
@@ -236,7 +184,5 @@ def test_a_damaged_file_leaves_everything_as_it_was(tmp_path: Path) -> None:
     bad.write_text("{")
     done = run("import", good, bad, "--to", out)
     assert isinstance(done.exception, DataDamaged) and out.read_bytes() == before
-    assert (
-        isinstance(run("import", tmp_path / "no", "--to", out).exception, BenchError)
-        and out.read_bytes() == before
-    )
+    assert isinstance(run("import", tmp_path / "no", "--to", out).exception, BenchError)
+    assert out.read_bytes() == before

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from bench.base.errors import BenchError
-from bench.references import ours, results, rows
-from bench.references.ours import SUITES, find_printed, meaning
+from bench.references import rows
+from bench.references.ours import find_printed, meaning
 from bench.run.plugins import discover
 from bench.run.recipe_file import read
 from bench.run.recipes import TRAINING, variants_of
@@ -33,10 +30,8 @@ def test_names_agree_with_those_in_the_recipe_files() -> None:
         file = read(REGISTRY[name].folder, name)
         reference = file.printed.get("method", name)
         for variant, called in file.printed.get("variants", {}).items():
-            assert (meaning(reference, called).method, meaning(reference, called).variant) == (
-                name,
-                variant,
-            )
+            wanted = (name, variant)
+            assert (meaning(reference, called).method, meaning(reference, called).variant) == wanted
         if "method" in file.printed and reference:
             assert meaning(reference, "").method == name
 
@@ -86,100 +81,23 @@ def test_a_run_is_held_against_the_number_of_its_recipe_whatever_its_variant_is_
 
 
 def test_the_paper_of_the_method_comes_first_and_a_mean_before_a_best() -> None:
-    values = [
-        (r.paper, r.table, r.value)
-        for r in find_printed(
-            "conpvp", "Avg.", suite="sts", setting="unsupervised", backbone="roberta-large"
-        )
-    ]
-    assert values == [("conpvp", "4", 79.9), ("conpvp", "3", 80.18)]
-    values = [
-        r.value
-        for r in find_printed(
-            "simcse", "Avg.", suite="sts", setting="unsupervised", backbone="hub/bert-base-uncased"
-        )
-    ]
-    assert values == [
-        76.25,
-        76.25,
-        76.25,
-        76.25,
-        76.25,
-        75.68,
-    ]  # what it printed itself, as quoted; the rerun last
+    sts = {"suite": "sts", "setting": "unsupervised"}
+    found = find_printed("conpvp", "Avg.", backbone="roberta-large", **sts)
+    assert [(r.table, r.value) for r in found] == [("4", 79.9), ("3", 80.18)]
+    found = find_printed("simcse", "Avg.", backbone="hub/bert-base-uncased", **sts)
+    assert [r.value for r in found] == [76.25] * 5 + [75.68]  # as quoted; the rerun last
 
 
 def test_a_suite_a_protocol_and_a_recipe_decide() -> None:
-    assert [
-        r.metric
-        for r in find_printed(
-            "simcse", "Avg.", suite="transfer", setting="supervised", backbone="bert-base-uncased"
-        )
-    ] == [
-        "accuracy",
-        "accuracy-dev",
-        "accuracy",
-    ]
-    assert (
-        find_printed(
-            "glove-avg",
-            "CxC-STS",
-            suite="cxc",
-            setting="none",
-            backbone="glove",
-            protocol="cxc-promcse/1",
-        )
-        == ()
-    )
-    assert (
-        len(
-            find_printed(
-                "glove-avg",
-                "CxC-STS",
-                suite="cxc",
-                setting="none",
-                backbone="glove",
-                protocol="cxc-parekh/1",
-            )
-        )
-        == 1
-    )
-    swept = {
-        "suite": "sts",
-        "setting": "supervised",
-        "backbone": "bert-base-uncased",
-        "variant": "eh",
-    }
-    assert [
-        r.value for r in find_printed("simcse", "Avg.", **swept, recipe={"eh_margin": 0.35})
-    ] == [81.94, 81.48]
-    assert [r.value for r in find_printed("simcse", "Avg.", **swept)] == [81.94]
-
-
-def test_nothing_printed_is_nothing() -> None:
-    assert (
-        find_printed("simcse", "Avg.", suite="sts", setting="unsupervised", backbone="builtin")
-        == ()
-    )
-    assert (
-        find_printed(
-            "whitening", "Avg.", suite="sts", setting="none", backbone="bert-base-uncased"
-        )[0].value
-        == 66.28
-    )  # not on sbert: 77.00
-
-
-def test_every_metric_has_a_suite() -> None:
-    from bench.score.suites import suite_names
-
-    assert {r.metric for r in results()} == set(SUITES) and set(SUITES.values()) <= set(
-        suite_names()
-    )
-
-
-def test_a_short_line_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "ours.tsv"
-    file.write_text(ours.FILE.read_text(encoding="utf-8") + "abc\tx\n", encoding="utf-8")
-    monkeypatch.setattr(ours, "FILE", file)
-    with pytest.raises(BenchError, match="the line of 'abc'"):
-        ours._lines.__wrapped__()
+    bert = {"setting": "supervised", "backbone": "bert-base-uncased"}
+    metrics = [r.metric for r in find_printed("simcse", "Avg.", suite="transfer", **bert)]
+    assert metrics == ["accuracy", "accuracy-dev", "accuracy"]
+    glove = {"suite": "cxc", "setting": "none", "backbone": "glove"}
+    for protocol, count in (("cxc-promcse/1", 0), ("cxc-parekh/1", 1)):
+        assert len(find_printed("glove-avg", "CxC-STS", **glove, protocol=protocol)) == count
+    swept = {"suite": "sts", "variant": "eh", **bert}
+    for recipe, values in (({"eh_margin": 0.35}, [81.94, 81.48]), (None, [81.94])):
+        given = {} if recipe is None else {"recipe": recipe}
+        assert [r.value for r in find_printed("simcse", "Avg.", **swept, **given)] == values
+    plain = {"suite": "sts", "setting": "none", "backbone": "bert-base-uncased"}
+    assert find_printed("whitening", "Avg.", **plain)[0].value == 66.28  # not on sbert: 77.00

@@ -32,81 +32,39 @@ def test_seeds_are_stacked_in_the_given_order(tmp_path: Path) -> None:
     for said, seed in zip(found.prediction_SN, (7, 3), strict=True):
         assert np.array_equal(said, cosines("one", seed, "STS12", 0.5))
     assert np.array_equal(found.gold_N, gold_of("STS12"))
-    assert found.score_S is not None and found.score_S.tolist() == [
-        one.scores[0].value for one in made
-    ]
+    assert found.score_S is not None
+    assert found.score_S.tolist() == [one.scores[0].value for one in made]
 
 
 def test_queries_and_images_are_those_of_the_protocols(tmp_path: Path) -> None:
     from bench.score.suites.cxc import PROTOCOLS
 
     assert {name: one.query for name, one in PROTOCOLS.items()} == QUERIES
-    arrays = {
-        "prediction": np.arange(4.0),
-        "gold": np.arange(4.0),
-        "image": np.array([0, 0, 1, 1]),
-        "caption1": np.array([0, 1, 2, 2]),
-        "caption2": np.array([2, 3, 0, 9]),
-    }
+    plain = {"prediction": np.arange(4.0), "gold": np.arange(4.0)}
+    captions = {"caption1": np.array([0, 1, 2, 2]), "caption2": np.array([2, 3, 0, 9])}
+    arrays = plain | captions | {"image": np.array([0, 0, 1, 1])}
     for protocol, query in QUERIES.items():
         run = stored(tmp_path, "spearman-bootstrap", protocol, **arrays)
         found = read_predicted([run], ("x", "T", protocol, None))
         assert found.query_N is not None and found.query_N.tolist() == arrays[query].tolist()
         assert found.shared_NK is not None
-        (first, second) = found.shared_NK.T.tolist()
-        assert first == [0, 0, 1, 1] and second[0] == 1 and second[2] == 0, (
-            "the images of both captions"
-        )
-        assert len({second[1], second[3], 0, 1}) == 4, (
-            "captions of no known image stand for themselves"
-        )
-    run = stored(
-        tmp_path,
-        "spearman-bootstrap",
-        "cxc-parekh/1",
-        prediction=np.arange(4.0),
-        gold=np.arange(4.0),
-    )
+        first, second = found.shared_NK.T.tolist()  # the images of both captions
+        assert first == [0, 0, 1, 1] and second[0] == 1 and second[2] == 0
+        assert len({second[1], second[3], 0, 1}) == 4, "unknown captions stand for themselves"
+    run = stored(tmp_path, "spearman-bootstrap", "cxc-parekh/1", **plain)
     with pytest.raises(DataDamaged, match="no query"):
         read_predicted([run], ("x", "T", "cxc-parekh/1", None))
 
 
 def test_folds_and_repeated_answers_come_along(tmp_path: Path) -> None:
-    gold = np.array([0, 1, 1, 0])
-    found = read_predicted(
-        [
-            stored(
-                tmp_path, "accuracy", "p/1", prediction=gold, gold=gold, fold=np.array([0, 0, 1, 1])
-            )
-        ],
-        ("x", "T", "p/1", None),
-    )
-    assert (
-        found.fold_N is not None
-        and found.fold_N.tolist() == [0, 0, 1, 1]
-        and found.prediction_SN.shape == (1, 4)
-    )
-    found = read_predicted(
-        [
-            stored(
-                tmp_path,
-                "clustering-accuracy",
-                "p/1",
-                prediction=np.zeros((4, 10), np.int16),
-                gold=gold,
-            )
-        ],
-        ("x", "T", "p/1", None),
-    )
-    assert found.prediction_SN.shape == (1, 4, 10)
-
-
-def test_the_folder_may_be_named_by_any_path(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made = sts_run(tmp_path, "one", 1, 0.5, tasks=("STS12",))
-    monkeypatch.chdir(tmp_path / made.run_id)
-    assert read_predicted([(made, Path("."))], STS12).n_items == len(gold_of("STS12"))
+    gold, fold, key = np.array([0, 1, 1, 0]), np.array([0, 0, 1, 1]), ("x", "T", "p/1", None)
+    run = stored(tmp_path, "accuracy", "p/1", prediction=gold, gold=gold, fold=fold)
+    found = read_predicted([run], key)
+    assert found.fold_N is not None and found.fold_N.tolist() == [0, 0, 1, 1]
+    assert found.prediction_SN.shape == (1, 4)
+    many = np.zeros((4, 10), np.int16)
+    run = stored(tmp_path, "clustering-accuracy", "p/1", prediction=many, gold=gold)
+    assert read_predicted([run], key).prediction_SN.shape == (1, 4, 10)
 
 
 def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
@@ -114,21 +72,19 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
     runs = [(one, tmp_path / one.run_id) for one in made]
     with pytest.raises(DataMissing, match="has no score of STS13"):
         read_predicted(runs, ("sts", "STS13", "senteval-all/1", "tokenised"))
-    path = RunsFolder(tmp_path).predictions_path(made[1].run_id, "STS12", "tokenised")
-    np.savez(path, prediction=np.arange(150.0), gold=np.arange(150.0))
-    with pytest.raises(BenchError, match="differ in the items' gold"):
-        read_predicted(runs, STS12)
-    np.savez(path, prediction=np.zeros((150, 2)), gold=gold_of("STS12"))
-    with pytest.raises(BenchError, match="different shapes"):
-        read_predicted(runs, STS12)
-    np.savez(path, prediction=np.arange(3.0), gold=gold_of("STS12"))
-    with pytest.raises(DataDamaged, match="for 150 items"):
-        read_predicted(runs, STS12)
+    path, gold = RunsFolder(tmp_path).predictions_path(made[1].run_id, "STS12", "tokenised"), "gold"
+    of = gold_of("STS12")
+    for error, arrays, said in (
+        (BenchError, {"prediction": np.arange(150.0), gold: np.arange(150.0)}, "the items' gold"),
+        (BenchError, {"prediction": np.zeros((150, 2)), gold: of}, "different shapes"),
+        (DataDamaged, {"prediction": np.arange(3.0), gold: of}, "for 150 items"),
+    ):
+        np.savez(path, **arrays)
+        with pytest.raises(error, match=said):
+            read_predicted(runs, STS12)
     path.unlink()
     with pytest.raises(DataMissing, match="has no predictions of STS12"):
         read_predicted(runs, STS12)
+    plain = {"prediction": np.arange(4.0), "gold": np.arange(4.0)}
     with pytest.raises(BenchError, match="no statistics of alignment"):
-        read_predicted(
-            [stored(tmp_path, "alignment", "p/1", prediction=np.arange(4.0), gold=np.arange(4.0))],
-            ("x", "T", "p/1", None),
-        )
+        read_predicted([stored(tmp_path, "alignment", "p/1", **plain)], ("x", "T", "p/1", None))
