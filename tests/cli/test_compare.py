@@ -93,11 +93,6 @@ def test_mistakes(runs: Path, snapshot: SnapshotAssertion) -> None:
     assert said == snapshot
 
 
-def test_compare_without_runs(tmp_path: Path) -> None:
-    done = bench("compare", "--runs", tmp_path / "none")
-    assert done.exit_code == 2 and "no finished run in" in done.stderr and "--runs" in done.stderr
-
-
 def test_damaged_and_unfinished_runs_are_named_and_left_out(runs: Path) -> None:
     write_or_fail(runs / "broken" / "run.json", b'{"schema": "bench.run/1", "\\u001b[2J": 0}')
     failed = record("simcse", 99, status="failed", error="out of memory", scores=())
@@ -124,30 +119,6 @@ def test_a_run_named_twice_counts_once(runs: Path) -> None:
     done = bench("compare", run_id, run_id, runs / run_id, "--runs", runs, "--format", "json")
     (row,) = json.loads(done.stdout)["tables"][0]["rows"]
     assert row["runs"] == [run_id]
-
-
-@pytest.mark.parametrize("form", ["md", "latex", "json", "csv"])
-def test_a_page_beside_any_format(runs: Path, tmp_path: Path, form: str) -> None:
-    page = tmp_path / "page.html"
-    done = bench("compare", "--runs", runs, "--format", form, "--html", page)
-    assert done.exit_code == 0 and f"page: {page}" in done.stderr and "page:" not in done.stdout
-    assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
-
-
-def test_a_page_that_cannot_be_written(runs: Path) -> None:
-    done = bench(
-        "compare",
-        "--runs",
-        runs,
-        "--html",
-        runs / record("simcse", 42).run_id / "run.json" / "page.html",
-    )
-    assert (
-        done.exit_code == 2
-        and done.stdout == ""
-        and "cannot write" in done.stderr
-        and "--runs" not in done.stderr
-    )
 
 
 HEAVY = ("torch", "transformers", "mteb", "sentence_transformers", "sklearn", "jsonschema")

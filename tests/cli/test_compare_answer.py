@@ -15,8 +15,6 @@ from bench.board.content import board
 from bench.compare.statements import verdict
 from bench.runs import RunsFolder
 
-SCREEN = 40  # lines of 80 columns
-
 
 def page_of(runs: Path) -> Board:
     records, _ = RunsFolder(runs).records()
@@ -72,24 +70,6 @@ def test_the_sentence_and_every_verdict_are_those_of_the_page(
     assert drawn(done.stdout) == wanted
     top = [method for method, (marked, *_) in wanted.items() if marked]
     assert all(method in page.answer.split("Against")[0] for method in top)
-
-
-@pytest.mark.slow
-def test_it_fits_a_screen_and_names_every_other_table_in_the_order_of_the_page(
-    tmp_path: Path,
-) -> None:
-    made_runs(tmp_path, suites=("sts", "transfer", "clustering", "geometry", "cxc"))
-    made_run(tmp_path, "pretrained", None, setting="none", backbone="all-MiniLM-L6-v2")
-    shown = bench("compare", "--runs", tmp_path, COLUMNS="80").stdout
-    lines = shown.splitlines()
-    assert len(lines) <= SCREEN and max(map(len, lines)) <= 80, shown
-    tables = page_of(tmp_path).tables
-    others = shown.split("other tables")[1]
-    listed = [line for line in others.split("\n\n")[0].splitlines()[1:] if not line.startswith(" ")]
-    assert len(listed) == len(tables) - 1, "the one that is drawn is no other"
-    places = [others.index(one.table.protocol, 0) for one in tables[1:]]
-    assert places[:-1] == sorted(places[:-1]) and "all-MiniLM-L6-v2" in others
-    assert bench("compare", "--runs", tmp_path, "--all").stdout.count("-") > shown.count("-")
 
 
 @pytest.mark.slow

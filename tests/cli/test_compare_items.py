@@ -157,26 +157,6 @@ def test_the_sentences_are_those_of_the_data(shared: Path, tmp_path: Path) -> No
     assert without.exit_code == 0 and "no texts: " in without.stdout
 
 
-def test_several_tasks(tmp_path: Path) -> None:
-    first, second = (
-        sts_run(tmp_path, name, 1, 0.5, tasks=("STS12", "STS13", "STS14"))
-        for name in ("one", "two")
-    )
-    runs = (
-        "compare",
-        first.run_id,
-        second.run_id,
-        "--runs",
-        tmp_path,
-        "--items",
-        "--format",
-        "json",
-    )
-    for tasks in (("--task", "STS12", "--task", "STS14"), ("--task", "STS12,STS14")):
-        found = json.loads(bench(*runs, *tasks).stdout)["tasks"]
-        assert [one["task"] for one in found] == ["STS12", "STS14"]
-
-
 def test_what_cannot_be_shown_is_said(tmp_path: Path) -> None:
     one, two = (sts_run(tmp_path, name, 1, 0.5, tasks=("STS12",)) for name in ("one", "two"))
     other = sts_run(tmp_path, "three", 1, 0.5, tasks=("STS12",), n=40)

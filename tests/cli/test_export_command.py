@@ -38,17 +38,6 @@ def push(finished: Finished, *arguments: str, token: str = "hf_good") -> Result:
 
 
 @pytest.mark.slow
-def test_what_it_says_and_writes(made: tuple[Path, Result], finished: Finished) -> None:
-    to, done = made
-    assert done.exit_code == 0 and done.stdout == f"{to}\n"
-    name = the_run(finished[0]).name
-    assert f"{name} as mteb: 32 dimensions, loaded again, largest difference" in done.stderr
-    files = {"README.md", "modules.json", "model.safetensors", "tokenizer.json", "mteb_model.py"}
-    assert {path.name for path in to.iterdir()} >= files
-    assert [path.name for path in to.parent.iterdir()] == ["my-model"], "nothing is left beside it"
-
-
-@pytest.mark.slow
 def test_mteb_itself_evaluates_it(
     made: tuple[Path, Result], finished: Finished, tmp_path: Path
 ) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import torch
-from commands import bench, error_line
+from commands import bench
 from models import sentences
 from safetensors.torch import load_file
 
@@ -216,21 +216,6 @@ def test_a_failure_of_all_ranks_is_one_and_the_other_runs_go_on(
     records, _ = RunsFolder(tmp_path / "runs").records()
     statuses = {record.seed: record.status for record in records}
     assert statuses == {1: "failed", 2: "finished"}
-
-
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        (("--gpus", "2"), "--gpus is for several processes"),
-        (("--executor", "torchrun"), "--executor torchrun on cpu: how many processes?"),
-    ],
-)
-def test_a_mistake_is_one_line_before_anything_starts(
-    command: list[str], tmp_path: Path, more: tuple[str, ...], message: str
-) -> None:
-    runs = tmp_path / "runs"
-    assert message in error_line(bench(*command, "--method", "simcse", *more, "--runs", runs))
-    assert not runs.exists()
 
 
 def test_the_authors_gather_in_several_processes_is_another_run(

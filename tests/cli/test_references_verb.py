@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
 from commands import bench, error_line
 
 
@@ -16,24 +15,10 @@ def as_json(*arguments: str) -> list[dict[str, object]]:
     ]
 
 
-def test_the_overview_names_every_table() -> None:
-    from bench.references import tables
-
-    shown = bench("references").stdout
-    assert all(f"{paper}:{table} " in shown for paper, table in tables())
-
-
 def test_a_table_as_printed_with_its_remarks(snapshot: object) -> None:
     assert (
         bench("references", "promcse:1", "--setting", "supervised", COLUMNS="80").stdout == snapshot
     )
-
-
-@pytest.mark.parametrize("columns", ["80", "120"])
-@pytest.mark.parametrize("name", ["promcse:1", "conpvp:4", "conpvp:6", "focal-infonce:4"])
-def test_tables_fit_the_terminal(name: str, columns: str) -> None:
-    shown = bench("references", name, COLUMNS=columns).stdout
-    assert max(map(len, shown.splitlines())) <= int(columns) and "…" not in shown
 
 
 def test_filters_know_our_names_and_theirs() -> None:

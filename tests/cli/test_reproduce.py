@@ -108,28 +108,11 @@ def test_mistakes_are_one_line(snapshot: SnapshotAssertion) -> None:
     assert parse_corpora(("/some/dir=x/b.txt",)) == {"": "/some/dir=x/b.txt"}
 
 
-def test_what_cannot_run_anywhere_is_one_line(nothing_here: None, tmp_path: Path) -> None:
-    words = ("promcse:3", "--offline", "--device", "cpu", "--runs", tmp_path / "runs")
-    done = bench("reproduce", *words)
-    assert done.exit_code == 2 and "nothing of this can be run here" in done.stderr
-
-
 def test_every_table_and_figure_is_listed_with_yes_or_no() -> None:
     lines = [json.loads(line) for line in bench("reproduce", "--json").stdout.splitlines()]
     assert len(lines) == 56
     assert all(bool(one["command"]) is one["again"] is not bool(one["why"]) for one in lines)
     assert "bench reproduce promcse:figure2" in bench("reproduce").stdout
-
-
-def test_conpvps_templates_are_printed() -> None:
-    """The 16 of its table 1 and the 17 of its authors' code, from the module that trains with them."""
-    from methods.conpvp import NEGATIVE, POSITIVE
-
-    printed = bench("reproduce", "conpvp:1").stdout.splitlines()
-    lines = [line.split(maxsplit=1) for line in printed if "{s}" in line]
-    shown = [text for number, text in lines if number.isdecimal()]
-    every = [lists[source] for source in ("paper", "repo") for lists in (POSITIVE, NEGATIVE)]
-    assert shown == [text for of_list in every for text in of_list] and len(shown) == 33
 
 
 def test_a_figure_of_a_formula_is_drawn_at_once(tmp_path: Path) -> None:
@@ -141,19 +124,6 @@ def test_a_figure_of_a_formula_is_drawn_at_once(tmp_path: Path) -> None:
     words = ("--html", tmp_path / "none" / "page.html", "--dry-run")
     other = bench("reproduce", "focal-infonce:figure1", *words)
     assert "no run is needed" in other.stdout and not (tmp_path / "none").exists()
-
-
-@pytest.mark.slow
-def test_without_a_network_what_is_missing_is_left_out(
-    nothing_here: None, shared: Path, tiny: str, tmp_path: Path
-) -> None:
-    words = ("--rows", "first-last,unsup-simcse", "--backbone", tiny, "--device", "cpu")
-    words += ("--data", str(shared / "data"), "--runs", str(tmp_path / "runs"))
-    done = bench("reproduce", "promcse:5", *words, HF_HUB_OFFLINE="0")
-    assert done.exit_code == 1, done.output
-    assert "left out: simcse" in done.stderr
-    methods = [json.loads(p.read_text())["method"] for p in (tmp_path / "runs").glob("*/run.json")]
-    assert methods == ["embedding-last-avg"]
 
 
 @pytest.mark.slow

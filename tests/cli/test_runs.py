@@ -35,17 +35,6 @@ def test_the_list_is_newest_first_and_holds_whole_ids(runs: Path) -> None:
     assert [json.loads(line)["error"] for line in listed] == ["out of memory"]
 
 
-def test_a_long_list_ends_with_how_many_more_there_are(tmp_path: Path) -> None:
-    for seed in range(35):
-        RunsFolder(tmp_path).write(record("simcse", seed))
-    count = {
-        option: bench("runs", "--runs", tmp_path, *option).stdout.splitlines()
-        for option in ((), ("--all",), ("--json",))
-    }
-    assert [len(lines) for lines in count.values()] == [32, 36, 35]
-    assert count[()][-1].startswith("and 5 older: bench runs --all")
-
-
 def test_one_run_on_one_screen_and_the_rest_by_option(runs: Path) -> None:
     one = record("promcse", 43, base=72.5)
     folder = runs / one.run_id

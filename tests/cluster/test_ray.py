@@ -19,7 +19,6 @@ from commands import bench, error_line
 from finished_runs import (
     at_work,
     finished,
-    full_disk,
     left_behind,
     listed,
     logs,
@@ -206,22 +205,6 @@ def test_a_head_that_restarts_and_one_that_does_not(
             until(lambda: not at_work(runs), driver)  # noqa: B023
     with started():
         all_finished(Driver(plan, runs, tmp_path), runs, quiet(*plan))
-
-
-@pytest.mark.engine
-def test_a_disk_that_fills_up(
-    cluster: Any, long_plan: tuple[str, ...], quiet: Callable[..., dict[str, Any]], tmp_path: Path
-) -> None:
-    """The command ends with a line, files stay whole, and with room again the same command goes on."""
-    plan = (*long_plan, "--seeds", "5")
-    with full_disk(tmp_path / "disk") as (disk, fill):
-        first = Driver(plan, disk / "runs", tmp_path)
-        until(lambda: saved(disk / "runs"), first)
-        fill()
-        assert first.ends() == 1 and "Traceback" not in first.said, first.said
-        (disk / "filler").unlink()
-        all_finished(Driver(plan, disk / "runs", tmp_path), disk / "runs", quiet(*plan))
-        assert "goes on from step" in logs(disk / "runs")
 
 
 @pytest.mark.engine

@@ -15,7 +15,6 @@ from commands import bench, error_line
 from finished_runs import (
     at_work,
     finished,
-    full_disk,
     left_behind,
     listed,
     logs,
@@ -162,29 +161,6 @@ def test_a_node_that_is_lost(
             slurm.kill(node, signal.SIGCONT)
     all_finished(runs, slurm, quiet(*plan))
     slurm.wait_for(lambda: slurm.idle() == 2, "the node that came back", 120)
-
-
-@pytest.mark.engine
-def test_a_disk_that_fills_up(
-    slurm: SlurmCluster,
-    long_plan: tuple[str, ...],
-    quiet: Callable[..., dict[str, Any]],
-    tmp_path: Path,
-) -> None:
-    """The run ends with one line at most, its files stay whole, and with room again the same command goes on."""
-    plan = (*long_plan, "--seeds", "5", "--max-steps", "300")
-    with full_disk(tmp_path / "disk") as (disk, fill):
-        runs = disk / "runs"
-        submit(plan, runs)
-        until(lambda: saved(runs), runs, slurm)
-        fill()
-        until(lambda: not slurm.queue() and not at_work(runs), runs, slurm)
-        assert states(runs) <= {"failed", "interrupted"}
-        assert "Traceback" not in logs(runs) and logs(runs).count("error: ") <= 1, logs(runs)
-        (disk / "filler").unlink()
-        submit(plan, runs)
-        all_finished(runs, slurm, quiet(*plan))
-        assert "goes on from step" in logs(runs)
 
 
 @pytest.mark.engine

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from exports import CASES, PLAIN, TEXTS, WITH_HEAD, Case, make
 
-from bench.base.errors import BenchError, RunFailed
-from bench.export import compare_vectors, relative, transformers_folder
+from bench.base.errors import BenchError
+from bench.export import relative, transformers_folder
 from bench.run.conformance import tiny_backbone
 
 FITTING = [*PLAIN, *WITH_HEAD]
@@ -78,16 +78,3 @@ def test_what_a_plain_checkpoint_has_no_place_for_is_refused_with_the_reason(
         refused.value.hint == "--format sentence-transformers"
         and not (tmp_path / "export").exists()
     )
-
-
-def test_an_export_that_gives_other_vectors_is_a_failure(
-    backbones: dict[str, str], tmp_path: Path
-) -> None:
-    method = make(PLAIN[0], backbones, tmp_path)
-    (tmp_path / "export").mkdir()
-    transformers_folder.write(method.portable(), tmp_path / "export", "cls")
-    difference, dimensions = compare_vectors(method, tmp_path / "export", "transformers")
-    assert difference <= 1e-5 and dimensions == 32
-    other = make(Case("last-avg", "none"), backbones, tmp_path)
-    with pytest.raises(RunFailed, match="gives other vectors than last-avg"):
-        compare_vectors(other, tmp_path / "export", "transformers")

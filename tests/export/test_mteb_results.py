@@ -13,7 +13,6 @@ from msgspec.structs import replace
 
 from bench.base.errors import DataMissing
 from bench.export.mteb_folder import write_results as write
-from bench.references.imported import ImportedResult, read_mteb_file
 from bench.runs import RunRecord, Score
 from bench.runs.intact import foreign_files
 
@@ -72,19 +71,6 @@ def test_mteb_loads_them(made: RunRecord, tmp_path: Path) -> None:
     ] == pytest.approx(0.0125)
     assert not [name for name in scores if "Avg" in name], "an average is no task"
     assert len(files) == len(model.task_results) and all(file.is_file() for file in files)
-
-
-def test_twice_is_as_once(made: RunRecord, tmp_path: Path) -> None:
-    first = {file: file.read_bytes() for file in write(made, tmp_path, tmp_path / "out")}
-    assert {file: file.read_bytes() for file in write(made, tmp_path, tmp_path / "out")} == first
-
-
-def test_they_come_back_as_reference_rows(made: RunRecord, tmp_path: Path) -> None:
-    file = write(made, tmp_path, tmp_path / "out")[0]
-    found = read_mteb_file(file)
-    assert isinstance(found, ImportedResult)
-    assert (found.backbone, found.task) == (f"bench/{made.run_id}", "bench-STS12")
-    assert found.value == pytest.approx(made.scores[0].value, abs=1e-4)
 
 
 class Words:

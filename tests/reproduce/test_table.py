@@ -131,17 +131,6 @@ def test_a_teacher_is_a_run_that_is_done_before() -> None:
     ] * 2
 
 
-def test_who_trained_in_fp16() -> None:
-    """DCLR's script has the option commented out, SimCSE's and Focal-InfoNCE's have it."""
-    made = listed(table("focal-infonce:3"))
-    assert {job.run.method: job.in_fp16 for job in made} == {
-        "simcse": True,
-        "focal-infonce": True,
-        "diffcse": True,
-        "dclr": False,
-    }
-
-
 def test_seeds_are_as_many_as_the_print_is_of() -> None:
     """DCPCSE: the average of 10 runs; ConPVP: means of 4 (table 4) and the best of 4 (table 3); a trial has one."""
 
@@ -236,23 +225,3 @@ def test_released_checkpoints_take_the_place_of_training() -> None:
     ]
     (other,) = table("focal-infonce:2", "declutr", backbones=("builtin",))
     assert other.why_not  # a checkpoint does not stand in for another backbone
-
-
-def test_what_a_paper_took_from_checkpoints_is_scored_from_them() -> None:
-    """Without --released: PromCSE's table 2, ConPVP's SimCSE of table 6, DeCLUTR and CT wherever they stand."""
-    here = {part.name: scored(runs_of(part, REGISTRY)) for part in TABLES}
-    assert {name for name, of in here.items() if of} == {
-        "promcse:1",
-        "promcse:2",
-        "conpvp:6",
-        "focal-infonce:2",
-        "simcse:5",
-    }
-    assert set(here["promcse:2"]) == {
-        "princeton-nlp/unsup-simcse-bert-base-uncased",
-        "princeton-nlp/sup-simcse-bert-base-uncased",
-        "royokong/unsup-PromptBERT",
-        "voidism/diffcse-bert-base-uncased-sts",
-        "YuxinJiang/unsup-promcse-bert-base-uncased",
-    }
-    assert here["simcse:5"]["johngiorgi/declutr-base"] == "pretrained pooling=avg"
