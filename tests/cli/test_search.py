@@ -43,17 +43,11 @@ class {cls}(SimCSE):
 SPACE = '[[space]]\n[space.values]\nlearning_rate = {{ low = 1e-5, high = 4e-3, scale = "log", source = "made: the peak is inside" }}\n'
 
 
-def plugin(
-    folder: Path,
-    name: str = "made",
-    top: float = 80,
-    fails: float = 1,
-    sleep: float = 0,
-    space: str = SPACE,
-) -> Path:
+def plugin(folder: Path, name: str = "made", *, space: str = SPACE, **facts: Any) -> Path:
+    facts = {"top": 80, "fails": 1, "sleep": 0} | facts
     folder.mkdir(exist_ok=True)
     file = folder / f"{name}.py"
-    file.write_text(MADE.format(cls=name.title(), name=name, top=top, fails=fails, sleep=sleep))
+    file.write_text(MADE.format(cls=name.title(), name=name, **facts))
     (folder / "recipes").mkdir(exist_ok=True)
     (folder / "recipes" / f"{name}.toml").write_text(space.format())
     return file
@@ -70,33 +64,10 @@ def ask(tiny: str, tmp_path: Path) -> Any:
         *more: str | Path, method: str = "made", files: tuple[Path, ...] = (file,)
     ) -> list[str]:
         plugins = [part for one in files for part in ("--plugin", str(one))]
-        return [
-            "search",
-            "--method",
-            method,
-            "--backbone",
-            tiny,
-            "--corpus",
-            str(corpus),
-            "--suite",
-            "check",
-            "--device",
-            "cpu",
-            *plugins,
-            "--precision",
-            "fp32",
-            "--budget",
-            "2steps",
-            "--set",
-            "batch_size=4",
-            "--set",
-            "eval_steps=1",
-            "--runs",
-            str(tmp_path / "runs"),
-            "--name",
-            "one",
-            *map(str, more),
-        ]
+        words = f"search --method {method} --backbone {tiny} --corpus {corpus} --suite check"
+        words += " --device cpu --precision fp32 --budget 2steps --set batch_size=4"
+        words += f" --set eval_steps=1 --runs {tmp_path / 'runs'} --name one"
+        return [*words.split(), *plugins, *map(str, more)]
 
     return arguments
 
@@ -135,11 +106,8 @@ def test_a_known_best_rate_is_found_and_becomes_a_recipe_whose_run_names_the_sea
     for file in (tmp_path / "runs" / "one" / "trials").rglob("run.json"):
         content = json.loads(file.read_text())
         assert content["scores"] == [] and content["provenance"]["data"] == {}
-        assert content["training"]["dev_task"] == "captions dev"
-        assert (
-            not list(file.parent.glob("predictions/*"))
-            and not (file.parent / "checkpoint").exists()
-        )
+        left = {path.name for path in file.parent.iterdir()}
+        assert not left & {"predictions", "checkpoint"}
 
     recipe = Path(found["recipe"])
     source = f"search one, 8 trials, captions dev {best.score:.2f}"
@@ -342,18 +310,14 @@ SPACES = [
 def test_mistakes_in_spaces_and_options_are_one_line(
     ask: Any, tmp_path: Path, snapshot: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    options = [
-        ("--space", "temprature=0.1,0.2"),
-        ("--space", "temperature="),
-        ("--space", "temperature=hot,cold"),
-        ("--space", "temperature=0.2..0.1"),
-        ("--space", "temperature=0.1..hot"),
-        ("--space", "weight_decay=log:0..0.1"),
-        ("--space", "max_steps=2,3"),
-        ("--space", "temperature=0.1,0.2", "--set", "temperature=0.1"),
-        ("--select", "last"),
-        ("--select", "STS-B"),
-        ("--sampler", "grid", "--space", "temperature=0.1,0.2", "--set", "weight_decay=0"),
+    spaces = "temprature=0.1,0.2 temperature= temperature=hot,cold temperature=0.2..0.1"
+    spaces += " temperature=0.1..hot weight_decay=log:0..0.1 max_steps=2,3"
+    options = [f"--space {space}".split() for space in spaces.split()]
+    options += [
+        ["--space", "temperature=0.1,0.2", "--set", "temperature=0.1"],
+        ["--select", "last"],
+        ["--select", "STS-B"],
+        ["--sampler", "grid", "--space", "temperature=0.1,0.2", "--set", "weight_decay=0"],
     ]
     done = [bench(*ask("--dry-run", *more)) for more in options]
     done.append(bench(*ask("--dry-run", method="cls", files=())))
