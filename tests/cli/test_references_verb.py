@@ -8,11 +8,7 @@ from commands import bench, error_line
 
 
 def as_json(*arguments: str) -> list[dict[str, object]]:
-    return [
-        json.loads(line)
-        for line in bench("references", *arguments, "--json").stdout.split("\n")
-        if line
-    ]
+    return [*map(json.loads, bench("references", *arguments, "--json").stdout.splitlines())]
 
 
 def test_a_table_as_printed_with_its_remarks(snapshot: object) -> None:
@@ -32,9 +28,7 @@ def test_filters_know_our_names_and_theirs() -> None:
 
 
 def test_the_audit_as_text_and_as_json() -> None:
-    shown = bench("references", "--audit", COLUMNS="80").stdout
-    assert max(map(len, shown.splitlines())) <= 80
-    flat = " ".join(shown.split())
+    flat = " ".join(bench("references", "--audit", COLUMNS="80").stdout.split())
     assert "printed 81.81; the mean of its 7 cells is 81.66" in flat
     assert "Gao et al. 2021 38 rows, 35 of them compared" in flat
     assert {row["kind"] for row in as_json("--audit", "--kind", "quoted,best")} == {
@@ -45,12 +39,6 @@ def test_the_audit_as_text_and_as_json() -> None:
 
 
 def test_mistakes_are_one_line(snapshot: object) -> None:
-    mistakes = (
-        "promsce",
-        "promcse:6",
-        "promcse:9",
-        "--method simsce",
-        "--audit --kind mean",
-        "dcpcse:2 --backbone bert-base-uncased --task STS12",
-    )
+    mistakes = ("promsce", "promcse:6", "promcse:9", "--method simsce", "--audit --kind mean")
+    mistakes += ("dcpcse:2 --backbone bert-base-uncased --task STS12",)
     assert {text: error_line(bench("references", *text.split())) for text in mistakes} == snapshot

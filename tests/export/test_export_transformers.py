@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 from exports import CASES, PLAIN, TEXTS, WITH_HEAD, Case, make
 
@@ -41,27 +40,20 @@ def test_the_example_of_the_readme_gives_the_methods_vectors(
 def test_the_head_stands_where_the_simcse_authors_put_theirs(
     backbones: dict[str, str], tmp_path: Path
 ) -> None:
-    """``pooler_output`` of AutoModel, as their README takes it; and `bench` reads the folder as such a checkpoint."""
+    """``pooler_output`` of AutoModel, as their README takes it; and `bench` reads the folder."""
     import torch
     from transformers import AutoModel, AutoTokenizer
 
+    folder, text = tmp_path / "export", ["a man plays"]
+    folder.mkdir()
     method = make(WITH_HEAD[0], backbones, tmp_path)
-    (tmp_path / "export").mkdir()
-    transformers_folder.write(method.portable(), tmp_path / "export", "simcse")
-    tokenizer, model = (
-        cls.from_pretrained(tmp_path / "export") for cls in (AutoTokenizer, AutoModel)
-    )
+    transformers_folder.write(method.portable(), folder, "simcse")
+    tokenizer, model = (cls.from_pretrained(folder) for cls in (AutoTokenizer, AutoModel))
     with torch.no_grad():
-        vectors = model.eval()(
-            **tokenizer(["a man plays"], return_tensors="pt")
-        ).pooler_output.numpy()
-    assert relative(method.encode(["a man plays"]), vectors) <= 1e-5
-    back = make(
-        Case("pretrained", "none", values={"pooling": "mlp"}, backbone="export"),
-        {"export": str(tmp_path / "export")},
-        tmp_path,
-    )
-    np.testing.assert_allclose(back.encode(["a man plays"]).shape, vectors.shape)
+        output = model.eval()(**tokenizer(text, return_tensors="pt")).pooler_output.numpy()
+    assert relative(method.encode(text), output) <= 1e-5
+    read = Case("pretrained", "none", values={"pooling": "mlp"}, backbone="export")
+    assert make(read, {"export": str(folder)}, tmp_path).encode(text).shape == output.shape
 
 
 @pytest.mark.slow

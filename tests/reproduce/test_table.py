@@ -74,30 +74,20 @@ def test_every_figure_means_runs_that_the_harness_has(drawn: FigureRuns) -> None
 
 
 def test_rows_become_runs() -> None:
-    """The paper's example; lines with two metrics and rows of one run are one run; sweeps become recipe values."""
+    """Lines with two metrics and rows of one run are one run; sweeps become recipe values."""
     found = table("promcse:1", "unsupervised", backbones=(BERT,))
     assert names(found)[0] == f"embedding-last-avg, nothing trained, {BERT}"
     assert names(found)[-1] == f"promcse, unsupervised, {BERT}" and len(found) == 12
-    why = {label: run.why_not for run in table("promcse:1") if run.why_not for label in run.labels}
-    assert set(why) == {"Universal Sentence Encoder"}
-    variants = ["simcse", "promcse", "promcse+layer-shared", "promcse+input-layer"]
-    assert names(table("promcse:3")) == [f"{name}, unsupervised, {BERT}" for name in variants]
-    assert {run.suites for run in table("promcse:3")} == {("sts", "cxc")}
-    (simcse,) = [
-        run
-        for run in table("promcse:1", "supervised", backbones=(BERT,))
-        if (run.method, run.variant, run.setting) == ("simcse", "", "supervised")
+    assert [run.labels for run in table("promcse:1") if run.why_not] == [
+        ("Universal Sentence Encoder",)
     ]
-    assert simcse.labels == ("SimCSE-BERT-base", "SimCSE-BERT-base (reproduce)")
+    assert {run.suites for run in table("promcse:3")} == {("sts", "cxc")}
     margins = [run.changes.get("eh_margin") for run in table("promcse:4")]
     assert margins[:3] == [None, "0", "0.05"] and margins[-1] == "0.4" and len(margins) == 10
     ablation = {run.labels[0]: run.changes for run in table("simcse:7") if run.method}
     weight = float(ablation["Contradiction, alpha 2.0"]["hard_negative_weight"])
     assert math.exp(weight) == pytest.approx(2.0)
     assert ablation["Hard neg N/A"] == {"hard_negatives": "false"}
-    edits = [dict(run.changes) for run in table("simcse:1") if run.method]
-    assert edits[1] == {"edit": "crop", "edit_share": "0.1"}
-    assert edits[7:] == [{"edit": "one-word"}, {"edit": "one-word", "dropout": "0.0"}]
 
 
 def test_what_stands_on_another_run_comes_after_it_with_its_seeds() -> None:
@@ -144,20 +134,14 @@ def test_seeds_are_as_many_as_the_print_is_of() -> None:
         return found
 
     assert seeds("dcpcse:1") == {"own": {10}, "copied": {1}}
-    assert seeds("conpvp:3") == {"own": {4}, "copied": {1}} and seeds("conpvp:4") == {"own": {4}}
+    assert seeds("conpvp:3") == {"own": {4}, "copied": {1}}
     assert seeds("promcse:1") == {"own": {1}, "copied": {1, 3}}  # Mirror-BERT: mean of 3
-    assert seeds("dcpcse:2", backbones=("builtin",)) == {"own": {1}}
     made = listed(table("conpvp:4"), ReproduceOptions(seeds=(7, 9)))
     assert {job.seeds for job in made} == {(7, 9)}
 
 
 def test_backbones_choose_rows_or_stand_in() -> None:
     found = table("promcse:1", "promcse", backbones=("builtin",))
-    assert names(found) == [
-        "promcse, unsupervised, builtin",
-        "promcse, supervised, builtin",
-        "promcse+eh, supervised, builtin",
-    ]
     first = found[1].rows[0].first
     assert found[1].instead_of == "bert-base-uncased, roberta-base, roberta-large"
     assert found[1].differs_from(first) == f"builtin stands in for {found[1].instead_of}"
@@ -165,11 +149,6 @@ def test_backbones_choose_rows_or_stand_in() -> None:
     assert glove.backbone == "glove" and not glove.instead_of  # brings its own vectors
     (folder,) = table("promcse:3", "input-layer", backbones=(f"/models/{BERT}",))
     assert folder.backbone == f"/models/{BERT}" and not folder.instead_of
-    few_shot = [("simcse", "roberta-base"), ("simcse", "roberta-large")]
-    few_shot += [("conpvp", "roberta-base"), ("conpvp", "roberta-large")]
-    assert [(run.method, run.backbone) for run in table("conpvp:figure7")] == few_shot
-    (large, _) = table("conpvp:figure7", backbones=("/models/roberta-large",))
-    assert (large.backbone, large.instead_of) == ("/models/roberta-large", "")
 
 
 def test_the_users_values_go_where_they_are_known() -> None:
@@ -211,17 +190,5 @@ def test_released_checkpoints_take_the_place_of_training() -> None:
         "YuxinJiang/sup-promcse-roberta-base": "stored-prefix pooling=mlp",
         "YuxinJiang/sup-promcse-roberta-large": "stored-prefix pooling=mlp",
     }
-    untrained = {label for run in found if run.why_not for label in run.labels}
-    assert untrained == {
-        "PromCSE-BERT-base",
-        "PromCSE-BERT-base + EH",
-        "PromCSE-RoBERTa-base + EH",
-        "PromCSE-RoBERTa-large + EH",
-    }
-    figure = table("simcse:figureG.1", released=True)
-    assert [run.name for run in figure if run.why_not] == [
-        f"whitening, nothing trained, {BERT}",
-        f"sbert, supervised, {BERT}",
-    ]
     (other,) = table("focal-infonce:2", "declutr", backbones=("builtin",))
     assert other.why_not  # a checkpoint does not stand in for another backbone
