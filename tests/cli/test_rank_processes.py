@@ -54,12 +54,11 @@ def start(
 ) -> subprocess.Popen[str]:
     path = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
     environment = {"BENCH_SAVE_SECONDS": "0", "OMP_NUM_THREADS": "1"}
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, path))
+    words = [sys.executable, *launcher, *command, "--runs", str(runs), *more]
+    pipe = subprocess.PIPE
     return subprocess.Popen(
-        [sys.executable, *launcher, *command, "--runs", str(runs), *more],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=os.environ | environment | {"PYTHONPATH": os.pathsep.join(filter(None, path))},
+        words, stdout=pipe, stderr=pipe, text=True, env=os.environ | environment
     )
 
 

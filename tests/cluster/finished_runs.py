@@ -1,4 +1,4 @@
-"""What of finished runs must be the same wherever and however often they were begun; who works on runs; a disk that fills up."""
+"""What of finished runs must be the same wherever and however often they were begun; who works on runs."""
 
 from __future__ import annotations
 
