@@ -172,6 +172,15 @@ def test_mistakes_write_and_send_nothing(
     file = tmp_path / "cut" / the_run(finished[0]).name / "run.json"
     file.write_text(file.read_text().replace('"status": "finished"', '"status": "interrupted"'))
     before, kept = tree(tmp_path), tree(finished[0])
+
+    def shown(done: Result) -> str:
+        error_line(done)
+        text = re.sub("bench run .*", "bench run ...", done.stderr)
+        names = {str(tmp_path): "DIR", the_run(finished[0]).name: "RUN", str(finished[0]): "RUNS"}
+        for name, placeholder in names.items():
+            text = text.replace(name, placeholder)
+        return text
+
     errors = {}
     for words in (
         *("", "--to NEW --push me/small", "--to NEW --private", "--to FULL", "--to FILE"),
@@ -180,14 +189,11 @@ def test_mistakes_write_and_send_nothing(
         *("--push me/small --format mtbe", "--push me/small --offline"),
     ):
         places = re.sub("[A-Z]{3,}", lambda m: str(tmp_path / m[0].lower()), words)
-        error_line(done := export(finished, *places.split(), HF_HUB_OFFLINE="0"))
-        stderr = re.sub("bench run .*", "bench run ...", done.stderr)
-        shown = stderr.replace(str(tmp_path), "DIR").replace(the_run(finished[0]).name, "RUN")
-        errors[words] = shown
+        errors[words] = shown(export(finished, *places.split(), HF_HUB_OFFLINE="0"))
     for token in ("", "hf_bad"):
-        errors[f"token {token}"] = push(finished, "me/small", token=token).stderr
-    offline = export(finished, "--push", "me/small", HF_HUB_OFFLINE="1")
-    assert {**errors, "HF_HUB_OFFLINE": offline.stderr} == snapshot
+        errors[f"token {token}"] = shown(push(finished, "me/small", token=token))
+    errors["HF_HUB_OFFLINE"] = shown(export(finished, "--push", "me/small", HF_HUB_OFFLINE="1"))
+    assert errors == snapshot
     assert tree(tmp_path) == before and tree(finished[0]) == kept and hub.uploads == []
 
 
