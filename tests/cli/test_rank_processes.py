@@ -192,17 +192,6 @@ def test_a_rank_that_fails_alone_ends_all_and_says_why(command: list[str], tmp_p
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rank", [0, 1])
-def test_a_signal_that_ends_a_rank_is_named(command: list[str], tmp_path: Path, rank: int) -> None:
-    then = f"os.kill(os.getpid(), {int(signal.SIGILL)})"
-    ended = fails(command, tmp_path, f'os.environ["RANK"] == "{rank}"', then)
-    assert ended.returncode == 128 + signal.SIGILL
-    assert ended.stderr.count(f"error: rank {rank} of 2 ended by SIGILL (Illegal instruction)") == 1
-    # rank 0 may have lived to say that rank 1 is gone
-    assert the_record(tmp_path / "runs").status in ("interrupted", "failed")
-
-
-@pytest.mark.slow
 def test_a_failure_of_all_ranks_is_one_and_the_other_runs_go_on(
     command: list[str], tmp_path: Path
 ) -> None:

@@ -40,12 +40,6 @@ def trial(shared: Path, tiny: str, tmp_path: Path) -> Trial:
     return (*options, "--runs", tmp_path / "runs")
 
 
-def plan_lines(*words: str, **env: str) -> list[dict[str, object]]:
-    done = bench("reproduce", *words, "--dry-run", "--json", **env)
-    assert done.exit_code == 0, done.output
-    return [json.loads(line) for line in done.stdout.splitlines()]
-
-
 def test_the_plan_of_a_table(
     nothing_here: None, no_network: list[object], tmp_path: Path, snapshot: SnapshotAssertion
 ) -> None:
@@ -57,21 +51,6 @@ def test_the_plan_of_a_table(
     assert done.exit_code == 0 and not runs.exists() and no_network == []
     assert done.stdout == snapshot
     assert "0 of 3 can run here, 1 more after the runs" in bench(*words, "--offline").stdout
-
-
-def test_the_plan_as_json(nothing_here: None) -> None:
-    lines = plan_lines("promcse:2", HF_HUB_OFFLINE="0")
-    by_label = {row["label"]: one for one in lines for row in one["rows"]}  # type: ignore[attr-defined]
-    assert str(by_label["ALIGN-BERT-base"]["left_out"]).startswith("no such method here")
-    promcse = by_label["sup-PromCSE-BERT-base + EH"]
-    assert promcse["rows"][0]["printed"] == {"CxC-STS": 74.0}  # type: ignore[index]
-    (run,) = promcse["runs"]  # type: ignore[misc]
-    assert (run["recipe"]["eh_margin"]["value"], run["variant"]) == (0.2, "eh")
-    assert run["estimate"]["seconds"] > 0 and run["to_fetch"]
-    assert {tuple(one["seeds"]) for one in plan_lines("conpvp:4")} == {(42, 43, 44, 45)}  # type: ignore[arg-type]
-    figure = plan_lines("promcse:figure2", HF_HUB_OFFLINE="0")
-    lengths = [one["runs"][0]["recipe"]["prompt_length"]["value"] for one in figure]  # type: ignore[index]
-    assert lengths == [1, 2, 4, 6, 8, 10, 12, 14, 16]
 
 
 MISTAKES = """promcse
@@ -146,20 +125,6 @@ def test_a_folder_of_the_printed_name_is_compared_and_agrees_with_bench_compare(
         printed = cell["printed"]
         assert (printed["inside"], printed["half"]) == (False, cells[task]["half"]) == (False, 0.0)
         assert printed["difference"] == cells[task]["difference"]
-
-
-@pytest.mark.slow
-def test_what_stands_on_a_run_that_is_not_there_is_left_out(
-    shared: Path, tiny: str, tmp_path: Path
-) -> None:
-    """SBERT has no corpus here: it and what stands on it are left out, the rest is done, and the exit code says so."""
-    words = ("--rows", "sbert-base-flow,bert-base (first-last avg.)", "--backbone", tiny)
-    words += ("--device", "cpu", "--data", str(shared / "data"), "--runs", str(tmp_path / "runs"))
-    done = bench("reproduce", "promcse:1", *words)
-    assert done.exit_code == 1
-    assert "left out: sbert, supervised" in done.stderr and "nli_labelled.csv" in done.stderr
-    assert "it stands on sbert" in done.stderr and "which has no finished run" in done.stderr
-    assert done.stdout.count("no finished run of ours has this score") == 8
 
 
 @pytest.mark.slow

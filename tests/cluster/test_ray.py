@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -59,9 +60,6 @@ def cluster() -> Iterator[Any]:
         yield cluster
 
 
-Quiet = Callable[..., dict[str, Any]]
-
-
 class Driver:
     """``bench run --executor ray`` as a process."""
 
@@ -104,13 +102,25 @@ def all_finished(driver: Driver, runs: Path, quiet: dict[str, Any]) -> None:
     assert finished(runs) == quiet and left_behind(runs) == []
 
 
+@dataclass
+class Work:
+    """A plan of slow runs, what they are undisturbed, and a folder for them."""
+
+    plan: tuple[str, ...]
+    quiet: Callable[..., dict[str, Any]]
+    folder: Path
+
+
+@pytest.fixture
+def work(long_plan: tuple[str, ...], quiet: Callable[..., dict[str, Any]], tmp_path: Path) -> Work:
+    return Work(long_plan, quiet, tmp_path)
+
+
 @pytest.mark.engine
-def test_a_worker_and_a_node_that_die_and_a_second_driver(
-    cluster: Any, long_plan: tuple[str, ...], quiet: Quiet, tmp_path: Path
-) -> None:
+def test_a_worker_and_a_node_that_die_and_a_second_driver(cluster: Any, work: Work) -> None:
     """A worker and a node's raylet by kill -9; the second command starts nothing twice; every run is finished once."""
-    runs, plan = tmp_path / 'it\'s "shared"', (*long_plan, "--seeds", "1-3")
-    driver = Driver(plan, runs, tmp_path)
+    runs, plan = work.folder / 'it\'s "shared"', (*work.plan, "--seeds", "1-3")
+    driver = Driver(plan, runs, work.folder)
     until(lambda: saved(runs) == 2, driver)
     now = listed(runs)
     assert sorted(one["status"] for one in now.values()) == ["queued", "running", "running"]
@@ -122,7 +132,7 @@ def test_a_worker_and_a_node_that_die_and_a_second_driver(
     until(lambda: logs(runs).count(": starts") == 3, driver)
     cluster.remove_node(cluster.list_all_nodes()[-1], allow_graceful=False)
     cluster.add_node(num_cpus=1)
-    all_finished(driver, runs, quiet(*plan))
+    all_finished(driver, runs, work.quiet(*plan))
     execution = json.loads(next(runs.glob("*/run.json")).read_text())["provenance"]["execution"]
     assert execution["engine"] == "ray" and execution["job"] and execution["node"]
     again = bench(*plan, "--runs", runs, "--executor", "ray")
@@ -130,32 +140,28 @@ def test_a_worker_and_a_node_that_die_and_a_second_driver(
 
 
 @pytest.mark.engine
-def test_ctrl_c_and_a_driver_that_dies(
-    cluster: Any, long_plan: tuple[str, ...], quiet: Quiet, tmp_path: Path
-) -> None:
+def test_ctrl_c_and_a_driver_that_dies(cluster: Any, work: Work) -> None:
     """Each time every run saves a state and ends in time, nothing is left, and the same command goes on."""
-    runs, plan = tmp_path / "runs", (*long_plan, "--seeds", "1-3")
+    runs, plan = work.folder / "runs", (*work.plan, "--seeds", "1-3")
     for number in (signal.SIGINT, signal.SIGKILL):
-        driver = Driver(plan, runs, tmp_path, pause=1.0)  # none ends by itself
+        driver = Driver(plan, runs, work.folder, pause=1.0)  # none ends by itself
         until(lambda: len(workers(runs)) == 2 and saved(runs) >= 2, driver)  # noqa: B023
         os.killpg(driver.process.pid, number)
         code = driver.ends(120)
         until(lambda: not at_work(runs), driver, 120)  # noqa: B023
         assert code == (130 if number == signal.SIGINT else -number), driver.said
         assert states(runs) == {"interrupted"}
-    all_finished(Driver(plan, runs, tmp_path), runs, quiet(*plan))
+    all_finished(Driver(plan, runs, work.folder), runs, work.quiet(*plan))
 
 
 @pytest.mark.engine
-def test_a_node_that_is_cut_off_while_its_processes_live(
-    cluster: Any, long_plan: tuple[str, ...], quiet: Quiet, tmp_path: Path
-) -> None:
+def test_a_node_that_is_cut_off_while_its_processes_live(cluster: Any, work: Work) -> None:
     """Its raylet stands still until Ray calls it dead; the run never goes on in two places; another run fails by itself."""
     import ray
 
-    runs = tmp_path / "runs"
-    plan = (*long_plan, "--seeds", "1", "--set", "learning_rate=3e-5,1e18")
-    driver = Driver(plan, runs, tmp_path)
+    runs = work.folder / "runs"
+    plan = (*work.plan, "--seeds", "1", "--set", "learning_rate=3e-5,1e18")
+    driver = Driver(plan, runs, work.folder)
     until(lambda: saved(runs) >= 1, driver)
     raylet = cluster.list_all_nodes()[1].all_processes["raylet"][0].process.pid
     os.kill(raylet, signal.SIGSTOP)
@@ -173,19 +179,17 @@ def test_a_node_that_is_cut_off_while_its_processes_live(
     now = finished(runs)
     assert sorted(one[0] for one in now.values()) == ["failed", "finished"]
     done = {run_id: one for run_id, one in now.items() if one[0] == "finished"}
-    assert done == quiet(*plan)
+    assert done == work.quiet(*plan)
     cluster.add_node(num_cpus=1)
 
 
 @pytest.mark.engine
-def test_a_head_that_restarts_and_one_that_does_not(
-    long_plan: tuple[str, ...], quiet: Quiet, tmp_path: Path
-) -> None:
+def test_a_head_that_restarts_and_one_that_does_not(work: Work) -> None:
     """Its GCS by kill -9: the command ends either way, and goes on in another cluster."""
-    runs, plan = tmp_path / "runs", (*long_plan, "--seeds", "1-3")
+    runs, plan = work.folder / "runs", (*work.plan, "--seeds", "1-3")
     for back in (True, False):
         with started(RAY_gcs_rpc_server_reconnect_timeout_s="15") as cluster:
-            driver = Driver(plan, runs, tmp_path)
+            driver = Driver(plan, runs, work.folder)
             until(lambda: workers(runs) and saved(runs) >= 1, driver)  # noqa: B023
             cluster.head_node.kill_gcs_server()
             if back:
@@ -195,17 +199,17 @@ def test_a_head_that_restarts_and_one_that_does_not(
             assert restarted == back, driver.said
             until(lambda: not at_work(runs), driver)  # noqa: B023
     with started():
-        all_finished(Driver(plan, runs, tmp_path), runs, quiet(*plan))
+        all_finished(Driver(plan, runs, work.folder), runs, work.quiet(*plan))
 
 
 @pytest.mark.engine
 def test_without_a_cluster_one_is_started_on_this_machine(
-    plan: tuple[str, ...], quiet: Quiet, tmp_path: Path
+    work: Work, plan: tuple[str, ...], tmp_path: Path
 ) -> None:
     runs = tmp_path / "runs"
     with tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp") as folder:  # sockets: short paths
         driver = Driver(plan, runs, tmp_path, RAY_ADDRESS="", RAY_TMPDIR=folder)
-        all_finished(driver, runs, quiet(*plan))
+        all_finished(driver, runs, work.quiet(*plan))
 
 
 def test_what_cannot_be_is_one_line(

@@ -12,7 +12,7 @@ from bench.references import FigureRuns, Part, Row, contents, figure_runs, find_
 from bench.run.plugins import discover
 from bench.run.recipes import parse
 from bench.run.reproduce.jobs import Job, ReproduceOptions, in_order, jobs
-from bench.run.reproduce.table import TableRun, check_set, recipe_of, runs_of, together, with_set
+from bench.run.reproduce.table import TableRun, check_set, recipe_of, runs_of, with_set
 
 REGISTRY = discover()
 TABLES = [part for part in contents() if part.how == "scores"]
@@ -163,16 +163,6 @@ def test_the_users_values_go_where_they_are_known() -> None:
         assert found[1].differs_from(found[1].rows[0].first).startswith("not the recipe: ")
     with pytest.raises(UnknownName, match="recipe key 'max_step'"):
         check_set(table("promcse:1"), REGISTRY, {"max_step": "5"})
-
-
-def test_runs_of_several_tables_are_each_done_once_with_the_rows_of_all() -> None:
-    every = [run for name in ("promcse:1", "simcse:5", "promcse:3") for run in table(name)]
-    found = together(every)
-    assert len({run.identity for run in found}) == len(found) < len(every)
-    assert sum(len(run.rows) for run in found) == sum(len(run.rows) for run in every)
-    (simcse,) = [run for run in found if run.name == f"simcse, unsupervised, {BERT}"]
-    assert simcse.suites == ("sts", "cxc")
-    assert {row.first.paper for row in simcse.rows} == {"promcse", "simcse"}
 
 
 def scored(runs: tuple[TableRun, ...]) -> dict[str, str]:
