@@ -69,9 +69,3 @@ def test_the_sentence_and_every_verdict_are_those_of_the_page(
     assert drawn(done.stdout) == wanted
     top = [method for method, (marked, *_) in wanted.items() if marked]
     assert all(method in page.answer.split("Against")[0] for method in top)
-
-
-def test_runs_without_predictions_are_said_to_be_untested(tmp_path: Path) -> None:
-    made_runs(tmp_path, {"simcse": 0.5, "promcse": 0.3}, keep_predictions=False)
-    shown = joined(bench("compare", "--runs", tmp_path).stdout)
-    assert "differences were not tested" in shown and "▲" not in shown and "no sign" not in shown

@@ -13,7 +13,7 @@ from made_runs import made_runs
 
 from bench.base.errors import BenchError
 from bench.cli import VERBS, WITHDRAWN
-from bench.cli.run import parse_overrides, parse_seeds
+from bench.cli.run import parse_seeds
 from bench.run.plugins import discover
 from bench.score.suites import suite_names
 
@@ -182,8 +182,3 @@ def test_seeds(text: str, seeds: tuple[int, ...]) -> None:
 def test_seeds_that_are_none(text: str) -> None:
     with pytest.raises(BenchError, match="expected numbers or ranges"):
         parse_seeds(text)
-
-
-def test_overrides() -> None:
-    assert parse_overrides(["a=1", "b = x=y ", "c="], None) == {"a": "1", "b": "x=y", "c": ""}
-    assert parse_overrides(["max_steps=3"], 7) == {"max_steps": "7"}

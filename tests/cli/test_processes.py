@@ -69,14 +69,6 @@ def test_killed_and_stopped_and_gone_on_with_is_the_same_as_undisturbed(
     assert run_parts(folder) == whole and whole["record"]["training"]["steps"] == 140
 
 
-def test_a_mistake_is_one_line_and_exit_code_2(tmp_path: Path) -> None:
-    command = [*BENCH, "run", "--method", "simsce"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=60)
-    assert done.returncode == 2 and done.stdout == ""
-    assert [line.partition(":")[0] for line in done.stderr.splitlines()] == ["error", "try"]
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_run_that_is_worked_on_is_running_and_not_interrupted(tmp_path: Path) -> None:
     store = RunsFolder(tmp_path)
     store.write(one := made_record(status="interrupted", scores=()))

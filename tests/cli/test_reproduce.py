@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
-import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -134,35 +131,6 @@ def test_a_figure_is_drawn_from_its_runs(trial: Trial, tmp_path: Path) -> None:
     page = (tmp_path / "runs" / "reproduced-conpvp-figure5.html").read_text(encoding="utf-8")
     assert "data:image/svg+xml" in page and "Not drawn" not in page
     assert bench("reproduce", "conpvp:figure5", *trial).stderr.count("nothing repeated") >= 2
-
-
-@pytest.mark.slow
-def test_a_run_of_another_process_is_left_and_waited_for(trial: Trial, tmp_path: Path) -> None:
-    """The first run is held by somebody until the second one is done: it comes last, and the command ends well."""
-    runs = tmp_path / "runs"
-    command = ("reproduce", "promcse:5", "--rows", "first-last,unsup-simcse", *trial)
-    done = bench(*command)  # once, to learn the names
-    assert done.exit_code == 0, done.output
-    first, second = dict.fromkeys(re.findall(r"^(\S+) \([12] of", done.stderr, re.M))
-    for name in (first, second):
-        shutil.rmtree(runs / name)
-    store, held = RunsFolder(runs), threading.Event()
-
-    def hold() -> None:
-        with store.lock(first):
-            held.set()
-            file = runs / second / "run.json"
-            while not file.exists() or store.read(second).status != "finished":
-                time.sleep(0.05)
-
-    holder = threading.Thread(target=hold)
-    holder.start()
-    assert held.wait(60)
-    again = bench(*command)
-    holder.join(60)
-    assert again.exit_code == 0, again.output
-    ends = re.findall(r"^(\S+?):? .*(?<= )done: ", again.stderr, re.M)
-    assert ends == [second, first], again.stderr
 
 
 def in_hub_cache(cache: Path, hub: str, folder: str | Path) -> None:

@@ -155,35 +155,6 @@ def test_ctrl_c_and_a_driver_that_dies(cluster: Any, work: Work) -> None:
 
 
 @pytest.mark.engine
-def test_a_node_that_is_cut_off_while_its_processes_live(cluster: Any, work: Work) -> None:
-    """Its raylet stands still until Ray calls it dead; the run never goes on in two places; another run fails by itself."""
-    import ray
-
-    runs = work.folder / "runs"
-    plan = (*work.plan, "--seeds", "1", "--set", "learning_rate=3e-5,1e18")
-    driver = Driver(plan, runs, work.folder)
-    until(lambda: saved(runs) >= 1, driver)
-    raylet = cluster.list_all_nodes()[1].all_processes["raylet"][0].process.pid
-    os.kill(raylet, signal.SIGSTOP)
-    ray.init(address=cluster.address, ignore_reinit_error=True, log_to_driver=False)
-
-    def noticed() -> bool:
-        return driver.process.poll() is not None or sum(node["Alive"] for node in ray.nodes()) < 3
-
-    try:
-        until(noticed, driver, 60)
-    finally:
-        os.kill(raylet, signal.SIGCONT)
-    assert driver.ends() == 1 and "1 failed, 1 finished" in driver.said, driver.said
-    until(lambda: not at_work(runs), driver, 120)
-    now = finished(runs)
-    assert sorted(one[0] for one in now.values()) == ["failed", "finished"]
-    done = {run_id: one for run_id, one in now.items() if one[0] == "finished"}
-    assert done == work.quiet(*plan)
-    cluster.add_node(num_cpus=1)
-
-
-@pytest.mark.engine
 def test_a_head_that_restarts_and_one_that_does_not(work: Work) -> None:
     """Its GCS by kill -9: the command ends either way, and goes on in another cluster."""
     runs, plan = work.folder / "runs", (*work.plan, "--seeds", "1-3")

@@ -108,22 +108,6 @@ def test_options_that_do_not_go_together(
     assert lines == snapshot and not (tmp_path / "runs").exists()
 
 
-def test_a_plan_reads_every_record_once(
-    plan: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """40 runs of a plan next to 60 records of others: reads grow with their sum, not with their product."""
-    from bench.runs import store
-
-    runs, read = RunsFolder(tmp_path / "runs"), []
-    for seed in range(60):
-        runs.write(record("other", seed))
-    read_record = store.read_record
-    monkeypatch.setattr(store, "read_record", lambda path: read.append(path) or read_record(path))
-    options = ("--seeds", "1-40", "--device", "cpu", "--precision", "fp32", "--dry-run", "--json")
-    done = bench(*plan, *options, "--runs", runs.path)
-    assert len(done.stdout.splitlines()) == 40 and len(read) == 60
-
-
 def test_runs_that_slurm_has_are_listed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: Any
 ) -> None:

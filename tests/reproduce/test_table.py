@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from bench.base.errors import BenchError, UnknownName
+from bench.base.errors import BenchError
 from bench.references import FigureRuns, Part, Row, contents, figure_runs, find_part, results, rows
 from bench.run.plugins import discover
 from bench.run.recipes import parse
 from bench.run.reproduce.jobs import Job, ReproduceOptions, in_order, jobs
-from bench.run.reproduce.table import TableRun, check_set, recipe_of, runs_of, with_set
+from bench.run.reproduce.table import TableRun, recipe_of, runs_of, with_set
 
 REGISTRY = discover()
 TABLES = [part for part in contents() if part.how == "scores"]
@@ -149,20 +149,6 @@ def test_backbones_choose_rows_or_stand_in() -> None:
     assert glove.backbone == "glove" and not glove.instead_of  # brings its own vectors
     (folder,) = table("promcse:3", "input-layer", backbones=(f"/models/{BERT}",))
     assert folder.backbone == f"/models/{BERT}" and not folder.instead_of
-
-
-def test_the_users_values_go_where_they_are_known() -> None:
-    chosen = table("promcse:1", "first-last", "promcse", backbones=(BERT,))
-    for values in ({"max_steps": "5"}, {"budget": "10m"}):
-        check_set(chosen, REGISTRY, values)
-        found = [with_set(run, REGISTRY, values) for run in chosen[:2]]
-        assert [(run.method, dict(run.overrides)) for run in found] == [
-            ("embedding-last-avg", {}),
-            ("promcse", values),
-        ]
-        assert found[1].differs_from(found[1].rows[0].first).startswith("not the recipe: ")
-    with pytest.raises(UnknownName, match="recipe key 'max_step'"):
-        check_set(table("promcse:1"), REGISTRY, {"max_step": "5"})
 
 
 def scored(runs: tuple[TableRun, ...]) -> dict[str, str]:
