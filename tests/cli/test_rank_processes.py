@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -87,14 +88,12 @@ def step_of(runs: Path) -> int:
 
 def rank_process(launcher: int, rank: int) -> int | None:
     """The process that the launcher started as that rank, if it has."""
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-            variables = (entry / "environ").read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if parent == launcher and f"RANK={rank}".encode() in variables:
-            return int(entry.name)
+    for entry in map(str, Path("/proc").glob("[0-9]*")):
+        with contextlib.suppress(OSError):
+            parent = int(Path(entry, "stat").read_text().rpartition(")")[2].split()[1])
+            variables = Path(entry, "environ").read_bytes().split(b"\0")
+            if parent == launcher and f"RANK={rank}".encode() in variables:
+                return int(Path(entry).name)
     return None
 
 
