@@ -21,14 +21,9 @@ def _word(word: str, dim: int) -> np.ndarray:
 
 def bag(texts: Sequence[str], dim: int = 48) -> np.ndarray:
     """(n, dim) float32: the sum of a random vector for each word, the same in every process."""
+    start = np.full(dim, 0.01, dtype=np.float32)
     return np.stack(
-        [
-            sum(
-                (_word(word, dim) for word in text.lower().split()),
-                np.full(dim, 0.01, dtype=np.float32),
-            )
-            for text in texts
-        ]
+        [sum((_word(word, dim) for word in text.lower().split()), start) for text in texts]
     )
 
 
@@ -51,12 +46,9 @@ class Scripted(ThreadingHTTPServer):
         self.requests: list[dict[str, Any]] = []
         self.keys: list[str | None] = []
         self.dead = threading.Event()
-        self.encode: Callable[[list[str]], np.ndarray] | None = (
-            None  # what answers in the place of bags of words
-        )
-        self.fails_after: int | None = (
-            None  # requests, from which on every one is answered with 500
-        )
+        # what answers in the place of bags of words
+        self.encode: Callable[[list[str]], np.ndarray] | None = None
+        self.fails_after: int | None = None  # requests, from which on each is answered with 500
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that gave up is what some tests are about."""
@@ -77,37 +69,33 @@ class Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.server.keys.append(self.headers.get("Authorization"))
         turn = self.server.script.pop(0) if self.server.script else None
-        if (
-            self.server.fails_after is not None
-            and len(self.server.requests) >= self.server.fails_after
-        ):
+        limit = self.server.fails_after
+        if limit is not None and len(self.server.requests) >= limit:
             turn = 500
         if isinstance(turn, int | tuple):
             status, headers = (turn, {}) if isinstance(turn, int) else turn
-            said = json.dumps(
-                {"error": {"message": f"no: {self.headers.get('Authorization')}"}}
-            ).encode()
-            self.send_response(status)
-            for name, value in {**headers, "Content-Length": str(len(said))}.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(said)
+            said = {"error": {"message": f"no: {self.headers.get('Authorization')}"}}
+            self.answer(status, json.dumps(said).encode(), headers)
             return
         if turn == "nothing":
             self.server.dead.wait(20)
             return
         self.server.requests.append(body)
         encode = self.server.encode or (lambda texts: bag(texts, body.get("dimensions", 48)))
-        rows = [
-            {"index": i, "embedding": row.tolist()} for i, row in enumerate(encode(body["input"]))
-        ]
-        answer = json.dumps(
-            {"data": rows[::-1], "model": body["model"]} if turn in (None, "half") else turn
-        ).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(answer)))
+        vectors = enumerate(encode(body["input"]))
+        rows = [{"index": i, "embedding": row.tolist()} for i, row in vectors]
+        found = {"data": rows[::-1], "model": body["model"]} if turn in (None, "half") else turn
+        answer = json.dumps(found).encode()
+        self.answer(200, answer, {}, len(answer) // 2 if turn == "half" else len(answer))
+
+    def answer(
+        self, status: int, said: bytes, headers: dict[str, str], sent: int | None = None
+    ) -> None:
+        self.send_response(status)
+        for name, value in {**headers, "Content-Length": str(len(said))}.items():
+            self.send_header(name, value)
         self.end_headers()
-        self.wfile.write(answer[: len(answer) // 2] if turn == "half" else answer)
+        self.wfile.write(said[:sent])
 
     def log_message(self, *arguments: Any) -> None: ...
 
@@ -115,9 +103,8 @@ class Handler(BaseHTTPRequestHandler):
 @contextmanager
 def serving() -> Iterator[Scripted]:
     server = Scripted()
-    thread = threading.Thread(
-        target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
-    )
+    options = {"poll_interval": 0.02}
+    thread = threading.Thread(target=server.serve_forever, kwargs=options, daemon=True)
     thread.start()
     try:
         yield server

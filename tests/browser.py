@@ -19,14 +19,8 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-CHROMIUM = next(
-    (
-        found
-        for name in ("chromium", "chromium-browser", "google-chrome")
-        if (found := shutil.which(name))
-    ),
-    None,
-)
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
 WIDE, PHONE = (1280, 900), (360, 740)
 NOTHING_OUTSIDE = (
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
@@ -91,25 +85,23 @@ def visit(
     seen = Visit(page)
     page.on("request", lambda request: seen.requests.append(request.url))
     page.on("requestfailed", lambda request: seen.troubles.append(f"not loaded: {request.url}"))
-    page.on(
-        "response",
-        lambda answer: (
-            seen.troubles.append(f"{answer.status}: {answer.url}") if answer.status >= 400 else None
-        ),
-    )
-    page.on(
-        "console",
-        lambda said: (
-            seen.troubles.append(f"{said.type}: {said.text}")
-            if said.type in ("error", "warning")
-            else None
-        ),
-    )
+
+    def answered(answer: Any) -> None:
+        if answer.status >= 400:
+            seen.troubles.append(f"{answer.status}: {answer.url}")
+
+    def said(message: Any) -> None:
+        if message.type in ("error", "warning"):
+            seen.troubles.append(f"{message.type}: {message.text}")
+
+    def asked(dialog: Any) -> None:
+        seen.troubles.append(f"a dialog: {dialog.message}")
+        dialog.dismiss()
+
+    page.on("response", answered)
+    page.on("console", said)
     page.on("pageerror", lambda error: seen.troubles.append(str(error)))
-    page.on(
-        "dialog",
-        lambda dialog: (seen.troubles.append(f"a dialog: {dialog.message}"), dialog.dismiss()),
-    )
+    page.on("dialog", asked)
     try:
         page.goto(address, wait_until="load")
         yield seen

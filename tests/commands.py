@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import sys
+from hashlib import sha256
 from pathlib import Path
 from unittest import mock
 
@@ -27,13 +27,10 @@ def argv(line: str) -> list[str]:
 
 def tree(folder: Path) -> dict[str, tuple[int, str]]:
     """Every file with its time of change and content; lock files, which are never removed, are left out."""
+    files = (p for p in sorted(folder.rglob("*")) if p.is_file() and p.name != ".lock")
     return {
-        str(p.relative_to(folder)): (
-            p.stat().st_mtime_ns,
-            hashlib.sha256(p.read_bytes()).hexdigest(),
-        )
-        for p in sorted(folder.rglob("*"))
-        if p.is_file() and p.name != ".lock"
+        str(p.relative_to(folder)): (p.stat().st_mtime_ns, sha256(p.read_bytes()).hexdigest())
+        for p in files
     }
 
 
@@ -44,9 +41,7 @@ def error_line(done: Result, code: int = 2) -> str:
     errors = [line for line in lines if line.startswith("error: ")]
     assert len(errors) == 1, done.stderr
     after = lines[lines.index(errors[0]) + 1 :]
-    assert [line for line in after if not line.startswith("try: ")] == [] and len(after) <= 1, (
-        done.stderr
-    )
+    assert len(after) <= 1 and all(line.startswith("try: ") for line in after), done.stderr
     assert "Traceback" not in done.output
     return errors[0]
 

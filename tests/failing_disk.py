@@ -30,13 +30,8 @@ class FailingDisk:
         *,
         once: bool = False,
     ) -> None:
-        self.below, self.at, self.once, self.writes, self.failed = (
-            below.resolve(),
-            at,
-            once,
-            list[str](),
-            0,
-        )
+        self.below, self.at, self.once, self.failed = below.resolve(), at, once, 0
+        self.writes: list[str] = []
         for module, name, path_of in (
             (io, "open", self._to_open),
             (builtins, "open", self._to_open),
@@ -49,22 +44,18 @@ class FailingDisk:
             patch.setattr(module, name, self._around(getattr(module, name), name, path_of))
         import safetensors.torch
 
-        patch.setattr(
-            safetensors.torch,
-            "save_file",
-            self._around(safetensors.torch.save_file, "save_file", self._second),
-        )
+        save_file = self._around(safetensors.torch.save_file, "save_file", self._second)
+        patch.setattr(safetensors.torch, "save_file", save_file)
 
     def _around(
         self, real: Callable[..., Any], name: str, path_of: Callable[..., Any]
     ) -> Callable[..., Any]:
         def write(*given: Any, **named: Any) -> Any:
             path = path_of(*given, **named)
-            if isinstance(path, str | os.PathLike) and Path(os.path.abspath(path)).is_relative_to(
-                self.below
-            ):
+            whole = Path(os.path.abspath(path)) if isinstance(path, str | os.PathLike) else None
+            if whole and whole.is_relative_to(self.below):
                 number = len(self.writes)
-                self.writes.append(f"{name} {Path(os.path.abspath(path)).relative_to(self.below)}")
+                self.writes.append(f"{name} {whole.relative_to(self.below)}")
                 if number == self.at or (number > self.at and not self.once):
                     self.failed += 1
                     code = errno.EIO if self.once else errno.ENOSPC
@@ -76,11 +67,8 @@ class FailingDisk:
     @staticmethod
     def _to_open(path: Any, mode: Any = "r", *_: Any, **named: Any) -> Any:
         mode = named.get("flags", mode)
-        writes = (
-            mode & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
-            if isinstance(mode, int)
-            else set(mode) & set(CHANGES)
-        )
+        flags = os.O_WRONLY | os.O_RDWR | os.O_CREAT
+        writes = mode & flags if isinstance(mode, int) else set(mode) & set(CHANGES)
         return path if writes else None
 
     @staticmethod
@@ -94,6 +82,5 @@ class FailingDisk:
     @staticmethod
     def _of_handle(handle: Any) -> Any:
         path = Path(f"/proc/self/fd/{handle}")
-        return (
-            os.readlink(path) if path.is_symlink() and not path.is_dir() else None
-        )  # what a folder says of it is a courtesy
+        # what a folder says of it is a courtesy
+        return os.readlink(path) if path.is_symlink() and not path.is_dir() else None

@@ -41,18 +41,10 @@ def sts_run(
 ) -> RunRecord:
     """A run whose recorded scores follow from the predictions that are written beside it."""
     said = {task: cosines(method, seed, task, noise, n) for task in tasks}
+    facts: Any = {"suite": "sts", "protocol": "senteval-all/1", "metric": "spearman"}
+    facts |= {"n": n, "text": text, "detail": {}}
     scores = [
-        Score(
-            suite="sts",
-            task=task,
-            protocol="senteval-all/1",
-            metric="spearman",
-            value=spearman(said[task], gold_of(task, n)),
-            n=n,
-            text=text,
-            detail={},
-        )
-        for task in tasks
+        Score(task=task, value=spearman(said[task], gold_of(task, n)), **facts) for task in tasks
     ]
     if set(STS) <= set(tasks):
         mean = round(sum(round(score.value, 2) for score in scores) / len(scores), 2)
@@ -60,12 +52,8 @@ def sts_run(
     made = record(method, seed, scores=tuple(scores), **changes)
     store = RunsFolder(runs)
     for task in tasks:
-        store.write_predictions(
-            made.run_id,
-            task,
-            text,
-            {"prediction": said[task], "gold": gold_of(task, n), "subset": np.full(n, task)},
-        )
+        arrays = {"prediction": said[task], "gold": gold_of(task, n), "subset": np.full(n, task)}
+        store.write_predictions(made.run_id, task, text, arrays)
     store.write(made)
     return made
 

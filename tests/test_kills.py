@@ -12,14 +12,8 @@ from pathlib import Path
 import kills
 import pytest
 
-FEW = {
-    "train-simcse": 4,
-    "score-check": 2,
-    "record": 6,
-    "data-fetch": 4,
-    "data-overlap": 2,
-    "publish": 3,
-}
+FEW = {"train-simcse": 4, "score-check": 2, "record": 6, "data-fetch": 4}
+FEW |= {"data-overlap": 2, "publish": 3}
 
 
 @pytest.mark.slow
@@ -29,11 +23,7 @@ def test_what_is_killed_goes_on_and_ends_as_undisturbed(
 ) -> None:
     monkeypatch.setenv("BENCH_CACHE", str(tmp_path / "cache"))  # the works' own is set in it
     (work,) = kills.works(tmp_path / "inputs", None, [name])
-    told = kills.killed(
-        work,
-        tmp_path / "place",
-        int(os.environ.get("BENCH_TEST_KILLS", FEW[name])),
-        random.Random(f"1 {name}"),
-    )
+    count = int(os.environ.get("BENCH_TEST_KILLS", FEW[name]))
+    told = kills.killed(work, tmp_path / "place", count, random.Random(f"1 {name}"))
     print(f"\n{told.line()}")
     assert told.wrong == [] and told.ends >= 1

@@ -19,9 +19,8 @@ from bench.base.errors import BenchError
 from bench.run.conformance import SENTENCES, TOLERANCE, Case
 from bench.run.plugins import discover
 
-TEACHER = {"teacher": "{backbone}"}
-OWN_GENERATOR = {"generator": "none"}
 NO_DEBIAS = {"debias_train": "false", "debias_at_dev": "false", "debias_at_test": "false"}
+MLM_TRANSFORM = NO_DEBIAS | {"head": "mlm-transform"}
 
 
 @dataclass(frozen=True)
@@ -39,10 +38,7 @@ class Row:
 
 
 ROWS = (
-    Row("cls", "none"),
-    Row("last-avg", "none"),
-    Row("first-last-avg", "none"),
-    Row("embedding-last-avg", "none"),
+    *(Row(name, "none") for name in ("cls", "last-avg", "first-last-avg", "embedding-last-avg")),
     Row("pretrained", "none", {"pooling": "cls"}),
     Row("simcse", "unsupervised"),
     Row("simcse", "supervised", what="supervised"),
@@ -59,27 +55,19 @@ ROWS = (
     Row("focal-infonce", "unsupervised"),
     Row("promptbert", "unsupervised"),
     Row("promptbert", "unsupervised", NO_DEBIAS, "`no-debias`"),
-    Row(
-        "promptbert",
-        "supervised",
-        NO_DEBIAS | {"head": "mlm-transform"},
-        "supervised, BERT's recipe, `no-debias`",
-    ),
+    Row("promptbert", "supervised", MLM_TRANSFORM, "supervised, BERT's recipe, `no-debias`"),
     Row("esimcse", "unsupervised"),
-    Row("diffcse", "unsupervised", OWN_GENERATOR, "its own generator"),
+    Row("diffcse", "unsupervised", {"generator": "none"}, "its own generator"),
     Row("consert", "unsupervised"),
     Row("consert", "unsupervised", {"view2": "token-cutoff"}, "view2=token-cutoff"),
-    Row("ct", "unsupervised"),
-    Row("mirror-bert", "unsupervised"),
-    Row("sg-opt", "unsupervised"),
-    Row("is-bert", "unsupervised"),
-    Row("dclr", "unsupervised", TEACHER),
+    *(Row(name, "unsupervised") for name in ("ct", "mirror-bert", "sg-opt", "is-bert")),
+    Row("dclr", "unsupervised", {"teacher": "{backbone}"}),
     Row("sncse", "unsupervised"),
     Row("sbert", "supervised"),
-    Row("whitening", "none"),
-    Row("flow", "none"),
+    *(Row(name, "none") for name in ("whitening", "flow")),
 )
-
+COLUMNS = ["bert", "roberta", "xlm-roberta", "electra", "electra-generator", "distilbert", "mpnet"]
+COLUMNS += ["deberta-v2", "modernbert"]
 
 plugins = cache(discover)
 
@@ -97,9 +85,8 @@ def refusal(row: Row, backbone: str, folder: Path) -> BenchError | None:
 
     one = case(row, backbone, folder)
     entry, _ = choose(entries(one.plugin.folder, row.method), row.setting, backbone, "")
-    recipe = merge(
-        one.plugin.cls, entry, "", one.overrides, trained=learns(one.plugin.cls, row.setting)
-    )
+    trained = learns(one.plugin.cls, row.setting)
+    recipe = merge(one.plugin.cls, entry, "", one.overrides, trained=trained)
     try:
         one.plugin.cls.check(recipe, Path(backbone))
     except BenchError as error:
@@ -116,27 +103,13 @@ def try_it(row: Row, backbone: str, folder: Path) -> None:
         total = method(one.batch(method)).total
         total.backward()
         assert torch.isfinite(total) and not total.ndim
-        untouched = [
-            name for name, p in method.named_parameters() if p.requires_grad and p.grad is None
-        ]
+        trains = [(name, p) for name, p in method.named_parameters() if p.requires_grad]
+        untouched = [name for name, p in trains if p.grad is None]
         assert not untouched, untouched
     method.eval()
     texts = SENTENCES[1:4]
     alone = np.concatenate([method.encode([text]) for text in texts])
     np.testing.assert_allclose(method.encode(texts), alone, atol=TOLERANCE)
-
-
-COLUMNS = (
-    "bert",
-    "roberta",
-    "xlm-roberta",
-    "electra",
-    "electra-generator",
-    "distilbert",
-    "mpnet",
-    "deberta-v2",
-    "modernbert",
-)
 
 
 def title(column: str) -> str:
@@ -159,10 +132,8 @@ def table(models: Callable[[str], str]) -> str:
                 heads.append("no")
         lines.append("| an MLM head | " + " | ".join(heads) + " |")
         for row in ROWS:
-            cells = [
-                "yes" if refusal(row, models(column), Path(folder)) is None else "**no**"
-                for column in COLUMNS
-            ]
+            refused = [refusal(row, models(column), Path(folder)) for column in COLUMNS]
+            cells = ["**no**" if one else "yes" for one in refused]
             lines.append(f"| {row.label} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 

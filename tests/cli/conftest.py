@@ -20,20 +20,8 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def command(tiny: str, corpus: Path) -> tuple[Any, ...]:
-    return (
-        "run",
-        "--method",
-        "simcse",
-        "--backbone",
-        tiny,
-        "--suite",
-        "check",
-        "--corpus",
-        corpus,
-        "--device",
-        "cpu",
-        *SMALL,
-    )
+    words = f"run --method simcse --backbone {tiny} --suite check --corpus {corpus} --device cpu"
+    return (*words.split(), *SMALL)
 
 
 @pytest.fixture(scope="module")

@@ -10,14 +10,15 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from commands import bench
 from factories import family, record, sts_scores
-from syrupy.assertion import SnapshotAssertion
+from msgspec.structs import replace
+from predicted_runs import sts_run
 
 from bench.base.files import write_or_fail
-from bench.cli import main
 from bench.runs import RunsFolder
 
 
@@ -29,63 +30,49 @@ def runs(tmp_path: Path) -> Path:
     return store.path
 
 
-def bench(*arguments: str | Path, columns: int = 100) -> Result:
-    return CliRunner(env={"COLUMNS": str(columns), "BENCH_RUNS": None}).invoke(
-        main, [str(one) for one in arguments]
-    )
+def compared(runs: Path, *arguments: Any) -> dict[str, Any]:
+    done = bench("compare", "--runs", runs, "--format", "json", *arguments)
+    assert done.exit_code == 0, done.stderr
+    return dict(json.loads(done.stdout)["tables"][0])
 
 
-def test_compare_prints_the_sentence_and_the_table(runs: Path, snapshot: SnapshotAssertion) -> None:
-    done = bench("compare", "--runs", runs, "--baseline", "simcse", columns=80)
+def test_the_sentence_and_the_table(runs: Path, snapshot: object) -> None:
+    done = bench("compare", "--runs", runs, "--baseline", "simcse", COLUMNS="80")
     assert done.exit_code == 0 and done.stderr == "" and done.stdout == snapshot
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
-def test_compare_filters(runs: Path) -> None:
-    RunsFolder(runs).write(
-        record("simcse", 42, backbone="other", scores=(*sts_scores(), *sts_scores(60, text="raw")))
-    )
+def test_filters(runs: Path) -> None:
+    both = (*sts_scores(), *sts_scores(60, text="raw"))
+    RunsFolder(runs).write(record("simcse", 42, backbone="other", scores=both))
 
-    def methods(*arguments: str) -> list[tuple[str, str, str]]:
-        done = bench("compare", "--runs", runs, "--format", "csv", *arguments)
+    def rows(words: str) -> list[str]:
+        done = bench("compare", "--runs", runs, "--format", "csv", *words.split())
         assert done.exit_code == 0, done.stderr
-        return list(
-            dict.fromkeys(
-                (row["method"], row["backbone"], row["text"])
-                for row in csv.DictReader(io.StringIO(done.stdout))
-            )
-        )
+        found = csv.DictReader(io.StringIO(done.stdout))
+        return list(dict.fromkeys(f"{r['method']} {r['backbone']} {r['text']}" for r in found))
 
-    assert methods("--method", "simcse,cls", "--backbone", "builtin") == [
-        ("simcse", "builtin", "tokenised"),
-        ("cls", "builtin", "tokenised"),
+    mlm = "dcpcse builtin tokenised"
+    untrained = [f"{name} builtin tokenised" for name in ("first-last-avg", "cls")]
+    assert rows("--method simcse,cls --backbone builtin") == [
+        "simcse builtin tokenised",
+        untrained[1],
     ]
-    assert methods("--variant", "mlm") == [("dcpcse", "builtin", "tokenised")]
-    assert ("dcpcse", "builtin", "tokenised") not in methods("--variant", "none")
-    assert methods("--text", "raw") == [("simcse", "other", "raw")]
-    assert methods("--setting", "none") == [
-        ("first-last-avg", "builtin", "tokenised"),
-        ("cls", "builtin", "tokenised"),
-    ]
-    assert methods("promcse") == [("promcse", "builtin", "tokenised")], (
-        "the beginning of ids means all of them"
-    )
-    assert len(methods("--suite", "sts", "--together")) == 7
+    assert rows("--variant mlm") == [mlm] and mlm not in rows("--variant none")
+    assert rows("--text raw") == ["simcse other raw"] and rows("--setting none") == untrained
+    assert rows("promcse") == ["promcse builtin tokenised"], "the beginning of several ids"
+    assert len(rows("--suite sts --together")) == 7
+    run_id = record("simcse", 42).run_id
+    (row,) = compared(runs, run_id, run_id, runs / run_id)["rows"]
+    assert row["runs"] == [run_id], "named three times, it counts once"
 
 
-def test_mistakes(runs: Path, snapshot: SnapshotAssertion) -> None:
-    """One line: what is wrong, where, what to do."""
+def test_mistakes(runs: Path, snapshot: object) -> None:
     RunsFolder(runs).write(record("simcse", 42, recipe={"learning_rate": 1e-4}))
     said = {}
     for words in (
-        "--method simsce",
-        "--suite stt",
-        "--text raw",
-        "--task STS17",
-        "--baseline promsce",
-        "--baseline simcse",
-        "--items --format csv",
-        "nosuchrun",
+        *("--method simsce", "--suite stt", "--text raw", "--task STS17", "--baseline promsce"),
+        *("--baseline simcse", "--items --format csv", "nosuchrun"),
     ):
         done = bench("compare", "--runs", runs, *words.split())
         assert done.exit_code == 2 and done.stdout == ""
@@ -93,130 +80,46 @@ def test_mistakes(runs: Path, snapshot: SnapshotAssertion) -> None:
     assert said == snapshot
 
 
-def test_compare_without_runs(tmp_path: Path) -> None:
-    done = bench("compare", "--runs", tmp_path / "none")
-    assert done.exit_code == 2 and "no finished run in" in done.stderr and "--runs" in done.stderr
-
-
-def test_damaged_and_unfinished_runs_are_named_and_left_out(runs: Path) -> None:
-    write_or_fail(runs / "broken" / "run.json", b'{"schema": "bench.run/1", "\\u001b[2J": 0}')
-    failed = record("simcse", 99, status="failed", error="out of memory", scores=())
-    RunsFolder(runs).write(failed)
-    done = bench("compare", "--runs", runs, "--format", "json")
-    assert done.exit_code == 0
-    assert (
-        str(runs / "broken" / "run.json") in done.stderr
-        and f"not finished: {failed.run_id}" in done.stderr
-    )
-    assert "\x1b" not in done.stderr
-    named = {
-        run
-        for table in json.loads(done.stdout)["tables"]
-        for row in table["rows"]
-        for run in row["runs"]
-    }
-    assert len(named) == 11 and failed.run_id not in named
-    assert bench("compare", runs / "broken" / "run.json", "--runs", runs).exit_code == 2
-
-
-def test_a_run_named_twice_counts_once(runs: Path) -> None:
-    run_id = record("simcse", 42).run_id
-    done = bench("compare", run_id, run_id, runs / run_id, "--runs", runs, "--format", "json")
-    (row,) = json.loads(done.stdout)["tables"][0]["rows"]
-    assert row["runs"] == [run_id]
-
-
-@pytest.mark.parametrize("form", ["md", "latex", "json", "csv"])
-def test_a_page_beside_any_format(runs: Path, tmp_path: Path, form: str) -> None:
-    page = tmp_path / "page.html"
-    done = bench("compare", "--runs", runs, "--format", form, "--html", page)
-    assert done.exit_code == 0 and f"page: {page}" in done.stderr and "page:" not in done.stdout
-    assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
-
-
-def test_a_page_that_cannot_be_written(runs: Path) -> None:
-    done = bench(
-        "compare",
-        "--runs",
-        runs,
-        "--html",
-        runs / record("simcse", 42).run_id / "run.json" / "page.html",
-    )
-    assert (
-        done.exit_code == 2
-        and done.stdout == ""
-        and "cannot write" in done.stderr
-        and "--runs" not in done.stderr
-    )
-
-
-HEAVY = ("torch", "transformers", "mteb", "sentence_transformers", "sklearn", "jsonschema")
+def in_process(runs: Path, folder: Path, arguments: list[str]) -> list[str]:
+    """Standard error of ``bench``: which heavy modules it imported."""
+    heavy = ("torch", "transformers", "mteb", "sentence_transformers", "sklearn", "jsonschema")
+    code = f"import sys\nfrom bench.cli import main\ntry:\n    main({arguments!r})\nfinally:\n"
+    code += f"    print([m for m in {heavy!r} if m in sys.modules], file=sys.stderr)"
+    variables = {"BENCH_RUNS": str(runs), "PYTHONWARNINGS": "error"}
+    variables["PYTHONPATH"] = str(Path(__file__).parents[2])
+    command, env = [sys.executable, "-c", code], os.environ | variables
+    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0 and done.stdout, done.stderr
+    return done.stderr.splitlines()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "arguments",
-    [["compare"], ["compare", "--html", "page.html"], ["runs"], ["runs", "promcse-builtin-s43"]],
-)
-def test_real_processes_import_nothing_heavy(
-    runs: Path, tmp_path: Path, arguments: list[str]
-) -> None:
-    code = (
-        "import sys\nfrom bench.cli import main\n"
-        f"try:\n    main({arguments!r})\nfinally:\n    print([m for m in {HEAVY!r} if m in sys.modules], file=sys.stderr)"
-    )
-    here = str(Path(__file__).parents[2])
-    environment = os.environ | {
-        "BENCH_RUNS": str(runs),
-        "PYTHONPATH": here,
-        "PYTHONWARNINGS": "error",
-    }
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert done.returncode == 0 and done.stderr.splitlines() == ["[]"], done.stderr
-    assert "promcse" in done.stdout
+@pytest.mark.parametrize("words", ["compare --html page.html", "runs", "runs promcse-builtin-s43"])
+def test_real_processes_import_nothing_heavy(runs: Path, tmp_path: Path, words: str) -> None:
+    assert in_process(runs, tmp_path, words.split()) == ["[]"]
+
+
+@pytest.mark.slow
+def test_statistics_need_no_torch(tmp_path: Path) -> None:
+    for name, noise in (("sure", 0.1), ("good", 0.4)):
+        sts_run(tmp_path / "runs", name, 1, noise, tasks=("STS12",))
+    words = ["compare", "--task", "STS12", "--baseline", "good", "--with-paper", "--cost"]
+    assert in_process(tmp_path / "runs", tmp_path, words) == ["[]"]
 
 
 @pytest.mark.slow
 def test_a_broken_pipe_is_no_traceback(runs: Path) -> None:
-    code = "from bench.cli import main; main(['compare', '--format', 'csv'])"
-    environment = os.environ | {
-        "BENCH_RUNS": str(runs),
-        "PYTHONPATH": str(Path(__file__).parents[2]),
-    }
-    done = subprocess.run(
-        f'{sys.executable} -c "{code}" | head -n 1',
-        shell=True,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    command = f"{sys.executable} -m bench compare --format csv --runs {runs} | head -n 1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=60)
     assert "Traceback" not in done.stderr and done.stdout.startswith("suite,")
 
 
-def test_rows_on_unequal_terms_are_told_and_refused(runs: Path, tmp_path: Path) -> None:
-    """One learns ten times as fast, and was chosen on another set: a difference may be that."""
-    from msgspec.structs import replace
-
+def test_rows_on_unequal_terms_are_named_and_refused(tmp_path: Path) -> None:
+    """One learns faster, and was chosen on another set: a difference may be that."""
     store = RunsFolder(tmp_path / "unequal")
-    usual = {
-        "learning_rate": 3e-5,
-        "batch_size": 64,
-        "max_seq_length": 32,
-        "select_on": "STS-B dev",
-    }
-    for method, changes in (
-        ("simcse", {}),
-        ("promcse", {}),
-        ("mine", {"learning_rate": 1e-4, "select_on": "sts-dev-clean"}),
-    ):
+    usual = {"learning_rate": 3e-5, "batch_size": 64, "select_on": "STS-B dev"}
+    own = {"learning_rate": 1e-4, "select_on": "sts-dev-clean"}
+    for method, changes in (("simcse", {}), ("promcse", {}), ("mine", own)):
         store.write(record(method, 1, recipe=usual | changes))
     slow = record("slow", 1, recipe=usual)
     assert slow.training is not None
@@ -229,8 +132,46 @@ def test_rows_on_unequal_terms_are_told_and_refused(runs: Path, tmp_path: Path) 
         "steps +7 +slow",
     ):
         assert re.search(line, said), line
-    assert "batch_size" not in said and "max_seq_length" not in said
+    assert "batch_size" not in said
     refused = bench("compare", "--runs", store.path, "--strict")
     assert refused.exit_code == 2 and "learning_rate: 0.0001 in mine" in refused.stderr
     alike = bench("compare", "--runs", store.path, "--strict", "--method", "simcse,promcse,cls")
     assert alike.exit_code == 0 and "learning_rate" not in alike.stdout
+
+
+def test_a_task_is_the_question_and_a_page_shows_it(tmp_path: Path) -> None:
+    for name, noise in {"sure": 0.1, "good": 0.4, "alike": 0.42}.items():
+        for seed in (1, 2, 3, 4):
+            sts_run(tmp_path, name, seed, noise, tasks=("STS12", "STS13"))
+    of_one = ("--task", "STS12", "--baseline", "good", "--cost")
+    page = tmp_path / "page.html"
+    table = compared(tmp_path, *of_one, "--html", page)
+    assert table["columns"] == ["STS12"]
+    assert table["tested"] == {"rows": 3, "comparisons": 2, "ci_level": 0.975, "alpha": 0.05}
+    (row,) = [row for row in table["rows"] if row["method"] == "sure"]
+    assert row["against"]["verdict"] == "better" and row["may_be_best"]
+    assert row["cost"]["train_seconds"] == 812.5
+    assert compared(tmp_path)["tested"] is None, "two of seven tasks have no average"
+    plain = compared(tmp_path, "--statistics", "no")
+    assert plain["tested"] is None and plain["rows"][0]["cells"]["STS12"]["spread"] is None
+    html = page.read_text(encoding="utf-8")
+    assert html.startswith("<!doctype html>") and not re.search("<script|https?://", html)
+    assert "is the best of 3 rows on STS12" in html
+
+
+@pytest.mark.parametrize("form", ["table", "md", "latex", "csv", "json", "html"])
+def test_hostile_names_and_broken_runs_beside_good_ones(tmp_path: Path, form: str) -> None:
+    bad = "\\input{x} <b>%$&_^~#{}\x1b[2J =1+1"
+    sts_run(tmp_path, "good", 1, 0.2, tasks=("STS12",))
+    hostile = sts_run(tmp_path, "good2", 1, 0.3, tasks=("STS12",))
+    packages = {**hostile.provenance.packages, "torch": bad}
+    provenance = replace(hostile.provenance, packages=packages)
+    RunsFolder(tmp_path).write(replace(hostile, method=bad, provenance=provenance))
+    RunsFolder(tmp_path).write(record("half", 1, status="interrupted"))
+    write_or_fail(tmp_path / "broken" / "run.json", b'{"schema": "bench.run/1", "\\u001b[2J": 0}')
+    (tmp_path / "empty").mkdir()
+    done = bench("compare", "--runs", tmp_path, "--format", form, "--with-paper")
+    assert done.exit_code == 0 and "\x1b" not in done.output, done.stderr
+    assert "left out, damaged" in done.stderr and "left out, not finished" in done.stderr
+    assert form != "latex" or r"\input" not in done.stdout
+    assert form != "html" or "<b>%" not in done.stdout

@@ -4,33 +4,24 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from commands import bench, error_line
-from hub import StandInHub
 from made_runs import made_runs
 
 from bench.base.errors import BenchError
-from bench.cli import VERBS, WITHDRAWN, main
-from bench.cli.method_card import PARTS, describe, show
-from bench.cli.run import parse_overrides, parse_seeds
+from bench.cli import VERBS, WITHDRAWN
+from bench.cli.run import parse_seeds
 from bench.run.plugins import discover
-from bench.run.recipes import HELP, TRAINING
 from bench.score.suites import suite_names
 
 PLUGIN = """
 from bench.method import TorchMethod
 
 class Mine(TorchMethod):
-    \"\"\"What mine is about.\"\"\"
     name = "mine"
-    summary = "one line about mine"
-    variants = {"loud": {}}
 
     def embed(self, features):
         return self.hidden(features)[:, 0]
@@ -50,15 +41,18 @@ def test_unknown_and_withdrawn_verbs(snapshot: object) -> None:
     assert {verb: bench(*verb.split()).stderr for verb in verbs} == snapshot
 
 
+def test_bench_alone_says_what_to_do_next_and_it_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("BENCH_RUNS", raising=False)
+    assert re.findall(r"^  bench (.+?)  ", bench().stdout, re.M) == ["demo", "doctor", "methods"]
+    made_runs(tmp_path / "runs", {"simcse": 0.5, "promcse": 0.3}, seeds=(1,))
+    later = re.findall(r"^  bench (.+?)  ", bench().stdout, re.M)
+    assert len(later) == 3 and [bench(*step.split()).exit_code for step in later] == [0, 0, 0]
+
+
 def test_the_methods_are_listed() -> None:
-    done = bench("methods")
-    listed: dict[str, str] = {}
-    for line in done.stdout.splitlines():
-        if not line.startswith(" "):
-            settings = line.removeprefix("nothing is trained (setting ").removesuffix(")")
-        elif line[2] != " ":
-            listed[line.split()[0]] = settings
-    assert listed == {p.name: ", ".join(p.cls.settings) for p in discover().plugins.values()}
     rows = {row["name"]: row for row in json.loads(bench("methods", "--json").stdout)}
     simcse = discover()["simcse"].cls
     assert list(rows) == list(discover()) and rows["simcse"] == {
@@ -68,104 +62,33 @@ def test_the_methods_are_listed() -> None:
         "package": "sentence-bench",
         "summary": simcse.summary,
     }
+    shown = bench("methods").stdout
+    assert all(f"  {name} " in shown for name in rows)
 
 
 def test_everything_about_one_method(snapshot: object) -> None:
     shown = bench("methods", "simcse", COLUMNS="80").stdout
     assert re.sub(r"sentence-bench .*", "sentence-bench", shown) == snapshot
-    shown = bench("methods", "simcse", "--all").stdout
-    for text in ("h = head(CLS of the last layer)", "SimCSE paper appendix A: 250", "promcse 1"):
-        assert text in shown
     facts = json.loads(bench("methods", "simcse", "--json").stdout)
     assert facts["keys"]["temperature"]["default"] == 0.05
     assert all(value["source"] for value in facts["keys"].values())
-    places = {(r["setting"], r["backbone"]) for r in facts["recipes"]}
-    assert places >= {("unsupervised", "builtin"), ("supervised", "roberta-large")}
     for recipe in facts["recipes"]:  # whole, as a run would have it
         assert set(recipe["own"]) <= set(recipe["values"]) == set(facts["keys"])
         assert all(value["source"] for value in recipe["values"].values())
-    assert {r["task"] for r in facts["references"]} >= {"Avg.", "STS12", "MR", "AgNews"}
-    assert {d["topic"] for d in facts["disagreements"]} >= {"evaluation interval"}
-
-
-def test_recipes_are_rows_and_the_keys_that_differ_are_columns() -> None:
-    lines = bench("methods", "simcse", "--recipes").stdout.splitlines()
-    start = lines.index("recipes, unsupervised")
-    heading, *rows = [line.split() for line in lines[start + 1 : start + 7]]
-    assert "epochs" not in heading, "the same in all"
-    for key, values in (
-        ("batch_size", ["64", "64", "512", "512", "64"]),
-        ("learning_rate", ["3e-5", "1e-5", "1e-5", "3e-5", "1e-4"]),
-    ):
-        assert [row[heading.index(key)] for row in rows] == values
-    assert [row[-1] for row in rows[:4]] == ["76.25", "78.41", "76.57", "78.90"]
-
-
-def test_one_backbone_shows_every_value_with_its_source() -> None:
-    shown = bench("methods", "simcse", "--backbone", "roberta-large").stdout
-    assert shown.startswith("simcse on roberta-large, unsupervised")
-    for line in (
-        r"learning_rate +3e-5 +SimCSE repo README.md \(hyperparameters\)",
-        r"eval_steps +125 +SimCSE repo run_sup_example.sh; SimCSE paper appendix A: 250",
-        r"optimizer +AdamW .*; transformers 4.2.1 training defaults",
-    ):
-        assert re.search(rf"^  {line}$", shown, re.M), line
-
-
-def test_what_the_shared_keys_mean() -> None:
-    shown = bench("methods", "--keys").stdout
-    for key in TRAINING:
-        assert re.search(rf"^  {key} .*{re.escape(HELP[key][:20])}", shown, re.M), key
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", list(discover()))
-def test_a_card_fits_the_terminal(
-    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Only equations, which stand as they are in the method's docstring, may be wider."""
-    facts = describe(discover()[name])
-    equations = {line.rstrip() for line in facts["about"].splitlines() if line.startswith(" ")}
-    for columns in (60, 80, 120):
-        monkeypatch.setenv("COLUMNS", str(columns))
-        show(facts)
-        first = capsys.readouterr().out.splitlines()
-        assert len(first) <= 40 or columns < 80, "a screenful"
-        show(facts, parts=list(PARTS))
-        for backbone in {r["backbone"]: None for r in facts["recipes"]}:
-            show(facts, backbone)
-        lines = first + capsys.readouterr().out.splitlines()
-        assert [line for line in lines if len(line) > columns and line not in equations] == []
-
-
-@pytest.mark.slow
-def test_a_plugin_is_listed_shown_and_checked(tmp_path: Path) -> None:
+def test_a_plugin_is_checked(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(PLUGIN)
-    assert "one line about mine" in bench("methods", "--plugin", file).stdout
-    shown = bench("methods", "mine", "--plugin", file, "--all").stdout
-    assert "What mine is about." in shown and "loud" in shown and str(file) in shown
-    done = bench("methods", "--check", file)
-    assert done.exit_code == 0, done.output
-    assert (
-        done.stdout.splitlines()[0] == "mine"
-        and done.stdout.splitlines()[-1] == "the contract is kept"
-    )
-    assert sum(line.startswith("  ok ") for line in done.stdout.splitlines()) == 8
-    report = json.loads(bench("methods", "--check", file, "--json").stdout)
-    assert report["method"] == "mine" and all(finding["passed"] for finding in report["findings"])
-
-
-@pytest.mark.slow
-def test_a_plugin_that_breaks_the_contract_fails_its_check(tmp_path: Path) -> None:
-    file = tmp_path / "mine.py"
+    done = bench("methods", "--check", file, "--json")
+    report = json.loads(done.stdout)
+    assert done.exit_code == 0 and report["method"] == "mine"
+    assert all(finding["passed"] for finding in report["findings"])
     file.write_text(PLUGIN.replace("[:, 0]", ".mean(1)"))
     done = bench("methods", "--check", file)
     assert done.exit_code == 1 and done.stdout.splitlines()[-1] == "1 failed"
-    assert re.search(
-        r"FAILED +none +encode ignores batch size and padding +one sentence at a time differs by",
-        done.stdout,
-    )
+    assert re.search(r"FAILED +none +encode ignores batch size and padding", done.stdout)
 
 
 def test_mistakes(snapshot: object) -> None:
@@ -181,20 +104,10 @@ def test_mistakes(snapshot: object) -> None:
 
 def test_the_doctor_loads_a_backbone(tiny: str) -> None:
     facts = json.loads(bench("doctor", "--backbone", tiny, "--json").stdout)
-    assert (facts["family"], facts["layers"], facts["hidden size"], facts["files"]) == (
-        ("bert", 2, 32, tiny)
-    )
+    assert (facts["family"], facts["layers"], facts["hidden size"]) == ("bert", 2, 32)
     assert (facts["MLM head"], facts["deep prompt"], facts["dropout"]) == ("yes", "yes", 0.1)
     assert "none missing; not used: cls" in facts["weights"]
     assert facts["tokens"] == "[CLS] a sentence . [SEP]"
-
-
-def test_the_doctor_fetches_a_backbone(hub: StandInHub, tiny: str) -> None:
-    files = {path.name: path.read_bytes() for path in Path(tiny).iterdir()}
-    revision = hub.add("model", "someone/tiny", files)
-    asked = ("doctor", "--backbone", "someone/tiny")
-    assert "not on this machine" in bench(*asked).stdout and hub.requests == []
-    assert revision in bench(*asked, "--fetch").stdout and "none missing" in bench(*asked).stdout
 
 
 def test_every_known_backbone_has_a_pinned_commit() -> None:
@@ -229,14 +142,6 @@ def test_the_doctor_says_what_is_here(no_cache: Path) -> None:
     assert set(states) == set(suite_names()) - {"mteb"}
     assert states["check"]["tokenised"] == "found" and states["check"]["carried"]
     assert states["sts"]["raw"] == "missing" and states["sts"]["missing"][0] == "STS12"
-
-
-@pytest.mark.parametrize("columns", ["80", "120"])
-def test_the_doctor_fits_the_terminal_and_says_what_is_next(no_cache: Path, columns: str) -> None:
-    lines = bench("doctor", "--runs", no_cache / "runs", COLUMNS=columns).stdout.splitlines()
-    assert max(len(line) for line in lines if "/" not in line) <= int(columns), "a path stays whole"
-    assert sum("no folder was given" in line for line in lines) == 1
-    assert lines[-1] == "next: bench demo (no data and no network needed)"
 
 
 def test_the_doctor_says_what_of_a_folder_is_missing_or_damaged(no_cache: Path) -> None:
@@ -275,75 +180,3 @@ def test_seeds(text: str, seeds: tuple[int, ...]) -> None:
 def test_seeds_that_are_none(text: str) -> None:
     with pytest.raises(BenchError, match="expected numbers or ranges"):
         parse_seeds(text)
-
-
-def test_overrides() -> None:
-    assert parse_overrides(["a=1", "b = x=y ", "c="], None) == {"a": "1", "b": "x=y", "c": ""}
-    assert parse_overrides(["max_steps=3"], 7) == {"max_steps": "7"}
-
-
-@pytest.mark.parametrize("width", [40, 80, 120])
-@pytest.mark.parametrize(
-    "words",
-    [
-        [
-            "bench",
-            "run",
-            "--set",
-            "select_on=STS-B dev",
-            "--set",
-            "template='[X]' is [MASK]",
-            "--runs",
-            "a folder/" + "long/" * 30,
-        ],
-        ["bench", "run", *(f"--set key{i}={i}" for i in range(40))],
-        ["bench"],
-    ],
-)
-def test_a_printed_command_can_be_copied(
-    width: int,
-    words: list[str],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """A shell reads the same words, and no line but that of one long word is wider than the terminal."""
-    from bench.cli.columns import print_command
-
-    monkeypatch.setenv("COLUMNS", str(width))
-    for label in ("", "next: "):
-        print_command(shlex.join(words), label)
-        shown = capsys.readouterr().out
-        read = subprocess.run(
-            ["sh", "-c", f"printf '%s\\n' {shown.removeprefix(label)}"],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert read.stdout.splitlines() == words
-        assert all(
-            len(line) <= width or len(line.split()) <= 3 or "a folder" in line or "template" in line
-            for line in shown.splitlines()
-        )
-
-
-def test_bench_alone_says_three_things_to_do_next_and_they_work(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("BENCH_RUNS", raising=False)
-
-    def next_steps() -> list[str]:
-        done = CliRunner().invoke(main, [])
-        assert done.exit_code == 0 and max(map(len, done.stdout.splitlines())) <= 80
-        return re.findall(r"^  bench (.+?)  ", done.stdout, re.M)
-
-    first = next_steps()
-    assert first == ["demo", "doctor", "methods"]
-    assert [CliRunner().invoke(main, [step, "--help"]).exit_code for step in first] == [0, 0, 0]
-    made_runs(tmp_path / "runs", {"simcse": 0.5, "promcse": 0.3}, seeds=(1,))
-    later = next_steps()
-    assert len(later) == 3 and not set(later) & set(first)
-    for step in later:
-        done = CliRunner().invoke(main, step.split())
-        assert done.exit_code == 0, (step, done.output)
-    assert (tmp_path / "leaderboards" / "preview" / "index.html").is_file()

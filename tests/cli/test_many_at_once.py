@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import killed_worker
@@ -17,10 +18,8 @@ from models import sentences
 from bench.runs import RunsFolder
 from bench.runs.intact import read_curve
 
-RUNS, PROCESSES = (
-    int(os.environ.get(name, few))
-    for name, few in (("BENCH_TEST_RUNS", 8), ("BENCH_TEST_PROCESSES", 4))
-)
+RUNS = int(os.environ.get("BENCH_TEST_RUNS", 8))
+PROCESSES = int(os.environ.get("BENCH_TEST_PROCESSES", 4))
 
 
 @pytest.mark.slow
@@ -44,15 +43,9 @@ def test_each_run_of_a_plan_is_done_once_whoever_begins_it(tiny: str, tmp_path: 
     assert damaged == [] and {record.seed for record in records} == set(range(1, RUNS + 1))
     assert all(record.status == "finished" and len(record.scores) == 1 for record in records)
     for record in records:
-        lines = (runs / record.run_id / "curve.jsonl").read_text().splitlines()
-        steps = {entry["step"] for entry in read_curve(runs / record.run_id)}
-        assert len(steps) == len(lines), "no step was written twice"
-    done = [
-        line.split(" ")[0]
-        for text in output
-        for line in text.splitlines()
-        if " of " in line and ": done: " in line
-    ]
+        steps = [entry["step"] for entry in read_curve(runs / record.run_id)]
+        assert len(steps) == len(set(steps)), "no step was written twice"
+    done = re.findall(r"^(\S+) .* of .*: done: ", "\n".join(output), re.M)
     assert sorted(done) == sorted(record.run_id for record in records), "each by one process, once"
     assert not list(runs.rglob(".*.tmp"))
     assert bench("verify", "--runs", runs).exit_code == 0

@@ -19,39 +19,30 @@ def runs(tmp_path: Path) -> Path:
     store = RunsFolder(tmp_path / "runs")
     for one in family():
         store.write(one)
+    error = "boom \x1b[2J [bold]x"
+    store.write(record("simcse", 45, status="failed", error=error, scores=(), training=None))
     return store.path
 
 
 def test_the_list_is_newest_first_and_holds_whole_ids(runs: Path) -> None:
-    store = RunsFolder(runs)
-    store.write(record("simcse", 45, status="failed", error="out of memory", scores=()))
     done = bench("runs", "--runs", runs, COLUMNS="80")
     assert done.exit_code == 0 and max(map(len, done.stdout.splitlines())) <= 80
     ids = [line.split()[0] for line in done.stdout.splitlines() if "-builtin-" in line]
-    newest = sorted(store.records()[0], key=lambda r: (r.provenance.created, r.run_id))[::-1]
+    records = RunsFolder(runs).records()[0]
+    newest = sorted(records, key=lambda r: (r.provenance.created, r.run_id))[::-1]
     assert ids == [one.run_id for one in newest]
-    assert "sts 7" in done.stdout and "out of memory" in " ".join(done.stdout.split())
+    assert "\x1b" not in done.stdout
     listed = bench("runs", "--runs", runs, "--json", "--status", "failed").stdout.splitlines()
-    assert [json.loads(line)["error"] for line in listed] == ["out of memory"]
-
-
-def test_a_long_list_ends_with_how_many_more_there_are(tmp_path: Path) -> None:
-    for seed in range(35):
-        RunsFolder(tmp_path).write(record("simcse", seed))
-    count = {
-        option: bench("runs", "--runs", tmp_path, *option).stdout.splitlines()
-        for option in ((), ("--all",), ("--json",))
-    }
-    assert [len(lines) for lines in count.values()] == [32, 36, 35]
-    assert count[()][-1].startswith("and 5 older: bench runs --all")
+    assert [json.loads(line)["error"] for line in listed] == ["boom \x1b[2J [bold]x"]
+    failed = bench("runs", "simcse-builtin-s45", "--runs", runs).stdout
+    assert r"error: boom \x1b[2J [bold]x" in failed and "\x1b" not in failed
 
 
 def test_one_run_on_one_screen_and_the_rest_by_option(runs: Path) -> None:
     one = record("promcse", 43, base=72.5)
     folder = runs / one.run_id
-    (folder / "curve.jsonl").write_text(
-        '{"step": 1, "loss": 2.0}\n{"step": 2, "loss": 1.0, "dev_score": 70.0}\n{"step": 3, "lo'
-    )
+    curve = '{"step": 1, "loss": 2.0}\n{"step": 2, "loss": 1.0, "dev_score": 70.0}\n{"step": 3, "lo'
+    (folder / "curve.jsonl").write_text(curve)
 
     def shown(*options: str) -> str:
         done = bench("runs", one.run_id[:-2], *options, "--runs", runs, COLUMNS="80")
@@ -61,37 +52,21 @@ def test_one_run_on_one_screen_and_the_rest_by_option(runs: Path) -> None:
     first = shown()
     lines = first.splitlines()
     assert len(lines) <= 40 and not [x for x in lines if len(x) > 80 and str(folder) not in x]
-    for part in (one.run_id, "promcse, unsupervised, builtin, seed 43", "learning_rate", "13m32s"):
-        assert part in first
     assert "step 875: STS-B dev 74.50" in first and "2.0000 █▁ 1.0000" in first
     command = shlex.join(shlex.split(str(one.provenance.command)))
     assert command in re.sub(r" \\\n +", " ", first)
-    options = re.findall(r"^  (--\w+)  ", first, re.M)
-    assert options == ["--scores", "--recipe", "--provenance", "--all"], "no overlap was recorded"
-    texts = {option: shown(option) for option in options}
-    for option, part in (
-        ("--scores", "MSRvid"),
-        ("--recipe", "SimCSE README"),
-        ("--provenance", "torch 2.13.0"),
-        ("--provenance", "curve.jsonl"),
-    ):
-        assert [other for other in options if part in texts[other]] == [option, "--all"]
-        assert part not in first
-    assert "not recorded: overlap" in shown("--overlap")
+    parts = {"--scores": "MSRvid", "--recipe": "SimCSE README", "--provenance": "torch 2.13.0"}
+    for option, part in parts.items():
+        assert part in shown(option) and part in shown("--all") and part not in first
     assert bench("runs", folder, COLUMNS="80").stdout.splitlines()[:5] == lines[:5]
     assert json.loads(shown("--json")) == json.loads((folder / "run.json").read_text())
 
 
-def test_a_failed_and_hostile_run(runs: Path) -> None:
-    error = "boom \x1b[2J [bold]x"
-    bad = record("simcse", 5, status="failed", error=error, scores=(), training=None)
-    RunsFolder(runs).write(bad)
-    shown = bench("runs", bad.run_id, "--runs", runs).stdout + bench("runs", "--runs", runs).stdout
-    assert r"error: boom \x1b[2J [bold]x" in shown and "\x1b" not in shown
-
-
 def test_mistakes(runs: Path, tmp_path: Path) -> None:
-    assert "unknown run 'simsce'" in error_line(bench("runs", "simsce", "--runs", runs))
-    assert "unknown status 'done'" in error_line(bench("runs", "--status", "done", "--runs", runs))
-    assert "--scores needs a run" in error_line(bench("runs", "--scores", "--runs", runs))
+    for words, said in (
+        ("simsce", "unknown run 'simsce'"),
+        ("--status done", "unknown status 'done'"),
+        ("--scores", "--scores needs a run"),
+    ):
+        assert said in error_line(bench("runs", *words.split(), "--runs", runs))
     assert "no run in" in bench("runs", "--runs", tmp_path / "none").stdout

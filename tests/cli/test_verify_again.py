@@ -12,16 +12,16 @@ from click.testing import Result
 from commands import bench
 
 
+def verify(runs: Path, *more: str) -> Result:
+    return bench("verify", "--runs", runs, "--retrain-free", "--device", "cpu", *more)
+
+
 @pytest.mark.slow
 def test_a_trained_run_agrees_in_everything(finished: tuple[Path, Result]) -> None:
-    runs, done = finished
-    assert done.exit_code == 0, done.output
-    found = bench("verify", "--runs", runs, "--retrain-free", "--device", "cpu")
-    assert found.exit_code == 0, found.output
-    assert (
-        "checkpoint, fingerprint, 1 task encoded again" in " ".join(found.output.split())
-        and "not checked" not in found.output
-    )
+    found = verify(finished[0])
+    words = " ".join(found.output.split())
+    assert found.exit_code == 0 and "not checked" not in words, found.output
+    assert "checkpoint, fingerprint, 1 task encoded again" in words
 
 
 @pytest.mark.parametrize("what", ["weights", "no file"])
@@ -35,16 +35,11 @@ def test_a_checkpoint_that_is_not_the_one_that_was_scored(
     (file,) = runs.glob("*/checkpoint/trained.safetensors")
     if what == "weights":
         tensors: dict[str, Any] = load_file(file)
-        save_file(
-            {
-                name: values[::-1].copy() if values.ndim == 2 else values
-                for name, values in tensors.items()
-            },
-            file,
-        )
+        other = {name: v[::-1].copy() if v.ndim == 2 else v for name, v in tensors.items()}
+        save_file(other, file)
     else:
         file.unlink()
-    found = bench("verify", "--runs", runs, "--retrain-free", "--device", "cpu")
+    found = verify(runs)
     words = " ".join(found.output.split())
     assert found.exit_code == 1 and "checkpoint: trained.safetensors" in words
     assert ("comes out" if what == "weights" else "it cannot be encoded again") in words
@@ -60,10 +55,7 @@ def test_a_backbone_that_is_not_here_is_not_checked_and_no_difference(
     made = json.loads(file.read_text())
     made["backbone"] = made["provenance"]["backbone"]["name"] = str(tmp_path / "gone" / "tiny")
     file.write_text(json.dumps(made))
-    found = json.loads(
-        bench("verify", "--runs", runs, "--retrain-free", "--device", "cpu", "--json").stdout
-    )
+    found = json.loads(verify(runs, "--json").stdout)
     (told,) = [one for one in found["findings"] if one["kind"] == "encoding"]
-    assert found["differ"] == 0 and told["outcome"] == "unchecked" and "gone/tiny" in told["why"], (
-        found
-    )
+    assert found["differ"] == 0 and told["outcome"] == "unchecked"
+    assert "gone/tiny" in told["why"]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import bench
+from commands import SMALL, bench
 from finished_runs import finished
 from models import sentences
 from slurm_cluster import SlurmCluster, why_not
@@ -24,21 +24,8 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def plan(tiny: str, texts: Path) -> tuple[str, ...]:
     """``bench run`` options of small runs; --seeds says how many."""
-    return (
-        "run",
-        "--method",
-        "simcse",
-        "--backbone",
-        tiny,
-        "--suite",
-        "check",
-        "--corpus",
-        str(texts),
-        "--set",
-        "batch_size=8",
-        "--set",
-        "eval_steps=3",
-    )
+    words = f"run --method simcse --backbone {tiny} --suite check --corpus {texts}"
+    return (*words.split(), *SMALL)
 
 
 SLOW = """\
@@ -62,10 +49,8 @@ def long_plan(plan: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory) -
     """The same of a method that takes its time where $BENCH_TEST_PAUSE says so: 200 steps."""
     file = tmp_path_factory.mktemp("plugin") / "slow.py"
     file.write_text(SLOW)
-    words = [
-        "slow" if word == "simcse" else "eval_steps=5000" if word.startswith("eval_steps") else word
-        for word in plan
-    ]
+    other = {"simcse": "slow", "eval_steps=3": "eval_steps=5000"}
+    words = [other.get(word, word) for word in plan]
     return (*words, "--plugin", str(file), "--set", "epochs=400", "--max-steps", "200")
 
 
@@ -79,9 +64,8 @@ def quiet(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., dict[str, A
             runs = tmp_path_factory.mktemp("quiet")
             done = bench(*arguments, "--device", "cpu", "--precision", "fp32", "--runs", runs)
             assert done.exit_code in (0, 1), done.stderr
-            known[arguments] = {
-                run_id: one for run_id, one in finished(runs).items() if one[0] == "finished"
-            }
+            ends = finished(runs).items()
+            known[arguments] = {run_id: one for run_id, one in ends if one[0] == "finished"}
         return known[arguments]
 
     return run

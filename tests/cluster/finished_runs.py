@@ -1,16 +1,12 @@
-"""What of finished runs must be the same wherever and however often they were begun; who works on runs; a disk that fills up."""
+"""What of finished runs must be the same wherever and however often they were begun; who works on runs."""
 
 from __future__ import annotations
 
 import contextlib
 import json
-import os
-import subprocess
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 from commands import bench
 
 
@@ -72,22 +68,3 @@ def left_behind(runs: Path) -> list[Path]:
     """States to go on from; but a run that failed by itself may have saved one before."""
     failed = {run_id for run_id, one in finished(runs).items() if one[0] == "failed"}
     return [path for path in runs.glob("*/state/*") if path.parents[1].name not in failed]
-
-
-@contextlib.contextmanager
-def full_disk(place: Path) -> Iterator[tuple[Path, Callable[[], None]]]:
-    """A disk of 64 MB, a tmpfs, and what fills it to the last byte: with a file ``filler``."""
-    if os.geteuid():
-        pytest.skip("a tmpfs is mounted as root")
-    place.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "none", place], check=True)
-
-    def fill() -> None:
-        with contextlib.suppress(OSError), open(place / "filler", "wb", buffering=0) as file:
-            while file.write(b"x" * 4096):
-                pass
-
-    try:
-        yield place, fill
-    finally:
-        subprocess.run(["umount", "--lazy", place], check=True)

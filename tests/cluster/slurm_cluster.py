@@ -16,11 +16,8 @@ NEEDED = ("slurmctld", "slurmd", "sbatch", "squeue", "scancel", "munged")
 
 def why_not() -> str | None:
     """Why no Slurm can be started here; None where it can."""
-    lacking = [
-        name
-        for name in NEEDED
-        if shutil.which(name, path=os.environ["PATH"] + ":/usr/sbin:/sbin") is None
-    ]
+    path = os.environ["PATH"] + ":/usr/sbin:/sbin"
+    lacking = [name for name in NEEDED if shutil.which(name, path=path) is None]
     if lacking:
         return f"no {', '.join(lacking)}: apt-get install slurmctld slurmd slurm-client munge"
     return None if os.geteuid() == 0 else "Slurm's daemons are started as root"
@@ -43,53 +40,22 @@ class SlurmCluster:
             "SLURM_CONF": str(self.folder / "slurm.conf"),
             "PATH": os.environ["PATH"] + ":/usr/sbin:/sbin",
         }
-        host, ports = (
-            socket.gethostname().partition(".")[0],
-            [free_port() for _ in range(nodes + 1)],
-        )
+        host = socket.gethostname().partition(".")[0]
+        ports = [free_port() for _ in range(nodes + 1)]
         for name in ("state", "log", *(f"spool-{node}" for node in self.names)):
             (self.folder / name).mkdir()
-        lines = [
-            "ClusterName=test",
-            f"SlurmctldHost={host}(127.0.0.1)",
-            f"SlurmctldPort={ports[0]}",
-            "SlurmUser=root",
-            "SlurmdUser=root",
-            "AuthType=auth/munge",
-            f"AuthInfo=socket={self.folder}/munge.socket,cred_expire=5",
-            "CryptoType=crypto/munge",
-            f"StateSaveLocation={self.folder}/state",
-            f"SlurmdSpoolDir={self.folder}/spool-%n",
-            f"SlurmctldPidFile={self.folder}/ctld.pid",
-            f"SlurmdPidFile={self.folder}/slurmd-%n.pid",
-            f"SlurmctldLogFile={self.folder}/log/ctld.log",
-            f"SlurmdLogFile={self.folder}/log/slurmd-%n.log",
-            "ProctrackType=proctrack/linuxproc",
-            "TaskPlugin=task/none",
-            "SelectType=select/cons_tres",
-            "SelectTypeParameters=CR_CPU",
-            "SchedulerType=sched/backfill",
-            "SchedulerParameters=sched_min_interval=100000,bf_interval=2,batch_sched_delay=0,defer_batch",
-            "SlurmdTimeout=20",
-            "SlurmctldTimeout=20",
-            f"MaxArraySize={largest_array}",
-            "MaxJobCount=20000",
-            "ReturnToService=2",
-            "KillWait=30",
-            "InactiveLimit=0",
-            "MinJobAge=60",
-            "OverTimeLimit=0",
-            "AccountingStorageType=accounting_storage/none",
-            "JobAcctGatherType=jobacct_gather/none",
-            "MailProg=/bin/true",
-            "JobCompType=jobcomp/none",
-            *(
-                f"NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=1 RealMemory=4000"
-                for node, port in zip(self.names, ports[1:], strict=True)
-            ),
-            f"PartitionName=all Nodes={','.join(self.names)} Default=YES MaxTime=INFINITE State=UP",
-        ]
-        (self.folder / "slurm.conf").write_text("\n".join(lines) + "\n")
+        text = (
+            Path(__file__)
+            .with_name("slurm.conf")
+            .read_text()
+            .format(folder=self.folder, host=host, port=ports[0], largest_array=largest_array)
+        )
+        for node, port in zip(self.names, ports[1:], strict=True):
+            text += f"NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port}"
+            text += " CPUs=1 RealMemory=4000\n"
+        nodes_of_all = ",".join(self.names)
+        text += f"PartitionName=all Nodes={nodes_of_all} Default=YES MaxTime=INFINITE State=UP\n"
+        (self.folder / "slurm.conf").write_text(text)
         (self.folder / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\nCgroupAutomount=no\n")
 
     def start(self) -> None:
@@ -97,19 +63,9 @@ class SlurmCluster:
         key.write_bytes(os.urandom(128))
         key.chmod(0o400)
         os.chmod(self.folder, 0o755)
-        self.spawn(
-            "munged",
-            [
-                "munged",
-                "--foreground",
-                "--force",
-                f"--socket={self.folder}/munge.socket",
-                f"--key-file={key}",
-                f"--pid-file={self.folder}/munged.pid",
-                f"--log-file={self.folder}/log/munged.log",
-                f"--seed-file={self.folder}/munge.seed",
-            ],
-        )
+        munge = f"munged --foreground --force --socket={self.folder}/munge.socket --key-file={key}"
+        munge += f" --pid-file={self.folder}/munged.pid --log-file={self.folder}/log/munged.log"
+        self.spawn("munged", f"{munge} --seed-file={self.folder}/munge.seed".split())
         self.wait_for(lambda: (self.folder / "munge.socket").exists(), "munged")
         self.start_controller()
         for node in self.names:
@@ -118,30 +74,17 @@ class SlurmCluster:
 
     def spawn(self, name: str, command: list[str]) -> None:
         with open(self.folder / "log" / f"{name}.out", "ab") as out:
+            streams = {"stdout": out, "stderr": out, "stdin": subprocess.DEVNULL}
+            env = {**os.environ, **self.environment}
             self.processes[name] = subprocess.Popen(
-                command,
-                stdout=out,
-                stderr=out,
-                stdin=subprocess.DEVNULL,
-                env={**os.environ, **self.environment},
-                start_new_session=True,
+                command, env=env, start_new_session=True, **streams
             )
 
     def start_controller(self) -> None:
         self.spawn("slurmctld", ["slurmctld", "-D", "-i"])
 
-    def start_node(self, node: str, blind_to: Path | None = None) -> None:
-        """``blind_to``: a folder in whose place the node sees an empty one."""
-        command = ["slurmd", "-D", "-N", node]
-        hide = [
-            "unshare",
-            "--mount",
-            "sh",
-            "-c",
-            'mount -t tmpfs none "$0" && exec "$@"',
-            str(blind_to),
-        ]
-        self.spawn(node, command if blind_to is None else [*hide, *command])
+    def start_node(self, node: str) -> None:
+        self.spawn(node, ["slurmd", "-D", "-N", node])
 
     def kill(self, name: str, number: int = signal.SIGKILL) -> None:
         process = self.processes[name]
@@ -150,13 +93,8 @@ class SlurmCluster:
             process.wait()
 
     def call(self, *command: str) -> str:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            env={**os.environ, **self.environment},
-        )
+        env = {**os.environ, **self.environment}
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=env)
         return done.stdout
 
     def idle(self) -> int:
@@ -171,10 +109,8 @@ class SlurmCluster:
             if what():
                 return
             time.sleep(0.2)
-        logs = "\n".join(
-            f"--- {log.name}\n{log.read_text(errors='replace')[-2000:]}"
-            for log in sorted((self.folder / "log").iterdir())
-        )
+        files = sorted((self.folder / "log").iterdir())
+        logs = "\n".join(f"--- {file.name}\n{file.read_text()[-2000:]}" for file in files)
         raise AssertionError(f"{name}: not within {seconds} s\n{logs}")
 
     def stop(self) -> None:
@@ -187,5 +123,4 @@ class SlurmCluster:
                 process.wait(10)
             except subprocess.TimeoutExpired:
                 process.kill()
-                process.wait()
         shutil.rmtree(self.folder, ignore_errors=True)

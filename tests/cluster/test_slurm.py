@@ -7,22 +7,13 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 from commands import bench, error_line
-from finished_runs import (
-    at_work,
-    finished,
-    full_disk,
-    left_behind,
-    listed,
-    logs,
-    saved,
-    states,
-    workers,
-)
+from finished_runs import at_work, finished, left_behind, listed, logs, saved, states, workers
 from slurm_cluster import SlurmCluster
 
 pytestmark = pytest.mark.slow
@@ -37,63 +28,75 @@ def empty_queue(slurm: SlurmCluster) -> Iterator[None]:
     slurm.wait_for(lambda: not slurm.queue(), "the queue", 40)
 
 
-def submit(plan: tuple[str, ...], runs: Path, *options: str) -> str:
-    done = bench(
-        *plan,
-        *options,
-        "--runs",
-        runs,
-        "--executor",
-        "slurm",
-        BENCH_SAVE_SECONDS="0.2",
-        BENCH_TEST_PAUSE="0.1",
-    )
-    assert done.exit_code == 0, done.stderr
-    return done.stderr
-
-
-def until(what: Callable[[], Any], runs: Path, slurm: SlurmCluster, seconds: float = 300) -> None:
-    end = time.monotonic() + seconds
-    while not what():
-        assert time.monotonic() < end, (
-            f"not within {seconds} s\n{slurm.queue()}\n{listed(runs)}\n{logs(runs)[-3000:]}"
-        )
-        time.sleep(0.3)
-
-
-def all_finished(runs: Path, slurm: SlurmCluster, quiet: dict[str, Any]) -> None:
-    until(lambda: states(runs) == {"finished"}, runs, slurm)
-    until(lambda: not slurm.queue() and not at_work(runs), runs, slurm, 60)
-    assert finished(runs) == quiet and left_behind(runs) == []
-
-
 def parent(process: int) -> int:
     return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
 
 
+@dataclass
+class Work:
+    """A plan of slow runs on the cluster, the folder of its runs, and what they are undisturbed."""
+
+    slurm: SlurmCluster
+    plan: tuple[str, ...]
+    quiet: Callable[..., dict[str, Any]]
+    runs: Path
+
+    def submit(self, *options: str) -> str:
+        pace = {"BENCH_SAVE_SECONDS": "0.2", "BENCH_TEST_PAUSE": "0.1"}
+        where = ("--runs", self.runs, "--executor", "slurm")
+        done = bench(*self.plan, *options, *where, **pace)
+        assert done.exit_code == 0, done.stderr
+        return done.stderr
+
+    def until(self, what: Callable[[], Any], seconds: float = 300) -> None:
+        end = time.monotonic() + seconds
+        while not what():
+            state = f"{self.slurm.queue()}\n{listed(self.runs)}\n{logs(self.runs)[-3000:]}"
+            assert time.monotonic() < end, f"not within {seconds} s\n{state}"
+            time.sleep(0.3)
+
+    def until_nothing_works(self, seconds: float = 60) -> None:
+        self.until(lambda: not self.slurm.queue() and not at_work(self.runs), seconds)
+
+    def all_finished(self, *options: str) -> None:
+        self.until(lambda: states(self.runs) == {"finished"})
+        self.until_nothing_works()
+        assert finished(self.runs) == self.quiet(*self.plan, *options)
+        assert left_behind(self.runs) == []
+
+
+@pytest.fixture
+def work(
+    slurm: SlurmCluster,
+    long_plan: tuple[str, ...],
+    quiet: Callable[..., dict[str, Any]],
+    tmp_path: Path,
+) -> Work:
+    return Work(slurm, long_plan, quiet, tmp_path / "runs")
+
+
 def test_a_plan_is_queued_listed_and_run_once(
-    slurm: SlurmCluster, plan: tuple[str, ...], quiet: Callable[..., dict[str, Any]], tmp_path: Path
+    work: Work, plan: tuple[str, ...], tmp_path: Path
 ) -> None:
     """A folder with blanks and quotes; options with quotes; the same command queues nothing twice."""
-    runs, plan = tmp_path / 'it\'s "shared"', (*plan, "--seeds", "1-3")
-    limits = ("--parallel", "2", "--slurm", "time=5,nice=3")
-    printed = bench(*plan, "--runs", runs, "--executor", "slurm", "--dry-run", *limits)
+    slurm, work.plan = work.slurm, (*plan, "--seeds", "1-3")
+    runs = work.runs = tmp_path / 'it\'s "shared"'
+    command = (*work.plan, "--runs", runs, "--executor", "slurm")
+    printed = bench(*command, "--dry-run", "--parallel", "2", "--slurm", "time=5,nice=3")
     assert "#SBATCH --time=5\n#SBATCH --nice=3\n" in printed.stdout
     assert "--array=0-2%2" in printed.stdout and slurm.queue() == [] and not runs.exists()
     comment = 'time=5,comment=it\'s "me" \\ & $(touch hit) here'
-    assert "submitted 3 runs to slurm as job " in submit(plan, runs, "--slurm", comment)
+    assert "submitted 3 runs to slurm as job " in work.submit("--slurm", comment)
     assert "$(touch hit) here" in slurm.call("squeue", "-h", "-o", "%k")
     now = listed(runs)
-    assert set(now) == set(quiet(*plan)) and states(runs) <= {"queued", "running", "finished"}
+    assert set(now) == set(work.quiet(*work.plan))
     (last,) = [one for one in now.values() if one["job"] and one["job"]["name"].endswith("_2")]
     assert last["job"]["cancel"] == f"scancel {last['job']['name']}"
-    shown = bench("runs", last["run_id"], "--runs", runs).stdout
-    assert "cancel: scancel " in shown and f"{last['run_id']}.log" in shown
-    assert "queued or running already" in submit(plan, runs)
-    fresh = bench(*plan, "--runs", runs, "--executor", "slurm", "--fresh")
+    assert "queued or running already" in work.submit()
+    fresh = bench(*command, "--fresh")
     assert "cancel first: scancel " in fresh.stderr and "--fresh: " in error_line(fresh)
-    all_finished(runs, slurm, quiet(*plan))
-    assert "nothing to submit: 3 finished already" in submit(plan, runs)
+    work.all_finished()
+    assert "nothing to submit: 3 finished already" in work.submit()
     assert logs(runs).count(": starts") == 3 and not list(Path().glob("hit"))
     record = json.loads((runs / last["run_id"] / "run.json").read_text())
     execution = record["provenance"]["execution"]
@@ -102,15 +105,10 @@ def test_a_plan_is_queued_listed_and_run_once(
 
 
 @pytest.mark.engine
-def test_a_killed_worker_and_a_controller_that_restarts(
-    slurm: SlurmCluster,
-    long_plan: tuple[str, ...],
-    quiet: Callable[..., dict[str, Any]],
-    tmp_path: Path,
-) -> None:
-    runs, plan = tmp_path / "runs", (*long_plan, "--seeds", "1-2", "--max-steps", "400")
-    submit(plan, runs)
-    until(lambda: saved(runs) == 2 and len(workers(runs)) == 2, runs, slurm)
+def test_a_killed_worker_and_a_controller_that_restarts(work: Work) -> None:
+    slurm, runs, plan = work.slurm, work.runs, ("--seeds", "1-2", "--max-steps", "400")
+    work.submit(*plan)
+    work.until(lambda: saved(runs) == 2 and len(workers(runs)) == 2)
     job = slurm.call("sbatch", "--parsable", "--hold", "--wrap=true").strip()
     slurm.call("scancel", job)  # at which the controller saves all jobs,
     time.sleep(6)  # within five seconds
@@ -119,133 +117,80 @@ def test_a_killed_worker_and_a_controller_that_restarts(
     silent = bench("runs", "--runs", runs, "--json")
     assert silent.exit_code == 0 and "on Slurm is unknown" in silent.stderr
     slurm.start_controller()
-    until(lambda: sum("RUNNING" in line for line in slurm.queue()) == 2, runs, slurm, 60)
+    work.until(lambda: sum("RUNNING" in line for line in slurm.queue()) == 2, 60)
     slurm.call("scancel", "--state=PENDING", "--user=root")  # if it forgot that cancellation
-    all_finished(runs, slurm, quiet(*plan))
+    work.all_finished(*plan)
     assert logs(runs).count(": starts") == 3 and logs(runs).count("goes on from step") == 1
 
 
 @pytest.mark.engine
 @pytest.mark.parametrize("fault", ["dead", "cut off"])
-def test_a_node_that_is_lost(
-    fault: str,
-    slurm: SlurmCluster,
-    long_plan: tuple[str, ...],
-    quiet: Callable[..., dict[str, Any]],
-    tmp_path: Path,
-) -> None:
+def test_a_node_that_is_lost(fault: str, work: Work) -> None:
     """Dead: all its processes by kill -9. Cut off: its daemon stands still, the worker lives. Slurm starts the run elsewhere."""
-    runs, plan = tmp_path / "runs", (*long_plan, "--seeds", "3", "--max-steps", "600")
-    submit(plan, runs)
-    until(lambda: saved(runs), runs, slurm)
-    ((run_id, one),) = listed(runs).items()
+    slurm, runs, plan = work.slurm, work.runs, ("--seeds", "3", "--max-steps", "600")
+    work.submit(*plan)
+    work.until(lambda: saved(runs))
     node, worker = slurm.call("squeue", "-h", "-o", "%N").strip(), workers(runs)[0]
-    assert one["status"] == "running"
+    assert states(runs) == {"running"}
     if fault == "dead":
         script = parent(worker)
         for process in (parent(script), script, worker):
             os.kill(process, signal.SIGKILL)
-        slurm.kill(node)
-    else:
-        slurm.kill(node, signal.SIGSTOP)
+    slurm.kill(node, signal.SIGKILL if fault == "dead" else signal.SIGSTOP)
 
     def elsewhere() -> bool:
         log = logs(runs)
         return "is locked by" in log or log.count(": starts") > 1 or states(runs) == {"finished"}
 
     try:
-        until(elsewhere, runs, slurm, 200)
+        work.until(elsewhere, 200)
     finally:
-        if fault == "dead":
-            slurm.start_node(node)
-        else:
-            slurm.kill(node, signal.SIGCONT)
-    all_finished(runs, slurm, quiet(*plan))
+        slurm.start_node(node) if fault == "dead" else slurm.kill(node, signal.SIGCONT)
+    work.all_finished(*plan)
     slurm.wait_for(lambda: slurm.idle() == 2, "the node that came back", 120)
 
 
 @pytest.mark.engine
-def test_a_disk_that_fills_up(
-    slurm: SlurmCluster,
-    long_plan: tuple[str, ...],
-    quiet: Callable[..., dict[str, Any]],
-    tmp_path: Path,
-) -> None:
-    """The run ends with one line at most, its files stay whole, and with room again the same command goes on."""
-    plan = (*long_plan, "--seeds", "5", "--max-steps", "300")
-    with full_disk(tmp_path / "disk") as (disk, fill):
-        runs = disk / "runs"
-        submit(plan, runs)
-        until(lambda: saved(runs), runs, slurm)
-        fill()
-        until(lambda: not slurm.queue() and not at_work(runs), runs, slurm)
-        assert states(runs) <= {"failed", "interrupted"}
-        assert "Traceback" not in logs(runs) and logs(runs).count("error: ") <= 1, logs(runs)
-        (disk / "filler").unlink()
-        submit(plan, runs)
-        all_finished(runs, slurm, quiet(*plan))
-        assert "goes on from step" in logs(runs)
-
-
-@pytest.mark.engine
-def test_cancelled_runs_save_a_state_and_the_same_command_goes_on(
-    slurm: SlurmCluster,
-    long_plan: tuple[str, ...],
-    quiet: Callable[..., dict[str, Any]],
-    tmp_path: Path,
-) -> None:
+def test_cancelled_runs_save_a_state_and_the_same_command_goes_on(work: Work) -> None:
     """By the command that ``bench runs`` shows; the third run never began."""
-    runs, plan = tmp_path / "runs", (*long_plan, "--seeds", "1-3")
-    submit(plan, runs)
-    until(lambda: saved(runs) == 2 and len(workers(runs)) == 2, runs, slurm)
+    runs, plan = work.runs, ("--seeds", "1-3")
+    work.submit(*plan)
+    work.until(lambda: saved(runs) == 2 and len(workers(runs)) == 2)
     for one in listed(runs).values():
-        slurm.call(*one["job"]["cancel"].split())
-    until(lambda: not slurm.queue() and not at_work(runs), runs, slurm, 60)
+        work.slurm.call(*one["job"]["cancel"].split())
+    work.until_nothing_works()
     assert states(runs) == {"interrupted"} and saved(runs) == 2
-    assert "submitted, never begun, and no longer queued" in bench("runs", "--runs", runs).stderr
-    submit(plan, runs)
-    all_finished(runs, slurm, quiet(*plan))
+    work.submit(*plan)
+    work.all_finished(*plan)
     assert logs(runs).count("goes on from step") == 2
 
 
 @pytest.mark.engine
-def test_a_time_limit_that_nears_and_a_run_that_fails(
-    slurm: SlurmCluster,
-    long_plan: tuple[str, ...],
-    quiet: Callable[..., dict[str, Any]],
-    tmp_path: Path,
-) -> None:
+def test_a_time_limit_that_nears_and_a_run_that_fails(work: Work) -> None:
     """A minute, of which Slurm tells after 25 to 55 s: saved and queued again. A run that fails by itself is not."""
-    runs, plan = tmp_path / "runs", (*long_plan, "--seeds", "1", "--max-steps", "300")
-    submit(plan, runs, "--slurm", "time=1,signal=B:USR1@5")
-    submit(long_plan, runs, "--seeds", "2", "--set", "learning_rate=1e18")
-    until(lambda: states(runs) == {"failed", "finished"}, runs, slurm, 500)
-    until(lambda: not slurm.queue() and not at_work(runs), runs, slurm, 60)
+    runs, plan = work.runs, ("--seeds", "1", "--max-steps", "300")
+    work.submit(*plan, "--slurm", "time=1,signal=B:USR1@5")
+    work.submit("--seeds", "2", "--set", "learning_rate=1e18")
+    work.until(lambda: states(runs) == {"failed", "finished"}, 500)
+    work.until_nothing_works()
     (failed,) = [one for one in listed(runs).values() if one["status"] == "failed"]
     assert "the loss became" in failed["error"] and left_behind(runs) == []
     now = finished(runs)
-    assert now.pop(failed["run_id"])[0] == "failed" and now == quiet(*plan)
+    assert now.pop(failed["run_id"])[0] == "failed" and now == work.quiet(*work.plan, *plan)
     assert logs(runs).count(": starts") >= 3 and "stopped at step" in logs(runs)
-    (log,) = runs.glob(f".jobs/*/logs/{failed['run_id']}.log")
-    assert log.read_text().count(": starts") == 1
 
 
 @pytest.mark.engine
-def test_a_time_limit_without_progress_fails(
-    slurm: SlurmCluster, long_plan: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_a_time_limit_without_progress_fails(work: Work) -> None:
     """Another process holds the run, so the job waits for it in vain: it is not queued again and again."""
     from bench.runs import RunsFolder
 
-    runs = tmp_path / "runs"
-    plan = (*long_plan, "--seeds", "9", "--runs", runs)
+    plan = (*work.plan, "--seeds", "9", "--runs", work.runs)
     planned = bench(*plan, "--precision", "fp32", "--device", "cpu", "--dry-run", "--json")
-    run_id = json.loads(planned.stdout)["run_id"]
-    with RunsFolder(runs).lock(run_id):
-        submit(long_plan, runs, "--seeds", "9", "--slurm", "time=1,signal=B:USR1@30")
-        until(lambda: not slurm.queue(), runs, slurm, 150)
-    assert f"is locked by {os.uname().nodename}:{os.getpid()}; waiting" in logs(runs)
-    assert "the time limit came before anything new was saved" in logs(runs)
+    with RunsFolder(work.runs).lock(json.loads(planned.stdout)["run_id"]):
+        work.submit("--seeds", "9", "--slurm", "time=1,signal=B:USR1@30")
+        work.until(lambda: not work.slurm.queue(), 150)
+    assert "the time limit came before anything new was saved" in logs(work.runs)
 
 
 def test_refused_options_are_one_line_and_nothing_is_queued(

@@ -54,9 +54,8 @@ def test_every_line_works_by_sh_from_another_folder_with_an_empty_environment(
     file.write_text("raise RuntimeError('edited after it was queued')\n")
 
     def sh(line: str) -> str:
-        done = subprocess.run(
-            ["/bin/sh", "-c", line], cwd=elsewhere, env={}, capture_output=True, text=True
-        )
+        place: Any = {"cwd": elsewhere, "env": {}}
+        done = subprocess.run(["/bin/sh", "-c", line], capture_output=True, text=True, **place)
         assert done.returncode == 0, done.stderr
         return done.stderr
 
@@ -101,36 +100,12 @@ def test_a_worker_whose_plan_lacks_the_id_refuses_and_writes_nothing(
 def test_options_that_do_not_go_together(
     plan: tuple[str, ...], tmp_path: Path, snapshot: Any
 ) -> None:
-    given = (
-        ["--executor", "slurm", "--device", "cuda:1"],
-        ["--commands", "--device", "cpu"],
-        ["--commands", "--executor", "slurm"],
-        ["--cpus", "2"],
-        ["--memory", "1G"],
-        ["--slurm", "time=1"],
-        ["--commands", "--slurm", "time=1"],
-        ["--commands", "--precision", "fp16"],
-        ["--commands", "--only", "x"],
-        ["--commands", "--dry-run"],
-    )
-    lines = [error_line(bench(*plan, "--runs", tmp_path / "runs", *options)) for options in given]
+    given = "--executor slurm --device cuda:1;--commands --device cpu;--commands --executor slurm"
+    given += ";--cpus 2;--memory 1G;--slurm time=1;--commands --slurm time=1"
+    given += ";--commands --precision fp16;--commands --only x;--commands --dry-run"
+    runs = ("--runs", tmp_path / "runs")
+    lines = [error_line(bench(*plan, *runs, *words.split())) for words in given.split(";")]
     assert lines == snapshot and not (tmp_path / "runs").exists()
-
-
-def test_a_plan_reads_every_record_once(
-    plan: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """40 runs of a plan next to 60 records of others: reads grow with their sum, not with their product."""
-    from bench.runs import store
-
-    runs, read = RunsFolder(tmp_path / "runs"), []
-    for seed in range(60):
-        runs.write(record("other", seed))
-    read_record = store.read_record
-    monkeypatch.setattr(store, "read_record", lambda path: read.append(path) or read_record(path))
-    options = ("--seeds", "1-40", "--device", "cpu", "--precision", "fp32", "--dry-run", "--json")
-    done = bench(*plan, *options, "--runs", runs.path)
-    assert len(done.stdout.splitlines()) == 40 and len(read) == 60
 
 
 def test_runs_that_slurm_has_are_listed(

@@ -35,33 +35,18 @@ class Case:
 
     @property
     def id(self) -> str:
-        values = "-".join(
-            f"{key}-{value}"
-            for key, value in self.values.items()
-            if key not in ("teacher", "vectors", "generator")
-        )
-        return "+".join(
-            part
-            for part in (self.name, self.variant, values.replace(" ", ""), self.backbone)
-            if part
-        )
+        own = {k: v for k, v in self.values.items() if k not in ("teacher", "vectors")}
+        values = "-".join(f"{key}-{value}" for key, value in own.items()).replace(" ", "")
+        return "+".join(filter(None, (self.name, self.variant, values, self.backbone)))
 
 
 HEAD = {"head_at_test": True}
+MLM_TRANSFORM = {"head": "mlm-transform", "debias_at_test": True}
+ALIGNED = {"debias_at_test": True, "delta_positions": "aligned", "append_full_stop_at_test": False}
 TEMPLATED = [
     Case("promptbert"),
-    Case(
-        "promptbert", "supervised", values={**HEAD, "head": "mlm-transform", "debias_at_test": True}
-    ),
-    Case(
-        "promptbert",
-        values={
-            **HEAD,
-            "debias_at_test": True,
-            "delta_positions": "aligned",
-            "append_full_stop_at_test": False,
-        },
-    ),
+    Case("promptbert", "supervised", values=HEAD | MLM_TRANSFORM),
+    Case("promptbert", values=HEAD | ALIGNED),
     Case("conpvp"),
     Case("conpvp", "unsupervised", "manual", HEAD),
     Case("sncse"),
@@ -110,30 +95,18 @@ WHITENED = [
     Case("whitening", "none", values={"components": 11}),
     Case("whitening", "none", values={"pooling": "avg"}),
 ]
+LSTM = {"vectors": "words.txt", "lstm_size": 5, "classifier_size": 3}
 WORDS = [
     Case("glove-avg", "none", values={"vectors": "words.txt"}, backbone=""),
-    Case(
-        "infersent",
-        "supervised",
-        values={"vectors": "words.txt", "lstm_size": 5, "classifier_size": 3},
-        backbone="",
-    ),
+    Case("infersent", "supervised", values=LSTM, backbone=""),
 ]
 FOLDER = Case("pretrained", "none", values={"pooling": None, "max_length": 8}, backbone="st-folder")
 
 STORED_PREFIX = Case("stored-prefix", "none", values={"pooling": "mlp"}, backbone="prefixed")
 
 CASES = [
-    *PLAIN,
-    *WITH_HEAD,
-    *WHITENED,
-    *OWN_LAYERS,
-    MASKED_PADDING,
-    *PROMPTED,
-    *TEMPLATED,
-    *WORDS,
-    FOLDER,
-    STORED_PREFIX,
+    *(*PLAIN, *WITH_HEAD, *WHITENED, *OWN_LAYERS, MASKED_PADDING, *PROMPTED, *TEMPLATED),
+    *(*WORDS, FOLDER, STORED_PREFIX),
     *(Case(c.name, c.setting, c.variant, c.values, "roberta") for c in (*PROMPTED, *TEMPLATED)),
 ]
 
@@ -145,10 +118,8 @@ def make(case: Case, backbones: dict[str, str], folder: Path) -> Method:
         from bench.method import Context, Recipe, Value
 
         table = np.random.default_rng(0).normal(size=(6, 4))
-        lines = [
-            " ".join([word, *map(str, row)])
-            for word, row in zip(["man", "A", "a", "Yes", ".", "dog"], table, strict=True)
-        ]
+        words = zip(["man", "A", "a", "Yes", ".", "dog"], table, strict=True)
+        lines = [" ".join([word, *map(str, row)]) for word, row in words]
         (folder / "words.txt").write_text("\n".join(lines))
         method = REGISTRY[case.name].cls()
         method.context = Context(folder=folder)
@@ -156,23 +127,12 @@ def make(case: Case, backbones: dict[str, str], folder: Path) -> Method:
         torch.manual_seed(5)
         method.build(None, Recipe({key: Value(value, "test") for key, value in values.items()}))
         return method
-    method = built(
-        REGISTRY[case.name].cls,
-        backbones[case.backbone],
-        folder,
-        setting=case.setting,
-        variant=case.variant,
-        **values,
-    )
+    cls, facts = REGISTRY[case.name].cls, {"setting": case.setting, "variant": case.variant}
+    method = built(cls, backbones[case.backbone], folder, **facts, **values)
     torch.manual_seed(5)
-    own = [
-        (name, tensor)
-        for name, tensor in method.state_dict().items()
-        if not name.startswith(("encoder.", "whole."))
-    ]
     with torch.no_grad():
-        for _, tensor in own:
-            if tensor.is_floating_point():
+        for name, tensor in method.state_dict().items():
+            if not name.startswith(("encoder.", "whole.")) and tensor.is_floating_point():
                 tensor.add_(torch.randn_like(tensor) * 0.1)
     result: Method = method.eval()
     return result
@@ -183,32 +143,13 @@ def outside(
 ) -> dict[str, np.ndarray]:
     """What the exports in ``folder`` give in a process that cannot import this package."""
     place.mkdir(exist_ok=True)
-    (place / "sentences.json").write_text(json.dumps(list(texts)), encoding="utf-8")
-    script = Path(__file__).parent / "outside.py"
-    env = {
-        **os.environ,
-        "HF_HUB_OFFLINE": "1",
-        "HF_HOME": str(place / "hf-home"),
-        "PYTHONPATH": "",
-        "OMP_NUM_THREADS": "1",
-        "TOKENIZERS_PARALLELISM": "false",
-    }
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-P",
-            str(script),
-            what,
-            str(folder),
-            str(place / "sentences.json"),
-            str(place / "out.npz"),
-        ],
-        capture_output=True,
-        text=True,
-        cwd=place,
-        env=env,
-        timeout=1800,
-    )
+    given, to = place / "sentences.json", place / "out.npz"
+    given.write_text(json.dumps(list(texts)), encoding="utf-8")
+    script = [sys.executable, "-P", str(Path(__file__).parent / "outside.py")]
+    env = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(place / "hf-home")}
+    env |= {"PYTHONPATH": "", "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
+    command = [*script, what, str(folder), str(given), str(to)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=place, env=env, timeout=1800)
     assert done.returncode == 0, done.stderr[-4000:]
-    with np.load(place / "out.npz") as stored:
+    with np.load(to) as stored:
         return {name: stored[name] for name in stored.files}

@@ -12,12 +12,8 @@ from pathlib import Path
 from typing import Any
 
 SAVED_AGAIN = (
-    "promcse+tiny",
-    "conpvp+roberta",
-    "mirror-bert+max_seq_length-20+tiny",
-    "is-bert+channels-7+tiny",
-    "flow+tiny",
-    "glove-avg",
+    *("promcse+tiny", "conpvp+roberta", "mirror-bert+max_seq_length-20+tiny"),
+    *("is-bert+channels-7+tiny", "flow+tiny", "glove-avg"),
 )
 
 
@@ -44,27 +40,26 @@ def sentence_transformers(folder: Path, sentences: list[str]) -> dict[str, Any]:
     library and loaded from there, as after further training: "again NAME"."""
     from sentence_transformers import SentenceTransformer
 
+    def load(place: Path, trust: bool = False) -> Any:
+        options = {"device": "cpu", "local_files_only": True, "trust_remote_code": trust}
+        return SentenceTransformer(str(place), **options)
+
     found = {}
     for one in sorted(folder.iterdir()):
         trust = any(one.glob("*.py"))
         if trust:
             try:
-                SentenceTransformer(str(one), device="cpu", local_files_only=True)
+                load(one)
             except ValueError as error:
                 assert "trust_remote_code=True" in str(error)
             else:
                 raise AssertionError(f"{one.name} ran code that nobody allowed")
-        model = SentenceTransformer(
-            str(one), device="cpu", local_files_only=True, trust_remote_code=trust
-        )
+        model = load(one, trust)
         found[one.name] = model.encode(sentences, batch_size=3)
         if one.name in SAVED_AGAIN:
-            place = str(folder.parent / "again" / one.name)
-            model.save(place, create_model_card=False)
-            model = SentenceTransformer(
-                place, device="cpu", local_files_only=True, trust_remote_code=True
-            )
-            found[f"again {one.name}"] = model.encode(sentences, batch_size=3)
+            place = folder.parent / "again" / one.name
+            model.save(str(place), create_model_card=False)
+            found[f"again {one.name}"] = load(place, True).encode(sentences, batch_size=3)
     return found
 
 
@@ -77,34 +72,18 @@ def mteb(folder: Path, sentences: list[str]) -> dict[str, Any]:
     from mteb.abstasks.sts import AbsTaskSTS
     from mteb.abstasks.task_metadata import TaskMetadata
 
+    unknown = "date domains task_subtypes license annotations_creators dialect sample_creation"
+    facts: dict[str, Any] = dict.fromkeys([*unknown.split(), "reference"])
+    facts |= {"name": "Small", "description": "", "bibtex_citation": "", "modalities": ["text"]}
+    facts |= {"dataset": {"path": "local", "revision": "1"}, "type": "STS", "category": "t2t"}
+    facts |= {"eval_splits": ["test"], "eval_langs": ["eng-Latn"]}
+
     class Small(AbsTaskSTS):
-        metadata = TaskMetadata(
-            name="Small",
-            description="",
-            reference=None,
-            dataset={"path": "local", "revision": "1"},
-            type="STS",
-            category="t2t",
-            eval_splits=["test"],
-            eval_langs=["eng-Latn"],
-            main_score="cosine_spearman",
-            date=None,
-            domains=None,
-            task_subtypes=None,
-            license=None,
-            annotations_creators=None,
-            dialect=None,
-            sample_creation=None,
-            bibtex_citation="",
-            modalities=["text"],
-        )
+        metadata = TaskMetadata(main_score="cosine_spearman", **facts)
 
         def load_data(self, **_: Any) -> None:
-            rows = {
-                "sentence1": sentences[:-1],
-                "sentence2": sentences[1:],
-                "score": list(range(len(sentences) - 1)),
-            }
+            scores = list(range(len(sentences) - 1))
+            rows = {"sentence1": sentences[:-1], "sentence2": sentences[1:], "score": scores}
             self.dataset = DatasetDict(test=Dataset.from_dict(rows))
             self.data_loaded = True
 

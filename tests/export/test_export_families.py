@@ -8,8 +8,7 @@ import family_models
 import pytest
 from exports import TEXTS, Case, make
 
-from bench.base.errors import BenchError
-from bench.export import relative, st_folder, transformers_folder
+from bench.export import relative, st_folder
 
 FAMILIES = ("distilbert", "mpnet", "electra", "deberta", "modernbert", "xlm_roberta")
 HEADED = Case("simcse", "supervised", values={"head_at_test": True}, backbone="one")
@@ -34,12 +33,3 @@ def test_sentence_transformers_gives_the_methods_vectors(family: str, tmp_path: 
         st_folder.write(method.portable(), folder)
         differences[case.id] = relative(method.encode(TEXTS), st_folder.vectors(folder, TEXTS))
     assert {name: value for name, value in differences.items() if not value <= 1e-5} == {}
-
-
-@pytest.mark.parametrize("family", ["distilbert", "modernbert"])
-def test_a_head_needs_a_pooling_layer_in_a_plain_checkpoint(family: str, tmp_path: Path) -> None:
-    backbones = {"one": family_models.written(getattr(family_models, family), tmp_path / family)}
-    with pytest.raises(BenchError, match="has no pooling layer, in which the head could stand"):
-        transformers_folder.write(
-            make(HEADED, backbones, tmp_path).portable(), tmp_path / "export", "simcse"
-        )
