@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from bench.backbones.folder import card_title
 from bench.compare.statistics.summary import summarise
-from bench.runs import RunRecord
+from bench.runs import BackboneUsed, RunRecord
 
 COMMAND = argv("run --method pretrained --set pooling=mean --suite check --device cpu")
 
@@ -87,7 +87,9 @@ def test_the_same_weights_in_two_folders_are_one_backbone() -> None:
     def run(place: str, run_id: str, revision: str) -> RunRecord:
         usual = {"setting": "none", "training": None, "scores": scores}
         made = record("pretrained", None, backbone=place, **usual)
-        facts = replace(made.provenance, backbone={"name": place, "revision": revision})
+        facts = replace(
+            made.provenance, backbone=BackboneUsed(**{"name": place, "revision": revision})
+        )
         return replace(made, run_id=run_id, provenance=facts)
 
     places = (("/a/minilm", "one", "x"), ("/b/minilm", "two", "x"), ("/c/minilm", "three", "y"))

@@ -20,7 +20,7 @@ from factories import record
 from msgspec.structs import replace
 from scored_run import finished_run, predictions
 
-from bench.runs import RecipeValue, RunsFolder, Score
+from bench.runs import BackboneUsed, Code, RecipeValue, RunsFolder, Score
 
 BAD = {
     "escape": "\x1b[2J\x1b]0;title\x07\x1b]8;;http://evil\x07",
@@ -67,8 +67,8 @@ def hostile(name: str, words: str, seed: int) -> Any:
         made.provenance,
         **{"command": words, "bench_version": words, "git": odd, "packages": odd, "data": odd},
         **{"platform": odd, "corpus": {"name": words, "sha256": words}},
-        plugin={"package": words, "version": words, "sha256": words},
-        backbone={"name": words, "revision": words},
+        plugin=Code(**{"package": words, "version": words, "sha256": words}),
+        backbone=BackboneUsed(**{"name": words, "revision": words}),
         determines=odd | {"places": odd},
     )
     assert made.training is not None

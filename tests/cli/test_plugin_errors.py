@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from commands import argv, bench, error_line
 
-from bench.base.contract import CheckResult, once_each
+from bench.base.contract import once_each
+from bench.base.findings import AGREES, DIFFERS, Finding
 from bench.run.conformance import SENTENCES, check
 from bench.run.plugins import from_file
 
@@ -211,6 +212,8 @@ def test_the_line_of_a_suite_is_named_in_a_run_and_in_the_check_which_fails_once
 
 def test_one_cause_is_one_failure_and_two_causes_are_two() -> None:
     seen = (("a", True, "x"), ("b", False, "x"), ("c", False, "y"), ("d", False, "x"))
-    results = once_each([CheckResult("s", check_, passed, what) for check_, passed, what in seen])
-    assert [result.check for result in results if result.failed] == ["b", "c"]
+    results = once_each(
+        [Finding(check_, "s", AGREES if passed else DIFFERS, what) for check_, passed, what in seen]
+    )
+    assert [result.kind for result in results if result.failed] == ["b", "c"]
     assert {one.check: one.repeats for one in results if one.repeats} == {"d": "b"}

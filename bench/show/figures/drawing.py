@@ -145,6 +145,7 @@ def _place_labels(axes: Axes) -> None:
     for kind in (BESIDE_POINT, AT_END):
         texts = [text for text in axes.texts if text.get_gid() == kind]
         beside = kind == BESIDE_POINT
+        bars = [bar for bar in axes.lines if bar.get_label() == BAR] if beside else []
         if texts:
             adjust_text(
                 texts,
@@ -153,7 +154,7 @@ def _place_labels(axes: Axes) -> None:
                 avoid_self=beside,
                 ensure_inside_axes=beside,
                 only_move="xy" if beside else "y",
-                objects=[bar for bar in axes.lines if bar.get_label() == BAR] if beside else None,
+                objects=bars or None,  # an empty list is an error of adjustText
                 force_text=(0.5, 0.8),
                 expand=(1.2, 1.6) if beside else (1.0, 1.02),
                 arrowprops={"arrowstyle": "-", "color": QUIET, "linewidth": 0.6},
