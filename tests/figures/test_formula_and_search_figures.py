@@ -16,12 +16,7 @@ from matplotlib.figure import Figure as Sheet
 from bench.compare.statistics.expected_best import expected_best
 from bench.runs.searches import RECIPE
 from bench.show.figures import drawing
-from bench.show.figures.papers import (
-    ADDED,
-    draw_rescaling,
-    rescaled,
-    rescaling,
-)
+from bench.show.figures.papers import ADDED, draw_rescaling, rescaled, rescaling
 from bench.show.figures.search import (
     draw_expected_best,
     draw_values,

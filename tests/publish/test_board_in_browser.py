@@ -329,10 +329,7 @@ def state_of(page: Page) -> str:
         page.locator(".figures").inner_text(),
     ]
     return "\n".join(
-        [
-            *parts,
-            *(str(current(page, key)) for key in ("setting", "backbone", "suite", "show")),
-        ]
+        [*parts, *(str(current(page, key)) for key in ("setting", "backbone", "suite", "show"))]
     )
 
 
@@ -516,17 +513,7 @@ def test_pages_offer_no_other_baseline(page: Page) -> None:
 def test_a_verdict_is_never_colour_alone(page: Page) -> None:
     signs = page.locator("section.scores:visible tbody td i:visible")
     words = {one.text_content() for one in signs.all()}
-    assert (
-        words
-        <= {
-            "better",
-            "worse",
-            "inconclusive",
-            "not tested",
-            "",
-        }
-        and "better" in words
-    )
+    assert words <= {"better", "worse", "inconclusive", "not tested", ""} and "better" in words
 
 
 # --- all suites ---

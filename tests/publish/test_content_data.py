@@ -251,9 +251,7 @@ def rendered(text: str) -> Tags:
     return tags
 
 
-def test_the_markdown_has_a_row_for_each_row_with_its_numbers_and_records(
-    shown: Board,
-) -> None:
+def test_the_markdown_has_a_row_for_each_row_with_its_numbers_and_records(shown: Board) -> None:
     page = rendered(markdown_page(shown))
     table = shown.tables[0].table
     heads = [i for i, row in enumerate(page.rows) if "STS12" in row]

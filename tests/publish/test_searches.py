@@ -21,11 +21,7 @@ from bench.runs.searches import (
     search_bytes,
     write_search,
 )
-from bench.show.figures.search import (
-    board_values,
-    scores_by_method,
-    values_and_methods,
-)
+from bench.show.figures.search import board_values, scores_by_method, values_and_methods
 from bench.verify.identity import runs_below
 
 DEV = {"simcse": (55.5, 51.0, 57.0, 56.0), "promcse": (48.0, 50.5, 44.0, None)}
@@ -131,10 +127,7 @@ def test_every_trial_is_in_the_version_and_on_a_page(runs: Path, tmp_path: Path)
         and "(searches/search-1a2b3c4d.json)" in readme
     )
     assert (folder / "figures" / "values-and-methods.svg").is_file()
-    seen = re.findall(
-        r'<figure id="figure-([^"]+)" data-suites="([^"]*)"',
-        main,
-    )
+    seen = re.findall(r'<figure id="figure-([^"]+)" data-suites="([^"]*)"', main)
     assert dict(seen)["values-and-methods"] == "", "no choice of a suite hides it"
     assert "simcse, promcse; 3 random trials of each method and its recipe as it is" in " ".join(
         main.split()

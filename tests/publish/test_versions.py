@@ -336,11 +336,7 @@ def server(tmp_path: Path) -> Iterator[tuple[str, Path]]:
 
 
 def test_predictions_elsewhere_are_fetched_by_hash(
-    runs: Path,
-    out: Path,
-    server: tuple[str, Path],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    runs: Path, out: Path, server: tuple[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url, served = server
     monkeypatch.setenv("BENCH_CACHE", str(tmp_path / "cache"))
