@@ -19,26 +19,10 @@ from board_page import (
     sort_by,
     switch,
 )
-from browser import PHONE, address, visit
+from browser import address, visit
 from playwright.sync_api import Browser, Page, expect
 
 pytestmark = pytest.mark.slow  # each of them drives a browser
-
-
-def test_the_first_screen_answers(page: Page) -> None:
-    assert page.locator("p.answer").inner_text().endswith(".")
-    assert "no evidence" in page.locator("p.note").inner_text()
-    assert set(STS) <= set(shown_tables(page).first.locator("thead").inner_text().split())
-    assert {table.get_attribute("data-suite") for table in shown_tables(page).all()} == {"sts"}
-
-
-@pytest.mark.parametrize("size", [(1280, 800), PHONE])
-def test_the_numbers_begin_above_320_pixels(
-    chromium: Browser, site: Path, size: tuple[int, int]
-) -> None:
-    with visit(chromium, address(site / "index.html"), size) as one:
-        first = rows(one.page).first.bounding_box()
-        assert first is not None and first["y"] < 320
 
 
 @pytest.mark.parametrize("script", [True, False])
@@ -70,16 +54,6 @@ def test_no_width_and_no_suite_makes_the_page_scroll_sideways(
 # --- order ---
 
 
-def test_what_was_not_trained_comes_first_by_time(page: Page) -> None:
-    sort_by(page, "train")
-    cells = [row.locator("td.cost").nth(1).inner_text() for row in rows(page).all()]
-    assert (
-        cells[0] == "none"
-        and sorted(cells, key=lambda text: text != "none") == cells
-        and set(cells) > {"none"}
-    )
-
-
 @pytest.mark.parametrize("name", ["STS12", "SICK-R"])
 def test_sorting_by_a_task(page: Page, name: str) -> None:
     before = methods(page)
@@ -93,31 +67,6 @@ def test_sorting_by_a_task(page: Page, name: str) -> None:
     sort_by(page, name)
     assert methods(page) == before
     assert page.locator("[aria-sort]").count() == 0
-
-
-def test_sorting_by_name_and_by_parameters(page: Page) -> None:
-    sort_by(page, "method")
-    names = [name.lower() for name in methods(page)]
-    assert names == sorted(names)
-    sort_by(page, "params")
-    assert header(page, "params").get_attribute("aria-sort") == "ascending"
-
-
-def test_a_row_keeps_its_printed_lines_below_it_when_sorted(page: Page) -> None:
-    def below() -> dict[str, str]:
-        lines = shown_tables(page).first.locator("tbody tr").all()
-        return {
-            lines[i - 1].inner_text(): line.inner_text()
-            for i, line in enumerate(lines)
-            if "printed" in (line.get_attribute("class") or "")
-        }
-
-    choose(page, "backbone", "bert-base-uncased")
-    before, order = below(), methods(page)
-    sort_by(page, "STS13")
-    sort_by(page, "STS13")
-    assert below() == before != {}
-    assert methods(page) == order[::-1]
 
 
 def test_the_back_button_undoes_what_was_chosen(page: Page) -> None:
@@ -169,13 +118,6 @@ def test_a_view_can_be_linked(page: Page, chromium: Browser) -> None:
         assert again.troubles == []
 
 
-def test_a_setting_that_another_backbone_has_takes_the_backbone_along(page: Page) -> None:
-    choose(page, "backbone", "bert-base-uncased")
-    choose(page, "setting", "supervised")
-    assert shown_tables(page).count() == 1
-    assert (current(page, "setting"), current(page, "backbone")) == ("supervised", "builtin")
-
-
 def test_an_address_that_names_nothing_shows_the_whole_page(chromium: Browser, site: Path) -> None:
     for view in (
         "#suite=nonsense",
@@ -189,65 +131,6 @@ def test_an_address_that_names_nothing_shows_the_whole_page(chromium: Browser, s
             assert shown_tables(one.page).count() > 0 or one.page.locator("p.empty").is_visible(), (
                 view
             )
-
-
-def test_a_table_can_be_linked_by_its_name(chromium: Browser, site: Path, page: Page) -> None:
-    anchors = page.evaluate(
-        "[...document.querySelectorAll('section.scores h2')].map(one => one.id)"
-    )
-    assert len(set(anchors)) == len(anchors) > 3
-    with visit(chromium, address(site / "index.html") + "#" + anchors[-1]) as one:
-        assert shown_tables(one.page).locator(f"h2[id='{anchors[-1]}']").is_visible()
-
-
-def test_ours_and_papers(page: Page) -> None:
-    choose(page, "backbone", "bert-base-uncased")
-    printed = page.locator("section.scores:visible tr.printed:visible")
-    assert printed.count() > 0
-    choose(page, "show", "ours")
-    assert printed.count() == 0 and rows(page).count() > 0
-    assert not page.locator(".printed-tables").is_visible()
-    choose(page, "show", "papers")
-    assert shown_tables(page).count() == 0 and page.locator(".printed-tables").is_visible()
-    page.go_back()
-    assert rows(page).count() > 0
-
-
-def test_runs_alone_is_offered_only_where_it_hides_something(page: Page) -> None:
-    ours = switch(page, "show").locator("a[data-value=ours]")
-    assert page.locator("section.scores:visible tr.printed").count() == 0 and not ours.is_visible()
-    choose(page, "backbone", "bert-base-uncased")
-    assert page.locator("section.scores:visible tr.printed").count() > 0 and ours.is_visible()
-
-
-def test_the_sentence_and_the_figures_are_of_the_suite_that_is_shown(page: Page) -> None:
-    sentence, figures = page.locator("p.answer"), page.locator(".figures figure:visible")
-    page.locator(".figures details.more").evaluate("one => { one.open = true }")
-
-    def shown() -> set[str]:
-        return {str(one.get_attribute("data-suites")) for one in figures.all()}
-
-    begun = sentence.inner_text()
-    assert (
-        "STS average" in begun
-        and any("sts" in one for one in shown())
-        and not any("geometry" in one for one in shown())
-    )
-    choose(page, "suite", "transfer")
-    assert "transfer average" in sentence.inner_text() and "STS" not in sentence.inner_text()
-    assert shown() <= {""} and page.locator(".figures .none").is_visible() == (not shown())
-    choose(page, "suite", "geometry")
-    assert any("geometry" in one for one in shown()) and not any("sts" in one for one in shown())
-    page.go_back()
-    page.go_back()
-    assert sentence.inner_text() == begun
-
-
-def test_printed_rows_have_no_rank(page: Page) -> None:
-    lines = page.locator("section.scores tr.printed").all()
-    assert lines
-    for line in lines:
-        assert line.locator("td.rank").all_inner_texts() in ([], [""])
 
 
 # --- search ---
@@ -387,21 +270,6 @@ def test_the_mean_of_chosen_tasks_is_marked_as_own_and_nothing_is_ranked_by_it(
     page.go_back()
     page.go_back()
     assert state_of(page) == before and not note.is_visible()
-
-
-def test_all_tasks_are_no_choice_and_a_choice_outlives_another_suite(page: Page) -> None:
-    own_choice(page, "tasks", *STS)
-    assert "tasks=" not in page.url and not page.locator("p.own:visible").count()
-    own_choice(page, "tasks", "STS13")
-    choose(page, "suite", "transfer")
-    assert (
-        not page.locator("p.own:visible").count()
-        and "STS13" not in switch(page, "tasks").inner_text()
-    )
-    choose(page, "suite", "sts")
-    assert "STS13" in page.locator("p.own:visible").inner_text()
-    page.get_by_role("link", name="As published").locator("visible=true").click()
-    expect(page.locator("p.own:visible")).to_have_count(0)  # drawn after the click
 
 
 def test_pearson_in_the_place_of_spearman(page: Page, site: Path) -> None:

@@ -8,13 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from factories import STS, record, sts_scores
+from factories import record, sts_scores
 from made_runs import failed_run, made_run, made_runs
 from msgspec import structs
 from scipy import stats
 
-from bench.base.errors import BenchError, UnknownName
-from bench.board import judged_tables
 from bench.board.board import Board, BoardTable, PublishedRun
 from bench.board.content import board
 from bench.board.judged_tables import chosen_on
@@ -74,30 +72,6 @@ def test_a_run_that_failed_has_no_row_and_no_method(shown: Board) -> None:
     )
 
 
-def test_a_sender_does_not_date_a_version(tmp_path: Path) -> None:
-    own, sent = (made_run(tmp_path, "simcse", seed, suites=("check",)) for seed in (1, 2))
-    sent = structs.replace(
-        sent, provenance=structs.replace(sent.provenance, created="9999-12-31T00:00:00+00:00")
-    )
-    runs = published([own, sent], tmp_path)
-    mixed = [runs[0], replace(runs[1], submitted_by="somebody")]
-    shown = board(mixed, version="v1", title="A board", statistics="no")
-    assert shown.date == own.provenance.created[:10]
-    assert (
-        board(mixed[1:], version="v1", title="A board", statistics="no").date == "9999-12-31"
-    )  # of nobody else's
-
-
-def test_nothing_to_show_is_said(tmp_path: Path) -> None:
-    with pytest.raises(BenchError, match="none of these runs is finished"):
-        made([failed_run(tmp_path)], tmp_path)
-
-
-def test_a_baseline_that_no_table_has_is_refused(folder: tuple[Path, list[RunRecord]]) -> None:
-    with pytest.raises(UnknownName, match="consert"):
-        made(folder[1], folder[0], baseline="consert")
-
-
 def test_the_baseline_is_simcse_or_the_one_that_is_named(
     shown: Board, folder: tuple[Path, list[RunRecord]]
 ) -> None:
@@ -130,17 +104,6 @@ def test_without_predictions_the_interval_is_that_of_the_seeds() -> None:
         for cell in row.cells
     )
     assert "not tested: none of these runs has predictions" in one.table.notes
-
-
-def test_of_very_many_runs_the_items_are_resampled_only_where_that_is_asked_for(
-    folder: tuple[Path, list[RunRecord]], shown: Board, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(judged_tables, "MANY_RUNS", 10)
-    many = made(folder[1], folder[0]).tables[0]
-    assert many.table.tested is None and any(
-        "--statistics yes" in note for note in many.table.notes
-    )
-    assert made(folder[1], folder[0], statistics="yes").tables[0].table == shown.tables[0].table
 
 
 # --- which numbers meet in one column ---
@@ -240,21 +203,6 @@ def test_costs_of_other_hardware_or_another_version_share_no_column() -> None:
     assert (
         all(name in one.cost_note for name in ("cpu: A", "dclr", "ct", "diffcse", "mixed"))
         and "promcse" not in one.cost_note
-    )
-
-
-def test_a_missing_cell_stays_empty_and_so_does_the_average() -> None:
-    part = sts_scores(70, tasks=tuple(STS)[:-1])
-    row = next(
-        row
-        for row in only(made([record("simcse", 1), record("promcse", 1, scores=part)])).table.rows
-        if row.method == "promcse"
-    )
-    assert (
-        row.cells[-1] is None
-        and row.cells[-2] is None
-        and row.cells[0] is not None
-        and not row.may_be_best
     )
 
 

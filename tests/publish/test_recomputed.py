@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 from pathlib import Path
 
@@ -11,15 +10,6 @@ import recomputed
 from commands import bench
 
 BOARDS = Path(__file__).parents[2] / "leaderboards"
-
-
-def test_the_other_computation_imports_numpy_alone() -> None:
-    tree = ast.parse(Path(recomputed.__file__).read_text(encoding="utf-8"))
-    modules = {
-        one.name for node in ast.walk(tree) if isinstance(node, ast.Import) for one in node.names
-    }
-    modules |= {str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    assert modules == {"__future__", "json", "math", "sys", "pathlib", "typing", "numpy"}
 
 
 def test_its_tail_of_students_t_is_that_of_tables() -> None:

@@ -15,7 +15,7 @@ from factories import record
 from msgspec.structs import replace
 from published import publish
 
-from bench.board.repeat import repeat, seed_words, without_folders
+from bench.board.repeat import repeat
 from bench.runs import RunsFolder
 
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -147,33 +147,6 @@ def test_a_trained_and_an_untrained_row_are_made_again_by_what_their_page_says(
     assert shown[0] == rows["promptbert"][0] and "--plain" in shown[1]  # then as it was typed
 
 
-@pytest.mark.slow
-def test_what_the_page_says_sets_a_run_of_ones_own_in_the_table(tmp_path: Path) -> None:
-    assert (
-        bench(
-            "run", "--method", "cls", "--suite", "check", "--plain", "--runs", tmp_path / "theirs"
-        ).exit_code
-        == 0
-    )
-    version = publish(tmp_path / "theirs", Path("leaderboards"))
-    section = (
-        (version / "index.html")
-        .read_text(encoding="utf-8")
-        .split('<section class="yours"')[1]
-        .split("</section>")[0]
-    )
-    run, send, look = [
-        shlex.split(unescape(one)) for one in re.findall(r"<pre[^>]*>(bench .*?)</pre>", section)
-    ]
-    own = bench(*[word.replace("NAME", "last-avg") for word in run[1:]])
-    assert own.exit_code == 0, own.output
-    (folder,) = Path("runs").glob("last-avg-*")
-    assert bench(*[word.replace("RUN", folder.name) for word in send[1:]]).exit_code == 0
-    assert bench(*[word.replace("vN", "v1") for word in look[1:]]).exit_code == 0
-    assert set(rows_of(Path("leaderboards/preview/index.html"))) == {"cls", "last-avg"}
-    assert (version / "README.md").read_text(encoding="utf-8").count("Your run in this table") == 3
-
-
 def words_after(command: str, option: str) -> list[str]:
     words = shlex.split(command)
     return [words[i + 1] for i, word in enumerate(words) if word == option]
@@ -303,16 +276,3 @@ def test_a_place_that_a_recipe_names_is_typed_without_its_author() -> None:
         provenance=replace(one.provenance, determines={"places": {"teacher": None}}),
     )
     assert words_after(repeat([plain]).command, "--set") == ["teacher=none"]
-
-
-def test_a_command_as_it_was_typed_without_its_authors_folders() -> None:
-    typed = "bench search --method a,b --runs /home/ada/runs2 --data=/data --set teacher=/home/ada/x/simcse-builtin-s901-440f6ddc --corpus ~/my/text.txt --backbone owner/name --set t=.05"
-    assert without_folders(typed) == (
-        "bench search --method a,b --set teacher=runs/simcse-builtin-s901-440f6ddc --corpus text.txt --backbone owner/name --set t=.05"
-    )
-    assert without_folders("bench run --note 'it") == "bench run --note 'it"
-
-
-def test_seeds_in_as_few_words_as_can_be() -> None:
-    assert seed_words([42]) == "42"
-    assert seed_words([1, 2, 3, 7, 9, 10]) == "1-3,7,9-10"

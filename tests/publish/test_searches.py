@@ -21,7 +21,6 @@ from bench.runs.searches import (
     search_bytes,
     write_search,
 )
-from bench.show.figures.search import board_values, scores_by_method, values_and_methods
 from bench.verify.identity import runs_below
 
 DEV = {"simcse": (55.5, 51.0, 57.0, 56.0), "promcse": (48.0, 50.5, 44.0, None)}
@@ -178,23 +177,6 @@ def test_a_search_that_is_not_there_or_is_another_one_is_said(
     )
 
 
-def test_a_damaged_search_stops_no_version(runs: Path, tmp_path: Path) -> None:
-    (runs / "search-1a2b3c4d" / "search.json").write_text("{")
-    folder = publish(PublishOptions(runs=runs, out=tmp_path / "boards")).folder
-    assert folder is not None and "are not published" in (folder / "index.html").read_text()
-
-
-def test_runs_that_nothing_tuned_name_no_search(tmp_path: Path) -> None:
-    made_search(tmp_path / "runs")
-    made_run(tmp_path / "runs", "simcse", 1)
-    folder = publish(PublishOptions(runs=tmp_path / "runs", out=tmp_path / "boards")).folder
-    assert (
-        folder is not None
-        and not (folder / "searches").exists()
-        and "Searches" not in (folder / "index.html").read_text()
-    )
-
-
 def test_markup_in_a_search_is_text(tmp_path: Path) -> None:
     search = made_search(tmp_path / "runs")
     bad = {HOSTILE: search.study.methods["simcse"]}
@@ -212,68 +194,3 @@ def test_markup_in_a_search_is_text(tmp_path: Path) -> None:
     board = SimpleNamespace(version="v1", alone=False)
     assert "<script>window.hit" not in search_page.render(board, hostile)  # type: ignore[arg-type]
     assert json.loads(search_bytes(hostile))["study"]["overlap"] == HOSTILE
-
-
-def test_a_figure_of_one_method_or_of_single_scores_is_none(tmp_path: Path) -> None:
-    search = made_search(tmp_path / "runs")
-    figure = values_and_methods(scores_by_method(search.trials), "captions dev")
-    assert figure is not None and figure.data == (
-        ("simcse", 51.0),
-        ("simcse", 57.0),
-        ("simcse", 56.0),
-        ("promcse", 50.5),
-        ("promcse", 44.0),
-    )
-    assert values_and_methods({"simcse": [51.0, 57.0]}, "captions dev") is None
-    assert values_and_methods({"simcse": [51.0], "promcse": [50.5]}, "captions dev") is None
-
-
-def test_methods_of_two_searches_that_were_searched_alike_are_in_one_figure_and_others_in_another(
-    tmp_path: Path,
-) -> None:
-    """A second search of the same kind, of a variant; one of another setting; and one with other seeds."""
-    search = made_search(tmp_path / "runs")
-    of = search.study.methods["promcse"]
-
-    def like(name: str, **changes: str) -> Search:
-        study = structs.replace(
-            search.study, name=name, methods={"promcse": structs.replace(of, **changes)}
-        )
-        return Search(study=study, trials={"promcse": search.trials["promcse"]})
-
-    (one,) = board_values([search, like("second", variant="eh")])
-    assert {row[0] for row in one.data} == {
-        "simcse",
-        "promcse",
-        "promcse+eh",
-    } and one.name == "values-and-methods"
-    assert {row[0] for row in board_values([search, like("again")])[0].data} == {
-        "simcse",
-        "promcse",
-        "promcse (again)",
-    }
-    assert one.suites == (), (
-        "dev scores stand beside tables of any suite: a filter for sts does not hide them"
-    )
-
-    other = structs.replace(
-        search.study,
-        methods={
-            key: structs.replace(value, setting="supervised")
-            for key, value in search.study.methods.items()
-        },
-    )
-    figures = board_values(
-        [Search(study=other, trials=search.trials), search, like("second", variant="eh")]
-    )
-    assert [(len({row[0] for row in figure.data}), figure.name) for figure in figures] == [
-        (3, "values-and-methods"),
-        (2, "values-and-methods-2"),
-    ]
-    assert figures[1].title.endswith(" (supervised)")
-    seeds = structs.replace(search.study, name="more-seeds", seeds=(1, 2, 3))
-    two = board_values([search, Search(study=seeds, trials=search.trials)])
-    assert [figure.title.rpartition(" (")[2] for figure in two] == [
-        f"unsupervised, {search.name})",
-        "unsupervised, more-seeds)",
-    ]

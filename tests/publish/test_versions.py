@@ -111,19 +111,6 @@ def test_a_preview_replaces_the_last_one_and_is_not_a_version(quick: Publish, ou
     assert versions(out) == () and [path.name for path in out.iterdir()] == ["preview"]
 
 
-def test_one_format_alone(quick: Publish, out: Path) -> None:
-    quick(formats=("md",))
-    assert not list(out.glob("v1/**/*.html")) and (out / "v1" / "README.md").is_file()
-    assert "](v1/README.md)" in (out / "README.md").read_text()
-
-
-def test_a_plan_beside_the_versions_is_part_of_the_next_one(quick: Publish, out: Path) -> None:
-    (out / "plans").mkdir(parents=True)
-    (out / "plans" / "v1.md").write_text("# Plan\n")
-    quick()
-    assert (out / "v1" / "plan.md").read_text() == "# Plan\n"
-
-
 # --- which runs are in it ---
 
 
@@ -155,14 +142,6 @@ def test_a_score_that_does_not_follow_from_its_predictions_is_not_published(
     RunsFolder(runs).write(replace(run, scores=tuple(scores)))
     (line,) = quick(runs=runs).board.left_out
     assert line.startswith(f"{run.run_id}: cannot be published: ")
-
-
-def test_what_was_scored_once_is_known_by_its_record(
-    quick: Publish, out: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    quick()
-    monkeypatch.setattr("bench.verify.scores.rescore", lambda *_: pytest.fail("scored again"))
-    assert quick(note="Another.").name == "v2"
 
 
 # --- nothing is lost, nothing is altered unnoticed ---
@@ -310,15 +289,6 @@ def test_a_file_that_is_not_one_of_ours_costs_one_line(tmp_path: Path) -> None:
         (tmp_path / NAME).write_bytes(data)
         with pytest.raises(DataDamaged):
             read_arrays(path)
-
-
-def test_the_tables_of_a_version_are_those_of_its_runs(runs: Path, out: Path) -> None:
-    assert bench("publish", "--runs", runs, "--out", out).exit_code == 0
-    tables = [
-        bench("compare", "--runs", folder, "--format", "csv").stdout
-        for folder in (runs, out / "v1" / "runs")
-    ]
-    assert tables[0] == tables[1] and "CHECK" in tables[0]
 
 
 # --- predictions that lie elsewhere ---

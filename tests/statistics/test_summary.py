@@ -12,8 +12,7 @@ from msgspec.structs import replace
 from bench.base.errors import BenchError, UnknownName
 from bench.compare.statistics.summary import summarise
 from bench.compare.statistics.table import Table
-from bench.runs import Provenance, RunRecord, Score
-from bench.show.tables import render
+from bench.runs import RunRecord, Score
 
 
 def only(tables: tuple[Table, ...]) -> Table:
@@ -85,24 +84,6 @@ def geometry(**values: float) -> list[RunRecord]:
     return [scored(name, value, **about) for name, value in values.items()]
 
 
-def test_lower_is_better_where_the_metric_says_so() -> None:
-    table = only(summarise(geometry(a=0.3, b=0.2)))
-    assert {one.name: cell.mark for one in table.rows if (cell := one.cells[0])} == {
-        "a": "",
-        "b": "best",
-    }
-    assert "lower is better: alignment" in table.notes and table.head is None, "nothing ranks"
-
-
-def test_alignment_has_three_decimals() -> None:
-    table = only(summarise(geometry(a=0.2384, b=0.2411, c=0.23841)))
-    found = {one.name: (cell.mark, cell.decimals) for one in table.rows if (cell := one.cells[0])}
-    assert found == {"a": ("best", 3), "b": ("second", 3), "c": ("best", 3)}
-    for form in ("md", "latex"):
-        text = render((table,), form)
-        assert "0.238" in text and "0.241" in text and "0.2384" not in text
-
-
 def test_a_missing_cell_is_empty_and_so_is_its_average() -> None:
     partial = record("simcse", 1, scores=sts_scores(tasks=("STS12", "STS-B")))
     table = only(summarise([partial, record("promcse", 1)]))
@@ -142,11 +123,6 @@ def test_text_forms_protocols_settings_and_backbones_are_never_mixed() -> None:
     tables = summarise(made)
     assert len(tables) == 5 and all(len(table.rows) == 1 for table in tables)
     assert tables[0].text == "tokenised" and tables[0].setting == "unsupervised"
-
-
-def test_both_text_forms_in_one_record_make_two_tables() -> None:
-    tables = summarise([record(scores=(*sts_scores(70), *sts_scores(60, text="raw")))])
-    assert [table.text for table in tables] == ["tokenised", "raw"]
 
 
 def test_a_third_tokenisation_is_one_table_under_its_averages_name() -> None:
@@ -197,19 +173,6 @@ def test_another_recipe_is_another_row_and_says_what_differs() -> None:
     }
 
 
-def test_a_newer_run_of_the_same_seed_stands_and_the_older_is_named() -> None:
-    old = record(
-        "simcse", 1, base=60, run_id="old", provenance=Provenance(created="2025-01-01T00:00:00Z")
-    )
-    new = record(
-        "simcse", 1, base=70, run_id="new", provenance=Provenance(created="2026-01-01T00:00:00Z")
-    )
-    table = only(summarise([new, old]))
-    assert table.rows[0].runs == ("new",) and table.notes == (
-        "simcse: a newer run of the same seed stands for old",
-    )
-
-
 def of_code(run: RunRecord, sha256: str | None, created: str) -> RunRecord:
     plugin = None if sha256 is None else {"package": "mine.py", "sha256": sha256}
     return replace(
@@ -241,17 +204,6 @@ def test_runs_of_different_code_never_share_a_row() -> None:
     assert set(only(summarise([*old[:2], again, new])).rows[0].runs) == {
         run.run_id for run in (*old[:2], again)
     }, "the newest run's code"
-
-
-def test_unfinished_runs_have_no_row() -> None:
-    assert summarise([record(status="failed"), record(seed=2, status="interrupted")]) == ()
-
-
-def test_some_seeds_lack_a_task() -> None:
-    table = only(
-        summarise([record("simcse", 1), record("simcse", 2, scores=sts_scores(tasks=("STS12",)))])
-    )
-    assert "simcse: STS13 from 1 of 2 seeds" in table.notes
 
 
 def test_baseline_differences() -> None:
@@ -287,27 +239,6 @@ def test_the_baseline_is_one_row_and_fixed_before_the_scores() -> None:
     variant = record("simcse", 1, base=80, variant="eh")
     assert only(summarise([variant, *made])).baseline == "simcse"
     assert only(summarise([variant], baseline="simcse")).baseline == "simcse+eh"
-
-
-@pytest.mark.parametrize("tasks", [(), ("CHECK",)])
-def test_the_only_task_of_a_table_ranks_and_is_compared(tasks: tuple[str, ...]) -> None:
-    about = {"suite": "check", "task": "CHECK", "metric": "spearman"}
-    made = [
-        scored(name, value, **about) for name, value in (("cls", 41.0), ("ct", 60.5), ("avg", 50.0))
-    ]
-    table = only(summarise(made, baseline="cls", tasks=tasks))
-    assert [(one.name, one.difference) for one in table.rows] == [
-        ("ct", 19.5),
-        ("avg", 9.0),
-        ("cls", 0.0),
-    ]
-    assert table.head == "CHECK"
-
-
-def test_tasks_that_are_named_are_the_columns() -> None:
-    table = only(summarise(family(), tasks=("STS-B",)))
-    assert (table.columns, table.head) == (("STS-B",), "STS-B")
-    assert only(summarise(family(), tasks=("STS12", "STS-B"))).head is None
 
 
 def test_rows_of_equal_predictions_are_named() -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
 import jsonschema
@@ -118,25 +116,6 @@ def test_a_difference_agrees_with_a_plain_bootstrap(runs: list[Run]) -> None:
     assert against.se == pytest.approx(np.std(drawn), rel=0.4)
 
 
-def test_intervals_hold_the_mean_and_say_what_they_cover(table: Table, runs: list[Run]) -> None:
-    for one in table.rows:
-        for cell in one.cells:
-            assert cell is not None and cell.spread is not None
-            assert (
-                cell.spread.low < cell.mean < cell.spread.high
-                and cell.spread.covers == "items and seeds"
-            )
-    (single,) = compare_runs([run for run in runs if run[0].seed == 1], TableOptions())
-    assert single.tested is None and {one.untested for one in single.rows} == {ONE_SEED}
-    assert {
-        cell.spread.covers for one in single.rows for cell in one.cells if cell and cell.spread
-    } == {"items"}
-
-
-def test_the_same_runs_give_the_same_table(runs: list[Run], table: Table) -> None:
-    assert compare_runs(runs, TableOptions(baseline="good", cost=True)) == (table,)
-
-
 # --- where there is nothing to go by ---
 
 
@@ -200,16 +179,6 @@ def test_unusable_predictions_cost_their_cell_its_statistics(
     assert spoilt.tested is None and row(spoilt, "one").untested == NO_PREDICTIONS
     (note,) = [note for note in spoilt.notes if note.startswith("without statistics: one on STS14")]
     assert said in note
-
-
-def test_a_method_without_gold_in_common_is_not_tested_against(tmp_path: Path) -> None:
-    made = [
-        sts_run(tmp_path, "one", None, 0.3, tasks=("STS12",)),
-        sts_run(tmp_path, "two", None, 0.3, tasks=("STS12",), n=100),
-    ]
-    (table,) = compare_runs(of(tmp_path, made), TableOptions(baseline="two", tasks=("STS12",)))
-    assert table.tested is None
-    assert any("the two runs have different" in note for note in table.notes)
 
 
 def test_too_many_predictions_are_left_alone_unless_asked_for(
@@ -293,53 +262,6 @@ def test_what_is_shown_is_what_is_tested_with_unequal_seeds(tmp_path: Path) -> N
     assert against.difference == pytest.approx(mine.mean - base.mean)
 
 
-def test_a_lone_row_and_a_missing_task_are_said(tmp_path: Path) -> None:
-    made = [
-        sts_run(tmp_path, "whole", None, 0.3),
-        sts_run(tmp_path, "part", None, 0.3, tasks=("STS12", "STS13")),
-    ]
-    (table,) = compare_runs(of(tmp_path, made), TableOptions(baseline="whole"))
-    assert "without Avg., for some task is missing: part" in table.notes
-    assert row(table, "part").untested == "no value of Avg." and table.tested is None
-    (alone,) = compare_runs(of(tmp_path, made[:1]), TableOptions(baseline="whole"))
-    assert "nothing to compare: there is one row" in alone.notes
-
-
-def test_pairs_of_other_data_are_said_to_count_for_themselves(tmp_path: Path) -> None:
-    made = [sts_run(tmp_path, name, None, 0.3, tasks=("STS12",)) for name in ("a", "b")]
-    (table,) = compare_runs(of(tmp_path, made), TableOptions())
-    assert (
-        "pairs of STS12 are taken to share no sentence: the data is not the known one"
-        in table.notes
-    )
-
-
-def test_every_form_says_the_same(table: Table) -> None:
-    """The sentence's rows are the marked ones and those of JSON; one interval and one level in all forms; no worse row is marked."""
-    (content,) = json.loads(render((table,), "json"))["tables"]
-    top = [one["method"] for one in content["rows"] if one["may_be_best"]]
-    assert f"{top[0]} is the best of 4 rows on the STS average" in answer(table) and len(top) == 1
-    terminal, latex_text = printed((table,), 200), render((table,), "latex")
-    marked = {
-        "terminal": re.findall(r"^(\w+) ◆", terminal, re.M),
-        "md": re.findall(r"^\| (\w+) ◆", render((table,), "md"), re.M),
-        "latex": re.findall(r"(\w+)\$\\blacklozenge\$", latex_text, re.M),
-    }
-    assert set(map(tuple, marked.values())) == {tuple(top)}
-    level = f"{100 * content['tested']['ci_level']:.3g}"
-    for text in (terminal, render((table,), "md"), latex_text):
-        plain = re.sub(r"[\\${}]", "", text)
-        assert f"less good [{level} % CI]" in plain
-        assert f"{level} % CI, the level at which it leaves zero out" in " ".join(plain.split())
-        for one in content["rows"]:
-            if against := one["against"]:
-                words = f"{against['difference']:+.2f} [{against['ci_low']:+.2f}, {against['ci_high']:+.2f}]"
-                assert words in plain
-    for name, sign in {"sure": "▲", "good": "", "alike": "", "weak": "▼"}.items():
-        (line,) = re.findall(rf"^{name} .*$", terminal, re.M)
-        assert re.findall(r"[▲▼]", line) == list(sign)
-
-
 # --- drawn ---
 
 
@@ -374,94 +296,6 @@ def test_json_follows_its_schema(table: Table, runs: list[Run]) -> None:
     broken = json.loads(render((table,), "json"))
     del broken["tables"][0]["rows"][0]["cells"]["STS12"]["spread"]
     assert not check.is_valid(broken)
-
-
-def test_parameters_are_shown_by_part_where_all_runs_of_a_row_have_them() -> None:
-    def run(method: str, seed: int, parts: dict[str, int] | None) -> Run:
-        one = record(method, seed)
-        return structs.replace(one, cost=structs.replace(one.cost, trainable_parts=parts)), Path(
-            "nowhere"
-        ) / one.run_id
-
-    parts = {"prompt": 294_912, "head": 590_592, "lm_head": 24_063_546}
-    prompts = [run(method, seed, parts) for method in ("promcse", "dcpcse") for seed in (1, 2)]
-    tables = compare_runs(
-        [*prompts, run("ct", 1, {"encoder": 5_300_000}), run("ct", 2, None)],
-        TableOptions(cost=True),
-    )
-    words = "295k prompt, 591k head, 24.1M LM head"
-    (costs,) = [
-        {
-            one["method"]: one["cost"]["trainable_parts"]
-            for one in json.loads(render(tables, "json"))["tables"][0]["rows"]
-        }
-    ]
-    assert costs == {"promcse": parts, "dcpcse": parts, "ct": None}
-    for text in (printed(tables, 120), render(tables, "md"), render(tables, "latex")):
-        flat = " ".join(text.split())
-        assert (
-            re.search(f"(promcse and dcpcse|dcpcse and promcse): {words}", flat)
-            and "5.3M encoder" not in flat
-        )
-    assert "trainable_parameters" in render(tables, "csv")
-    assert words not in printed(compare_runs(prompts, TableOptions()), 120)
-
-
-def test_csv_has_a_line_for_every_cell(table: Table) -> None:
-    found = list(csv.DictReader(io.StringIO(render((table,), "csv"))))
-    assert len(found) == 4 * 8
-    (line,) = [one for one in found if (one["method"], one["task"]) == ("weak", "STS12")]
-    cell = row(table, "weak").cells[0]
-    assert cell is not None and cell.spread is not None and cell.against is not None
-    assert float(line["ci_low"]) == cell.spread.low and (line["verdict"], line["p"]) == ("", "")
-    (line,) = [one for one in found if (one["method"], one["task"]) == ("weak", "Avg.")]
-    against = compared(row(table, "weak"))
-    assert against is not None and float(line["p"]) == against.p and line["verdict"] == "worse"
-    assert (line["may_be_best"], line["trainable_parameters"]) == ("no", "5300000.0")
-
-
-def test_markdown_rows_have_as_many_cells_as_the_heading(table: Table) -> None:
-    drawn = [line for line in render((table,), "md").splitlines() if line.startswith("|")]
-    assert {line.count(" |") for line in drawn} == {drawn[0].count(" |")} and len(drawn) == 2 + 4
-    assert drawn[0].startswith("| method | n | STS12 ")
-    assert drawn[0].endswith("| ± | less good \\[97.5 % CI\\] | params | train | memory |")
-
-
-def latex_structure(text: str) -> None:
-    """What a compiler would refuse, checked without one: braces and environments in pairs, dollars even, cells as declared."""
-    bare = re.sub(
-        r"(?<!\\)%.*|\\[\\{}$&#%_]", lambda found: found[0][:0] if found[0][0] == "\\" else "", text
-    )
-    assert bare.count("{") == bare.count("}") and bare.count("$") % 2 == 0
-    assert re.findall(r"\\begin\{(\w+)\}", text) != [] and sorted(
-        re.findall(r"\\begin\{(\w+)\}", text)
-    ) == sorted(re.findall(r"\\end\{(\w+)\}", text))
-    for columns, body in re.findall(
-        r"\\begin\{tabular\}\{(\w+)\}(.*?)\\end\{tabular\}", text, re.S
-    ):
-        cells = {
-            len(re.split(r"(?<!\\)&", line)) for line in body.splitlines() if line.endswith(r" \\")
-        }
-        assert cells == {len(columns)}
-    assert text.isascii()
-
-
-def test_latex(table: Table, tmp_path: Path) -> None:
-    text = render((table,), "latex")
-    latex_structure(text)
-    if shutil.which("pdflatex") is None:
-        pytest.skip("no pdflatex here; the structure was checked")
-    (tmp_path / "t.tex").write_text(text, encoding="utf-8")
-    done = subprocess.run(
-        ["pdflatex", "-no-shell-escape", "-interaction=nonstopmode", "-halt-on-error", "t.tex"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        timeout=100,
-    )
-    assert done.returncode == 0, done.stdout[-1500:]
-    assert "Overfull" not in done.stdout
 
 
 # --- what must not be compared ---
@@ -668,7 +502,6 @@ def test_the_printed_value_stands_beside_ours(tmp_path: Path) -> None:
     assert all(f"{value:.2f}" in words for value in printed_values.values())
     for form in ("md", "latex", "csv", "json"):
         assert "82.41" in render((table,), form)
-    latex_structure(render((table,), "latex"))
 
 
 def test_a_printed_value_of_another_protocol_is_not_ours() -> None:
@@ -685,14 +518,3 @@ def test_a_printed_value_of_another_protocol_is_not_ours() -> None:
         (table,) = compare_runs([(one, Path("nowhere"))], TableOptions(with_paper=True))
         assert all(cell is None or cell.printed is None for one in table.rows for cell in one.cells)
         assert table.notes[-1] == "no paper printed any of these rows"
-
-
-def test_each_value_of_a_setting_is_a_line() -> None:
-    made = [
-        versions(record(name, 1), torch=torch)
-        for name, torch in (("a", "2.13.0"), ("b", "2.13.0"), ("c", "2.6.0"), ("d", "2.7.0"))
-    ]
-    (table,) = compare_runs([(one, Path("nowhere") / one.run_id) for one in made], TableOptions())
-    assert [(note.value, note.rows) for note in table.footnotes] == [("2.6.0", "c"), ("2.7.0", "d")]
-    marks = {one.name: one.footnotes for one in table.rows}
-    assert marks == {"a": (), "b": (), "c": (0,), "d": (1,)}

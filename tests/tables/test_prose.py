@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.compare.formatting import Block, blocks, lines, spans
+from bench.compare.formatting import Block, blocks, lines
 
 
 def test_paragraphs_items_and_equations() -> None:
@@ -30,20 +30,5 @@ after it
     )
 
 
-def test_nothing_said_has_no_blocks() -> None:
-    assert blocks("") == blocks(" \n\n ") == ()
-
-
 def test_control_characters_are_shown_and_blanks_stay() -> None:
     assert lines("a\x1b[31m  b\n  c\u202e") == ["a\\x1b[31m  b", "  c\\u202e"]
-
-
-def test_code_stands_between_backticks() -> None:
-    assert spans("with `eh` and ``mlm``: `") == (
-        ("with ", False),
-        ("eh", True),
-        (" and ", False),
-        ("mlm", True),
-        (": `", False),
-    )
-    assert spans("plain") == (("plain", False),)

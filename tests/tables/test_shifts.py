@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from commands import bench
-from factories import STS, record, sts_scores
+from factories import record, sts_scores
 from msgspec.structs import replace
 
-from bench.runs import RunsFolder, Score
+from bench.runs import Score
 from bench.show.tables import report
 
 
@@ -59,58 +58,3 @@ def test_the_gap_is_cxc_less_sts_b_for_each_protocol_and_form() -> None:
         ("cxc-parekh/1", "raw", "82.50", "72.00", "-10.50"),
     )
     assert report.domain_shift(record(scores=(cxc(70, "cxc-promcse/1"),))).rows == ()
-
-
-def test_alignment_has_three_decimals_and_no_minus_zero() -> None:
-    pair = [
-        Score(
-            suite="geometry",
-            task="alignment",
-            protocol="geometry-stsb/1",
-            metric="alignment",
-            value=value,
-            n=231,
-            text=text,
-        )
-        for value, text in ((0.2384, "tokenised"), (0.2381, "raw"))
-    ]
-    assert report.text_forms(record(scores=tuple(pair))).rows == (
-        ("geometry: alignment", "0.238", "0.238", "0.000"),
-    )
-
-
-def test_show_prints_both(tmp_path) -> None:
-    made = record(scores=(*sts_scores(70), *sts_scores(69, text="raw"), cxc(71, "cxc-promcse/1")))
-    RunsFolder(tmp_path).write(made)
-    shown = bench("runs", made.run_id, "--scores", "--runs", tmp_path).stdout
-    after = shown[shown.index("robustness to the form of the text") :]
-    assert (
-        all(f"sts: {task} " in after for task in (*STS, "Avg.")) and "CxC-STS less STS-B" in after
-    )
-    assert "domain shift" in after
-
-
-def test_the_two_forms_of_clustering_texts_stand_side_by_side() -> None:
-    scores = [
-        Score(
-            suite="clustering",
-            task="StackOverflow",
-            protocol="sccl-kmeans/1",
-            metric="clustering-accuracy",
-            value=value,
-            n=20000,
-            text=text,
-        )
-        for value, text in ((71.706, "sccl"), (72.106, "original"))
-    ]
-    one_form = Score(
-        suite="clustering",
-        task="Tweet",
-        protocol="sccl-kmeans/1",
-        metric="clustering-accuracy",
-        value=62.3,
-        n=2472,
-        text="sccl",
-    )
-    rows = report.text_forms(record(scores=(*scores, one_form))).rows
-    assert rows == (("clustering: StackOverflow", "71.71", "72.11", "+0.40"),)

@@ -18,7 +18,7 @@ from scored_run import finished_run, predictions
 
 from bench.base.files import values_sha256
 from bench.run import provenance
-from bench.runs import RunRecord, RunsFolder, Score
+from bench.runs import RunRecord, RunsFolder
 from bench.verify import AGREES, DIFFERS, UNCHECKED, verify_run
 from bench.verify.scores import KnownHashes, close, known_hashes
 
@@ -329,43 +329,6 @@ def test_the_known_hashes_are_those_of_the_data(shared: Path) -> None:
     assert known_hashes().given["clustering/SearchSnippets"]["gold"] == values_sha256(
         {"gold": texts.labels}
     )
-
-
-def test_every_task_of_every_suite_is_known() -> None:
-    from bench.score.suites import suite, suite_names
-
-    keys = {
-        f"{task.suite}/{task.name}"
-        for name in suite_names()
-        if name != "mteb"
-        for task in suite(name).tasks
-    }
-    assert keys == set(known_hashes().data) - {"check/CHECK"}  # of older records
-    keys |= {"check/CHECK"}
-    forms = {
-        key for key in known_hashes().given if "@" in key
-    }  # the sets whose other text form lies in another order
-    assert (
-        set(known_hashes().given) == keys | forms
-        and {key.partition("@")[0] for key in forms} <= keys
-    )
-
-
-def test_a_score_type_has_the_fields_that_are_verified() -> None:
-    """A new field of a score needs a thought about how it is verified."""
-    assert set(Score.__struct_fields__) == {
-        "suite",
-        "task",
-        "protocol",
-        "metric",
-        "value",
-        "n",
-        "std",
-        "text",
-        "detail",
-        "predictions_sha256",
-        "reduced_sha256",
-    }
 
 
 def test_the_hash_is_what_the_documentation_says() -> None:

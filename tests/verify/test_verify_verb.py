@@ -30,17 +30,6 @@ def spoil(store: RunsFolder, run: object) -> None:
     np.savez(path, **{**arrays, "prediction": arrays["prediction"][::-1]})
 
 
-def test_runs_that_agree(store: RunsFolder) -> None:
-    finished_run(store, 1)
-    finished_run(store, 2)
-    done = bench("verify", "--runs", store.path)
-    assert done.exit_code == 0, done.output
-    assert (
-        "2 runs, 2 scores computed again: nothing differs" in done.output
-        and "not checked" not in done.output
-    )
-
-
 def test_scores_that_cannot_be_computed_again_are_listed_with_the_reason(store: RunsFolder) -> None:
     good, other = finished_run(store, 1), finished_run(store, 2)
     (score,) = other.scores
@@ -147,16 +136,6 @@ def test_a_published_version_needs_no_checkpoints(store: RunsFolder) -> None:
     )
 
 
-def test_a_published_version_by_its_name(
-    store: RunsFolder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    version = published(store)
-    version.parent.rename(version.parent.with_name("leaderboards"))
-    monkeypatch.chdir(version.parent.parent)
-    assert bench("verify", "v1").exit_code == 0
-    assert bench("verify", "v2").exit_code == 2
-
-
 @pytest.mark.parametrize("change", ["altered", "added", "removed", "linked", "outside"])
 def test_a_published_version_that_was_altered(store: RunsFolder, change: str) -> None:
     version = published(store)
@@ -198,13 +177,6 @@ def test_a_manifest_that_is_none(store: RunsFolder, content: str) -> None:
         and "it cannot be read" in done.output
         and "2 runs, 2 scores" in done.output
     )
-
-
-@pytest.mark.parametrize("columns", [40, 80, 120])
-def test_lines_fit_the_terminal(store: RunsFolder, columns: int) -> None:
-    spoil(store, finished_run(store, 1))
-    done = bench("verify", "--runs", store.path, COLUMNS=str(columns))
-    assert max(map(len, done.output.splitlines())) <= columns
 
 
 def test_neither_torch_nor_the_methods_are_imported(store: RunsFolder) -> None:
