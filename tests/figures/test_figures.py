@@ -175,7 +175,7 @@ def test_gains_are_those_of_the_table(made: Drawn) -> None:
     for row in made.table("sts").rows:
         if row.method in data and len(row.runs) == SEEDS:  # with the recipe of its method
             assert row.cells[-1] is not None and (one := row.cells[-1].against) is not None
-            expected = (one.difference, one.low, one.high, one.level)
+            expected = (one.difference, one.ci_low, one.ci_high, one.ci_level)
             assert data[row.method][:4] == pytest.approx(expected, abs=1e-3)
             assert data[row.method][4] == one.verdict
     close(marks(axes), [(row[1], i) for i, row in enumerate(shown)])

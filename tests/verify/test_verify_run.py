@@ -244,7 +244,7 @@ def test_a_run_that_another_process_works_on_is_left_alone(store: RunsFolder) ->
         child.kill()
     assert (
         report.differences == []
-        and f"process {child.pid}" in report.unchecked[0].why
+        and f":{child.pid}" in report.unchecked[0].why
         and report.status == "in work"
     )
     assert (store.folder(run.run_id) / ".lock").read_text(), (
