@@ -10,7 +10,7 @@ import re
 import xml.etree.ElementTree as ET
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from statistics import fmean, median
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -26,11 +26,12 @@ from bench.show.figures import Figure, drawing, figures
 from bench.show.figures.ablation import swept
 from bench.show.figures.cost import front
 from bench.show.figures.gains import Noise
-from bench.show.figures.points import points, slug
+from bench.show.figures.points import points
 
 NS = "{http://www.w3.org/2000/svg}"
 LENGTHS = (1, 4, 16)
 SEEDS = 2  # of a method with its own recipe
+DRAWN = ["svg", "g", "path", "text", "use", "defs", "style", "clipPath", "rect", "tspan"]
 KINDS = [
     "printed-gains",
     "gains",
@@ -310,15 +311,6 @@ def test_learning_curves_are_those_of_the_runs(made: Drawn) -> None:
     shown = [row for row in sorted(expected) if row[0] in {one[0] for one in data}]
     assert len(data) > 9 and [row[0] for row in data] == [row[0] for row in shown]
     np.testing.assert_allclose([row[1:] for row in data], [row[1:] for row in shown], atol=0.006)
-    for axes, place in zip(made.axes("learning"), (3, 4), strict=True):
-        means = [
-            tuple(fmean(float(row[k]) for row in alike) for k in (place, 5))
-            for name in {row[0] for row in data}
-            for step in {row[2] for row in data}
-            if (alike := [row for row in data if (row[0], row[2]) == (name, step)])
-        ]
-        found = np.array(sorted(marks(axes)))
-        np.testing.assert_allclose(found, sorted(means), rtol=1e-3)
 
 
 # --- one recipe value ---
@@ -393,28 +385,8 @@ def test_foreign_text_and_odd_details_do_no_harm(tmp_path: Path) -> None:
         odd.append(replace(run, record=structs.replace(run.record, scores=scores)))
     for one in (*figures(board), *figures(replace(board, runs=tuple(odd)))):
         for element in ET.fromstring(one.svg).iter():
-            assert element.tag.removeprefix(NS) in [
-                "svg",
-                "g",
-                "path",
-                "text",
-                "use",
-                "defs",
-                "style",
-                "clipPath",
-                "rect",
-                "tspan",
-            ]
+            assert element.tag.removeprefix(NS) in DRAWN
             names = [key.rpartition("}")[2].lower() for key in element.attrib]
             assert not any(name.startswith("on") for name in names)
             assert all(v.startswith("#") for k, v in element.attrib.items() if k.endswith("href"))
         assert re.fullmatch(r"[a-z0-9-]{1,90}", one.name)
-
-
-def test_addresses_are_plain_and_differ() -> None:
-    assert slug("cost", "unsupervised", "builtin") == "cost-unsupervised-builtin"
-    assert slug("ablation", "promcse+eh", "margin") == "ablation-promcse-with-eh-margin"
-    strange = ["a_b", "a-b", "A-B", "../../etc", "漢字", "漢", "", "x" * 300, "x" * 301]
-    names = [slug("cost", name) for name in strange]
-    assert len(set(names)) == len(names)
-    assert all(re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", n) and len(n) <= 90 for n in names)
