@@ -4,8 +4,7 @@
 
 From the predictions and gold values in the version's folder: every STS score and average, how far each pair moves them, the variances over pairs and
 over seeds, Student's t, the rule. Written from docs/statistics.md and its sources, in the slow
-way wherever there is one: ranks and their derivatives from all comparisons of two items, sharing of sentences pair by pair, special functions by
-series and quadrature. The one file of bench that it reads is the list of which pair has which sentences.
+way wherever there is one: ranks and their derivatives from all comparisons of two items, sharing of sentences pair by pair. The one file of bench that it reads is the list of which pair has which sentences.
 """
 
 from __future__ import annotations
