@@ -56,6 +56,21 @@ def change_detail(run: RunRecord) -> RunRecord:
     return replace(run, scores=(replace(run.scores[0], detail=detail),))
 
 
+def set_recipe(**values: Any) -> Callable[[RunRecord], RunRecord]:
+    return lambda run: replace(
+        run,
+        recipe={**run.recipe, **{k: replace(run.recipe[k], value=v) for k, v in values.items()}},
+    )
+
+
+def set_fields(**fields: Any) -> Callable[[RunRecord], RunRecord]:
+    return lambda run: replace(run, **fields)
+
+
+def set_data(data: dict[str, str]) -> Callable[[RunRecord], RunRecord]:
+    return lambda run: replace(run, provenance=replace(run.provenance, data=data))
+
+
 @pytest.mark.parametrize(
     ("change", "kinds"),
     [
@@ -63,32 +78,15 @@ def change_detail(run: RunRecord) -> RunRecord:
         (change_score(n=999), {"score"}),
         (change_detail, {"score"}),
         (change_score(predictions_sha256="0" * 64), {"predictions"}),
-        (lambda run: replace(run, seed=43), {"fingerprint"}),
-        (lambda run: replace(run, method="promcse"), {"fingerprint"}),
-        (
-            lambda run: replace(run, backbone="bert-base-uncased"),
-            set(),
-        ),  # its revision counts, not what it is called
-        (
-            lambda run: replace(
-                run, recipe={**run.recipe, "epochs": replace(run.recipe["epochs"], value=2)}
-            ),
-            {"fingerprint"},
-        ),
-        (
-            lambda run: replace(
-                run,
-                recipe={**run.recipe, "batch_size": replace(run.recipe["batch_size"], value=65)},
-            ),
-            {"fingerprint"},
-        ),
-        (lambda run: replace(run, fingerprint="0" * 64), {"fingerprint"}),
-        (
-            lambda run: replace(run, provenance=replace(run.provenance, data={"CHECK": "0" * 64})),
-            {"data"},
-        ),
-        (lambda run: replace(run, provenance=replace(run.provenance, data={})), {"data"}),
-        (lambda run: replace(run, checkpoint={}), {"checkpoint"}),
+        (set_fields(seed=43), {"fingerprint"}),
+        (set_fields(method="promcse"), {"fingerprint"}),
+        (set_fields(backbone="bert-base-uncased"), set()),  # its revision counts, not its name
+        (set_recipe(epochs=2), {"fingerprint"}),
+        (set_recipe(batch_size=65), {"fingerprint"}),
+        (set_fields(fingerprint="0" * 64), {"fingerprint"}),
+        (set_data({"CHECK": "0" * 64}), {"data"}),
+        (set_data({}), {"data"}),
+        (set_fields(checkpoint={}), {"checkpoint"}),
     ],
 )
 def test_a_record_that_was_changed_is_found_out(
@@ -352,44 +350,23 @@ def test_the_hash_is_what_the_documentation_says() -> None:
 def test_the_fingerprint_of_a_plan_is_found_again_in_its_record(store: RunsFolder) -> None:
     """Of a recipe key that names a place the content counts: the file may lie elsewhere."""
     run = finished_run(store)
-    values = {key: one.value for key, one in run.recipe.items()}
+    values = {key: one.value for key, one in run.recipe.items() if key != "teacher"}
+    beyond = {"precision": "bf16", "dev": None, "something new": [1, 2]}
     determines = {
-        "method": run.method,
-        "plugin": "a" * 64,
-        "variant": "",
-        "setting": run.setting,
-        "seed": run.seed,
-        "backbone": "e" * 40,
-        "recipe": {key: value for key, value in values.items() if key not in ("teacher", "words")},
-        "places": {"words": "1" * 64},
-        "precision": "bf16",
-        "corpus": "c" * 64,
-        "dev": None,
-        "something new": [1, 2],
+        **{"method": run.method, "plugin": "a" * 64, "variant": "", "setting": run.setting},
+        **{"seed": run.seed, "backbone": "e" * 40, "corpus": "c" * 64, "recipe": values},
+        **{"places": {"words": "1" * 64}, **beyond},
     }
-    beyond = {
-        "precision": "bf16",
-        "dev": None,
-        "something new": [1, 2],
-        "places": {"teacher": None, "words": "1" * 64},
-    }
+    stored = beyond | {"places": {"teacher": None, "words": "1" * 64}}
+    origin = replace(run.provenance, determines=stored)
     for path in ("/here/words.txt", "/there/words.txt"):
         recipe = {**run.recipe, "words": replace(run.recipe["epochs"], value=path)}
-        made = replace(
-            run,
-            recipe=recipe,
-            provenance=replace(run.provenance, determines=json.loads(json.dumps(beyond))),
-        )
+        made = replace(run, recipe=recipe, provenance=origin)
         assert provenance.record_fingerprint(made) == provenance.fingerprint_of(determines)
-    assert provenance.record_fingerprint(replace(made, seed=1)) != provenance.fingerprint_of(
-        determines
-    )
-    assert (
-        provenance.record_fingerprint(
-            replace(made, provenance=replace(made.provenance, determines=None))
-        )
-        is None
-    )
+    other = provenance.record_fingerprint(replace(made, seed=1))
+    assert other != provenance.fingerprint_of(determines)
+    unknown = replace(made, provenance=replace(origin, determines=None))
+    assert provenance.record_fingerprint(unknown) is None
 
 
 def test_data_in_a_folder_is_read_and_what_is_not_there_is_told_by_its_hash(
@@ -399,32 +376,20 @@ def test_data_in_a_folder_is_read_and_what_is_not_there_is_told_by_its_hash(
     from bench.data.sets import DataFolder
 
     run = finished_run(store)
-    score = replace(
-        run.scores[0], suite="sts", task="STS13", protocol="senteval-all/1", text="tokenised"
-    )
     (tmp_path / "empty").mkdir()
-    for sha256, expected in (
-        (known_hashes().data["sts/STS13"]["tokenised"], AGREES),
-        ("0" * 64, DIFFERS),
-    ):
-        store.write(
-            replace(
-                run, scores=(score,), provenance=replace(run.provenance, data={"STS13": sha256})
-            )
-        )
-        for folder in (shared / "data", tmp_path / "empty", None):
-            report = verify_run(
-                store.folder(run.run_id),
-                None if folder is None else DataFolder(folder, offline=True),
-            )
-            assert [one.outcome for one in report.findings if one.kind == "data"] == [expected]
-    other = replace(score, text="other-12345678")
-    store.write(
-        replace(
-            run,
-            scores=(other,),
-            provenance=replace(run.provenance, data={"STS13@other-12345678": "0" * 64}),
-        )
-    )
-    for data in (DataFolder(shared / "data", offline=True), None):
-        assert verify_run(store.folder(run.run_id), data).count("data", UNCHECKED) == 1
+    folders = [DataFolder(at, offline=True) for at in (shared / "data", tmp_path / "empty")]
+
+    def outcomes(text: str, data: dict[str, str], folder: DataFolder | None) -> list[str]:
+        sts = {"suite": "sts", "task": "STS13", "protocol": "senteval-all/1", "text": text}
+        origin = replace(run.provenance, data=data)
+        store.write(replace(run, scores=(replace(run.scores[0], **sts),), provenance=origin))
+        findings = verify_run(store.folder(run.run_id), folder).findings
+        return [one.outcome for one in findings if one.kind == "data"]
+
+    known = known_hashes().data["sts/STS13"]["tokenised"]
+    for sha256, expected in ((known, AGREES), ("0" * 64, DIFFERS)):
+        for folder in (*folders, None):
+            assert outcomes("tokenised", {"STS13": sha256}, folder) == [expected]
+    for folder in (folders[0], None):
+        other = "other-12345678"
+        assert outcomes(other, {f"STS13@{other}": "0" * 64}, folder) == [UNCHECKED]
