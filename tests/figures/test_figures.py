@@ -23,10 +23,8 @@ from bench.board.board import Board, BoardTable
 from bench.compare.statistics.table import Table
 from bench.references import printed_gains
 from bench.show.figures import Figure, drawing, figures
-from bench.show.figures.ablation import swept
 from bench.show.figures.cost import front
 from bench.show.figures.gains import Noise
-from bench.show.figures.points import points
 
 NS = "{http://www.w3.org/2000/svg}"
 LENGTHS = (1, 4, 16)
@@ -253,18 +251,6 @@ def test_the_front_is_what_nothing_is_cheaper_and_better_than() -> None:
 # --- two scores ---
 
 
-def test_shift_pairs_rows_by_their_runs(made: Drawn) -> None:
-    (axes,), data = made.axes("shift"), made.rows("shift")
-    first = {row.method: row.cells for row in made.table("sts").rows if len(row.runs) == SEEDS}
-    for name, cells in first.items():
-        assert cells[0] is not None and cells[-1] is not None
-        assert (data[name][0], data[name][3]) == pytest.approx(
-            (cells[-1].mean, cells[0].mean), abs=1e-3
-        )
-    close(marks(axes), [(row[0], row[3]) for row in data.values()])
-    assert len(bars(axes)) == 2 * len(data)
-
-
 def test_a_spectrum_is_that_of_the_stored_values(made: Drawn, tmp_path: Path) -> None:
     """linspace(9, 1, 16) to the power 1 + noise, as the made runs store them; the effective rank from its definition."""
     places, data = (1, 2, 4, 8, 16), made.rows("spectrum")
@@ -332,19 +318,6 @@ def test_what_a_paper_prints_stands_beside_the_curve(with_papers: Drawn) -> None
     (axes,) = with_papers.axes("ablation")
     printed = dict(marks(axes, drawing.QUIET, "s"))
     assert (printed[1], printed[16]) == (76.50, 78.49)
-
-
-def test_a_series_changes_one_value_at_a_time(made: Drawn) -> None:
-    base = points(made.table("sts"), "Avg.")[0]
-
-    def at(**values: str) -> Any:
-        differs = tuple(sorted(values.items()))
-        return replace(base, row=replace(base.row, differs=differs, runs=(str(values),)))
-
-    grid = [at(a=a, b=b) for a in "123" for b in "xy"]
-    found = swept([*grid, at(a="4", b="y"), at(a="nan", b="y"), at(a="true", b="y")])
-    assert [(one.key, one.values) for one in found] == [("a", (1.0, 2.0, 3.0, 4.0))]
-    assert all(dict(point.row.differs)["b"] == "y" for point in found[0].points)
 
 
 # --- printed against ours ---

@@ -65,29 +65,6 @@ def test_each_row_of_the_method_stands_with_its_numbers_and_leads_to_its_table(f
         ]
 
 
-def test_a_method_that_is_not_installed_has_a_page_from_its_records_alone(tmp_path: Path) -> None:
-    found = a_board(
-        [
-            made_run(
-                tmp_path,
-                "somebody-elses",
-                1,
-                provenance={"plugin": {"package": "theirs", "version": "2.0"}},
-            )
-        ],
-        tmp_path,
-    )
-    page = method_page.page(found, "somebody-elses")
-    assert (
-        page.how is None
-        and page.recipes == ()
-        and page.printed == ()
-        and page.packages == ("theirs 2.0",)
-    )
-    text = text_of(method_page.render(found, "somebody-elses"))
-    assert "not installed" in text and found.runs[0].record.run_id in text and "theirs 2.0" in text
-
-
 def test_markup_in_a_methods_name_and_records_stays_text(tmp_path: Path) -> None:
     found = a_board([hostile_run(tmp_path)], tmp_path)
     html = method_page.render(found, HOSTILE)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -146,29 +144,6 @@ def test_markup_in_a_record_stays_text(make, tmp_path: Path) -> None:
 )
 def test_a_name_becomes_a_file_inside_its_folder(method: str, expected: str) -> None:
     assert re.fullmatch(expected, addresses.method_page(method))
-
-
-def test_scores_as_csv_hold_every_number_in_full(made) -> None:
-    found, _ = made
-    record = first(found, "simcse").record
-    lines = list(csv.DictReader(io.StringIO(scores_csv(record))))
-    tasks = {
-        (one["suite"], one["task"], one["text"]): float(one["value"])
-        for one in lines
-        if not one["subset"]
-    }
-    assert tasks == {
-        (score.suite, score.task, score.text or ""): score.value for score in record.scores
-    }
-    parts = [
-        (one["subset"], float(one["value"]), int(one["n"]))
-        for one in lines
-        if one["subset"] and one["task"] == "STS12"
-    ]
-    assert parts == [
-        (name, part["spearman"], part["n"])
-        for name, part in record.score("sts", "STS12").detail["subsets"].items()
-    ]
 
 
 def test_a_csv_cell_is_no_formula(tmp_path: Path) -> None:

@@ -11,13 +11,12 @@ import pytest
 from factories import record, sts_scores
 from made_runs import failed_run, made_run, made_runs
 from msgspec import structs
-from scipy import stats
 
 from bench.board.board import Board, BoardTable, PublishedRun
 from bench.board.content import board
 from bench.board.judged_tables import chosen_on
 from bench.compare.statements import verdict
-from bench.runs import RunRecord, RunsFolder, Score, Training
+from bench.runs import RunRecord, Training
 
 METHODS = {"simcse": 0.8, "promcse": 0.45, "promptbert": 0.44}
 
@@ -83,27 +82,6 @@ def test_the_baseline_is_simcse_or_the_one_that_is_named(
     assert [row.name for row in named.rows if row.is_baseline] == ["promcse"]
     others = [record(f"m{i}", 1, base=20 + 5 * i) for i in range(3)]
     assert only(made(others)).table.baseline is None, "never the best row"
-
-
-def test_without_predictions_the_interval_is_that_of_the_seeds() -> None:
-    records = [
-        record("simcse", seed, base=base) for seed, base in ((1, 70.0), (2, 71.5), (3, 70.6))
-    ]
-    one = only(made([*records, record("cls", None, base=40, setting="none")]))
-    row = next(row for row in one.table.rows if row.method == "simcse")
-    for cell in row.cells:
-        assert cell is not None and cell.spread is not None and cell.spread.covers == "seeds"
-        low, high = stats.t.interval(
-            0.95, 2, loc=stats.tmean(cell.values), scale=stats.sem(cell.values)
-        )
-        assert (cell.spread.low, cell.spread.high) == pytest.approx((low, high), abs=1e-9)
-    assert all(
-        cell is not None and cell.spread is None
-        for row in one.table.rows
-        if row.method == "cls"
-        for cell in row.cells
-    )
-    assert "not tested: none of these runs has predictions" in one.table.notes
 
 
 # --- which numbers meet in one column ---
@@ -232,55 +210,6 @@ def test_tables_come_in_blocks_and_have_addresses_of_their_own() -> None:
     assert "/home/me" not in repr([one for one in shown.tables]) + shown.answer + repr(shown.made)
 
 
-def test_the_column_of_another_suite_stands_beside_the_average_of_the_same_runs() -> None:
-    def with_cxc(one: RunRecord, value: float, protocol: str = "cxc-promcse/1") -> RunRecord:
-        score = Score(
-            suite="cxc",
-            task="CxC-STS",
-            protocol=protocol,
-            metric="spearman-bootstrap",
-            value=value,
-            n=100,
-            text="tokenised",
-        )
-        return structs.replace(one, scores=(*one.scores, score))
-
-    records = [
-        with_cxc(record("simcse", 1), 67.5),
-        with_cxc(record("promcse", 1, base=72), 71.2),
-        record("cls", None, setting="none"),
-        with_cxc(record("dclr", 1, base=50), 60.0, "cxc-parekh/1"),
-    ]
-    shown = made(records)
-    (beside,) = shown.tables[0].beside
-    assert (beside.name, beside.anchor) == (
-        "CxC-STS",
-        "unsupervised-builtin-cxc-cxc-promcse-1-tokenised",
-    )
-    means = {
-        row.method: None if cell is None else cell.mean
-        for row, cell in zip(shown.tables[0].table.rows, beside.cells, strict=True)
-    }
-    assert means == {"promcse": 71.2, "simcse": 67.5, "cls": None, "dclr": None}
-    assert not any(one.beside for one in shown.tables[1:])
-
-
-def test_predictions_that_do_not_fit_leave_their_cells_untested_and_say_so(tmp_path: Path) -> None:
-    records = made_runs(tmp_path, {"simcse": 0.8, "promcse": 0.45}, seeds=(1,))
-    RunsFolder(tmp_path).predictions_path(records[1].run_id, "STS12", "tokenised").write_bytes(
-        b"nothing"
-    )
-    table = only(made(records, tmp_path)).table
-    row = next(row for row in table.rows if row.method == "promcse")
-    assert (
-        row.cells[0] is not None
-        and row.cells[0].spread is None
-        and row.cells[1] is not None
-        and row.cells[1].spread is not None
-    )
-    assert any("promcse on STS12" in note for note in table.notes)
-
-
 def test_a_suite_that_is_added_changes_nothing_in_the_tables_that_there_were(
     tmp_path: Path,
 ) -> None:
@@ -300,10 +229,3 @@ def test_a_suite_that_is_added_changes_nothing_in_the_tables_that_there_were(
         for one in (sts.table, after.tables[0].table)
     ]
     assert same[0] == same[1] and same[0].tested is not None
-
-
-def test_generated_sentences_are_no_evidence_where_there_is_other(tmp_path: Path) -> None:
-    both = made_runs(tmp_path / "both", {"simcse": 0.8}, seeds=(1,), suites=("sts", "check"))
-    assert [one.table.suite for one in made(both, tmp_path / "both").tables] == ["sts"]
-    alone = made_runs(tmp_path / "alone", {"simcse": 0.8}, seeds=(1,), suites=("check",))
-    assert [one.table.suite for one in made(alone, tmp_path / "alone").tables] == ["check"]

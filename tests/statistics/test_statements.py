@@ -102,20 +102,6 @@ def test_each_template_where_it_is_true(made: Table, said: str) -> None:
     assert answer(made) == f"{PLACE}: {said}"
 
 
-def test_the_baseline_comes_last_and_trained_rows_before_all() -> None:
-    compared = [row("a", 62.0, "better", top=True), row("b", 61.0, "inconclusive"), row("c", 60.0)]
-    assert answer(table(*compared, baseline="c")) == (
-        f"{PLACE}: a is the best of 3 rows on the STS average, 62.00. Against c: 1 better, 0 worse, 1 inconclusive."
-    )
-    untrained = [
-        row("cls", 50.0, "worse", setting="none"),
-        row("avg", 51.0, "worse", setting="none"),
-    ]
-    assert answer(table(*compared, *untrained, tested=5, baseline="c")).endswith(
-        "Against c: of 2 trained rows 1 better, 0 worse, 1 inconclusive; of all 4, 1 better, 2 worse, 1 inconclusive."
-    )
-
-
 def test_the_legend() -> None:
     rows = [row("a", 62.0, "better", top=True), row("b", 61.0, "inconclusive"), row("c", 60.0)]
     assert legend(table(OLD, *rows, baseline="c"), "▲", "▼", "shaded") == [

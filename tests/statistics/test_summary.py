@@ -12,18 +12,12 @@ from msgspec.structs import replace
 from bench.base.errors import BenchError, UnknownName
 from bench.compare.statistics.summary import summarise
 from bench.compare.statistics.table import Table
-from bench.runs import RunRecord, Score
+from bench.runs import RunRecord
 
 
 def only(tables: tuple[Table, ...]) -> Table:
     (table,) = tables
     return table
-
-
-def scored(name: str, value: float, seed: int = 1, **changes: object) -> RunRecord:
-    """A run with one score."""
-    fields = {"suite": "x", "task": "T", "protocol": "x/1", "metric": "accuracy", "n": 1} | changes
-    return record(name, seed, scores=(Score(value=value, **fields),))  # type: ignore[arg-type]
 
 
 def row(table: Table, name: str) -> int:
@@ -69,30 +63,6 @@ def test_best_and_second_are_those_of_the_printed_numbers() -> None:
     assert averages == sorted(averages, reverse=True)
 
 
-def test_equal_printed_numbers_share_the_mark_and_one_row_has_none() -> None:
-    made = [
-        scored(name, value) for name, value in (("a", 70.001), ("b", 70.004), ("c", 69), ("d", 68))
-    ]
-    marks = {one.name: cell.mark for one in only(summarise(made)).rows if (cell := one.cells[0])}
-    assert marks == {"a": "best", "b": "best", "c": "second", "d": ""}
-    (alone,) = only(summarise(made[:1])).rows
-    assert alone.cells[0] is not None and alone.cells[0].mark == ""
-
-
-def geometry(**values: float) -> list[RunRecord]:
-    about = {"suite": "geometry", "task": "alignment", "metric": "alignment"}
-    return [scored(name, value, **about) for name, value in values.items()]
-
-
-def test_a_missing_cell_is_empty_and_so_is_its_average() -> None:
-    partial = record("simcse", 1, scores=sts_scores(tasks=("STS12", "STS-B")))
-    table = only(summarise([partial, record("promcse", 1)]))
-    cells = dict(zip(table.columns, table.rows[row(table, "simcse")].cells, strict=True))
-    assert {task for task, cell in cells.items() if cell} == {"STS12", "STS-B"}
-    claimed = replace(partial, scores=(*partial.scores, replace(partial.scores[0], task="Avg.")))
-    assert only(summarise([claimed])).rows[0].cells[-1] is None, "whatever the record claims"
-
-
 def test_the_average_is_the_papers_and_the_recorded_one() -> None:
     values = dict(
         zip(STS, (68.40, 82.41, 74.38, 80.91, 78.56, 76.85, 72.23), strict=True)
@@ -123,20 +93,6 @@ def test_text_forms_protocols_settings_and_backbones_are_never_mixed() -> None:
     tables = summarise(made)
     assert len(tables) == 5 and all(len(table.rows) == 1 for table in tables)
     assert tables[0].text == "tokenised" and tables[0].setting == "unsupervised"
-
-
-def test_a_third_tokenisation_is_one_table_under_its_averages_name() -> None:
-    forms = {task: f"other-{i:08x}" for i, task in enumerate(STS)} | {"SICK-R": "tokenised"}
-    scores = [replace(s, text=forms[s.task]) for s in sts_scores() if s.task != "Avg."]
-    average = replace(scores[0], task="Avg.", text="other-deadbeef")
-    table = only(summarise([record(scores=(*scores, average))]))
-    assert table.text == "other-deadbeef" and None not in table.rows[0].cells
-    other = [
-        replace(s, text=f"other-1{forms[s.task][7:]}" if s.task == "STS12" else s.text)
-        for s in scores
-    ]
-    tables = summarise([record("a", 1, scores=tuple(scores)), record("b", 1, scores=tuple(other))])
-    assert len(tables) == 2, "another text of one set is another column"
 
 
 def test_untrained_rows_stand_in_the_unsupervised_table_of_their_backbone() -> None:

@@ -179,19 +179,6 @@ def test_unusable_predictions_cost_their_cell_its_statistics(
     assert said in note
 
 
-def test_too_many_predictions_are_left_alone_unless_asked_for(
-    runs: list[Run], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("bench.compare.tables.MANY_RUNS", 3)
-    (table,) = compare_runs(runs, TableOptions())
-    assert table.tested is None and any("--statistics yes" in note for note in table.notes)
-    (asked,) = compare_runs(runs, TableOptions(statistics="yes"))
-    assert asked.tested is not None
-    assert not any(
-        "not tested" in note for note in compare_runs(runs, TableOptions(statistics="no"))[0].notes
-    )
-
-
 def test_one_untested_row_does_not_hide_the_others(tmp_path: Path) -> None:
     """One seed is judged where two other rows have several; a row without predictions is not, and the others are."""
     made = [
@@ -242,22 +229,6 @@ def test_equal_predictions_are_not_compared(tmp_path: Path) -> None:
     assert verdict(row(table, "weak")) == "worse" and table.tested == OneFamily(
         rows=2, comparisons=1, ci_level=0.95
     )
-
-
-def test_what_is_shown_is_what_is_tested_with_unequal_seeds(tmp_path: Path) -> None:
-    made = family(tmp_path, {"a": 0.3}, seeds=(1, 2, 3, 4, 5)) + family(
-        tmp_path, {"b": 0.32, "c": 0.5}, seeds=(1, 2)
-    )
-    (table,) = compare_runs(of(tmp_path, made), TableOptions(baseline="b"))
-    mine, base, against = (
-        row(table, "a").cells[-1],
-        row(table, "b").cells[-1],
-        compared(row(table, "a")),
-    )
-    assert mine is not None and base is not None and against is not None
-    assert against.ci_low is not None and against.ci_high is not None
-    assert (against.ci_low + against.ci_high) / 2 == pytest.approx(mine.mean - base.mean)
-    assert against.difference == pytest.approx(mine.mean - base.mean)
 
 
 # --- drawn ---

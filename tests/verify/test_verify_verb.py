@@ -76,16 +76,6 @@ def test_one_run_that_differs_among_others(store: RunsFolder) -> None:
     )
 
 
-def test_json_is_one_object_per_run_and_nothing_else(store: RunsFolder) -> None:
-    good, bad = finished_run(store, 1), finished_run(store, 2)
-    spoil(store, bad)
-    done = bench("verify", "--runs", store.path, "--json")
-    found = {one["run_id"]: one for one in map(json.loads, done.stdout.splitlines())}
-    assert found[good.run_id]["differ"] == 0 and found[good.run_id]["findings"] == []
-    assert {one["kind"] for one in found[bad.run_id]["findings"]} == {"score", "predictions"}
-    assert done.exit_code == 1
-
-
 def test_a_damaged_record_takes_nothing_else_down(store: RunsFolder) -> None:
     good = finished_run(store, 1)
     (store.path / "torn-x-s1-00000000").mkdir()
@@ -97,15 +87,6 @@ def test_a_damaged_record_takes_nothing_else_down(store: RunsFolder) -> None:
         done.exit_code == 1 and f"{good.run_id} agrees" in done.output and "not JSON" in done.output
     )
     assert "\x1b" not in done.output
-
-
-def test_nothing_to_verify_is_one_clear_line(store: RunsFolder) -> None:
-    store.path.mkdir()
-    done = bench("verify", "--runs", store.path)
-    assert done.exit_code == 2 and "no run in" in done.stderr
-    finished_run(store, 1)
-    done = bench("verify", "simsce", "--runs", store.path)
-    assert done.exit_code == 2 and "unknown run 'simsce'" in done.stderr
 
 
 def published(store: RunsFolder) -> Path:
@@ -124,16 +105,6 @@ def published(store: RunsFolder) -> Path:
     }
     (version / "MANIFEST.json").write_text(json.dumps({"files": files}))
     return version
-
-
-def test_a_published_version_needs_no_checkpoints(store: RunsFolder) -> None:
-    version = published(store)
-    done = bench("verify", version)
-    assert done.exit_code == 0, done.output
-    assert (
-        "MANIFEST.json agrees: 5 files" in done.output
-        and "checkpoint (2): there is no checkpoint here" in done.output
-    )
 
 
 @pytest.mark.parametrize("change", ["altered", "added", "removed", "linked", "outside"])
