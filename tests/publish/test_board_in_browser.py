@@ -7,7 +7,18 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from board_page import choose, column, current, header, methods, rows, shown_tables, sort_by, switch
+from board_page import (
+    ROWS,
+    choose,
+    column,
+    current,
+    header,
+    methods,
+    rows,
+    shown_tables,
+    sort_by,
+    switch,
+)
 from browser import address, visit
 from playwright.sync_api import Browser, Page, expect
 
@@ -68,27 +79,6 @@ def test_the_back_button_undoes_what_was_chosen(page: Page) -> None:
 # --- choices ---
 
 
-def test_every_choice_leaves_as_many_rows_as_it_says(page: Page) -> None:
-    for key in ("setting", "backbone", "suite", "text"):
-        for value in [
-            one.get_attribute("data-value") for one in switch(page, key).locator("a").all()
-        ]:
-            assert value is not None
-            link = switch(page, key).locator(f"a[data-value='{value}']")
-            said = int(link.locator("small").inner_text())
-            link.click()
-            assert said > 0
-            expect(
-                page.locator("section.scores:visible tbody tr:not(.printed):visible")
-            ).to_have_count(said)  # drawn after the click
-            assert f"{said} row" in page.locator("nav output").inner_text()
-            assert current(page, key) == value
-            if key != "text":  # a suite that has one form only is shown whatever the form is
-                assert {one.get_attribute(f"data-{key}") for one in shown_tables(page).all()} <= {
-                    value
-                } or value == "all"
-
-
 def test_a_view_can_be_linked(page: Page, chromium: Browser) -> None:
     choose(page, "suite", "transfer")
     sort_by(page, "MR")
@@ -119,10 +109,7 @@ def test_an_address_that_names_nothing_shows_the_whole_page(chromium: Browser, s
 
 
 def test_search_leaves_the_rows_that_have_it(page: Page) -> None:
-    everything, all_rows = (
-        methods(page),
-        page.locator("section.scores:visible tbody tr:not(.printed):visible"),
-    )
+    everything, all_rows = (methods(page), page.locator(f"section.scores:visible {ROWS}"))
     number, search = all_rows.count(), page.get_by_label("search")
     search.fill("PROM")
     assert methods(page) == [one for one in everything if "prom" in one.lower()] != everything
@@ -274,9 +261,3 @@ def test_pages_offer_no_other_baseline(page: Page) -> None:
     signs = verdicts(page, "Avg.")
     assert signs["simcse"] == "" and signs["promptbert"] == "better"
     assert set(verdicts(page, "STS12").values()) == {""}, "single tasks are not tested"
-
-
-def test_a_verdict_is_never_colour_alone(page: Page) -> None:
-    signs = page.locator("section.scores:visible tbody td i:visible")
-    words = {one.text_content() for one in signs.all()}
-    assert words <= {"better", "worse", "inconclusive", "not tested", ""} and "better" in words

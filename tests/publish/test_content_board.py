@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -58,17 +57,6 @@ def test_the_order_in_which_runs_are_found_changes_nothing(
     random.Random(3).shuffle(mixed)
     assert mixed != folder[1]
     assert made(mixed, folder[0]) == shown
-
-
-def test_a_run_that_failed_has_no_row_and_no_method(shown: Board) -> None:
-    assert len(shown.runs) == 11
-    assert shown.methods == ("cls", "last-avg", "promcse", "promptbert", "simcse")
-    assert not any(
-        "consert" in run for one in shown.tables for row in one.table.rows for run in row.runs
-    )
-    assert (
-        shown.date == max(one.record.provenance.created for one in shown.runs)[:10] == "2026-01-04"
-    )
 
 
 def test_the_baseline_is_simcse_or_the_one_that_is_named(
@@ -155,33 +143,14 @@ def test_costs_of_other_hardware_or_another_version_share_no_column() -> None:
         on("cuda: B", method="mixed", seed=2),
     ]
     one = only(made(records))
-    costs = {row.method: row.cost for row in one.table.rows}
-    timed = {
-        method
-        for method, cost in costs.items()
-        if cost is not None and cost.train_seconds is not None
-    }
-    assert (
-        timed
-        == {
-            method
-            for method, cost in costs.items()
-            if cost is not None and cost.peak_memory_bytes is not None
-        }
-        == {"simcse", "promcse"}
-    )
-    assert all(
-        cost is not None and cost.trainable_parameters == 5_300_000 for cost in costs.values()
-    )
-    assert one.cost_of is not None and (one.cost_of.device, one.cost_of.bench_version) == (
-        "cpu: A",
-        "0.1.0",
-    )
-    assert not one.costs_comparable
-    assert (
-        all(name in one.cost_note for name in ("cpu: A", "dclr", "ct", "diffcse", "mixed"))
-        and "promcse" not in one.cost_note
-    )
+    costs = {row.method: row.cost for row in one.table.rows if row.cost is not None}
+    assert len(costs) == 6
+    for of in (lambda cost: cost.train_seconds, lambda cost: cost.peak_memory_bytes):
+        measured = {method for method, cost in costs.items() if of(cost) is not None}
+        assert measured == {"simcse", "promcse"}
+    assert one.cost_of is not None and not one.costs_comparable
+    assert (one.cost_of.device, one.cost_of.bench_version) == ("cpu: A", "0.1.0")
+    assert "dclr" in one.cost_note and "promcse" not in one.cost_note
 
 
 # --- addresses, names, order ---
@@ -208,24 +177,3 @@ def test_tables_come_in_blocks_and_have_addresses_of_their_own() -> None:
     ]
     assert shown.tables[-1].table.backbone == "all-MiniLM-L6-v2"
     assert "/home/me" not in repr([one for one in shown.tables]) + shown.answer + repr(shown.made)
-
-
-def test_a_suite_that_is_added_changes_nothing_in_the_tables_that_there_were(
-    tmp_path: Path,
-) -> None:
-    before = made(
-        made_runs(tmp_path / "a", {"simcse": 0.8, "promcse": 0.5}, seeds=(1, 2)), tmp_path / "a"
-    )
-    after = made(
-        made_runs(
-            tmp_path / "b", {"simcse": 0.8, "promcse": 0.5}, seeds=(1, 2), suites=("sts", "fewshot")
-        ),
-        tmp_path / "b",
-    )
-    (sts,) = before.tables
-    assert [one.table.suite for one in after.tables] == ["sts", "fewshot"]
-    same = [
-        replace(one, rows=tuple(replace(row, runs=()) for row in one.rows))
-        for one in (sts.table, after.tables[0].table)
-    ]
-    assert same[0] == same[1] and same[0].tested is not None

@@ -49,20 +49,6 @@ def test_cells_are_means_and_deviations_over_seeds() -> None:
     assert table.seeds == (5, 5), "of rows in which something is random"
 
 
-def test_best_and_second_are_those_of_the_printed_numbers() -> None:
-    table = only(summarise(family()))
-    for column in range(len(table.columns)):
-        printed = [round(cell.mean, 2) for one in table.rows if (cell := one.cells[column])]
-        ordered = sorted(set(printed), reverse=True)
-        for one in table.rows:
-            cell = one.cells[column]
-            assert cell is not None
-            want = {ordered[0]: "best", ordered[1]: "second"}.get(round(cell.mean, 2), "")
-            assert cell.mark == want
-    averages = [one.cells[-1].mean for one in table.rows if one.cells[-1]]
-    assert averages == sorted(averages, reverse=True)
-
-
 def test_the_average_is_the_papers_and_the_recorded_one() -> None:
     values = dict(
         zip(STS, (68.40, 82.41, 74.38, 80.91, 78.56, 76.85, 72.23), strict=True)
@@ -195,36 +181,3 @@ def test_the_baseline_is_one_row_and_fixed_before_the_scores() -> None:
     variant = record("simcse", 1, base=80, variant="eh")
     assert only(summarise([variant, *made])).baseline == "simcse"
     assert only(summarise([variant], baseline="simcse")).baseline == "simcse+eh"
-
-
-def test_rows_of_equal_predictions_are_named() -> None:
-    def predicting(name: str, seed: int, what: str | None) -> RunRecord:
-        scores = tuple(
-            replace(one, predictions_sha256=None if what is None else f"{what} on {one.task}")
-            for one in sts_scores()
-        )
-        return record(name, seed, scores=scores)
-
-    said = ["same predictions on every item: dcpcse, promcse"]
-    alike = [
-        predicting(name, seed, f"prompt {seed}")
-        for name in ("promcse", "dcpcse")
-        for seed in (1, 2)
-    ]
-    other = predicting("simcse", 1, "simcse 1")
-    assert list(only(summarise([*alike, other])).notes) == said
-    assert (
-        list(only(summarise([*alike[:1], predicting("dcpcse", 2, "prompt 1"), other])).notes)
-        == said
-    ), "whatever their seeds"
-    apart = replace(
-        other,
-        scores=(
-            replace(other.scores[0], predictions_sha256="prompt 1 on STS12"),
-            *other.scores[1:],
-        ),
-    )
-    assert not only(summarise([alike[0], apart])).notes, "one task alike is no one model"
-    assert not only(summarise([predicting("a", 1, None), predicting("b", 1, None)])).notes, (
-        "nothing is known of them"
-    )

@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -48,14 +50,8 @@ def test_scores_that_cannot_be_computed_again_are_listed_with_the_reason(store: 
         and f"{other.run_id} not checked" in said
     )
     for task in ("A", "B"):
-        assert (
-            f"score of theirs {task}: the suite theirs is not here: --plugin FILE gives it" in said
-        )
-    assert "average (1): the suite theirs is not here" in said
-    assert (
-        "1 score computed again: 2 scores could not be computed again" in said
-        and "nothing differs" not in said
-    )
+        assert f"score of theirs {task}: the suite theirs is not here: --plugin FILE" in said
+    assert "2 scores could not be computed again" in said and "nothing differs" not in said
     assert bench("verify", good.run_id, "--runs", store.path).exit_code == 0
 
 
@@ -91,12 +87,10 @@ def test_a_damaged_record_takes_nothing_else_down(store: RunsFolder) -> None:
 
 def published(store: RunsFolder) -> Path:
     """A version as it is published: runs somewhere below, no checkpoints, a manifest."""
-    for seed in (1, 2):
-        run = finished_run(RunsFolder(store.path / "v1" / "records"), seed)
-        for left in ("checkpoint/method.json",):
-            (store.path / "v1" / "records" / run.run_id / left).unlink()
-        (store.path / "v1" / "records" / run.run_id / "checkpoint").rmdir()
     version = store.path / "v1"
+    for seed in (1, 2):
+        run = finished_run(RunsFolder(version / "records"), seed)
+        shutil.rmtree(version / "records" / run.run_id / "checkpoint")
     (version / "index.html").write_text("<!doctype html>")
     files = {
         path.relative_to(version).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
@@ -107,33 +101,33 @@ def published(store: RunsFolder) -> Path:
     return version
 
 
-@pytest.mark.parametrize("change", ["altered", "added", "removed", "linked", "outside"])
-def test_a_published_version_that_was_altered(store: RunsFolder, change: str) -> None:
+def link(page: Path) -> None:
+    page.rename(page.parents[1] / "index.html")
+    page.symlink_to(page.parents[1] / "index.html")
+
+
+def name_outside(page: Path) -> None:
+    path = page.with_name("MANIFEST.json")
+    path.write_text(path.read_text().replace('"index.html"', '"../index.html"'))
+
+
+ALTERED: dict[str, Callable[[Path], object]] = {
+    "changed since it was published": lambda page: page.write_text("<!doctype html> "),
+    "not in the manifest": lambda page: page.with_name("more.html").write_text(""),
+    "missing": Path.unlink,
+    "a link": link,
+    "leads out": name_outside,
+}
+
+
+@pytest.mark.parametrize(("said", "change"), ALTERED.items(), ids=ALTERED)
+def test_a_published_version_that_was_altered(
+    store: RunsFolder, said: str, change: Callable[[Path], object]
+) -> None:
     version = published(store)
-    page = version / "index.html"
-    if change == "altered":
-        page.write_text("<!doctype html> ")
-    elif change == "added":
-        (version / "more.html").write_text("")
-    elif change == "removed":
-        page.unlink()
-    elif change == "linked":
-        page.rename(store.path / "index.html")
-        page.symlink_to(store.path / "index.html")
-    else:
-        manifest = json.loads((version / "MANIFEST.json").read_text())
-        manifest["files"]["../index.html"] = "0" * 64
-        (version / "MANIFEST.json").write_text(json.dumps(manifest))
+    change(version / "index.html")
     done = bench("verify", version)
-    assert done.exit_code == 1
-    said = {
-        "altered": "changed since it was published",
-        "added": "not in the manifest",
-        "removed": "missing",
-        "linked": "a link",
-        "outside": "leads out",
-    }
-    assert said[change] in " ".join(done.output.split())
+    assert done.exit_code == 1 and said in " ".join(done.output.split())
 
 
 @pytest.mark.parametrize(
