@@ -264,20 +264,6 @@ def test_a_spectrum_is_that_of_the_stored_values(made: Drawn, tmp_path: Path) ->
     close(marks(made.axes("spectrum")[0]), points_of)
 
 
-def test_spectra_that_cannot_be_read_are_left_out(tmp_path: Path) -> None:
-    runs = fill(tmp_path / "runs", suites=("geometry",))
-    for folder in runs.glob("*"):
-        path = next((folder / "predictions").glob("uniformity*"))
-        with np.load(path) as stored:
-            arrays = dict(stored)
-        if folder.name.startswith("simcse"):
-            path.unlink()
-        elif folder.name.startswith("promcse"):
-            np.savez(path, **(arrays | {"singular_values": np.array([np.nan, 1.0])}))
-    (one,) = [figure for figure in figures(board_of(runs)) if figure.kind == "spectrum"]
-    assert {row[0] for row in one.data} == {"promptbert", "cls"}
-
-
 # --- curves ---
 
 
@@ -302,43 +288,7 @@ def test_learning_curves_are_those_of_the_runs(made: Drawn) -> None:
 # --- one recipe value ---
 
 
-def test_a_recipe_value_that_runs_differ_in_has_a_curve(made: Drawn) -> None:
-    one = made.figures["ablation"]
-    assert one.name == "ablation-promcse-prompt-length-unsupervised-builtin"
-    assert one.paper_figure == "PromCSE, Figure 2"
-    assert [row[1] for row in one.data] == list(LENGTHS)
-    for axes, place in zip(made.axes("ablation"), (2, 5), strict=True):
-        close(marks(axes), [(row[1], row[place]) for row in one.data])
-        assert not marks(axes, marker="s"), "no paper has this backbone"
-    cost = [row[0] for row in made.figures["cost"].data]
-    assert cost.count("promcse") == 1 and not any("prompt_length" in str(name) for name in cost)
-
-
-def test_what_a_paper_prints_stands_beside_the_curve(with_papers: Drawn) -> None:
-    (axes,) = with_papers.axes("ablation")
-    printed = dict(marks(axes, drawing.QUIET, "s"))
-    assert (printed[1], printed[16]) == (76.50, 78.49)
-
-
 # --- printed against ours ---
-
-
-def test_printed_against_reproduced(with_papers: Drawn) -> None:
-    data, (axes,) = with_papers.figures["papers"].data, with_papers.axes("papers")
-    table = with_papers.table("sts")
-    cells = {
-        (row.method, task): cell
-        for row in table.rows
-        if len(row.runs) == SEEDS
-        for task, cell in zip(table.columns, row.cells, strict=True)
-    }
-    whole = [row for row in data if (row[0], row[2]) in cells]
-    assert len(whole) == 14 and "Avg." not in {row[2] for row in data}
-    for row in whole:
-        cell = cells[str(row[0]), str(row[2])]
-        assert cell is not None and cell.printed is not None
-        assert row[4:6] == pytest.approx((cell.printed.value, cell.mean), abs=1e-3)
-    close(marks(axes), [(row[4], row[5]) for row in data])
 
 
 # --- what a record may hold, and how rows become points ---

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from commands import bench, tree
+from commands import tree
 from forked import bench_process
 from made_runs import made_runs
 
@@ -59,24 +59,3 @@ def test_what_draws_says_what_is_missing_and_writes_nothing(
         name: seen for name, seen in tree(here).items() if not name.startswith("cache")
     } == before
     assert not (here / "leaderboards").exists()
-
-
-@pytest.mark.slow
-def test_what_draws_nothing_works_without_it(here: Path) -> None:
-    assert bench("publish", "--runs", here / "runs", "--out", here / "leaderboards").exit_code == 0
-    for arguments in (
-        ("compare",),
-        ("compare", "--with-paper", "--cost"),
-        *(("compare", "--format", form) for form in ("md", "latex", "csv", "json", "html")),
-        ("compare", "--html", "page.html"),
-        ("verify",),
-        ("verify", "leaderboards/v1"),
-        ("publish", "--check"),
-        ("reproduce", "promcse:figure1", "--dry-run"),
-    ):
-        done = blocked(here, *arguments)
-        assert done.returncode == 0 and done.stdout and "matplotlib" not in done.stderr, (
-            arguments,
-            done.stderr,
-        )
-    assert "not installed: publish" in blocked(here, "doctor").stdout

@@ -15,7 +15,6 @@ from msgspec import structs
 
 from bench.board.board import Board, PublishedRun
 from bench.board.content import board
-from bench.board.repeat import repeat
 from bench.runs import RunsFolder
 from bench.show.pages import board as pages
 from bench.show.pages import score_tables
@@ -66,30 +65,6 @@ def test_every_number_links_to_a_run_and_is_the_tables(made: Board) -> None:
                 rf'<a href="runs/{re.escape(row.runs[0])}/index.html">(<[bu]>)?{cell.mean:.{cell.decimals}f}(</[bu]>)?</a>',
                 html,
             )
-
-
-def test_the_panel_knows_seeds_interval_and_command(made: Board) -> None:
-    data = data_of(pages.render(made))
-    records = {run.record.run_id: run.record for run in made.runs}
-    for one in made.tables:
-        kept = data["tables"][one.anchor]
-        for row, (runs, cells, (what, suites, needs)) in zip(
-            one.table.rows, kept["rows"], strict=True
-        ):
-            again = repeat([records[run] for run in row.runs], [one.table.suite])
-            assert (f"{data['texts'][what]} {data['texts'][suites]}", data["texts"][needs]) == (
-                again.command,
-                again.needs,
-            )
-            assert [data["runs"][run][0] for run in runs] == [f"runs/{run}" for run in row.runs]
-            for cell, found, column in zip(row.cells, cells, kept["columns"], strict=False):
-                assert cell is not None
-                expected = list(cell.values)
-                if cell.spread:
-                    expected += [cell.spread.low, cell.spread.high]
-                assert [*found[0], *found[1:3]][: len(expected)] == [
-                    round(value, column["d"]) for value in expected
-                ]
 
 
 def test_foreign_text_stays_text(made: Board) -> None:

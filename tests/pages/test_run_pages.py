@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 from pathlib import Path
-from urllib.parse import unquote
 
 import pytest
 from made_runs import HOSTILE, hostile_run, hostile_scores, made_run, made_runs
-from msgspec import structs
 
 from bench.board import names as addresses
 from bench.board.board import Board, PublishedRun
@@ -17,7 +15,6 @@ from bench.board.content import board
 from bench.board.repeat import repeat
 from bench.runs import RunRecord
 from bench.show.pages import run_page
-from bench.show.tables.data import scores_csv
 
 
 def a_board(records: list[RunRecord], folder: Path, **changes: object) -> Board:
@@ -87,27 +84,6 @@ def test_everything_that_the_record_holds_is_on_its_page(made) -> None:
         assert name in text
 
 
-def test_links_lead_to_files_of_the_version_or_nowhere_else(made) -> None:
-    found, folder = made
-    run = first(found, "simcse")
-    page = rendered(found, run.record.run_id)
-    inside = {"run.json", "scores.csv", "curve.jsonl"}
-    assert inside | {"../../predictions.parquet"} <= {unquote(one) for one in page.links}
-    anchors = {one.anchor for one in found.tables}
-    for one in page.links:
-        path, _, anchor = unquote(one).partition("#")
-        assert "://" not in one and not one.startswith("/")
-        if path == "../../index.html":
-            assert anchor in anchors | {""}
-        elif path.startswith("../../"):
-            assert path.removeprefix("../../").startswith(
-                ("assets/", "methods/", "runs/", "../index.html", "predictions.parquet")
-            )
-        else:
-            assert one == "data:," or path in inside or (not path and anchor in page.ids)
-    assert len(page.ids) == len(set(page.ids))
-
-
 def test_a_method_of_another_package_is_not_explained_by_ours(tmp_path: Path) -> None:
     record = made_run(
         tmp_path, "simcse", 1, provenance={"plugin": {"package": "somebody-elses", "version": "1"}}
@@ -144,20 +120,3 @@ def test_markup_in_a_record_stays_text(make, tmp_path: Path) -> None:
 )
 def test_a_name_becomes_a_file_inside_its_folder(method: str, expected: str) -> None:
     assert re.fullmatch(expected, addresses.method_page(method))
-
-
-def test_a_csv_cell_is_no_formula(tmp_path: Path) -> None:
-    record = made_run(tmp_path, "cls", None)
-    odd = structs.replace(
-        record.scores[0],
-        task="=1+1",
-        text="+raw",
-        detail={"subsets": {"@sum": {"spearman": 1.0, "n": 2}}},
-    )
-    text = scores_csv(structs.replace(record, scores=(odd,)))
-    assert (
-        "'=1+1" in text
-        and "'+raw" in text
-        and "'@sum" in text
-        and not re.search(r"(?m)(^|,)[=+@]", text)
-    )

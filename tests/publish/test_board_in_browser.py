@@ -2,23 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from urllib.parse import unquote
 
 import pytest
-from board_page import (
-    ROWS,
-    choose,
-    column,
-    current,
-    header,
-    methods,
-    rows,
-    shown_tables,
-    sort_by,
-    switch,
-)
+from board_page import ROWS, choose, column, current, header, methods, rows, shown_tables, sort_by
 from browser import address, visit
 from playwright.sync_api import Browser, Page, expect
 
@@ -88,21 +75,6 @@ def test_a_view_can_be_linked(page: Page, chromium: Browser) -> None:
         assert methods(again.page) == text and column(again.page, "MR") == numbers
         assert again.page.get_by_label("search").input_value() == "p"
         assert again.troubles == []
-
-
-def test_an_address_that_names_nothing_shows_the_whole_page(chromium: Browser, site: Path) -> None:
-    for view in (
-        "#suite=nonsense",
-        "#cell=a/b/c",
-        "#sort=nonsense",
-        "#show=nonsense&baseline=nobody",
-        "#nowhere",
-    ):
-        with visit(chromium, address(site / "index.html") + view) as one:
-            assert one.troubles == []
-            assert shown_tables(one.page).count() > 0 or one.page.locator("p.empty").is_visible(), (
-                view
-            )
 
 
 # --- search ---
@@ -190,74 +162,4 @@ def test_the_mean_of_chosen_tasks_is_marked_as_own_and_nothing_is_ranked_by_it(p
     assert state_of(page) == before and not note.is_visible()
 
 
-def test_pearson_in_the_place_of_spearman(page: Page, site: Path) -> None:
-    table, before = shown_tables(page).first, state_of(page)
-    own_choice(page, "metric", "pearson")
-    data = json.loads(page.locator("#board-data").text_content() or "")
-    lines = data["tables"][table.locator("h2").get_attribute("id")]["rows"]
-    shown = column(page, "STS12")
-    for (runs, *_), value in zip(lines, shown, strict=True):
-        paths = [site / unquote(data["runs"][run][0]) / "run.json" for run in runs]
-        found = [
-            one["detail"]["pearson"]["all"]
-            for path in paths
-            for one in json.loads(path.read_text())["scores"]
-            if (one["task"], one["text"]) == ("STS12", "tokenised")
-        ]
-        assert len(found) == len(runs) and abs(value - sum(found) / len(found)) < 0.0051
-    assert "Spearman" not in table.inner_text() and not table.locator("td i").first.is_visible()
-    sort_by(page, "STS12")
-    assert column(page, "STS12") == sorted(shown, reverse=True)
-    page.go_back()
-    page.go_back()
-    assert state_of(page) == before
-
-
-def test_rows_by_family_by_what_is_trained_and_how_long(page: Page) -> None:
-    everything = {row.locator("th.method").inner_text(): row for row in rows(page).all()}
-    of = {
-        key: {name: str(row.get_attribute(f"data-{key}")) for name, row in everything.items()}
-        for key in ("trains", "family")
-    }
-    of["time"] = {
-        name: str(row.locator("td.cost").nth(1).get_attribute("data-v"))
-        for name, row in everything.items()
-    }
-    page.locator(".choice").evaluate("one => { one.open = true }")
-    for key, values in of.items():
-        links = switch(page, key).locator("a").all()
-        offered = [str(one.get_attribute("data-value")) for one in links]
-        assert len(offered) > 2 or key == "time"
-        for wanted in offered[1:]:
-            own_choice(page, key, wanted)
-            fitting = [
-                name
-                for name, value in values.items()
-                if (0 <= float(value) <= float(wanted) if key == "time" else value == wanted)
-            ]
-            assert (methods(page) if rows(page).count() else []) == fitting, (key, wanted)
-        if offered:
-            own_choice(page, key, "")
-
-
 # --- the baseline ---
-
-
-def verdicts(page: Page, task: str) -> dict[str, str]:
-    at = [
-        one.inner_text().strip()
-        for one in shown_tables(page).first.locator("thead tr:last-child th").all()
-    ].index(task)
-    return {
-        row.locator("th.method").inner_text(): (
-            row.locator("th, td").nth(at).locator("i").first.text_content() or ""
-        )
-        for row in rows(page).all()
-    }
-
-
-def test_pages_offer_no_other_baseline(page: Page) -> None:
-    assert switch(page, "baseline").count() == 0
-    signs = verdicts(page, "Avg.")
-    assert signs["simcse"] == "" and signs["promptbert"] == "better"
-    assert set(verdicts(page, "STS12").values()) == {""}, "single tasks are not tested"

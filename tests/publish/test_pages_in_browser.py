@@ -115,23 +115,3 @@ def test_no_serious_finding_of_accessibility(
             if one["impact"] in SERIOUS
         ]
         assert serious == []
-
-
-def test_without_a_script_every_number_is_there(chromium: Browser, site: Path) -> None:
-    with (
-        visit(chromium, address(page_of(site, "main")), script=False) as without,
-        visit(chromium, address(page_of(site, "main"))) as using,
-    ):
-        assert without.troubles == []
-        rows = [
-            seen.page.evaluate("document.querySelectorAll('table.main tbody tr').length")
-            for seen in (without, using)
-        ]
-        assert rows[0] == rows[1] > 10
-        shown = without.page.evaluate(
-            "[...document.querySelectorAll('table.main')].filter(t => t.getBoundingClientRect().height > 20).length"
-        )
-        assert shown == without.page.locator("table.main").count() > 1
-        number = without.page.locator("table.main tbody td a:visible").first
-        number.click()
-        assert "/runs/" in without.page.url and without.page.locator("h1").count() == 1

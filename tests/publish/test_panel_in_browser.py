@@ -48,23 +48,6 @@ def test_a_number_tells_what_it_is_made_of(page: Page, site: Path) -> None:
         assert path.is_file(), path
 
 
-def test_the_panel_closes_and_the_number_is_where_one_was(page: Page) -> None:
-    number = first_number(page)
-    number.click()
-    panel = page.get_by_role("dialog")
-    expect(panel).to_be_visible()
-    expect(number).to_have_attribute("aria-expanded", "true")
-    page.keyboard.press("Escape")
-    expect(panel).to_have_count(0)
-    expect(number).to_be_focused()
-    number.click()
-    page.get_by_role("button", name="close").click()
-    expect(panel).to_have_count(0)
-    number.click()
-    page.locator("p.answer").click()
-    expect(panel).to_have_count(0)
-
-
 # --- the keyboard ---
 
 

@@ -69,17 +69,8 @@ def made_search(
 
 def said(name: str = "search-1a2b3c4d", **changes: object) -> dict[str, object]:
     """What a record of a tuned run keeps of its search."""
-    return {
-        "execution": {
-            "search": {
-                "name": name,
-                "trials": 3,
-                "seeds": [901],
-                "select_on": "captions dev",
-                **changes,
-            }
-        }
-    }
+    search = {"name": name, "trials": 3, "seeds": [901], "select_on": "captions dev"}
+    return {"execution": {"search": search | changes}}
 
 
 def tuned_runs(runs: Path, **changes: object) -> None:

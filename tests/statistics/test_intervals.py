@@ -79,12 +79,6 @@ def test_one_seed_is_scipys_bootstrap() -> None:
     assert (found.sd, found.covers, found.level) == (None, "items", 0.95)
 
 
-def test_accuracy_of_one_seed_has_the_binomial_error() -> None:
-    found = interval_of_method(answered([0.8]))
-    assert found.mean == pytest.approx(80)
-    assert half(found) == pytest.approx(1.96 * 100 * np.sqrt(0.8 * 0.2 / 2000), rel=0.06)
-
-
 @pytest.mark.parametrize("shares", [[0.7, 0.9], [0.75, 0.8, 0.88], [0.71, 0.78, 0.8, 0.84, 0.9]])
 def test_where_seeds_differ_far_more_than_items_it_is_students_interval(
     shares: list[float],
@@ -134,12 +128,3 @@ def test_an_average_draws_the_items_of_each_task() -> None:
     assert half(found) == pytest.approx(
         np.sqrt(sum(half(part) ** 2 for part in parts)) / 3, rel=0.08
     )
-
-
-def test_an_average_takes_the_seeds_that_all_tasks_have() -> None:
-    some, others = answered([0.7, 0.8, 0.9], seeds=(1, 2, 3)), answered([0.6, 0.7], seeds=(3, 2))
-    assert interval_of_method(some, others).mean == pytest.approx((80 + 90 + 70 + 60) / 4)
-    with pytest.raises(ValueError, match="no seed is common to CR, CR"):
-        interval_of_method(some, answered([0.5], seeds=(9,)))
-    with pytest.raises(ValueError, match="no seed is common to no tasks"):
-        interval_of_method()

@@ -309,24 +309,6 @@ def test_strict_refuses_runs_of_the_methods_older_code() -> None:
     assert compare_runs(runs[1:], TableOptions(strict=True))
 
 
-def test_a_footnote_tells_rates_that_were_searched_from_a_rate_that_most_others_have() -> None:
-    """Two recipes that no trial of their search beat keep their rate, 3e-05; that is no rule for the searched ones beside them."""
-
-    def run(name: str, rate: float, searched: bool) -> RunRecord:
-        one, found = record(name, 1), searched and rate != 3e-5
-        value = RecipeValue(value=rate, source="search s, 6 trials" if found else "ours")
-        execution = {"search": {"name": "s", "trials": 6}} if searched else None
-        one = structs.replace(one, recipe={**one.recipe, "learning_rate": value})
-        return with_origin(one, execution=execution)
-
-    rates = {"a": 3e-5, "b": 3e-5, "c": 1e-4, "d": 2e-4}
-    searched = [run(name, rate, True) for name, rate in rates.items()]
-    (table,) = compare_runs(nowhere(*searched, run("flow", 1e-3, False)), TableOptions())
-    (rate,) = [one for one in table.footnotes if one.setting == "learning_rate"]
-    assert rate == Footnote("learning_rate", "0.001", "flow", "searched")
-    assert not compare_runs(nowhere(*searched), TableOptions())[0].footnotes
-
-
 def test_what_has_only_another_text_form_or_protocol_is_named() -> None:
     raw = record("raw-only", 1, scores=sts_scores(text="raw"))
     both = record("both", 1, scores=(*sts_scores(), *sts_scores(60, text="raw")))

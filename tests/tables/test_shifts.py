@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from factories import record, sts_scores
-from msgspec.structs import replace
 
 from bench.runs import Score
 from bench.show.tables import report
@@ -18,13 +17,6 @@ def test_every_task_that_has_both_forms_stands_beside_itself() -> None:
     for task, row in zip(("STS12", "STS-B"), section.rows, strict=True):
         first, second = round(values[task, "tokenised"], 2), round(values[task, "raw"], 2)
         assert row[1:] == (f"{first:.2f}", f"{second:.2f}", f"{second - first:+.2f}")
-
-
-def test_one_form_or_another_protocol_is_not_compared() -> None:
-    one = sts_scores(70)
-    other = [replace(score, text="raw", protocol="other/1") for score in one]
-    for scores in (one, (*one, *other), tuple(replace(score, text=None) for score in one)):
-        assert report.shift_sections(record(scores=tuple(scores))) == []
 
 
 def cxc(value: float, protocol: str, task: str = "CxC-STS") -> Score:
