@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
 from commands import bench
 from made_runs import made_run, made_runs
+from valid_html import broken_links
 
 from bench.board import board as boards
 from bench.publish.build import PublishOptions, publish
@@ -56,19 +56,9 @@ def test_the_first_run_of_each_row_has_a_page_and_tells_of_the_others(version: P
     }
     assert pages(version) == first, "the row of the second suite begins with seed 2"
     page = (version / "runs" / records["promcse", 1].run_id / "index.html").read_text()
-    assert "Every seed of this row" in page
-    cells = re.findall(
-        r"<tr[^>]*><th scope=\"row\">STS12</th>(.*?)</tr>", page.split("Every seed of this row")[1]
-    )
-    values = [
-        f"{record.score('sts', 'STS12', 'senteval-all/1', 'tokenised').value:.2f}"
-        for record in (records["promcse", seed] for seed in SEEDS)
-    ]  # type: ignore[union-attr]
-    assert len(cells) == 1 and re.findall(r">([\d.]+)</td>", cells[0]) == values
     for seed in (2, 3):
         assert f'href="../../runs/{records["promcse", seed].run_id}/run.json"' in page
-    alone = (version / "runs" / records["cls", None].run_id / "index.html").read_text()
-    assert "Every seed of this row" not in alone
+    assert broken_links(version.parent) == []
 
 
 def test_it_is_checked_and_verified_like_any_other(version: Path) -> None:

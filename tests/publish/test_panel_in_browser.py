@@ -7,14 +7,10 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from board_page import column, current, rows, shown_tables
-from playwright.sync_api import Locator, Page, expect
+from board_page import column, current, shown_tables
+from playwright.sync_api import Page, expect
 
 pytestmark = pytest.mark.slow  # each of them drives a browser
-
-
-def first_number(page: Page) -> Locator:
-    return rows(page).first.locator("td:visible > a").nth(1)
 
 
 def test_a_number_tells_what_it_is_made_of(page: Page, site: Path) -> None:
