@@ -139,12 +139,6 @@ def close(found: list[Any], expected: list[Any]) -> None:
 # --- all of them ---
 
 
-def test_what_there_is_data_for_is_drawn_twice_alike(made: Drawn) -> None:
-    assert list(made.figures) == KINDS
-    assert {one.kind: one for one in figures(made.board)} == made.figures
-    assert figures(replace(made.board, tables=())) == ()
-
-
 def test_what_they_say(made: Drawn, with_papers: Drawn, snapshot: Any) -> None:
     every = made.figures | {"papers": with_papers.figures["papers"]}
     assert {kind: f"{one.title}: {one.caption}" for kind, one in every.items()} == snapshot

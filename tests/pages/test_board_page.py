@@ -5,19 +5,17 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 from html5lib import HTMLParser
-from made_runs import HOSTILE, made_run, made_runs
+from made_runs import HOSTILE, made_runs
 from msgspec import structs
 
 from bench.board.board import Board, PublishedRun
 from bench.board.content import board
 from bench.runs import RunsFolder
 from bench.show.pages import board as pages
-from bench.show.pages import score_tables
 
 METHODS = {"simcse": 0.8, "promcse": 0.45, "promptbert": 0.44}
 
@@ -88,33 +86,3 @@ def test_foreign_text_stays_text(made: Board) -> None:
         "\u202e" in one for one in commands
     )
     assert "<" not in json.dumps(data_of(html)).replace(json.dumps(commands), "")
-
-
-def test_finished_encoders_stand_below_for_scale(tmp_path: Path) -> None:
-    """The best untrained row of each other backbone, scored alike; never a trained one, and never ranked."""
-    made_runs(tmp_path, {"simcse": 0.8, "promcse": 0.5}, seeds=(1, 2))
-    made_run(tmp_path, "cls", None, noise=1.4)
-    made_run(tmp_path, "cls", None, noise=0.2, backbone="mini")
-    made_run(tmp_path, "first-last-avg", None, noise=0.1, backbone="mini")
-    made_run(tmp_path, "cls", None, noise=0.3, backbone="other", text="raw")  # another text form
-    made_run(tmp_path, "simcse", 1, noise=0.01, backbone="trained")
-    found = board(
-        [PublishedRun(record=one, folder=tmp_path) for one in RunsFolder(tmp_path).records()[0]],
-        version="v1",
-        title="t",
-        statistics="no",
-    )
-    tables = {
-        (one.setting, one.backbone, one.text): one for one in score_tables.score_tables(found)
-    }
-    scale = tables["unsupervised", "builtin", "tokenised"].finished
-    assert [(row.method, row.beside) for row in scale] == [("first-last-avg", "mini")]
-    (of_its_own,) = [
-        row for row in tables["none", "mini", "tokenised"].rows if row.method == "first-last-avg"
-    ]
-    assert [cell and cell.text for cell in scale[0].cells] == [
-        cell and cell.text for cell in of_its_own.cells
-    ]
-    assert tables["none", "mini", "tokenised"].finished == ()
-    html = pages.render(found)
-    assert html.count('<tbody class="finished">') == 2  # the trained backbone's table has it, too

@@ -81,19 +81,6 @@ def test_text_forms_protocols_settings_and_backbones_are_never_mixed() -> None:
     assert tables[0].text == "tokenised" and tables[0].setting == "unsupervised"
 
 
-def test_untrained_rows_stand_in_the_unsupervised_table_of_their_backbone() -> None:
-    untrained = record("cls", None, setting="none")
-    assert only(summarise([untrained])).setting == "none"
-    table = only(summarise([untrained, record("simcse", 1)]))
-    assert table.setting == "unsupervised" and table.notes == ("encoder not trained: cls",)
-    assert len(summarise([untrained, record("simcse", 1, setting="supervised")])) == 2
-    assert len(summarise([untrained, record("simcse", 1, backbone="other")])) == 2
-    together = only(summarise([untrained, record("simcse", 1, backbone="other")], together=True))
-    assert (
-        together.backbone is None and together.setting == "unsupervised" and len(together.rows) == 2
-    )
-
-
 def test_another_recipe_is_another_row_and_says_what_differs() -> None:
     made = [record("simcse", seed) for seed in (1, 2)] + [
         record("simcse", 1, recipe={"temperature": 0.1, "mlm": True})

@@ -309,18 +309,6 @@ def test_strict_refuses_runs_of_the_methods_older_code() -> None:
     assert compare_runs(runs[1:], TableOptions(strict=True))
 
 
-def test_what_has_only_another_text_form_or_protocol_is_named() -> None:
-    raw = record("raw-only", 1, scores=sts_scores(text="raw"))
-    both = record("both", 1, scores=(*sts_scores(), *sts_scores(60, text="raw")))
-    tables = {one.text: one for one in compare_runs(nowhere(raw, both), TableOptions())}
-    assert tables["tokenised"].footnotes == (
-        Footnote("protocol", "senteval-all/1 (raw) only", "raw-only", "senteval-all/1 (tokenised)"),
-    )
-    assert tables["raw"].footnotes == ()
-    with pytest.raises(BenchError, match="--strict.*raw-only"):
-        compare_runs(nowhere(raw, both), TableOptions(strict=True))
-
-
 def trained(
     name: str, seed: int = 1, rows: int = 64_000, budget: str | None = None, corpus: str = ""
 ) -> Run:
