@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
-from statistics import fmean
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,12 +13,7 @@ import torch
 from bench.compare.statistics.expected_best import expected_best
 from bench.runs.searches import RECIPE
 from bench.show.figures.papers import ADDED, rescaled, rescaling
-from bench.show.figures.search import (
-    of_all_methods,
-    sensitivity_rows,
-    values_and_methods,
-    write_figures,
-)
+from bench.show.figures.search import of_all_methods, values_and_methods, write_figures
 from methods.losses import focal_logits
 
 SCORES: dict[str, list[float | None]] = {
@@ -67,15 +61,6 @@ def test_a_search_has_its_figures_with_their_data(tmp_path: Path, snapshot: Any)
     assert [float(row[1]) for row in values if row[0] == "promcse"] == [66.0, 58.0]
     assert write_figures(tmp_path / "none", STUDY, {"a": TRIALS["one"][:1], "b": []}) == []
     assert values_and_methods({"simcse": [51.0, 57.0], "promcse": [50.5]}, "captions dev") is None
-
-
-def test_how_much_a_value_moves_the_score() -> None:
-    ((key, apart, means),) = sensitivity_rows(STUDY, "simcse", TRIALS["simcse"])
-    assert (
-        key == "kind"
-        and apart == pytest.approx(64.0 - fmean([61.0, 62.0]))
-        and means.count(":") == 2
-    )
 
 
 @pytest.mark.parametrize("m", ADDED)
