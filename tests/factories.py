@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -35,6 +36,20 @@ SUBSETS = {
 }
 
 
+def sts_score(
+    task: str, value: float, n: int, text: str | None = "tokenised", **detail: Any
+) -> Score:
+    about = {"suite": "sts", "protocol": "senteval-all/1", "metric": "spearman"}
+    return Score(**about, task=task, value=value, n=n, text=text, detail=detail)
+
+
+def sts_average(scores: Sequence[Score]) -> Score:
+    """The mean of the seven values as they are printed, as the papers take it."""
+    mean = round(sum(round(one.value, 2) for one in scores) / len(scores), 2)
+    n = sum(one.n for one in scores)
+    return sts_score("Avg.", mean, n, scores[0].text, tasks=list(STS))
+
+
 def sts_scores(
     base: float = 70.0,
     *,
@@ -42,7 +57,7 @@ def sts_scores(
     noise: int = 0,
     tasks: tuple[str, ...] = tuple(STS),
 ) -> tuple[Score, ...]:
-    """Seven STS scores around ``base`` and, when all are there, their average as the papers take it."""
+    """Seven STS scores around ``base`` and, when all are there, their average."""
     drawn = random.Random(f"{base} {noise}")
     scores = []
     for task in tasks:
@@ -55,39 +70,10 @@ def sts_scores(
             }
             for name in SUBSETS.get(task, ())
         }
-        detail: dict[str, Any] = {
-            "mean": value - 1,
-            "wmean": value - 0.5,
-            "subsets": subsets,
-            "pearson": {"all": value - 2, "mean": value - 3, "wmean": value - 2.5},
-        }
-        scores.append(
-            Score(
-                suite="sts",
-                task=task,
-                protocol="senteval-all/1",
-                metric="spearman",
-                value=value,
-                n=STS[task],
-                text=text,
-                detail=detail,
-            )
-        )
-    if set(STS) <= set(tasks):
-        mean = round(sum(round(s.value, 2) for s in scores) / len(scores), 2)
-        scores.append(
-            Score(
-                suite="sts",
-                task="Avg.",
-                protocol="senteval-all/1",
-                metric="spearman",
-                value=mean,
-                n=sum(STS.values()),
-                text=text,
-                detail={"tasks": list(STS)},
-            )
-        )
-    return tuple(scores)
+        pearson = {"all": value - 2, "mean": value - 3, "wmean": value - 2.5}
+        detail = {"mean": value - 1, "wmean": value - 0.5, "subsets": subsets, "pearson": pearson}
+        scores.append(sts_score(task, value, STS[task], text, **detail))
+    return (*scores, sts_average(scores)) if set(STS) <= set(tasks) else tuple(scores)
 
 
 def record(
@@ -112,7 +98,7 @@ def record(
     )
     trained = setting != "none"
     made = RunRecord(
-        run_id=f"{name}-s{seed}-{abs(hash_of(method, variant, setting, backbone, seed, sorted(values.items()))):08x}",
+        run_id=f"{name}-s{seed}-{hash_of(method, variant, setting, backbone, seed, sorted(values.items())):08x}",
         fingerprint="f" * 64,
         status="finished",
         method=method,

@@ -148,22 +148,16 @@ def scored(
     """Every task of a suite: its score, and the arrays from which it follows."""
     if name == "check":
         return [_check(method, seed)]
-    found = []
+    found: list[tuple[Score, Arrays]] = []
+    form = FORMS.get(name) if text is None or name != "sts" else text
     for task in suite(name).tasks:
-        form = FORMS.get(name) if text is None else text if name == "sts" else FORMS.get(name)
         arrays = MAKERS[name](method, seed, noise, task.name, n)
         again = rescore((name, task.name, task.protocol, form), arrays)
         assert again is not None
         reduced = task.reduced(arrays)
         score = Score(
-            suite=name,
-            task=task.name,
-            protocol=task.protocol,
-            metric=task.metric,
-            value=again.value,
-            n=again.n,
-            std=again.std,
-            text=form,
+            **{"suite": name, "task": task.name, "protocol": task.protocol, "metric": task.metric},
+            **{"value": again.value, "n": again.n, "std": again.std, "text": form},
             detail=dict(again.detail),
             predictions_sha256=values_sha256(arrays),
             reduced_sha256=None if reduced is None else values_sha256(reduced),
@@ -206,41 +200,26 @@ def made_run(
     values), status, error, cost, training ... of the record; ``provenance``: some fields of it.
     """
     setting = changes.pop("setting", "unsupervised" if seed is not None else "none")
-    basis = record(
-        method,
-        seed,
-        setting=setting,
-        scores=(),
-        **{
-            part: changes.pop(part) for part in ("variant", "backbone", "recipe") if part in changes
-        },
-    )
-    said = [
-        one
-        for name in suites
-        for one in scored(name, f"{method} {basis.variant}", seed, noise, n, text)
-    ]
+    parts = {k: changes.pop(k) for k in ("variant", "backbone", "recipe") if k in changes}
+    basis = record(method, seed, setting=setting, scores=(), **parts)
+    name = f"{method} {basis.variant}"
+    said = [one for own in suites for one in scored(own, name, seed, noise, n, text)]
     scores = [score for score, _ in said]
-    scores += [
-        mean
-        for name in suites
-        if (mean := average([one for one in scores if one.suite == name])) is not None
-    ]
+    for own in suites:
+        mean = average([one for one in scores if one.suite == own])
+        scores += [] if mean is None else [mean]
     basis = replace(basis, scores=tuple(scores), cost=cost(basis, device))
     revision = hashlib.sha256(basis.backbone.encode("utf-8", "surrogatepass")).hexdigest()
-    command = f"bench run --method {method} --backbone {basis.backbone}" + (
-        f" --seeds {seed}" if seed is not None else ""
-    )
+    command = f"bench run --method {method} --backbone {basis.backbone}"
     known = {
         **to_builtins(basis.provenance),
+        "command": command + (f" --seeds {seed}" if seed is not None else ""),
+        "created": created or basis.provenance.created,
         "determines": DETERMINES,
         "backbone": {"name": basis.backbone, "revision": revision},
         "data": {key(one): data_sha256(one) for one in scores if one.task != "Avg."},
-        "command": command,
-        "created": created or basis.provenance.created,
-        **(provenance or {}),
     }
-    origin = convert(known, Provenance)
+    origin = convert({**known, **(provenance or {})}, Provenance)
     made = named(replace(basis, provenance=origin))
     made = replace(made, **changes)
     store = RunsFolder(runs)
@@ -330,26 +309,20 @@ def made_runs(
 def whole_folder(runs: Path, seeds: Sequence[int] = (1, 2, 3)) -> list[RunRecord]:
     """What a board has to be able to show: two settings, two backbones, all suites, an ablation, another machine, a run that failed."""
     every = ("sts", "transfer", "fewshot", "clustering", "geometry")
-    made = [
+    elsewhere = {"backbone": "bert-base-uncased", "device": "cuda: made"}
+    return [
         made_run(runs, "cls", None, noise=1.6, suites=every),
         made_run(runs, "first-last-avg", None, noise=1.1),
+        *made_runs(runs, seeds=seeds, suites=every),
+        *made_runs(runs, {"simcse": 0.6, "promcse": 0.35}, seeds=seeds, setting="supervised"),
+        *made_runs(runs, {"simcse": 0.7, "promcse": 0.41}, seeds=seeds, **elsewhere),
+        *(
+            made_run(runs, "promcse", 1, noise=0.45 + abs(t - 0.05), recipe={"temperature": t})
+            for t in (0.02, 0.1, 0.2)
+        ),
+        made_run(runs, "promptbert", 4, noise=0.46, text="raw"),
+        failed_run(runs),
     ]
-    made += made_runs(runs, seeds=seeds, suites=every)
-    made += made_runs(runs, {"simcse": 0.6, "promcse": 0.35}, seeds=seeds, setting="supervised")
-    made += made_runs(
-        runs,
-        {"simcse": 0.7, "promcse": 0.41},
-        seeds=seeds,
-        backbone="bert-base-uncased",
-        device="cuda: made",
-    )
-    made += [
-        made_run(runs, "promcse", 1, noise=0.45 + abs(t - 0.05), recipe={"temperature": t})
-        for t in (0.02, 0.1, 0.2)
-    ]
-    made.append(made_run(runs, "promptbert", 4, noise=0.46, text="raw"))
-    made.append(failed_run(runs))
-    return made
 
 
 def failed_run(
@@ -372,34 +345,19 @@ def failed_run(
 def hostile_run(runs: Path, method: str = HOSTILE, seed: int = 1, **changes: Any) -> RunRecord:
     """A finished run whose every free text holds markup, script, and characters that turn the direction of writing."""
     bad = HOSTILE
-    made = made_run(
-        runs,
-        method,
-        seed,
-        variant=bad,
-        backbone=f"javascript:alert(1)//{bad}",
-        device=bad,
-        recipe={bad: bad, "temperature": bad},
-        keep_predictions=True,
-        provenance={
-            "command": f"bench run {bad}",
-            "bench_version": bad,
-            "git": {"commit": bad, "dirty": True},
-            "plugin": {"package": bad, "version": bad, "sha256": bad},
-            "packages": {bad: bad, "torch": bad},
-            "platform": {bad: bad, "cpu": bad},
-            "corpus": {"name": bad, "sha256": bad, "url": "javascript:alert(1)"},
-        },
-        **changes,
-    )
-    recipe = {name: replace(one, source=bad, note=bad) for name, one in made.recipe.items()}
-    worse = named(
-        replace(
-            made,
-            recipe=recipe,
-            training=None if made.training is None else replace(made.training, dev_task=bad),
-        )
-    )
+    origin = {
+        **{"command": f"bench run {bad}", "bench_version": bad},
+        **{"git": {"commit": bad, "dirty": True}, "packages": {bad: bad, "torch": bad}},
+        **{"plugin": dict.fromkeys(("package", "version", "sha256"), bad)},
+        **{"platform": {bad: bad, "cpu": bad}},
+        **{"corpus": {"name": bad, "sha256": bad, "url": "javascript:alert(1)"}},
+    }
+    texts = {"variant": bad, "device": bad, "backbone": f"javascript:alert(1)//{bad}"}
+    recipe = {bad: bad, "temperature": bad}
+    made = made_run(runs, method, seed, recipe=recipe, provenance=origin, **texts, **changes)
+    values = {name: replace(one, source=bad, note=bad) for name, one in made.recipe.items()}
+    training = made.training and replace(made.training, dev_task=bad)
+    worse = named(replace(made, recipe=values, training=training))
     assert worse.run_id == made.run_id  # sources are no part of what determines a run
     RunsFolder(runs).write(worse)
     return worse
@@ -408,16 +366,9 @@ def hostile_run(runs: Path, method: str = HOSTILE, seed: int = 1, **changes: Any
 def hostile_scores(runs: Path, seed: int = 1) -> RunRecord:
     """A run with a task, a protocol and a metric that no suite of ours has, all of them markup."""
     made = made_run(runs, "strange", seed)
-    odd = Score(
-        suite=HOSTILE,
-        task=HOSTILE,
-        protocol=HOSTILE,
-        metric=HOSTILE,
-        value=50.0,
-        n=10,
-        text=HOSTILE,
-        detail={"subsets": {HOSTILE: HOSTILE}},
-    )
+    texts = dict.fromkeys(("suite", "task", "protocol", "metric", "text"), HOSTILE)
+    odd = Score(**texts, value=50.0, n=10)  # type: ignore[arg-type]
+    odd = replace(odd, detail={"subsets": {HOSTILE: HOSTILE}})
     worse = replace(made, scores=(*made.scores, odd))
     RunsFolder(runs).write(worse)
     return worse

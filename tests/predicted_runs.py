@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from factories import STS, record
-from msgspec.structs import replace
+from factories import STS, record, sts_average, sts_score
 
-from bench.runs import RunRecord, RunsFolder, Score
+from bench.runs import RunRecord, RunsFolder
 from bench.score.metrics.correlation import spearman
 
 N = 150
@@ -41,14 +40,9 @@ def sts_run(
 ) -> RunRecord:
     """A run whose recorded scores follow from the predictions that are written beside it."""
     said = {task: cosines(method, seed, task, noise, n) for task in tasks}
-    facts: Any = {"suite": "sts", "protocol": "senteval-all/1", "metric": "spearman"}
-    facts |= {"n": n, "text": text, "detail": {}}
-    scores = [
-        Score(task=task, value=spearman(said[task], gold_of(task, n)), **facts) for task in tasks
-    ]
+    scores = [sts_score(task, spearman(said[task], gold_of(task, n)), n, text) for task in tasks]
     if set(STS) <= set(tasks):
-        mean = round(sum(round(score.value, 2) for score in scores) / len(scores), 2)
-        scores.append(replace(scores[0], task="Avg.", value=mean, detail={"tasks": list(STS)}))
+        scores.append(sts_average(scores))
     made = record(method, seed, scores=tuple(scores), **changes)
     store = RunsFolder(runs)
     for task in tasks:

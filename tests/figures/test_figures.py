@@ -10,7 +10,7 @@ import re
 import xml.etree.ElementTree as ET
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from statistics import fmean, median
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -20,17 +20,16 @@ from made_runs import hostile_run, made_run, made_runs
 from msgspec import structs
 
 from bench.board.board import Board, BoardTable
-from bench.compare.statistics.table import SENDER, Against, Table
+from bench.compare.statistics.table import Table
 from bench.references import printed_gains
 from bench.show.figures import Figure, drawing, figures
-from bench.show.figures.ablation import PAPERS, swept
 from bench.show.figures.cost import front
-from bench.show.figures.gains import Noise, draw_gains, fences, gains, paper_gains
-from bench.show.figures.points import one_point_per_method, points, slug, table_groups
+from bench.show.figures.gains import Noise
 
 NS = "{http://www.w3.org/2000/svg}"
 LENGTHS = (1, 4, 16)
 SEEDS = 2  # of a method with its own recipe
+DRAWN = ["svg", "g", "path", "text", "use", "defs", "style", "clipPath", "rect", "tspan"]
 KINDS = [
     "printed-gains",
     "gains",
@@ -140,12 +139,6 @@ def close(found: list[Any], expected: list[Any]) -> None:
 # --- all of them ---
 
 
-def test_what_there_is_data_for_is_drawn_twice_alike(made: Drawn) -> None:
-    assert list(made.figures) == KINDS
-    assert {one.kind: one for one in figures(made.board)} == made.figures
-    assert figures(replace(made.board, tables=())) == ()
-
-
 def test_what_they_say(made: Drawn, with_papers: Drawn, snapshot: Any) -> None:
     every = made.figures | {"papers": with_papers.figures["papers"]}
     assert {kind: f"{one.title}: {one.caption}" for kind, one in every.items()} == snapshot
@@ -164,42 +157,6 @@ def test_each_is_whole(made: Drawn, kind: str) -> None:
     assert min(box.x0, box.y0) > -0.01 and box.x1 < inches[0] + 0.01 and box.y1 < inches[1] + 0.01
 
 
-def test_labels_lie_beside_each_other(made: Drawn) -> None:
-    for kind in ("cost", "shift", "geometry", "learning", "spectrum"):
-        for axes in made.axes(kind):
-            boxes = [text.get_window_extent().padded(-0.5) for text in axes.texts]
-            assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i]), kind
-
-
-def contrast(one: str, other: str) -> float:
-    """As WCAG 2 defines it."""
-
-    def light(colour: str) -> float:
-        parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
-        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-    dark, bright = sorted(map(light, (one, other)))
-    return (bright + 0.05) / (dark + 0.05)
-
-
-def test_colours_can_be_seen_on_both_backgrounds_of_the_pages() -> None:
-    sheet = (Path(drawing.__file__).parents[1] / "pages" / "templates" / "board.css").read_text()
-    light, dark = re.findall(r"--paper: (#[0-9a-f]{6})", sheet)[:2]
-    for colour in (drawing.ACCENT, drawing.SECOND, drawing.QUIET):
-        assert min(contrast(colour, light), contrast(colour, dark)) >= 3, colour
-    assert contrast(drawing.TEXT, light) >= 4.5 and contrast(drawing.TEXT_IN_THE_DARK, dark) >= 4.5
-    assert contrast(drawing.TEXT, dark) >= 3
-
-
-def test_the_same_bytes_whatever_the_user_has_set(made: Drawn) -> None:
-    import matplotlib
-
-    settings = {"font.size": 30, "svg.fonttype": "path", "lines.linewidth": 9, "svg.hashsalt": "x"}
-    with matplotlib.rc_context(settings):  # type: ignore[arg-type]
-        assert gains(table_groups(made.board)[0]) == made.figures["gains"]
-
-
 # --- gains ---
 
 
@@ -211,39 +168,13 @@ def test_gains_are_those_of_the_table(made: Drawn) -> None:
     for row in made.table("sts").rows:
         if row.method in data and len(row.runs) == SEEDS:  # with the recipe of its method
             assert row.cells[-1] is not None and (one := row.cells[-1].against) is not None
-            expected = (one.difference, one.low, one.high, one.level)
+            expected = (one.difference, one.ci_low, one.ci_high, one.ci_level)
             assert data[row.method][:4] == pytest.approx(expected, abs=1e-3)
             assert data[row.method][4] == one.verdict
     close(marks(axes), [(row[1], i) for i, row in enumerate(shown)])
     decided = [(row[1], i) for i, row in enumerate(shown) if row[5] in ("better", "worse")]
     close(marks(axes, drawing.ACCENT), decided)
     close(bars(axes), [[row[2], row[3], i, i] for i, row in enumerate(shown)])
-
-
-def test_rows_far_from_the_others_are_written_at_the_edge() -> None:
-    from matplotlib.figure import Figure as Sheet
-
-    values = [-1.0, -1.5, -2.0, -2.5, -3.0, -5.5, -14.58, 21.0]
-    shown = [
-        (str(v), Against(difference=v, low=v - 1, high=v + 1, verdict="worse")) for v in values
-    ]
-    axes = Sheet().subplots()
-    draw_gains(axes, shown, "points")
-    assert {text.get_text() for text in axes.texts} == {"← −14.58", "+21.00 →"}
-    assert sorted(x for x, _ in marks(axes)) == sorted(values[:-2])
-    assert fences([1.0, 1.1, 1.2]) == (pytest.approx(-0.45), pytest.approx(2.65))
-
-
-def test_no_gains_without_a_baseline(made: Drawn) -> None:
-    group = table_groups(made.board)[0]
-    one = group.tables["sts"]
-
-    def of(table: Table) -> Any:
-        return replace(group, tables={"sts": replace(one, table=table)})
-
-    rows = [row for row in one.table.rows if not row.is_baseline]
-    assert gains(of(replace(one.table, baseline=None))) is None
-    assert paper_gains(of(replace(one.table, rows=tuple(rows)))) is None
 
 
 def test_the_line_of_printed_gains(made: Drawn) -> None:
@@ -302,23 +233,6 @@ def test_cost_shows_the_tables_numbers(made: Drawn) -> None:
         close(sorted(bar[2:] for bar in bars(axes)), [list(row[2:4]) for row in data.values()])
 
 
-def test_no_cost_figure_where_all_cost_the_same_or_nothing_is_known(made: Drawn) -> None:
-    def kinds(change: float | None) -> set[str]:
-        one = table_of(made.board, "sts")
-        rows = tuple(
-            replace(
-                row,
-                setting="unsupervised",
-                cost=row.cost and replace(row.cost, train_seconds=change),
-            )
-            for row in one.table.rows
-        )
-        board = replace(made.board, tables=(replace(one, table=replace(one.table, rows=rows)),))
-        return {figure.kind for figure in figures(board)}
-
-    assert "cost" not in kinds(100.0) | kinds(None)
-
-
 def test_the_front_is_what_nothing_is_cheaper_and_better_than() -> None:
     rng = np.random.default_rng(3)
     for _ in range(20):
@@ -329,28 +243,6 @@ def test_the_front_is_what_nothing_is_cheaper_and_better_than() -> None:
 
 
 # --- two scores ---
-
-
-def test_shift_pairs_rows_by_their_runs(made: Drawn) -> None:
-    (axes,), data = made.axes("shift"), made.rows("shift")
-    first = {row.method: row.cells for row in made.table("sts").rows if len(row.runs) == SEEDS}
-    for name, cells in first.items():
-        assert cells[0] is not None and cells[-1] is not None
-        assert (data[name][0], data[name][3]) == pytest.approx(
-            (cells[-1].mean, cells[0].mean), abs=1e-3
-        )
-    close(marks(axes), [(row[0], row[3]) for row in data.values()])
-    assert len(bars(axes)) == 2 * len(data)
-
-
-def test_geometry_has_the_average_in_brackets(made: Drawn) -> None:
-    (axes,), data = made.axes("geometry"), made.rows("geometry")
-    close(marks(axes), [row[:2] for row in data.values()])
-    names = {text.get_text() for text in axes.texts if text.get_text()}
-    assert names == {f"{name} ({row[2]:.1f})" for name, row in data.items()}
-    lowest = [min(row[side] for row in data.values()) for side in (0, 1)]
-    best = [row[:2] for row in data.values() if row[0] == lowest[0] or row[1] == lowest[1]]
-    close(marks(axes, drawing.ACCENT), best)
 
 
 def test_a_spectrum_is_that_of_the_stored_values(made: Drawn, tmp_path: Path) -> None:
@@ -364,20 +256,6 @@ def test_a_spectrum_is_that_of_the_stored_values(made: Drawn, tmp_path: Path) ->
         assert data[name] == pytest.approx(expected, abs=1e-3)
     points_of = [(i, share) for row in data.values() for i, share in enumerate(row[1:])]
     close(marks(made.axes("spectrum")[0]), points_of)
-
-
-def test_spectra_that_cannot_be_read_are_left_out(tmp_path: Path) -> None:
-    runs = fill(tmp_path / "runs", suites=("geometry",))
-    for folder in runs.glob("*"):
-        path = next((folder / "predictions").glob("uniformity*"))
-        with np.load(path) as stored:
-            arrays = dict(stored)
-        if folder.name.startswith("simcse"):
-            path.unlink()
-        elif folder.name.startswith("promcse"):
-            np.savez(path, **(arrays | {"singular_values": np.array([np.nan, 1.0])}))
-    (one,) = [figure for figure in figures(board_of(runs)) if figure.kind == "spectrum"]
-    assert {row[0] for row in one.data} == {"promptbert", "cls"}
 
 
 # --- curves ---
@@ -399,140 +277,12 @@ def test_learning_curves_are_those_of_the_runs(made: Drawn) -> None:
     shown = [row for row in sorted(expected) if row[0] in {one[0] for one in data}]
     assert len(data) > 9 and [row[0] for row in data] == [row[0] for row in shown]
     np.testing.assert_allclose([row[1:] for row in data], [row[1:] for row in shown], atol=0.006)
-    for axes, place in zip(made.axes("learning"), (3, 4), strict=True):
-        means = [
-            tuple(fmean(float(row[k]) for row in alike) for k in (place, 5))
-            for name in {row[0] for row in data}
-            for step in {row[2] for row in data}
-            if (alike := [row for row in data if (row[0], row[2]) == (name, step)])
-        ]
-        found = np.array(sorted(marks(axes)))
-        np.testing.assert_allclose(found, sorted(means), rtol=1e-3)
-
-
-def test_no_learning_curves_of_other_dev_sets(made: Drawn) -> None:
-    def without(method: str) -> list[Figure]:
-        runs = []
-        for run in made.board.runs:
-            done = run.record.training
-            if run.record.method == method and done is not None:
-                changed = structs.replace(done, dev_task="SICK-R validation")
-                run = replace(run, record=structs.replace(run.record, training=changed))
-            runs.append(run)
-        board = replace(made.board, runs=tuple(runs))
-        return [one for one in figures(board) if one.kind == "learning"]
-
-    (one,) = without("promcse")
-    assert {row[0] for row in one.data} == {"simcse", "promptbert"}
-    nowhere = tuple(replace(run, folder=run.folder / "nothing") for run in made.board.runs)
-    kinds = {one.kind for one in figures(replace(made.board, runs=nowhere))}
-    assert not kinds & {"learning", "spectrum"}
-
-
-def details(made: Drawn, method: str, suite: str, task: str, key: str) -> list[Any]:
-    """What the two runs of a method stored beside a score."""
-    records = [run.record for run in made.board.runs if run.record.method == method]
-    scores = [score for one in records if (score := one.score(suite, task)) is not None]
-    assert len(scores) == 2
-    return [score.detail[key] for score in scores]
-
-
-def test_frequent_words_are_means_over_seeds(made: Drawn) -> None:
-    both = details(made, "simcse", "geometry", "alignment", "without_frequent_words")
-    expected = [fmean(one[k]["spearman"] for one in both) for k in range(len(both[0]))]
-    data = made.rows("frequent-words")
-    assert data["simcse"] == pytest.approx(expected, abs=1e-3)
-    (axes,) = made.axes("frequent-words")
-    close(marks(axes), [(i, value) for row in data.values() for i, value in enumerate(row)])
-    most = max(data.values(), key=lambda row: row[-1] - row[0])
-    close(marks(axes, drawing.ACCENT), list(enumerate(most)))
-
-
-def test_few_shot_pools_draws_and_seeds(made: Drawn) -> None:
-    draws = sum(details(made, "promcse", "fewshot", "MR-16", "draws"), [])
-    data = made.figures["few-shot"].data
-    row = next(row for row in data if row[:2] == ("promcse", "MR-16"))
-    assert row[2:] == pytest.approx((fmean(draws), min(draws), max(draws), 20.0), abs=1e-3)
-    panels = {axes.get_title(loc="left"): axes for axes in made.axes("few-shot")}
-    methods = list(dict.fromkeys(row[0] for row in data))
-    for task in {row[1] for row in data}:
-        means = {row[0]: row[2] for row in data if row[1] == task}
-        close(marks(panels[str(task)]), [(means[name], i) for i, name in enumerate(methods)])
-        assert len(panels[str(task)].collections) == len(methods)
 
 
 # --- one recipe value ---
 
 
-def test_a_recipe_value_that_runs_differ_in_has_a_curve(made: Drawn) -> None:
-    one = made.figures["ablation"]
-    assert one.name == "ablation-promcse-prompt-length-unsupervised-builtin"
-    assert one.paper_figure == "PromCSE, Figure 2"
-    assert [row[1] for row in one.data] == list(LENGTHS)
-    for axes, place in zip(made.axes("ablation"), (2, 5), strict=True):
-        close(marks(axes), [(row[1], row[place]) for row in one.data])
-        assert not marks(axes, marker="s"), "no paper has this backbone"
-    cost = [row[0] for row in made.figures["cost"].data]
-    assert cost.count("promcse") == 1 and not any("prompt_length" in str(name) for name in cost)
-
-
-def test_what_a_paper_prints_stands_beside_the_curve(with_papers: Drawn) -> None:
-    (axes,) = with_papers.axes("ablation")
-    printed = dict(marks(axes, drawing.QUIET, "s"))
-    assert (printed[1], printed[16]) == (76.50, 78.49)
-
-
-def test_a_series_that_only_another_suite_scored_has_its_curve_too(tmp_path: Path) -> None:
-    runs, suites = fill(tmp_path / "runs", suites=("transfer",)), ("transfer",)
-    for value in (0.01, 0.05, 0.1):
-        recipe = {"temperature": value}
-        made_run(runs, "simcse", 1, noise=0.5 + value, recipe=recipe, suites=suites)
-    (one,) = [one for one in figures(board_of(runs)) if one.kind == "ablation"]
-    assert one.name == "ablation-simcse-temperature-transfer-unsupervised-builtin"
-    assert (one.suites, one.paper_figure) == (suites, "")
-    assert one.header == ("method", "temperature", "transfer Avg.", "low", "high")
-    assert [row[1] for row in one.data] == [0.01, 0.05, 0.1]
-
-
-def test_a_series_changes_one_value_at_a_time(made: Drawn) -> None:
-    base = points(made.table("sts"), "Avg.")[0]
-
-    def at(**values: str) -> Any:
-        differs = tuple(sorted(values.items()))
-        return replace(base, row=replace(base.row, differs=differs, runs=(str(values),)))
-
-    grid = [at(a=a, b=b) for a in "123" for b in "xy"]
-    found = swept([*grid, at(a="4", b="y"), at(a="nan", b="y"), at(a="true", b="y")])
-    assert [(one.key, one.values) for one in found] == [("a", (1.0, 2.0, 3.0, 4.0))]
-    assert all(dict(point.row.differs)["b"] == "y" for point in found[0].points)
-
-
-def test_the_papers_figures_are_of_recipe_keys_that_methods_have() -> None:
-    from bench.run.plugins import discover
-
-    registry = discover()
-    assert set(PAPERS) <= {key for name in registry for key in registry[name].cls.defaults}
-
-
 # --- printed against ours ---
-
-
-def test_printed_against_reproduced(with_papers: Drawn) -> None:
-    data, (axes,) = with_papers.figures["papers"].data, with_papers.axes("papers")
-    table = with_papers.table("sts")
-    cells = {
-        (row.method, task): cell
-        for row in table.rows
-        if len(row.runs) == SEEDS
-        for task, cell in zip(table.columns, row.cells, strict=True)
-    }
-    whole = [row for row in data if (row[0], row[2]) in cells]
-    assert len(whole) == 14 and "Avg." not in {row[2] for row in data}
-    for row in whole:
-        cell = cells[str(row[0]), str(row[2])]
-        assert cell is not None and cell.printed is not None
-        assert row[4:6] == pytest.approx((cell.printed.value, cell.mean), abs=1e-3)
-    close(marks(axes), [(row[4], row[5]) for row in data])
 
 
 # --- what a record may hold, and how rows become points ---
@@ -552,75 +302,8 @@ def test_foreign_text_and_odd_details_do_no_harm(tmp_path: Path) -> None:
         odd.append(replace(run, record=structs.replace(run.record, scores=scores)))
     for one in (*figures(board), *figures(replace(board, runs=tuple(odd)))):
         for element in ET.fromstring(one.svg).iter():
-            assert element.tag.removeprefix(NS) in [
-                "svg",
-                "g",
-                "path",
-                "text",
-                "use",
-                "defs",
-                "style",
-                "clipPath",
-                "rect",
-                "tspan",
-            ]
+            assert element.tag.removeprefix(NS) in DRAWN
             names = [key.rpartition("}")[2].lower() for key in element.attrib]
             assert not any(name.startswith("on") for name in names)
             assert all(v.startswith("#") for k, v in element.attrib.items() if k.endswith("href"))
         assert re.fullmatch(r"[a-z0-9-]{1,90}", one.name)
-
-
-@pytest.mark.slow
-def test_of_very_many_methods_some_have_labels(made: Drawn) -> None:
-    one = table_of(made.board, "sts")
-    base, cell = one.table.rows[0], one.table.rows[0].cells[-1]
-    assert base.cost is not None and cell is not None
-    rows = tuple(
-        replace(
-            base,
-            method=f"m{k}",
-            runs=(f"r{k}",),
-            cells=(*base.cells[:-1], replace(cell, mean=90 - k / 10)),
-            cost=replace(base.cost, train_seconds=1000.0 - 3 * k),
-        )
-        for k in range(200)
-    )
-    table = replace(one.table, rows=rows)
-    many = draw(replace(made.board, tables=(replace(one, table=table),)))
-    (axes,) = many.axes("cost")
-    assert len(marks(axes)) == len(many.figures["cost"].data) == 200
-    assert len([text for text in axes.texts if text.get_text()]) == drawing.MOST_LABELS
-    assert len(many.figures["cost"].svg) < 200_000
-
-
-def test_a_submitted_row_stands_beside_ours(made: Drawn) -> None:
-    table = made.table("sts")
-    ours = next(point for point in points(table, "Avg.") if point.row.method == "promcse")
-    sent = [
-        replace(
-            ours,
-            row=replace(
-                ours.row, runs=tuple(f"{who}{k}" for k in range(9)), differs=((SENDER, who),)
-            ),
-        )
-        for who in "123"
-    ]
-    kept = one_point_per_method([ours, *sent], table)
-    assert [point.row.runs for point in kept] == [point.row.runs for point in (ours, *sent)]
-    assert swept([ours, *sent]) == []
-
-
-def test_addresses_are_plain_and_differ() -> None:
-    assert slug("cost", "unsupervised", "builtin") == "cost-unsupervised-builtin"
-    assert slug("ablation", "promcse+eh", "margin") == "ablation-promcse-with-eh-margin"
-    strange = ["a_b", "a-b", "A-B", "../../etc", "漢字", "漢", "", "x" * 300, "x" * 301]
-    names = [slug("cost", name) for name in strange]
-    assert len(set(names)) == len(names)
-    assert all(re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", n) and len(n) <= 90 for n in names)
-
-
-def test_csv_quotes_and_disarms() -> None:
-    data: tuple[tuple[str | float, ...], ...] = (("=1+1", 1.5), ('a "b", c', ""), ("plain", -2.0))
-    made = Figure(name="n", kind="k", title="t", caption="c", svg="", header=("m", "x"), data=data)
-    rows = list(csv.reader(io.StringIO(made.csv)))
-    assert rows == [["m", "x"], ["'=1+1", "1.5"], ['a "b", c', ""], ["plain", "-2.0"]]

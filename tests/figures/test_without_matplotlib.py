@@ -8,16 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from commands import bench, tree
+from commands import tree
 from forked import bench_process
 from made_runs import made_runs
 
-from bench.cli.demo import show
-from bench.cli.search import show_result
-from bench.runs import RunsFolder
-
 sys.path.insert(0, str(Path(__file__).parents[1] / "publish"))
-from test_searches import made_search
 
 BLOCKED = "import sys; sys.modules['matplotlib'] = None"
 INSTALL = "pip install 'sentence-bench[publish]'"
@@ -64,66 +59,3 @@ def test_what_draws_says_what_is_missing_and_writes_nothing(
         name: seen for name, seen in tree(here).items() if not name.startswith("cache")
     } == before
     assert not (here / "leaderboards").exists()
-
-
-@pytest.mark.slow
-def test_what_draws_nothing_works_without_it(here: Path) -> None:
-    assert bench("publish", "--runs", here / "runs", "--out", here / "leaderboards").exit_code == 0
-    for arguments in (
-        ("compare",),
-        ("compare", "--with-paper", "--cost"),
-        *(("compare", "--format", form) for form in ("md", "latex", "csv", "json", "html")),
-        ("compare", "--html", "page.html"),
-        ("verify",),
-        ("verify", "leaderboards/v1"),
-        ("publish", "--check"),
-        ("reproduce", "promcse:figure1", "--dry-run"),
-    ):
-        done = blocked(here, *arguments)
-        assert done.returncode == 0 and done.stdout and "matplotlib" not in done.stderr, (
-            arguments,
-            done.stderr,
-        )
-    assert "not installed: publish" in blocked(here, "doctor").stdout
-
-
-def test_the_demo_has_all_but_its_page(
-    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    store = RunsFolder(here / "runs")
-    records = sorted(store.records()[0], key=lambda record: record.method != "promcse")
-    show(records, store, here, browse=False)
-    whole = capsys.readouterr().out
-    before = tree(here)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    show(records, store, here, browse=True)
-    said = capsys.readouterr().out
-    assert tree(here) == before
-    lines = [line for line in whole.splitlines() if not line.startswith("page: ")]
-    told = [line for line in said.splitlines() if line not in lines]
-    assert told == [
-        f"no page: bench demo draws figures with matplotlib, which is not installed (try: {INSTALL})"
-    ]
-    assert [
-        line for line in said.splitlines() if line in lines
-    ] == lines and "baseline: promcse" in said
-
-
-def test_a_search_draws_when_it_is_called_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    search = made_search(tmp_path)
-    (folder,) = tmp_path.iterdir()
-    with monkeypatch.context() as patched:
-        patched.setitem(sys.modules, "matplotlib", None)
-        show_result(folder, search, False)
-    said = capsys.readouterr().out
-    told = "no figures: bench search draws figures with matplotlib, which is not installed"
-    assert f"{told} (try: {INSTALL}, then the same command)\n" in said
-    assert (
-        (folder / "simcse.toml").is_file()
-        and "simcse.toml" in said
-        and not list(folder.rglob("*.svg"))
-    )
-    show_result(folder, search, False)
-    assert told not in capsys.readouterr().out and list(folder.rglob("*.svg"))

@@ -10,7 +10,7 @@ from made_runs import made_run
 from scipy.stats import gaussian_kde
 
 from bench.runs import Run, RunsFolder
-from bench.show.pages.cosines import BINS, FEWEST, LEFT, RIGHT, WIDTH, cosines, density
+from bench.show.pages.cosines import BINS, FEWEST, cosines, density
 
 
 @pytest.mark.parametrize(("n", "seed"), [(40, 1), (333, 2), (4000, 3)])
@@ -20,15 +20,6 @@ def test_density_is_scipys_up_to_the_histograms_width(n: int, seed: int) -> None
         -1 + (np.arange(BINS) + 0.5) * 2.5 / BINS
     )  # Scott's bandwidth is its default
     assert density(values, -1, 1.5) == pytest.approx(theirs, abs=theirs.max() * 0.02)
-
-
-def test_density_of_one_value_can_be_seen_and_is_finite() -> None:
-    heights = density(np.full(20, 0.5), 0, 1)
-    assert (
-        np.isfinite(heights).all()
-        and abs(heights.argmax() / BINS - 0.5) < 0.02
-        and heights.sum() / BINS == pytest.approx(1, abs=1e-3)
-    )
 
 
 def test_each_level_has_its_pairs_and_their_mean(tmp_path: Path) -> None:
@@ -53,27 +44,6 @@ def test_each_level_has_its_pairs_and_their_mean(tmp_path: Path) -> None:
         "0 to 1",
     ]
     assert sum(ridge.pairs for ridge in drawn.ridges) == len(stored["gold"])
-
-
-def test_the_drawing_stays_inside_its_frame(tmp_path: Path) -> None:
-    record = made_run(tmp_path, "simcse", 1, noise=0.01)
-    drawn = cosines(Run(record, tmp_path / record.run_id))
-    assert drawn is not None
-    for ridge in drawn.ridges:
-        points = [tuple(map(float, one.split())) for one in ridge.path[1:].split("V")[0].split("L")]
-        assert all(LEFT <= x <= WIDTH - RIGHT and 0 <= y <= drawn.base for x, y in points)
-        assert LEFT <= ridge.mean_x <= WIDTH - RIGHT and 0 <= ridge.mean_y <= ridge.y
-    assert all(LEFT <= x <= WIDTH - RIGHT for x, _ in drawn.ticks) and 2 <= len(drawn.ticks) <= 6
-
-
-def test_without_sts_b_the_pairs_of_geometry_are_drawn(tmp_path: Path) -> None:
-    record = made_run(tmp_path, "simcse", 1, suites=("geometry",))
-    drawn = cosines(Run(record, tmp_path / record.run_id))
-    stored = RunsFolder(tmp_path).read_predictions(
-        record.run_id, "alignment", "tokenised", "geometry"
-    )
-    assert drawn is not None
-    assert drawn.ridges[0].mean == pytest.approx(stored["cosine"][stored["gold"] >= 4].mean())
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ from scipy.stats import t as student
 
 from bench.board.board import Board, PublishedRun
 from bench.board.content import board
-from bench.publish.data import as_json
 from bench.references import results
 from bench.runs import RunsFolder
 from bench.runs.record import RecipeValue
@@ -107,12 +106,3 @@ def test_another_recipe_backbone_or_sender_is_no_test_of_a_print(runs: list[Publ
     assert not any(cell.ours for cell in cells(moved(sent, 0.0)).values())
     small = [replace(one, record=structs.replace(one.record, backbone="builtin")) for one in runs]
     assert not any(cell.ours for cell in cells(moved(small, 0.0)).values())
-
-
-def test_a_boards_command_holds_no_folder_of_its_author(runs: list[PublishedRun]) -> None:
-    command = "bench run --corpus /home/ada/t.txt --runs /home/ada/runs --set vectors=/home/ada/v"
-    typed = structs.replace(runs[0].record.provenance, command=command)
-    one = replace(runs[0], record=structs.replace(runs[0].record, provenance=typed))
-    made = board([one], version="v1", title="T", statistics="no")
-    data = as_json(made)
-    assert "bench run --method simcse" in data and "/home/ada" not in data

@@ -9,6 +9,7 @@ import pytest
 from browser import Visit, address, visit
 from playwright.sync_api import Browser, Locator, Page
 
+ROWS = "tbody:not(.finished) tr:not(.printed):visible"
 STS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
 
 
@@ -39,7 +40,7 @@ def shown_tables(page: Page) -> Locator:
 
 def rows(page: Page) -> Locator:
     """Those of the first table that is shown, without the printed ones."""
-    return shown_tables(page).first.locator("tbody tr:not(.printed):visible")
+    return shown_tables(page).first.locator(ROWS)
 
 
 def column(page: Page, name: str) -> list[float]:

@@ -1,11 +1,10 @@
-"""What ``bench compare`` says of a version's STS table computed again, with numpy alone: nothing of bench is imported.
+"""What ``bench compare`` says of a version's STS table computed again, with numpy and scipy: nothing of bench is imported.
 
     python tests/publish/recomputed.py leaderboards/v3
 
 From the predictions and gold values in the version's folder: every STS score and average, how far each pair moves them, the variances over pairs and
 over seeds, Student's t, the rule. Written from docs/statistics.md and its sources, in the slow
-way wherever there is one: ranks and their derivatives from all comparisons of two items, sharing of sentences pair by pair, special functions by
-series and quadrature. The one file of bench that it reads is the list of which pair has which sentences.
+way wherever there is one: ranks and their derivatives from all comparisons of two items, sharing of sentences pair by pair. The one file of bench that it reads is the list of which pair has which sentences.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import optimize, special, stats
 
 TASKS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
 SENTENCES = Path(__file__).parents[2] / "bench" / "data" / "sets" / "shared_sentences.npz"
@@ -106,44 +106,6 @@ def freedom_of_items(weights: np.ndarray, pairs: np.ndarray) -> float:
     return 1 / sum((one / total) ** 2 for one in share.values()) - 1
 
 
-def digamma(x: float) -> float:
-    less = 0.0
-    while x < 20:
-        less, x = less + 1 / x, x + 1
-    return (
-        math.log(x)
-        - 1 / (2 * x)
-        - 1 / (12 * x**2)
-        + 1 / (120 * x**4)
-        - 1 / (252 * x**6)
-        + 1 / (240 * x**8)
-        - less
-    )
-
-
-def trigamma(x: float) -> float:
-    more = 0.0
-    while x < 20:
-        more, x = more + 1 / x**2, x + 1
-    return (
-        1 / x
-        + 1 / (2 * x**2)
-        + 1 / (6 * x**3)
-        - 1 / (30 * x**5)
-        + 1 / (42 * x**7)
-        - 1 / (30 * x**9)
-        + more
-    )
-
-
-def bisected(function, low: float, high: float) -> float:  # type: ignore[no-untyped-def]
-    """Where a rising function is zero."""
-    for _ in range(200):
-        middle = (low + high) / 2
-        low, high = (low, middle) if function(middle) > 0 else (middle, high)
-    return (low + high) / 2
-
-
 def borrowed(variances: list[float], freedoms: list[int]) -> tuple[list[float], list[float]]:
     """Variances over seeds drawn towards what all have (Smyth 2004, section 6.2), and degrees of freedom. What is then below the mean is
     drawn up to it, in logarithms by the share that was borrowed. What an F test finds above the others, at 0.05 over all, stays."""
@@ -152,52 +114,22 @@ def borrowed(variances: list[float], freedoms: list[int]) -> tuple[list[float], 
     if len(d) == 1:
         return [float(s[0])], [float(d[0])]
     logs = np.log(np.maximum(s, 1e-5 * np.median(s)))
-    e = logs - np.array([digamma(one / 2) for one in d]) + np.log(d / 2)
-    excess = float(e.var(ddof=1)) - float(np.mean([trigamma(one / 2) for one in d]))
+    e = logs - np.array([special.digamma(one / 2) for one in d]) + np.log(d / 2)
+    excess = float(e.var(ddof=1)) - float(np.mean([special.polygamma(1, one / 2) for one in d]))
     if excess <= 0:
         found, its = [pooled] * len(d), [total] * len(d)
     else:
-        half = bisected(lambda x: excess - trigamma(x), 1e-6, 1e9)
-        prior = math.exp(float(e.mean()) + digamma(half) - math.log(half))
+        half = optimize.brentq(lambda x: special.polygamma(1, x) - excess, 1e-6, 1e9, xtol=1e-12)
+        prior = math.exp(float(e.mean()) + special.digamma(half) - math.log(half))
         posterior = (d * s + 2 * half * prior) / (d + 2 * half)
         share = 2 * half / (d + 2 * half)
         found = np.maximum(pooled**share * posterior ** (1 - share), posterior).tolist()
         its = np.minimum(total, d + 2 * half).tolist()
     for i in range(len(d)):
         rest = (pooled * total - d[i] * s[i]) / (total - d[i])
-        if s[i] > found[i] and f_tail(s[i] / rest, d[i], total - d[i]) < 0.05 / len(d):
+        if s[i] > found[i] and stats.f.sf(s[i] / rest, d[i], total - d[i]) < 0.05 / len(d):
             found[i], its[i] = float(s[i]), float(d[i])
     return found, its
-
-
-def f_tail(f: float, a: float, b: float) -> float:
-    """The chance of more than f: that a beta variable of halves lies above a f / (a f + b), by quadrature over its angle."""
-    x = a * f / (a * f + b)
-    start = math.asin(math.sqrt(x))
-    angles = start + (math.pi / 2 - start) * (_NODES + 1) / 2
-    density = np.sin(angles) ** (a - 1) * np.cos(angles) ** (b - 1)
-    log_beta = math.lgamma(a / 2) + math.lgamma(b / 2) - math.lgamma((a + b) / 2)
-    return float((math.pi / 2 - start) * (_WEIGHTS @ density) / math.exp(log_beta))
-
-
-# --- Student's t ---
-
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(400)
-
-
-def tail(t: float, freedom: float) -> float:
-    """The chance of more than t >= 0: with x = sqrt(freedom) tan(angle) the density is a power of a cosine."""
-    start, scale = (
-        math.atan(t / math.sqrt(freedom)),
-        math.exp(math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2)) / math.sqrt(math.pi),
-    )
-    end = min(math.pi / 2, start + 60 / math.sqrt(freedom))  # beyond it nothing is left
-    angles = start + (end - start) * (_NODES + 1) / 2
-    return float(scale * (end - start) / 2 * (_WEIGHTS @ np.cos(angles) ** (freedom - 1)))
-
-
-def quantile(chance_above: float, freedom: float) -> float:
-    return bisected(lambda t: chance_above - tail(t, freedom), 0.0, 1e4)
 
 
 def satterthwaite(parts: list[tuple[float, float]]) -> float:
@@ -288,13 +220,13 @@ def _compared(rows, baseline, values, moved_RN, pairs):  # type: ignore[no-untyp
         )
         difference = mean[i] - mean[base]
         name = f"{rows[i]['method']} {rows[i]['variant']}".strip()
-        told.append((name, difference, error, its, 2 * tail(abs(difference) / error, its)))
+        told.append((name, difference, error, its, 2 * stats.t.sf(abs(difference) / error, its)))
     c, worse = ALPHA / len(told), -1
     while worse != (worse := sum(p < c and difference < 0 for _, difference, _, _, p in told)):
         c = ALPHA / max(1, len(told) - worse)
     found = {}
     for name, difference, error, its, p in told:
-        half = quantile(c / 2, its) * error
+        half = stats.t.isf(c / 2, its) * error
         found[name] = {
             "difference": difference,
             "se": error,

@@ -64,8 +64,3 @@ def test_new_rows_rows_that_are_gone_and_seeds() -> None:
 def test_what_differs(changes: dict[str, Any], differs: str) -> None:
     (row,) = changes_since("v1", [run()], [run(value=51.0, **changes)]).rows
     assert (row.before, row.now, row.differs) == (50.0, 51.0, differs)
-
-
-def test_a_second_recipe_beside_the_first_is_a_new_row() -> None:
-    both = [run(), run(value=51.0, recipe={"epochs": 2})]
-    assert [row.differs for row in changes_since("v1", [run()], both).rows] == ["new"]

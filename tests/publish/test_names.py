@@ -35,6 +35,5 @@ def test_addresses_are_plain() -> None:
         == "unsupervised-owner-model-x-senteval-all-1"
     )
     assert slug("Ünï<script>") == "uni-script"
-    assert slug("…", None) == "table"
     assert len(slug("x" * 500)) == 100
     assert unused_name("a", {"a", "a-2"}) == "a-3" and unused_name("b", {"a"}) == "b"

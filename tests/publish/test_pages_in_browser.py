@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -41,14 +40,6 @@ def base(site: Path) -> Iterator[str]:
     root = site.parents[len(Path(SUB_PATH).parts) + 1]
     with host(root) as found:
         yield under(found, f"{SUB_PATH}/leaderboards")
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_from_a_disk_nothing_else_is_asked_for(chromium: Browser, site: Path, kind: str) -> None:
-    with visit(chromium, address(page_of(site, kind))) as seen:
-        assert seen.troubles == []
-        assert seen.outside(address(site.parent)) == []
-        assert len(seen.requests) > 1, "a page has a style sheet at least"
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -124,92 +115,3 @@ def test_no_serious_finding_of_accessibility(
             if one["impact"] in SERIOUS
         ]
         assert serious == []
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_phone_scrolls_one_way_only(chromium: Browser, site: Path, kind: str) -> None:
-    """Tables scroll in themselves; the page does not."""
-    with visit(chromium, address(page_of(site, kind)), PHONE) as seen:
-        assert seen.page.evaluate("document.scrollingElement.scrollWidth") <= PHONE[0]
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_dark_is_dark_and_light_is_light(chromium: Browser, site: Path, kind: str) -> None:
-    brightness = {}
-    for dark in (False, True):
-        with visit(chromium, address(page_of(site, kind)), dark=dark) as seen:
-            colours = seen.page.evaluate(
-                "[getComputedStyle(document.body).color, getComputedStyle(document.documentElement).backgroundColor,"
-                " getComputedStyle(document.body).backgroundColor]"
-            )
-            ink, paper = (
-                numbers(colours[0]),
-                next(
-                    numbers(one)
-                    for one in (colours[2], colours[1])
-                    if "rgba(0, 0, 0, 0)" not in one
-                ),
-            )
-            brightness[dark] = sum(paper[:3]) - sum(ink[:3])
-    assert brightness[False] > 400 and brightness[True] < -400, brightness
-
-
-def numbers(colour: str) -> list[float]:
-    return [float(one) for one in colour[colour.index("(") + 1 : -1].replace(",", " ").split()]
-
-
-def test_without_a_script_every_number_is_there(chromium: Browser, site: Path) -> None:
-    with (
-        visit(chromium, address(page_of(site, "main")), script=False) as without,
-        visit(chromium, address(page_of(site, "main"))) as using,
-    ):
-        assert without.troubles == []
-        rows = [
-            seen.page.evaluate("document.querySelectorAll('table.main tbody tr').length")
-            for seen in (without, using)
-        ]
-        assert rows[0] == rows[1] > 10
-        shown = without.page.evaluate(
-            "[...document.querySelectorAll('table.main')].filter(t => t.getBoundingClientRect().height > 20).length"
-        )
-        assert shown == without.page.locator("table.main").count() > 1
-        number = without.page.locator("table.main tbody td a:visible").first
-        number.click()
-        assert "/runs/" in without.page.url and without.page.locator("h1").count() == 1
-
-
-def test_every_number_is_two_clicks_from_its_command(chromium: Browser, site: Path) -> None:
-    """Number, panel; or number, run's page. The record is one more."""
-    with visit(chromium, address(page_of(site, "main")), script=False) as seen:
-        seen.page.locator("table.main tbody tr:not(.printed) td a:visible").first.click()
-        assert "bench run --method" in seen.page.locator("main").inner_text()
-        record = seen.page.locator("a[href$='run.json']").first
-        target = (
-            Path(seen.page.evaluate("decodeURIComponent(location.pathname)")).parent
-            / str(record.get_attribute("href"))
-        ).resolve()
-        assert target.is_file()
-
-
-def test_print_has_the_table_and_not_the_switches(chromium: Browser, site: Path) -> None:
-    with visit(chromium, address(page_of(site, "main"))) as seen:
-        seen.page.emulate_media(media="print")
-        assert seen.page.locator("table.main").first.is_visible()
-        assert not seen.page.locator("nav").first.is_visible()
-
-
-def test_the_main_page_weighs_little(site: Path) -> None:
-    """Style sheet and script, and the page without what grows with the runs and the papers: tables, drawings, data."""
-    text = (site / "index.html").read_text(encoding="utf-8")
-    for part in (
-        '<section class="scores".*?</section>',
-        "<figure.*?</figure>",
-        '<details class="paper".*?</details>',
-        "<script type=.*?</script>",
-    ):
-        text, cut = re.subn(part, "", text, flags=re.DOTALL)
-        assert cut, part
-    weight = len(text.encode()) + sum(
-        path.stat().st_size for path in (site / "assets").glob("board.*")
-    )
-    assert weight < 80_000

@@ -7,16 +7,10 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from board_page import column, current, rows, shown_tables
-from browser import PHONE, address, host, under, visit
-from playwright.sync_api import Browser, Locator, Page, expect
-from published import SUB_PATH
+from board_page import column, current, shown_tables
+from playwright.sync_api import Page, expect
 
 pytestmark = pytest.mark.slow  # each of them drives a browser
-
-
-def first_number(page: Page) -> Locator:
-    return rows(page).first.locator("td:visible > a").nth(1)
 
 
 def test_a_number_tells_what_it_is_made_of(page: Page, site: Path) -> None:
@@ -48,70 +42,6 @@ def test_a_number_tells_what_it_is_made_of(page: Page, site: Path) -> None:
     for link in panel.get_by_role("link").all():
         path = site / unquote(str(link.get_attribute("href")))
         assert path.is_file(), path
-
-
-def test_the_panel_closes_and_the_number_is_where_one_was(page: Page) -> None:
-    number = first_number(page)
-    number.click()
-    panel = page.get_by_role("dialog")
-    expect(panel).to_be_visible()
-    expect(number).to_have_attribute("aria-expanded", "true")
-    page.keyboard.press("Escape")
-    expect(panel).to_have_count(0)
-    expect(number).to_be_focused()
-    number.click()
-    page.get_by_role("button", name="close").click()
-    expect(panel).to_have_count(0)
-    number.click()
-    page.locator("p.answer").click()
-    expect(panel).to_have_count(0)
-
-
-def test_a_panel_can_be_linked_and_the_back_button_closes_it(page: Page, chromium: Browser) -> None:
-    first_number(page).click()
-    said = page.get_by_role("dialog").inner_text()
-    with visit(chromium, page.url) as again:
-        assert again.page.get_by_role("dialog").inner_text() == said
-    page.go_back()
-    expect(page.get_by_role("dialog")).to_have_count(0)
-
-
-def test_the_command_can_be_copied(chromium: Browser, site: Path) -> None:
-    """On a host, where a page may write to the clipboard."""
-    root = site.parents[len(Path(SUB_PATH).parts) + 1]
-    with (
-        host(root) as base,
-        visit(
-            chromium,
-            under(base, f"{SUB_PATH}/leaderboards/v1/index.html"),
-            permissions=["clipboard-read", "clipboard-write"],
-        ) as one,
-    ):
-        first_number(one.page).click()
-        box = one.page.get_by_role("dialog").locator(".command").first
-        box.get_by_role("button", name="copy").click()
-        expect(box.get_by_role("button")).to_have_text("copied")
-        assert (
-            one.page.evaluate("navigator.clipboard.readText()") == box.locator("pre").inner_text()
-        )
-
-
-def test_a_panel_fits_on_a_phone(chromium: Browser, site: Path) -> None:
-    with visit(chromium, address(site / "index.html"), PHONE) as one:
-        first_number(one.page).click()
-        box = one.page.get_by_role("dialog").bounding_box()
-        assert box is not None and box["x"] >= 0 and box["x"] + box["width"] <= PHONE[0]
-        assert one.page.evaluate("document.scrollingElement.scrollWidth") <= PHONE[0]
-
-
-def test_the_average_comes_right_after_the_method_on_a_phone(chromium: Browser, site: Path) -> None:
-    with visit(chromium, address(site / "index.html"), PHONE) as one:
-        heads = [
-            head.inner_text().strip()
-            for head in shown_tables(one.page).first.locator("thead tr:last-child th").all()
-            if head.is_visible()
-        ]
-        assert heads[:2] == ["method", "Avg."] and heads.count("Avg.") == 1
 
 
 # --- the keyboard ---
@@ -151,15 +81,3 @@ def tab_to(page: Page, selector: str, most: int = 80) -> None:
         ):
             return
     raise AssertionError(f"{selector} is not reached by Tab")
-
-
-def test_what_has_the_focus_can_be_seen(page: Page) -> None:
-    for selector in ("nav a", "th button", "td > a", "summary"):
-        one = page.locator(f"{selector}:visible").first
-        one.focus()
-        page.keyboard.press("Shift+Tab")
-        page.keyboard.press("Tab")
-        style = page.evaluate(
-            "(() => { const s = getComputedStyle(document.activeElement); return [s.outlineStyle, parseFloat(s.outlineWidth)]; })()"
-        )
-        assert style[0] != "none" and style[1] >= 1, selector

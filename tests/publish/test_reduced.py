@@ -9,12 +9,10 @@ import numpy as np
 import pytest
 from commands import bench
 from made_runs import MAKERS, made_run, made_runs
-from msgspec.structs import replace
 from published import publish
 
-from bench.base.files import values_sha256
 from bench.publish.submissions import check_submission
-from bench.runs import Run, RunsFolder
+from bench.runs import Run
 from bench.runs.arrays import read_arrays
 from bench.runs.packed import NAME, narrow
 from bench.runs.record import REDUCED
@@ -75,15 +73,6 @@ def test_a_version_verifies_and_its_intervals_are_those_of_the_runs(tmp_path: Pa
     assert unchecked == {cell(one) for one in run.scores if one.reduced_sha256 is not None}
     assert not before.count("detail", UNCHECKED)
     assert cosines(run, here) is not None and cosines(run, there) is None, "ranks are no cosines"
-
-
-def test_without_the_hash_of_the_order_all_is_stored(tmp_path: Path) -> None:
-    run = made_run(tmp_path / "runs")
-    store = RunsFolder(tmp_path / "runs")
-    store.write(replace(run, scores=tuple(replace(one, reduced_sha256=None) for one in run.scores)))
-    version = publish(store.path, tmp_path / "boards", "--statistics", "no")
-    stored = Run(run, version / "runs" / run.run_id).predictions(run.scores[0].key)
-    assert REDUCED not in stored and values_sha256(stored) == run.scores[0].predictions_sha256
 
 
 def test_an_order_is_no_submission_and_not_taken_for_the_predictions(tmp_path: Path) -> None:

@@ -2,30 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
 import pytest
 from commands import bench
 from made_runs import HOSTILE, made_run
-from msgspec import structs
 
 from bench.publish.build import PublishOptions, publish
-from bench.runs.searches import (
-    Search,
-    Searched,
-    Study,
-    Trial,
-    read_search_file,
-    search_bytes,
-    write_search,
-)
-from bench.show.figures.search import (
-    board_values,
-    scores_by_method,
-    values_and_methods,
-)
+from bench.runs.searches import Search, Searched, Study, Trial, read_search_file, write_search
 from bench.verify.identity import runs_below
 
 DEV = {"simcse": (55.5, 51.0, 57.0, 56.0), "promcse": (48.0, 50.5, 44.0, None)}
@@ -84,17 +69,8 @@ def made_search(
 
 def said(name: str = "search-1a2b3c4d", **changes: object) -> dict[str, object]:
     """What a record of a tuned run keeps of its search."""
-    return {
-        "execution": {
-            "search": {
-                "name": name,
-                "trials": 3,
-                "seeds": [901],
-                "select_on": "captions dev",
-                **changes,
-            }
-        }
-    }
+    search = {"name": name, "trials": 3, "seeds": [901], "select_on": "captions dev"}
+    return {"execution": {"search": search | changes}}
 
 
 def tuned_runs(runs: Path, **changes: object) -> None:
@@ -131,10 +107,7 @@ def test_every_trial_is_in_the_version_and_on_a_page(runs: Path, tmp_path: Path)
         and "(searches/search-1a2b3c4d.json)" in readme
     )
     assert (folder / "figures" / "values-and-methods.svg").is_file()
-    seen = re.findall(
-        r'<figure id="figure-([^"]+)" data-suites="([^"]*)"',
-        main,
-    )
+    seen = re.findall(r'<figure id="figure-([^"]+)" data-suites="([^"]*)"', main)
     assert dict(seen)["values-and-methods"] == "", "no choice of a suite hides it"
     assert "simcse, promcse; 3 random trials of each method and its recipe as it is" in " ".join(
         main.split()
@@ -183,104 +156,3 @@ def test_a_search_that_is_not_there_or_is_another_one_is_said(
         "which found recipe values of runs here, are not published" in page
         and "<script>window.hit" not in page
     )
-
-
-def test_a_damaged_search_stops_no_version(runs: Path, tmp_path: Path) -> None:
-    (runs / "search-1a2b3c4d" / "search.json").write_text("{")
-    folder = publish(PublishOptions(runs=runs, out=tmp_path / "boards")).folder
-    assert folder is not None and "are not published" in (folder / "index.html").read_text()
-
-
-def test_runs_that_nothing_tuned_name_no_search(tmp_path: Path) -> None:
-    made_search(tmp_path / "runs")
-    made_run(tmp_path / "runs", "simcse", 1)
-    folder = publish(PublishOptions(runs=tmp_path / "runs", out=tmp_path / "boards")).folder
-    assert (
-        folder is not None
-        and not (folder / "searches").exists()
-        and "Searches" not in (folder / "index.html").read_text()
-    )
-
-
-def test_markup_in_a_search_is_text(tmp_path: Path) -> None:
-    search = made_search(tmp_path / "runs")
-    bad = {HOSTILE: search.study.methods["simcse"]}
-    study = structs.replace(
-        search.study, methods=bad, command=HOSTILE, overlap=HOSTILE, budget=HOSTILE
-    )
-    trials = {
-        HOSTILE: tuple(structs.replace(one, method=HOSTILE) for one in search.trials["simcse"])
-    }
-    hostile = Search(study=study, trials=trials)
-    from types import SimpleNamespace
-
-    from bench.show.pages import search_page
-
-    board = SimpleNamespace(version="v1", alone=False)
-    assert "<script>window.hit" not in search_page.render(board, hostile)  # type: ignore[arg-type]
-    assert json.loads(search_bytes(hostile))["study"]["overlap"] == HOSTILE
-
-
-def test_a_figure_of_one_method_or_of_single_scores_is_none(tmp_path: Path) -> None:
-    search = made_search(tmp_path / "runs")
-    figure = values_and_methods(scores_by_method(search.trials), "captions dev")
-    assert figure is not None and figure.data == (
-        ("simcse", 51.0),
-        ("simcse", 57.0),
-        ("simcse", 56.0),
-        ("promcse", 50.5),
-        ("promcse", 44.0),
-    )
-    assert values_and_methods({"simcse": [51.0, 57.0]}, "captions dev") is None
-    assert values_and_methods({"simcse": [51.0], "promcse": [50.5]}, "captions dev") is None
-
-
-def test_methods_of_two_searches_that_were_searched_alike_are_in_one_figure_and_others_in_another(
-    tmp_path: Path,
-) -> None:
-    """A second search of the same kind, of a variant; one of another setting; and one with other seeds."""
-    search = made_search(tmp_path / "runs")
-    of = search.study.methods["promcse"]
-
-    def like(name: str, **changes: str) -> Search:
-        study = structs.replace(
-            search.study, name=name, methods={"promcse": structs.replace(of, **changes)}
-        )
-        return Search(study=study, trials={"promcse": search.trials["promcse"]})
-
-    (one,) = board_values([search, like("second", variant="eh")])
-    assert {row[0] for row in one.data} == {
-        "simcse",
-        "promcse",
-        "promcse+eh",
-    } and one.name == "values-and-methods"
-    assert {row[0] for row in board_values([search, like("again")])[0].data} == {
-        "simcse",
-        "promcse",
-        "promcse (again)",
-    }
-    assert one.suites == (), (
-        "dev scores stand beside tables of any suite: a filter for sts does not hide them"
-    )
-
-    other = structs.replace(
-        search.study,
-        methods={
-            key: structs.replace(value, setting="supervised")
-            for key, value in search.study.methods.items()
-        },
-    )
-    figures = board_values(
-        [Search(study=other, trials=search.trials), search, like("second", variant="eh")]
-    )
-    assert [(len({row[0] for row in figure.data}), figure.name) for figure in figures] == [
-        (3, "values-and-methods"),
-        (2, "values-and-methods-2"),
-    ]
-    assert figures[1].title.endswith(" (supervised)")
-    seeds = structs.replace(search.study, name="more-seeds", seeds=(1, 2, 3))
-    two = board_values([search, Search(study=seeds, trials=search.trials)])
-    assert [figure.title.rpartition(" (")[2] for figure in two] == [
-        f"unsupervised, {search.name})",
-        "unsupervised, more-seeds)",
-    ]

@@ -53,12 +53,6 @@ def test_two_methods_of_one_spread_are_students_test() -> None:
     assert np.isnan(found.error_P[1]), "not with itself"
 
 
-def test_one_method_is_students_interval() -> None:
-    (half,), _, (covers,) = Column([[70.0, 71.0, 73.0]], [True]).half_widths()
-    interval = scipy.stats.t.interval(0.95, 2, scale=scipy.stats.sem([70.0, 71.0, 73.0]))
-    assert (half, covers) == (pytest.approx(interval[1]), "seeds")
-
-
 def test_items_alone_are_a_normal_test_of_correlated_values() -> None:
     covariance = np.array([[1.0, 0.8], [0.8, 1.0]])
     found = Column([[70.0], [71.5]], [False, False], of_items(covariance)).less(1)
@@ -86,12 +80,6 @@ def test_a_single_seed_is_known_only_where_two_others_have_several() -> None:
     assert Column(values, [True] * 3, of_items(0.001 * np.eye(7))).less(1).p_P[0] < 0.01
     fixed = Column([[70.0], [75.0, 75.1, 75.2]], [False, True], of_items(0.001 * np.eye(4)))
     assert fixed.less(1).p_P[0] < 0.01, "nothing in it is random: nothing is borrowed"
-
-
-def test_five_seeds_beside_one() -> None:
-    values = [[70.0], *([71 + k + 0.1 * s for s in range(5)] for k in range(3))]
-    found = only_seeds(values).less(0)
-    assert (found.freedom_P[1:] <= 12).all() and not np.isnan(found.p_P[1:]).any()
 
 
 def test_what_is_detectable_is_found_four_times_in_five() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from bench.compare.statistics.column import Column, Interval, interval_of_method
+from bench.compare.statistics.column import Interval, interval_of_method
 from bench.runs.predicted import Predicted
 
 RNG = (
@@ -79,12 +79,6 @@ def test_one_seed_is_scipys_bootstrap() -> None:
     assert (found.sd, found.covers, found.level) == (None, "items", 0.95)
 
 
-def test_accuracy_of_one_seed_has_the_binomial_error() -> None:
-    found = interval_of_method(answered([0.8]))
-    assert found.mean == pytest.approx(80)
-    assert half(found) == pytest.approx(1.96 * 100 * np.sqrt(0.8 * 0.2 / 2000), rel=0.06)
-
-
 @pytest.mark.parametrize("shares", [[0.7, 0.9], [0.75, 0.8, 0.88], [0.71, 0.78, 0.8, 0.84, 0.9]])
 def test_where_seeds_differ_far_more_than_items_it_is_students_interval(
     shares: list[float],
@@ -125,18 +119,6 @@ def test_k_means_seeds_vary_too() -> None:
     assert found.covers == "items"  # of training seeds there is one
 
 
-def test_a_method_without_seeds_is_one_seed() -> None:
-    assert interval_of_method(ranked(seeds_=(None,))) == interval_of_method(ranked(seeds_=(42,)))
-
-
-def test_the_recorded_value_is_the_centre() -> None:
-    plain = interval_of_method(ranked())
-    moved = interval_of_method(ranked(score_S=np.array([plain.mean + 0.004])))
-    assert (moved.mean, moved.low, moved.high) == pytest.approx(
-        (plain.mean + 0.004, plain.low + 0.004, plain.high + 0.004)
-    )
-
-
 def test_an_average_draws_the_items_of_each_task() -> None:
     """Items of different tasks are independent: variances of the parts add up."""
     cells = [ranked(items=n, task=f"STS{n}", seed=n) for n in (80, 150, 300)]
@@ -146,37 +128,3 @@ def test_an_average_draws_the_items_of_each_task() -> None:
     assert half(found) == pytest.approx(
         np.sqrt(sum(half(part) ** 2 for part in parts)) / 3, rel=0.08
     )
-
-
-def test_an_average_keeps_what_a_seed_does_to_all_tasks() -> None:
-    """A good seed is good everywhere: the spread of the average is that of the seeds' averages."""
-    shares = [0.72, 0.8, 0.87]
-    cells = [answered(shares, items=5000, seed=k) for k in range(4)]
-    found = interval_of_method(*cells)
-    low, high = students([100 * share for share in shares])
-    assert half(found) == pytest.approx((high - low) / 2, rel=0.05)
-
-
-def test_an_average_takes_the_seeds_that_all_tasks_have() -> None:
-    some, others = answered([0.7, 0.8, 0.9], seeds=(1, 2, 3)), answered([0.6, 0.7], seeds=(3, 2))
-    assert interval_of_method(some, others).mean == pytest.approx((80 + 90 + 70 + 60) / 4)
-    with pytest.raises(ValueError, match="no seed is common to CR, CR"):
-        interval_of_method(some, answered([0.5], seeds=(9,)))
-    with pytest.raises(ValueError, match="no seed is common to no tasks"):
-        interval_of_method()
-
-
-def test_over_seeds_alone_it_is_scipys_interval() -> None:
-    values = [75.2, 76.1, 75.9, 74.8]
-    of = Column([values], [True])
-    (width,), _, (covers,) = of.half_widths()
-    assert (of.mean_M[0] - width, of.mean_M[0] + width) == pytest.approx(
-        students(values)
-    ) and covers == "seeds"
-    (nothing,), _, (covers,) = Column([[75.0]], [True]).half_widths()
-    assert np.isnan(nothing) and covers == ""
-
-
-def test_nothing_lies_above_100() -> None:
-    found = interval_of_method(answered([0.99, 0.9], items=500))
-    assert found.low >= -100 and found.high == 100

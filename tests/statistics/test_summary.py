@@ -12,19 +12,12 @@ from msgspec.structs import replace
 from bench.base.errors import BenchError, UnknownName
 from bench.compare.statistics.summary import summarise
 from bench.compare.statistics.table import Table
-from bench.runs import CorpusUsed, Provenance, RunRecord, Score
-from bench.show.tables import render
+from bench.runs import CorpusUsed, RunRecord
 
 
 def only(tables: tuple[Table, ...]) -> Table:
     (table,) = tables
     return table
-
-
-def scored(name: str, value: float, seed: int = 1, **changes: object) -> RunRecord:
-    """A run with one score."""
-    fields = {"suite": "x", "task": "T", "protocol": "x/1", "metric": "accuracy", "n": 1} | changes
-    return record(name, seed, scores=(Score(value=value, **fields),))  # type: ignore[arg-type]
 
 
 def row(table: Table, name: str) -> int:
@@ -54,62 +47,6 @@ def test_cells_are_means_and_deviations_over_seeds() -> None:
     single = table.rows[row(table, "cls")].cells[0]
     assert single is not None and single.sd is None
     assert table.seeds == (5, 5), "of rows in which something is random"
-
-
-def test_best_and_second_are_those_of_the_printed_numbers() -> None:
-    table = only(summarise(family()))
-    for column in range(len(table.columns)):
-        printed = [round(cell.mean, 2) for one in table.rows if (cell := one.cells[column])]
-        ordered = sorted(set(printed), reverse=True)
-        for one in table.rows:
-            cell = one.cells[column]
-            assert cell is not None
-            want = {ordered[0]: "best", ordered[1]: "second"}.get(round(cell.mean, 2), "")
-            assert cell.mark == want
-    averages = [one.cells[-1].mean for one in table.rows if one.cells[-1]]
-    assert averages == sorted(averages, reverse=True)
-
-
-def test_equal_printed_numbers_share_the_mark_and_one_row_has_none() -> None:
-    made = [
-        scored(name, value) for name, value in (("a", 70.001), ("b", 70.004), ("c", 69), ("d", 68))
-    ]
-    marks = {one.name: cell.mark for one in only(summarise(made)).rows if (cell := one.cells[0])}
-    assert marks == {"a": "best", "b": "best", "c": "second", "d": ""}
-    (alone,) = only(summarise(made[:1])).rows
-    assert alone.cells[0] is not None and alone.cells[0].mark == ""
-
-
-def geometry(**values: float) -> list[RunRecord]:
-    about = {"suite": "geometry", "task": "alignment", "metric": "alignment"}
-    return [scored(name, value, **about) for name, value in values.items()]
-
-
-def test_lower_is_better_where_the_metric_says_so() -> None:
-    table = only(summarise(geometry(a=0.3, b=0.2)))
-    assert {one.name: cell.mark for one in table.rows if (cell := one.cells[0])} == {
-        "a": "",
-        "b": "best",
-    }
-    assert "lower is better: alignment" in table.notes and table.head is None, "nothing ranks"
-
-
-def test_alignment_has_three_decimals() -> None:
-    table = only(summarise(geometry(a=0.2384, b=0.2411, c=0.23841)))
-    found = {one.name: (cell.mark, cell.decimals) for one in table.rows if (cell := one.cells[0])}
-    assert found == {"a": ("best", 3), "b": ("second", 3), "c": ("best", 3)}
-    for form in ("md", "latex"):
-        text = render((table,), form)
-        assert "0.238" in text and "0.241" in text and "0.2384" not in text
-
-
-def test_a_missing_cell_is_empty_and_so_is_its_average() -> None:
-    partial = record("simcse", 1, scores=sts_scores(tasks=("STS12", "STS-B")))
-    table = only(summarise([partial, record("promcse", 1)]))
-    cells = dict(zip(table.columns, table.rows[row(table, "simcse")].cells, strict=True))
-    assert {task for task, cell in cells.items() if cell} == {"STS12", "STS-B"}
-    claimed = replace(partial, scores=(*partial.scores, replace(partial.scores[0], task="Avg.")))
-    assert only(summarise([claimed])).rows[0].cells[-1] is None, "whatever the record claims"
 
 
 def test_the_average_is_the_papers_and_the_recorded_one() -> None:
@@ -144,38 +81,6 @@ def test_text_forms_protocols_settings_and_backbones_are_never_mixed() -> None:
     assert tables[0].text == "tokenised" and tables[0].setting == "unsupervised"
 
 
-def test_both_text_forms_in_one_record_make_two_tables() -> None:
-    tables = summarise([record(scores=(*sts_scores(70), *sts_scores(60, text="raw")))])
-    assert [table.text for table in tables] == ["tokenised", "raw"]
-
-
-def test_a_third_tokenisation_is_one_table_under_its_averages_name() -> None:
-    forms = {task: f"other-{i:08x}" for i, task in enumerate(STS)} | {"SICK-R": "tokenised"}
-    scores = [replace(s, text=forms[s.task]) for s in sts_scores() if s.task != "Avg."]
-    average = replace(scores[0], task="Avg.", text="other-deadbeef")
-    table = only(summarise([record(scores=(*scores, average))]))
-    assert table.text == "other-deadbeef" and None not in table.rows[0].cells
-    other = [
-        replace(s, text=f"other-1{forms[s.task][7:]}" if s.task == "STS12" else s.text)
-        for s in scores
-    ]
-    tables = summarise([record("a", 1, scores=tuple(scores)), record("b", 1, scores=tuple(other))])
-    assert len(tables) == 2, "another text of one set is another column"
-
-
-def test_untrained_rows_stand_in_the_unsupervised_table_of_their_backbone() -> None:
-    untrained = record("cls", None, setting="none")
-    assert only(summarise([untrained])).setting == "none"
-    table = only(summarise([untrained, record("simcse", 1)]))
-    assert table.setting == "unsupervised" and table.notes == ("encoder not trained: cls",)
-    assert len(summarise([untrained, record("simcse", 1, setting="supervised")])) == 2
-    assert len(summarise([untrained, record("simcse", 1, backbone="other")])) == 2
-    together = only(summarise([untrained, record("simcse", 1, backbone="other")], together=True))
-    assert (
-        together.backbone is None and together.setting == "unsupervised" and len(together.rows) == 2
-    )
-
-
 def test_another_recipe_is_another_row_and_says_what_differs() -> None:
     made = [record("simcse", seed) for seed in (1, 2)] + [
         record("simcse", 1, recipe={"temperature": 0.1, "mlm": True})
@@ -197,19 +102,6 @@ def test_another_recipe_is_another_row_and_says_what_differs() -> None:
         (("corpus", "news.txt@999999"),),
         (("corpus", "wiki.txt@cccccc"),),
     }
-
-
-def test_a_newer_run_of_the_same_seed_stands_and_the_older_is_named() -> None:
-    old = record(
-        "simcse", 1, base=60, run_id="old", provenance=Provenance(created="2025-01-01T00:00:00Z")
-    )
-    new = record(
-        "simcse", 1, base=70, run_id="new", provenance=Provenance(created="2026-01-01T00:00:00Z")
-    )
-    table = only(summarise([new, old]))
-    assert table.rows[0].runs == ("new",) and table.notes == (
-        "simcse: a newer run of the same seed stands for old",
-    )
 
 
 def of_code(run: RunRecord, sha256: str | None, created: str) -> RunRecord:
@@ -245,17 +137,6 @@ def test_runs_of_different_code_never_share_a_row() -> None:
     }, "the newest run's code"
 
 
-def test_unfinished_runs_have_no_row() -> None:
-    assert summarise([record(status="failed"), record(seed=2, status="interrupted")]) == ()
-
-
-def test_some_seeds_lack_a_task() -> None:
-    table = only(
-        summarise([record("simcse", 1), record("simcse", 2, scores=sts_scores(tasks=("STS12",)))])
-    )
-    assert "simcse: STS13 from 1 of 2 seeds" in table.notes
-
-
 def test_baseline_differences() -> None:
     table = only(summarise(family(), baseline="simcse"))
     mean = {one.name: round(one.cells[-1].mean, 2) for one in table.rows if one.cells[-1]}
@@ -289,57 +170,3 @@ def test_the_baseline_is_one_row_and_fixed_before_the_scores() -> None:
     variant = record("simcse", 1, base=80, variant="eh")
     assert only(summarise([variant, *made])).baseline == "simcse"
     assert only(summarise([variant], baseline="simcse")).baseline == "simcse+eh"
-
-
-@pytest.mark.parametrize("tasks", [(), ("CHECK",)])
-def test_the_only_task_of_a_table_ranks_and_is_compared(tasks: tuple[str, ...]) -> None:
-    about = {"suite": "check", "task": "CHECK", "metric": "spearman"}
-    made = [
-        scored(name, value, **about) for name, value in (("cls", 41.0), ("ct", 60.5), ("avg", 50.0))
-    ]
-    table = only(summarise(made, baseline="cls", tasks=tasks))
-    assert [(one.name, one.difference) for one in table.rows] == [
-        ("ct", 19.5),
-        ("avg", 9.0),
-        ("cls", 0.0),
-    ]
-    assert table.head == "CHECK"
-
-
-def test_tasks_that_are_named_are_the_columns() -> None:
-    table = only(summarise(family(), tasks=("STS-B",)))
-    assert (table.columns, table.head) == (("STS-B",), "STS-B")
-    assert only(summarise(family(), tasks=("STS12", "STS-B"))).head is None
-
-
-def test_rows_of_equal_predictions_are_named() -> None:
-    def predicting(name: str, seed: int, what: str | None) -> RunRecord:
-        scores = tuple(
-            replace(one, predictions_sha256=None if what is None else f"{what} on {one.task}")
-            for one in sts_scores()
-        )
-        return record(name, seed, scores=scores)
-
-    said = ["same predictions on every item: dcpcse, promcse"]
-    alike = [
-        predicting(name, seed, f"prompt {seed}")
-        for name in ("promcse", "dcpcse")
-        for seed in (1, 2)
-    ]
-    other = predicting("simcse", 1, "simcse 1")
-    assert list(only(summarise([*alike, other])).notes) == said
-    assert (
-        list(only(summarise([*alike[:1], predicting("dcpcse", 2, "prompt 1"), other])).notes)
-        == said
-    ), "whatever their seeds"
-    apart = replace(
-        other,
-        scores=(
-            replace(other.scores[0], predictions_sha256="prompt 1 on STS12"),
-            *other.scores[1:],
-        ),
-    )
-    assert not only(summarise([alike[0], apart])).notes, "one task alike is no one model"
-    assert not only(summarise([predicting("a", 1, None), predicting("b", 1, None)])).notes, (
-        "nothing is known of them"
-    )

@@ -26,6 +26,8 @@ from bench.publish.submissions import SENDER_FILE, Work, check_submission
 from bench.runs import RunRecord, RunsFolder, Score
 from bench.runs.arrays import read_arrays
 
+Forgery = Callable[[RunsFolder, RunRecord], object]
+
 
 @pytest.fixture
 def theirs(tmp_path: Path) -> RunsFolder:
@@ -49,21 +51,12 @@ def refused(folder: Path) -> str:
 # --- what is in a run: each forgery, and why it is refused ---
 
 
-def spoil(
-    store: RunsFolder,
-    run: RunRecord,
-    changes: Mapping[str, Any],
-    *,
-    hashed: bool = True,
-    **how: Any,
-) -> None:
+def spoil(store: RunsFolder, run: RunRecord, changes: Mapping[str, Any], **how: Any) -> None:
     """Other predictions, with a record that gives their hash, as a forger writes it."""
     path = predictions(store, run)
     arrays = {**read_arrays(path), **changes}
     np.savez_compressed(path, **arrays)
-    sha256 = (
-        values_sha256({key: np.asarray(one) for key, one in arrays.items()}) if hashed else None
-    )
+    sha256 = values_sha256({key: np.asarray(one) for key, one in arrays.items()})
     store.write(replace(run, scores=(replace(run.scores[0], predictions_sha256=sha256, **how),)))
 
 
@@ -82,57 +75,45 @@ def made_to_fit(store: RunsFolder, run: RunRecord) -> None:
     spoil(store, run, arrays, value=again.value, detail=dict(again.detail))
 
 
-def pickled(store: RunsFolder, run: RunRecord) -> None:
-    np.savez(predictions(store, run), prediction=np.array([{"a": 1}], dtype=object))
+def other_file(write: Callable[[Path], object]) -> Forgery:
+    """Another file in the place of the predictions."""
+    return lambda store, run: write(predictions(store, run))
+
+
+def stored(**arrays: Any) -> Forgery:
+    return other_file(lambda path: np.savez_compressed(path, **arrays))
 
 
 def bomb(store: RunsFolder, run: RunRecord) -> None:
-    np.savez_compressed(predictions(store, run), prediction=np.zeros(9_000_000))
+    stored(prediction=np.zeros(9_000_000))(store, run)
 
 
 def many_names(store: RunsFolder, run: RunRecord) -> None:
     spoil(store, run, {"subset": np.array([f"part {i}" for i in range(1000)])})
 
 
-def many_columns(store: RunsFolder, run: RunRecord) -> None:
-    spoil(store, run, {"prediction": np.zeros((1000, 200))})
-
-
-def empty_text(store: RunsFolder, run: RunRecord) -> None:
+def empty_text(path: Path) -> None:
     head = b"{'descr': '<U0', 'fortran_order': False, 'shape': (300000000,), }".ljust(117) + b"\n"
-    with zipfile.ZipFile(predictions(store, run), "w") as archive:
+    with zipfile.ZipFile(path, "w") as archive:
         archive.writestr(
             "subset.npy", b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head
         )
 
 
-def bytes_array(store: RunsFolder, run: RunRecord) -> None:
-    np.savez(predictions(store, run), prediction=np.array([b"x"]))
-
-
-def dates(store: RunsFolder, run: RunRecord) -> None:
-    np.savez(predictions(store, run), prediction=np.array(["2026-01-01"], dtype="datetime64[D]"))
-
-
-def lzma(store: RunsFolder, run: RunRecord) -> None:
-    with zipfile.ZipFile(predictions(store, run), "w", zipfile.ZIP_LZMA) as archive:
+def lzma(path: Path) -> None:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
         archive.writestr("prediction.npy", b"x" * 1000)
 
 
-def no_predictions(store: RunsFolder, run: RunRecord) -> None:
-    predictions(store, run).unlink()
+def not_a_number(store: RunsFolder, run: RunRecord) -> None:
+    values = read_arrays(predictions(store, run))["prediction"]
+    values[3] = np.nan
+    spoil(store, run, {"prediction": values})
 
 
-def another_file(store: RunsFolder, run: RunRecord) -> None:
-    shutil.copy(predictions(store, run), predictions(store, run).with_name("STS12.npz"))
-
-
-def another_seed(store: RunsFolder, run: RunRecord) -> None:
-    store.write(replace(run, seed=7))
-
-
-def failed(store: RunsFolder, run: RunRecord) -> None:
-    store.write(replace(run, status="failed", error="x"))
+def changed(**fields: Any) -> Forgery:
+    """Other fields of the record."""
+    return lambda store, run: store.write(replace(run, **fields))
 
 
 def no_scores(store: RunsFolder, run: RunRecord) -> None:
@@ -146,35 +127,20 @@ def own_suite(store: RunsFolder, run: RunRecord) -> None:
     store.write(replace(run, scores=(*run.scores, score)))
 
 
-def no_json(store: RunsFolder, run: RunRecord) -> None:
-    (store.folder(run.run_id) / "run.json").write_text("{")
+def text_of(name: str, text: str) -> Forgery:
+    return lambda store, run: (store.folder(run.run_id) / name).write_text(text)
 
 
-def deep_json(store: RunsFolder, run: RunRecord) -> None:
-    (store.folder(run.run_id) / "run.json").write_text("[" * 200_000)
+no_curve = text_of("curve.jsonl", '{"step": 1}\n<script>alert(1)</script>\n')
+another_seed = changed(seed=7)
 
 
-def other_name(store: RunsFolder, run: RunRecord) -> None:
-    store.folder(run.run_id).rename(store.path / "other-name")
-
-
-def no_curve(store: RunsFolder, run: RunRecord) -> None:
-    (store.folder(run.run_id) / "curve.jsonl").write_text(
-        '{"step": 1}\n<script>alert(1)</script>\n'
-    )
-
-
-def said(**fields: Any) -> Callable[[RunsFolder, RunRecord], None]:
+def said(**fields: Any) -> Forgery:
     """A score with something beside it that its predictions do not give."""
-
-    def change(store: RunsFolder, run: RunRecord) -> None:
-        store.write(replace(run, scores=(replace(run.scores[0], **fields),)))
-
-    change.__name__ = f"said {', '.join(fields)}"
-    return change
+    return lambda store, run: store.write(replace(run, scores=(replace(run.scores[0], **fields),)))
 
 
-def more_detail(name: str, value: Any, *path: str) -> Callable[[RunsFolder, RunRecord], None]:
+def more_detail(name: str, value: Any, *path: str) -> Forgery:
     """A key of its own in a score's detail, below ``path``."""
 
     def change(store: RunsFolder, run: RunRecord) -> None:
@@ -183,18 +149,15 @@ def more_detail(name: str, value: Any, *path: str) -> Callable[[RunsFolder, RunR
         for key in path:
             below = below[key]
         below[name] = value
-        store.write(replace(run, scores=(replace(run.scores[0], detail=detail),)))
+        said(detail=detail)(store, run)
 
-    change.__name__ = ".".join((*path, name))
     return change
 
 
-def made_at(created: str) -> Callable[[RunsFolder, RunRecord], None]:
-    def change(store: RunsFolder, run: RunRecord) -> None:
-        store.write(replace(run, provenance=replace(run.provenance, created=created)))
-
-    change.__name__ = f"made at {created}"
-    return change
+def made_at(created: str) -> Forgery:
+    return lambda store, run: store.write(
+        replace(run, provenance=replace(run.provenance, created=created))
+    )
 
 
 def own_task(store: RunsFolder, run: RunRecord) -> None:
@@ -204,82 +167,68 @@ def own_task(store: RunsFolder, run: RunRecord) -> None:
     score = replace(
         run.scores[0], suite="sts", task="STS99", protocol="senteval-all/1", text="tokenised"
     )
-    data = {**run.provenance.data, "STS99": "0" * 64}
-    store.write(
-        replace(run, scores=(*run.scores, score), provenance=replace(run.provenance, data=data))
-    )
+    origin = replace(run.provenance, data={**run.provenance.data, "STS99": "0" * 64})
+    store.write(replace(run, scores=(*run.scores, score), provenance=origin))
 
 
-FORGERIES: list[tuple[Callable[[RunsFolder, RunRecord], None], str]] = [
-    (flipped, "score of check CHECK: .* is recorded, its predictions give"),
-    (made_to_fit, "gold of check CHECK: the array 'gold' is not the data set's"),
-    (pickled, "no predictions file"),
-    (bomb, "unpacks to 72,000,.* bytes"),
-    (many_names, "subset has more than 400 different values"),
-    (many_columns, r"prediction has shape \(1000, 200\)"),
-    (empty_text, "an array of 300,000,000 values"),
-    (bytes_array, "holds neither numbers nor text"),
-    (dates, "holds neither numbers nor text"),
-    (lzma, "compressed in a way"),
-    (no_predictions, "predictions of check CHECK: .* has no predictions"),
-    (another_file, "belongs to none of its scores"),
-    (another_seed, "fingerprint: .* is recorded, the record's own fields give"),
-    (failed, "it is failed, not finished"),
-    (no_scores, "it has 0 scores"),
-    (own_suite, "mine Avg. .*cannot be computed"),
-    (said(std=0.01), "a standard deviation of 0.01 is recorded, the task has none"),
-    (said(std=1e18), "a standard deviation of 1e\\+18 is recorded, the task has none"),
-    (said(metric="accuracy"), "the metric accuracy is recorded, check has spearman"),
-    (
-        more_detail("better than all", 99.99),
-        "detail.better than all is recorded, its predictions do not give it",
+FORGERIES: dict[str, tuple[Forgery, str]] = {
+    "flipped": (flipped, "score of check CHECK: .* is recorded, its predictions give"),
+    "gold made to fit": (made_to_fit, "the array 'gold' is not the data set's"),
+    "NaN": (not_a_number, "a prediction is NaN or infinite"),
+    "pickled": (stored(prediction=np.array([{"a": 1}], dtype=object)), "no predictions file"),
+    "bomb": (bomb, "unpacks to 72,000,.* bytes"),
+    "many names": (many_names, "subset has more than 400 different values"),
+    "many columns": (
+        lambda store, run: spoil(store, run, {"prediction": np.zeros((1000, 200))}),
+        r"prediction has shape \(1000, 200\)",
     ),
-    (more_detail("mean", 10**15), "detail.mean.* is recorded, its predictions"),
-    (
+    "empty text": (other_file(empty_text), "an array of 300,000,000 values"),
+    "bytes": (stored(prediction=np.array([b"x"])), "holds neither numbers nor text"),
+    "dates": (
+        stored(prediction=np.array(["2026-01-01"], dtype="datetime64[D]")),
+        "holds neither numbers nor text",
+    ),
+    "lzma": (other_file(lzma), "compressed in a way"),
+    "no predictions": (other_file(Path.unlink), "has no predictions"),
+    "another file": (
+        other_file(lambda path: shutil.copy(path, path.with_name("STS12.npz"))),
+        "belongs to none of its scores",
+    ),
+    "another seed": (another_seed, "fingerprint: .* the record's own fields give"),
+    "failed": (changed(status="failed", error="x"), "it is failed, not finished"),
+    "no scores": (no_scores, "it has 0 scores"),
+    "own suite": (own_suite, "mine Avg. .*cannot be computed"),
+    "own task": (own_task, "sts STS99 cannot be computed"),
+    "std": (said(std=0.01), "a standard deviation of 0.01 is recorded, the task has none"),
+    "large std": (said(std=1e18), r"a standard deviation of 1e\+18 is recorded"),
+    "metric": (said(metric="accuracy"), "the metric accuracy is recorded, check has spearman"),
+    "detail": (more_detail("better than all", 99.99), "detail.better than all is recorded"),
+    "detail, large": (more_detail("mean", 10**15), "detail.mean.* is recorded"),
+    "detail below": (
         more_detail("invented", {"spearman": 99.99, "n": 750}, "subsets"),
         "detail.subsets.invented is recorded, its predictions do not",
     ),
-    (own_task, "sts STS99 cannot be computed"),
-    (made_at("9999-12-31T23:59:59Z"), "9999-12-31T23:59:59Z, which is in the future"),
-    (made_at("2026-02-31T00:00:00"), "not a date of the calendar"),
-    (no_json, "not JSON"),
-    (deep_json, "not JSON"),
-    (other_name, "its record is of"),
-    (no_curve, "line 2 of curve.jsonl"),
-]
+    "future": (made_at("9999-12-31T23:59:59Z"), "9999-12-31T23:59:59Z, which is in the future"),
+    "no date": (made_at("2026-02-31T00:00:00"), "not a date of the calendar"),
+    "no JSON": (text_of("run.json", "{"), "not JSON"),
+    "deep JSON": (text_of("run.json", "[" * 200_000), "not JSON"),
+    "other name": (
+        lambda store, run: store.folder(run.run_id).rename(store.path / "other-name"),
+        "its record is of",
+    ),
+    "no curve": (no_curve, "line 2 of curve.jsonl"),
+}
 
 
-@pytest.mark.parametrize(("how", "why"), FORGERIES, ids=[how.__name__ for how, _ in FORGERIES])
-def test_a_run_that_is_not_what_it_says(
-    theirs: RunsFolder, how: Callable[[RunsFolder, RunRecord], None], why: str
-) -> None:
+@pytest.mark.parametrize(("how", "why"), FORGERIES.values(), ids=FORGERIES)
+def test_a_run_that_is_not_what_it_says(theirs: RunsFolder, how: Forgery, why: str) -> None:
     run = finished_run(theirs)
     how(theirs, run)
     message = refused(as_submission(theirs))
     assert re.search(why, message) and message.isprintable(), message
 
 
-def test_nan_is_no_prediction(theirs: RunsFolder) -> None:
-    run = finished_run(theirs)
-    values = read_arrays(predictions(theirs, run))["prediction"]
-    values[3] = np.nan
-    spoil(theirs, run, {"prediction": values})
-    assert "a prediction is NaN or infinite" in refused(as_submission(theirs))
-
-
 # --- what is in the folder ---
-
-
-def link(folder: Path) -> None:
-    (folder / "curve.jsonl").symlink_to("/etc/passwd")
-
-
-def linked_folder(folder: Path) -> None:
-    (folder / "predictions" / "mteb").symlink_to("/etc")
-
-
-def pipe(folder: Path) -> None:
-    os.mkfifo(folder / "curve.jsonl")
 
 
 def pipe_for_record(folder: Path) -> None:
@@ -287,15 +236,17 @@ def pipe_for_record(folder: Path) -> None:
     os.mkfifo(folder / "run.json")
 
 
-def large(folder: Path) -> None:
-    with (folder / "curve.jsonl").open("wb") as file:
-        file.truncate(5 << 20)
+def sized(name: str, mebibytes: int) -> Callable[[Path], None]:
+    def change(folder: Path) -> None:
+        with (folder / name).open("wb") as file:
+            file.truncate(mebibytes << 20)
+
+    return change
 
 
 def large_together(folder: Path) -> None:
     for i in range(4):
-        with (folder / "predictions" / f"T{i}.npz").open("wb") as file:
-            file.truncate(15 << 20)
+        sized(f"predictions/T{i}.npz", 15)(folder)
 
 
 def many(folder: Path) -> None:
@@ -303,56 +254,45 @@ def many(folder: Path) -> None:
         (folder / "predictions" / f"T{i}.npz").touch()
 
 
-def program(folder: Path) -> None:
-    (folder / "setup.py").write_text("raise SystemExit")
-
-
 def weights(folder: Path) -> None:
     (folder / "checkpoint").mkdir()
     (folder / "checkpoint" / "model.safetensors").touch()
 
 
-def strange_name(folder: Path) -> None:
-    (folder / "predictions" / "a\x1b[2J.npz").touch()
+def sender(name: str) -> Callable[[Path], object]:
+    return lambda folder: (folder / SENDER_FILE).write_text(name)
 
 
-def no_record(folder: Path) -> None:
-    (folder / "run.json").unlink()
+FOLDERS: dict[str, tuple[Callable[[Path], object], str]] = {
+    "link": (
+        lambda folder: (folder / "curve.jsonl").symlink_to("/etc/passwd"),
+        "'curve.jsonl' is a link",
+    ),
+    "linked folder": (
+        lambda folder: (folder / "predictions" / "mteb").symlink_to("/etc"),
+        "'predictions/mteb' is a link",
+    ),
+    "pipe": (lambda folder: os.mkfifo(folder / "curve.jsonl"), "'curve.jsonl' is a link or"),
+    "pipe for record": (pipe_for_record, "'run.json' is a link or a device"),
+    "large": (sized("curve.jsonl", 5), "'curve.jsonl' has 5,242,880 bytes"),
+    "large together": (large_together, "the limit is 16 MiB, 50 for all"),
+    "many": (many, "more than 1,000 files"),
+    "program": (lambda folder: (folder / "setup.py").touch(), "'setup.py' does not belong"),
+    "weights": (weights, "'checkpoint/model.safetensors' does not belong"),
+    "strange name": (
+        lambda folder: (folder / "predictions" / "a\x1b[2J.npz").touch(),
+        "does not belong in a submission",
+    ),
+    "no record": (lambda folder: (folder / "run.json").unlink(), "run.json"),
+    "no sender": (lambda folder: (folder / SENDER_FILE).unlink(), f"{SENDER_FILE} cannot be read"),
+    "long sender": (sender("x" * 121), "a name of at most 120 characters"),
+    "odd sender": (sender("Ada \u202e"), "a name of at most 120 characters"),
+}
 
 
-def no_sender(folder: Path) -> None:
-    (folder / SENDER_FILE).unlink()
-
-
-def long_sender(folder: Path) -> None:
-    (folder / SENDER_FILE).write_text("x" * 121)
-
-
-def odd_sender(folder: Path) -> None:
-    (folder / SENDER_FILE).write_text("Ada \u202e")
-
-
-FOLDERS: list[tuple[Callable[[Path], None], str]] = [
-    (link, "'curve.jsonl' is a link"),
-    (linked_folder, "'predictions/mteb' is a link"),
-    (pipe, "'curve.jsonl' is a link or a device"),
-    (pipe_for_record, "'run.json' is a link or a device"),
-    (large, "'curve.jsonl' has 5,242,880 bytes"),
-    (large_together, "the limit is 16 MiB, 50 for all"),
-    (many, "more than 1,000 files"),
-    (program, "'setup.py' does not belong"),
-    (weights, "'checkpoint/model.safetensors' does not belong"),
-    (strange_name, "does not belong in a submission"),
-    (no_record, "run.json"),
-    (no_sender, f"{SENDER_FILE} cannot be read"),
-    (long_sender, "a name of at most 120 characters"),
-    (odd_sender, "a name of at most 120 characters"),
-]
-
-
-@pytest.mark.parametrize(("how", "why"), FOLDERS, ids=[how.__name__ for how, _ in FOLDERS])
+@pytest.mark.parametrize(("how", "why"), FOLDERS.values(), ids=FOLDERS)
 def test_a_hostile_folder_is_refused(
-    theirs: RunsFolder, how: Callable[[Path], None], why: str
+    theirs: RunsFolder, how: Callable[[Path], object], why: str
 ) -> None:
     finished_run(theirs)
     folder = as_submission(theirs)
@@ -366,9 +306,7 @@ def test_a_hostile_folder_is_refused(
 
 @pytest.mark.parametrize("how", [another_seed, bomb, many_names, no_curve, own_task, made_to_fit])
 def test_what_is_cheap_is_checked_before_any_score_is_computed(
-    theirs: RunsFolder,
-    monkeypatch: pytest.MonkeyPatch,
-    how: Callable[[RunsFolder, RunRecord], None],
+    theirs: RunsFolder, monkeypatch: pytest.MonkeyPatch, how: Forgery
 ) -> None:
     how(theirs, finished_run(theirs))
     if (
