@@ -9,7 +9,7 @@ import pytest
 from browser import Visit, address, visit
 from playwright.sync_api import Browser, Locator, Page
 
-ROWS = "tbody:not(.finished) tr:not(.printed):visible"
+ROWS = "table.main tbody:not(.finished) tr:not(.printed):visible"
 STS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
 
 

@@ -107,7 +107,7 @@ def test_rows_that_are_ticked_stand_side_by_side_at_an_address_of_their_own(
     average = view.locator("tr", has=page.locator("th", has_text="Avg.")).first
     said, values = average.locator("td").all_inner_texts(), [averages[name] for name in names]
     assert [text.split(" ")[0] for text in said[:2]] == [f"{value:.2f}" for value in values]
-    assert said[2].startswith(f"+{values[1] - values[0]:.2f}, from ") and ": better" in said[2]
+    assert said[2].startswith(f"better, +{values[1] - values[0]:.2f} [")
     assert average.locator("svg circle").count() == 6  # three seeds each
     for name, command in zip(names, view.locator("pre").all_inner_texts(), strict=True):
         assert f"--method {name}" in command and "--seeds 1-3" in command
