@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from bench.base.errors import NotAModel
 from bench.run.plugins import discover
 from bench.run.trained_run import backbone_of, find_run, load_run
-from bench.runs import RunsFolder
+from bench.runs import BackboneUsed, RunsFolder
 
 
 @pytest.mark.slow
@@ -85,7 +85,7 @@ def test_killed_after_the_last_score_it_still_says_what_the_corpus_shares_with_t
 
 def test_a_folder_that_has_changed_since_is_refused(tiny: str) -> None:
     made = record("simcse", 42)
-    about = {"name": tiny, "revision": "0" * 64}
+    about = BackboneUsed(name=tiny, revision="0" * 64)
     made = replace(made, provenance=replace(made.provenance, backbone=about))
     with pytest.raises(NotAModel, match="was made with .* revision 000000000000; here it is"):
         backbone_of(made, discover()["simcse"])

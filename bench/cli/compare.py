@@ -22,14 +22,13 @@ from bench.cli.options import (
     suite_file_option,
     warn,
 )
+from bench.runs.run import Run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from bench.compare.statistics.table import Table
     from bench.runs import RunsFolder
-    from bench.runs.run import Run
-
 FORMATS = ["table", "md", "latex", "csv", "json", "html"]
 HELP = {
     "statistics": "Intervals and verdicts: auto with up to 1,000 runs that have predictions.",
@@ -193,8 +192,6 @@ def choose(
 
 
 def _all(store: RunsFolder) -> list[Run]:
-    from bench.runs.run import Run
-
     records, damaged = store.records()
     for error in damaged:
         warn(f"left out, damaged: {error.message}")
@@ -202,7 +199,6 @@ def _all(store: RunsFolder) -> list[Run]:
 
 
 def _named(store: RunsFolder, references: Sequence[str]) -> list[Run]:
-    from bench.runs.run import Run
     from bench.runs.store import read_record
 
     kept = []

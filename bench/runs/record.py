@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
-import math
 import re
 import stat
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
@@ -142,12 +141,6 @@ class Training(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     )
     sentences: Count | None = None  # rows of the corpus seen, a row in two epochs counted twice
     tokens: Count | None = None  # of these rows, special ones included, padding not
-
-
-def average_of(values: Iterable[float]) -> float:
-    """The papers' "Avg.": each value rounded to two decimals, as it is printed, their mean, rounded again."""
-    printed = [round(value, 2) for value in values]
-    return round(math.fsum(printed) / len(printed), 2)
 
 
 class ScoreKey(NamedTuple):

@@ -192,6 +192,8 @@ def _row(
     below: bool = False,
 ) -> list[Text]:
     """One row as lines: its cells side by side, wrapped ones over several lines."""
+    if not shown:  # the only column stands below its row
+        return []
     last = shown[-1]
     long_word = any(cell_len(word) > wide[last] for word in cells[last][0].split())
     if len(shown) > 1 and columns[last].wrap and (below or long_word):

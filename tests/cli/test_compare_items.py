@@ -14,7 +14,7 @@ from predicted_runs import cosines, gold_of, sts_run
 from scipy.stats import rankdata
 
 from bench.compare.items import disagreements
-from bench.runs import RunRecord, RunsFolder, Score
+from bench.runs import Run, RunRecord, RunsFolder, Score
 
 
 def stored(runs: Path, method: str, score: Score, said: Any, gold: np.ndarray) -> RunRecord:
@@ -65,7 +65,7 @@ def test_texts_that_one_alone_classifies_right(
     runs = []
     for name, said in (("one", first), ("two", second)):
         run = stored(tmp_path, name, score, np.array(said), np.array(gold))
-        runs.append((run, tmp_path / run.run_id))
+        runs.append(Run(run, tmp_path / run.run_id))
     (found,) = disagreements(*runs, texts=lambda key, gold: None)  # type: ignore[arg-type]
     assert [
         (item.number, round(item.apart, 3), item.first.text, item.second.text)

@@ -9,7 +9,7 @@ from click.testing import Result
 from commands import the_run
 
 from bench.backbones import load, resolve
-from bench.runs import RunRecord, RunsFolder
+from bench.runs import HowExecuted, RunRecord, RunsFolder
 
 
 @pytest.fixture(scope="module")
@@ -39,4 +39,4 @@ def test_every_token_of_the_rows_that_were_seen_is_counted(
 def test_memory_is_what_the_process_holds_and_energy_is_not_guessed(record: RunRecord) -> None:
     assert record.cost.host_memory_bytes == record.cost.peak_memory_bytes  # on a CPU they are one
     assert 1e8 < record.cost.host_memory_bytes < 1e11
-    assert record.cost.energy_joules is None and record.provenance.execution is None
+    assert record.cost.energy_joules is None and record.provenance.execution == HowExecuted()

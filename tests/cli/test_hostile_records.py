@@ -20,7 +20,7 @@ from factories import record
 from msgspec.structs import replace
 from scored_run import finished_run, predictions
 
-from bench.runs import BackboneUsed, Code, RecipeValue, RunsFolder, Score
+from bench.runs import BackboneUsed, Code, CorpusUsed, RecipeValue, RunsFolder, Score
 
 BAD = {
     "escape": "\x1b[2J\x1b]0;title\x07\x1b]8;;http://evil\x07",
@@ -65,8 +65,8 @@ def hostile(name: str, words: str, seed: int) -> Any:
     )
     provenance = replace(
         made.provenance,
-        **{"command": words, "bench_version": words, "git": odd, "packages": odd, "data": odd},
-        **{"platform": odd, "corpus": {"name": words, "sha256": words}},
+        **{"command": words, "bench_version": words, "packages": odd, "data": odd},
+        **{"platform": odd, "corpus": CorpusUsed(name=words, sha256=words)},
         plugin=Code(**{"package": words, "version": words, "sha256": words}),
         backbone=BackboneUsed(**{"name": words, "revision": words}),
         determines=odd | {"places": odd},

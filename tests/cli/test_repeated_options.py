@@ -16,7 +16,7 @@ from bench.cli.hints import TYPED, repeat_options
     ("typed", "hint", "shown"),
     [
         ("compare x --runs my dir", "bench runs", "bench runs --runs my"),
-        ("compare x --runs=r", "bench show RUN, or bench runs", "bench show --runs r RUN, or bench runs --runs r"),
+        ("compare x --runs=r", "bench runs RUN, or bench runs", "bench runs --runs r RUN, or bench runs --runs r"),
         ("run --plugin a.py --plugin b.py --runs r", "bench methods lists them", "bench methods --plugin a.py --plugin b.py lists them"),
         ("run mine.py simcse", "bench suites; of a file: --plugin FILE", "bench suites --plugin mine.py; of a file: --plugin FILE"),
         ("compare --runs r", "bench run --runs other", "bench run --runs other"),

@@ -75,7 +75,7 @@ def test_vectors_of_a_file_or_a_mapping_have_the_score_of_the_object(
     assert found["captions"].value == pytest.approx(value, abs=1e-4) and found.name == "bags"
     assert found.model["kind"] == "vectors" and found.model["dimension"] == 48
     made_of = found.record.provenance.backbone
-    assert str(tmp_path) not in json.dumps(made_of)
+    assert str(tmp_path) not in str(made_of)
     vectors = dict(zip(sentences, bag(sentences), strict=True))
     mapping = bench.evaluate(vectors, name="m", runs=runs, **CHECK)
     assert mapping["captions"].value == found["captions"].value

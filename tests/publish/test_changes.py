@@ -9,7 +9,7 @@ from factories import record
 from msgspec.structs import replace
 
 from bench.board.changes import Changes, changes_since
-from bench.runs import RunRecord
+from bench.runs import Code, RunRecord
 
 
 def run(
@@ -56,7 +56,7 @@ def test_new_rows_rows_that_are_gone_and_seeds() -> None:
             "recipe: k0 not set before, 1 now; recipe: k1 not set before, 1 now; "
             "recipe: k2 not set before, 1 now; recipe: 2 more values",
         ),
-        ({"plugin": {"sha256": "9"}}, "code"),
+        ({"plugin": Code(sha256="9")}, "code"),
         ({"data": {"STS12": "9" * 64}}, "data"),
         ({"packages": {"torch": "9"}}, "libraries or hardware"),
     ],

@@ -199,8 +199,8 @@ def test_what_stands_in_a_command_and_what_it_needs() -> None:
     told = repeat([folder])
     assert words_after(told.command, "--backbone") == ["mini"] and "ada" not in told.command
     assert "the model folder mini" in told.needs and "the method promcse of theirs" in told.needs
-    scorer = {"package": "/home/ada/odd.py", "sha256": "c" * 64}
-    plugin = {"package": "mine/new.py", "sha256": "d" * 64}
+    scorer = Code(package="/home/ada/odd.py", sha256="c" * 64)
+    plugin = Code(package="mine/new.py", sha256="d" * 64)
     mine = replace(
         origin, plugin=plugin, execution=HowExecuted(**{"suites": {"sts": scorer, "other": scorer}})
     )
@@ -214,7 +214,9 @@ def test_a_place_that_a_recipe_names_is_typed_without_its_author() -> None:
 
     def told(place: str, content: str) -> tuple[str, str]:
         origin = replace(
-            one.provenance, determines={"places": {"teacher": content, "other": None}}, corpus=None
+            one.provenance,
+            determines={"places": {"teacher": content, "other": None}},
+            corpus=CorpusUsed(),
         )
         made = repeat(
             [

@@ -13,7 +13,7 @@ from bench.base.errors import BenchError, DataDamaged, DataMissing
 from bench.runs import Run, RunsFolder, Score, ScoreKey
 from bench.runs.predictions import QUERIES, read_predicted
 
-STS12: ScoreKey = ("sts", "STS12", "senteval-all/1", "tokenised")
+STS12 = ScoreKey("sts", "STS12", "senteval-all/1", "tokenised")
 
 
 def stored(
@@ -22,12 +22,12 @@ def stored(
     score = Score(suite="x", task="T", protocol=protocol, metric=metric, value=50.0, n=4)
     made = record("one", seed, scores=(score,))
     RunsFolder(runs).write_predictions(made.run_id, "T", None, arrays)
-    return made, runs / made.run_id
+    return Run(made, runs / made.run_id)
 
 
 def test_seeds_are_stacked_in_the_given_order(tmp_path: Path) -> None:
     made = [sts_run(tmp_path, "one", seed, 0.5, tasks=("STS12",)) for seed in (7, 3)]
-    found = read_predicted([(one, tmp_path / one.run_id) for one in made], STS12)
+    found = read_predicted([Run(one, tmp_path / one.run_id) for one in made], STS12)
     assert found.seeds == (7, 3) and found.task == "STS12" and found.metric == "spearman"
     for said, seed in zip(found.prediction_SN, (7, 3), strict=True):
         assert np.array_equal(said, cosines("one", seed, "STS12", 0.5))
@@ -45,7 +45,7 @@ def test_queries_and_images_are_those_of_the_protocols(tmp_path: Path) -> None:
     arrays = plain | captions | {"image": np.array([0, 0, 1, 1])}
     for protocol, query in QUERIES.items():
         run = stored(tmp_path, "spearman-bootstrap", protocol, **arrays)
-        found = read_predicted([run], ("x", "T", protocol, None))
+        found = read_predicted([run], ScoreKey("x", "T", protocol, None))
         assert found.query_N is not None and found.query_N.tolist() == arrays[query].tolist()
         assert found.shared_NK is not None
         first, second = found.shared_NK.T.tolist()  # the images of both captions
@@ -53,11 +53,15 @@ def test_queries_and_images_are_those_of_the_protocols(tmp_path: Path) -> None:
         assert len({second[1], second[3], 0, 1}) == 4, "unknown captions stand for themselves"
     run = stored(tmp_path, "spearman-bootstrap", "cxc-parekh/1", **plain)
     with pytest.raises(DataDamaged, match="no query"):
-        read_predicted([run], ("x", "T", "cxc-parekh/1", None))
+        read_predicted([run], ScoreKey("x", "T", "cxc-parekh/1", None))
 
 
 def test_folds_and_repeated_answers_come_along(tmp_path: Path) -> None:
-    gold, fold, key = np.array([0, 1, 1, 0]), np.array([0, 0, 1, 1]), ("x", "T", "p/1", None)
+    gold, fold, key = (
+        np.array([0, 1, 1, 0]),
+        np.array([0, 0, 1, 1]),
+        ScoreKey("x", "T", "p/1", None),
+    )
     run = stored(tmp_path, "accuracy", "p/1", prediction=gold, gold=gold, fold=fold)
     found = read_predicted([run], key)
     assert found.fold_N is not None and found.fold_N.tolist() == [0, 0, 1, 1]
@@ -69,7 +73,7 @@ def test_folds_and_repeated_answers_come_along(tmp_path: Path) -> None:
 
 def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
     made = [sts_run(tmp_path, "one", seed, 0.5, tasks=("STS12",)) for seed in (1, 2)]
-    runs = [(one, tmp_path / one.run_id) for one in made]
+    runs = [Run(one, tmp_path / one.run_id) for one in made]
     with pytest.raises(DataMissing, match="has no score of STS13"):
         read_predicted(runs, ("sts", "STS13", "senteval-all/1", "tokenised"))
     path, gold = RunsFolder(tmp_path).predictions_path(made[1].run_id, "STS12", "tokenised"), "gold"
@@ -87,4 +91,6 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
         read_predicted(runs, STS12)
     plain = {"prediction": np.arange(4.0), "gold": np.arange(4.0)}
     with pytest.raises(BenchError, match="no statistics of alignment"):
-        read_predicted([stored(tmp_path, "alignment", "p/1", **plain)], ("x", "T", "p/1", None))
+        read_predicted(
+            [stored(tmp_path, "alignment", "p/1", **plain)], ScoreKey("x", "T", "p/1", None)
+        )

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from bench.base.errors import BenchError, UnknownName
 from bench.compare.statistics.summary import summarise
 from bench.compare.statistics.table import Table
-from bench.runs import CorpusUsed, RunRecord
+from bench.runs import Code, CorpusUsed, RunRecord
 
 
 def only(tables: tuple[Table, ...]) -> Table:
@@ -105,7 +105,7 @@ def test_another_recipe_is_another_row_and_says_what_differs() -> None:
 
 
 def of_code(run: RunRecord, sha256: str | None, created: str) -> RunRecord:
-    plugin = None if sha256 is None else {"package": "mine.py", "sha256": sha256}
+    plugin = Code(package="mine.py", sha256=sha256)
     return replace(
         run,
         run_id=f"{run.run_id}-{sha256}",

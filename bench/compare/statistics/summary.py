@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
+from bench.base.average import average_of
 from bench.base.errors import BenchError, UnknownName
 from bench.compare.statistics.table import (
     AVERAGE,
@@ -34,7 +35,6 @@ from bench.compare.statistics.table import (
     rows_of,
     title,
 )
-from bench.runs.record import average_of
 
 if TYPE_CHECKING:
     from bench.runs.record import RunRecord, Score
