@@ -23,8 +23,8 @@ ROOT = Path(__file__).resolve().parents[1]
 GITHUB, CI = ROOT / ".github", ROOT / ".ci"
 WORKFLOWS = sorted((GITHUB / "workflows").glob("*.yml"))
 PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-ME = [f"-c{one}" for one in ("user.name=Ada", "user.email=ada@example.org")]
-ME += ["-cinit.defaultBranch=main", "-ccommit.gpgsign=false"]
+ADA = ("user.name=Ada", "user.email=ada@example.org", "init.defaultBranch=main")
+ME = [word for one in (*ADA, "commit.gpgsign=false") for word in ("-c", one)]
 
 
 def tool(module: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:

@@ -216,4 +216,4 @@ def test_one_cause_is_one_failure_and_two_causes_are_two() -> None:
         [Finding(check_, "s", AGREES if passed else DIFFERS, what) for check_, passed, what in seen]
     )
     assert [result.kind for result in results if result.failed] == ["b", "c"]
-    assert {one.check: one.repeats for one in results if one.repeats} == {"d": "b"}
+    assert {one.kind: one.repeats for one in results if one.repeats} == {"d": "b"}

@@ -83,7 +83,7 @@ def test_check_names_what_is_damaged_and_list_says_that_it_is_not_known(shared, 
     assert DataFolder(tmp_path).look(data_set("STS13")).status == "unread"
     result = invoke("check", "--data", str(tmp_path))
     assert isinstance(result.exception, DataDamaged) and "STS13" in result.exception.message
-    assert "STS.input.OnWN.txt" in result.output.replace("\n", "")
+    assert "STS.input.OnWN.txt" in "".join(result.output.split())
 
 
 def test_a_packed_corpus_is_checked_by_what_is_inside(tmp_path):

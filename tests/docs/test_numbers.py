@@ -83,7 +83,7 @@ def test_what_was_measured_of_methods_is_what_the_published_runs_give() -> None:
     assert {method for method, _, _ in rows} == {method for method, of in found.items() if of}
     for method, difference, verdict in rows:
         of = found[method]
-        shown = f"{of['difference']:+.2f} [{of['low']:+.2f}, {of['high']:+.2f}]"
+        shown = f"{of['difference']:+.2f} [{of['ci_low']:+.2f}, {of['ci_high']:+.2f}]"
         assert (difference, verdict) == (shown, of["verdict"])
     worse = [verdict for _, _, verdict in rows].count("worse")
     page = (ROOT / "docs" / "choose-a-method.md").read_text(encoding="utf-8")

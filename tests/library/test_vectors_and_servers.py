@@ -79,7 +79,7 @@ def test_vectors_of_a_file_or_a_mapping_have_the_score_of_the_object(
     vectors = dict(zip(sentences, bag(sentences), strict=True))
     mapping = bench.evaluate(vectors, name="m", runs=runs, **CHECK)
     assert mapping["captions"].value == found["captions"].value
-    assert mapping.record.provenance.backbone["revision"] == made_of["revision"]  # type: ignore[index]
+    assert mapping.record.provenance.backbone.revision == made_of.revision  # type: ignore[index]
     assert command("verify", found.folder).exit_code == 0
 
 

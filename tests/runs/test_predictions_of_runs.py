@@ -75,7 +75,7 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
     made = [sts_run(tmp_path, "one", seed, 0.5, tasks=("STS12",)) for seed in (1, 2)]
     runs = [Run(one, tmp_path / one.run_id) for one in made]
     with pytest.raises(DataMissing, match="has no score of STS13"):
-        read_predicted(runs, ("sts", "STS13", "senteval-all/1", "tokenised"))
+        read_predicted(runs, ScoreKey("sts", "STS13", "senteval-all/1", "tokenised"))
     path, gold = RunsFolder(tmp_path).predictions_path(made[1].run_id, "STS12", "tokenised"), "gold"
     of = gold_of("STS12")
     for error, arrays, said in (
