@@ -97,7 +97,7 @@ def test_the_line_of_the_plugin_is_named_in_a_run_and_in_the_check_which_fails_o
     results = check(plugin, {}, lambda case: case.build().encode(SENTENCES))
     (failed,) = [result for result in results if result.failed]
     assert place in failed.why and said in failed.why
-    assert {result.repeats for result in results if not result.passed} <= {"", failed.check}
+    assert {result.repeats for result in results if not result.passed} <= {"", failed.kind}
 
 
 TUPLE = '("unsupervised",)'

@@ -104,8 +104,8 @@ def test_the_pages_commands_check_run_verify_and_compare_it(data_folder: Path, t
         assert (score.task, score.protocol, score.n) == ("Odd", "odd-cosine/1", 4)
         stored = store.read_predictions(name, "Odd", None)
         assert 100 * (stored["prediction"] == stored["gold"]).mean() == score.value
-        made_by = (record.provenance.execution or {})["suites"]["odd"]
-        assert made_by["sha256"] == file_sha256(Path("odd.py"))
+        made_by = record.provenance.execution.suites["odd"]
+        assert made_by.sha256 == file_sha256(Path("odd.py"))
     again = bench(*run)
     assert "nothing repeated" in again.stdout + again.stderr
     said = " ".join(bench(*verify).stdout.split())
