@@ -51,12 +51,21 @@ def test_pairs_whose_ranks_are_furthest_apart_come_first(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("gold", "first", "second", "expected"),
     [
-        ([0, 1, 0, 1, 1], [0, 1, 1, 0, 1], [0, 0, 1, 1, 1], [(2, 100, "yes", "no"), (4, 100, "no", "yes")]),
+        (
+            [0, 1, 0, 1, 1],
+            [0, 1, 1, 0, 1],
+            [0, 0, 1, 1, 1],
+            [(2, 100, "yes", "no"), (4, 100, "no", "yes")],
+        ),
         # few-shot: the share of the draws that are right
-        ([0, 1, 1], [[0, 0, -1], [1, 1, 0], [1, 1, 1]], [[0, 1, -1], [0, 0, 0], [1, 1, 1]],
-         [(2, 66.667, "yes x2, no x1", "no x3"), (1, 50.0, "no x2", "no x1, yes x1")]),
+        (
+            [0, 1, 1],
+            [[0, 0, -1], [1, 1, 0], [1, 1, 1]],
+            [[0, 1, -1], [0, 0, 0], [1, 1, 1]],
+            [(2, 66.667, "yes x2, no x1", "no x3"), (1, 50.0, "no x2", "no x1, yes x1")],
+        ),
     ],
-)  # fmt: skip
+)
 def test_texts_that_one_alone_classifies_right(
     tmp_path: Path, gold: list[int], first: list[Any], second: list[Any], expected: list[Any]
 ) -> None:

@@ -16,14 +16,30 @@ from bench.cli.hints import TYPED, repeat_options
     ("typed", "hint", "shown"),
     [
         ("compare x --runs my dir", "bench runs", "bench runs --runs my"),
-        ("compare x --runs=r", "bench runs RUN, or bench runs", "bench runs --runs r RUN, or bench runs --runs r"),
-        ("run --plugin a.py --plugin b.py --runs r", "bench methods lists them", "bench methods --plugin a.py --plugin b.py lists them"),
-        ("run mine.py simcse", "bench suites; of a file: --plugin FILE", "bench suites --plugin mine.py; of a file: --plugin FILE"),
+        (
+            "compare x --runs=r",
+            "bench runs RUN, or bench runs",
+            "bench runs --runs r RUN, or bench runs --runs r",
+        ),
+        (
+            "run --plugin a.py --plugin b.py --runs r",
+            "bench methods lists them",
+            "bench methods --plugin a.py --plugin b.py lists them",
+        ),
+        (
+            "run mine.py simcse",
+            "bench suites; of a file: --plugin FILE",
+            "bench suites --plugin mine.py; of a file: --plugin FILE",
+        ),
         ("compare --runs r", "bench run --runs other", "bench run --runs other"),
-        ("compare --runs r", "bench data list, not bench nosuch", "bench data list, not bench nosuch"),
+        (
+            "compare --runs r",
+            "bench data list, not bench nosuch",
+            "bench data list, not bench nosuch",
+        ),
         ("compare", "bench runs", "bench runs"),
     ],
-)  # fmt: skip
+)
 def test_commands_in_a_hint(typed: str, hint: str, shown: str) -> None:
     with click.Context(main) as context:
         context.meta[TYPED] = typed.split()

@@ -53,9 +53,14 @@ def beside(*values: float, cell: ReferenceResult = STSB, why_not: str = "") -> R
 
 @pytest.mark.parametrize(
     ("rows", "ours_of", "print_of"),
-    [(1, 3, "one run"), (5, 3, "one run"), (5, 5, "mean of 4 seeds"), (8, 2, "mean of 10 runs"),
-     (5, 4, "best of 4 seeds")],
-)  # fmt: skip
+    [
+        (1, 3, "one run"),
+        (5, 3, "one run"),
+        (5, 5, "mean of 4 seeds"),
+        (8, 2, "mean of 10 runs"),
+        (5, 4, "best of 4 seeds"),
+    ],
+)
 def test_95_of_100_prints_of_our_own_method_are_consistent(
     rows: int, ours_of: int, print_of: str
 ) -> None:
