@@ -39,8 +39,8 @@ def test_a_run_in_chunks_is_the_same_run_and_its_record_says_how(
         records.append(RunsFolder(runs).read(the_run(runs).name))
     whole, cut = records
     assert whole.run_id == cut.run_id and whole.fingerprint == cut.fingerprint
-    assert "chunk" not in (whole.provenance.execution or {})
-    assert (cut.provenance.execution or {})["chunk"] == 3
+    assert whole.provenance.execution.chunk is None
+    assert cut.provenance.execution.chunk == 3
     assert cut.scores[0].value == pytest.approx(whole.scores[0].value, abs=0.01)
 
 

@@ -48,7 +48,7 @@ def test_a_run_leaves_a_record_predictions_a_curve_and_a_checkpoint(
     assert trained.dev_score == max(e["dev_score"] for e in curve if "dev_score" in e)
     bytes_ = sum(p.stat().st_size for p in (folder / "checkpoint").iterdir())
     assert record.cost.checkpoint_bytes == bytes_
-    assert record.provenance.corpus["sha256"] == hashlib.sha256(corpus.read_bytes()).hexdigest()
+    assert record.provenance.corpus.sha256 == hashlib.sha256(corpus.read_bytes()).hexdigest()
     typed = shlex.join(["bench", *map(str, command), "--runs", str(runs)])
     assert record.provenance.command == typed
     assert folder.name in done.stdout and f"{score.value:.2f}" in done.stdout
