@@ -145,7 +145,6 @@ except (
 ):  # Windows: without a lock two builders do the work twice, and the last one's result stays
     fcntl = None  # type: ignore[assignment]
 
-HAS_LOCKS = fcntl is not None
 SETTLED_SECONDS = (
     2.0  # a file that was written later than this may change again within one tick of its clock
 )

@@ -91,10 +91,6 @@ def headline(table: Table) -> str:
     return ", ".join([*where, seeds_words(table), protocol])
 
 
-def seeds_differ(table: Table) -> bool:
-    return len({table.n(row) for row in table.rows}) > 1
-
-
 def cells_of(table: Table) -> list[Cell]:
     return [cell for row in table.rows for cell in row.cells if cell is not None]
 

@@ -52,6 +52,16 @@ from typing import Any
 from bench.base.errors import BenchError, UnknownName
 from bench.method import SETTINGS, Value
 
+MALFORMED = (
+    tomllib.TOMLDecodeError,
+    KeyError,
+    AttributeError,
+    TypeError,
+    ValueError,
+    RecursionError,
+)
+"""What reading a file that is not a recipe raises."""
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -138,14 +148,7 @@ def read(folder: Path, method: str) -> RecipeFile:
             tuple(spaces),
             variants,
         )
-    except (
-        tomllib.TOMLDecodeError,
-        KeyError,
-        AttributeError,
-        TypeError,
-        ValueError,
-        RecursionError,
-    ) as error:
+    except MALFORMED as error:
         raise BenchError(f"{file} is no recipe file: {_reason(error)}") from None
 
 
@@ -290,14 +293,7 @@ def read_given(file: Path) -> GivenRecipe:
             raise ValueError("search is no table of a search")
     except OSError as error:
         raise BenchError(f"--recipe {file}: {error.strerror or error}", hint) from None
-    except (
-        tomllib.TOMLDecodeError,
-        KeyError,
-        AttributeError,
-        TypeError,
-        ValueError,
-        RecursionError,
-    ) as error:
+    except MALFORMED as error:
         raise BenchError(f"--recipe {file} is no recipe: {_reason(error)}", hint) from None
     return given
 

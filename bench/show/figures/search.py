@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench.compare.formatting import score
-from bench.compare.statistics.expected_best import expected_best, parts
+from bench.compare.statistics.expected_best import expected_best
 from bench.runs.searches import RECIPE, RUNNING, write_result
 from bench.show.figures.drawing import (
     ACCENT,
@@ -194,21 +193,3 @@ def draw_values(axes: Axes, several: Sequence[tuple[str, Sequence[float]]], dev:
 
 
 # --- what each value does ---
-
-
-def sensitivity_rows(
-    study: Study, method: str, trials: Sequence[Trial]
-) -> list[tuple[str, float, str]]:
-    """(recipe key, points between its best part and its worst, the means of its parts), that first which moves the score most."""
-    scored = [
-        (trial.values, trial.score) for trial in counted_trials(trials) if trial.score is not None
-    ]
-    if len(scored) < 3:
-        return []
-    table = []
-    for key in study.methods[method].space:
-        found = parts([values[key] for values, _ in scored], [value for _, value in scored])
-        means = [mean for _, _, mean in found]
-        text = ", ".join(f"{values}: {score(mean)}" for values, _, mean in found)
-        table.append((key, max(means) - min(means), text))
-    return sorted(table, key=lambda row: -row[1])

@@ -81,15 +81,6 @@ def sign_name(row: Row, table: Table) -> str:
     return verdict if verdict in (BETTER, WORSE) else ""
 
 
-def sign_at(row: Row, table: Table, i: int) -> str:
-    """The sign in column i, which only the one that ranks has."""
-    return sign_name(row, table) if table.columns[i] == table.head else ""
-
-
-def top_sign(row: Row) -> str:
-    return TOP if row.may_be_best else ""
-
-
 def has_differences(table: Table) -> bool:
     return any(map(statements.verdict, table.rows))
 
