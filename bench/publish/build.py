@@ -265,9 +265,7 @@ def _temporary(out: Path) -> Iterator[Path]:
     name = sha256(os.fsencode(out.absolute())).hexdigest()[:16]
     with contextlib.ExitStack() as stack:
         try:
-            (default_cache() / "publish").mkdir(parents=True, exist_ok=True)
-            lock = FileLock(default_cache() / "publish" / f"{name}.lock", timeout=0)
-            stack.enter_context(lock)
+            stack.enter_context(FileLock(_lock_folder() / f"{name}.lock", timeout=0))
             if not out.exists():
                 stack.callback(_remove_empty, out)  # only where nothing was published
             out.mkdir(parents=True, exist_ok=True)
@@ -283,6 +281,14 @@ def _temporary(out: Path) -> Iterator[Path]:
             why = f"cannot write in {out}: {error.strerror or error}"
             raise BenchError(why, ELSEWHERE) from None
         yield temporary
+
+
+def _lock_folder() -> Path:
+    """In the cache; the system's folder for temporary files where the cache cannot be written."""
+    folder = default_cache() / "publish"
+    with contextlib.suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+    return folder if os.access(folder, os.W_OK) else Path(tempfile.gettempdir())
 
 
 def _remove_empty(folder: Path) -> None:

@@ -117,7 +117,7 @@ def elsewhere(version: Path) -> dict[str, Any] | None:
                 "sha256": known["sha256"],
                 "bytes": int(known["bytes"]),
             }
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (OSError, ValueError, ArithmeticError, KeyError, TypeError, RecursionError):
         pass
     return None
 
@@ -157,7 +157,8 @@ def read_packed(path: Path, only: Container[str] | None = None) -> dict[str, np.
     except DataDamaged:
         raise
     except Exception as error:  # pyarrow raises errors of many kinds for files that are not Parquet
-        raise DataDamaged(f"{file} is no predictions file: {str(error)[:200]}") from None
+        why = " ".join(str(error).split())[:200]
+        raise DataDamaged(f"{file} is not a file of predictions: {why}") from None
     return arrays if name in places else None
 
 

@@ -168,7 +168,7 @@ def test_cancelled_runs_save_a_state_and_the_same_command_goes_on(work: Work) ->
 @pytest.mark.engine
 def test_a_time_limit_that_nears_and_a_run_that_fails(work: Work) -> None:
     """A minute, of which Slurm tells after 25 to 55 s: saved and queued again. A run that fails by itself is not."""
-    runs, plan = work.runs, ("--seeds", "1", "--max-steps", "300")
+    runs, plan = work.runs, ("--seeds", "1", "--max-steps", "450")  # more than 60 s of steps
     work.submit(*plan, "--slurm", "time=1,signal=B:USR1@5")
     work.submit("--seeds", "2", "--set", "learning_rate=1e18")
     work.until(lambda: states(runs) == {"failed", "finished"}, 500)
