@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from bench.base.errors import BenchError
 from bench.runs.record import ScoreKey
 from bench.runs.run import Run
+from bench.show.grid import Column, Grid, grid
 from bench.show.pages.engine import minus
 
 if TYPE_CHECKING:
@@ -58,6 +59,16 @@ class Cosines:
     width: int = WIDTH
     left: int = LEFT
     right: int = WIDTH - RIGHT
+
+    @property
+    def grid(self) -> Grid:
+        """What is drawn, in numbers."""
+        names = ("rated", "pairs", "mean cosine", "lower quartile", "upper quartile")
+        rows = [
+            (one.label, str(one.pairs), *(f"{value:.3f}" for value in (one.mean, *one.middle)))
+            for one in self.ridges
+        ]
+        return grid([Column(name, right=name != "rated") for name in names], rows)
 
 
 def cosines(run: Run) -> Cosines | None:
