@@ -281,7 +281,7 @@ def board_tables(
         place = (table.setting, table.backbone)
         rows[place] = max(rows.get(place, 0), len(table.rows) * (table.suite != SAMPLE))
     made: list[BoardTable] = []
-    for table, chosen in sorted(judged, key=lambda one: _place(*one, rows)):
+    for table, chosen in sorted(judged, key=lambda one: _place(one[0], one[1], rows)):
         made.append(_board_table(table, chosen, records, {other.anchor for other in made}))
     return tuple(replace(board_table, beside=_beside(board_table, made)) for board_table in made)
 

@@ -58,6 +58,7 @@ def render(board: Board, figures: Sequence[Figure] = ()) -> str:
             "board.html",
             **values,
             values=values,
+            one_file=board.one_file,
             lasting=re.fullmatch("v[0-9]+", board.version) is not None,
             preview=PREVIEW_NOTE,
             note=first,
@@ -248,7 +249,7 @@ def _overview(board: Board, suites: Mapping[str, BoardTable]) -> Grid:
                 cells[suite] = GridCell(
                     number=cell.mean, decimals=cell.decimals, tint=row.may_be_best
                 )
-    columns = ["method", "", *(Column(suite, right=True) for suite in suites)]
+    columns: list[Column | str] = ["method", "", *(Column(suite, right=True) for suite in suites)]
     return grid(
         columns,
         [

@@ -90,6 +90,7 @@ def _environment() -> jinja2.Environment:
         "script_hash": script_hash,
         # text with the blanks that align it: its control characters were shown before (bench.compare.formatting.lines)
         "as_is": escape,
+        "one_file": False,
     }
     return environment
 

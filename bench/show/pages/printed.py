@@ -59,8 +59,8 @@ def remarks(rows: Sequence[ReferenceRow]) -> list[str]:
     found = {
         (list(KINDS).index(remark.kind), f"{remark.title}: {remark.text}")
         for row in rows
-        for part in (row, *filter(None, row.cells))
-        for remark in part.remarks
+        for part in (row, *row.cells)
+        for remark in (part.remarks if part else ())
         if remark.kind != "copied"
     }
     return [text for _, text in sorted(found)]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench.board.board import Board, PublishedRun, TableRow
 from bench.board.content import FROM_SOURCE
-from bench.board.names import link
+from bench.board.names import link, run_file
 from bench.board.repeat import repeat, without_folders
 from bench.compare import statements
 from bench.compare.formatting import score
@@ -58,7 +58,7 @@ def about(board: Board, run: PublishedRun, up: int = 0) -> dict[str, Any]:
         "described": description(record),
         "remarks": remarks(board)[record.method],
         "heads": list(heads(record, places)),
-        "seeds": seeds(board, record, places, up),
+        "seeds": list(seeds(board, record, places, up)),
         "again": again,
         "typed": typed if typed != again.command else "",
         "files": [] if board.one_file else list(files(board, run)),
@@ -144,38 +144,30 @@ def _verdict(place: TableRow) -> str:
 
 def seeds(
     board: Board, record: RunRecord, places: Sequence[TableRow], up: int
-) -> list[tuple[str, Grid]]:
+) -> Iterator[tuple[str, Grid]]:
     """Title and values of every seed of its rows, a column for each run; none where there is no other seed."""
-    return [
-        (
-            f"{place.of.table.suite}, {form_text(place.of.table)}",
-            grid(
-                [
-                    "task",
-                    *(
-                        Column(f"seed {seed}" + " (this)" * (run == record.run_id), right=True)
-                        for run, seed in zip(place.row.runs, place.row.seeds, strict=True)
-                    ),
-                ],
-                [
-                    (task, *(score(value, cell.decimals) for value in cell.values))
-                    for task, cell in zip(place.of.table.columns, place.row.cells, strict=True)
-                    if cell is not None and len(cell.values) == len(place.row.runs)
-                ]
-                + [
-                    (
-                        "page",
-                        *(
-                            GridCell(text="run", link=run_link(board, run, up))
-                            for run in place.row.runs
-                        ),
-                    )
-                ],
-            ),
-        )
-        for place in places
-        if len(place.row.runs) > 1
-    ]
+    for place in places:
+        runs, table = place.row.runs, place.of.table
+        if len(runs) < 2:
+            continue
+        names = [f"seed {seed}" for seed in place.row.seeds]
+        columns = [
+            Column(name + " (this)" * (run == record.run_id), right=True)
+            for name, run in zip(names, runs, strict=True)
+        ]
+        rows: list[list[GridCell | str]] = [
+            [task, *(score(value, cell.decimals) for value in cell.values)]
+            for task, cell in zip(table.columns, place.row.cells, strict=True)
+            if cell is not None and len(cell.values) == len(runs)
+        ]
+        rows.append(["", *(GridCell(text="run", link=_own_link(board, run, up)) for run in runs)])
+        yield f"{table.suite}, {form_text(table)}", grid(["task", *columns], rows)
+
+
+def _own_link(board: Board, run: str, up: int) -> str:
+    """To the page of a run, or to its record where another run's page tells of it."""
+    alone = board.page_of[run] == run or board.one_file
+    return run_link(board, run, up) if alone else link(run_file(run, "run.json"), up)
 
 
 def files(board: Board, run: PublishedRun) -> Iterator[tuple[str, str, str]]:
