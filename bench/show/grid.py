@@ -419,8 +419,11 @@ def _html_cell(cell: Cell, side: str) -> str:
         text += _abbreviated(cell.sign)
     text += _abbreviated(TINT) * cell.tint
     text += f"<sup>{', '.join(map(str, cell.marks))}</sup>" if cell.marks else ""
-    tint = ' class="tint"' if cell.tint else ""
-    return f"<td{tint}{side}>{text}</td>"
+    if cell.tint:
+        side = (
+            side.replace('class="', 'class="tint ') if "class" in side else f' class="tint"{side}'
+        )
+    return f"<td{side}>{text}</td>"
 
 
 def _abbreviated(sign: str) -> str:
