@@ -41,7 +41,7 @@ def printed_grid(
     lines: list[list[Cell | str]] = []
     for row in rows:
         method = method_of(row)
-        link = method_link(board, method, up) if method in board.methods else ""
+        link = method_link(board, method) if method in board.methods and up == 0 else ""
         label = Cell(text=row.label, link=link, marks=_marks(row, texts))
         copied = f"copied from {row.source}" if row.source else "copied"
         setting = "" if row.setting == "none" else row.setting
