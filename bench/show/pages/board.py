@@ -130,6 +130,7 @@ def score_table_values(board: Board, up: int) -> dict[str, Any]:
         "legend": legend,
         "beside": beside,
         "trains": lambda row: trains(row, records[row.runs[0]].cost.total_parameters),
+        "describe": None,
         "several": SEVERAL,
         "form": form_text,
     }
@@ -271,11 +272,16 @@ def data_grid(figure: Figure) -> Grid:
         Column(name, right=all(not isinstance(row[i], str) or not row[i] for row in figure.data))
         for i, name in enumerate(figure.header)
     ]
-    rows = [[one if isinstance(one, str) else f"{one:,.4g}" for one in row] for row in figure.data]
+    rows = [[one if isinstance(one, str) else _number(one) for one in row] for row in figure.data]
     more = len(rows) - MOST_DATA
     return grid(
         columns, rows[:MOST_DATA], notes=[f"{more} more rows are in the file."] if more > 0 else []
     )
+
+
+def _number(value: float) -> str:
+    whole = abs(value) >= 100 and (float(value).is_integer() or abs(value) >= 1000)
+    return f"{value:,.0f}" if whole else f"{value:,.4g}"
 
 
 def methods_grid(board: Board, described: Mapping[str, MethodDescription]) -> Grid:
