@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bench.board.board import Board, PublishedRun, TableRow
 from bench.board.content import FROM_SOURCE
 from bench.board.names import link, run_file
-from bench.board.repeat import repeat, without_folders
+from bench.board.repeat import SET, repeat, without_folders
 from bench.compare import statements
 from bench.compare.formatting import score
 from bench.compare.statistics.table import AVERAGE, INCONCLUSIVE, Cell
@@ -21,7 +21,7 @@ from bench.show.grid import Cell as GridCell
 from bench.show.grid import Column, Grid, grid
 from bench.show.pages.cosines import cosines
 from bench.show.pages.curves import curves
-from bench.show.pages.engine import naming, run_link
+from bench.show.pages.engine import naming, run_link, value_text
 from bench.show.pages.engine import render as rendered
 from bench.show.tables import report
 from bench.show.tables.lines import spread_text
@@ -46,7 +46,6 @@ def about(board: Board, run: PublishedRun, up: int = 0) -> dict[str, Any]:
     again = repeat([record])
     typed = without_folders(record.provenance.command or "")
     sections = [
-        report.recipe(record),
         report.training(record, None),
         report.cost(record),
         report.overlap_section(record),
@@ -237,5 +236,16 @@ def section_grid(section: Section) -> Grid:
     width = max(len(row) for row in section.rows)
     names = section.heading or ("",) * width
     columns = [Column(name, right=i in section.numbers) for i, name in enumerate(names)]
-    rows = [row for row in section.rows if FROM_SOURCE not in row]
-    return grid(columns, sorted(rows, key=lambda row: not row[-1].startswith("--set")))
+    return grid(columns, [row for row in section.rows if FROM_SOURCE not in row])
+
+
+def recipe_grid(record: RunRecord) -> Grid:
+    """Every value with its source; those that the command set come first."""
+    ordered = sorted(
+        record.recipe.items(), key=lambda item: (not item[1].source.startswith(SET), item[0])
+    )
+    rows = [
+        (key, value_text(value.value), "; ".join(filter(None, (value.source, value.note))))
+        for key, value in ordered
+    ]
+    return grid(("value of", "is", "from"), rows)

@@ -17,17 +17,11 @@
   const count = (number, noun) => `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
 
   function withCopy(box) {
-    const button = make("button", { type: "button", "aria-live": "polite" }, "copy");
-    button.addEventListener("click", async () => {
-      const text = box.querySelector("pre");
-      try {
-        await navigator.clipboard.writeText(text.textContent);
-        button.textContent = "copied";
-      } catch {
-        getSelection().selectAllChildren(text); // where a page may not write to the clipboard: one key remains to be pressed
-        button.textContent = document.execCommand("copy") ? "copied" : "selected";
-      }
-      setTimeout(() => (button.textContent = "copy"), 1500);
+    const button = make("button", { type: "button", "aria-live": "polite" }, "copy"), text = box.querySelector("pre");
+    button.addEventListener("click", () => {
+      getSelection().selectAllChildren(text);
+      button.textContent = navigator.clipboard || document.execCommand("copy") ? "copied" : "selected";
+      navigator.clipboard?.writeText(text.textContent);
     });
     box.append(button);
     return box;
@@ -36,16 +30,11 @@
   document.querySelectorAll(".command").forEach(withCopy);
 
   // On paper everything is unfolded.
-  let folded = [];
-  addEventListener("beforeprint", () => {
-    folded = [...document.querySelectorAll("details:not([open])")];
-    for (const one of folded) one.open = true;
-  });
-  addEventListener("afterprint", () => folded.forEach((one) => (one.open = false)));
+  addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((one) => (one.open = true)));
 
-  const source = document.getElementById("board-data");
+  const source = document.getElementById("board-data"), main = document.querySelector("main");
   if (!source) return;
-  const data = JSON.parse(source.textContent), main = document.querySelector("main");
+  const data = JSON.parse(source.textContent);
 
   // --- the tables, as they came ---
 
@@ -72,30 +61,18 @@
   const defaults = { ...Object.fromEntries(TABLE.map((key) => [key, tables[0]?.[key] ?? ""])), family: "", trains: "", q: "", sort: "", compare: "", cell: "" };
   const lists = Object.fromEntries([...document.querySelectorAll("[data-key]")].map((list) => [list.dataset.key, list]));
   let state = { ...defaults };
-
-  const address = (next) => "#" + Object.keys(defaults).filter((key) => key === "suite" || next[key] !== defaults[key])
-    .map((key) => `${key}=${encodeURIComponent(next[key])}`).join("&");
-
-  function decode(text) {
-    try {
-      return decodeURIComponent(text);
-    } catch {
-      return text;
-    }
-  }
+  const address = (next) => "#" + new URLSearchParams(Object.entries(next).filter(([key, value]) => key === "suite" || value !== defaults[key]));
 
   function read() {
-    const hash = location.hash.slice(1), found = { ...defaults };
-    if (hash.includes("=")) {
-      for (const part of hash.split("&")) {
-        const [key, ...value] = part.split("=");
-        if (Object.hasOwn(defaults, key)) found[key] = decode(value.join("="));
-      }
-      for (const key of TABLE) if (found[key] !== "all" && !tables.some((table) => table[key] === found[key])) found[key] = defaults[key];
-      return found;
+    const hash = location.hash.slice(1), table = tables.find((one) => one.anchor === hash);
+    if (table) return { ...defaults, ...Object.fromEntries(TABLE.map((key) => [key, table[key]])) };
+    if (hash && !hash.includes("=")) return { ...state, cell: "" };
+    const found = { ...defaults };
+    for (const [key, value] of new URLSearchParams(hash)) {
+      const known = !TABLE.includes(key) || value === "all" || tables.some((one) => one[key] === value);
+      if (Object.hasOwn(defaults, key) && known) found[key] = value;
     }
-    const table = tables.find((one) => one.anchor === decode(hash));
-    return table ? { ...found, ...Object.fromEntries(TABLE.map((key) => [key, table[key]])) } : hash ? { ...state, cell: "" } : found;
+    return found;
   }
 
   function go(next) {
@@ -124,11 +101,10 @@
 
   // --- what is shown ---
 
-  function matches(one, wanted) {
-    return wanted.q.toLowerCase().split(/\s+/).every((word) => one.text.includes(word)) && ROW.every((key) => !wanted[key] || one[key] === wanted[key]);
-  }
+  const matches = (one, wanted) =>
+    wanted.q.toLowerCase().split(/\s+/).every((word) => one.text.includes(word)) && ROW.every((key) => !wanted[key] || one[key] === wanted[key]);
   const matching = (table, wanted) => (fits(table, wanted) ? table.rows.filter((one) => matches(one, wanted)) : []);
-  const matchingAll = (wanted) => tables.reduce((sum, table) => sum + matching(table, wanted).length, 0);
+  const matchingAll = (wanted) => tables.flatMap((table) => matching(table, wanted)).length;
 
   function show() {
     for (const table of tables) {
@@ -136,7 +112,8 @@
       table.section.hidden = !table.shown.length;
       for (const one of table.rows) for (const row of [one.row, ...one.below]) row.hidden = !table.shown.includes(one);
       table.body.prepend(...table.shown.flatMap((one) => [one.row, ...one.below]));
-      enter(table, table.shown[0], 0);
+      table.body.querySelectorAll("td > a").forEach((link) => (link.tabIndex = -1)); // Tab reaches one number of a table
+      (table.shown[0]?.row.querySelector("td > a") ?? {}).tabIndex = 0;
     }
     for (const one of document.querySelectorAll(".overview")) {
       one.hidden = ["setting", "backbone"].some((key) => state[key] !== "all" && state[key] !== one.dataset[key]);
@@ -145,7 +122,7 @@
       const suites = figure.dataset.suites.split(" ").filter(Boolean);
       figure.hidden = state.suite !== "all" && suites.length > 0 && !suites.includes(state.suite);
     }
-    const rows = matchingAll(state), all = tables.filter((table) => fits(table, state)).reduce((sum, table) => sum + table.rows.length, 0);
+    const rows = matchingAll(state), all = tables.filter((table) => fits(table, state)).flatMap((table) => table.rows).length;
     document.querySelector(".empty").hidden = rows > 0;
     document.querySelector(".switches output").textContent = rows === all ? count(rows, "row") : `${rows} of ${count(all, "row")}`;
     Object.keys(lists).forEach(offer);
@@ -159,8 +136,7 @@
   function offer(key) {
     const list = lists[key];
     if (ROW.includes(key)) {
-      const rows = tables.filter((table) => fits(table, state)).flatMap((table) => table.rows);
-      const values = [...new Set(rows.map((one) => one[key]))].sort();
+      const values = [...new Set(tables.filter((table) => fits(table, state)).flatMap((table) => table.rows.map((one) => one[key])))].sort();
       list.parentElement.hidden = values.length < 2 && !state[key];
       list.replaceChildren(...["", ...values.filter(Boolean)].map((value) => make("li", {}, make("a", { "data-value": value }, value || "any", " ", make("small")))));
     }
@@ -190,10 +166,9 @@
     };
     const values = new Map(rows.map((one) => [one, value(one)])), by = rising !== back ? 1 : -1;
     head.setAttribute("aria-sort", rising !== back ? "ascending" : "descending");
-    return [...rows].sort((a, b) => {
+    return rows.sort((a, b) => {
       const x = values.get(a), y = values.get(b);
-      if (x !== x || y !== y) return (x !== x) - (y !== y) || a.place - b.place; // what has no number comes last
-      return (x < y ? -by : x > y ? by : 0) || a.place - b.place;
+      return x !== x || y !== y ? (x !== x) - (y !== y) : x < y ? -by : x > y ? by : 0; // what has no number comes last
     });
   }
 
@@ -205,25 +180,14 @@
 
   // --- the numbers: a click opens the panel, arrow keys lead from one to the next ---
 
-  const linksOf = (one) => (one ? [...one.row.querySelectorAll("td > a")] : []);
-
-  // One number of each table is reached by Tab.
-  function enter(table, one, at) {
-    const link = linksOf(one)[at];
-    if (!link) return;
-    for (const other of table.entry ? [table.entry] : table.body.querySelectorAll("td > a")) other.tabIndex = -1;
-    table.entry = link;
-    link.tabIndex = 0;
-    return link;
-  }
-
   for (const table of tables) {
     table.body.addEventListener("keydown", (event) => {
-      const by = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key], link = event.target.closest("td > a");
-      if (!by || !link || event.altKey || event.ctrlKey || event.metaKey) return;
+      const by = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key], cell = event.target.closest("td");
+      if (!by || !cell || event.altKey || event.ctrlKey || event.metaKey) return;
       event.preventDefault();
-      const row = table.shown.findIndex((one) => one.row.contains(link)), wanted = table.shown[row + by[0]];
-      enter(table, wanted, Math.min(linksOf(table.shown[row]).indexOf(link) + by[1], linksOf(wanted).length - 1))?.focus();
+      const at = table.shown.findIndex((one) => one.row.contains(cell)) + by[0], cells = [...(table.shown[at]?.row.cells ?? [])].filter((one) => one.querySelector("a"));
+      const next = by[1] ? cells[cells.indexOf(cell) + by[1]] : cells.find((one) => one.cellIndex === cell.cellIndex);
+      next?.querySelector("a").focus();
     });
     table.body.addEventListener("click", (event) => {
       const link = event.target.closest("td > a");
@@ -273,10 +237,10 @@
 
   // --- the panel of a number ---
 
-  let open = null;
+  let open;
 
   function panel() {
-    close(false);
+    close();
     const [anchor, run, ...task] = state.cell.split("/"), table = tables.find((one) => one.anchor === anchor && !one.section.hidden);
     const one = table?.shown.find((row) => row.run === run), cell = one && cellOf(table, one, task.join("/"));
     if (!cell) return;
@@ -305,10 +269,7 @@
     box.scrollIntoView({ block: "nearest" });
   }
 
-  function again(one) {
-    const { command, needs } = data.rows[one.run];
-    return [commandBox(command), needs ? make("p", {}, needs) : ""];
-  }
+  const again = ({ run }) => [commandBox(data.rows[run].command), data.rows[run].needs && make("p", {}, data.rows[run].needs)];
 
   function files(run) {
     const { seed, by, links } = data.runs[run];
@@ -316,16 +277,14 @@
     return make("p", {}, named.flatMap((link, i) => (i ? [", ", link] : [link])), by ? `; run by ${by}` : "");
   }
 
-  function close(back) {
-    if (!open) return;
-    open.box.remove();
-    open.from.removeAttribute("aria-expanded");
-    if (back) open.from.focus({ preventScroll: true });
-    open = null;
+  function close() {
+    open?.box.remove();
+    open = open?.from.removeAttribute("aria-expanded");
   }
 
   function leave() {
-    close(true);
+    open.from.focus({ preventScroll: true });
+    close();
     state = { ...state, cell: "" };
     history.replaceState(null, "", address(state));
   }
@@ -335,20 +294,16 @@
 
   // --- rows side by side: ticked in a table; differences are those from the row that was ticked first ---
 
-  function ticked() {
-    const [anchor, ...runs] = state.compare.split("/"), table = tables.find((one) => one.anchor === anchor);
-    return { table, rows: table ? runs.map((run) => table.rows.find((one) => one.run === run)).filter(Boolean) : [] };
-  }
-
-  function tick(table, one) {
-    const before = ticked(), rows = before.table === table ? before.rows : [];
-    const next = rows.includes(one) ? rows.filter((other) => other !== one) : [...rows, one];
-    go({ ...state, cell: "", compare: next.length ? [table.anchor, ...next.map((row) => row.run)].join("/") : "" });
+  function tick(table, { run }) {
+    const [anchor, ...runs] = state.compare.split("/"), before = anchor === table.anchor ? runs : [];
+    const next = before.includes(run) ? before.filter((other) => other !== run) : [...before, run];
+    go({ ...state, cell: "", compare: next.length ? [table.anchor, ...next].join("/") : "" });
   }
 
   function sideBySide() {
-    const { table, rows } = ticked(), place = document.querySelector(".compare");
-    for (const other of tables) for (const one of other.rows) if (one.tick) one.tick.checked = other === table && rows.includes(one);
+    const [anchor, ...runs] = state.compare.split("/"), table = tables.find((one) => one.anchor === anchor), place = document.querySelector(".compare");
+    const rows = runs.map((run) => table?.rows.find((one) => one.run === run)).filter(Boolean);
+    for (const one of tables.flatMap((other) => other.rows)) if (one.tick) one.tick.checked = rows.includes(one);
     place.hidden = rows.length < 2 || table.section.hidden;
     if (place.hidden) return place.replaceChildren();
     const [base, ...others] = rows, isBaseline = base === baseOf(table), title = (one) => [one.name, one.variant].filter(Boolean).join(" ");
@@ -377,12 +332,10 @@
     }
   }
 
-  // --- go ---
-
   function arrive() {
     state = read();
     show();
-    const target = location.hash.includes("=") ? null : document.getElementById(decode(location.hash.slice(1)));
+    const target = document.querySelector(":target");
     if (target?.matches("details")) target.open = true;
     target?.scrollIntoView();
   }
