@@ -79,11 +79,15 @@ def cosines(run: Run) -> Cosines | None:
 
 def rated_pairs(run: Run) -> tuple[np.ndarray, np.ndarray, str] | None:
     """(cosines (N,), gold scores (N,), the set) of STS-B, or else of another set; None where no predictions are stored."""
-    for suite, task in SOURCES:
-        for score in run.scores:
-            if (score.suite, score.task) == (suite, task) and score.text in (None, "tokenised"):
-                if (pairs := _read(run, score.key)) is not None:
-                    return *pairs, "STS-B" if task == "alignment" else task
+    scores = [
+        score
+        for place in SOURCES
+        for score in run.scores
+        if (score.suite, score.task) == place and score.text in (None, "tokenised")
+    ]
+    for score in scores:
+        if (pairs := _read(run, score.key)) is not None:
+            return *pairs, "STS-B" if score.task == "alignment" else score.task
     return None
 
 

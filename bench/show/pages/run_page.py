@@ -67,6 +67,7 @@ def about(board: Board, run: PublishedRun, up: int = 0) -> dict[str, Any]:
         ],
         "curves": curves(record, run.folder),
         "cosines": cosines(Run(record, run.folder)),
+        "recipe": recipe_grid(record),
         "sections": [
             (section.title, section_grid(section)) for section in sections if section.rows
         ],
