@@ -121,7 +121,7 @@ def score_table_values(board: Board, up: int) -> dict[str, Any]:
     return {
         "board": board,
         "up": up,
-        "remarks": remarks(board),
+        "remarks": partial(remarks, board),
         "described": described,
         "printed_at": sources,
         "row_link": lambda row: method_link(board, row.method) or run_link(board, row.runs[0]),

@@ -55,7 +55,7 @@ def about(board: Board, run: PublishedRun, up: int = 0) -> dict[str, Any]:
         "record": record,
         "by": run.submitted_by,
         "described": description(record),
-        "remarks": remarks(board)[record.method],
+        "remarks": remarks(board, record.method),
         "heads": list(heads(record, places)),
         "seeds": list(seeds(board, record, places, up)),
         "again": again,
@@ -78,16 +78,10 @@ def sentences(text: str) -> list[str]:
     return [part for part in re.split(r"(?<=[^.\s][^.\s][.!?])\s+", text.strip()) if part]
 
 
-def remarks(board: Board) -> dict[str, list[str]]:
-    """Method -> the sentences of the version's note that name it: they stand at its rows and on its pages."""
-    return {
-        method: [
-            sentence
-            for sentence in sentences(board.note or "")
-            if re.search(rf"(?<![\w-]){re.escape(method)}(?![\w-])", sentence)
-        ]
-        for method in board.methods
-    }
+def remarks(board: Board, method: str) -> list[str]:
+    """The sentences of the version's note that name a method: they stand at its rows and on its pages."""
+    name = re.compile(rf"(?<![\w-]){re.escape(method)}(?![\w-])")
+    return [sentence for sentence in sentences(board.note or "") if name.search(sentence)]
 
 
 def description(record: RunRecord) -> MethodDescription | None:
@@ -98,8 +92,9 @@ def description(record: RunRecord) -> MethodDescription | None:
 
 def descriptions(board: Board) -> dict[str, MethodDescription]:
     """Of the methods of a board whose source is installed."""
-    found = ((run.record.method, description(run.record)) for run in board.runs)
-    return {method: one for method, one in found if one is not None}
+    first = {run.record.method: run.record for run in reversed(board.runs)}
+    found = {method: description(record) for method, record in first.items()}
+    return {method: one for method, one in found.items() if one is not None}
 
 
 def form_text(table: Table) -> str:
