@@ -138,55 +138,45 @@ def score_table_values(board: Board, up: int) -> dict[str, Any]:
 
 def cost_texts(row: Row | None, table: Table) -> dict[str, tuple[str, float]]:
     """Heading -> what a row took as printed, and to sort by (-1: not recorded); of no row the headings alone."""
-    if all(one.cost is None for one in table.rows):
-        return {}
+    costs = [one.cost for one in table.rows if one.cost is not None]
     cost = (row.cost if row else None) or Cost()
-    seconds = (
-        0.0 if row and row.setting == "none" and not cost.train_seconds else cost.train_seconds
-    )
-    tuning = (
-        ""
-        if cost.tuning_seconds is None
-        else f"{duration(cost.tuning_seconds)}/{cost.tuning_trials or '?'}"
-    )
-    encoded = cost.encode_sentences_per_second
+    seconds, tuning = cost.train_seconds, cost.tuning_seconds
+    if row and row.setting == "none" and not seconds:
+        seconds = 0.0
+    speed, trials = cost.encode_sentences_per_second, cost.tuning_trials or "?"
     texts = {
         "params": (lines.short(cost.trainable_parameters), cost.trainable_parameters),
-        "train": ("" if seconds is None else duration(seconds) if seconds else "none", seconds),
-        "tuning": (tuning, cost.tuning_seconds),
-        "encode": (f"{lines.short(encoded)}/s" if encoded else "", encoded),
+        "train": ("none" if seconds == 0 else duration(seconds) if seconds else "", seconds),
+        "tuning": ("" if tuning is None else f"{duration(tuning)}/{trials}", tuning),
+        "encode": (f"{lines.short(speed)}/s" if speed else "", speed),
     }
-    optional = {
-        "tuning": any(one.cost and one.cost.tuning_seconds is not None for one in table.rows),
+    shown = {
+        "tuning": any(one.tuning_seconds is not None for one in costs),
         "encode": bool(lines.encode_condition(table)),
     }
     return {
         name: (text, -1.0 if amount is None else amount)
         for name, (text, amount) in texts.items()
-        if optional.get(name, True)
+        if shown.get(name, bool(costs))
     }
+
+
+COSTS = "params: trained parameters; train: time of training one run, mean over seeds"
+TUNING = (
+    "tuning: time of all trials of the search for its values, once for all seeds, and their number"
+)
 
 
 def legend(shown: BoardTable) -> list[str]:
     """What the signs and columns of a table mean, and what its numbers are of, a sentence each."""
     table, costs = shown.table, cost_texts(None, shown.table)
-    texts = statements.legend(table, "▲", "▼", "shaded")
-    texts += ["bold: highest; underlined: second"] if len(table.rows) > 1 else []
-    texts += (
-        ["params: trained parameters; train: time of training one run, mean over seeds"]
-        if costs
-        else []
-    )
-    texts += (
-        [
-            "tuning: time of all trials of the search for its values, once for all seeds, and their number"
-        ]
-        if "tuning" in costs
-        else []
-    )
-    texts += [
+    texts = [
+        *statements.legend(table, "▲", "▼", "shaded"),
+        "bold: highest; underlined: second" * (len(table.rows) > 1),
+        COSTS * bool(costs),
+        TUNING * ("tuning" in costs),
         shown.selection.rstrip("."),
-        shown.cost_note.rstrip(".") if costs else "",
+        shown.cost_note.rstrip(".") * bool(costs),
         *lines.parts_trained(table),
     ]
     return [text for text in texts if text]
@@ -273,10 +263,8 @@ def data_grid(figure: Figure) -> Grid:
         for i, name in enumerate(figure.header)
     ]
     rows = [[one if isinstance(one, str) else _number(one) for one in row] for row in figure.data]
-    more = len(rows) - MOST_DATA
-    return grid(
-        columns, rows[:MOST_DATA], notes=[f"{more} more rows are in the file."] if more > 0 else []
-    )
+    notes = [f"The first {MOST_DATA} of {len(rows):,} rows; all are in the file."]
+    return grid(columns, rows[:MOST_DATA], notes=notes if len(rows) > MOST_DATA else [])
 
 
 def _number(value: float) -> str:
@@ -318,7 +306,13 @@ def changes_grid(board: Board) -> Grid | None:
 def panel_data(board: Board) -> str:
     """The data as JSON that may stand in a script element: no ``<``, no ``&``."""
     runs = {run.record.run_id: run for run in board.runs}
-    rows = {row.runs[0]: row for shown in board.tables for row in shown.table.rows}
+    rows = {  # of rows that begin with the same run the one of most seeds
+        row.runs[0]: row
+        for row in sorted(
+            (row for shown in board.tables for row in shown.table.rows),
+            key=lambda row: len(row.runs),
+        )
+    }
     content = {
         "runs": {run_id: _run(run, board) for run_id, run in runs.items()},
         "rows": _rows([[runs[run].record for run in row.runs] for row in rows.values()]),
