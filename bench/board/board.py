@@ -19,6 +19,7 @@ from bench.board.repeat import SET
 from bench.compare.statistics.table import SENDER, Cell, Row, Table
 from bench.references import ReferenceResult, results, rows, tables
 from bench.references.ours import find_printed, meaning
+from bench.runs.packed import NAME
 from bench.runs.record import RecipeValue, RunRecord
 
 if TYPE_CHECKING:
@@ -27,11 +28,12 @@ if TYPE_CHECKING:
     from bench.runs.searches import Search
 
 
+PLAN = "plan.md"
 PREVIEW = "preview"
 """The name in the place of a version's, of what is not published."""
 PREVIEW_NOTE = "A preview, not published."
-YOURS = "Your run in this table"
-"""Topic of the facts that say how a reader's run gets there."""
+YOURS = "Add your row"
+"""Topic of the facts that say how a reader's run gets into a table."""
 PAGES = 100
 """Runs of a version up to which each has a page. In a larger one the first run of a row has one, which tells of the others, too."""
 MOST_FINISHED = 5
@@ -101,9 +103,6 @@ class BoardTable:
     cost_note: str  # what times and memory are of, one sentence; "" where there are none
     cost_of: CostOf | None = None  # None: nothing recorded
     beside: tuple[Beside, ...] = ()
-    checked: bool = (
-        True  # False: runs that were sent in and that nobody here made again; nothing is ranked
-    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,28 +142,25 @@ class Board:
         None  # what was to be found out and how, in Markdown, as it lay beside the versions
     )
     searches: tuple[Search, ...] = ()  # that found recipe values of own runs
+    predictions: str = NAME  # the file of all predictions: below the version's folder, or a URL
+    one_file: bool = False  # its page holds everything: links lead to places on it
 
     def finished(self, board_table: BoardTable) -> tuple[tuple[BoardTable, int], ...]:
         """(table, place of the row in it) of the best untrained row of each other backbone that is scored as it is, the best
         first: for scale, not ranked. It is what a reader needs to judge the numbers of a small backbone.
         """
         mine = board_table.table
-        if mine.setting == "none":
-            return ()
         form = ("none", mine.suite, mine.protocol, mine.text, mine.columns)
-        best: dict[str, tuple[BoardTable, int]] = {}
-        for other in self.tables:
+        best: dict[str, tuple[float, BoardTable, int]] = {}
+        for other in self.tables if mine.setting != "none" else ():
             table = other.table
             if (table.setting, table.suite, table.protocol, table.text, table.columns) == form:
                 for i, row in enumerate(table.rows):  # the best first
+                    mean = 0.0 if row.cells[-1] is None else row.cells[-1].mean
                     if row.backbone != mine.backbone:
-                        best.setdefault(row.backbone, (other, i))
-
-        def mean(place: tuple[BoardTable, int]) -> float:
-            cell = place[0].table.rows[place[1]].cells[-1]
-            return 0.0 if cell is None else cell.mean
-
-        return tuple(sorted(best.values(), key=mean, reverse=True)[:MOST_FINISHED])
+                        best.setdefault(row.backbone, (mean, other, i))
+        ordered = sorted(best.values(), key=lambda one: one[0], reverse=True)
+        return tuple((other, i) for _, other, i in ordered[:MOST_FINISHED])
 
     @cached_property
     def page_of(self) -> Mapping[str, str]:
@@ -172,11 +168,9 @@ class Board:
         own = {run.record.run_id: run.record.run_id for run in self.runs}
         if len(own) <= PAGES:
             return own
-        rows = [
-            row.runs for table in reversed(self.tables) for row in table.table.rows
-        ]  # of several rows the first one's
-        told = {run: runs[0] for runs in rows for run in runs}
-        return own | told | {runs[0]: runs[0] for runs in rows}
+        rows = [place.row.runs for place in reversed(self._places)]  # the first row's stays
+        shared = {run: runs[0] for runs in rows for run in runs}
+        return own | shared | {runs[0]: runs[0] for runs in rows}
 
     @cached_property
     def paged(self) -> tuple[PublishedRun, ...]:
@@ -202,7 +196,7 @@ class Board:
             places.setdefault(place.row.method, []).append(place)
         return places
 
-    @property
+    @cached_property
     def _places(self) -> list[TableRow]:
         return [TableRow(table, row) for table in self.tables for row in table.table.rows]
 
@@ -233,56 +227,51 @@ def key(cell: ReferenceResult) -> Key:
 
 
 def _reproduced(board: Board) -> Mapping[Key, Reproduced]:
-    """Verdicts of the printed numbers that have runs here. Submitted runs, and rows with recipe values given by hand, are not among them."""
-    runs = {run.record.run_id: run for run in board.runs if run.submitted_by is None}
-    having = _having(board, runs)
-    if not having:
+    """Verdicts of the printed numbers that have runs here. Submitted runs, and rows with recipe values that a command set, are not
+    among them."""
+    records = {run.record.run_id: run.record for run in board.runs if run.submitted_by is None}
+    runs_of = _runs_of(board, records)
+    if not runs_of:
         return {}
     from bench.compare.printed import Beside, judge_rows
 
     verdicts: dict[Key, Reproduced] = {}
     for paper, table in tables():
-        listed = []
+        pairs = []
         for row in rows([result for result in results(paper=paper) if result.table == table]):
-            ours = dict.fromkeys(run for cell in row.cells for run in having.get(key(cell), ()))
-            if ours:
-                listed.append(Beside(row.cells, [runs[run].record for run in ours]))
-        for cells in judge_rows(listed, "tokenised"):
+            ours = dict.fromkeys(run for cell in row.cells for run in runs_of.get(key(cell), ()))
+            pairs += [Beside(row.cells, [records[run] for run in ours])] if ours else []
+        for cells in judge_rows(pairs, "tokenised"):
             verdicts.update({key(cell.printed): cell for cell in cells if cell.mean is not None})
     return verdicts
 
 
-def _having(board: Board, runs: Mapping[str, PublishedRun]) -> dict[Key, tuple[str, ...]]:
+def _runs_of(board: Board, records: Mapping[str, RunRecord]) -> dict[Key, tuple[str, ...]]:
     """Printed number -> runs of the row that means it; of several rows that one of most seeds, the first of them in the table."""
-    having: dict[Key, tuple[str, ...]] = {}
-    for table in board.tables:
-        for row in table.table.rows:
-            if row.runs[0] not in runs:
-                continue
-            record = runs[row.runs[0]].record
-            recipe = {name: entry.value for name, entry in record.recipe.items()}
-            by_hand = {
-                name for name, entry in record.recipe.items() if entry.source.startswith(SET)
-            }
-            for task in table.table.columns:
-                for cell in find_printed(
-                    row.method,
-                    task,
-                    suite=table.table.suite,
-                    setting=row.setting,
-                    backbone=record.backbone,
-                    variant=row.variant,
-                    protocol=table.table.protocol,
-                    recipe=recipe,
+    runs_of: dict[Key, tuple[str, ...]] = {}
+    for place in board._places:
+        row, table = place.row, place.of.table
+        if row.runs[0] not in records:
+            continue
+        record = records[row.runs[0]]
+        recipe = {name: entry.value for name, entry in record.recipe.items()}
+        by_hand = {name for name, entry in record.recipe.items() if entry.source.startswith(SET)}
+        for task in table.columns:
+            for cell in find_printed(
+                row.method,
+                task,
+                suite=table.suite,
+                setting=row.setting,
+                backbone=record.backbone,
+                variant=row.variant,
+                protocol=table.protocol,
+                recipe=recipe,
+            ):
+                means = meaning(cell.method, cell.variant, cell.setting, cell.backbone)
+                if (
+                    (not cell.text or table.text in (None, cell.text))
+                    and by_hand <= set(means.set)
+                    and len(row.runs) > len(runs_of.get(key(cell), ()))
                 ):
-                    fits = (
-                        not cell.text or table.table.text is None or table.table.text == cell.text
-                    )
-                    if (
-                        fits
-                        and by_hand
-                        <= set(meaning(cell.method, cell.variant, cell.setting, cell.backbone).set)
-                        and len(row.runs) > len(having.get(key(cell), ()))
-                    ):
-                        having[key(cell)] = row.runs
-    return having
+                    runs_of[key(cell)] = row.runs
+    return runs_of

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
+from bench.base.text import list_names
+from bench.board.repeat import seed_words
 from bench.compare.formatting import setting_words
 from bench.compare.statistics.table import AVERAGE, configuration, rows_of
-from bench.runs.record import RunRecord, Score, ScoreKey
+from bench.runs.record import RunRecord, ScoreKey
 from bench.runs.store import data_key
 
 NOISE = 1e-6  # points; another library of linear algebra adds in another order
-MOST = 3  # recipe values that are named
-UNSET = "null"  # a recipe value that was left out
-Key = tuple[str, ...]
-"""Of a row: method, variant, setting, backbone, and as JSON everything else but the seed that decides the result."""
+UNSET = "not set"
+HASHED = ("code", "data")  # of which a reader is told that they differ, not how
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +31,7 @@ class ChangedRow:
     text: str | None
     before: float | None
     now: float | None
-    differs: str  # "seeds: 3 before, 5 now; code"
+    differs: str  # "seeds: 1-3 before, 1-5 now and code"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,50 +45,30 @@ class Changes:
 def changes_since(before: str, old: Sequence[RunRecord], new: Sequence[RunRecord]) -> Changes:
     """The rows of ``new``, the runs of a version, that are new or have another average than in ``old``, the runs of version ``before``;
     then those that are gone."""
-    rows_before, rows_now = _rows(old), _rows(new)
-    replaced = _replaced(rows_before, rows_now)
-    gone = [key for key in rows_before if key not in rows_now and key not in replaced.values()]
-    changed = [
-        row
-        for key, runs in rows_now.items()
-        for row in _changed(rows_before.get(replaced.get(key, key), ()), runs)
-    ]
-    changed += [row for key in gone for row in _changed(rows_before[key], ())]
-    return Changes(before=before, rows=tuple(changed))
+    was, now = _rows(old), _rows(new)
+    rows = [row for name in now | was for row in _changed(was.get(name, []), now.get(name, []))]
+    return Changes(before=before, rows=tuple(rows))
 
 
-def _rows(records: Iterable[RunRecord]) -> dict[Key, list[RunRecord]]:
-    """Runs that differ in nothing but the seed, the newest of each seed, as the tables show them; in alphabetical order."""
-    rows: dict[Key, list[RunRecord]] = {}
-    for runs, *_ in rows_of(sorted(records, key=lambda record: record.run_id), []):
-        first = runs[0]
-        name = (first.method, first.variant, first.setting, first.backbone)
-        rows[*name, json.dumps(configuration(first), sort_keys=True)] = runs
+def _rows(records: Sequence[RunRecord]) -> dict[tuple[object, ...], list[RunRecord]]:
+    """Name of a row, with what sets it apart from others of its name -> its runs, in alphabetical order."""
+    rows = {
+        (runs[0].method_name, runs[0].setting, runs[0].backbone_name, differs): runs
+        for runs, differs, _ in rows_of(sorted(records, key=lambda record: record.run_id), [])
+    }
     return dict(sorted(rows.items()))
 
 
-def _replaced(before: Mapping[Key, object], now: Mapping[Key, object]) -> dict[Key, Key]:
-    """New row -> the row that it replaces: the same name with another recipe, where there is just one of each."""
-    gone, come = before.keys() - now.keys(), now.keys() - before.keys()
-    pairs = {}
-    for key in come:
-        same = [[other for other in keys if other[:4] == key[:4]] for keys in (gone, come)]
-        if len(same[0]) == len(same[1]) == 1:
-            pairs[key] = same[0][0]
-    return pairs
-
-
 def _changed(old: Sequence[RunRecord], new: Sequence[RunRecord]) -> Iterator[ChangedRow]:
-    cells_before, cells_now = _heads(old), _heads(new)
-    first = (new or old)[0]
-    for key in dict.fromkeys((*cells_now, *cells_before)):
-        was, now = (_mean(cells.get(key)) for cells in (cells_before, cells_now))
-        if was is not None and now is not None and abs(was - now) <= NOISE:
+    means_before, means_now, first = _means(old), _means(new), (new or old)[0]
+    for key in means_now | means_before:
+        before, now = means_before.get(key), means_now.get(key)
+        if before is None or now is None:
+            differs = "new" if before is None else "no longer shown"
+        elif abs(before - now) <= NOISE:
             continue
-        if was is None or now is None:
-            differs = "new" if was is None else "no longer shown"
         else:
-            differs = "; ".join(_reasons(old, new, key)) or "libraries or hardware"
+            differs = list_names(_differences(old, new, key), 6) or "libraries or hardware"
         yield ChangedRow(
             method=first.method_name,
             setting=setting_words(first.setting),
@@ -97,51 +77,49 @@ def _changed(old: Sequence[RunRecord], new: Sequence[RunRecord]) -> Iterator[Cha
             task=key.task,
             protocol=key.protocol,
             text=key.text,
-            before=was,
+            before=before,
             now=now,
             differs=differs,
         )
 
 
-def _heads(runs: Iterable[RunRecord]) -> dict[ScoreKey, list[Score]]:
-    """The scores of each suite's average over the runs; of a suite without one, those of each task."""
-    heads: dict[ScoreKey, list[Score]] = {}
+def _means(runs: Sequence[RunRecord]) -> dict[ScoreKey, float]:
+    """The average of each suite over the runs; of a suite without one, that of each task."""
+    values: dict[ScoreKey, list[float]] = {}
     for record in runs:
         averaged = {score.suite for score in record.scores if score.task == AVERAGE}
         for score in record.scores:
             if score.task == AVERAGE or score.suite not in averaged:
-                heads.setdefault(score.key, []).append(score)
-    return heads
+                values.setdefault(score.key, []).append(score.value)
+    return {key: fmean(own) for key, own in values.items()}
 
 
-def _mean(scores: Sequence[Score] | None) -> float | None:
-    return sum(score.value for score in scores) / len(scores) if scores else None
+def _differences(old: Sequence[RunRecord], new: Sequence[RunRecord], key: ScoreKey) -> list[str]:
+    """Seeds, recipe values, code and data, as far as the records differ in them."""
+    before, now = _facts(old, key), _facts(new, key)
+    names = [name for name in now | before if before.get(name, UNSET) != now.get(name, UNSET)]
+    return [
+        name
+        if name in HASHED
+        else f"{name}: {before.get(name, UNSET)} before, {now.get(name, UNSET)} now"
+        for name in names
+    ]
 
 
-def _reasons(before: Sequence[RunRecord], now: Sequence[RunRecord], key: ScoreKey) -> Iterator[str]:
-    """Seeds, recipe, code and data, as far as the records differ in them."""
-    seeds = [{run.seed for run in runs} for runs in (before, now)]
-    if seeds[0] != seeds[1]:
-        same = len(seeds[0]) == len(seeds[1])
-        yield "other seeds" if same else f"seeds: {len(seeds[0])} before, {len(seeds[1])} now"
-    yield from _recipe(configuration(before[0]), configuration(now[0]))
-    causes: dict[str, Callable[[RunRecord], object]] = {
-        "code": lambda run: run.provenance.plugin.sha256,
-        "data": lambda run: [
-            run.provenance.data.get(data_key(score.task, key.text, key.suite))
-            for score in run.scores
-            if (score.suite, score.protocol, score.text) == (key.suite, key.protocol, key.text)
-        ],
+def _facts(runs: Sequence[RunRecord], key: ScoreKey) -> dict[str, str]:
+    """What runs of a row had, by name: their seeds, the recipe, and hashes of the method's code and of the scored data."""
+    seeds = seed_words(sorted({run.seed for run in runs if run.seed is not None}))
+    data = {
+        run.provenance.data.get(data_key(score.task, key.text, key.suite))
+        for run in runs
+        for score in run.scores
+        if score.key._replace(task=key.task) == key
     }
-    for cause, of in causes.items():
-        if {str(of(run)) for run in before} != {str(of(run)) for run in now}:
-            yield cause
-
-
-def _recipe(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
-    keys = sorted(key for key in {*before, *now} if before.get(key, UNSET) != now.get(key, UNSET))
-    for key in keys[:MOST]:
-        was, is_now = (side.get(key, UNSET).replace(UNSET, "not set") for side in (before, now))
-        yield f"recipe: {key} {was} before, {is_now} now"
-    if len(keys) > MOST:
-        yield f"recipe: {len(keys) - MOST} more values"
+    values = {name: value for name, value in configuration(runs[0]).items() if value != "null"}
+    code = {run.provenance.plugin.sha256 for run in runs}
+    return {
+        "seeds": seeds or "any",
+        **values,
+        "code": str(code),
+        "data": str(sorted(map(str, data))),
+    }

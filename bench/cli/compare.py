@@ -280,7 +280,7 @@ def show_answer(
     if html is not None:
         _write_page(_page(kept, shown), html)
     first = next((table for table in shown if table.head and len(table.rows) > 1), shown[0])
-    say(answer(tables))
+    say(answer(shown))
     others = [table for table in shown if table is not first]
     first = replace(
         first, rows=tuple(replace(row, cost=None) for row in first.rows)
@@ -316,14 +316,10 @@ def _line(table: Table, first: Table) -> tuple[str, str]:
 
 
 def _page(kept: Sequence[Run], tables: Sequence[Table]) -> str:
-    """The comparison as one HTML file."""
-    from bench.show.pages.comparison import render_page
+    """The page of a version as one HTML file."""
+    from bench.show.pages.board import comparison
 
-    return render_page(
-        [run.record for run in kept],
-        folders={run.record.run_id: run.folder for run in kept},
-        tables=tables,
-    )
+    return comparison(kept, tables)
 
 
 def _write_page(page: str, file: Path) -> None:

@@ -16,7 +16,7 @@ from bench.compare.printed import Beside, Reproduced, judge_rows, verdict_text
 from bench.references import SCORES, Part
 from bench.run.reproduce.jobs import Job, records
 from bench.runs import RunsFolder
-from bench.show.pages.reproduced import PageRow, Reproduction, page_figure, render
+from bench.show.pages.reproduced import paper_figure, render
 
 CELLS = ("task", "printed", "ours", "as many new runs as the paper had, 95 %")
 CHANCE = "each interval is a 95 % one by itself: of 20 cells one differs by chance alone"
@@ -123,13 +123,10 @@ def _columns(cell: Reproduced) -> tuple[str, str, str, str]:
 def write_page(file: Path, part: Part, listed: Sequence[Job], store: RunsFolder, text: str) -> None:
     """The page of a figure that is drawn from our runs, or of a table's cells beside ours; and what was not run."""
     runs = {job.run.name: ours for job in listed if (ours := records(job, store))}
-    page = Reproduction(
-        title=f"{part.name}, run again",
-        figures=(page_figure(part, runs),) if part.how != SCORES else (),
-        rows=tuple(
-            PageRow(title=title, cells=tuple(map(_columns, cells)))
-            for title, cells in judged(listed, store, text).items()
-        ),
-        left_out=tuple((", ".join(rows), why) for why, rows in left_out(listed).items()),
+    page = render(
+        f"{part.name}, run again",
+        paper_figure(part, runs) if part.how != SCORES else None,
+        {title: map(_columns, cells) for title, cells in judged(listed, store, text).items()},
+        [(", ".join(rows), why) for why, rows in left_out(listed).items()],
     )
-    write_or_fail(file, render(page).encode(), hint="--html FILE")
+    write_or_fail(file, page.encode(), hint="--html FILE")

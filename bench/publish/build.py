@@ -34,7 +34,7 @@ from bench.runs.packed import NAME, Packed
 from bench.runs.searches import search_bytes
 from bench.runs.store import RunsFolder
 from bench.show.figures.drawing import Figure, missing_library
-from bench.show.pages.engine import TEMPLATES
+from bench.show.pages.engine import ASSETS, TEMPLATES
 from bench.show.tables.data import scores_csv
 
 if TYPE_CHECKING:
@@ -44,7 +44,6 @@ Report = Callable[[str, int, int], None]
 """(what is being done, steps done, steps in all)"""
 
 FORMATS = ("html", "md")
-ASSETS = ("board.css", "board.js", "panel.js", "compare.js", "pages.css", "pages.js")
 TITLE = "Sentence embeddings, compared"
 TEMPORARY = ".publishing-"  # how the name of a folder begins in which a version is written
 
@@ -76,13 +75,11 @@ def version_files(
 
 def _pages(board: Board, figures: Sequence[Figure], report: Report) -> Iterator[tuple[str, bytes]]:
     from bench.show.pages import board as main_page
-    from bench.show.pages import method_page, run_page, search_page
+    from bench.show.pages import method_page, run_page
 
     for name in ASSETS:
         yield f"assets/{name}", (TEMPLATES / name).read_bytes()
     yield "index.html", main_page.render(board, figures).encode()
-    for search in board.searches:
-        yield addresses.search_file(search.name, "html"), search_page.render(board, search).encode()
     for i, run in enumerate(board.paged):
         report("writing pages", i, len(board.paged))
         yield addresses.run_page(run.record.run_id), run_page.render(board, run).encode()
@@ -218,6 +215,8 @@ def _board(
         statistics=options.statistics,
         report=lambda task, done, of: report(f"comparing {task}", done, of),
     )
+    if not options.preview and options.predictions_url is not None:
+        made = replace(made, predictions=options.predictions_url)
     made = with_plan(made, published.read_plan(options.out, name))
     made = with_searches(made, *searches(made.runs, RunsFolder(options.runs), last))
     if last is None:

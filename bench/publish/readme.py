@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from bench.base.text import plural
 from bench.board.board import PREVIEW, PREVIEW_NOTE, Board
-from bench.board.content import Overview, SuiteRow, overviews
 from bench.board.names import link, run_file, search_file
 from bench.board.reference_tables import ReferenceCell, ReferenceRow, ReferenceTable
 from bench.compare.formatting import SEVERAL, markdown, score, setting_words
@@ -27,8 +26,6 @@ prose = partial(markdown, limit=None)  # sentences are shown whole, names are cu
 def markdown_page(board: Board, figures: Sequence[Figure] = (), *, pages: bool = True) -> str:
     """The whole version. ``pages``: HTML pages lie beside it; only the first of them is linked, for a code host shows their source."""
     parts = [*_head(board, pages), *_tables(board)]
-    if found := overviews(board.tables):
-        parts += ["## All suites", *(_overview(overview) for overview in found)]
     if figures:
         parts += ["## Figures", *(_figure(figure) for figure in figures)]
     if board.references:
@@ -83,30 +80,6 @@ def _tables(board: Board) -> Iterator[str]:
             prose(text) for text in (board_table.selection, board_table.cost_note) if text
         )
         yield f"{told}{' ' if told else ''}[CSV](tables/{board_table.anchor}.csv)"
-
-
-def _overview(overview: Overview) -> str:
-    """The average of each suite."""
-    columns: list[Column | str] = [
-        "method",
-        *(Column(suite.table.suite, right=True) for suite in overview.suites),
-    ]
-    rows: list[tuple[Cell | str, ...]] = [
-        (f"{method} ({beside})" if beside else method, *map(_standing, standings))
-        for (method, beside), standings in zip(overview.names, overview.standings, strict=True)
-    ]
-    note = "Averages of each suite. There is no total: suites have no common scale."
-    more = f" {overview.left_out} more rows are in the tables." if overview.left_out else ""
-    heading = (
-        f"### {markdown(setting_words(overview.setting))}, {markdown(overview.backbone or '')}"
-    )
-    return f"{heading}\n\n{as_markdown(grid(columns, rows, notes=[note + more]))}"
-
-
-def _standing(standing: SuiteRow | None) -> Cell:
-    if standing is None or (average := standing.row.cells[-1]) is None:
-        return Cell()
-    return Cell(number=average.mean, decimals=average.decimals)
 
 
 def _figure(figure: Figure) -> str:

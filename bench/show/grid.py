@@ -373,13 +373,23 @@ def _latex_cell(cell: Cell) -> str:
     return (r"\cellcolor[gray]{0.9}" if cell.tint else "") + text
 
 
-def as_html(table: Grid) -> str:
-    """A ``<table>`` and what is noted below it, without styles: cells that are shaded have the class "tint"."""
+def as_html(table: Grid, *, styled: bool = True) -> str:
+    """A ``<table>`` and what is noted below it: cells that are shaded have the class "tint".
+
+    ``styled=False`` is for our pages, which have a style sheet: columns of numbers have the class "number" instead of a style.
+    """
     escape = html_escape.escape
+    sides = [_side(column, styled) for column in table.columns]
     head = "".join(
-        f'<th{_side(column)} scope="col">{escape(column.name)}</th>' for column in table.columns
+        f'<th{side} scope="col">{escape(visible(column.name, limit=None))}</th>'
+        for side, column in zip(sides, table.columns, strict=True)
     )
-    rows = ["<tr>" + "".join(map(_html_cell, row, table.columns)) + "</tr>" for row in table.rows]
+    rows = [
+        ('<tr class="part">' if not styled and row[0].main.startswith(" ") else "<tr>")
+        + "".join(map(_html_cell, row, sides))
+        + "</tr>"
+        for row in table.rows
+    ]
     caption = f"<caption>{escape(visible(table.title))}</caption>" if table.title else ""
     notes = [
         f"<sup>{i}</sup> {escape(visible(note, limit=None))}"
@@ -388,15 +398,17 @@ def as_html(table: Grid) -> str:
     notes += [escape(visible(note, limit=None)) for note in (*table.notes, table.key) if note]
     below = "".join(f"<div><small>{note}</small></div>" for note in notes)
     body = "\n".join(rows)
-    small = as_html(table.below) if table.below else ""
+    small = as_html(table.below, styled=styled) if table.below else ""
     return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table>{small}{below}\n"
 
 
-def _side(column: Column) -> str:
-    return f' style="text-align:{"right" if column.right else "left"}"'
+def _side(column: Column, styled: bool) -> str:
+    if styled:
+        return f' style="text-align:{"right" if column.right else "left"}"'
+    return ' class="number"' if column.right else ""
 
 
-def _html_cell(cell: Cell, column: Column) -> str:
+def _html_cell(cell: Cell, side: str) -> str:
     text = html_escape.escape(visible(cell.main, limit=None))
     if cell.link and text:
         text = f'<a href="{html_escape.escape(quote(cell.link, safe="/:?#=&%+@"))}">{text}</a>'
@@ -407,8 +419,11 @@ def _html_cell(cell: Cell, column: Column) -> str:
         text += _abbreviated(cell.sign)
     text += _abbreviated(TINT) * cell.tint
     text += f"<sup>{', '.join(map(str, cell.marks))}</sup>" if cell.marks else ""
-    tint = ' class="tint"' if cell.tint else ""
-    return f"<td{tint}{_side(column)}>{text}</td>"
+    if cell.tint:
+        side = (
+            side.replace('class="', 'class="tint ') if "class" in side else f' class="tint"{side}'
+        )
+    return f"<td{side}>{text}</td>"
 
 
 def _abbreviated(sign: str) -> str:

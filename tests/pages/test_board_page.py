@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from html5lib import HTMLParser
-from made_runs import HOSTILE, made_runs
+from made_runs import HOSTILE, made_run, made_runs
 from msgspec import structs
 
+from bench.base.errors import BenchError
 from bench.board.board import Board, PublishedRun
 from bench.board.content import board
 from bench.runs import RunsFolder
 from bench.show.pages import board as pages
+from bench.show.pages import method_page, run_page
 
 METHODS = {"simcse": 0.8, "promcse": 0.45, "promptbert": 0.44}
 
@@ -80,9 +83,57 @@ def test_foreign_text_stays_text(made: Board) -> None:
     html = pages.render(hostile)
     HTMLParser(strict=True).parse(html)
     assert "<script>window" not in html and "<img" not in html and "\u202e" not in html
-    assert html.count("<script") == 4, "three of ours, and the data"
-    commands = data_of(html)["texts"]
-    assert any("<script>window" in one for one in commands) and not any(
-        "\u202e" in one for one in commands
-    )
-    assert "<" not in json.dumps(data_of(html)).replace(json.dumps(commands), "")
+    assert html.count("<script") == 2, "one of ours, and the data"
+    found = data_of(html)
+    commands = [row["command"] for row in found["rows"].values()]
+    assert any("<script>window" in one for one in commands)
+    assert "<" not in re.search(r'id="board-data">(.*?)</script>', html, re.DOTALL)[1]  # type: ignore[index]
+
+
+def test_a_sentence_of_the_note_stands_at_the_rows_that_it_names(made: Board) -> None:
+    note = "First. e.g. this says nothing. promcse had 100 steps. dropout-promcse is no method."
+    html = pages.render(replace(made, note=note))
+    assert html.count('class="printed remark"') == len(made.tables)
+    page = method_page.render(replace(made, note=note), "promcse")
+    assert '<p class="note">promcse had 100 steps.</p>' in page
+    assert "promcse had" not in method_page.render(replace(made, note=note), "simcse")
+
+
+def test_an_error_in_a_page_names_the_run(made: Board) -> None:
+    run = replace(made.runs[0], record=structs.replace(made.runs[0].record, scores=None))
+    with pytest.raises(BenchError, match=f"the page of run {run.record.run_id} cannot be made"):
+        run_page.render(made, run)
+
+
+def test_predictions_that_lie_elsewhere_are_linked_there(made: Board) -> None:
+    address = "https://example.org/v1.predictions.parquet"
+    there = replace(made, predictions=address)
+    for html in (run_page.render(there, made.runs[0]), pages.render(there)):
+        assert address in html and '"predictions.parquet' not in html
+        assert '/predictions.parquet"' not in html.replace(address, "")
+
+
+def test_the_time_of_tuning_is_a_column_of_its_own_and_a_commit_stands_for_no_version(
+    tmp_path: Path,
+) -> None:
+    runs = [
+        PublishedRun(
+            record=made_run(
+                tmp_path,
+                method,
+                provenance={
+                    "bench_version": "0+source",
+                    "git": {"commit": "c" * 40},
+                    "execution": {"search": search},
+                },
+            ),
+            folder=tmp_path,
+        )
+        for method, search in (
+            ("simcse", {}),
+            ("promcse", {"name": "s", "trials": 6, "seconds": 240.0}),
+        )
+    ]
+    html = pages.render(board(runs, version="v1", title="T", statistics="no"))
+    assert 'data-sort="tuning"' in html and ">4m00s/6<" in html
+    assert "commit cccccccccccc" in html and "0+source" not in html

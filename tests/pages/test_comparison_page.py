@@ -4,16 +4,29 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 
 from factories import family, record
 
-from bench.compare.statistics.summary import summarise
-from bench.runs import RunRecord, Score
-from bench.show.pages.comparison import render_page
+from bench.compare.statistics.summary import against, summarise
+from bench.runs import Run, RunRecord, Score
+from bench.show.pages.board import comparison
 
-VOID = {"meta", "br", "img", "link", "path", "circle"}
+
+def render_page(
+    records: Sequence[RunRecord],
+    title: str = "Comparison",
+    note: str | None = None,
+    folders: Mapping[str, Path] | None = None,
+) -> str:
+    """The page of these records with ``simcse`` as the baseline."""
+    runs = [Run(one, (folders or {}).get(one.run_id, Path("nowhere"))) for one in records]
+    return comparison(runs, [against(table, None) for table in summarise(records)], title, note)
+
+
+VOID = {"meta", "br", "img", "link", "path", "circle", "input"}
 
 
 class Reader(HTMLParser):
@@ -42,7 +55,7 @@ class Reader(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        if "style" not in self.open:
+        if not {"style", "script"} & set(self.open):
             self.words.append(data)
 
     @property
@@ -72,7 +85,7 @@ def test_the_page_holds_every_number_and_everything_about_each_run(tmp_path: Pat
     folders = {
         one.run_id: curve(tmp_path / one.run_id) for one in records if one.method == "promcse"
     }
-    html = render_page(records, "A title", "A note.", baseline="simcse", folders=folders)
+    html = render_page(records, "A title", "A note.", folders=folders)
     page = Reader(html)
     assert "A title" in page.text and "A note." in page.text
     (table,) = summarise(records)

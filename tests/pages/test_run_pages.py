@@ -89,7 +89,7 @@ def test_a_method_of_another_package_is_not_explained_by_ours(tmp_path: Path) ->
         tmp_path, "simcse", 1, provenance={"plugin": {"package": "somebody-elses", "version": "1"}}
     )
     found = a_board([record], tmp_path)
-    assert run_page.page(found, found.runs[0]).how is None
+    assert run_page.description(found.runs[0].record) is None
 
 
 @pytest.mark.parametrize("make", [hostile_run, hostile_scores])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from board_page import ROWS, choose, column, current, header, methods, rows, shown_tables, sort_by
+from board_page import ROWS, choose, column, current, header, methods, shown_tables, sort_by
 from browser import address, visit
 from playwright.sync_api import Browser, Page, expect
 
@@ -120,46 +120,14 @@ def test_rows_that_are_ticked_stand_side_by_side_at_an_address_of_their_own(
     expect(view).to_be_visible()
 
 
-# --- own choice ---
+# --- counts ---
 
 
-def state_of(page: Page) -> str:
-    """Everything of the shown table and above it that a choice could change, but the choices themselves."""
-    parts = [
-        shown_tables(page).first.inner_text(),
-        page.locator("p.answer").inner_text(),
-        page.locator(".figures").inner_text(),
-    ]
-    return "\n".join(
-        [*parts, *(str(current(page, key)) for key in ("setting", "backbone", "suite", "show"))]
-    )
-
-
-def own_choice(page: Page, key: str, *values: str) -> None:
-    page.locator(".choice").evaluate("one => { one.open = true }")
-    for value in values:
-        choose(page, key, value)
-
-
-def test_the_mean_of_chosen_tasks_is_marked_as_own_and_nothing_is_ranked_by_it(page: Page) -> None:
-    table, note, before = shown_tables(page).first, page.locator("p.own:visible"), state_of(page)
-    names = methods(page)
-    both = zip(column(page, "STS12"), column(page, "SICK-R"), strict=True)
-    expected = {name: sum(two) / 2 for name, two in zip(names, both, strict=True)}
-    own_choice(page, "tasks", "STS12", "SICK-R")
-    assert "mean of STS12 and SICK-R" in note.inner_text() and "not tested" in note.inner_text()
-    found = {
-        row.locator("th.method").inner_text(): float(row.locator("td.own").inner_text())
-        for row in rows(page).all()
-    }
-    assert found == pytest.approx(expected, abs=0.0101)
-    header(page, "own choice").get_by_role("button").click()
-    assert [found[name] for name in methods(page)] == sorted(found.values(), reverse=True)
-    own_choice(page, "tasks", "STS12")
-    assert not table.locator("th.own").is_visible(), "one task has no mean"
-    for _ in range(4):
-        page.go_back()
-    assert state_of(page) == before and not note.is_visible()
-
-
-# --- the baseline ---
+@pytest.mark.parametrize("key", ["setting", "backbone", "suite", "family", "trains"])
+def test_counts_of_the_options_add_up(page: Page, key: str) -> None:
+    counts = {}
+    for link in page.locator(f"nav [data-key={key}] a").all():
+        text = link.locator("small").inner_text()
+        counts[str(link.get_attribute("data-value"))] = int(text or 0)
+    together = counts.pop("all" if "all" in counts else "")
+    assert together == sum(counts.values()) > 0

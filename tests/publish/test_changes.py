@@ -41,7 +41,7 @@ def test_new_rows_rows_that_are_gone_and_seeds() -> None:
     new = [run(1), run(2, 52.0), run(1, 40.0, method="diffcse")]
     assert rows(changes_since("v1", old, new)) == [
         ("diffcse", "Avg.", None, 40.0, "new"),
-        ("simcse", "Avg.", 50.0, 51.0, "seeds: 1 before, 2 now"),
+        ("simcse", "Avg.", 50.0, 51.0, "seeds: 1 before, 1-2 now"),
         ("ct", "Avg.", 50.0, None, "no longer shown"),
     ]
 
@@ -49,12 +49,12 @@ def test_new_rows_rows_that_are_gone_and_seeds() -> None:
 @pytest.mark.parametrize(
     ("changes", "differs"),
     [
-        ({"seed": 2}, "other seeds"),
-        ({"recipe": {"epochs": 2}}, "recipe: epochs 1 before, 2 now"),
+        ({"seed": 2}, "seeds: 1 before, 2 now"),
+        ({"recipe": {"epochs": 2}}, "epochs: 1 before, 2 now"),
         (
             {"recipe": {f"k{i}": 1 for i in range(5)}},
-            "recipe: k0 not set before, 1 now; recipe: k1 not set before, 1 now; "
-            "recipe: k2 not set before, 1 now; recipe: 2 more values",
+            ", ".join(f"k{i}: not set before, 1 now" for i in range(4))
+            + " and k4: not set before, 1 now",
         ),
         ({"plugin": Code(sha256="9")}, "code"),
         ({"data": {"STS12": "9" * 64}}, "data"),

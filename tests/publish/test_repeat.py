@@ -55,12 +55,10 @@ def rows_of(page: Path) -> dict[str, tuple[str, str]]:
     )
     assert found is not None
     data: dict[str, Any] = json.loads(found[1])
-    made = {}
-    for table in data["tables"].values():
-        for runs, _, (what, rest, needs) in table["rows"]:
-            method = data["runs"][runs[0]][0].removeprefix("runs/").partition("-builtin")[0]
-            made[method] = f"{data['texts'][what]} {data['texts'][rest]}", data["texts"][needs]
-    return made
+    return {
+        run.partition("-builtin")[0]: (row["command"], row["needs"])
+        for run, row in data["rows"].items()
+    }
 
 
 def scores(runs: Path, method: str) -> dict[tuple[int | None, str], float]:

@@ -96,16 +96,14 @@ def test_every_trial_is_in_the_version_and_on_a_page(runs: Path, tmp_path: Path)
         and {method: tuple(trial.score for trial in own) for method, own in found.trials.items()}
         == DEV
     )
-    page = (folder / "searches" / "search-1a2b3c4d.html").read_text()
-    assert "3 random trials of each method" in page and "for 100 steps with seed 901" in page
-    for scores in DEV.values():
+    for method, scores in DEV.items():
+        page = (folder / "methods" / f"{method}.html").read_text()
+        assert "3 random trials of each method" in page and "for 100 steps with seed 901" in page
         assert all(f">{one:.2f}<" in page for one in scores if one is not None)
-    assert page.count(">failed<") == 1 and page.count(">best<") == 2
+        assert page.count(">failed<") == scores.count(None) and page.count(">best<") == 1
+        assert 'href="../searches/search-1a2b3c4d.json"' in page
     main, readme = (folder / "index.html").read_text(), (folder / "README.md").read_text()
-    assert (
-        'href="searches/search-1a2b3c4d.html"' in main
-        and "(searches/search-1a2b3c4d.json)" in readme
-    )
+    assert "(searches/search-1a2b3c4d.json)" in readme
     assert (folder / "figures" / "values-and-methods.svg").is_file()
     seen = re.findall(r'<figure id="figure-([^"]+)" data-suites="([^"]*)"', main)
     assert dict(seen)["values-and-methods"] == "", "no choice of a suite hides it"
@@ -153,6 +151,6 @@ def test_a_search_that_is_not_there_or_is_another_one_is_said(
     assert folder is not None and not (folder / "searches").exists()
     page = (folder / "index.html").read_text()
     assert (
-        "which found recipe values of runs here, are not published" in page
+        "not published, although runs here have values that it found" in page
         and "<script>window.hit" not in page
     )

@@ -5,7 +5,6 @@ figures(board)        # those that the records have data for; the most interesti
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bench.show.figures.drawing import Figure
@@ -29,7 +28,6 @@ def figures(board: Board) -> tuple[Figure, ...]:
     from bench.show.figures.points import table_groups
     from bench.show.figures.search import board_values
 
-    board = replace(board, tables=tuple(table for table in board.tables if table.checked))
     runs = {run.record.run_id: run for run in board.runs}
     records = {run_id: run.record for run_id, run in runs.items()}
     groups, values = table_groups(board), board_values(board.searches)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from bench.base.errors import BenchError
 from bench.runs.record import ScoreKey
 from bench.runs.run import Run
+from bench.show.grid import Column, Grid, grid
 from bench.show.pages.engine import minus
 
 if TYPE_CHECKING:
@@ -59,6 +60,16 @@ class Cosines:
     left: int = LEFT
     right: int = WIDTH - RIGHT
 
+    @property
+    def grid(self) -> Grid:
+        """What is drawn, in numbers."""
+        names = ("rated", "pairs", "mean cosine", "lower quartile", "upper quartile")
+        rows = [
+            (one.label, str(one.pairs), *(f"{value:.3f}" for value in (one.mean, *one.middle)))
+            for one in self.ridges
+        ]
+        return grid([Column(name, right=name != "rated") for name in names], rows)
+
 
 def cosines(run: Run) -> Cosines | None:
     """Of STS-B, or else of another set of rated pairs whose predictions the run has; None where there are none."""
@@ -68,18 +79,15 @@ def cosines(run: Run) -> Cosines | None:
 
 def rated_pairs(run: Run) -> tuple[np.ndarray, np.ndarray, str] | None:
     """(cosines (N,), gold scores (N,), the set) of STS-B, or else of another set; None where no predictions are stored."""
-    for suite, task in SOURCES:
-        score = next(
-            (
-                s
-                for s in run.scores
-                if (s.suite, s.task) == (suite, task) and s.text in (None, "tokenised")
-            ),
-            None,
-        )
-        pairs = None if score is None else _read(run, score.key)
-        if pairs is not None:
-            return *pairs, "STS-B" if task == "alignment" else task
+    scores = [
+        score
+        for place in SOURCES
+        for score in run.scores
+        if (score.suite, score.task) == place and score.text in (None, "tokenised")
+    ]
+    for score in scores:
+        if (pairs := _read(run, score.key)) is not None:
+            return *pairs, "STS-B" if score.task == "alignment" else score.task
     return None
 
 
@@ -89,22 +97,16 @@ def _read(run: Run, key: ScoreKey) -> tuple[np.ndarray, np.ndarray] | None:
 
     try:
         arrays = run.predictions(key)
+        cosine = np.asarray(arrays.get("cosine", arrays.get("prediction")))
+        gold = np.asarray(arrays.get("gold"))
     except BenchError:
         return None
-    cosine, gold = arrays.get("cosine", arrays.get("prediction")), arrays.get("gold")
-    if cosine is None or gold is None or cosine.ndim != 1 or cosine.shape != gold.shape:
-        return None
-    if cosine.dtype.kind != "f" or gold.dtype.kind not in "fiu":
+    shapes = cosine.ndim == 1 and cosine.shape == gold.shape
+    if not shapes or cosine.dtype.kind != "f" or gold.dtype.kind not in "fiu":
         return None
     cosine, gold = cosine.astype(np.float64), gold.astype(np.float64)
-    fits = (
-        np.isfinite(cosine).all() and np.isfinite(gold).all() and (np.abs(cosine) <= 1 + 1e-6).all()
-    )
-    return (
-        (cosine.clip(-1, 1), gold)
-        if fits and (gold >= 0).all() and (gold <= LEVELS).all()
-        else None
-    )
+    inside = (np.abs(cosine) <= 1 + 1e-6) & (gold >= 0) & (gold <= LEVELS)  # false of nan
+    return (cosine.clip(-1, 1), gold) if inside.all() else None
 
 
 def _draw(cosine: np.ndarray, gold: np.ndarray, task: str) -> Cosines | None:
@@ -179,10 +181,7 @@ def density(values: np.ndarray, low: float, high: float) -> np.ndarray:
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """Multiples of 0.1, 0.2 or 0.5 inside the axis, six at most."""
-    for step in (0.1, 0.2, 0.5):
-        first = math.ceil(low / step - 1e-9)
-        ticks = [round(i * step, 1) + 0.0 for i in range(first, math.floor(high / step + 1e-9) + 1)]
-        if len(ticks) <= 6:
-            break
-    return ticks
+    """Multiples of 0.1, 0.2 or 0.5 inside the axis, about six at most."""
+    step = next((step for step in (0.1, 0.2) if high - low <= 6 * step), 0.5)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [round(i * step, 1) + 0.0 for i in range(first, last + 1)]

@@ -10,9 +10,9 @@ from bench.compare.formatting import score
 from bench.runs.intact import read_curve, series
 from bench.runs.record import RunRecord
 
-WIDTH, HEIGHT = 320, 150
-LEFT, RIGHT, TOP, BOTTOM = 44, 20, 26, 22  # room for labels
+LEFT, RIGHT, TOP, BASE = 44, 300, 26, 128  # ends of the axes
 MOST = 240  # points of a line; more cannot be told apart in this width
+Points = Sequence[tuple[float, float]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,92 +21,64 @@ class Curve:
 
     title: str  # what is drawn: the loss, or the dev set
     points: str  # "x,y x,y ..." of the line
-    dots: tuple[tuple[float, float], ...]  # where it was measured, when these are few
-    low: str
+    low: str  # labels of the axes' ends
     high: str
-    low_y: float
-    high_y: float
     first: str
     last: str
-    mark: tuple[float, float, str] | None  # x, y and label of the kept checkpoint
-    mark_anchor: str  # "middle", or "end" where the label would leave the drawing
-
-    width: int = WIDTH
-    height: int = HEIGHT
+    best: tuple[float, float, str] | None  # x, y and label of the kept checkpoint
+    width: int = 320
+    height: int = 150
     left: int = LEFT
-    right: int = WIDTH - RIGHT
-    base: int = HEIGHT - BOTTOM
+    right: int = RIGHT
+    top: int = TOP
+    base: int = BASE
 
 
-def curves(record: RunRecord, folder: Path | None) -> tuple[Curve, ...]:
+def curves(record: RunRecord, folder: Path | None) -> list[Curve]:
     """Loss and dev score of a run, as far as its ``curve.jsonl`` has at least two points of them."""
-    if folder is None:
-        return ()
-    curve = read_curve(folder)
-    made = []
-    training = record.training
-    dev = (training.dev_task if training else None) or "dev"
-    for key, title, words in (("loss", "loss", loss_words), ("dev_score", dev, score)):
-        points = series(curve, key)
-        if len(points) < 2:
-            continue
+    curve, done = read_curve(folder) if folder is not None else [], record.training
+    loss, dev = series(curve, "loss"), series(curve, "dev_score")
+    made = [draw(loss, "loss", loss_text)] if len(loss) > 1 else []
+    if len(dev) > 1:
         best = None
-        if (
-            key == "dev_score"
-            and training
-            and training.best_step is not None
-            and training.dev_score is not None
-        ):
-            best = (float(training.best_step), training.dev_score)
-        made.append(_draw(_thinned(points), title, words, best))
-    return tuple(made)
+        if done and done.best_step is not None and done.dev_score is not None:
+            best = (float(done.best_step), done.dev_score)
+        made.append(draw(dev, (done.dev_task if done else None) or "dev", score, best))
+    return made
 
 
-def loss_words(loss: float) -> str:
+def loss_text(loss: float) -> str:
     """ "0.123", and "5.1e-05" where three decimals would hide what is left."""
     return f"{loss:.3f}" if loss == 0 or abs(loss) >= 0.01 else f"{loss:.2g}"
 
 
-def _draw(
-    points: Sequence[tuple[float, float]],
+def draw(
+    points: Points,
     title: str,
-    words: Callable[[float], str],
-    best: tuple[float, float] | None,
+    label: Callable[[float], str],
+    best: tuple[float, float] | None = None,
 ) -> Curve:
-    values = [value for _, value in points] + ([best[1]] if best else [])
-    low, high = min(values), max(values)
-    begin, end = points[0][0], max(points[-1][0], best[0] if best else 0)
+    """The line through (step, value), thinned; ``best``: the kept checkpoint."""
+    steps, values = zip(*points, *([best] if best else []), strict=True)
+    low, high, begin, end = min(values), max(values), points[0][0], max(steps)
 
     def at(step: float, value: float) -> tuple[float, float]:
-        x = LEFT + (step - begin) / ((end - begin) or 1) * (WIDTH - LEFT - RIGHT)
-        y = HEIGHT - BOTTOM - (value - low) / ((high - low) or 1) * (HEIGHT - TOP - BOTTOM)
-        return round(x, 1), round(y, 1)
+        x = LEFT + (step - begin) / ((end - begin) or 1) * (RIGHT - LEFT)
+        return round(x, 1), round(BASE - (value - low) / ((high - low) or 1) * (BASE - TOP), 1)
 
-    placed = [at(step, value) for step, value in points]
-    mark = (*at(*best), words(best[1])) if best else None
     return Curve(
         title=title,
-        points=" ".join(f"{x},{y}" for x, y in placed),
-        dots=tuple(placed) if len(placed) <= 40 else (),
-        low=words(low),
-        high=words(high),
-        low_y=HEIGHT - BOTTOM,
-        high_y=TOP,
+        points=" ".join("{},{}".format(*at(*point)) for point in _thinned(points)),
+        low=label(low),
+        high=label(high),
         first=f"step {begin:,.0f}",
         last=f"{end:,.0f}",
-        mark=mark,
-        mark_anchor="end" if mark and mark[0] > WIDTH - 2 * RIGHT else "middle",
+        best=(*at(*best), label(best[1])) if best else None,
     )
 
 
-def _thinned(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """At most MOST points; each stretch keeps its mean, the ends stay."""
-    if len(points) <= MOST:
-        return list(points)
-    edges = [round(i * len(points) / (MOST - 2)) for i in range(MOST - 1)]
-    inside = [points[a:b] for a, b in zip(edges, edges[1:], strict=False)]
-    means = [
-        (sum(x for x, _ in part) / len(part), sum(y for _, y in part) / len(part))
-        for part in inside
-    ]
-    return [points[0], *means, points[-1]]
+def _thinned(points: Points) -> Points:
+    """At most MOST points, the ends among them."""
+    last = len(points) - 1
+    places = {round(i * last / (MOST - 1)) for i in range(MOST)}
+    return [points[i] for i in sorted(places)]

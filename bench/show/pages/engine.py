@@ -2,41 +2,66 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import jinja2
+from markupsafe import Markup, escape
+
+from bench.base.errors import BenchError
+from bench.base.text import plural
+from bench.board.names import link, method_page, run_page
+from bench.compare.formatting import metric_words, score, setting_words, visible
+from bench.show.grid import Grid, as_html
+from bench.show.tables import lines
+
 if TYPE_CHECKING:
-    import jinja2
-    from markupsafe import Markup
+    from bench.board.board import Board
 
 
 TEMPLATES = Path(__file__).with_name("templates")
-SHEETS = ("board.css", "pages.css", "alone.css")
-"""Style sheets of a page that is one file, in their order."""
+ASSETS = ("board.css", "board.js")
+"""Files that lie in ``assets/`` of a version."""
 
 
 def render(template: str, **values: Any) -> str:
-    """The page as HTML. Raises ``jinja2.UndefinedError`` where the template asks for what it was not given."""
+    """The page as HTML. Raises ``jinja2.UndefinedError`` where the template needs something that is not among ``values``."""
     return _environment().get_template(template).render(**values)
 
 
-def style() -> Markup:
-    """Of a page that is one file: ours, and what alone is not escaped."""
-    from markupsafe import Markup
+@contextmanager
+def naming(page: str) -> Iterator[None]:
+    """Any error in a page, such as one that a record causes, becomes a BenchError that names the page."""
+    try:
+        yield
+    except BenchError:
+        raise
+    except Exception as error:
+        why = f"{page} cannot be made: {type(error).__name__}: {error}"
+        raise BenchError(why, "bench verify RUN says what is wrong with a record") from error
 
-    return Markup("".join((TEMPLATES / sheet).read_text(encoding="utf-8") for sheet in SHEETS))  # noqa: S704
+
+@cache
+def asset(name: str) -> Markup:
+    """A style sheet or a script, for a page that is one file."""
+    return Markup((TEMPLATES / name).read_text(encoding="utf-8"))  # noqa: S704 - ours
+
+
+@cache
+def script_hash() -> str:
+    """What allows the script within a page that is one file, and no other."""
+    digest = hashlib.sha256(asset("board.js").encode()).digest()
+    return f"sha256-{base64.b64encode(digest).decode()}"
 
 
 @cache
 def _environment() -> jinja2.Environment:
-    import jinja2
-    from markupsafe import escape
-
-    from bench.board.names import link
-    from bench.compare.formatting import score
-
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -50,10 +75,23 @@ def _environment() -> jinja2.Environment:
         "score": score,
         "minus": minus,
         "capital": lambda text: text[:1].upper() + text[1:],
+        "metric": metric_words,
+        "setting": setting_words,
+        "html": html,
     }
-    environment.globals["link"] = link
-    # text with the blanks that align it: its control characters must have been shown before (bench.compare.formatting.lines)
-    environment.globals["as_is"] = escape
+    environment.globals |= {
+        "link": link,
+        "run_link": run_link,
+        "method_link": method_link,
+        "plural": plural,
+        "zip": zip,
+        "lines": lines,
+        "asset": asset,
+        "script_hash": script_hash,
+        # text with the blanks that align it: its control characters were shown before (bench.compare.formatting.lines)
+        "as_is": escape,
+        "one_file": False,
+    }
     return environment
 
 
@@ -69,14 +107,25 @@ def finalize(value: object) -> object:
 @lru_cache(maxsize=1 << 16)  # a thousand records say much the same
 def _shown(text: str) -> Markup:
     """Escaped, on one line, with control characters as visible escapes."""
-    from markupsafe import escape
-
-    from bench.compare.formatting import visible
-
     return escape(visible(text, limit=None))
 
 
-# --- How numbers and values of a recipe are written on pages ---
+def html(grid: Grid) -> Markup:
+    return Markup(as_html(grid, styled=False))  # noqa: S704 - it escapes every text
+
+
+# --- where links lead, how numbers and values of a recipe are written ---
+
+
+def run_link(board: Board, run_id: str, up: int = 0) -> str:
+    """To what tells of a run, from a page that lies ``up`` folders deep."""
+    page = board.page_of[run_id]
+    return f"#{link(page)}" if board.one_file else link(run_page(page), up)
+
+
+def method_link(board: Board, method: str, up: int = 0) -> str:
+    """To the page of a method; "" where there is none."""
+    return "" if board.one_file else link(method_page(method), up)
 
 
 def minus(text: str) -> str:
@@ -84,14 +133,11 @@ def minus(text: str) -> str:
     return text.replace("-", "\N{MINUS SIGN}")
 
 
-def value_words(value: Any) -> str:
+def value_text(value: Any) -> str:
     """ "none", "true", 3e-05 as "3e-5"; text as it is, lists as JSON."""
     if value is None:
         return "none"
     if isinstance(value, float):
         return f"{value:g}".replace("e-0", "e-").replace("e+0", "e+")
-    return (
-        value
-        if isinstance(value, str) and value
-        else json.dumps(value, ensure_ascii=False, default=str)
-    )
+    plain = isinstance(value, str) and value
+    return str(value) if plain else json.dumps(value, ensure_ascii=False, default=str)

@@ -2,85 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from bench.base.errors import BenchError
 from bench.board.board import PublishedRun
 from bench.board.content import board
 from bench.references import Part, figure_runs, printed_points
 from bench.runs.predictions import Run
-from bench.show.figures import Figure, figures
+from bench.show.figures import figures
 from bench.show.figures.papers import rescaling
-from bench.show.pages.cosines import Cosines, cosines
+from bench.show.grid import Column, grid
+from bench.show.pages.cosines import cosines
+from bench.show.pages.engine import render as rendered
+
+Rows = Iterable[Sequence[str]]
 
 
-@dataclass(frozen=True, kw_only=True)
-class PageRow:
-    """One printed row and ours."""
-
-    title: str
-    cells: tuple[tuple[str, str, str, str], ...]  # (task, printed, ours, verdict)
-
-
-@dataclass(frozen=True, kw_only=True)
-class PageFigure:
-    """A figure of a paper, drawn from our runs; or why it is not drawn."""
-
-    title: str
-    anchor: str
-    drawn: tuple[Figure, ...] = ()
-    ridges: tuple[tuple[str, Cosines], ...] = ()  # (what is drawn, the drawing)
-    words: tuple[str, ...] = ()
-    points: tuple[tuple[str, str, str, str], ...] = ()  # printed: (task, key and x, y, source)
+def render(
+    title: str, figure: Mapping[str, Any] | None, rows: Mapping[str, Rows], left_out: Rows
+) -> str:
+    """The page as HTML: one file, no network. ``rows``: title of a printed row -> (task, printed, ours, verdict) of each cell."""
+    columns = ("task", Column("printed", right=True), Column("ours", right=True), "verdict")
+    return rendered(
+        "reproduced.html",
+        one_file=True,
+        title=title,
+        figure=figure,
+        rows={name: grid(columns, cells) for name, cells in rows.items()},
+        left_out=grid(("rows", "why"), left_out),
+    )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Reproduction:
-    """The page."""
-
-    title: str
-    figures: tuple[PageFigure, ...] = ()
-    rows: tuple[PageRow, ...] = ()
-    left_out: tuple[tuple[str, str], ...] = ()  # (rows, reason)
-
-
-def page_figure(part: Part, runs: Mapping[str, Sequence[Run]]) -> PageFigure:
+def paper_figure(part: Part, runs: Mapping[str, Sequence[Run]]) -> dict[str, Any]:
     """A figure of a paper, drawn from our runs, or from its formula; or why it is not drawn. ``runs``: by name, one a seed."""
     spec = next((one for one in figure_runs() if one.part == part), None)
-    words = [f"It shows {part.shows}" + (f"; {spec.open}." if spec and spec.open else ".")]
-    drawn, ridges = list[Figure](), list[tuple[str, Cosines]]()
-    first = {name: ours[0] for name, ours in runs.items()}
+    texts = [f"It shows {part.shows}" + (f"; {spec.open}." if spec and spec.open else ".")]
+    drawn, ridges = [], []
     try:
         if spec is None:
             drawn = [rescaling()]
         elif spec.draws == "cosines":
-            ridges = [(name, one) for name, run in first.items() if (one := cosines(run))]
+            ridges = [(name, one) for name, ours in runs.items() if (one := cosines(ours[0]))]
         elif runs:
-            published = [
-                PublishedRun(record=r, folder=f) for ours in runs.values() for r, f in ours
-            ]
-            made = board(published, version="reproduced", title=part.name, statistics="no")
-            drawn = [figure for figure in figures(made) if figure.kind == spec.draws]
+            own = [PublishedRun(record=r, folder=f) for ours in runs.values() for r, f in ours]
+            made = board(own, version="reproduced", title=part.name, statistics="no")
+            drawn = [one for one in figures(made) if one.kind == spec.draws]
     except BenchError as error:
-        words.append(f"Not drawn: {error.message}.")
-    if not drawn and not ridges and len(words) == 1:
-        words.append("Not drawn: its finished runs do not have what it needs.")
-    return PageFigure(
-        title=f"{part.paper} {part.part}",
-        anchor=f"{part.paper}-{part.short}",
-        drawn=tuple(drawn),
-        ridges=tuple(ridges),
-        words=tuple(words),
-        points=tuple(
-            (point.panel, f"{point.key} {point.x:g}", f"{point.y:g}", point.read)
-            for point in printed_points(part)
-        ),
-    )
-
-
-def render(page: Reproduction) -> str:
-    """The page as HTML: one file, no script, no network."""
-    from bench.show.pages import engine
-
-    return engine.render("reproduced.html", page=page, style=engine.style())
+        texts.append(f"Not drawn: {error.message}.")
+    if not drawn and not ridges and len(texts) == 1:
+        texts.append("Not drawn: its finished runs do not have what it needs.")
+    points = [(p.panel, f"{p.key} {p.x:g}", f"{p.y:g}", p.read) for p in printed_points(part)]
+    return {
+        "title": f"{part.paper} {part.part}",
+        "drawn": drawn,
+        "ridges": ridges,
+        "texts": texts,
+        "points": grid(("task", "at", Column("printed", right=True), "read from"), points),
+    }

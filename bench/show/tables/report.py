@@ -244,7 +244,7 @@ def cost(record: RunRecord) -> Section:
 def provenance(record: RunRecord) -> Section:
     """Where the run comes from, one fact per row; nested objects are flattened."""
     rows: list[tuple[str, str]] = [("fingerprint", record.fingerprint)]
-    for field, value in msgspec.structs.asdict(record.provenance).items():
+    for field, value in msgspec.to_builtins(record.provenance).items():
         if value is None or field == "command":
             continue
         if isinstance(value, Mapping):
