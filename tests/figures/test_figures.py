@@ -23,8 +23,8 @@ from bench.board.board import Board, BoardTable
 from bench.compare.statistics.table import Table
 from bench.references import printed_gains
 from bench.show.figures import Figure, drawing, figures
-from bench.show.figures.cost import front
 from bench.show.figures.gains import Noise
+from bench.show.figures.scatters import front
 
 NS = "{http://www.w3.org/2000/svg}"
 LENGTHS = (1, 4, 16)
@@ -247,14 +247,14 @@ def test_the_front_is_what_nothing_is_cheaper_and_better_than() -> None:
 
 def test_a_spectrum_is_that_of_the_stored_values(made: Drawn, tmp_path: Path) -> None:
     """linspace(9, 1, 16) to the power 1 + noise, as the made runs store them; the effective rank from its definition."""
-    places, data = (1, 2, 4, 8, 16), made.rows("spectrum")
+    places, data = (1, 2, 4, 8, 16), made.figures["spectrum"].data
     for name, (noise, _, _) in METHODS.items():
         values = np.linspace(9, 1, 16) ** (1 + noise)
         shares = values / values.sum()
         rank = math.exp(-sum(p * math.log(p) for p in shares))
-        expected = [rank, *(values[k - 1] / values[0] for k in places)]
-        assert data[name] == pytest.approx(expected, abs=1e-3)
-    points_of = [(i, share) for row in data.values() for i, share in enumerate(row[1:])]
+        expected = [(k, values[k - 1] / values[0], rank) for k in places]
+        np.testing.assert_allclose([row[1:] for row in data if row[0] == name], expected, atol=1e-3)
+    points_of = [(places.index(int(k)), float(share)) for _, k, share, _ in data]
     close(marks(made.axes("spectrum")[0]), points_of)
 
 
@@ -272,7 +272,7 @@ def test_learning_curves_are_those_of_the_runs(made: Drawn) -> None:
                 seen = entry["step"] * done.sentences / done.steps
                 took = seen / entry["sentences_per_second"]
                 key = (run.record.method, float(run.record.seed or 0), entry["step"])
-                expected.append((*key, seen, took, entry["dev_score"]))
+                expected.append((*key, entry["dev_score"], seen, took))
     data = sorted(made.figures["learning"].data)
     shown = [row for row in sorted(expected) if row[0] in {one[0] for one in data}]
     assert len(data) > 9 and [row[0] for row in data] == [row[0] for row in shown]

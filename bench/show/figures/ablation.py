@@ -1,18 +1,21 @@
-"""The average against one recipe value, from runs that are equal in all else (PromCSE, Figure 2 and Table 4; Focal-InfoNCE, Tables 4, 5)."""
+"""Scores against one value of a method: of runs that are equal in all else (PromCSE, Figure 2), and of a formula (Focal-InfoNCE, Figure 1)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bench.compare.formatting import visible
 from bench.compare.statistics.table import SENDER
-from bench.show.figures.drawing import ACCENT, QUIET, Figure, bar, drawn, parse_number
-from bench.show.figures.points import Group, Point, ends, mean_and_ends, points, short_name
+from bench.references import figure_runs, printed_points, results
+from bench.references.ours import meaning
+from bench.show.figures.drawing import ACCENT, AT_END, QUIET, SECOND, Figure, bar, drawn, number
+from bench.show.figures.points import Group, Point, rounded, short_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+# --- runs ---
 
 ABLATION = (
     "Runs that are equal in all but the recipe value on the axis below, means over seeds. Bars: the intervals of the table, or standard deviations over seeds where it has none. Grey squares: "
@@ -20,10 +23,6 @@ ABLATION = (
 )
 FEWEST = 3  # points of a curve
 MOST = 6  # curves of a group
-MAIN, BESIDE = (
-    "sts",
-    "cxc",
-)  # the suite whose average is drawn where it was scored, and the one that has a panel under it
 PAPERS: Mapping[str, str] = {
     "prompt_length": "PromCSE, Figure 2",
     "eh_margin": "PromCSE, Table 4",
@@ -31,175 +30,142 @@ PAPERS: Mapping[str, str] = {
     "hardness_m": "Focal-InfoNCE, Table 5",
 }
 """Where papers show the same recipe value."""
-
-
-@dataclass(frozen=True)
-class Swept:
-    """Rows that differ in one number of their recipe alone, by that number."""
-
-    method: str  # with its variant
-    key: str
-    values: tuple[float, ...]
-    points: tuple[Point, ...]
+Curve = Mapping[float, Point]
+"""Value of the recipe key -> the row that has it."""
 
 
 def ablations(group: Group) -> list[Figure]:
-    """A figure for each recipe value of which a method has at least three, those with most values first: of the STS average, else of
-    the column that another suite ranks by."""
-    made: dict[tuple[str, str], Figure] = {}
-    for suite in group.suites:
-        table = group.tables[suite].table
-        for curve in swept(points(table, table.head)):
-            if (curve.method, curve.key) not in made and len(made) < MOST:
-                made[curve.method, curve.key] = _figure(group, suite, curve)
-    return list(made.values())
+    """A figure for each recipe value of which a method has at least three, those with most values first: on the STS sets and on CxC;
+    without the STS sets, on the first suite."""
+    suites = [suite for suite in ("sts", "cxc") if suite in group.tables]
+    suites = suites if "sts" in suites else group.suites[:1]
+    curves = [(suite, *one) for suite in suites for one in swept(group.points(suite))[:MOST]]
+    return [_figure(group, *one) for one in curves]
 
 
-def swept(found: Sequence[Point]) -> list[Swept]:
-    """Of each method and recipe key the longest series of rows that are equal in everything else."""
-    series: dict[tuple[str, ...], dict[tuple[tuple[str, str], ...], dict[float, Point]]] = {}
-    for point in found:
+def swept(points: Sequence[Point]) -> list[tuple[str, str, Curve]]:
+    """(method, recipe key, curve): of each method and key the longest series of rows that are equal in everything else."""
+    series: dict[tuple[str, ...], dict[object, dict[float, Point]]] = {}
+    for point in points:
         row = point.row
         for key, text in row.differs:
-            value = parse_number(text)
+            value = _parsed(text)
             if value is not None and key != SENDER:
                 rest = tuple(pair for pair in row.differs if pair[0] != key)
-                series.setdefault((row.name, row.setting, row.backbone, key), {}).setdefault(
-                    rest, {}
-                ).setdefault(value, point)
+                alike = series.setdefault((row.name, key, row.setting, row.backbone), {})
+                alike.setdefault(rest, {}).setdefault(value, point)
     made = []
-    for (name, _, _, key), alike in series.items():
-        longest = max(
-            alike.items(), key=lambda pair: (len(pair[1]), [str(part) for part in pair[0]])
-        )[1]
+    for (name, key, *_), alike in series.items():
+        longest = max(alike.values(), key=len)
         if len(longest) >= FEWEST:
-            values = sorted(longest)
             made.append(
-                Swept(
-                    visible(name, limit=40),
-                    visible(key, limit=40),
-                    tuple(values),
-                    tuple(longest[v] for v in values),
-                )
+                (visible(name, limit=40), visible(key, limit=40), dict(sorted(longest.items())))
             )
-    return sorted(made, key=lambda one: (-len(one.values), one.method, one.key))
+    return sorted(made, key=lambda one: (-len(one[2]), one[0], one[1]))
 
 
-@dataclass(frozen=True)
-class Panel:
-    """One score against the recipe value."""
-
-    what: str  # "STS Avg."
-    points: tuple[tuple[float, Point], ...]
-    printed: tuple[tuple[float, float], ...] = ()
+def _parsed(text: str) -> float | None:
+    try:
+        return number(float(text))
+    except ValueError:
+        return None
 
 
-def _figure(group: Group, suite: str, curve: Swept) -> Figure:
-    head = " ".join(dict.fromkeys((suite, group.tables[suite].table.head or "")))
-    panels = [
-        Panel(
-            "STS Avg." if suite == MAIN else head,
-            tuple(zip(curve.values, curve.points, strict=True)),
-        )
-    ]
-    others: list[Point | None] = []
-    if suite == MAIN:
-        others = _on_captions(group, curve)
-        both = zip(curve.values, others, strict=True)
-        there = tuple((value, point) for value, point in both if point is not None)
-        printed = _printed(group, curve)
-        panels = [replace(panels[0], printed=printed.get("STS Avg.", ()))]
-        if len(there) >= FEWEST:
-            panels.append(Panel("CxC-STS", there, printed.get("CxC-STS", ())))
-    more = [] if suite == MAIN else [suite]
-    return Figure(
-        name=group.name("ablation", curve.method, curve.key.replace("_", "-"), *more),
-        kind="ablation",
-        title=group.titled(f"{curve.method}: {curve.key}"),
-        caption=ABLATION,
-        svg=drawn(
-            draw_ablation,
-            panels,
-            curve.key,
-            height=60 + 200.0 * len(panels),
-            panels=(len(panels), 1),
-        ),
-        paper_figure=PAPERS.get(curve.key, "") if suite == MAIN else "",
+def _figure(group: Group, suite: str, method: str, key: str, curve: Curve) -> Figure:
+    head = group.tables[suite].head or ""
+    score = f"{suite.replace('sts', 'STS')} {head}" if suite != "cxc" else head
+    printed = _printed(group, method, key, head) if suite in ("sts", "cxc") else {}
+    return group.figure(
+        "ablation",
+        f"{method}: {key}",
+        ABLATION,
+        more=(method, key, *([] if suite == "sts" else [suite])),
+        svg=drawn(draw_ablation, curve, printed, key, score, height=260.0),
         suites=(suite,),
-        header=(
-            "method",
-            curve.key,
-            panels[0].what,
-            "low",
-            "high",
-            *(["CxC-STS"] if suite == MAIN else []),
-        ),
+        paper_figure=PAPERS.get(key, "") if suite in ("sts", "cxc") else "",
+        header=("method", key, score, "low", "high", "printed"),
         data=tuple(
-            (
-                curve.method,
-                value,
-                *mean_and_ends(point.cell),
-                *(
-                    "" if other is None else round(other.cell.mean, 4)
-                    for other in others[i : i + 1]
-                ),
-            )
-            for i, (value, point) in enumerate(zip(curve.values, curve.points, strict=True))
+            (method, x, *rounded(p.cell.mean, *(p.ends or (None, None)), printed.get(x)))
+            for x, p in curve.items()
         ),
     )
 
 
-def draw_ablation(those: Axes | Sequence[Axes], panels: Sequence[Panel], key: str) -> None:
-    """A curve a panel; on a logarithmic axis where the values are far apart."""
-    for axes, panel in zip(those if isinstance(those, list) else [those], panels, strict=True):
-        values = [value for value, _ in panel.points]
-        if values[0] > 0 and values[-1] / values[0] >= 8:
-            axes.set_xscale("log")
-        for value, point in panel.points:
-            if interval := ends(point.cell):
-                bar(axes, (value, value), interval, ACCENT)
-        axes.plot(values, [point.cell.mean for _, point in panel.points], "o-", color=ACCENT)
-        inside = [(x, y) for x, y in panel.printed if values[0] <= x <= values[-1]]
-        axes.plot([x for x, _ in inside], [y for _, y in inside], "s", color=QUIET, markersize=5)
-        axes.margins(x=0.05, y=0.1)
-        axes.set_xticks(values, [f"{value:g}" for value in values])
-        axes.set_xticks([], minor=True)
-        axes.locator_params(axis="y", nbins=5)
-        axes.set_xlabel(key)
-        axes.set_title(panel.what)
+def draw_ablation(
+    axes: Axes, curve: Curve, printed: Mapping[float, float], key: str, score: str
+) -> None:
+    """One curve; on a logarithmic axis where the values are far apart."""
+    values = list(curve)
+    if values[0] > 0 and values[-1] / values[0] >= 8:
+        axes.set_xscale("log")
+    for x, point in curve.items():
+        bar(axes, (x, x), point.ends, ACCENT)
+    axes.plot(values, [point.cell.mean for point in curve.values()], "o-", color=ACCENT)
+    inside = {x: y for x, y in sorted(printed.items()) if values[0] <= x <= values[-1]}
+    axes.plot(list(inside), list(inside.values()), "s", color=QUIET, markersize=5)
+    axes.margins(x=0.05, y=0.1)
+    axes.set_xticks(values, [f"{x:g}" for x in values])
+    axes.set_xticks([], minor=True)
+    axes.locator_params(axis="y", nbins=5)
+    axes.set_xlabel(key)
+    axes.set_title(score)
 
 
-def _on_captions(group: Group, curve: Swept) -> list[Point | None]:
-    """The points of the same runs on CxC."""
-    cxc = group.table(BESIDE)
-    there = points(cxc, cxc.columns[0]) if cxc is not None else []
-    by_run = {run: point for point in there for run in point.row.runs}
-    return [by_run.get(point.row.runs[0]) for point in curve.points]
+def _printed(group: Group, method: str, key: str, task: str) -> dict[float, float]:
+    """Value of the recipe key -> printed number: of the same method, setting and backbone, from tables and from the points of pictures
+    that a source gives."""
+    backbone, found = short_name(group.backbone), dict[float, float]()
+    for cell in results(backbone=backbone, setting=group.setting, task=task):
+        means = meaning(cell.method, cell.variant, cell.setting)
+        known = means.name == method and cell.metric in ("spearman", "spearman-bootstrap")
+        if known and set(means.set) == {key}:
+            found[float(means.set[key])] = cell.value
+    for spec in figure_runs():
+        of_it = backbone in spec.backbones and (group.setting, method, "") in spec.runs
+        for point in printed_points(spec.part) if of_it else ():
+            if (point.panel, point.key) == (task, key):
+                found[point.x] = point.y
+    return found
 
 
-def _printed(group: Group, curve: Swept) -> dict[str, tuple[tuple[float, float], ...]]:
-    """Panel -> (value of the recipe key, printed number): of the same method, setting and backbone, from tables and from the points of
-    pictures that a source gives."""
-    from bench.references import figure_runs, printed_points, results
-    from bench.references.ours import meaning
+# --- Focal-InfoNCE's re-scaling of negative pairs ---
 
-    backbone, found = short_name(group.backbone), dict[str, dict[float, float]]()
-    for task, panel in (("Avg.", "STS Avg."), ("CxC-STS", "CxC-STS")):
-        for cell in results(backbone=backbone, setting=group.setting, task=task):
-            means = meaning(cell.method, cell.variant, cell.setting)
-            if (
-                means.name == curve.method
-                and set(means.set) == {curve.key}
-                and cell.metric in ("spearman", "spearman-bootstrap")
-            ):
-                found.setdefault(panel, {})[float(means.set[curve.key])] = cell.value
-        for spec in figure_runs():
-            of_it = backbone in spec.backbones and (group.setting, curve.method, "") in spec.runs
-            if of_it and spec.series and spec.series[0] == curve.key:
-                points = [
-                    point
-                    for point in printed_points(spec.part)
-                    if (point.panel, point.key) == (task, curve.key)
-                ]
-                found.setdefault(panel, {}).update({point.x: point.y for point in points})
-    return {panel: tuple(sorted(values.items())) for panel, values in found.items()}
+RESCALING = (
+    "The value s (s + m) that Focal-InfoNCE takes in place of the cosine s of a negative pair, for the values of m in its Table 5. Orange: up-weighted, "
+    "where the curve lies above s (dashed), which is where s > 1 − m; green: down-weighted. Drawn from the formula, without a run."
+)
+ADDED = (0.1, 0.2, 0.3, 0.4)  # values of m
+STEPS = 40  # parts that a curve is drawn in
+
+
+def rescaled(s: float, m: float) -> float:
+    """What stands for the cosine s of a negative pair in the loss, before the temperature (Focal-InfoNCE, eq. 2)."""
+    return s * (s + m)
+
+
+def rescaling() -> Figure:
+    tenths = [i / 10 for i in range(11)]
+    return Figure(
+        name="rescaling",
+        kind="rescaling",
+        title="Re-scaled negative pairs",
+        caption=RESCALING,
+        svg=drawn(draw_rescaling),
+        suites=(),
+        paper_figure="Focal-InfoNCE, Figure 1",
+        header=("cosine", *(f"m = {m:g}" for m in ADDED)),
+        data=tuple((s, *rounded(*(rescaled(s, m) for m in ADDED))) for s in tenths),
+    )
+
+
+def draw_rescaling(axes: Axes) -> None:
+    axes.plot([0, 1], [0, 1], "--", color=QUIET)
+    axes.text(1.02, 1.0, "s", gid=AT_END, va="center")
+    for m in ADDED:
+        for low, high, colour in ((0.0, 1 - m, SECOND), (1 - m, 1.0, ACCENT)):
+            cosines = [low + (high - low) * i / STEPS for i in range(STEPS + 1)]
+            axes.plot(cosines, [rescaled(s, m) for s in cosines], color=colour, linewidth=1.6)
+        axes.text(1.02, rescaled(1.0, m), f"m = {m:g}", gid=AT_END, va="center")
+    axes.set_xlim(0, 1)
+    axes.set_xlabel("cosine s of a negative pair")
+    axes.set_title("re-scaled: s (s + m)")

@@ -1,0 +1,324 @@
+"""Methods as lines: the dev score while training, singular values, STS-B without frequent words, and the expected best of a search."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from bench.base.errors import BenchError
+from bench.compare.statistics.expected_best import expected_best
+from bench.runs.intact import read_curve
+from bench.runs.record import ScoreKey
+from bench.runs.run import Run
+from bench.runs.searches import RECIPE, RUNNING, write_result
+from bench.score.metrics.geometry import effective_rank
+from bench.show.figures.drawing import (
+    ACCENT,
+    MOST_LINES,
+    QUIET,
+    Figure,
+    Line,
+    drawn,
+    lines,
+    number,
+)
+from bench.show.figures.points import Group, rounded
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from bench.board.board import PublishedRun
+    from bench.compare.statistics.table import Row
+    from bench.runs.searches import Study, Trial
+
+# --- the dev score while training ---
+
+LEARNING = (
+    "Score on the dev set while training. Thick lines are means over seeds, thin ones the seeds; coloured: highest at the end. These scores chose "
+    "the checkpoints and are of no test set. Time excludes the scoring; methods whose times cannot be compared are not in that panel. "
+    "Of many methods the first ones of the table are drawn."
+)
+AXES = {"sentences": "rows of the corpus seen", "seconds": "seconds of training"}
+
+
+@dataclass(frozen=True)
+class DevScores:
+    """The dev scores of one run while it was trained."""
+
+    seed: float | str
+    steps: Sequence[float]
+    scores: Sequence[float]
+    sentences: Sequence[float]
+    seconds: Sequence[float] = ()  # none where they cannot be compared
+
+
+Course = tuple[str, Sequence[DevScores]]
+"""A method, and its seeds at the same steps."""
+
+
+def learning(group: Group) -> Figure | None:
+    """None where fewer than two methods have a curve of two points of one dev set."""
+    shown = [p for p in group.methods("sts") if group.runs.keys() >= set(p.row.runs)]
+    trained = [group.runs[run].record.training for point in shown for run in point.row.runs]
+    sets = Counter(one.dev_task or "dev" for one in trained if one and one.dev_score is not None)
+    dev = max(sets, key=lambda name: sets[name], default="")
+    courses = [(p.label, course) for p in shown if (course := _course(p.row, group.runs, dev))]
+    if len(courses) < 2:
+        return None
+    timed = sum(all(one.seconds for one in course) for _, course in courses[:MOST_LINES])
+    axes = list(AXES)[: 2 if timed > 1 else 1]
+    return group.figure(
+        "learning",
+        f"{dev} while training",
+        LEARNING,
+        svg=drawn(
+            draw_learning,
+            courses[:MOST_LINES],
+            axes,
+            dev,
+            height=230.0 * len(axes),
+            panels=(len(axes), 1),
+        ),
+        header=("method", "seed", "steps", dev, "rows of the corpus", "seconds"),
+        data=tuple(
+            (label, one.seed, *rounded(*values))
+            for label, course in courses
+            for one in course
+            for values in zip_longest(one.steps, one.scores, one.sentences, one.seconds)
+        ),
+    )
+
+
+def _course(row: Row, runs: Mapping[str, PublishedRun], dev: str) -> list[DevScores]:
+    """Empty where its seeds have not the same steps, at least two."""
+    pairs = zip(row.runs, row.seeds, strict=True)
+    course = [one for run, seed in pairs if (one := _dev_scores(runs[run], seed, dev))]
+    steps = {tuple(one.steps) for one in course}
+    if len(steps) != 1 or len(min(steps)) < 2:
+        return []
+    timed = row.cost is not None and row.cost.train_seconds is not None
+    if timed and all(one.seconds for one in course):
+        return course
+    return [replace(one, seconds=()) for one in course]
+
+
+def _dev_scores(run: PublishedRun, seed: int | None, dev: str) -> DevScores | None:
+    """None where they are of another set, or it is not known how much the run saw."""
+    done = run.record.training
+    if done is None or (done.dev_task or "dev") != dev or not done.steps or not done.sentences:
+        return None
+    curve = [(e["step"], number(e.get("dev_score")), e) for e in read_curve(run.folder)]
+    scored = [(step, value, e) for step, value, e in curve if value is not None and step > 0]
+    if not scored:
+        return None
+    steps, scores, entries = zip(*scored, strict=True)
+    seen = [step * done.sentences / done.steps for step in steps]
+    paces = [number(entry.get("sentences_per_second")) for entry in entries]
+    seconds = [rows / pace for rows, pace in zip(seen, paces, strict=True) if pace]
+    whole = seconds if len(seconds) == len(seen) else ()
+    return DevScores("any" if seed is None else float(seed), steps, scores, seen, whole)
+
+
+def draw_learning(
+    panels: Axes | Sequence[Axes], courses: Sequence[Course], axes: Sequence[str], dev: str
+) -> None:
+    """A panel for each of ``axes``, fields of DevScores."""
+    for panel, axis in zip(panels if isinstance(panels, list) else [panels], axes, strict=True):
+        made = []
+        for label, course in courses:
+            if all(getattr(one, axis) for one in course):
+                for one in course:
+                    panel.plot(
+                        getattr(one, axis), one.scores, color=QUIET, linewidth=0.5, alpha=0.6
+                    )
+                x, y = (
+                    mean_of([getattr(one, name) for one in course]) for name in (axis, "scores")
+                )
+                made.append(Line(label, x, y))
+        lines(panel, made, max(made, key=lambda line: line.y[-1]))
+        panel.locator_params(axis="x", nbins=4)
+        panel.xaxis.set_major_formatter("{x:,.0f}")
+        panel.set_xlabel(AXES[axis])
+        panel.set_title(dev)
+
+
+def mean_of(columns: Sequence[Sequence[float]]) -> list[float]:
+    """Place by place."""
+    return [fmean(values) for values in zip(*columns, strict=True)]
+
+
+# --- where vectors lie: singular values, and correlation without the most frequent words ---
+
+SPECTRUM = (
+    "Singular values of the unit vectors of STS-B test less their mean, each over the largest; means over seeds. Coloured: the largest "
+    "effective rank, which is exp of the entropy of the values (Roy and Vetterli 2007). Of many methods those of the largest ranks are drawn."
+)
+FREQUENT = (
+    "Correlation on STS-B test when the most frequent words of STS-B test are taken out of the sentences; means over seeds. Coloured: the largest gain. "
+    "Of many methods those highest at first are drawn. (ConPVP's Figure 5 takes out tokens, and averages the seven STS sets.)"
+)
+
+
+def spectrum(group: Group) -> Figure | None:
+    """A line per method over the number of the singular value, in powers of two. None where fewer than two methods have them."""
+    found = []
+    for point in group.methods("geometry", "uniformity"):
+        values = [_singular_values(group, run) for run in point.row.runs]
+        values = [one for one in values if one]
+        if len({len(one) for one in values}) == 1:
+            shares = mean_of([[value / one[0] for value in one] for one in values])
+            found.append((fmean(map(effective_rank, values)), point.label, shares))
+    if len(found) < 2:
+        return None
+    found.sort(key=lambda one: -one[0])
+    last = min(len(shares) for _, _, shares in found)
+    places = sorted({*(1 << i for i in range(last.bit_length())), last})
+    made = [Line(label, places, [shares[k - 1] for k in places]) for _, label, shares in found]
+    ranks = {label: round(rank, 3) for rank, label, _ in found}
+    return group.figure(
+        "spectrum",
+        "How many directions the vectors use",
+        SPECTRUM,
+        svg=drawn(
+            draw_steps, made, made[0], ("singular value, the largest first", "share of the largest")
+        ),
+        suites=("geometry",),
+        paper_figure="SimCSE, Figure F.1",
+        header=("method", "singular value", "share of the largest", "effective rank"),
+        data=tuple((*row, ranks[line.label]) for line in made for row in line.data()),
+    )
+
+
+def _singular_values(group: Group, run: str) -> list[float]:
+    """As the run stored them; empty where it did not, or where they are not what they should be."""
+    import numpy as np
+
+    table = group.tables["geometry"]
+    key, name = ScoreKey(table.suite, "uniformity", table.protocol, table.text), "singular_values"
+    try:
+        values = Run(group.runs[run].record, group.runs[run].folder).predictions(key, (name,))[name]
+        effective_rank(values)
+    except (BenchError, KeyError, ValueError):
+        return []
+    if values.dtype.kind != "f" or values.ndim != 1 or values.size < 2:
+        return []
+    sound = np.isfinite(values).all() and values[0] > 0 and values.min() >= 0
+    return values.tolist() if sound else []
+
+
+def frequent(group: Group) -> Figure | None:
+    """A line per method over the number of words taken out. None where fewer than two methods have them."""
+    made = []
+    for point in group.methods("geometry", "alignment"):
+        curves = [curve for run in point.row.runs if (curve := _without_words(group, run))]
+        taken = sorted(set[int]().union(*curves)) if curves else []
+        if taken and all(len(curve) == len(taken) for curve in curves):
+            made.append(Line(point.label, taken, mean_of([[c[k] for k in taken] for c in curves])))
+    steps = max((line.x for line in made), key=len, default=[])
+    made = [line for line in made if line.x == steps]
+    if len(made) < 2 or len(steps) < 2:
+        return None
+    made.sort(key=lambda line: -line.y[0])
+    gain = max(made, key=lambda line: line.y[-1] - line.y[0])
+    return group.figure(
+        "frequent-words",
+        "Without the most frequent words",
+        FREQUENT,
+        svg=drawn(
+            draw_steps, made, gain, ("most frequent words taken out", "STS-B test, Spearman × 100")
+        ),
+        suites=("geometry",),
+        header=("method", "words taken out", "STS-B test"),
+        data=tuple(row for line in made for row in line.data()),
+    )
+
+
+def _without_words(group: Group, run: str) -> dict[int, float]:
+    """Number of words taken out -> correlation; empty where the record holds none, or something else."""
+    table = group.tables["geometry"]
+    published = group.runs.get(run)
+    key = ScoreKey("geometry", "alignment", table.protocol, table.text)
+    alignment = published.record.score(*key) if published else None
+    stored: Any = alignment.detail.get("without_frequent_words") if alignment else None
+    entries = [e for e in stored if isinstance(e, dict)] if isinstance(stored, list) else []
+    pairs = [(number(entry.get("k")), number(entry.get("spearman"))) for entry in entries]
+    return {int(k): value for k, value in pairs if k is not None and value is not None}
+
+
+def draw_steps(axes: Axes, those: Sequence[Line], strong: Line, names: tuple[str, str]) -> None:
+    """Lines over the same numbers, each of which is a step of equal width."""
+    steps = those[0].x
+    even = {line.label: replace(line, x=range(len(steps))) for line in those}
+    lines(axes, list(even.values()), even[strong.label])
+    axes.set_xticks(range(len(steps)), [f"{step:g}" for step in steps])
+    axes.set_xlabel(names[0])
+    axes.set_title(names[1])
+
+
+# --- the expected best of a search ---
+
+EXPECTED = (
+    "Expected best dev score of n of the trials (Dodge et al. 2019); a trial that failed or was pruned counts as the lowest. Squares at 0: the recipe "
+    "without a search. Coloured: highest with all trials. Of many methods the highest are drawn."
+)
+
+
+def write_figures(folder: Path, study: Study, trials: Mapping[str, Sequence[Trial]]) -> list[str]:
+    """Draws what there is data for into the search's folder, each with its data as CSV; returns the names of the files."""
+    files: dict[str, str] = {}
+    for figure in of_all_methods(study, trials):
+        files |= {f"{figure.name}.svg": figure.svg, f"{figure.name}.csv": figure.csv}
+    for name, text in files.items():
+        write_result(folder, name, text.encode())
+    return list(files)
+
+
+def of_all_methods(study: Study, trials: Mapping[str, Sequence[Trial]]) -> list[Figure]:
+    """The figure of a search; none where no method has two trials."""
+    recipes: dict[str, float] = {}
+    made = []
+    for method, every in trials.items():
+        for trial in every:
+            if trial.number == RECIPE and trial.score is not None:
+                recipes[method] = trial.score
+        curve = expected_best([t.score for t in every if t.number != RECIPE and t.state != RUNNING])
+        if len(curve) > 1:
+            made.append(Line(method, range(1, len(curve) + 1), curve))
+    if not made:
+        return []
+    made.sort(key=lambda line: -max(line.y))
+    at_zero = [
+        (line.label, 0, round(recipes[line.label], 4)) for line in made if line.label in recipes
+    ]
+    figure = Figure(
+        name="expected-best",
+        kind="search",
+        title=f"Expected best {study.select_on} against trials",
+        caption=EXPECTED,
+        svg=drawn(draw_expected_best, made, recipes, study.select_on),
+        suites=(),
+        header=("method", "trials", "expected best"),
+        data=(*at_zero, *(row for line in made for row in line.data())),
+    )
+    return [figure]
+
+
+def draw_expected_best(
+    axes: Axes, those: Sequence[Line], recipes: Mapping[str, float], dev: str
+) -> None:
+    """``those``: the highest first."""
+    lines(axes, those, those[0])
+    for line in those[:MOST_LINES]:
+        if line.label in recipes:
+            colour = ACCENT if line is those[0] else QUIET
+            axes.plot([0], [recipes[line.label]], "s", color=colour, markersize=5)
+    most = max(max(line.x) for line in those)
+    axes.set_xlim(-0.04 * most, 1.02 * most)
+    axes.locator_params(axis="x", nbins=6, integer=True)
+    axes.set_xlabel("trials")
+    axes.set_title(dev)
