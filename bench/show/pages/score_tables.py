@@ -438,7 +438,7 @@ def under(row: Row) -> list[Line]:
             differences.append(
                 Entry(
                     signed_number(printed.difference, cell.decimals),
-                    lines.OUTSIDE if printed.inside is False else "",
+                    "outside" if printed.inside is False else "",
                 )
             )
             halves.append(Entry("" if printed.half is None else score(printed.half, cell.decimals)))
@@ -463,7 +463,7 @@ def _lines(
                     (minus(entry.text), LETTERS.get(entry.sign, "")) for entry in line.entries
                 ),
             )
-            for line in lines.under(row)
+            for line in under(row)
         )
     printed = {cell.printed.source for cell in row.cells if cell is not None and cell.printed}
     return tuple(
@@ -473,6 +473,6 @@ def _lines(
             anchor=published.anchors.get(source, ""),
             entries=(*((entry.text, "") for entry in line.entries), *[("", "")] * others),
         )
-        for line in lines.under(row)
+        for line in under(row)
         if (source := line.label.removesuffix(", copied")) in printed
     )

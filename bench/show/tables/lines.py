@@ -6,9 +6,10 @@ from bench.base.text import duration, list_names
 from bench.compare import statements
 from bench.compare.formatting import score, spread, with_interval
 from bench.compare.statistics.table import BETTER, WORSE, Cell, Cost, Row, Table
-from bench.show.grid import SIGNS, TINT
+from bench.show import grid
 
-OUTSIDE, UNTESTED, TOP = "outside", "not tested", TINT  # the other keys of SIGNS
+SIGNS = grid.SIGNS
+OUTSIDE, UNTESTED, TOP = "outside", "not tested", grid.TINT  # keys of SIGNS
 
 
 def spread_text(cell: Cell) -> str:
