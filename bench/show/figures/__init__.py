@@ -18,12 +18,11 @@ __all__ = ["Figure", "figures"]
 
 def figures(board: Board) -> tuple[Figure, ...]:
     """The figures of a version, group by group: settings and backbones with most rows first. Each has a name of its own."""
-    from bench.show.figures.ablation import ablations
     from bench.show.figures.curves import frequent, learning, spectrum
-    from bench.show.figures.few_shot import few_shot
     from bench.show.figures.gains import gains, paper_gains
+    from bench.show.figures.papers import ablations, few_shot, papers
     from bench.show.figures.points import table_groups
-    from bench.show.figures.scatters import cost, geometry, papers, shift
+    from bench.show.figures.scatters import cost, geometry, shift
 
     made: list[Figure | None] = []
     for i, group in enumerate(table_groups(board)):
@@ -35,7 +34,9 @@ def figures(board: Board) -> tuple[Figure, ...]:
         made += [frequent(group), few_shot(group), *ablations(group)]
     named: dict[str, Figure] = {}
     for figure in filter(None, made or [papers(board)]):
-        alike = sum(name.startswith(figure.name) for name in named)  # two backbones of one slug
-        name = f"{figure.name}-{alike + 1}" if figure.name in named else figure.name
+        name, number = figure.name, 1
+        while name in named:  # two folders of one name
+            number += 1
+            name = f"{figure.name}-{number}"
         named[name] = replace(figure, name=name)
     return tuple(named.values())

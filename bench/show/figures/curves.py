@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import zip_longest
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -27,7 +26,7 @@ from bench.show.figures.drawing import (
     lines,
     number,
 )
-from bench.show.figures.points import Group, rounded
+from bench.show.figures.points import Group
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,26 +38,11 @@ if TYPE_CHECKING:
 # --- the dev score while training ---
 
 LEARNING = (
-    "Score on the dev set while training. Thick lines are means over seeds, thin ones the seeds; coloured: highest at the end. These scores chose "
-    "the checkpoints and are of no test set. Time excludes the scoring; methods whose times cannot be compared are not in that panel. "
-    "Of many methods the first ones of the table are drawn."
+    "Score on the dev set against rows of the corpus seen. Thick lines are means over seeds, thin ones the seeds; coloured: highest at the end. "
+    "These scores chose the checkpoints and are of no test set. Of many methods the first ones of the table are drawn."
 )
-AXES = {"sentences": "rows of the corpus seen", "seconds": "seconds of training"}
-
-
-@dataclass(frozen=True)
-class DevScores:
-    """The dev scores of one run while it was trained."""
-
-    seed: float | str
-    steps: Sequence[float]
-    scores: Sequence[float]
-    sentences: Sequence[float]
-    seconds: Sequence[float] = ()  # none where they cannot be compared
-
-
-Course = tuple[str, Sequence[DevScores]]
-"""A method, and its seeds at the same steps."""
+Course = tuple[str, Sequence[Line]]
+"""A method, and a line for each of its seeds."""
 
 
 def learning(group: Group) -> Figure | None:
@@ -70,81 +54,44 @@ def learning(group: Group) -> Figure | None:
     courses = [(p.label, course) for p in shown if (course := _course(p.row, group.runs, dev))]
     if len(courses) < 2:
         return None
-    timed = sum(all(one.seconds for one in course) for _, course in courses[:MOST_LINES])
-    axes = list(AXES)[: 2 if timed > 1 else 1]
     return group.figure(
         "learning",
         f"{dev} while training",
         LEARNING,
-        svg=drawn(
-            draw_learning,
-            courses[:MOST_LINES],
-            axes,
-            dev,
-            height=230.0 * len(axes),
-            panels=(len(axes), 1),
-        ),
-        header=("method", "seed", "steps", dev, "rows of the corpus", "seconds"),
+        svg=drawn(draw_learning, courses[:MOST_LINES], dev),
+        header=("method", "seed", "rows of the corpus", dev),
         data=tuple(
-            (label, one.seed, *rounded(*values))
-            for label, course in courses
-            for one in course
-            for values in zip_longest(one.steps, one.scores, one.sentences, one.seconds)
+            (name, *row) for name, course in courses for line in course for row in line.data()
         ),
     )
 
 
-def _course(row: Row, runs: Mapping[str, PublishedRun], dev: str) -> list[DevScores]:
-    """Empty where its seeds have not the same steps, at least two."""
-    pairs = zip(row.runs, row.seeds, strict=True)
-    course = [one for run, seed in pairs if (one := _dev_scores(runs[run], seed, dev))]
-    steps = {tuple(one.steps) for one in course}
-    if len(steps) != 1 or len(min(steps)) < 2:
-        return []
-    timed = row.cost is not None and row.cost.train_seconds is not None
-    if timed and all(one.seconds for one in course):
-        return course
-    return [replace(one, seconds=()) for one in course]
+def _course(row: Row, runs: Mapping[str, PublishedRun], dev: str) -> list[Line]:
+    """Dev scores over rows of the corpus; empty where its seeds have not the same steps, at least two."""
+    course = []
+    for seed, run in zip(row.seeds, (runs[name] for name in row.runs), strict=True):
+        done, curve = run.record.training, read_curve(run.folder)
+        if done is None or (done.dev_task or "dev") != dev or not done.steps or not done.sentences:
+            continue  # another set, or it is not known how much the run saw
+        scored = [(entry["step"], number(entry.get("dev_score"))) for entry in curve]
+        points = [(step, value) for step, value in scored if value is not None and step > 0]
+        seen = tuple(step * done.sentences / done.steps for step, _ in points)
+        course.append(Line("any" if seed is None else str(seed), seen, [y for _, y in points]))
+    alike = len({line.x for line in course}) == 1 and len(course[0].x) > 1
+    return course if alike else []
 
 
-def _dev_scores(run: PublishedRun, seed: int | None, dev: str) -> DevScores | None:
-    """None where they are of another set, or it is not known how much the run saw."""
-    done = run.record.training
-    if done is None or (done.dev_task or "dev") != dev or not done.steps or not done.sentences:
-        return None
-    curve = [(e["step"], number(e.get("dev_score")), e) for e in read_curve(run.folder)]
-    scored = [(step, value, e) for step, value, e in curve if value is not None and step > 0]
-    if not scored:
-        return None
-    steps, scores, entries = zip(*scored, strict=True)
-    seen = [step * done.sentences / done.steps for step in steps]
-    paces = [number(entry.get("sentences_per_second")) for entry in entries]
-    seconds = [rows / pace for rows, pace in zip(seen, paces, strict=True) if pace]
-    whole = seconds if len(seconds) == len(seen) else ()
-    return DevScores("any" if seed is None else float(seed), steps, scores, seen, whole)
-
-
-def draw_learning(
-    panels: Axes | Sequence[Axes], courses: Sequence[Course], axes: Sequence[str], dev: str
-) -> None:
-    """A panel for each of ``axes``, fields of DevScores."""
-    for panel, axis in zip(panels if isinstance(panels, list) else [panels], axes, strict=True):
-        made = []
-        for label, course in courses:
-            if all(getattr(one, axis) for one in course):
-                for one in course:
-                    panel.plot(
-                        getattr(one, axis), one.scores, color=QUIET, linewidth=0.5, alpha=0.6
-                    )
-                x, y = (
-                    mean_of([getattr(one, name) for one in course]) for name in (axis, "scores")
-                )
-                made.append(Line(label, x, y))
-        lines(panel, made, max(made, key=lambda line: line.y[-1]))
-        panel.locator_params(axis="x", nbins=4)
-        panel.xaxis.set_major_formatter("{x:,.0f}")
-        panel.set_xlabel(AXES[axis])
-        panel.set_title(dev)
+def draw_learning(axes: Axes, courses: Sequence[Course], dev: str) -> None:
+    for line in (line for _, course in courses for line in course):
+        axes.plot(line.x, line.y, color=QUIET, linewidth=0.5, alpha=0.6)
+    means = [
+        Line(name, course[0].x, mean_of([one.y for one in course])) for name, course in courses
+    ]
+    lines(axes, means, max(means, key=lambda line: line.y[-1]))
+    axes.locator_params(axis="x", nbins=4)
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.set_xlabel("rows of the corpus seen")
+    axes.set_title(dev)
 
 
 def mean_of(columns: Sequence[Sequence[float]]) -> list[float]:

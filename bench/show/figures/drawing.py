@@ -52,7 +52,7 @@ class Figure:
 
 # --- the sheet: colours that can be seen on a light page and on a dark one ---
 
-ACCENT, SECOND, QUIET = "#c2622d", "#3b9060", "#8a857d"
+ACCENT, QUIET = "#c2622d", "#8a857d"
 """Of marks: contrast of at least 3 with both backgrounds of the pages, #fdfcf9 and #171614."""
 TEXT, TEXT_IN_THE_DARK = "#757068", "#a39d92"
 """Of text: contrast of at least 4.5 with the background. No grey has that with both (4.2 is the most), hence one rule for dark pages."""
@@ -202,6 +202,20 @@ def scatter(axes: Axes, marks: Sequence[Mark]) -> None:
         axes.locator_params(axis="x", nbins=5)
 
 
+def scatter_data(marks: Sequence[Mark]) -> list[DataRow]:
+    """(label, x, y, low of y, high of y, low of x, high of x) of each point; "" for bars that are not known."""
+    none = (None, None)
+    return [
+        (one.label, *rounded(one.x, one.y, *(one.y_ends or none), *(one.x_ends or none)))
+        for one in marks
+    ]
+
+
+def rounded(*values: float | None) -> DataRow:
+    """As a figure's data have them: "" for None."""
+    return tuple("" if value is None else round(value, 4) for value in values)
+
+
 def bar(axes: Axes, x: Ends | None, y: Ends | None, colour: str) -> None:
     """An error bar from the first to the second of ``x`` and ``y``; none where one of them is None."""
     if x is not None and y is not None:
@@ -216,8 +230,8 @@ class Line:
     x: Sequence[float]
     y: Sequence[float]
 
-    def data(self, decimals: int = 4) -> list[DataRow]:
-        return [(self.label, x, round(y, decimals)) for x, y in zip(self.x, self.y, strict=True)]
+    def data(self) -> list[DataRow]:
+        return [(self.label, x, round(y, 4)) for x, y in zip(self.x, self.y, strict=True)]
 
 
 def lines(axes: Axes, those: Sequence[Line], strong: Line) -> None:

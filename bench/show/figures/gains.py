@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from bench.compare.formatting import signed_number
 from bench.compare.statistics.table import BETTER, WORSE
 from bench.references import BASE, PrintedGain, printed_gains
-from bench.show.figures.drawing import ACCENT, AROUND, QUIET, ROW, Figure, bar, drawn, rows
-from bench.show.figures.points import Group, rounded
+from bench.show.figures.drawing import ACCENT, AROUND, QUIET, ROW, Figure, bar, drawn, rounded, rows
+from bench.show.figures.points import Group
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

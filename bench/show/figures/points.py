@@ -140,11 +140,6 @@ def join_points(first: Sequence[Point], second: Sequence[Point]) -> list[tuple[P
     ]
 
 
-def rounded(*values: float | None) -> tuple[float | str, ...]:
-    """As a figure's data have them: "" for None."""
-    return tuple("" if value is None else round(value, 4) for value in values)
-
-
 def short_name(backbone: str) -> str:
     """A backbone's name; of a folder its last part."""
     return PurePath(backbone).name or backbone

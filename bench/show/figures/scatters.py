@@ -1,4 +1,4 @@
-"""Methods as points: quality against cost, scores elsewhere, where vectors lie, and printed numbers against ours."""
+"""Methods as points: quality against cost, scores elsewhere, and where vectors lie."""
 
 from __future__ import annotations
 
@@ -6,27 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from bench.compare.formatting import visible
-from bench.compare.statistics.table import AVERAGE, LOWER_IS_BETTER
-from bench.show.figures.drawing import ACCENT, QUIET, DataRow, Figure, Mark, drawn, scatter
-from bench.show.figures.points import Group, Point, join_points, points, rounded, short_name
+from bench.show.figures.drawing import ACCENT, Figure, Mark, drawn, scatter, scatter_data
+from bench.show.figures.points import Group, Point, join_points
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from bench.board.board import Board
     from bench.compare.statistics.table import Cost
 
 BARS = " Bars: the intervals of the table, or standard deviations over seeds where it has none."
-
-
-def _data(marks: Sequence[Mark]) -> list[DataRow]:
-    """(label, x, y, low of y, high of y, low of x, high of x) of each point."""
-    none = (None, None)
-    return [
-        (one.label, *rounded(one.x, one.y, *(one.y_ends or none), *(one.x_ends or none)))
-        for one in marks
-    ]
 
 
 # --- quality against cost, with the Pareto front ---
@@ -78,7 +66,7 @@ def cost(group: Group, kind: str) -> Figure | None:
         header=("method", axis, "STS Avg.", "low", "high", "on the front"),
         data=tuple(
             (*row[:5], "yes" if one.strong else "no")
-            for one, row in zip(marks, _data(marks), strict=True)
+            for one, row in zip(marks, scatter_data(marks), strict=True)
         ),
     )
 
@@ -157,7 +145,7 @@ def shift(group: Group) -> Figure | None:
         suites=("sts", "cxc"),
         paper_figure="PromCSE, Figure 1",
         header=("method", "STS Avg.", "CxC-STS", *PAIR_ENDS),
-        data=tuple(_data(marks)),
+        data=tuple(scatter_data(marks)),
     )
 
 
@@ -186,7 +174,7 @@ def geometry(group: Group) -> Figure | None:
         suites=("geometry",),
         paper_figure="SimCSE, Figure 3",
         header=("method (STS Avg.)", "uniformity", "alignment", *PAIR_ENDS),
-        data=tuple(_data(marks)),
+        data=tuple(scatter_data(marks)),
     )
 
 
@@ -211,66 +199,3 @@ def draw_pairs(axes: Axes, marks: Sequence[Mark], across: str, up: str) -> None:
     scatter(axes, marks)
     axes.set_xlabel(across)
     axes.set_title(up)
-
-
-# --- printed against ours ---
-
-PAPERS = (
-    "Numbers that papers print across, ours of the same cell upwards; on the line both are equal. Bars: our intervals. Coloured: the printed value lies "
-    "outside the prediction interval of ours. The numbers farthest from the line are named. Averages, which follow from the others, are left out."
-)
-NAMED = 6  # cells that are labelled
-NUMBERS = ("printed", "here", "low", "high", "difference")
-
-
-def papers(board: Board) -> Figure | None:
-    """Every cell of the board that a paper printed on the same scale, without averages. None for fewer than two."""
-    cells = [
-        (point, task, point.cell.printed)
-        for table in (one.table for one in board.tables)
-        for task in table.columns
-        if (task != AVERAGE or len(table.columns) == 1) and task not in LOWER_IS_BETTER
-        for point in points(table, task)
-        if point.cell.printed
-    ]
-    if len(cells) < 2:
-        return None
-    named = sorted(cells, key=lambda cell: -abs(cell[2].difference))[:NAMED]
-    marks = [
-        Mark(
-            visible(f"{point.label} {task}", limit=24) if (point, task, printed) in named else "",
-            printed.value,
-            point.cell.mean,
-            printed.inside is False,
-            y_ends=point.ends if point.cell.spread else None,
-        )
-        for point, task, printed in cells
-    ]
-    return Figure(
-        name="papers",
-        kind="papers",
-        title="Printed against reproduced",
-        caption=PAPERS,
-        svg=drawn(draw_papers, marks, height=360.0),
-        suites=(),
-        header=("method", "setting", "backbone", "task", "paper:table", *NUMBERS),
-        data=tuple(
-            (
-                point.label,
-                point.row.setting,
-                visible(short_name(point.row.backbone)),
-                task,
-                printed.source,
-                *row[1:5],
-                printed.difference,
-            )
-            for (point, task, printed), row in zip(cells, _data(marks), strict=True)
-        ),
-    )
-
-
-def draw_papers(axes: Axes, marks: Sequence[Mark]) -> None:
-    scatter(axes, marks)
-    axes.axline((marks[0].x, marks[0].x), slope=1, color=QUIET, linewidth=0.9)
-    axes.set_xlabel("printed in the paper")
-    axes.set_title("measured here")

@@ -11,7 +11,7 @@ from bench.board.content import board
 from bench.references import Part, figure_runs, printed_points
 from bench.runs.predictions import Run
 from bench.show.figures import Figure, figures
-from bench.show.figures.ablation import rescaling
+from bench.show.figures.papers import rescaling
 from bench.show.pages.cosines import Cosines, cosines
 
 

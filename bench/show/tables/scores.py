@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from bench.compare.formatting import headline, row_name, score, signed_number, spread
@@ -85,27 +85,31 @@ def _half(cell: Cell | None) -> GridCell:
 
 
 def _paper_rows(row: Row) -> Iterator[list[GridCell]]:
-    """For each paper table that prints a number of this row: what it prints, ours less that, and the width of the prediction interval."""
-    for source in dict.fromkeys(one.printed.source for one in row.cells if one and one.printed):
-        here = [c if c and c.printed and c.printed.source == source else None for c in row.cells]
-        pairs = [(c.printed, c.decimals) if c and c.printed else None for c in here]
-        copied = any(one and not one[0].own for one in pairs)
-        printed = (one and score(one[0].value, one[1]) for one in pairs)
-        yield _dim_row(f"{source}, copied" if copied else source, printed)
-        less = _dim_row(
-            "ours less that", (p and signed_number(p[0].difference, p[1]) for p in pairs)
-        )
-        outside = [bool(one) and one[0].inside is False for one in pairs]
-        signs = [lines.OUTSIDE if one else "" for one in ("", "", *outside)]
-        yield [replace(cell, sign=sign) for cell, sign in zip(less, signs, strict=True)]
-        halves = [one and one[0].half is not None and score(one[0].half, one[1]) for one in pairs]
-        if any(halves):
-            yield _dim_row("95 % prediction ±", halves)
+    """For each paper table that prints a number of this row: what it prints, ours less that, and half of the prediction interval."""
+    every = [cell.printed for cell in row.cells if cell and cell.printed]
+    for source in dict.fromkeys(printed.source for printed in every):
+        copied = any(one.source == source and not one.own for one in every)
+        columns = [_paper_cells(cell, source) for cell in row.cells]
+        values, differences, halves = (list(cells) for cells in zip(*columns, strict=True))
+        yield [_dim(f"  {source}{', copied' if copied else ''}"), GridCell(), *values]
+        yield [_dim("  ours less that"), GridCell(), *differences]
+        if any(cell.text for cell in halves):
+            yield [_dim("  95 % prediction ±"), GridCell(), *halves]
 
 
-def _dim_row(name: str, texts: Iterable[str | None | bool]) -> list[GridCell]:
-    """A row that belongs to the one above."""
-    return [GridCell(text=text or "", emphasis="dim") for text in (f"  {name}", "", *texts)]
+def _paper_cells(cell: Cell | None, source: str) -> tuple[GridCell, GridCell, GridCell]:
+    """One column of these rows; empty where this paper table prints nothing of it."""
+    if cell is None or cell.printed is None or cell.printed.source != source:
+        return GridCell(), GridCell(), GridCell()
+    printed, places = cell.printed, cell.decimals
+    half = "" if printed.half is None else score(printed.half, places)
+    less = _dim(signed_number(printed.difference, places))
+    outside = lines.OUTSIDE if printed.inside is False else ""
+    return _dim(score(printed.value, places)), replace(less, sign=outside), _dim(half)
+
+
+def _dim(text: str) -> GridCell:
+    return GridCell(text=text, emphasis="dim")
 
 
 def _settings(table: Table) -> Grid | None:
