@@ -23,7 +23,7 @@ from bench.board.board import Board, BoardTable
 from bench.compare.statistics.table import Table
 from bench.references import printed_gains
 from bench.show.figures import Figure, drawing, figures
-from bench.show.figures.gains import Noise
+from bench.show.figures.gains import noise_line
 from bench.show.figures.scatters import front
 
 NS = "{http://www.w3.org/2000/svg}"
@@ -179,10 +179,10 @@ def test_gains_are_those_of_the_table(made: Drawn) -> None:
 
 def test_the_line_of_printed_gains(made: Drawn) -> None:
     """1.96 standard deviations of a difference of a run of simcse and one of a row that spreads as the median row does."""
-    assert Noise(0.4237084951814034, 0.6721433378875874).line == pytest.approx(1.5573, abs=1e-4)
+    assert noise_line(0.4237084951814034, 0.6721433378875874) == pytest.approx(1.5573, abs=1e-4)
     rng, sds = np.random.default_rng(0), (0.42, 0.67)
     one, other = (rng.normal(0, sd, 200_000) for sd in sds)
-    assert np.mean(np.abs(one - other) > Noise(*sds).line) == pytest.approx(0.05, abs=0.003)
+    assert np.mean(np.abs(one - other) > noise_line(*sds)) == pytest.approx(0.05, abs=0.003)
     spreads = {
         row.method: cell.sd
         for row in made.table("sts").rows
@@ -282,6 +282,14 @@ def test_learning_curves_are_those_of_the_runs(made: Drawn) -> None:
 
 
 # --- printed against ours ---
+
+
+def test_two_folders_of_one_name_have_figures_of_their_own(tmp_path: Path) -> None:
+    for backbone in ("first/encoder", "second/encoder"):
+        made_runs(tmp_path, {"simcse": 0.62, "promcse": 0.55}, seeds=(1, 2), backbone=backbone)
+    every = figures(board_of(tmp_path, statistics="yes"))
+    names = [one.name for one in every if one.kind == "gains"]
+    assert names == ["gains-unsupervised-encoder", "gains-unsupervised-encoder-2"]
 
 
 # --- what a record may hold, and how rows become points ---

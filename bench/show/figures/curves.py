@@ -152,9 +152,8 @@ def _singular_values(group: Group, run: str) -> list[float]:
         effective_rank(values)
     except (BenchError, KeyError, ValueError):
         return []
-    if values.dtype.kind != "f" or values.ndim != 1 or values.size < 2:
-        return []
-    sound = np.isfinite(values).all() and values[0] > 0 and values.min() >= 0
+    vector = values.dtype.kind == "f" and values.ndim == 1 and values.size > 1
+    sound = vector and np.isfinite(values).all() and values[0] > 0 and values.min() >= 0
     return values.tolist() if sound else []
 
 
@@ -217,9 +216,9 @@ EXPECTED = (
 
 def write_figures(folder: Path, study: Study, trials: Mapping[str, Sequence[Trial]]) -> list[str]:
     """Draws what there is data for into the search's folder, each with its data as CSV; returns the names of the files."""
-    files: dict[str, str] = {}
-    for figure in of_all_methods(study, trials):
-        files |= {f"{figure.name}.svg": figure.svg, f"{figure.name}.csv": figure.csv}
+    figures = of_all_methods(study, trials)
+    files = {f"{one.name}.svg": one.svg for one in figures}
+    files |= {f"{one.name}.csv": one.csv for one in figures}
     for name, text in files.items():
         write_result(folder, name, text.encode())
     return list(files)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -29,17 +28,10 @@ PAPER_GAINS = (
 )
 
 
-@dataclass(frozen=True)
-class Noise:
-    """Spreads over seeds of the STS average, in points: of simcse, and the median of all rows that have two seeds or more."""
-
-    simcse: float
-    median: float
-
-    @property
-    def line(self) -> float:
-        """1.96 standard deviations of a difference of two single runs (docs/statistics.md)."""
-        return 1.96 * math.sqrt(self.simcse**2 + self.median**2)
+def noise_line(simcse: float, middle: float) -> float:
+    """1.96 standard deviations of a difference of two single runs (docs/statistics.md), from spreads over seeds in points: of simcse, and
+    the median of all rows that have two seeds or more."""
+    return 1.96 * math.hypot(simcse, middle)
 
 
 def paper_gains(group: Group) -> Figure | None:
@@ -49,15 +41,15 @@ def paper_gains(group: Group) -> Figure | None:
     simcse = [sd for row, sd in spreads if row.method == BASE and not row.variant]
     if len(simcse) != 1:
         return None
-    noise = Noise(simcse[0], median(sd for _, sd in spreads))
-    printed, _ = printed_gains()
-    numbers = (round(noise.line, 2), round(noise.simcse, 2), round(noise.median, 2))
+    middle, (printed, _) = median(sd for _, sd in spreads), printed_gains()
+    line = noise_line(simcse[0], middle)
+    numbers = (round(line, 2), round(simcse[0], 2), round(middle, 2))
     return Figure(
         name=group.name("printed-gains"),
         kind="printed-gains",
         title="Gains over SimCSE that papers print",
         caption=PAPER_GAINS,
-        svg=drawn(draw_paper_gains, printed, noise.line, height=AROUND + ROW * len(printed)),
+        svg=drawn(draw_paper_gains, printed, line, height=AROUND + ROW * len(printed)),
         header=("method", "paper:table", "setting, backbone", "SimCSE", "gain", "line", "s", "m"),
         data=tuple(
             (one.label, one.source, one.where, one.base, round(one.gain, 2), *numbers)

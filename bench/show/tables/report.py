@@ -213,32 +213,29 @@ def sparkline(values: Sequence[float], width: int = 32) -> str:
 
 
 PART = "trainable in "
-_BYTES = ("peak_memory_bytes", "host_memory_bytes", "checkpoint_bytes")
 
 
 def cost(record: RunRecord) -> Section:
-    rows = []
-    for field, value in msgspec.structs.asdict(record.cost).items():
-        if value is None:
-            continue
-        name = field.replace("_", " ")
-        if field == "encoding":
-            speed = f"{value.sentences_per_second:,.0f} sentences/s, {size(value.memory_bytes)}"
-            rows.append(("encoding, measured", f"{speed}; {value.condition}"))
-            continue
-        if field == "trainable_parts":
-            rows += [(PART + part_name(part), f"{count:,}") for part, count in value.items()]
-            continue
-        if field in _BYTES:
-            name, shown = name.removesuffix(" bytes"), size(value)
-        elif field.endswith("per_second"):
-            shown = f"{value:,.0f}"
-        elif field.endswith("seconds"):
-            name, shown = name.replace(" seconds", " time"), duration(value)
-        else:
-            shown = f"{value:,}" if isinstance(value, int) else str(value)
-        rows.append((name, shown))
+    facts = msgspec.structs.asdict(record.cost).items()
+    rows = [row for field, value in facts if value is not None for row in _cost_rows(field, value)]
     return Section("cost", (), tuple(rows))
+
+
+def _cost_rows(field: str, value: Any) -> list[tuple[str, str]]:
+    """A fact of the record's cost, by the unit in its name."""
+    name = field.replace("_", " ")
+    if field == "encoding":
+        speed = f"{value.sentences_per_second:,.0f} sentences/s, {size(value.memory_bytes)}"
+        return [("encoding, measured", f"{speed}; {value.condition}")]
+    if field == "trainable_parts":
+        return [(PART + part_name(part), f"{count:,}") for part, count in value.items()]
+    if field.endswith("_bytes"):
+        return [(name.removesuffix(" bytes"), size(value))]
+    if field.endswith("_per_second"):
+        return [(name, f"{value:,.0f}")]
+    if field.endswith("_seconds"):
+        return [(name.replace(" seconds", " time"), duration(value))]
+    return [(name, f"{value:,}" if isinstance(value, int) else str(value))]
 
 
 def provenance(record: RunRecord) -> Section:
