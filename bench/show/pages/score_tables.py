@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 COSTS = {
     "params": "trainable_parameters",
     "train": "train_seconds",
+    "tuning": "tuning_seconds",
     "memory": "peak_memory_bytes",
     "encode": "encode_sentences_per_second",
 }  # heading -> what it sorts by

@@ -50,8 +50,8 @@ def difference_text(row: Row) -> str:
 
 COST_LEGEND = {
     "params": "params: trained; train: time of training; memory: peak, bytes; means over seeds",
+    "tuning": "tuning: time of the search for the values / its trials, once for all seeds",
     "encode": "encode: sentences a second",
-    "tuning": "train +time/trials: the search for the values took that besides, once for all seeds",
 }
 
 
@@ -59,7 +59,9 @@ def cost_columns(table: Table) -> tuple[str, ...]:
     """Headings of the columns of cost; none where no row has a cost."""
     if all(row.cost is None for row in table.rows):
         return ()
-    return "params", "train", "memory", *(["encode"] if encode_condition(table) else [])
+    tuned = any(row.cost and row.cost.tuning_seconds is not None for row in table.rows)
+    encode = ["encode"] if encode_condition(table) else []
+    return "params", "train", *(["tuning"] if tuned else []), "memory", *encode
 
 
 def encode_condition(table: Table) -> str:
@@ -69,17 +71,18 @@ def encode_condition(table: Table) -> str:
 
 
 def costs(cost: Cost | None) -> dict[str, str]:
-    """Trained parameters, training time, peak memory, sentences encoded a second, by heading and short: "5.3M", "13m32s",
-    "1.4G", "1.2k/s"; "" where it was not recorded. Behind the time that of the search for the values, and its trials:
-    "13m32s +2.6h/12"."""
+    """What a row took by heading, and short: "5.3M" parameters, "13m32s", a search of "2h36m/12" trials, "1.4G", "1.2k/s"; "" where it was
+    not recorded."""
     cost = cost or Cost()
-    time = "" if cost.train_seconds is None else duration(cost.train_seconds)
-    if cost.tuning_seconds is not None:
-        time = f"{time} +{duration(cost.tuning_seconds)}/{cost.tuning_trials or '?'}".strip()
-    encode = short(cost.encode_sentences_per_second)
+    trials, encode = cost.tuning_trials or "?", short(cost.encode_sentences_per_second)
+    train, tuning = (
+        "" if seconds is None else duration(seconds)
+        for seconds in (cost.train_seconds, cost.tuning_seconds)
+    )
     return {
         "params": short(cost.trainable_parameters),
-        "train": time,
+        "train": train,
+        "tuning": tuning and f"{tuning}/{trials}",
         "memory": short(cost.peak_memory_bytes),
         "encode": encode and f"{encode}/s",
     }
@@ -127,9 +130,7 @@ def legend(table: Table, signs: dict[str, str], *, tint: str = "") -> list[str]:
     lines += [PAPER_LEGEND] if printed else []
     if any(one.inside is not None for one in printed):
         lines.append(f"{signs[OUTSIDE]} {OUTSIDE_LEGEND}")
-    tuned = any(row.cost and row.cost.tuning_seconds is not None for row in table.rows)
-    shown = (*cost_columns(table), *(["tuning"] if tuned else []))
-    lines += [text for name, text in COST_LEGEND.items() if name in shown]
+    lines += [text for name, text in COST_LEGEND.items() if name in cost_columns(table)]
     return [*lines, *parts_trained(table)]
 
 

@@ -23,13 +23,13 @@ def score_grid(table: Table, scale: Sequence[tuple[Table, int]] = ()) -> Grid:
     """
     differences = bool(table.head) and lines.has_differences(table)
     columns = [Column("method", wrap=16), Column("n", right=True, lead=True)]
-    columns += [Column(name, right=True, drop=1) for name in table.columns if name != table.head]
+    columns += [Column(name, right=True, drop=2) for name in table.columns if name != table.head]
     if table.head:
         columns += [Column(name, right=True, lead=True) for name in (table.head, "±")]
     if differences:
         columns.append(Column(lines.difference_heading(table), right=True, lead=True))
     costs = lines.cost_columns(table)
-    columns += [Column(name, right=True, drop=2) for name in costs]
+    columns += [Column(name, right=True, drop=1) for name in costs]
     rows: list[Sequence[GridCell | str]] = []
     for row in table.rows:
         scores = _score_cells(row, table)
