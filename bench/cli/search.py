@@ -346,7 +346,7 @@ def show_result(folder: Path, search: Search, as_json: bool) -> None:
     from bench.run.search.study import search_facts, write_recipe
     from bench.runs.searches import RECIPE, RUNNING, best_trial
     from bench.show.figures.drawing import missing_library
-    from bench.show.figures.curves import write_figures
+    from bench.show.figures.search import write_figures
 
     def text(score: float | None) -> str:
         return "" if score is None else f"{score:.2f}"

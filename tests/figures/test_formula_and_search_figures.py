@@ -12,8 +12,8 @@ import torch
 
 from bench.compare.statistics.expected_best import expected_best
 from bench.runs.searches import RECIPE
-from bench.show.figures.curves import of_all_methods, write_figures
 from bench.show.figures.papers import ADDED, rescaled, rescaling
+from bench.show.figures.search import of_all_methods, write_figures
 from methods.losses import focal_logits
 
 SCORES: dict[str, list[float | None]] = {

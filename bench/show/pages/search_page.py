@@ -9,7 +9,7 @@ from bench.board.names import search_file
 from bench.board.repeat import without_folders
 from bench.compare.formatting import score
 from bench.runs.searches import RECIPE, best_trial
-from bench.show.figures.curves import of_all_methods
+from bench.show.figures.search import of_all_methods
 from bench.show.pages.engine import render as rendered
 from bench.show.pages.engine import value_words
 from bench.show.tables.report import Section
