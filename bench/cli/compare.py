@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 from msgspec import structs
+from rich.console import Console
+from rich.text import Text
 
 from bench.base.errors import BenchError, RecordDamaged, UnknownName
-from bench.cli.columns import print_columns, say
+from bench.base.files import write_or_fail
+from bench.base.text import list_names, plural
+from bench.cli.columns import print_columns, print_grid, say
 from bench.cli.options import (
     comma_list,
     data_option,
@@ -22,13 +26,19 @@ from bench.cli.options import (
     suite_file_option,
     warn,
 )
+from bench.compare import statements
+from bench.compare.formatting import SEVERAL, row_name, score, visible
+from bench.compare.tables import TableOptions, check_alike, compare_runs
+from bench.runs import RunsFolder
 from bench.runs.run import Run
+from bench.runs.store import read_record
+from bench.show.tables import print_tables, render
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from bench.compare.statistics.table import Table
-    from bench.runs import RunsFolder
+
 FORMATS = ["table", "md", "latex", "csv", "json", "html"]
 HELP = {
     "statistics": "Intervals and verdicts: auto with up to 1,000 runs that have predictions.",
@@ -126,8 +136,6 @@ def compare(
               bench compare --task STS-B
               bench compare simcse-builtin-s42 promcse-builtin-s42 --items --task STS12
     """
-    from bench.compare.tables import TableOptions, compare_runs
-
     filters = {"method": method, "backbone": backbone, "setting": setting, "variant": variant}
     with no_collection():
         kept = choose(
@@ -138,90 +146,79 @@ def compare(
     chosen = tuple(dict.fromkeys(name for one in tasks for name in comma_list(one)))
     kept = with_scores(kept, comma_list(suite), comma_list(text), () if items else chosen)
     if items:
-        if form not in ("table", "json"):
-            raise BenchError(f"--items has no --format {form}", "--format table or json")
         _show_items(kept, chosen, top, data, form)
         return
-    options = TableOptions(
+    common = TableOptions(statistics=statistics, equal_budget=equal_budget, strict=strict)
+    options = replace(
+        common,
         baseline=baseline,
         together=together,
-        statistics=statistics,
         tasks=chosen,
         with_paper=with_paper,
         cost=cost,
-        equal_budget=equal_budget,
-        strict=strict,
     )
-    if (
-        form == "table"
-        and not everything
-        and options == TableOptions(statistics=statistics, equal_budget=equal_budget, strict=strict)
-    ):
-        show_answer(
-            kept, statistics, strict=strict, equal_budget=equal_budget, html=html
-        )  # nothing else was asked of the tables
+    if form == "table" and not everything and options == common:
+        show_answer(kept, options, html)
         return
-    with no_collection():
-        with _progress() as report:
-            tables = compare_runs(kept, options, report)
-        _show(kept, tables, form, html)
+    with no_collection(), _progress() as report:
+        tables = compare_runs(kept, options, report)
+    _show(kept, tables, form, html)
 
 
 def choose(
-    references: Sequence[str], runs: Path | None, wanted: dict[str, Sequence[str]]
+    references: Sequence[str], runs: Path | None, filters: dict[str, Sequence[str]]
 ) -> list[Run]:
-    """The finished runs that are named (all, if none is) and fit. What is left out is said on standard error."""
-    from bench.compare.formatting import list_names
-    from bench.runs import RunsFolder
-
+    """The finished runs that are named (all, if none is) and fit; a warning names those that are left out."""
     store = RunsFolder(runs)
-    unique: dict[str, Run] = {}
-    for run in _named(store, references) if references else _all(store):
-        unique.setdefault(run.record.run_id, run)
-    fitting = _fitting(list(unique.values()), wanted)
+    every = list({run.record.run_id: run for run in _read(store, references)}.values())
+    fitting = _fitting(every, filters)
     finished = [run for run in fitting if run.record.status == "finished"]
     if unfinished := [run.record.run_id for run in fitting if run.record.status != "finished"]:
         warn(f"left out, not finished: {list_names(unfinished, 5)}")
     if not finished:
         where = f"in {store.path}" if not references else "among those named"
-        raise BenchError(
-            f"no finished run {where}",
-            "bench run ..., or another folder: --runs DIR" if not fitting else "bench runs",
-        )
+        hint = "bench runs" if fitting else "bench run ..., or another folder: --runs DIR"
+        raise BenchError(f"no finished run {where}", hint)
     return finished
 
 
-def _all(store: RunsFolder) -> list[Run]:
-    records, damaged = store.records()
+def _read(store: RunsFolder, references: Sequence[str]) -> list[Run]:
+    """The runs that are named, else all; a warning names damaged ones."""
+    if references:
+        found, damaged = list[Run](), list[RecordDamaged]()
+        for file in (file for name in references for file in store.record_files(name)):
+            try:
+                found.append(Run(read_record(file), file.parent))
+            except RecordDamaged as error:
+                damaged.append(error)
+    else:
+        records, damaged = store.records()
+        found = [Run(record, store.folder(record.run_id)) for record in records]
     for error in damaged:
         warn(f"left out, damaged: {error.message}")
-    return [Run(record, store.folder(record.run_id)) for record in records]
+    return found
 
 
-def _named(store: RunsFolder, references: Sequence[str]) -> list[Run]:
-    from bench.runs.store import read_record
-
-    kept = []
-    for reference in references:
-        for file in store.record_files(reference):
-            try:
-                kept.append(Run(read_record(file), file.parent))
-            except RecordDamaged as error:
-                warn(f"left out, damaged: {error.message}")
-    return kept
+def _check_names(kind: str, names: Sequence[str], known: set[str], where: str) -> None:
+    for name in names:
+        if name not in known:
+            raise UnknownName(kind, name, known, where, "bench runs")
 
 
-def _fitting(runs: list[Run], wanted: dict[str, Sequence[str]]) -> list[Run]:
-    for key, names in wanted.items():
-        fields = {
-            "backbone": ("backbone", "backbone_name"),
-            "method": ("method", "method_name", "label"),
-        }.get(key, (key,))
-        having = [(run, {getattr(run[0], name) or "none" for name in fields}) for run in runs]
-        have = {value for _, values in having for value in values}
-        for name in names:
-            if name not in have and runs:
-                raise UnknownName(key, name, have, "among these runs", "bench runs")
+FIELDS = {
+    "backbone": ("backbone", "backbone_name"),
+    "method": ("method", "method_name", "label"),
+}
+"""Option -> the attributes of a record that it may name; of other options that of its name."""
+
+
+def _fitting(runs: list[Run], filters: dict[str, Sequence[str]]) -> list[Run]:
+    for key, names in filters.items():
+        fields = FIELDS.get(key, (key,))
+        having = [(run, {getattr(run.record, name) or "none" for name in fields}) for run in runs]
+        if runs:
+            known = {value for _, values in having for value in values}
+            _check_names(key, names, known, "among these runs")
         runs = [run for run, values in having if not values.isdisjoint(names)]
     return runs
 
@@ -231,62 +228,44 @@ def with_scores(
 ) -> list[Run]:
     """With the scores of these suites, text forms and tasks only; runs without any are left out."""
     for kind, names in (("suite", suites), ("text", texts), ("task", tasks)):
-        have = {getattr(score, kind) or "none" for record, _ in kept for score in record.scores}
-        for name in names:
-            if name not in have:
-                raise UnknownName(
-                    "text form" if kind == "text" else kind,
-                    name,
-                    have,
-                    "among the scores of these runs",
-                    "bench runs",
-                )
-        if names:
-            kept = [
-                Run(structs.replace(record, scores=scores), folder)
-                for record, folder in kept
-                if (
-                    scores := tuple(
-                        score
-                        for score in record.scores
-                        if (getattr(score, kind) or "none") in names
-                    )
-                )
-            ]
+        if not names:
+            continue
+        having = [
+            (run, [(score, getattr(score, kind) or "none") for score in run.record.scores])
+            for run in kept
+        ]
+        known = {value for _, scores in having for _, value in scores}
+        label = "text form" if kind == "text" else kind
+        _check_names(label, names, known, "among the scores of these runs")
+        kept = [
+            Run(structs.replace(run.record, scores=scores), run.folder)
+            for run, every in having
+            if (scores := tuple(score for score, value in every if value in names))
+        ]
     return kept
 
 
-def show_answer(
-    kept: Sequence[Run], statistics: str, *, strict: bool, equal_budget: bool, html: Path | None
-) -> None:
+def show_answer(kept: Sequence[Run], options: TableOptions, html: Path | None) -> None:
     """What the published page says first, of these runs: its sentence and its first table; then a line for each other table."""
     from bench.board.content import board_tables
     from bench.board.judged_tables import answer, judged_tables
-    from bench.compare import costs
-    from bench.compare.tables import refuse
-    from bench.show.tables import print_tables
 
     records = {run.record.run_id: run.record for run in kept}
     with no_collection(), _progress() as report:
-        judged = judged_tables(kept, statistics=statistics, report=report, extras=False)
+        judged = judged_tables(kept, statistics=options.statistics, report=report, extras=False)
     if not judged:
         raise BenchError("none of these runs has a score", "bench run ... --suite sts")
     tables = board_tables(judged, records)
     shown = [board_table.table for board_table in tables]
-    if strict:
-        refuse(shown)
-    if equal_budget:
-        costs.refuse_unequal(shown, records)
+    check_alike(shown, records, options)
     if html is not None:
         _write_page(_page(kept, shown), html)
     first = next((table for table in shown if table.head and len(table.rows) > 1), shown[0])
     say(answer(shown))
     others = [table for table in shown if table is not first]
-    first = replace(
-        first, rows=tuple(replace(row, cost=None) for row in first.rows)
-    )  # --cost has its columns
     click.echo()
-    print_tables([first])
+    without_cost = tuple(replace(row, cost=None) for row in first.rows)  # that is --cost
+    print_tables([replace(first, rows=without_cost)])
     if others:
         click.echo()
         print_columns(
@@ -300,19 +279,17 @@ def show_answer(
 
 
 def _line(table: Table, first: Table) -> tuple[str, str]:
-    """What a table that is not drawn is of, and which of its rows may be the best."""
-    from bench.compare.formatting import SEVERAL, list_names, row_name, score
-
+    """The name of a table that is not drawn, and which of its rows may be the best."""
     same = (table.setting, table.backbone) == (first.setting, first.backbone)
     form = f" ({table.text})" if table.text not in (None, "tokenised") else ""
-    what = f"{table.protocol}{form}{'' if same else f', {table.backbone or SEVERAL}'}"
+    name = f"{table.protocol}{form}{'' if same else f', {table.backbone or SEVERAL}'}"
     rows = [(row, cell) for row in table.rows if (cell := row.cells[-1]) is not None]
     if table.head is None or not rows:
-        return what, f"not ranked ({len(table.rows)} row{'s' * (len(table.rows) != 1)})"
+        return name, f"not ranked ({plural(len(table.rows), 'row')})"
     if table.tested is None:
-        return what, f"not tested; highest {row_name(rows[0][0], table)} {score(rows[0][1].mean)}"
+        return name, f"not tested; highest {row_name(rows[0][0], table)} {score(rows[0][1].mean)}"
     top = [f"{row_name(row, table)} {score(cell.mean)}" for row, cell in rows if row.may_be_best]
-    return what, list_names(top, 5)
+    return name, list_names(top, 5)
 
 
 def _page(kept: Sequence[Run], tables: Sequence[Table]) -> str:
@@ -323,22 +300,17 @@ def _page(kept: Sequence[Run], tables: Sequence[Table]) -> str:
 
 
 def _write_page(page: str, file: Path) -> None:
-    from bench.base.files import write_or_fail
-
     write_or_fail(file, page.encode(), hint="another place for the page")
 
 
 def _show(kept: Sequence[Run], tables: Sequence[Table], form: str, html: Path | None) -> None:
-    from bench.compare.statements import answer
-    from bench.show.tables import print_tables, render
-
     page = _page(kept, tables) if html is not None or form == "html" else ""
     if html is not None:
         _write_page(page, html)
     if form == "table":
         for i, table in enumerate(tables):
             click.echo("\n" * bool(i), nl=False)
-            if sentence := answer(table):
+            if sentence := statements.answer(table):
                 say(sentence)
                 click.echo()
             print_tables([table])
@@ -351,36 +323,32 @@ def _show(kept: Sequence[Run], tables: Sequence[Table], form: str, html: Path | 
 
 
 @contextmanager
-def _progress() -> Iterator[Callable[[str, int, int], None] | None]:
+def _progress() -> Iterator[Callable[[str, int, int], None]]:
     """A line on standard error that says what is being read; on a terminal only, and gone when it is done."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-
-    def report(task: str, done: int, count: int) -> None:
-        shown = "".join(c for c in task[:40] if c.isprintable())
-        click.echo(f"\r\x1b[Kreading {shown} ({done + 1} of {count}) ...", nl=False, err=True)
-
-    try:
-        yield report
-    finally:
-        click.echo("\r\x1b[K", nl=False, err=True)
+    with Console(stderr=True).status("reading predictions") as status:
+        yield lambda task, done, count: status.update(
+            Text(f"reading {visible(task, limit=40)} ({done + 1} of {count})")
+        )
 
 
 def _show_items(
     kept: Sequence[Run], tasks: Sequence[str], top: int, data: Path | None, form: str
 ) -> None:
-    from bench.compare.items import TextsOf, disagreements
-    from bench.show.tables.items import as_data, print_items
+    from bench.compare.items import disagreements, read_texts
+    from bench.show.tables.items import as_data, items_grid
 
+    if form not in ("table", "json"):
+        raise BenchError(f"--items has no --format {form}", "--format table or json")
     if len(kept) != 2:
         raise BenchError(
             f"--items needs two runs, and these are {len(kept)}", "bench compare RUN RUN --items"
         )
-    first, second = kept
-    names, texts = (first[0].run_id, second[0].run_id), TextsOf(data)
-    items = disagreements(first, second, texts=texts, tasks=tasks, top=top)
+    names = [run.record.run_id for run in kept]
+    items = disagreements(*kept, texts=partial(read_texts, data), tasks=tasks, top=top)
     if form == "json":
         click.echo(json_text(as_data(items, *names), indent=1))
-    else:
-        print_items(items, *names, texts.reasons)
+        return
+    print_columns(zip("AB", names, strict=True))
+    for found in items:
+        click.echo()
+        print_grid(items_grid(found))

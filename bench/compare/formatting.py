@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from bench.base.errors import printable
 from bench.base.text import duration as duration
 from bench.base.text import list_names as list_names
+from bench.base.text import plural
 from bench.compare.statistics.table import SENDER, Cell, Row, Table
 from bench.runs.searches import TUNED
 
@@ -33,7 +34,7 @@ def visible(text: str, encoding: str = "utf-8", limit: int | None = LONGEST) -> 
 def variant_words(row: Row, table: Table) -> str:
     """What stands beside the method: its variant, what sets the row apart, and what the table does not say for all."""
     parts = [row.variant] if row.variant else []
-    by_values = row.differs and _told_by_values(row, table)
+    by_values = row.differs and _values_suffice(row, table)
     parts += [f"{key}={value}" for key, value in row.differs if not by_values or key == SENDER]
     if table.backbone is None and not row.model:
         parts.append(row.backbone)
@@ -52,7 +53,7 @@ def tuned_alike(table: Table) -> str:
     return alike.replace(":", " with", 1) if alike.startswith(TUNED) and "," not in alike else ""
 
 
-def _told_by_values(row: Row, table: Table) -> bool:
+def _values_suffice(row: Row, table: Table) -> bool:
     """Is where its values come from enough to tell a row from those of its name: one of them is tuned, and no two are of one kind?"""
     name = (row.method, row.variant, row.setting, row.backbone)
     kinds = [
@@ -79,7 +80,7 @@ def setting_words(setting: str | None) -> str:
 
 def seeds_words(table: Table) -> str:
     fewest, most = table.seeds
-    return f"{most} seed{'s' * (most != 1)}" if fewest == most else f"{fewest} to {most} seeds"
+    return plural(most, "seed") if fewest == most else f"{fewest} to {most} seeds"
 
 
 def headline(table: Table) -> str:

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bench.base.errors import BenchError
+from bench.base.text import list_names, plural
 from bench.compare import costs
 from bench.compare.costs import SEARCHED, terms
-from bench.compare.formatting import list_names, row_name
+from bench.compare.formatting import row_name
 from bench.compare.printed import with_papers
 from bench.compare.statistics.summary import summarise
 from bench.compare.statistics.table import AVERAGE, Footnote, Row, Table
@@ -56,19 +57,6 @@ def _with_failures(table: Table, records: Mapping[str, RunRecord]) -> Table:
 MOST_FAILURES = 3  # that a table lists
 
 
-def refuse(tables: Sequence[Table]) -> None:
-    """Raises BenchError where a table has a footnote (``--strict``)."""
-    footnotes = [(table.suite, footnote) for table in tables for footnote in table.footnotes]
-    if not footnotes:
-        return
-    (suite, first), more = footnotes[0], len(footnotes) - 1
-    rest = f" (and {more} more difference{'s' * (more > 1)})" if more else ""
-    raise BenchError(
-        f"--strict: the runs of {suite} are not of one kind: {first}{rest}",
-        "name the runs, filter them (--method, --backbone, --text), or leave --strict out and read the footnotes",
-    )
-
-
 def _with_differences(table: Table, records: Mapping[str, RunRecord]) -> Table:
     facts = {run: _facts(records[run], table) for row in table.rows for run in row.runs}
     footnotes = list(table.footnotes)
@@ -109,7 +97,7 @@ def _with_differences(table: Table, records: Mapping[str, RunRecord]) -> Table:
 def _some_of(seeds: Sequence[int | None], row: Row) -> str:
     if len(seeds) == len(row.runs):
         return ""
-    return f" (seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))})"
+    return f" ({'seed' if len(seeds) == 1 else 'seeds'} {', '.join(map(str, seeds))})"
 
 
 def _chosen_on(table: Table, records: Mapping[str, RunRecord]) -> tuple[str, ...]:
@@ -213,15 +201,29 @@ def compare_runs(
     if not tables:
         raise BenchError("none of these runs has a score", "bench run ... --suite sts")
     tables = with_footnotes(tables, records)
-    if options.strict:
-        refuse(tables)
-    if options.equal_budget:
-        costs.refuse_unequal(tables, records)
+    check_alike(tables, records, options)
     if options.statistics != NO:
         tables = _judged(tables, {run[0].run_id: run for run in runs}, options, report)
     if options.with_paper:
         tables = with_papers(tables, records)
     return costs.with_costs(tables, records) if options.cost else tables
+
+
+def check_alike(
+    tables: Sequence[Table], records: Mapping[str, RunRecord], options: TableOptions
+) -> None:
+    """Raises BenchError where a table has a footnote (``--strict``), or rows of unequal training (``--equal-budget``)."""
+    if options.equal_budget:
+        costs.refuse_unequal(tables, records)
+    footnotes = [(table.suite, footnote) for table in tables for footnote in table.footnotes]
+    if not options.strict or not footnotes:
+        return
+    (suite, first), more = footnotes[0], len(footnotes) - 1
+    rest = f" (and {plural(more, 'more difference')})" if more else ""
+    raise BenchError(
+        f"--strict: the runs of {suite} are not of one kind: {first}{rest}",
+        "name the runs, filter them (--method, --backbone, --text), or leave --strict out and read the footnotes",
+    )
 
 
 def _judged(

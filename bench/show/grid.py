@@ -245,15 +245,15 @@ def _parts(cell: Cell, column: Column, encoding: str) -> tuple[str, str]:
     main = " " * (len(cell.main) - len(inside)) + _visible(inside, encoding)
     tail = (f" ± {cell.half}" if cell.half else "") + f" {SIGNS[TINT]}" * cell.tint
     tail += f" {SIGNS[cell.sign]}" if cell.sign else ""
-    tail = _own(tail, encoding) + (_raised(cell.marks, encoding) if cell.marks else "")
+    tail = _writable(tail, encoding) + (_raised(cell.marks, encoding) if cell.marks else "")
     return (main, tail) if column.right else (main + tail, "")
 
 
 def _visible(text: str, encoding: str) -> str:
-    return visible(_own(text, encoding), encoding, limit=None)
+    return visible(_writable(text, encoding), encoding, limit=None)
 
 
-def _own(text: str, encoding: str) -> str:
+def _writable(text: str, encoding: str) -> str:
     """With our own characters in ASCII where the terminal has no others."""
     try:
         "▲▼±◆·…⁰".encode(encoding)
@@ -264,7 +264,7 @@ def _own(text: str, encoding: str) -> str:
 
 def _raised(marks: Sequence[int], encoding: str) -> str:
     """ "¹·²", or "[1,2]" where there are no raised digits."""
-    if _own("±", encoding) != "±":
+    if _writable("±", encoding) != "±":
         return f"[{','.join(map(str, marks))}]"
     return "·".join(str(mark).translate(RAISED) for mark in marks)
 

@@ -104,6 +104,12 @@ def test_the_sentences_are_those_of_the_data(shared: Path, tmp_path: Path) -> No
     assert "no texts: " in bench(*arguments, "--data", tmp_path / "nowhere").stdout
 
 
+def test_a_table_for_each_task(tmp_path: Path, snapshot: Any) -> None:
+    ids = [sts_run(tmp_path, name, 1, 0.5, tasks=("STS12",)).run_id for name in ("one", "two")]
+    shown = bench("compare", *ids, "--runs", tmp_path, "--items", "--top", "3", COLUMNS="80").stdout
+    assert shown == snapshot
+
+
 def test_what_cannot_be_shown_is_said(tmp_path: Path) -> None:
     one, two = (sts_run(tmp_path, name, 1, 0.5, tasks=("STS12",)).run_id for name in ("one", "two"))
     other = sts_run(tmp_path, "three", 1, 0.5, tasks=("STS12",), n=40).run_id

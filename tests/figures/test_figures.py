@@ -23,8 +23,8 @@ from bench.board.board import Board, BoardTable
 from bench.compare.statistics.table import Table
 from bench.references import printed_gains
 from bench.show.figures import Figure, drawing, figures
-from bench.show.figures.cost import front
-from bench.show.figures.gains import Noise
+from bench.show.figures.gains import noise_line
+from bench.show.figures.scatters import front
 
 NS = "{http://www.w3.org/2000/svg}"
 LENGTHS = (1, 4, 16)
@@ -179,10 +179,10 @@ def test_gains_are_those_of_the_table(made: Drawn) -> None:
 
 def test_the_line_of_printed_gains(made: Drawn) -> None:
     """1.96 standard deviations of a difference of a run of simcse and one of a row that spreads as the median row does."""
-    assert Noise(0.4237084951814034, 0.6721433378875874).line == pytest.approx(1.5573, abs=1e-4)
+    assert noise_line(0.4237084951814034, 0.6721433378875874) == pytest.approx(1.5573, abs=1e-4)
     rng, sds = np.random.default_rng(0), (0.42, 0.67)
     one, other = (rng.normal(0, sd, 200_000) for sd in sds)
-    assert np.mean(np.abs(one - other) > Noise(*sds).line) == pytest.approx(0.05, abs=0.003)
+    assert np.mean(np.abs(one - other) > noise_line(*sds)) == pytest.approx(0.05, abs=0.003)
     spreads = {
         row.method: cell.sd
         for row in made.table("sts").rows
@@ -247,14 +247,14 @@ def test_the_front_is_what_nothing_is_cheaper_and_better_than() -> None:
 
 def test_a_spectrum_is_that_of_the_stored_values(made: Drawn, tmp_path: Path) -> None:
     """linspace(9, 1, 16) to the power 1 + noise, as the made runs store them; the effective rank from its definition."""
-    places, data = (1, 2, 4, 8, 16), made.rows("spectrum")
+    places, data = (1, 2, 4, 8, 16), made.figures["spectrum"].data
     for name, (noise, _, _) in METHODS.items():
         values = np.linspace(9, 1, 16) ** (1 + noise)
         shares = values / values.sum()
         rank = math.exp(-sum(p * math.log(p) for p in shares))
-        expected = [rank, *(values[k - 1] / values[0] for k in places)]
-        assert data[name] == pytest.approx(expected, abs=1e-3)
-    points_of = [(i, share) for row in data.values() for i, share in enumerate(row[1:])]
+        expected = [(k, values[k - 1] / values[0], rank) for k in places]
+        np.testing.assert_allclose([row[1:] for row in data if row[0] == name], expected, atol=1e-3)
+    points_of = [(places.index(int(k)), float(share)) for _, k, share, _ in data]
     close(marks(made.axes("spectrum")[0]), points_of)
 
 
@@ -270,10 +270,9 @@ def test_learning_curves_are_those_of_the_runs(made: Drawn) -> None:
         for entry in map(json.loads, (run.folder / "curve.jsonl").read_text().splitlines()):
             if "dev_score" in entry:
                 seen = entry["step"] * done.sentences / done.steps
-                took = seen / entry["sentences_per_second"]
-                key = (run.record.method, float(run.record.seed or 0), entry["step"])
-                expected.append((*key, seen, took, entry["dev_score"]))
-    data = sorted(made.figures["learning"].data)
+                key = (run.record.method, float(run.record.seed or 0))
+                expected.append((*key, seen, entry["dev_score"]))
+    data = sorted((m, float(seed), x, y) for m, seed, x, y in made.figures["learning"].data)
     shown = [row for row in sorted(expected) if row[0] in {one[0] for one in data}]
     assert len(data) > 9 and [row[0] for row in data] == [row[0] for row in shown]
     np.testing.assert_allclose([row[1:] for row in data], [row[1:] for row in shown], atol=0.006)
@@ -283,6 +282,14 @@ def test_learning_curves_are_those_of_the_runs(made: Drawn) -> None:
 
 
 # --- printed against ours ---
+
+
+def test_two_folders_of_one_name_have_figures_of_their_own(tmp_path: Path) -> None:
+    for backbone in ("first/encoder", "second/encoder"):
+        made_runs(tmp_path, {"simcse": 0.62, "promcse": 0.55}, seeds=(1, 2), backbone=backbone)
+    every = figures(board_of(tmp_path, statistics="yes"))
+    names = [one.name for one in every if one.kind == "gains"]
+    assert names == ["gains-unsupervised-encoder", "gains-unsupervised-encoder-2"]
 
 
 # --- what a record may hold, and how rows become points ---

@@ -13,7 +13,7 @@ import torch
 from bench.compare.statistics.expected_best import expected_best
 from bench.runs.searches import RECIPE
 from bench.show.figures.papers import ADDED, rescaled, rescaling
-from bench.show.figures.search import of_all_methods, values_and_methods, write_figures
+from bench.show.figures.search import of_all_methods, write_figures
 from methods.losses import focal_logits
 
 SCORES: dict[str, list[float | None]] = {
@@ -48,19 +48,14 @@ def test_a_search_has_its_figures_with_their_data(tmp_path: Path, snapshot: Any)
     assert sorted(names) == sorted(p.name for p in tmp_path.iterdir() if p.is_file())
     every = [*of_all_methods(STUDY, TRIALS), rescaling()]
     assert {one.name: f"{one.title}: {one.caption}" for one in every} == snapshot
-    expected, values = (
-        list(csv.reader((tmp_path / f"{n}.csv").open()))
-        for n in ("expected-best", "values-and-methods")
-    )
+    expected = list(csv.reader((tmp_path / "expected-best.csv").open()))
     for method in ("simcse", "promcse"):
         curve = [float(row[2]) for row in expected if row[0] == method]
         assert curve == pytest.approx(
             [SCORES[method][0], *expected_best(SCORES[method][1:])], abs=1e-3
         )
     assert "one" not in {row[0] for row in expected}, "one trial is no curve"
-    assert [float(row[1]) for row in values if row[0] == "promcse"] == [66.0, 58.0]
     assert write_figures(tmp_path / "none", STUDY, {"a": TRIALS["one"][:1], "b": []}) == []
-    assert values_and_methods({"simcse": [51.0, 57.0], "promcse": [50.5]}, "captions dev") is None
 
 
 @pytest.mark.parametrize("m", ADDED)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
@@ -104,9 +103,6 @@ def test_every_trial_is_in_the_version_and_on_a_page(runs: Path, tmp_path: Path)
         assert 'href="../searches/search-1a2b3c4d.json"' in page
     main, readme = (folder / "index.html").read_text(), (folder / "README.md").read_text()
     assert "(searches/search-1a2b3c4d.json)" in readme
-    assert (folder / "figures" / "values-and-methods.svg").is_file()
-    seen = re.findall(r'<figure id="figure-([^"]+)" data-suites="([^"]*)"', main)
-    assert dict(seen)["values-and-methods"] == "", "no choice of a suite hides it"
     assert "simcse, promcse; 3 random trials of each method and its recipe as it is" in " ".join(
         main.split()
     )

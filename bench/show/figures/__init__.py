@@ -1,6 +1,6 @@
 """Figures of a version, made from its records alone: SVG with direct labels, a static caption, and their data.
 
-figures(board)        # those that the records have data for; the most interesting ones first
+figures(board)        # those that the records have data for; printed gains against noise first
 """
 
 from __future__ import annotations
@@ -16,34 +16,26 @@ __all__ = ["Figure", "figures"]
 
 
 def figures(board: Board) -> tuple[Figure, ...]:
-    """The figures of a version: gains that papers print, gains over the baseline, quality against cost, STS against CxC, what values do,
-    learning curves, printed against ours, geometry, and the others."""
-    from bench.show.figures.ablation import ablations
-    from bench.show.figures.cost import encoding_cost, parameter_cost, training_cost
-    from bench.show.figures.few_shot import few_shot
+    """The figures of a version, group by group: settings and backbones with most rows first. Each has a name of its own."""
+    from bench.show.figures.curves import frequent, learning, spectrum
     from bench.show.figures.gains import gains, paper_gains
-    from bench.show.figures.geometry import geometry, shift, spectrum
-    from bench.show.figures.learning import learning
-    from bench.show.figures.papers import frequent, papers
+    from bench.show.figures.papers import ablations, few_shot, papers
     from bench.show.figures.points import table_groups
-    from bench.show.figures.search import board_values
+    from bench.show.figures.scatters import cost, geometry, shift
 
-    runs = {run.record.run_id: run for run in board.runs}
-    records = {run_id: run.record for run_id, run in runs.items()}
-    groups, values = table_groups(board), board_values(board.searches)
-    made: list[Figure | None] = [] if groups else [papers(board)]
-    for i, group in enumerate(groups):
+    made: list[Figure | None] = []
+    for i, group in enumerate(table_groups(board)):
         made += [paper_gains(group)] if i == 0 else []
-        made += [gains(group), training_cost(group), encoding_cost(group), shift(group)]
-        made += values if i == 0 else []
-        made += [learning(group, runs)]
+        made += [gains(group), cost(group, "cost"), cost(group, "encoding"), shift(group)]
+        made += [learning(group)]
         made += [papers(board)] if i == 0 else []
-        made += [
-            geometry(group),
-            spectrum(group, runs),
-            parameter_cost(group),
-            frequent(group, records),
-            few_shot(group, records),
-            *ablations(group),
-        ]
-    return tuple({figure.name: figure for figure in made if figure is not None}.values())
+        made += [geometry(group), spectrum(group), cost(group, "parameters")]
+        made += [frequent(group), few_shot(group), *ablations(group)]
+    named: dict[str, Figure] = {}
+    for figure in filter(None, made or [papers(board)]):
+        name, number = figure.name, 1
+        while name in named:  # two folders of one name
+            number += 1
+            name = f"{figure.name}-{number}"
+        named[name] = replace(figure, name=name)
+    return tuple(named.values())

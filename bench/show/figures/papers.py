@@ -1,225 +1,300 @@
-"""Figures of papers, drawn from our runs: printed values against ours, STS-B without frequent words, and Focal-InfoNCE's re-scaling."""
+"""The papers' own figures, drawn from our runs: printed values against ours, ablations, few-shot, and one that is a formula."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from bench.compare.formatting import visible
-from bench.compare.statistics.table import AVERAGE, LOWER_IS_BETTER, Cell, Printed, Row, Table
+from bench.compare.statistics.table import AVERAGE, LOWER_IS_BETTER, SENDER
+from bench.references import figure_runs, printed_points, results
+from bench.references.ours import meaning
+from bench.runs.record import ScoreKey
 from bench.show.figures.drawing import (
     ACCENT,
-    AT_END,
-    MOST_LINES,
     QUIET,
-    SECOND,
     Figure,
     Line,
     Mark,
+    bar,
     drawn,
     lines,
     number,
+    rounded,
+    rows,
     scatter,
+    scatter_data,
 )
-from bench.show.figures.points import (
-    Group,
-    label,
-    one_point_per_method,
-    points,
-    short_name,
-)
+from bench.show.figures.points import Group, Point, points, short_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from bench.board.board import Board
-    from bench.runs.record import RunRecord
 
 # --- printed against ours ---
 
 PAPERS = (
     "Numbers that papers print across, ours of the same cell upwards; on the line both are equal. Bars: our intervals. Coloured: the printed value lies "
-    "outside of ours. The numbers farthest from the line are named. Averages, which follow from the others, are left out."
+    "outside the prediction interval of ours. The numbers farthest from the line are named. Averages, which follow from the others, are left out."
 )
 NAMED = 6  # cells that are labelled
-
-
-@dataclass(frozen=True)
-class Compared:
-    """A measured cell and the printed one."""
-
-    method: str
-    where: str
-    task: str
-    cell: Cell
-    printed: Printed
-
-    @property
-    def bar(self) -> tuple[float, float] | None:
-        return (self.cell.spread.low, self.cell.spread.high) if self.cell.spread else None
-
-
-def compare_cells(board: Board) -> list[Compared]:
-    """The cells of the board that a paper printed on the same scale, without averages."""
-    return [
-        Compared(
-            label(row, table.table),
-            f"{row.setting}, {short_name(row.backbone)}",
-            task,
-            cell,
-            cell.printed,
-        )
-        for table in board.tables
-        for row in table.table.rows
-        for task, cell in zip(table.table.columns, row.cells, strict=True)
-        if cell is not None
-        and cell.printed
-        and (task != AVERAGE or len(table.table.columns) == 1)
-        and task not in LOWER_IS_BETTER
-    ]
+NUMBERS = ("printed", "here", "low", "high", "difference")
 
 
 def papers(board: Board) -> Figure | None:
-    """None where fewer than two cells were printed."""
-    cells = compare_cells(board)
+    """Every cell of the board that a paper printed on the same scale, without averages. None for fewer than two."""
+    cells = [
+        (point, task, point.cell.printed)
+        for table in (one.table for one in board.tables)
+        for task in table.columns
+        if (task != AVERAGE or len(table.columns) == 1) and task not in LOWER_IS_BETTER
+        for point in points(table, task)
+        if point.cell.printed
+    ]
     if len(cells) < 2:
         return None
+    named = sorted(cells, key=lambda cell: -abs(cell[2].difference))[:NAMED]
+    marks = [
+        Mark(
+            visible(f"{point.label} {task}", limit=24) if (point, task, printed) in named else "",
+            printed.value,
+            point.cell.mean,
+            printed.inside is False,
+            y_ends=point.ends if point.cell.spread else None,
+        )
+        for point, task, printed in cells
+    ]
     return Figure(
         name="papers",
         kind="papers",
-        suites=(),
         title="Printed against reproduced",
         caption=PAPERS,
-        svg=drawn(draw_papers, cells, height=360.0),
-        header=(
-            "method",
-            "setting, backbone",
-            "task",
-            "paper:table",
-            "printed",
-            "here",
-            "low",
-            "high",
-            "difference",
-        ),
+        svg=drawn(draw_papers, marks, height=360.0),
+        suites=(),
+        header=("method", "setting", "backbone", "task", "paper:table", *NUMBERS),
         data=tuple(
             (
-                one.method,
-                visible(one.where),
-                one.task,
-                one.printed.source,
-                one.printed.value,
-                round(one.cell.mean, 4),
-                *(one.bar or ("", "")),
-                one.printed.difference,
+                point.label,
+                point.row.setting,
+                visible(short_name(point.row.backbone)),
+                task,
+                printed.source,
+                *row[1:5],
+                printed.difference,
             )
-            for one in cells
+            for (point, task, printed), row in zip(cells, scatter_data(marks), strict=True)
         ),
     )
 
 
-def draw_papers(axes: Axes, cells: Sequence[Compared]) -> None:
-    far = sorted(range(len(cells)), key=lambda i: -abs(cells[i].printed.difference))[:NAMED]
-    marks = [
-        Mark(
-            one.printed.value,
-            one.cell.mean,
-            visible(f"{one.method} {one.task}", limit=24) if i in far else "",
-            strong=one.printed.inside is False,
-            y_bar=one.bar,
-        )
-        for i, one in enumerate(cells)
-    ]
+def draw_papers(axes: Axes, marks: Sequence[Mark]) -> None:
     scatter(axes, marks)
     axes.axline((marks[0].x, marks[0].x), slope=1, color=QUIET, linewidth=0.9)
     axes.set_xlabel("printed in the paper")
     axes.set_title("measured here")
 
 
-# --- without the most frequent words ---
+# --- against one recipe value (PromCSE, Figure 2) ---
 
-FREQUENT = (
-    "Correlation on STS-B test when the most frequent words of STS-B test are taken out of the sentences; means over seeds. Coloured: the largest gain. "
-    "Of many methods those highest at first are drawn. (ConPVP's Figure 5 takes out tokens, and averages the seven STS sets.)"
+ABLATION = (
+    "Runs that are equal in all but the recipe value on the axis below, means over seeds. Bars: the intervals of the table, or standard deviations over seeds where it has none. Grey squares: "
+    "what papers print."
 )
-Curve = dict[int, float]  # number of words taken out -> correlation
+FEWEST = 3  # points of a curve
+MOST_CURVES = 6
+SHOWN_BY: Mapping[str, str] = {
+    "prompt_length": "PromCSE, Figure 2",
+    "eh_margin": "PromCSE, Table 4",
+    "temperature": "Focal-InfoNCE, Table 4",
+    "hardness_m": "Focal-InfoNCE, Table 5",
+}
+"""Where papers show the same recipe value."""
+Curve = Mapping[float, Point]
+"""Value of the recipe key -> the row that has it."""
 
 
-def frequent(group: Group, records: Mapping[str, RunRecord]) -> Figure | None:
-    """A line per method over the number of words taken out. None where fewer than two methods have them."""
-    table = group.table("geometry")
-    if table is None:
-        return None
-    shown = one_point_per_method(points(table, "alignment"), table)
-    curves = [(point.label, _curve(point.row, records, table)) for point in shown]
-    steps = sorted({k for _, curve in curves for k in curve})
-    whole = [(name, curve) for name, curve in curves if steps and len(curve) == len(steps)]
-    if len(whole) < 2 or len(steps) < 2:
-        return None
-    whole.sort(key=lambda pair: (-pair[1][steps[0]], pair[0]))
-    return Figure(
-        name=group.name("frequent-words"),
-        kind="frequent-words",
-        suites=("geometry",),
-        title=group.titled("Without the most frequent words"),
-        caption=FREQUENT,
-        svg=drawn(draw_frequent, whole, steps),
-        header=("method", *(f"{k} words taken out" for k in steps)),
-        data=tuple((name, *(round(curve[k], 4) for k in steps)) for name, curve in whole),
-    )
+def ablations(group: Group) -> list[Figure]:
+    """A figure for each recipe value of which a method has at least three, those with most values first: on the STS sets and on CxC;
+    without the STS sets, on the first suite."""
+    suites = [suite for suite in ("sts", "cxc") if suite in group.tables]
+    suites = suites if "sts" in suites else group.suites[:1]
+    curves = [(suite, *one) for suite in suites for one in swept(group.points(suite))[:MOST_CURVES]]
+    return [_ablation(group, *one) for one in curves]
 
 
-def draw_frequent(axes: Axes, whole: Sequence[tuple[str, Curve]], steps: Sequence[int]) -> None:
-    gains = [curve[steps[-1]] - curve[steps[0]] for _, curve in whole]
-    highest = gains.index(max(gains))
-    lines(
-        axes,
-        [
-            Line(
-                name,
-                tuple(range(len(steps))),
-                tuple(curve[k] for k in steps),
-                strong=i == highest,
+def swept(points: Sequence[Point]) -> list[tuple[str, str, Curve]]:
+    """(method, recipe key, curve): of each method and key the longest series of rows that are equal in everything else."""
+    series: dict[tuple[str, ...], dict[object, dict[float, Point]]] = {}
+    for point in points:
+        row = point.row
+        for key, text in row.differs:
+            value = _parsed(text)
+            if value is not None and key != SENDER:
+                rest = tuple(pair for pair in row.differs if pair[0] != key)
+                alike = series.setdefault((row.name, key, row.setting, row.backbone), {})
+                alike.setdefault(rest, {}).setdefault(value, point)
+    made = []
+    for (name, key, *_), alike in series.items():
+        longest = max(alike.values(), key=len)
+        if len(longest) >= FEWEST:
+            made.append(
+                (visible(name, limit=40), visible(key, limit=40), dict(sorted(longest.items())))
             )
-            for i, (name, curve) in enumerate(whole)
-            if i < MOST_LINES or i == highest
-        ],
+    return sorted(made, key=lambda one: (-len(one[2]), one[0], one[1]))
+
+
+def _parsed(text: str) -> float | None:
+    try:
+        return number(float(text))
+    except ValueError:
+        return None
+
+
+def _ablation(group: Group, suite: str, method: str, key: str, curve: Curve) -> Figure:
+    head = group.tables[suite].head or ""
+    score = f"{suite.replace('sts', 'STS')} {head}" if suite != "cxc" else head
+    printed = _printed_points(group, method, key, head) if suite in ("sts", "cxc") else {}
+    return group.figure(
+        "ablation",
+        f"{method}: {key}",
+        ABLATION,
+        more=(method, key, *([] if suite == "sts" else [suite])),
+        svg=drawn(draw_ablation, curve, printed, key, score, height=260.0),
+        suites=(suite,),
+        paper_figure=SHOWN_BY.get(key, "") if suite in ("sts", "cxc") else "",
+        header=("method", key, score, "low", "high", "printed"),
+        data=tuple(
+            (method, x, *rounded(p.cell.mean, *(p.ends or (None, None)), printed.get(x)))
+            for x, p in curve.items()
+        ),
     )
-    axes.set_xticks(range(len(steps)), [str(k) for k in steps])
-    axes.set_xlabel("most frequent words taken out")
-    axes.set_title("STS-B test, Spearman × 100")
 
 
-def _curve(row: Row, records: Mapping[str, RunRecord], table: Table) -> Curve:
-    """Mean over the row's runs, of what all of them have."""
-    found = [_values(records[run], table) for run in row.runs if run in records]
-    runs = [values for values in found if values]
-    common = set.intersection(*map(set, runs)) if runs else set()
-    return {k: fmean(values[k] for values in runs) for k in sorted(common)}
+def draw_ablation(
+    axes: Axes, curve: Curve, printed: Mapping[float, float], key: str, score: str
+) -> None:
+    """One curve; on a logarithmic axis where the values are far apart."""
+    values = list(curve)
+    if values[0] > 0 and values[-1] / values[0] >= 8:
+        axes.set_xscale("log")
+    for x, point in curve.items():
+        bar(axes, (x, x), point.ends, ACCENT)
+    axes.plot(values, [point.cell.mean for point in curve.values()], "o-", color=ACCENT)
+    inside = {x: y for x, y in sorted(printed.items()) if values[0] <= x <= values[-1]}
+    axes.plot(list(inside), list(inside.values()), "s", color=QUIET, markersize=5)
+    axes.margins(x=0.05, y=0.1)
+    axes.set_xticks(values, [f"{x:g}" for x in values])
+    axes.set_xticks([], minor=True)
+    axes.locator_params(axis="y", nbins=5)
+    axes.set_xlabel(key)
+    axes.set_title(score)
 
 
-def _values(record: RunRecord, table: Table) -> Curve:
-    """Of one run; empty where the record holds none, or something else."""
-    alignment = record.score("geometry", "alignment", table.protocol, table.text)
-    stored: Any = alignment.detail.get("without_frequent_words") if alignment else None
-    pairs = [
-        (number(entry.get("k")), number(entry.get("spearman")))
-        for entry in (stored if isinstance(stored, list) else ())
-        if isinstance(entry, dict)
-    ]
-    return {int(k): value for k, value in pairs if k is not None and value is not None}
+def _printed_points(group: Group, method: str, key: str, task: str) -> dict[float, float]:
+    """Value of the recipe key -> printed number: of the same method, setting and backbone, from tables and from the points of pictures
+    that a source gives."""
+    backbone, found = short_name(group.backbone), dict[float, float]()
+    for cell in results(backbone=backbone, setting=group.setting, task=task):
+        means = meaning(cell.method, cell.variant, cell.setting)
+        known = means.name == method and cell.metric in ("spearman", "spearman-bootstrap")
+        if known and set(means.set) == {key}:
+            found[float(means.set[key])] = cell.value
+    for spec in figure_runs():
+        of_it = backbone in spec.backbones and (group.setting, method, "") in spec.runs
+        for point in printed_points(spec.part) if of_it else ():
+            if (point.panel, point.key) == (task, key):
+                found[point.x] = point.y
+    return found
 
 
-# --- Focal-InfoNCE's re-scaling of negative pairs, from the formula ---
+# --- accuracy from few labelled examples, draw by draw (ConPVP, Figure 7) ---
+
+FEW_SHOT = (
+    "Accuracy from 16 examples a class. Each shape is the distribution over draws of the examples and seeds, its mark the mean; the draws "
+    "are the same for all methods. Coloured: highest on average. Of many methods the highest are drawn."
+)
+MOST_METHODS = 7
+Draws = dict[str, list[float]]
+"""Task -> accuracies of all draws and seeds, the average first."""
+
+
+def few_shot(group: Group) -> Figure | None:
+    """A violin per method and task over draws and seeds. None where fewer than two methods have their draws."""
+    points = group.methods("fewshot")
+    scored = [(point.label, draws) for point in points if (draws := _draws(group, point))]
+    if len(scored) < 2:
+        return None
+    scored.sort(key=lambda one: -fmean(one[1][AVERAGE]))
+    shown, lanes = scored[:MOST_METHODS], -(-len(scored[0][1]) // 2)
+    height = lanes * (50.0 + 17.0 * len(shown))
+    return group.figure(
+        "few-shot",
+        "From 16 examples a class",
+        FEW_SHOT,
+        svg=drawn(draw_few_shot, shown, height=height, panels=(lanes, 2)),
+        suites=("fewshot",),
+        paper_figure="ConPVP, Figure 7",
+        header=("method", "task", "mean", "lowest", "highest", "draws and seeds"),
+        data=tuple(
+            (name, task, *rounded(fmean(values), min(values), max(values), len(values)))
+            for name, draws in scored
+            for task, values in draws.items()
+        ),
+    )
+
+
+def _draws(group: Group, point: Point) -> Draws:
+    """Empty where a run has not the same number of draws for every task."""
+    table = group.tables["fewshot"]
+    tasks = [task for task in table.columns if task != AVERAGE]
+    made: Draws = {task: [] for task in (AVERAGE, *tasks)}
+    for run in (group.runs[run].record for run in point.row.runs if run in group.runs):
+        keys = [ScoreKey("fewshot", task, table.protocol, table.text) for task in tasks]
+        each = [
+            _numbers(one.detail.get("draws")) if (one := run.score(*key)) else [] for key in keys
+        ]
+        if not each or not each[0] or len({len(values) for values in each}) > 1:
+            return {}
+        for task, values in zip(tasks, each, strict=True):
+            made[task] += values
+        made[AVERAGE] += [fmean(values) for values in zip(*each, strict=True)]
+    return made if made[AVERAGE] else {}
+
+
+def _numbers(values: Any) -> list[float]:
+    """Of a record's free field; empty where one of them is no number."""
+    finite = [number(value) for value in values] if isinstance(values, list) else []
+    return [] if None in finite else [value for value in finite if value is not None]
+
+
+def draw_few_shot(panels: Sequence[Axes], shown: Sequence[tuple[str, Draws]]) -> None:
+    """A panel for the average and each task, a row for each method, the highest at the top."""
+    tasks = list(shown[0][1])
+    for axes, task in zip(panels, tasks, strict=False):
+        for i, (_, draws) in enumerate(shown):
+            values, colour = draws[task], QUIET if i else ACCENT
+            if max(values) - min(values) > 1e-6:  # there is a density
+                shape: dict[str, Any] = {"orientation": "horizontal", "showextrema": False}
+                bodies = axes.violinplot([values], [i], widths=0.85, points=16, **shape)["bodies"]
+                for body in bodies:  # type: ignore[attr-defined]
+                    body.set(facecolor=(colour, 0.3), edgecolor=colour, alpha=None, linewidth=0.6)
+            axes.plot([fmean(values)], [i], "o", color=colour, markersize=4)
+        rows(axes, (name for name, _ in shown))
+        axes.locator_params(axis="x", nbins=3)
+        axes.set_title(task)
+    for axes in panels[len(tasks) :]:
+        axes.set_axis_off()
+
+
+# --- Focal-InfoNCE's re-scaling of negative pairs (Figure 1) ---
 
 RESCALING = (
-    "The value s (s + m) that Focal-InfoNCE takes in place of the cosine s of a negative pair, for the values of m in its Table 5. Orange: up-weighted, "
-    "where the curve lies above s (dashed), which is where s > 1 − m; green: down-weighted. Drawn from the formula, without a run."
+    "The value s (s + m) that Focal-InfoNCE takes in place of the cosine s of a negative pair, for the values of m in its Table 5. "
+    "Coloured: the largest m. Above the dashed line, where s > 1 − m, a pair counts more; below it, less. Drawn from the formula, without a run."
 )
 ADDED = (0.1, 0.2, 0.3, 0.4)  # values of m
-STEPS = 40  # parts that a curve is drawn in
 
 
 def rescaled(s: float, m: float) -> float:
@@ -228,29 +303,23 @@ def rescaled(s: float, m: float) -> float:
 
 
 def rescaling() -> Figure:
+    cosines = [i / 20 for i in range(21)]
+    made = [Line(f"m = {m:g}", cosines, [rescaled(s, m) for s in cosines]) for m in ADDED]
     return Figure(
         name="rescaling",
         kind="rescaling",
-        suites=(),
         title="Re-scaled negative pairs",
         caption=RESCALING,
-        svg=drawn(draw_rescaling),
+        svg=drawn(draw_rescaling, made),
+        suites=(),
         paper_figure="Focal-InfoNCE, Figure 1",
-        header=("cosine", *(f"m = {m:g}" for m in ADDED)),
-        data=tuple(
-            (s, *(round(rescaled(s, m), 4) for m in ADDED)) for s in (i / 10 for i in range(11))
-        ),
+        header=("m", "cosine s", "s (s + m)"),
+        data=tuple(row for line in made for row in line.data()),
     )
 
 
-def draw_rescaling(axes: Axes) -> None:
+def draw_rescaling(axes: Axes, those: Sequence[Line]) -> None:
     axes.plot([0, 1], [0, 1], "--", color=QUIET)
-    axes.text(1.02, 1.0, "s", gid=AT_END, va="center")
-    for m in ADDED:
-        for low, high, colour in ((0.0, 1 - m, SECOND), (1 - m, 1.0, ACCENT)):
-            cosines = [low + (high - low) * i / STEPS for i in range(STEPS + 1)]
-            axes.plot(cosines, [rescaled(s, m) for s in cosines], color=colour, linewidth=1.6)
-        axes.text(1.02, rescaled(1.0, m), f"m = {m:g}", gid=AT_END, va="center")
-    axes.set_xlim(0, 1)
+    lines(axes, those, those[-1])
     axes.set_xlabel("cosine s of a negative pair")
     axes.set_title("re-scaled: s (s + m)")

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+
+from rich.console import Console, Group
+from rich.text import Text
 
 from bench.compare.statistics.summary import summarise
 from bench.compare.statistics.table import Table
-
-if TYPE_CHECKING:
-    from rich.console import Console, Group
-
-    from bench.runs.record import RunRecord
+from bench.runs.record import RunRecord
+from bench.show import grid
+from bench.show.tables import data
+from bench.show.tables.scores import score_grid
 
 
 def render_terminal(records: Iterable[RunRecord], console: Console | None = None) -> None:
@@ -20,36 +21,24 @@ def render_terminal(records: Iterable[RunRecord], console: Console | None = None
 
 
 def print_tables(tables: Sequence[Table], console: Console | None = None) -> None:
-    from rich.console import Console as RichConsole
-
-    console = console or RichConsole(highlight=False, markup=False, emoji=False)
-    console.print(
-        drawn(tables, console.width, console.encoding, styled=console.is_terminal), soft_wrap=True
-    )
+    console = console or Console(highlight=False, markup=False, emoji=False)
+    width, encoding, styled = console.width, console.encoding, console.is_terminal
+    console.print(drawn(tables, width, encoding, styled=styled), soft_wrap=True)
 
 
 def drawn(
     tables: Sequence[Table], width: int, encoding: str = "utf-8", *, styled: bool = True
 ) -> Group:
     """The tables below one another, for a terminal of ``width`` characters."""
-    from rich.console import Group
-    from rich.text import Text
-
-    from bench.show.grid import terminal
-    from bench.show.tables.scores import score_grid
-
-    lines: list[Text] = []
-    for i, table in enumerate(tables):
-        lines += [Text("")] * bool(i) + terminal(score_grid(table), width, encoding, styled=styled)
+    lines = list[Text]()
+    for table in tables:
+        lines += [Text("")] if lines else []
+        lines += grid.terminal(score_grid(table), width, encoding, styled=styled)
     return Group(*lines)
 
 
 def render(tables: Sequence[Table], form: str) -> str:
     """The tables as text: md, latex, csv or json; ends with a newline."""
-    from bench.show import grid
-    from bench.show.tables import data
-    from bench.show.tables.scores import score_grid
-
     if form in ("csv", "json"):
         return data.as_csv(tables) if form == "csv" else data.as_json(tables)
     grids = [score_grid(table) for table in tables]

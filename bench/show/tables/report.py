@@ -42,17 +42,15 @@ def what(record: RunRecord) -> str:
 def by_form(record: RunRecord) -> dict[tuple[str, str, str | None], list[Score]]:
     """(suite, protocol, text form) -> the scores of its tasks, in the record's order."""
     forms: dict[tuple[str, str, str | None], list[Score]] = {}
-    for own_score in record.scores:
-        forms.setdefault((own_score.suite, own_score.protocol, own_score.text), []).append(
-            own_score
-        )
+    for result in record.scores:
+        forms.setdefault((result.suite, result.protocol, result.text), []).append(result)
     return forms
 
 
 def ranking_score(scores: Sequence[Score]) -> Score | None:
     """Of the scores of one form the one that ranks: the average, else the only task; None where there is neither."""
     return next(
-        (own_score for own_score in scores if own_score.task == AVERAGE),
+        (result for result in scores if result.task == AVERAGE),
         scores[0] if len(scores) == 1 else None,
     )
 
@@ -104,32 +102,32 @@ def score_sections(record: RunRecord) -> list[Section]:
     """One section per suite, protocol and text form; the sub-datasets of a task stand indented below it."""
     made = []
     for (suite, protocol, text), scores in by_form(record).items():
-        rows = [row for own_score in scores for row in _score_rows(own_score)]
+        rows = [row for result in scores for row in _score_rows(result)]
         heading = ["task", "score", "sd", "n", "mean", "wmean", "Pearson"]
-        kept = [i for i in range(len(heading)) if i in (0, 1, 3) or any(row[i] for row in rows)]
+        used = [i for i in range(len(heading)) if i in (0, 1, 3) or any(row[i] for row in rows)]
         form = f" ({text})" if text else ""
         metrics = ", ".join(dict.fromkeys(s.metric for s in scores))
         made.append(
             Section(
                 f"{suite}: {metrics}, {protocol}{form}",
-                tuple(heading[i] for i in kept),
-                tuple(tuple(row[i] for i in kept) for row in rows),
-                tuple(range(1, len(kept))),
+                tuple(heading[i] for i in used),
+                tuple(tuple(row[i] for i in used) for row in rows),
+                tuple(range(1, len(used))),
             )
         )
     return made
 
 
-def _score_rows(own_score: Score) -> Iterable[list[str]]:
-    detail = own_score.detail
+def _score_rows(result: Score) -> Iterable[list[str]]:
+    detail = result.detail
     pearson = detail.get("pearson")
     overall = pearson.get("all") if isinstance(pearson, Mapping) else pearson
-    decimals = DECIMALS.get(own_score.metric, 2)
+    decimals = DECIMALS.get(result.metric, 2)
     yield [
-        own_score.task,
-        score(own_score.value, decimals),
-        "" if own_score.std is None else score(own_score.std, decimals),
-        str(own_score.n),
+        result.task,
+        score(result.value, decimals),
+        "" if result.std is None else score(result.std, decimals),
+        str(result.n),
         _number(detail.get("mean")),
         _number(detail.get("wmean")),
         _number(overall),
@@ -142,7 +140,7 @@ def _score_rows(own_score: Score) -> Iterable[list[str]]:
         parts["all splits (as mteb)"] = detail["all_splits"]
     for name, part in parts.items():
         if isinstance(part, Mapping):
-            value = part.get(own_score.metric, part.get("spearman"))
+            value = part.get(result.metric, part.get("spearman"))
             n = str(part["n"]) if isinstance(part.get("n"), int) else ""
             yield ["  " + str(name), _number(value), "", n, "", "", _number(part.get("pearson"))]
 
@@ -213,32 +211,29 @@ def sparkline(values: Sequence[float], width: int = 32) -> str:
 
 
 PART = "trainable in "
-_BYTES = ("peak_memory_bytes", "host_memory_bytes", "checkpoint_bytes")
 
 
 def cost(record: RunRecord) -> Section:
-    rows = []
-    for field, value in msgspec.structs.asdict(record.cost).items():
-        if value is None:
-            continue
-        name = field.replace("_", " ")
-        if field == "encoding":
-            speed = f"{value.sentences_per_second:,.0f} sentences/s, {size(value.memory_bytes)}"
-            rows.append(("encoding, measured", f"{speed}; {value.condition}"))
-            continue
-        if field == "trainable_parts":
-            rows += [(PART + part_name(part), f"{count:,}") for part, count in value.items()]
-            continue
-        if field in _BYTES:
-            name, shown = name.removesuffix(" bytes"), size(value)
-        elif field.endswith("per_second"):
-            shown = f"{value:,.0f}"
-        elif field.endswith("seconds"):
-            name, shown = name.replace(" seconds", " time"), duration(value)
-        else:
-            shown = f"{value:,}" if isinstance(value, int) else str(value)
-        rows.append((name, shown))
+    facts = msgspec.structs.asdict(record.cost).items()
+    rows = [row for field, value in facts if value is not None for row in _cost_rows(field, value)]
     return Section("cost", (), tuple(rows))
+
+
+def _cost_rows(field: str, value: Any) -> list[tuple[str, str]]:
+    """A fact of the record's cost, by the unit in its name."""
+    name = field.replace("_", " ")
+    if field == "encoding":
+        speed = f"{value.sentences_per_second:,.0f} sentences/s, {size(value.memory_bytes)}"
+        return [("encoding, measured", f"{speed}; {value.condition}")]
+    if field == "trainable_parts":
+        return [(PART + part_name(part), f"{count:,}") for part, count in value.items()]
+    if field.endswith("_bytes"):
+        return [(name.removesuffix(" bytes"), size(value))]
+    if field.endswith("_per_second"):
+        return [(name, f"{value:,.0f}")]
+    if field.endswith("_seconds"):
+        return [(name.replace(" seconds", " time"), duration(value))]
+    return [(name, f"{value:,}" if isinstance(value, int) else str(value))]
 
 
 def provenance(record: RunRecord) -> Section:
@@ -309,12 +304,12 @@ def shift_sections(record: RunRecord) -> list[Section]:
 def text_forms(record: RunRecord) -> Section:
     """The tasks that were scored in both known forms, and what the model loses or gains on the one that is not the papers'."""
     rows = []
-    for own_score in record.scores:
+    for result in record.scores:
         other = record.score(
-            own_score.suite, own_score.task, own_score.protocol, FORMS.get(own_score.text or "", "")
+            result.suite, result.task, result.protocol, FORMS.get(result.text or "", "")
         )
         if other is not None:
-            rows.append((f"{own_score.suite}: {own_score.task}", *_gap(own_score, other)))
+            rows.append((f"{result.suite}: {result.task}", *_gap(result, other)))
     heading = ("task", "papers' text", "raw text", "raw less papers'")
     return Section("robustness to the form of the text", heading, tuple(rows), (1, 2, 3))
 
@@ -332,9 +327,7 @@ def domain_shift(record: RunRecord) -> Section:
 def _of(record: RunRecord, suite: str, task: str) -> Iterable[Score]:
     """The task's scores; a task of another protocol may carry something after its name ("CxC-STS-parekh")."""
     return (
-        own_score
-        for own_score in record.scores
-        if own_score.suite == suite and own_score.task.startswith(task)
+        result for result in record.scores if result.suite == suite and result.task.startswith(task)
     )
 
 

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from bench.compare.formatting import headline, row_name, spread
+from bench.compare.formatting import headline, row_name, score, signed_number, spread
 from bench.compare.statistics.table import Cell, Row, Table
 from bench.show.grid import SIGNS, Column, Grid, grid
 from bench.show.grid import Cell as GridCell
-from bench.show.tables.lines import (
-    cost_columns,
-    cost_texts,
-    difference_heading,
-    difference_text,
-    has_differences,
-    legend,
-    sign_name,
-    under,
-)
+from bench.show.tables import lines
 
 WHOLE = "a wider terminal, or --format csv"
 SCALE = "for scale: nothing trained here, another backbone; not compared"
@@ -30,35 +21,95 @@ def score_grid(table: Table, scale: Sequence[tuple[Table, int]] = ()) -> Grid:
     Where a table has a column that ranks, its interval and the difference from the baseline stand beside it; elsewhere each
     number has its own ±.
     """
-    head = table.head
-    tasks = [Column(name, right=True, drop=1) for name in table.columns if name != head]
-    ranked = [Column(name, right=True, lead=True) for name in table.columns if name == head]
-    if head:
-        ranked.append(Column("±", right=True, lead=True))
-    if head and has_differences(table):
-        ranked.append(Column(difference_heading(table), right=True, lead=True))
-    cost = [Column(name, right=True, drop=2) for name in cost_columns(table)]
-    columns = [
-        Column("method", wrap=16),
-        Column("n", right=True, lead=True),
-        *tasks,
-        *ranked,
-        *cost,
-    ]
-    rows = []
+    differences = bool(table.head) and lines.has_differences(table)
+    columns = [Column("method", wrap=16), Column("n", right=True, lead=True)]
+    columns += [Column(name, right=True, drop=2) for name in table.columns if name != table.head]
+    if table.head:
+        columns += [Column(name, right=True, lead=True) for name in (table.head, "±")]
+    if differences:
+        columns.append(Column(lines.difference_heading(table), right=True, lead=True))
+    costs = lines.cost_columns(table)
+    columns += [Column(name, right=True, drop=1) for name in costs]
+    rows: list[Sequence[GridCell | str]] = []
     for row in table.rows:
-        costs = map(_text, cost_texts(row, table))
-        rows += [[*_score_cells(row, table), *costs], *_paper_rows(row)]
-    rows += [_scale_cells(other, other.rows[i]) for other, i in scale]
+        scores = _score_cells(row, table)
+        if table.head:
+            scores.append(_half(row.cells[-1]))
+        if differences:
+            text, sign = lines.difference_text(row), lines.sign_name(row, table)
+            scores.append(GridCell(text=text, sign=sign))
+        took = lines.costs(row.cost)
+        rows += [[*scores, *(took[name] for name in costs)], *_paper_rows(row)]
+    for other, i in scale:
+        rows.append(
+            [
+                replace(cell, emphasis="dim")
+                for cell in _score_cells(other.rows[i], other, scale=True)
+            ]
+        )
     return grid(
         columns,
-        [[*cells, *map(_text, [""] * (len(columns) - len(cells)))] for cells in rows],
+        [[*cells, *[""] * (len(columns) - len(cells))] for cells in rows],
         title=headline(table) + (f"; baseline: {table.baseline}" if table.baseline else ""),
         below=_settings(table),
-        notes=(*table.notes, *legend(table, SIGNS), *([SCALE] if scale else [])),
+        notes=(*table.notes, *lines.legend(table, SIGNS), *([SCALE] if scale else [])),
         whole=WHOLE,
         key="bold: highest; underlined: second" if len(table.rows) > 1 else "",
     )
+
+
+def _score_cells(row: Row, table: Table, *, scale: bool = False) -> list[GridCell]:
+    """Name, n and means. ``scale``: of a row under the headings of another table."""
+    name, marks = row_name(row, table), tuple(i + 1 for i in row.footnotes)
+    first = GridCell(text=name, tint=row.may_be_best, marks=marks)
+    if scale:
+        first = GridCell(text=" ".join(filter(None, (name, table.backbone, "(for scale)"))))
+    return [
+        first,
+        GridCell(text=str(table.n(row)), emphasis="dim"),
+        *(_mean(cell, alone=not table.head) for cell in row.cells),
+    ]
+
+
+def _mean(cell: Cell | None, *, alone: bool) -> GridCell:
+    if cell is None:
+        return GridCell()
+    half = spread(cell) if alone else None
+    return GridCell(number=cell.mean, decimals=cell.decimals, spread=half, emphasis=cell.mark)
+
+
+def _half(cell: Cell | None) -> GridCell:
+    if cell is None:
+        return GridCell()
+    return GridCell(number=spread(cell), decimals=cell.decimals, emphasis="dim")
+
+
+def _paper_rows(row: Row) -> Iterator[list[GridCell]]:
+    """For each paper table that prints a number of this row: what it prints, ours less that, and half of the prediction interval."""
+    every = [cell.printed for cell in row.cells if cell and cell.printed]
+    for source in dict.fromkeys(printed.source for printed in every):
+        copied = any(one.source == source and not one.own for one in every)
+        columns = [_paper_cells(cell, source) for cell in row.cells]
+        values, differences, halves = (list(cells) for cells in zip(*columns, strict=True))
+        yield [_dim(f"  {source}{', copied' if copied else ''}"), GridCell(), *values]
+        yield [_dim("  ours less that"), GridCell(), *differences]
+        if any(cell.text for cell in halves):
+            yield [_dim("  95 % prediction ±"), GridCell(), *halves]
+
+
+def _paper_cells(cell: Cell | None, source: str) -> tuple[GridCell, GridCell, GridCell]:
+    """One column of these rows; empty where this paper table prints nothing of it."""
+    if cell is None or cell.printed is None or cell.printed.source != source:
+        return GridCell(), GridCell(), GridCell()
+    printed, places = cell.printed, cell.decimals
+    half = "" if printed.half is None else score(printed.half, places)
+    less = _dim(signed_number(printed.difference, places))
+    outside = lines.OUTSIDE if printed.inside is False else ""
+    return _dim(score(printed.value, places)), replace(less, sign=outside), _dim(half)
+
+
+def _dim(text: str) -> GridCell:
+    return GridCell(text=text, emphasis="dim")
 
 
 def _settings(table: Table) -> Grid | None:
@@ -69,59 +120,5 @@ def _settings(table: Table) -> Grid | None:
         (GridCell(marks=(i,)), note.setting, note.value, note.rows, note.most)
         for i, note in enumerate(table.footnotes, 1)
     ]
-    columns = ("", "setting", Column("value", wrap=16), Column("rows", wrap=16))
-    return grid([*columns, Column("most rows", wrap=16)], rows)
-
-
-def _text(text: str) -> GridCell:
-    return GridCell(text=text)
-
-
-def _score_cells(row: Row, table: Table) -> list[GridCell]:
-    ranks = row.cells[-1] if table.head else None
-    marks = tuple(i + 1 for i in row.footnotes)
-    cells = [
-        GridCell(text=row_name(row, table), tint=row.may_be_best, marks=marks),
-        GridCell(text=str(table.n(row)), emphasis="dim"),
-        *(_number(cell, alone=not table.head) for cell in row.cells),
-    ]
-    if table.head:
-        half = spread(ranks) if ranks else None
-        cells.append(GridCell(number=half, decimals=ranks.decimals if ranks else 2, emphasis="dim"))
-    if table.head and has_differences(table):
-        text = "baseline" if row.is_baseline else difference_text(row)
-        cells.append(GridCell(text=text, sign=sign_name(row, table)))
-    return cells
-
-
-def _scale_cells(table: Table, row: Row) -> list[GridCell]:
-    """A row of another backbone's table, under the headings of a table of the same suite."""
-    name = " ".join(filter(None, (row_name(row, table), table.backbone, "(for scale)")))
-    return [
-        GridCell(text=name),
-        GridCell(text=str(table.n(row)), emphasis="dim"),
-        *(replace(_number(cell, alone=not table.head), emphasis="dim") for cell in row.cells),
-    ]
-
-
-def _number(cell: Cell | None, *, alone: bool) -> GridCell:
-    if cell is None:
-        return GridCell()
-    return GridCell(
-        number=cell.mean,
-        decimals=cell.decimals,
-        spread=spread(cell) if alone else None,
-        emphasis=cell.mark,
-    )
-
-
-def _paper_rows(row: Row) -> list[list[GridCell]]:
-    """Two rows for each paper table that prints a number of this row: what it prints, and ours less that."""
-    return [
-        [
-            GridCell(text=f"  {line.label}", emphasis="dim"),
-            GridCell(),
-            *(GridCell(text=entry.text, sign=entry.sign, emphasis="dim") for entry in line.entries),
-        ]
-        for line in under(row)
-    ]
+    wrapped = (Column(name, wrap=16) for name in ("value", "rows", "most rows"))
+    return grid(["", "setting", *wrapped], rows)
