@@ -12,6 +12,7 @@ import click
 from msgspec import structs
 
 from bench.base.errors import BenchError, RecordDamaged, UnknownName
+from bench.base.text import plural
 from bench.cli.columns import print_columns, say
 from bench.cli.options import (
     comma_list,
@@ -308,7 +309,7 @@ def _line(table: Table, first: Table) -> tuple[str, str]:
     what = f"{table.protocol}{form}{'' if same else f', {table.backbone or SEVERAL}'}"
     rows = [(row, cell) for row in table.rows if (cell := row.cells[-1]) is not None]
     if table.head is None or not rows:
-        return what, f"not ranked ({len(table.rows)} row{'s' * (len(table.rows) != 1)})"
+        return what, f"not ranked ({plural(len(table.rows), 'row')})"
     if table.tested is None:
         return what, f"not tested; highest {row_name(rows[0][0], table)} {score(rows[0][1].mean)}"
     top = [f"{row_name(row, table)} {score(cell.mean)}" for row, cell in rows if row.may_be_best]

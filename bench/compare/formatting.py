@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from bench.base.errors import printable
 from bench.base.text import duration as duration
 from bench.base.text import list_names as list_names
+from bench.base.text import plural
 from bench.compare.statistics.table import SENDER, Cell, Row, Table
 from bench.runs.searches import TUNED
 
@@ -79,7 +80,7 @@ def setting_words(setting: str | None) -> str:
 
 def seeds_words(table: Table) -> str:
     fewest, most = table.seeds
-    return f"{most} seed{'s' * (most != 1)}" if fewest == most else f"{fewest} to {most} seeds"
+    return plural(most, "seed") if fewest == most else f"{fewest} to {most} seeds"
 
 
 def headline(table: Table) -> str:

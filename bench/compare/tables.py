@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bench.base.errors import BenchError
+from bench.base.text import plural
 from bench.compare import costs
 from bench.compare.costs import SEARCHED, terms
 from bench.compare.formatting import list_names, row_name
@@ -62,7 +63,7 @@ def refuse(tables: Sequence[Table]) -> None:
     if not footnotes:
         return
     (suite, first), more = footnotes[0], len(footnotes) - 1
-    rest = f" (and {more} more difference{'s' * (more > 1)})" if more else ""
+    rest = f" (and {plural(more, 'more difference')})" if more else ""
     raise BenchError(
         f"--strict: the runs of {suite} are not of one kind: {first}{rest}",
         "name the runs, filter them (--method, --backbone, --text), or leave --strict out and read the footnotes",
@@ -109,7 +110,7 @@ def _with_differences(table: Table, records: Mapping[str, RunRecord]) -> Table:
 def _some_of(seeds: Sequence[int | None], row: Row) -> str:
     if len(seeds) == len(row.runs):
         return ""
-    return f" (seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))})"
+    return f" ({'seeds' if len(seeds) > 1 else 'seed'} {', '.join(map(str, seeds))})"
 
 
 def _chosen_on(table: Table, records: Mapping[str, RunRecord]) -> tuple[str, ...]:

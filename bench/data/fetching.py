@@ -65,16 +65,8 @@ class Report(Protocol):
     def say(self, line: str) -> None: ...
 
 
-class Quiet:
+class Quiet(Report):
     """Shows nothing."""
-
-    def start(self, name: str, total: int | None, done: int) -> None: ...
-
-    def advance(self, count: int) -> None: ...
-
-    def finish(self) -> None: ...
-
-    def say(self, line: str) -> None: ...
 
 
 class Passing(Exception):

@@ -12,7 +12,6 @@ The numbers are written by ``python tools/make_manifest.py``; the rest of a mani
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import functools
 import hashlib
@@ -20,10 +19,13 @@ import io
 import json
 import lzma
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 from typing import Any
+
+import msgspec
+from msgspec import Struct
 
 from bench.base.errors import DataDamaged, UnknownName
 from bench.base.files import file_sha256, write_whole
@@ -203,16 +205,6 @@ def lf(data: bytes) -> bytes:
     return data.replace(b"\r\n", b"\n")
 
 
-def once_encoded_hashes(data: bytes) -> list[str]:
-    """Hashes of what the bytes were before somebody read them as latin-1 (or Windows-1252) and wrote UTF-8."""
-    hashes = []
-    for read_as in ("latin-1", "cp1252"):
-        with contextlib.suppress(UnicodeError):
-            before = data.decode("utf-8").encode(read_as)
-            hashes += [hashlib.sha256(before).hexdigest(), hashlib.sha256(lf(before)).hexdigest()]
-    return hashes
-
-
 # --- says of one file which text form it is, by checksum, or what is wrong with it and where; and keeps receipts of what was fetched ---
 
 
@@ -264,11 +256,6 @@ def recognise(wanted: DataSet, file: DataFile, path: Path) -> Found:
     for digest in digests:
         if digest in known:
             return Found(file, path, known[digest], file.forms[known[digest]].sha256, text)
-    if any(digest in known for digest in once_encoded_hashes(data)):
-        raise damaged_file(
-            wanted,
-            f"encoded twice: bytes that were read as latin-1 and written again as UTF-8 in {path}",
-        )
     rows = cells(text, file)
     if len(rows) != file.rows:
         raise damaged_file(wanted, f"{len(rows):,} rows found, {file.rows:,} expected in {path}")
@@ -348,14 +335,14 @@ def _rows(path: Path, encoding: str) -> int:
 RECEIPT = "bench.receipt/1"
 
 
-@dataclass(frozen=True)
-class Receipt:
+class Receipt(Struct, frozen=True, kw_only=True):
+    schema: str = RECEIPT
     source: str
     url: str
     revision: str
     fetched: str
     """Date and time, UTC, ISO 8601."""
-    downloads: Mapping[str, str]
+    downloads: dict[str, str]
     """Path in the source -> sha256 of what was downloaded."""
 
 
@@ -365,16 +352,14 @@ def receipt_path(folder: Path, source: str) -> Path:
 
 def read_receipt(path: Path) -> Receipt | None:
     """None where there is none. Raises DataDamaged where it cannot be read: it is what later fetches are held against."""
-    try:
-        raw = json.loads(path.read_text(encoding="utf-8"))
-        if raw["schema"] != RECEIPT:
-            raise ValueError(f"schema {raw['schema']}")
-        return Receipt(
-            raw["source"], raw["url"], raw["revision"], raw["fetched"], dict(raw["downloads"])
-        )
-    except FileNotFoundError:
+    if not path.exists():
         return None
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+    try:
+        receipt = msgspec.json.decode(path.read_bytes(), type=Receipt)
+        if receipt.schema != RECEIPT:
+            raise ValueError(f"schema {receipt.schema}")
+        return receipt
+    except (OSError, ValueError, RecursionError) as error:
         raise DataDamaged(
             f"{path} is no receipt of a download ({error})",
             "remove it to fetch again and trust what comes",
@@ -385,6 +370,6 @@ def write_receipt(path: Path, receipt: Receipt, aside: Path | None = None) -> No
     """Add this fetch to what is known; what was known of other files of the same revision stays. ``aside``: a folder to write in, of whoever
     removes what a killed process leaves there. Raises OSError."""
     before = read_receipt(path)
-    known = dict(before.downloads) if before and before.revision == receipt.revision else {}
-    content = {"schema": RECEIPT, **asdict(receipt), "downloads": known | dict(receipt.downloads)}
-    write_whole(path, (json.dumps(content, indent=1) + "\n").encode(), aside)
+    known = before.downloads if before and before.revision == receipt.revision else {}
+    content = msgspec.structs.replace(receipt, downloads=known | receipt.downloads)
+    write_whole(path, msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n", aside)
