@@ -278,21 +278,20 @@ def _records(path: Path, file: str, name: HubName) -> Iterator[Mapping[str, Any]
         yield from ({column: line.removesuffix("\r")} for line in lines)
     elif kind in (".jsonl", ".json"):
         yield from _json_lines(lines, file, name)
-    elif kind == ".tsv":
-        header = next(lines, "").removesuffix("\r").split("\t")
-        check_columns(name, file, header)
-        yield from (
-            dict(zip(header, line.removesuffix("\r").split("\t"), strict=False)) for line in lines
-        )
     else:
-        table = csv.reader(line + "\n" for line in lines)
+        tabs = kind == ".tsv"
+        table = csv.reader(
+            (line + "\n" for line in lines),
+            delimiter="\t" if tabs else ",",
+            quoting=csv.QUOTE_NONE if tabs else csv.QUOTE_MINIMAL,
+        )
         try:
             header = next(table, [])
             check_columns(name, file, header)
-            yield from (dict(zip(header, cells, strict=False)) for cells in table if cells)
+            yield from (dict(zip(header, cells, strict=False)) for cells in table if cells or tabs)
         except csv.Error as error:
             raise CorpusError(
-                f"{name.text}: line {table.line_num} of {file} is no CSV: {error}"
+                f"{name.text}: line {table.line_num} of {file} is no {kind[1:].upper()}: {error}"
             ) from None
 
 

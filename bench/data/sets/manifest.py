@@ -166,16 +166,8 @@ def parse_manifest(manifest: Mapping[str, Any], where: str) -> list[DataSet]:
     """A manifest's sets. Raises ValueError or TypeError for a mistake in it: manifests are ours, not the user's."""
     if manifest.get("schema") != SCHEMA:
         raise ValueError(f"{where}: schema {manifest.get('schema')!r}, {SCHEMA!r} expected")
-    return [_data_set({**manifest.get("common", {}), **entry}) for entry in manifest["sets"]]
-
-
-def _data_set(raw: Mapping[str, Any]) -> DataSet:
-    files = tuple(
-        DataFile(**{**file, "forms": {name: Form(**form) for name, form in file["forms"].items()}})
-        for file in raw["files"]
-    )
-    lists = {key: tuple(raw[key]) for key in ("suites", "also", "shared") if key in raw}
-    return DataSet(**{**raw, **lists, "files": files})
+    common = manifest.get("common", {})
+    return [msgspec.convert({**common, **entry}, DataSet) for entry in manifest["sets"]]
 
 
 def cells(text: str, file: DataFile) -> list[list[str]]:
