@@ -97,7 +97,7 @@ def download(name: str, *, allow_pickle: bool, hint: str, say: Callable[[str], N
         wanted = _wanted(name, repo, sizes, allow_pickle)
         total = sum(wanted.values())
         _check_space(name, total)
-        licence = (info.card_data or {}).get("license") or "not stated"
+        licence = getattr(info.card_data, "license", None) or "not stated"
         say(
             f"fetching backbone {name}: {repo} at {str(info.sha)[:12]}, {total / 1e6:,.0f} MB, licence {licence}"
         )

@@ -147,8 +147,8 @@ def fetch(names: tuple[str, ...], text: str, data: Path | None, plain: bool, as_
         else:
             where = f", in {', '.join(state.places)}" if state.places else ""
             click.echo(f"{wanted.name}: {state.status}{where}")
-    for error in failed.values():
-        show_error(error)
+    for problem in failed.values():
+        show_error(problem)
     if failed:
         raise click.exceptions.Exit(2)
 
@@ -200,7 +200,7 @@ def _show(
     else:
         numbers = [Column(heading, right=True) for heading in ("items", "MB")]
         texts = [Column("here", wrap=12), Column("licence", wrap=24, drop=1)]
-        columns = ["set", Column("for", wrap=12), *numbers, *texts]
+        columns = [Column("set"), Column("for", wrap=12), *numbers, *texts]
         rows = [
             (
                 wanted.name,

@@ -179,7 +179,10 @@ def _recipes(facts: Facts) -> list[Grid]:
             "" if differs[key, s] else _recipe_value(recipes[0], key) for s, recipes in settings
         ]
         shared += [(key, *cells)] if any(cells) else []
-    columns = ["key", *(Column(setting, wrap=LONGEST) for setting in by_setting)]
+    columns: list[Column | str] = [
+        "key",
+        *(Column(setting, wrap=LONGEST) for setting in by_setting),
+    ]
     note = f"each value with its source: {whole}"
     about = "the same in all recipes of a setting"
     return [*tables, grid(columns, shared, title=about, notes=[note])] if shared else tables
@@ -284,10 +287,10 @@ def _numbers(facts: Facts) -> list[Grid]:
             rows.setdefault((*row, printed["printed"]), []).append(
                 f"{printed['paper']}:{printed['table']}"
             )
-    columns = ["metric", "setting", Column("backbone", wrap=12), Column("variant", wrap=12)]
+    names = [Column("backbone", wrap=12), Column("variant", wrap=12)]
     lines = [(*row, ", ".join(dict.fromkeys(tables))) for row, tables in sorted(rows.items())]
     table = grid(
-        [*columns, Column("Avg.", right=True), Column("in table", wrap=16)],
+        ["metric", "setting", *names, Column("Avg.", right=True), Column("in table", wrap=16)],
         lines,
         title="averages that papers print",
         notes=[f"every printed number: bench methods {facts['name']} --json, under references"],
@@ -390,5 +393,5 @@ def variant_here(printed: Facts, names: Mapping[str, str]) -> str:
     from bench.references.ours import meaning
 
     means = meaning(printed["method"], printed["variant"], printed["setting"], printed["backbone"])
-    known = {name: ours for ours, name in reversed(names.items())}
-    return means.variant if means.holds else known.get(printed["variant"], printed["variant"])
+    known = {name: ours for ours, name in [*names.items()][::-1]}
+    return means.variant if means.holds else str(known.get(printed["variant"], printed["variant"]))

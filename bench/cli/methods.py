@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -102,7 +103,7 @@ def methods(
 
 
 def _list(registry: Registry, as_json: bool) -> None:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "name": plugin.name,
             "settings": plugin.cls.settings,

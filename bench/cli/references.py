@@ -135,7 +135,7 @@ def checkpoints_(as_json: bool) -> None:
         )
         for checkpoint in checkpoints()
     ]
-    columns = ["hub", "table", "Avg.", Column("scored by", wrap=20)]
+    columns = [Column("hub"), Column("table"), Column("Avg."), Column("scored by", wrap=20)]
     also = [Column("also scored in", wrap=10, drop=2), Column("note", wrap=20, drop=1)]
     print_grid(grid([*columns, *also], rows, whole="--json"))
 
@@ -356,10 +356,10 @@ def _audit_grid(listed: Sequence[Remark], title: str) -> Grid:
         same = cell.variant + cell.metric if remark.kind == "differs" else remark.why
         groups.setdefault((*names, same), []).append(remark)
     lines = []
-    for (*names, _), group in groups.items():
+    for (*row, _), group in groups.items():
         shown = next((remark for remark in group if remark.task == "Avg."), group[0])
         tasks = dict.fromkeys([shown.task, *(remark.task for remark in group)])
-        lines.append((*names, list_names(filter(None, tasks), 1), shown.why))
+        lines.append((*row, list_names(filter(None, tasks), 1), shown.why))
     columns = [Column("row", wrap=16), Column("backbone", drop=1), Column("cell", wrap=8)]
     return grid(
         ["table", Column("setting", drop=2), *columns, Column("remark", wrap=24)],

@@ -67,10 +67,10 @@ def _show(suite: Suite) -> None:
     facts = _as_data(suite)
     rows = []
     for task in facts["tasks"]:
-        items = "" if task["n"] is None else f"{task['n']:,}"
-        parts = ", ".join(f"{part} {n:,}" for part, n in task["subsets"].items())
+        count = "" if task["n"] is None else f"{task['n']:,}"
+        sizes = ", ".join(f"{part} {n:,}" for part, n in task["subsets"].items())
         several = len(task["subsets"]) > 1
-        rows.append((task["name"], items, task["metric"], task["protocol"], parts * several))
+        rows.append((task["name"], count, task["metric"], task["protocol"], sizes * several))
     plugin = suite_plugin(suite.name)
     source = f"from {plugin.package} {plugin.version}" if plugin else f"docs/{suite.docs}"
     average = list_names(suite.average or (), 9)
@@ -84,8 +84,8 @@ def _show(suite: Suite) -> None:
     )
     click.echo()
     items = Column("items", right=True)
-    columns = ["task", items, "metric", "protocol", Column("sub-datasets", wrap=20)]
-    print_grid(grid(columns, rows))
+    parts = Column("sub-datasets", wrap=20)
+    print_grid(grid(["task", items, "metric", "protocol", parts], rows))
 
 
 def _check(name: str, data: Path | None, as_json: bool) -> None:

@@ -65,8 +65,16 @@ class Report(Protocol):
     def say(self, line: str) -> None: ...
 
 
-class Quiet(Report):
+class Quiet:
     """Shows nothing."""
+
+    def start(self, name: str, total: int | None, done: int) -> None: ...
+
+    def advance(self, count: int) -> None: ...
+
+    def finish(self) -> None: ...
+
+    def say(self, line: str) -> None: ...
 
 
 class Passing(Exception):
