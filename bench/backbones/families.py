@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.backbones.folder import checkpoint_names
+from bench.backbones.folder import checkpoint_names, readable
 from bench.base.errors import BenchError, NotAModel
 
 
@@ -154,10 +154,8 @@ ALIASES = {
 def read_config(folder: Path) -> dict[str, Any]:
     """The config of a model folder, with BERT's names for DistilBERT's sizes. Raises NotAModel where it is damaged."""
     file = folder / "config.json"
-    try:
+    with readable(file):
         config = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise NotAModel(f"{file} is damaged: {error}") from None
     if not isinstance(config, dict):
         return {}
     return {alias: config[key] for key, alias in ALIASES.items() if key in config} | config

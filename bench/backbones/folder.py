@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -53,14 +53,13 @@ def card_title(path: Path) -> str:
         return ""
     from huggingface_hub.repocard import metadata_load
 
-    try:
-        title = (metadata_load(card) or {})["model-index"][0]["name"]
-    except Exception:  # no metadata, damaged metadata, another form: a card is free text
-        return ""
-    usable = (
-        isinstance(title, str) and title.isprintable() and 0 < len(title.strip()) <= LONGEST_TITLE
-    )
-    return title.strip() if usable and not title.startswith(GENERATED) else ""
+    with contextlib.suppress(
+        Exception
+    ):  # no or damaged metadata, another form: a card is free text
+        title = str((metadata_load(card) or {})["model-index"][0]["name"]).strip()
+        if title.isprintable() and len(title) <= LONGEST_TITLE and not title.startswith(GENERATED):
+            return title
+    return ""
 
 
 def has_pickle(folder: Path) -> bool:
@@ -93,16 +92,20 @@ def _modules(path: Path) -> list[Path]:
     file = path / "modules.json"
     if not file.exists():
         return []
-    try:
-        if not (
-            modules := [
-                path / module["path"] for module in json.loads(file.read_text(encoding="utf-8"))
-            ]
-        ):
+    with readable(file):
+        modules = [path / module["path"] for module in json.loads(file.read_text("utf-8"))]
+        if not modules:
             raise ValueError("it names no module")
-        return modules
+    return modules
+
+
+@contextlib.contextmanager
+def readable(file: Path, problem: str = "is damaged") -> Iterator[None]:
+    """While open, what reading and parsing a file raises becomes a NotAModel that names it."""
+    try:
+        yield
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise NotAModel(f"{file} is damaged: {error}") from None
+        raise NotAModel(f"{file} {problem}: {error}") from None
 
 
 @cache
@@ -141,15 +144,9 @@ def is_whole(folder: Path, weights: Sequence[str] = WEIGHTS) -> bool:
 
 def _weight_map(index: Path) -> dict[str, str]:
     """The name of every tensor -> the file that holds it, as the index of weights in several files says. Raises NotAModel."""
-    try:
-        return {
-            name: str(part)
-            for name, part in dict(
-                json.loads(index.read_text(encoding="utf-8"))["weight_map"]
-            ).items()
-        }
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise NotAModel(f"{index} is damaged: {error}") from None
+    with readable(index):
+        names = dict(json.loads(index.read_text(encoding="utf-8"))["weight_map"])
+    return {name: str(part) for name, part in names.items()}
 
 
 # --- what a safetensors checkpoint holds, read from its header; and the encoder weights of a run in the place of pretrained ones ---
@@ -157,16 +154,12 @@ def _weight_map(index: Path) -> dict[str, str]:
 
 def tensor_names(file: Path) -> list[str]:
     """The names in a safetensors file, from its header alone. Raises NotAModel where it is none."""
-    try:
-        with file.open("rb") as stream:
-            length = int.from_bytes(stream.read(8), "little")
-            if not 2 <= length <= 1 << 27:
-                raise ValueError(f"a header of {length} bytes")
-            return [
-                name for name in dict(json.loads(stream.read(length))) if name != "__metadata__"
-            ]
-    except (OSError, ValueError, TypeError, RecursionError) as error:
-        raise NotAModel(f"{file} is no safetensors file: {error}") from None
+    with readable(file, "is no safetensors file"), file.open("rb") as stream:
+        length = int.from_bytes(stream.read(8), "little")
+        if not 2 <= length <= 1 << 27:
+            raise ValueError(f"a header of {length} bytes")
+        header = dict(json.loads(stream.read(length)))
+    return [name for name in header if name != "__metadata__"]
 
 
 def checkpoint_names(folder: Path) -> list[str]:
@@ -175,53 +168,47 @@ def checkpoint_names(folder: Path) -> list[str]:
     return list(_weight_map(index)) if index.exists() else tensor_names(single)
 
 
+def _tensors_of(file: Path, beginning: str) -> dict[str, Any]:
+    """The tensors of a safetensors file whose names begin so, by the rest of the name. Raises NotAModel."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(file, "pt") as tensors:
+            return {
+                name.removeprefix(beginning): tensors.get_tensor(name)
+                for name in tensors.keys()  # noqa: SIM118 (it is no mapping)
+                if name.startswith(beginning)
+            }
+    except (OSError, SafetensorError) as error:
+        raise NotAModel(f"{file} cannot be read: {error}") from None
+
+
 def pooling_layer(folder: Path, trained: Path | None = None) -> tuple[Any, Any] | None:
     """Weight (H, H) and bias (H) of the dense layer with a tanh that a checkpoint keeps for its first token: the pooling layer of a
     model folder (in a published SimCSE model, its trained head), or the head in the checkpoint ``trained`` of a run. None: it keeps none.
     """
-    from safetensors import safe_open
-
-    name = "head.dense.weight" if trained else "pooler.dense.weight"
+    layer = "head.dense." if trained else "pooler.dense."
     for file in [trained] if trained else sorted(folder.glob("model*.safetensors")):
-        with safe_open(file, "pt") as tensors:
-            for key in tensors.keys():  # noqa: SIM118 (it is no mapping)
-                if f".{key}".endswith(f".{name}"):
-                    return tensors.get_tensor(key).float(), tensors.get_tensor(
-                        key.removesuffix("weight") + "bias"
-                    ).float()
+        for name in tensor_names(file):
+            if f".{name}".endswith(f".{layer}weight"):
+                tensors = _tensors_of(file, name.removesuffix("weight"))
+                return tensors["weight"].float(), tensors["bias"].float()
     return None
 
 
 def stored_tensors(folder: Path, beginning: str) -> dict[str, Any]:
     """The tensors of a model folder whose names begin so, float32, by the rest of the name: "mlp." of a SimCSE class gives
     "dense.weight" and "dense.bias". Empty where there are none. Raises NotAModel where the folder is damaged."""
-    from safetensors import SafetensorError, safe_open
-
-    result = {}
-    for file in sorted(folder.glob("model*.safetensors")):
-        try:
-            with safe_open(file, "pt") as tensors:
-                for name in tensors.keys():  # noqa: SIM118 (it is no mapping)
-                    if name.startswith(beginning):
-                        result[name.removeprefix(beginning)] = tensors.get_tensor(name).float()
-        except (OSError, SafetensorError) as error:
-            raise NotAModel(f"{file} cannot be read: {error}") from None
-    return result
+    return {
+        name: tensor.float()
+        for file in sorted(folder.glob("model*.safetensors"))
+        for name, tensor in _tensors_of(file, beginning).items()
+    }
 
 
 def take_trained(encoder: Any, file: Path) -> None:
     """The ``encoder.*`` tensors of a run's checkpoint into an encoder. Raises NotAModel where one is lacking."""
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
-    try:
-        state = {
-            name.removeprefix("encoder."): t
-            for name, t in load_file(file).items()
-            if name.startswith("encoder.")
-        }
-    except (OSError, SafetensorError) as error:
-        raise NotAModel(f"{file} cannot be read: {error}") from None
+    state = _tensors_of(file, "encoder.")
     lacking = sorted(dict(encoder.named_parameters()).keys() - state.keys())
     if lacking:
         raise NotAModel(

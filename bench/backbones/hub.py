@@ -85,42 +85,25 @@ def download(name: str, *, allow_pickle: bool, hint: str, say: Callable[[str], N
     Raises NotAModel, with what to do: no such model, private or gated, no network, no safetensors, no space. ``hint`` is
     what to try where the name may be wrong; ``say`` is told, in one line, what is fetched.
     """
-    from huggingface_hub import snapshot_download
+    from huggingface_hub import HfApi, snapshot_download
     from huggingface_hub.utils import disable_progress_bars
 
     model, revision = split(name)
     repo = repositories(model)[0]
     with _in_plain_words(name, repo, hint):
-        info, revision = _info(repo, revision, say)
+        revision = revision or PINNED.get(repo, "main")
+        info = HfApi().model_info(repo, revision=revision, files_metadata=True)
         sizes = {file.rfilename: file.size or 0 for file in info.siblings or []}
         wanted = _wanted(name, repo, sizes, allow_pickle)
         total = sum(wanted.values())
         _check_space(name, total)
-        licence = (info.card_data or {}).get("license") or "not stated"
+        licence = getattr(info.card_data, "license", None) or "not stated"
         say(
             f"fetching backbone {name}: {repo} at {str(info.sha)[:12]}, {total / 1e6:,.0f} MB, licence {licence}"
         )
         if not sys.stderr.isatty():
             disable_progress_bars()
         return Path(snapshot_download(repo, revision=revision, allow_patterns=sorted(wanted)))
-
-
-def _info(repo: str, revision: str | None, say: Callable[[str], None]) -> tuple[Any, str]:
-    """What the hub says of a repository (files with sizes), and of which revision: the one asked for, the pinned one, or the
-    newest by its name, "main", under which the cache finds it again."""
-    from huggingface_hub import HfApi
-    from huggingface_hub.errors import RevisionNotFoundError
-
-    wanted = revision or PINNED.get(repo, "main")
-    try:
-        return HfApi().model_info(repo, revision=wanted, files_metadata=True), wanted
-    except RevisionNotFoundError:
-        if revision is not None or wanted == "main":
-            raise
-    say(
-        f"the hub has no revision {wanted[:12]} of {repo} any more: its newest is taken, and recorded"
-    )
-    return HfApi().model_info(repo, revision="main", files_metadata=True), "main"
 
 
 def _wanted(name: str, repo: str, sizes: dict[str, int], allow_pickle: bool) -> dict[str, int]:
@@ -182,27 +165,23 @@ def _in_plain_words(name: str, repo: str, hint: str) -> Iterator[None]:
         yield
     except NotAModel:
         raise
-    except GatedRepoError:
-        raise NotAModel(
-            f"backbone '{name}' is gated: {repo} is open only to users who accepted its terms",
-            f"accept them on its page of the hub, then: {LOGIN}",
-        ) from None
-    except RevisionNotFoundError:
-        raise NotAModel(
-            f"the hub has {repo}, but no revision '{split(name)[1]}' of it",
-            "leave @... out for the newest",
-        ) from None
     except Exception as error:  # the hub client raises many kinds
         status = getattr(getattr(error, "response", None), "status_code", None)
-        if isinstance(error, RepositoryNotFoundError) or status in (401, 404):
-            raise NotAModel(
-                f"the hub has no model '{repo}', or it is private and you are not logged in",
-                f"{hint}; for a private one: {LOGIN}",
-            ) from None
-        reason = " ".join(str(error).split())[:160] or type(error).__name__
-        raise NotAModel(
-            f"backbone '{name}' could not be fetched from the hub: {reason}", hint
-        ) from None
+        if isinstance(error, GatedRepoError):
+            why = f"backbone '{name}' is gated: {repo} is open only to users who accepted its terms"
+            hint = f"accept them on its page of the hub, then: {LOGIN}"
+        elif isinstance(error, RevisionNotFoundError):
+            why = (
+                f"the hub has {repo}, but no revision '{split(name)[1] or PINNED.get(repo)}' of it"
+            )
+            hint = f"name another: {repo}@REVISION"
+        elif isinstance(error, RepositoryNotFoundError) or status in (401, 404):
+            why = f"the hub has no model '{repo}', or it is private and you are not logged in"
+            hint = f"{hint}; for a private one: {LOGIN}"
+        else:
+            reason = " ".join(str(error).split())[:160] or type(error).__name__
+            why = f"backbone '{name}' could not be fetched from the hub: {reason}"
+        raise NotAModel(why, hint) from None
 
 
 LICENCES = {"google-bert": "Apache-2.0", "FacebookAI": "MIT"}

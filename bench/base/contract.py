@@ -29,6 +29,12 @@ class Failed(Exception):
     """A check that does not hold; the text is what was seen."""
 
 
+def fail_if(failed: object, seen: str) -> None:
+    """Raises Failed with what was seen."""
+    if failed:
+        raise Failed(seen)
+
+
 def result_of(about: str, check: str, function: Callable[[], str]) -> Finding:
     """What ``function`` returned, or why it failed: also where it uses what is deprecated. Raises BenchError where nothing could be
     checked at all."""

@@ -1,4 +1,4 @@
-"""What a check found: of a record, a score, a plugin's method or suite."""
+"""What a check found: of a record, a score, a plugin's method or suite, a data set, a printed number, this machine."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ AGREES, DIFFERS, UNCHECKED = "agrees", "differs", "unchecked"
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at: which check, where, how it came out, and why.
+    """One thing that was looked at: which check, where, how it came out, why, and what to do.
 
     ``why``: what differs, what was seen, or why it could not be looked at. ``repeats``: the check that failed before it in the very same way;
-    one cause is one failure.
+    one cause is one failure. ``hint``: what to do about it.
     """
 
     kind: str
@@ -20,6 +20,7 @@ class Finding:
     outcome: str
     why: str = ""
     repeats: str = ""
+    hint: str = ""
 
     @property
     def passed(self) -> bool:

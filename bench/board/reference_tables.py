@@ -125,7 +125,7 @@ def _cell(cell: ReferenceResult) -> ReferenceCell:
 
 
 def _remark(remark: Remark) -> ReferenceRemark:
-    return ReferenceRemark(kind=remark.kind, title=KINDS[remark.kind], text=remark.text)
+    return ReferenceRemark(kind=remark.kind, title=KINDS[remark.kind], text=remark.why)
 
 
 def _ours(result: ReferenceResult) -> str:

@@ -6,15 +6,17 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import click
 
+from bench.base.findings import UNCHECKED, Finding
+from bench.cli.options import json_text
+
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from bench.base.findings import Finding
     from bench.show.grid import Grid
 
 NARROWEST = 24  # characters of a column of words that can still be read
@@ -99,40 +101,42 @@ def print_facts(facts: Iterable[Sequence[str]], indent: int = 0) -> None:
     print_columns([fact for fact in facts if fact[1]], indent=indent)
 
 
-def as_findings(results: Sequence[Finding], about: str) -> list[dict[str, object]]:
-    """What the checks of a plugin found as JSON; ``about``: "setting" of a method, "task" of a suite."""
-    return [
-        {
-            about: result.what,
-            "check": result.kind,
-            "passed": result.passed,
-            "seen": result.why,
-            **({"repeats": result.repeats} if result.repeats else {}),
-        }
-        for result in results
-    ]
-
-
-def show_results(name: str, results: Sequence[Finding]) -> None:
-    """The same, a line each."""
-    click.echo(name)
-    print_columns(
-        [
-            (
-                "ok" if result.passed else "FAILED" if result.failed else "-",
-                result.what,
-                result.kind,
-                result.why,
-            )
-            for result in results
-        ],
-        indent=2,
-    )
-
-
-def end_check(failed: int, as_json: bool) -> None:
-    """The last line of a check; exit code 1 where something failed."""
+def end_check(
+    results: Mapping[str, Sequence[Finding]], kind: str, about: str, as_json: bool
+) -> None:
+    """Print what the checks of plugins found, by name; exit code 1 where something failed. In JSON ``kind`` is the key of a name
+    ("method", "suite"), ``about`` that of the thing that was looked at ("setting", "task")."""
+    failed = sum(finding.failed for findings in results.values() for finding in findings)
+    for name, findings in results.items():
+        if as_json:
+            click.echo(json_text({kind: name, "findings": [_as_data(f, about) for f in findings]}))
+        else:
+            print_findings(findings, name)
     if not as_json:
         click.echo(f"{failed} failed" if failed else "the contract is kept")
     if failed:
         raise click.exceptions.Exit(1)
+
+
+def _as_data(finding: Finding, about: str) -> dict[str, object]:
+    seen = {"check": finding.kind, "passed": finding.passed, "seen": finding.why}
+    repeats = {"repeats": finding.repeats} if finding.repeats else {}
+    return {about: finding.what, **seen, **repeats}
+
+
+MARKS = {True: "ok", False: "FAILED"}
+
+
+def print_findings(findings: Sequence[Finding], title: str = "") -> None:
+    """A line each: how it came out, where, which check, why, and what to do."""
+    from bench.show.grid import Column, grid
+
+    rows = [
+        (
+            "-" if finding.outcome == UNCHECKED or finding.repeats else MARKS[finding.passed],
+            *(finding.what, finding.kind, finding.why, finding.hint),
+        )
+        for finding in findings
+    ]
+    texts = [Column("found", wrap=NARROWEST), Column("what to do", wrap=NARROWEST)]
+    print_grid(grid(["", "where", "check", *texts], rows, title=title), indent=2)

@@ -3,26 +3,44 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from bench.base.errors import BenchError, DataDamaged, DataMissing, UnknownName
+from bench.base.files import write_or_fail
+from bench.base.findings import DIFFERS, Finding
 from bench.base.text import plural, size
 from bench.cli import HelpfulGroup, show_error
-from bench.cli.columns import print_facts, print_grid, say
+from bench.cli.columns import print_facts, print_findings, print_grid, say
 from bench.cli.options import comma_list, data_option, json_option, json_text, plain_option
 from bench.cli.run_card import print_section
+from bench.data.corpora import open_corpus
+from bench.data.fetching import offline_now
+from bench.data.overlap import (
+    Match,
+    ScoredSentences,
+    count_overlaps,
+    merge_overlaps,
+    scored_sentences,
+)
+from bench.data.sets import (
+    DataFolder,
+    DataSet,
+    Fetcher,
+    Source,
+    State,
+    data_sets,
+    fetched_folder,
+    sources,
+    sources_of,
+)
+from bench.data.sets.sources import pending_set
+from bench.score.suites import expand_suites, suite
 from bench.show.grid import Column, grid
-
-if TYPE_CHECKING:
-    from bench.data.corpora import Corpus
-    from bench.data.overlap import Match, Overlap, ScoredSentences
-    from bench.data.sets import DataFolder, DataSet, Source, State
 
 
 @click.group(cls=HelpfulGroup)
@@ -42,20 +60,10 @@ def list_(name: str | None, data: Path | None, as_json: bool) -> None:
 
     With a NAME everything about that set.  Example: bench data list STS12 --data DIR
     """
-    from bench.data.sets import DataFolder
-
     folder = DataFolder(data)
     folder.check_root()
-    states = [(data_set, folder.look(data_set)) for data_set in _chosen(name)]
-    _show(states, detailed=name is not None, as_json=as_json)
-    if not as_json and name is None:
-        click.echo("\neverything about one, and how to get it: bench data list NAME")
-        click.echo("judged by name and size; every byte: bench data check")
-        click.echo("to get what is missing: bench data fetch NAME, or a suite, or all")
-        if data is None:
-            click.echo("no data folder was given: pass --data DIR or set BENCH_DATA")
-        if folder.store is not None and folder.store.is_dir():
-            click.echo(f"what was fetched is in {folder.store}")
+    states = [(wanted, folder.look(wanted)) for wanted in _chosen(name)]
+    _show(states, name, as_json, LIST_NOTES)
 
 
 @data.command()
@@ -67,20 +75,19 @@ def check(name: str | None, data: Path | None, as_json: bool) -> None:
 
     Exit code 2 where something is damaged, or where the NAME asked for is missing.  Example: bench data check --data DIR
     """
-    from bench.data.sets import DataFolder
-
     folder = DataFolder(data)
     folder.check_root()
-    states = [(data_set, folder.check(data_set)) for data_set in _chosen(name)]
-    _show(states, detailed=name is not None, as_json=as_json)
-    damaged = [data_set.name for data_set, state in states if state.status == "damaged"]
+    states = [(wanted, folder.check(wanted)) for wanted in _chosen(name)]
+    _show(states, name, as_json)
+    damaged = [wanted.name for wanted, state in states if state.status == "damaged"]
     if damaged:
         raise DataDamaged(
             f"damaged: {', '.join(damaged)}",
             f"bench data check {damaged[0]}{f' --data {data}' if data else ''} says which file and how to get it",
         )
-    if name is not None and states[0][1].status == "missing":
-        folder.open(states[0][0])  # raises with what was looked for and where
+    for wanted, state in states:
+        if name is not None and state.status == "missing":
+            folder.open(wanted)  # raises with what was looked for and where
 
 
 @data.command()
@@ -103,200 +110,161 @@ def fetch(names: tuple[str, ...], text: str, data: Path | None, plain: bool, as_
     """
     from bench.cli.planning import announce
     from bench.cli.progress import downloads
-    from bench.data.fetching import offline_now
-    from bench.data.sets import DataFolder, Fetcher, fetched_folder, sources_of
-    from bench.data.sets.sources import pending_set
 
-    chosen = _wanted(names)
-    if offline_now():
+    folder, store = DataFolder(data), data.expanduser() if data is not None else fetched_folder()
+    chosen = {wanted.name: wanted for name in names for wanted in _chosen(name, fetched=True)}
+    missing = {
+        name: wanted
+        for name, wanted in chosen.items()
+        if not any(copy.form in (text, "any") for copy in folder.copies(wanted)[0])
+    }
+    failed: dict[str, BenchError] = {}
+    for name, wanted in missing.items():
+        if not sources_of(wanted, text):
+            failed[name] = DataMissing(f"{name}: no source is known to fetch it from", wanted.get)
+    pending = [wanted for name, wanted in missing.items() if name not in failed]
+    if pending and offline_now():
+        listed = " ".join(wanted.name for wanted in pending)
         raise BenchError(
-            "HF_HUB_OFFLINE is set: nothing is fetched",
-            "unset HF_HUB_OFFLINE, or fetch on another machine and copy DIR",
+            f"{listed}: missing, and nothing is fetched while HF_HUB_OFFLINE is set",
+            f"unset HF_HUB_OFFLINE, or where there is a network: bench data fetch {listed} --data DIR; copy DIR here",
         )
-    store = data.expanduser() if data is not None else fetched_folder()
-    folder = DataFolder(data)
     report = downloads(plain)
     fetcher = Fetcher(store, report)
-    failed: list[str] = []
-    missing = [
-        data_set
-        for data_set in chosen
-        if not any(copy.form in (text, "any") for copy in folder.copies(data_set)[0])
-    ]
-    if pending := [
-        pending_set(data_set, text if data_set.forms else "any")
-        for data_set in missing
-        if sources_of(data_set, text)
-    ]:
-        announce(pending, report, store)
-    for data_set in chosen:
-        try:
-            if data_set in missing:
-                fetcher.get(data_set, text if data_set.forms else "any")
-        except BenchError as error:
-            show_error(error)
-            failed.append(data_set.name)
-        state = folder.check(data_set)
-        if as_json:
-            click.echo(json_text(_as_dict(data_set, state)))
-        else:
-            click.echo(
-                f"{data_set.name}: {state.status}{', in ' + ', '.join(state.places) if state.places else ''}"
-            )
-    if failed:
-        raise BenchError(
-            f"not fetched: {', '.join(failed)}",
-            "run the command again when the reason above is gone; the others are there",
+    if pending:
+        announce(
+            [pending_set(each, text if each.forms else "any") for each in pending], report, store
         )
+    for wanted in pending:
+        try:
+            fetcher.get(wanted, text if wanted.forms else "any")
+        except BenchError as error:
+            failed[wanted.name] = error
+    for wanted in chosen.values():
+        state = folder.check(wanted)
+        if as_json:
+            click.echo(json_text(_as_data(wanted, state)))
+        else:
+            where = f", in {', '.join(state.places)}" if state.places else ""
+            click.echo(f"{wanted.name}: {state.status}{where}")
+    for problem in failed.values():
+        show_error(problem)
+    if failed:
+        raise click.exceptions.Exit(2)
 
 
-def _wanted(names: tuple[str, ...]) -> list[DataSet]:
-    """The sets of these names, suites, or all that have a source. UnknownName where one is neither."""
-    from bench.data.sets import data_sets, sources_of
-    from bench.score.suites import suite_names
-
-    known_sets = [data_set for data_set in data_sets().values() if data_set.kind != "built-in"]
-    chosen: dict[str, DataSet] = {}
-    for name in names:
-        if name.partition(":")[0] == "mteb":
-            task = name.partition(":")[2].partition(",")[0] or "STSBenchmark"
-            raise BenchError(
-                "the tasks of mteb are fetched by mteb's own loader, when a run needs them or beforehand",
-                f"python -c \"import mteb; mteb.get_task('{task}').load_data()\"; the hub's cache (HF_HOME) can be copied to another machine",
-            )
-        fitting = [data_set for data_set in known_sets if data_set.name.lower() == name.lower()]
-        if not fitting and name == "all" or name in suite_names():
-            fitting = [
-                data_set
-                for data_set in known_sets
-                if (name == "all" or name in data_set.suites) and sources_of(data_set)
-            ]
-        if not fitting:
-            known = [
-                *(data_set.name for data_set in known_sets),
-                *sorted({suite for data_set in known_sets for suite in data_set.suites}),
-                "all",
-            ]
-            raise UnknownName(
-                "data set or suite",
-                name,
-                known,
-                hint="bench data list shows all of them; of mteb: bench run fetches",
-            )
-        chosen |= {data_set.name: data_set for data_set in fitting}
-    return list(chosen.values())
-
-
-def _chosen(name: str | None) -> list[DataSet]:
-    from bench.data.sets import data_set, data_sets
-
-    return list(data_sets().values()) if name is None else [data_set(name)]
-
-
-def _show(states: list[tuple[DataSet, State]], *, detailed: bool, as_json: bool) -> None:
-    if as_json:
-        for data_set, state in states:
-            click.echo(json_text(_as_dict(data_set, state)))
-        return
-    if detailed:
-        for data_set, state in states:
-            print_facts(_details(data_set, state))
-        return
-    columns = [
-        Column("set"),
-        Column("for", wrap=12),
-        Column("items", right=True),
-        Column("MB", right=True),
-        Column("here", wrap=12),
-        Column("licence", wrap=24, drop=1),
-    ]
-    print_grid(grid(columns, [_row(*one) for one in states], whole="bench data list NAME"))
-    for data_set, state in states:
-        if state.status == "damaged":
-            for problem in state.problems:
-                say(f"damaged {data_set.name}: {problem}", hang=2)
-
-
-def _row(data_set: DataSet, state: State) -> tuple[str, ...]:
-    return (
-        data_set.name,
-        _needed_by(data_set),
-        f"{data_set.items.get('test', sum(data_set.items.values())):,}",
-        f"{data_set.bytes / 1e6:.1f}",
-        _mark(state, short=True),
-        data_set.licence,
-    )
-
-
-def _details(data_set: DataSet, state: State) -> list[tuple[str, str]]:
-    where = "; ".join(source.where for source in _sources(data_set))
+def _chosen(name: str | None, *, fetched: bool = False) -> list[DataSet]:
+    """The sets of a name: one set, or all of a suite, or of "all" (None: too). Of these only what has a source, where ``fetched``.
+    UnknownName where it is neither."""
+    sets = list(data_sets().values())
+    for wanted in sets:
+        if name is not None and wanted.name.lower() == name.lower():
+            return [wanted]
+    suites = {suite for wanted in sets for suite in wanted.suites}
+    if str(name).partition(":")[0] == "mteb":
+        raise BenchError(
+            "mteb's own loader fetches the data of its tasks, when a run needs it or beforehand",
+            "python -c \"import mteb; mteb.get_task('STSBenchmark').load_data()\"; the hub's cache (HF_HOME) can be copied to another machine",
+        )
+    if name not in (None, "all", *suites):
+        known = [*(wanted.name for wanted in sets), *sorted(suites), "all"]
+        raise UnknownName("data set or suite", str(name), known, hint="bench data list")
     return [
-        (data_set.name, data_set.title),
-        ("needed by", _needed_by(data_set)),
-        (data_set.unit, ", ".join(f"{split} {n:,}" for split, n in data_set.items.items())),
-        ("size", f"{size(data_set.bytes)} in {plural(len(data_set.files), 'file')}"),
-        ("licence", data_set.licence),
-        ("terms", data_set.terms),
-        ("source", data_set.source),
-        ("cite", data_set.cite),
-        ("to get it", data_set.get),
-        ("fetched from", where or "nowhere: it has to be brought"),
-        ("forms", ", ".join(data_set.forms) or "one"),
-        ("here", _mark(state)),
+        wanted
+        for wanted in sets
+        if (name in (None, "all") or name in wanted.suites)
+        and (not fetched or (wanted.kind != "built-in" and sources_of(wanted)))
+    ]
+
+
+LIST_NOTES = (
+    "judged by name and size; to read every byte: bench data check",
+    "to get what is missing: bench data fetch NAME, or a suite, or all",
+    "data folder: --data DIR, or BENCH_DATA",
+)
+
+
+def _show(
+    states: Sequence[tuple[DataSet, State]],
+    name: str | None,
+    as_json: bool,
+    notes: Sequence[str] = (),
+) -> None:
+    """The sets, a line each; everything about one where there is only one."""
+    if as_json:
+        for wanted, state in states:
+            click.echo(json_text(_as_data(wanted, state)))
+    elif len(states) == 1 and name is not None:
+        for wanted, state in states:
+            print_facts(_details(wanted, state))
+    else:
+        numbers = [Column(heading, right=True) for heading in ("items", "MB")]
+        texts = [Column("here", wrap=12), Column("licence", wrap=24, drop=1)]
+        columns = [Column("set"), Column("for", wrap=12), *numbers, *texts]
+        rows = [
+            (
+                wanted.name,
+                _needed_by(wanted),
+                f"{wanted.items.get('test', sum(wanted.items.values())):,}",
+                f"{wanted.bytes / 1e6:.1f}",
+                ", ".join(form for form in state.forms if form != "any") or state.status,
+                wanted.licence,
+            )
+            for wanted, state in states
+        ]
+        print_grid(grid(columns, rows, whole="bench data list NAME", notes=notes))
+        findings = [
+            Finding("data", wanted.name, DIFFERS, problem, hint=wanted.get)
+            for wanted, state in states
+            if state.status == "damaged"
+            for problem in state.problems
+        ]
+        if findings:
+            print_findings(findings)
+
+
+def _details(wanted: DataSet, state: State) -> list[tuple[str, str]]:
+    where = "; ".join(source.where for source in _sources(wanted))
+    return [
+        (wanted.name, wanted.title),
+        ("needed by", _needed_by(wanted)),
+        (wanted.unit, ", ".join(f"{split} {n:,}" for split, n in wanted.items.items())),
+        ("size", f"{size(wanted.bytes)} in {plural(len(wanted.files), 'file')}"),
+        *((key, getattr(wanted, key)) for key in ("licence", "terms", "source", "cite")),
+        ("to get it", wanted.get),
+        ("fetched from", where or "no source: the file has to be put there"),
+        ("text forms", ", ".join(wanted.forms)),
+        ("here", ", ".join([state.status, *(form for form in state.forms if form != "any")])),
         *(("where", place) for place in state.places),
         *(("problem", problem) for problem in state.problems),
     ]
 
 
-def _sources(data_set: DataSet) -> list[Source]:
-    from bench.data.sets import sources
-
-    return [source for source in sources().values() if data_set.name in source.sets]
+def _sources(wanted: DataSet) -> list[Source]:
+    return [source for source in sources().values() if wanted.name in source.sets]
 
 
-def _mark(state: State, short: bool = False) -> str:
-    """The state in a word or two; ``short`` names only the forms where those say that the set is there."""
-    words = state.status if state.status != "unread" else "unknown form"
-    forms = ", ".join(form for form in state.forms if form != "any")
-    if forms:
-        words = forms if short and state.status == "found" else f"{words} ({forms})"
-    return words
+USES = {"corpus": "training", "vectors": "word vectors", "built-in": "demo"}
+"""Kind of a set that no suite scores -> what it is for."""
 
 
-def _needed_by(data_set: DataSet) -> str:
-    return ", ".join(data_set.suites) or {
-        "corpus": "training",
-        "vectors": "word vectors",
-        "built-in": "demo",
-    }.get(data_set.kind, "")
+def _needed_by(wanted: DataSet) -> str:
+    return ", ".join(wanted.suites) or USES.get(wanted.kind, "")
 
 
-def _as_dict(data_set: DataSet, state: State) -> dict[str, Any]:
-    about = (
-        "name",
-        "kind",
-        "title",
-        "suites",
-        "unit",
-        "items",
-        "bytes",
-        "licence",
-        "terms",
-        "source",
-        "cite",
-        "get",
-        "forms",
-    )
-    known = {key: getattr(data_set, key) for key in about}
+ABOUT = ("name", "kind", "title", "suites", "unit", "items", "bytes", "licence", "terms", "source")
+
+
+def _as_data(wanted: DataSet, state: State) -> dict[str, Any]:
     return {
-        **known,
+        **{key: getattr(wanted, key) for key in (*ABOUT, "cite", "get", "forms")},
         "status": state.status,
         "found_forms": list(state.forms),
         "places": list(state.places),
         "problems": list(state.problems),
         "sources": [
             {"where": source.where, "form": source.form, "note": source.note}
-            for source in _sources(data_set)
+            for source in _sources(wanted)
         ],
         "files": [
             {
@@ -305,7 +273,7 @@ def _as_dict(data_set: DataSet, state: State) -> dict[str, Any]:
                 "rows": file.rows,
                 "sha256": {k: form.sha256 for k, form in file.forms.items()},
             }
-            for file in data_set.files
+            for file in wanted.files
         ],
     }
 
@@ -359,91 +327,56 @@ def overlap(
     Example:  bench data overlap nli.csv --data DIR
     """
     from bench.cli.progress import PlainReporter
-    from bench.data.corpora import open_corpus
-    from bench.data.overlap import count_overlaps, merge_overlaps
-    from bench.data.sets import DataFolder
     from bench.show.tables.report import section
 
     opened = open_corpus(corpus)
     if column not in (None, "all") and len(opened.columns) > 1:
         opened = opened.only(column)
-    wanted = _wanted_tasks(DataFolder(data, offline=True), comma_list(suites), text)
+    if matches is not None and matches.suffix != ".jsonl":
+        raise BenchError(
+            f"--matches {matches}: unknown format '{matches.suffix}'",
+            f"--matches {matches.with_suffix('.jsonl')}",
+        )
+    tasks = _sentences(DataFolder(data, offline=True), comma_list(suites), text)
     reporter = PlainReporter()
     reporter.phase("rows", len(opened))
-    if matches is None:
-        overlaps = count_overlaps(opened, wanted, progress=reporter.advance)
-    else:
-        overlaps = _listed(opened, wanted, matches, reporter.advance)
+    lines: list[str] = []
+
+    def keep(match: Match) -> None:
+        rounded = {**asdict(match), "similarity": round(match.similarity, 4)}
+        lines.append(json.dumps(rounded, ensure_ascii=False) + "\n")
+
+    found = keep if matches is not None else None
+    overlaps = count_overlaps(opened, tasks, progress=reporter.advance, found=found)
+    if matches is not None:
+        write_or_fail(matches, "".join(lines).encode(), "--matches FILE")
     if as_json:
-        tasks = [asdict(shared) for shared in overlaps]
-        click.echo(
-            json_text(
-                {
-                    "corpus": opened.name,
-                    "sha256": opened.sha256,
-                    "rows": len(opened),
-                    "tasks": tasks,
-                }
-            )
-        )
+        about = {"corpus": opened.name, "sha256": opened.sha256, "rows": len(opened)}
+        click.echo(json_text({**about, "tasks": [asdict(overlap) for overlap in overlaps]}))
         return
-    say(f"{opened.name}: {len(opened):,} rows of {', '.join(opened.columns)}")
+    say(f"{opened.name}: {plural(len(opened), 'row')} of {', '.join(opened.columns)}")
     print_section(section(merge_overlaps(overlaps)))
     if matches is not None:
         click.echo(f"every match: {matches}")
 
 
-def _wanted_tasks(data: DataFolder, suites: Sequence[str], text: str) -> list[ScoredSentences]:
-    """Every task of the suites whose data is here; what is not is said, once."""
-    from bench.data.overlap import ScoredSentences, scored_sentences
-    from bench.score.suites import expand_suites, suite
-
-    wanted: dict[tuple[str, str], ScoredSentences] = {}
+def _sentences(data: DataFolder, suites: Sequence[str], text: str) -> list[ScoredSentences]:
+    """The sentences of every task of the suites whose data is here; a line for each that is missing."""
+    loaded: dict[tuple[str, str], ScoredSentences] = {}
     missing: dict[str, DataMissing] = {}
     for name in expand_suites(suites):
         for task in suite(name).tasks:
-            if (name, task.name) in wanted:  # one set under two protocols
+            if (name, task.name) in loaded:  # one set under two protocols
                 continue
             try:
-                loaded = task.load(data, text)
+                read = task.load(data, text)
             except DataMissing as error:
                 missing.setdefault(error.message, error)
                 continue
-            if sentences := scored_sentences(loaded):
-                wanted[name, task.name] = ScoredSentences(name, task.name, loaded.form, sentences)
-    if not wanted and missing:
+            if sentences := scored_sentences(read):
+                loaded[name, task.name] = ScoredSentences(name, task.name, read.form, sentences)
+    if not loaded and missing:
         raise next(iter(missing.values()))
     for problem in missing:
         click.echo(f"left out: {problem}", err=True)
-    return list(wanted.values())
-
-
-def _listed(
-    corpus: Corpus, wanted: Sequence[ScoredSentences], file: Path, progress: Callable[[int], None]
-) -> list[Overlap]:
-    """As ``count_overlaps``, with every match written to ``file``, whole or not at all."""
-    from bench.base.files import writing
-    from bench.data.overlap import count_overlaps
-
-    if file.suffix != ".jsonl":
-        raise BenchError(
-            f"--matches {file}: unknown format '{file.suffix}'",
-            f"--matches {file.with_suffix('.jsonl')}",
-        )
-    aside = file.with_name(file.name + ".part")
-    try:
-        with writing(file, None):
-            with aside.open("w", encoding="utf-8") as stream:
-
-                def write(match: Match) -> None:
-                    line = json.dumps(
-                        {**asdict(match), "similarity": round(match.similarity, 4)},
-                        ensure_ascii=False,
-                    )
-                    stream.write(line + "\n")
-
-                overlaps = count_overlaps(corpus, wanted, progress=progress, found=write)
-            os.replace(aside, file)
-    finally:
-        aside.unlink(missing_ok=True)
-    return overlaps
+    return list(loaded.values())

@@ -6,22 +6,31 @@ import importlib.util
 import platform
 import shlex
 import shutil
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from bench.backbones import KNOWN, load, resolve, transformer_folder
+from bench.backbones import fetch as fetch_backbone
+from bench.backbones.families import FAMILIES, check_mlm_head, own_dropout, read_config
+from bench.base import devices
 from bench.base.errors import BenchError, DataDamaged
-from bench.base.text import size
-from bench.cli.columns import print_columns, print_command, print_facts
+from bench.base.findings import AGREES, DIFFERS, UNCHECKED, Finding
+from bench.base.package import __version__
+from bench.base.text import list_names, plural, size
+from bench.cli.columns import print_command, print_facts, print_findings
 from bench.cli.options import data_option, json_option, json_text, runs_option
-
-if TYPE_CHECKING:
-    from bench.data.sets import DataFolder
+from bench.data.corpora import default_cache
+from bench.data.sets import DataFolder, data_set
+from bench.run.plugins import discover
+from bench.runs import RunsFolder
+from bench.score.suites import suite, suite_names
+from bench.score.suites.known import survey
 
 NOT_BY_NAME = ("mteb",)  # its tasks are named one by one, and loaded by mteb from the hub's cache
 EXTRAS = {"publish": ("matplotlib",), "search": ("optuna",), "ray": ("ray",)}
-FEW = 6  # names that are listed; of more, how many there are
 
 
 @click.command()
@@ -50,29 +59,13 @@ def doctor(
     elif backbone is not None:
         print_facts((key, str(value)) for key, value in facts.items())
     else:
-        print_facts(machine_rows(facts))
-        click.echo()
-        _print_data(facts["data"])
+        print_findings(findings(facts))
         click.echo()
         print_command(facts["next"], "next: ")
 
 
-def _print_data(data: dict[str, Any]) -> None:
-    if data["none"]:
-        print_facts([("data", data["none"])])
-        return
-    rows = [(s["suite"], s["tokenised"], s["raw"], ", ".join(s["missing"])) for s in data["suites"]]
-    print_columns(rows, headings=("data", "tokenised", "raw", "missing or damaged"))
-
-
 def backbone_facts(name: str, *, fetch: bool) -> dict[str, Any]:
     """What is known of a backbone, and what shows when it is loaded. Raises BenchError where it cannot be."""
-    from functools import partial
-
-    from bench.backbones import KNOWN, load, resolve, transformer_folder
-    from bench.backbones import fetch as fetch_backbone
-    from bench.backbones.families import FAMILIES, check_mlm_head, own_dropout, read_config
-
     reference = resolve(name)
     if fetch:
         say = partial(click.echo, err=True)
@@ -108,14 +101,6 @@ def backbone_facts(name: str, *, fetch: bool) -> dict[str, Any]:
 
 def diagnose(data: Path | None, runs: Path | None) -> dict[str, Any]:
     """All facts, as JSON. Raises BenchError where a folder that was given cannot be read."""
-    from bench.backbones import resolve
-    from bench.base import devices
-    from bench.base.package import __version__
-    from bench.data.corpora import default_cache
-    from bench.data.sets import DataFolder
-    from bench.run.plugins import discover
-    from bench.runs import RunsFolder
-
     if data is not None and not data.expanduser().is_dir():
         raise BenchError(
             f"--data {data}: no such folder",
@@ -145,43 +130,27 @@ def diagnose(data: Path | None, runs: Path | None) -> dict[str, Any]:
         "cache": str(default_cache()),
         "disk free": size(disk.free),
     }
-    return facts | {
-        "next": next_command(
-            facts, folder, "" if runs is None else f" --runs {shlex.quote(str(runs))}"
-        )
-    }
+    own_runs = "" if runs is None else f" --runs {shlex.quote(str(runs))}"
+    return facts | {"next": next_command(facts, folder, own_runs)}
 
 
 def data_state(folder: DataFolder) -> dict[str, Any]:
     """One entry a suite, see :func:`suite_state`; ``none`` says why there is nothing to list."""
-    from bench.score.suites import suite_names
-
     suites = [
         suite_state(name, folder)
         for name in suite_names()
         if name not in NOT_BY_NAME and _loads(name)
     ]
-    if any(
-        suite["here"] or "(damaged)" in " ".join(suite["missing"])
-        for suite in suites
-        if not suite["carried"]
-    ):
-        return {"none": None, "suites": suites}
+    none: str | None = "no folder is set (--data DIR, or BENCH_DATA) and nothing was fetched yet"
     if folder.roots:
         none = f"none of the sets is in {', '.join(map(str, folder.roots))}"
-    else:
-        none = "no folder was given (--data DIR, or BENCH_DATA) and nothing was fetched yet"
-    carried = ", ".join(suite["suite"] for suite in suites if suite["carried"])
-    return {
-        "none": f"{none}; only {carried} can be scored, which the package carries",
-        "suites": suites,
-    }
+    if any((s["here"] or s["damaged"]) and not s["carried"] for s in suites):
+        none = None
+    return {"none": none, "suites": suites}
 
 
 def _loads(name: str) -> bool:
     """Whether a suite can be listed: one that an installed package registers may not import, which ``bench suites`` says."""
-    from bench.score.suites import suite
-
     try:
         return bool(suite(name))
     except BenchError:
@@ -189,81 +158,86 @@ def _loads(name: str) -> bool:
 
 
 def suite_state(name: str, folder: DataFolder) -> dict[str, Any]:
-    """How many of its tasks have their data in each text form, in words, and which have it in none, or damaged."""
-    from bench.data.sets import data_set
-    from bench.score.suites import suite
-    from bench.score.suites.known import survey
-
+    """How many of its tasks have their data in each text form, and which have it in none, or damaged."""
     tasks = suite(name).tasks
     sets = [data_set(set_name) for task in tasks for set_name in getattr(task, "data", ())]
-    forms = ("tokenised", "raw") if any(set_.forms for set_ in sets) else ("tokenised",)
+    forms = ("tokenised", "raw") if any(each.forms for each in sets) else ("tokenised",)
     state: dict[str, Any] = {"suite": name, "tokenised": "", "raw": "one form", "carried": not sets}
-    here: set[str] = set()
-    problems: dict[str, str] = {}
-    damaged: set[str] = set()
-    for text in forms:
-        count = 0
+    here: dict[str, list[str]] = {form: [] for form in forms}
+    problems: dict[str, BenchError] = {}
+    for form in forms:
         for task in tasks:
             try:
-                survey(task, folder, text)
-                count += 1
-                here.add(task.name)
+                survey(task, folder, form)
+                here[form].append(task.name)
             except BenchError as error:
-                problems[task.name] = error.message
-                if isinstance(error, DataDamaged):
-                    damaged.add(task.name)
-        state[text] = {0: "missing", len(tasks): "found"}.get(count, f"{count} of {len(tasks)}")
-    names = dict.fromkeys(
-        task.name for task in tasks if task.name not in here or task.name in damaged
-    )
-    missing = [
-        f"{task_name} (damaged)" if task_name in damaged else task_name for task_name in names
-    ]
-    return state | {"here": sorted(here), "missing": missing, "problems": problems}
+                problems[task.name] = error
+        count = len(here[form])
+        state[form] = {0: "missing", len(tasks): "found"}.get(count, f"{count} of {len(tasks)}")
+    damaged = [task for task, error in problems.items() if isinstance(error, DataDamaged)]
+    found = {task for names in here.values() for task in names}
+    return state | {
+        "here": sorted(found),
+        "missing": [task.name for task in tasks if task.name not in found],
+        "damaged": damaged,
+        "problems": {task: error.message for task, error in problems.items()},
+    }
 
 
-def machine_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
-    methods = facts["methods"]
-    here, lacking = (
-        ", ".join(extra for extra, whole in facts["extras"].items() if whole is wanted)
-        for wanted in (True, False)
-    )
-    return [
-        ("bench", f"{facts['bench']}, Python {facts['python']}"),
-        ("packages", ", ".join(f"{name} {version}" for name, version in facts["packages"].items())),
-        ("extras", (here or "none") + (f"; not installed: {lacking}" if lacking else "")),
-        ("device", facts["device"]),
-        ("precision", f"{facts['precision']} while training, fp32 for scores"),
-        (
-            "methods",
-            ", ".join(methods)
-            if len(methods) <= FEW
-            else f"{len(methods)}; bench methods lists them",
-        ),
-        *(("left out", warning) for warning in facts["left out"]),
-        ("backbone", f"builtin, {facts['builtin']}"),
-        ("runs", f"{facts['records']} in {facts['runs']}"),
-        ("cache", facts["cache"]),
-        ("disk free", facts["disk free"]),
-    ]
+def findings(facts: dict[str, Any]) -> list[Finding]:
+    """A line for each part of this machine, and for the data of each suite."""
+    packages = [f"{name} {version}" for name, version in facts["packages"].items()]
+    about = {
+        "bench": f"{facts['bench']}, Python {facts['python']}",
+        "packages": ", ".join(packages),
+        "device": facts["device"],
+        "precision": f"{facts['precision']} while training, fp32 for scores",
+        "methods": f"{len(facts['methods'])}; bench methods lists them",
+        "backbone": f"builtin, {facts['builtin']}",
+        "runs": f"{plural(facts['records'], 'record')} in {facts['runs']}",
+        "cache": facts["cache"],
+        "disk free": facts["disk free"],
+    }
+    lines = [Finding("machine", what, AGREES, text) for what, text in about.items()]
+    for extra, whole in facts["extras"].items():
+        outcome, text = (AGREES, "installed") if whole else (UNCHECKED, "not installed")
+        hint = "" if whole else f"pip install 'sentence-bench[{extra}]'"
+        lines.append(Finding("extra", extra, outcome, text, hint=hint))
+    lines += [Finding("plugin", "left out", DIFFERS, text) for text in facts["left out"]]
+    if facts["data"]["none"]:
+        hint = "bench data fetch sts --data DIR"
+        lines.append(Finding("data", "all suites", UNCHECKED, facts["data"]["none"], hint=hint))
+    return [*lines, *(_of_suite(s) for s in facts["data"]["suites"] if s["here"] or s["damaged"])]
+
+
+def _of_suite(state: dict[str, Any]) -> Finding:
+    name, damaged, missing = state["suite"], state["damaged"], state["missing"]
+    forms = [f"{form}: {state[form]}" for form in ("tokenised", "raw") if state[form] != "one form"]
+    if damaged:
+        names = list_names(damaged)
+        return Finding(
+            "data", name, DIFFERS, f"damaged: {names}", hint=f"bench data check {damaged[0]}"
+        )
+    if missing:
+        hint = f"bench data fetch {name}"
+        return Finding("data", name, UNCHECKED, f"missing: {list_names(missing)}", hint=hint)
+    return Finding("data", name, AGREES, ", ".join(forms))
 
 
 def next_command(facts: dict[str, Any], folder: DataFolder, runs: str) -> str:
-    """The one command that helps most from here. ``runs``: the option that names the runs folder, where it was given."""
-    given = f" --data {shlex.quote(str(folder.root))}" if folder.root is not None else ""
+    """The one command that helps most from here. ``runs``: the option that names the runs folder, where there is one."""
+    data = f" --data {shlex.quote(str(folder.root))}" if folder.root is not None else ""
+    if facts["data"]["none"] and not facts["records"]:
+        return "bench demo   (no data and no network needed)"
     if facts["data"]["none"]:
-        return (
-            f"bench data fetch sts{given or ' --data DIR'}"
-            if facts["records"]
-            else "bench demo   (no data and no network needed)"
-        )
+        return f"bench data fetch sts{data or ' --data DIR'}"
     whole = [
-        suite["suite"]
-        for suite in facts["data"]["suites"]
-        if suite["tokenised"] == "found" and not suite["carried"]
+        state["suite"]
+        for state in facts["data"]["suites"]
+        if state["tokenised"] == "found" and not state["carried"]
     ]
     if not whole:
-        return f"bench data list{given}   (what is missing or damaged, and how to get it)"
+        return f"bench data list{data}   (what is missing or damaged, and how to get it)"
     if facts["records"]:
         return f"bench compare{runs}"
-    return f"bench run --method cls,last-avg --backbone builtin --suite {whole[0]}{given}{runs}"
+    return f"bench run --method cls,last-avg --backbone builtin --suite {whole[0]}{data}{runs}"

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
 from bench.base.errors import BenchError
-from bench.cli.columns import as_findings, end_check, print_columns, show_results
+from bench.cli.columns import end_check, print_grid
+from bench.cli.method_card import describe, show, show_shared_keys
 from bench.cli.options import json_option, json_text, plugin_option
 from bench.cli.run import known_methods, parse_overrides
-
-if TYPE_CHECKING:
-    from bench.run.plugins import Plugin, Registry
+from bench.run.plan import check_methods, split_variant
+from bench.run.plugins import Registry, discover
+from bench.run.recipes import variants_of
+from bench.show.grid import Column, grid
 
 
 @click.command()
@@ -76,113 +78,79 @@ def methods(
               bench methods simcse --backbone bert-base-uncased
               bench methods --check my_method.py
     """
-    from bench.run.plan import check_methods, split_variant
-
     if keys:
-        from bench.cli.method_card import show_shared_keys
-
         show_shared_keys()
         return
     if check_name:
         _check(check_name, pairs, plugins, as_json)
         return
-    wanted = [part for part, asked in parts.items() if asked or everything]
+    wanted = [part for part, chosen in parts.items() if chosen or everything]
     if name is None and (wanted or backbone):
-        option = f"--backbone {backbone}"
-        if wanted:
-            option = "--all" if everything else f"--{wanted[0]}"
+        option = "--all" if everything else f"--{wanted[0]}" if wanted else f"--backbone {backbone}"
         raise BenchError(
-            f"{option} is of one method", f"bench methods NAME {option}; bench methods lists them"
+            f"{option} needs a method", f"bench methods NAME {option}; bench methods lists them"
         )
-    if name is not None:
-        check_methods([name], plugins)
-    registry = known_methods(plugins)
     if name is None:
-        _list(registry, as_json)
+        _list(known_methods(plugins), as_json)
+        return
+    check_methods([name], plugins)
+    method, variant = split_variant(name)
+    facts = describe(known_methods(plugins)[method], variant)
+    if as_json:
+        click.echo(json_text(facts))
     else:
-        from bench.cli.method_card import describe, show
-
-        method, variant = split_variant(name)
-        facts = describe(registry[method], variant)
-        if as_json:
-            click.echo(json_text(facts))
-        else:
-            show(facts, backbone, wanted)
+        show(facts, backbone, wanted)
 
 
 def _list(registry: Registry, as_json: bool) -> None:
-    from bench.run.recipes import variants_of
-
-    plugins = [registry[name] for name in registry]
+    rows: list[dict[str, Any]] = [
+        {
+            "name": plugin.name,
+            "settings": plugin.cls.settings,
+            "variants": list(variants_of(plugin.cls)),
+            "summary": plugin.cls.summary,
+            "package": plugin.package,
+        }
+        for plugin in map(registry.__getitem__, registry)
+    ]
     if as_json:
-        rows = [
-            {
-                "name": p.name,
-                "settings": p.cls.settings,
-                "variants": list(variants_of(p.cls)),
-                "summary": p.cls.summary,
-                "package": p.package,
-            }
-            for p in plugins
-        ]
         click.echo(json_text(rows))
         return
-    for settings in dict.fromkeys(
-        p.cls.settings for p in sorted(plugins, key=lambda p: p.cls.settings == ("none",))
+    columns = ("method", Column("summary", wrap=24), Column("variants", wrap=12, drop=1))
+    for settings in sorted(
+        {row["settings"] for row in rows}, key=lambda s: (s == ("none",), -len(s))
     ):
-        click.echo(
+        listed = [
+            (row["name"], row["summary"], ", ".join(row["variants"]))
+            for row in rows
+            if row["settings"] == settings
+        ]
+        title = (
             "nothing is trained (setting none)" if settings == ("none",) else ", ".join(settings)
         )
-        print_columns(
-            [(p.name, p.cls.summary + _variants(p)) for p in plugins if p.cls.settings == settings],
-            indent=2,
-        )
+        print_grid(grid(columns, listed, title=title), indent=2)
         click.echo()
     click.echo("everything about one: bench methods NAME")
 
 
-def _variants(plugin: Plugin) -> str:
-    from bench.run.recipes import variants_of
-
-    variants = variants_of(plugin.cls)
-    return f" [variants: {', '.join(variants)}]" if variants else ""
-
-
 def _check(name: str, pairs: tuple[str, ...], plugins: tuple[Path, ...], as_json: bool) -> None:
-    from bench.run.plan import check_methods
-    from bench.run.plugins import discover
-
-    overrides = parse_overrides(pairs, None)
-    if not name.endswith(".py"):
-        check_methods([name], plugins)
-    elif not Path(name).is_file():
-        raise BenchError(
-            f"--check {name}: no such file",
-            "the name of a method (bench methods), or a Python file that defines one",
-        )
-
     from bench.run.conformance import check
 
+    overrides = parse_overrides(pairs, None)
     if name.endswith(".py"):
-        checked = [
-            plugin
-            for plugin in discover([Path(name)]).plugins.values()
-            if plugin.package == str(Path(name))
-        ]
+        if not Path(name).is_file():
+            raise BenchError(
+                f"--check {name}: no such file",
+                "the name of a method (bench methods), or a Python file that defines one",
+            )
+        known = discover([Path(name)]).plugins.values()
+        checked = [plugin for plugin in known if plugin.package == str(Path(name))]
     else:
+        check_methods([name], plugins)
         checked = [discover(plugins)[name]]
     if not checked:
         raise BenchError(
             f"--check {name}: it defines a suite and no method", f"bench suites --check {name}"
         )
-    failed = 0
-    for plugin in checked:
-        results = check(plugin, overrides)
-        failed += sum(result.failed for result in results)
-        if as_json:
-            click.echo(
-                json_text({"method": plugin.name, "findings": as_findings(results, "setting")})
-            )
-        else:
-            show_results(plugin.name, results)
-    end_check(failed, as_json)
+    results = {plugin.name: check(plugin, overrides) for plugin in checked}
+    end_check(results, "method", "setting", as_json)

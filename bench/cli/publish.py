@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bench.base.text import plural
 from bench.cli.options import (
     data_option,
     json_option,
@@ -107,7 +108,7 @@ def publish(
         warn(f"and {more} more")
     if outcome.folder is not None and (local := outcome.with_local_paths):
         warn(
-            f"the command of {_count(len(local), 'run')} names a folder of this machine; it is published as it was recorded: {local[0]}"
+            f"the command of {plural(len(local), 'run')} names a folder of this machine; it is published as it was recorded: {local[0]}"
         )
     if as_json:
         click.echo(json_text(_as_dict(outcome)))
@@ -127,15 +128,11 @@ def _show(outcome: Outcome) -> None:
         (path for name in ("index.html", "README.md") if (path := outcome.folder / name).is_file()),
         outcome.folder,
     )
-    what = f"{_count(len(board.runs), 'run')} of {_count(len(board.methods), 'method')}, {_count(len(board.tables), 'table')}"
+    what = f"{plural(len(board.runs), 'run')} of {plural(len(board.methods), 'method')}, {plural(len(board.tables), 'table')}"
     click.echo(f"{outcome.name}: {what}: {page}")
     click.echo(visible(board.answer, limit=None))
     if board.changes is not None:
-        click.echo(f"{_count(len(board.changes.rows), 'row')} changed since {board.changes.before}")
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n:,} {what}{'s' * (n != 1)}"
+        click.echo(f"{plural(len(board.changes.rows), 'row')} changed since {board.changes.before}")
 
 
 def _as_dict(outcome: Outcome) -> dict[str, Any]:
@@ -164,7 +161,7 @@ def _check(out: Path, as_json: bool) -> int:
             continue
         differ = f"; {len(report.differences)} differ" if report.differences else ""
         click.echo(
-            f"{visible(report.name)}: {_count(report.count_agreeing(), 'file')} as published{differ}"
+            f"{visible(report.name)}: {plural(report.count_agreeing(), 'file')} as published{differ}"
         )
         for difference in report.differences[:SHOWN]:
             click.echo(f"  {visible(difference.what)}: {visible(difference.why)}")

@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from bench.base.errors import BenchError, UnknownName
-from bench.base.text import plural
-from bench.cli.columns import print_columns, print_grid, say
+from bench.base.files import write_or_fail
+from bench.base.text import list_names, plural
+from bench.cli.columns import print_grid, say
 from bench.cli.options import comma_list, json_option, json_text, runs_option
+from bench.references import (
+    PAPERS,
+    ReferenceResult,
+    Row,
+    imported,
+    results,
+    rows,
+    split_name,
+    tables,
+)
+from bench.references.audit import KINDS, Remark, as_data, checked_rows, count_remarks, remarks
+from bench.references.audit import audit as audit_
+from bench.references.audit import show as decimals
+from bench.references.checkpoints import Checkpoint, checkpoints, released_for, scored_from
+from bench.references.ours import meaning
+from bench.runs import RunsFolder
 from bench.show.grid import Cell, Column, Grid, grid
-
-if TYPE_CHECKING:
-    from bench.references import ReferenceResult, Row
-    from bench.references.audit import Remark
-    from bench.references.checkpoints import Checkpoint
-
 
 # --- ``bench references import``: published mteb result files as reference rows ---
 
@@ -40,16 +51,15 @@ class WithImport(click.Command):
         parent: click.Context | None = None,
         **extra: Any,
     ) -> click.Context:
-        if args[:1] == ["import"]:
-            return import_.make_context(f"{info_name} import", args[1:], parent, **extra)
-        if args[:1] == ["checkpoints"]:
-            return checkpoints_.make_context(f"{info_name} checkpoints", args[1:], parent, **extra)
+        if args and args[0] in self.commands:
+            command = import_ if args[0] == "import" else checkpoints_
+            return command.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
 
 
 @click.command("import")
 @click.argument(
-    "places", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path)
+    "paths", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path)
 )
 @click.option(
     "--model", help="Whose results they are, where neither model_meta.json nor the folders say so."
@@ -64,7 +74,7 @@ class WithImport(click.Command):
 )
 @runs_option
 def import_(
-    places: tuple[Path, ...], model: str | None, out: Path | None, runs: Path | None
+    paths: tuple[Path, ...], model: str | None, out: Path | None, runs: Path | None
 ) -> None:
     """Keep published mteb results as reference rows: numbers of others, shown beside runs and never counted among them.
 
@@ -74,30 +84,25 @@ def import_(
     \b
     Example:  bench references import results/sentence-transformers__all-MiniLM-L6-v2
     """
-    from bench.base.files import write_or_fail
-    from bench.references import imported
-    from bench.runs import RunsFolder
     from bench.score.suites.mteb import quiet
 
     file = out or RunsFolder(runs).path / FILE
     before = imported.read_imported(file)
-    files = imported.result_files(places)
+    files = imported.result_files(paths)
     with quiet(offline=True):
         read = [imported.read_mteb_file(path, model) for path in files]
-    rows = []
+    rows = [result for result in read if not isinstance(result, imported.LeftOut)]
     for result in read:
         if isinstance(result, imported.LeftOut):
             click.echo(f"left out: {result.file}: {result.why}", err=True)
-        else:
-            rows.append(result)
     if not rows:
         raise BenchError(f"none of {len(files)} files gives a number", "see the lines above")
-    kept = imported.merge(before, rows)
-    write_or_fail(file, imported.as_lines(kept), "--to FILE, or BENCH_REFERENCES")
-    new = len(kept) - len(before)
-    models = len({row.backbone for row in rows})
+    merged = imported.merge(before, rows)
+    write_or_fail(file, imported.as_lines(merged), "--to FILE, or BENCH_REFERENCES")
+    models = plural(len({row.backbone for row in rows}), "model")
+    new = len(merged) - len(before)
     click.echo(
-        f"{plural(len(rows), 'result')} of {plural(models, 'model')}, {new} of them new; {len(kept)} in {file}"
+        f"{plural(len(rows), 'result')} of {models}, {new} of them new; {len(merged)} in {file}"
     )
 
 
@@ -115,31 +120,24 @@ def checkpoints_(as_json: bool) -> None:
     Example:  bench references checkpoints
               bench evaluate princeton-nlp/unsup-simcse-bert-base-uncased --allow-pickle
     """
-    from bench.references.checkpoints import checkpoints
-
     if as_json:
         for checkpoint in checkpoints():
             click.echo(json_text({**asdict(checkpoint), "printed": checkpoint.printed}))
         return
-    lines = [
+    rows = [
         (
             checkpoint.hub,
             f"{checkpoint.paper}:{checkpoint.table}",
             checkpoint.printed,
             how_scored(checkpoint),
+            ", ".join(checkpoint.scored_in),
+            checkpoint.note,
         )
         for checkpoint in checkpoints()
     ]
-    print_columns(lines, headings=("hub", "table", "Avg.", "scored by"))
-    click.echo()
-    for note, hubs in _by_note(checkpoints()).items():
-        say(f"note: {note} ({', '.join(hubs)})", hang=6)
-    for checkpoint in checkpoints():
-        if checkpoint.scored_in:
-            say(
-                f"{', '.join(checkpoint.scored_in)}: the paper scored a released checkpoint of {checkpoint.method}; here {checkpoint.hub}",
-                hang=2,
-            )
+    columns = [Column("hub"), Column("table"), Column("Avg."), Column("scored by", wrap=20)]
+    also = [Column("also scored in", wrap=10, drop=2), Column("note", wrap=20, drop=1)]
+    print_grid(grid([*columns, *also], rows, whole="--json"))
 
 
 def how_scored(checkpoint: Checkpoint) -> str:
@@ -148,14 +146,6 @@ def how_scored(checkpoint: Checkpoint) -> str:
     return f"{checkpoint.ours} {values}" + (
         f", a prefix of {checkpoint.prefix}" if checkpoint.prefix else ""
     )
-
-
-def _by_note(listed: Sequence[Checkpoint]) -> dict[str, list[str]]:
-    notes: dict[str, list[str]] = {}
-    for checkpoint in listed:
-        notes.setdefault(checkpoint.note, []).append(checkpoint.hub)
-    notes.pop("", None)
-    return notes
 
 
 @click.command(cls=WithImport)
@@ -196,19 +186,16 @@ def references(
               bench references promcse:1 --setting supervised --backbone roberta-base
               bench references --audit
     """
-    from bench.references import split_name
-    from bench.references.audit import remarks
-
     paper, table = split_name(name) if name else (None, None)
-    given = {"method": method, "backbone": backbone, "setting": setting, "task": task}
-    wanted = {key: comma_list(text) for key, text in given.items()}
+    fields = {"method": method, "backbone": backbone, "setting": setting, "task": task}
+    wanted = {field: comma_list(text) for field, text in fields.items()}
     numbers = choose_printed(paper, table, wanted, own)
     if audit:
         _audit(numbers, comma_list(kind), as_json)
     elif as_json:
         for number in numbers:
-            told = [{"kind": remark.kind, "text": remark.text} for remark in remarks(number)]
-            click.echo(json_text({**asdict(number), "remarks": told}))
+            found = [{"kind": remark.kind, "text": remark.why} for remark in remarks(number)]
+            click.echo(json_text({**asdict(number), "remarks": found}))
     elif name is None and not own and not any(wanted.values()):
         show_overview()
     else:
@@ -219,8 +206,6 @@ def choose_printed(
     paper: str | None, table: str | None, wanted: dict[str, tuple[str, ...]], own: bool
 ) -> list[ReferenceResult]:
     """The printed numbers that fit; UnknownName, with the nearest, for a name that no number has."""
-    from bench.references import results
-    from bench.references.ours import meaning
 
     def names(r: ReferenceResult, key: str) -> set[str]:
         means = meaning(r.method, r.variant, r.setting, r.backbone)
@@ -243,95 +228,44 @@ def choose_printed(
     return numbers
 
 
-def _audit(numbers: Sequence[ReferenceResult], kinds: Sequence[str], as_json: bool) -> None:
-    from bench.references.audit import KINDS, remarks
-
-    for kind in kinds:
-        if kind not in KINDS:
-            raise UnknownName("kind", kind, KINDS, "of remark")
-    told = list(
-        dict.fromkeys(
-            remark for r in numbers for remark in remarks(r) if not kinds or remark.kind in kinds
-        )
-    )
-    if as_json:
-        for remark in told:
-            click.echo(json_text(asdict(remark)))
-    else:
-        show_audit(told, numbers)
-
-
-# --- lays out what papers printed for a terminal of any width: the papers, a table with its footnotes, the audit ---
-
-
-MARKED = ("average", "impossible", "same", "claim", "quoted", "best", "protocol")
-"""Kinds of remarks that get a footnote in a table, the gravest first; copies and what is printed differently elsewhere are a line each below it."""
+# --- the papers, a table with its footnotes, the audit ---
 
 
 def show_overview() -> None:
     """The papers, and a line for each of their tables."""
-    from bench.references import PAPERS, results, rows, tables
-    from bench.references.audit import audit, count_told
-
     for paper, title in PAPERS.items():
-        say(f"{paper}: {title}", hang=2)
         lines = []
         for table in (t for p, t in tables() if p == paper):
             numbers = [r for r in results(paper=paper) if r.table == table]
             printed = rows(numbers, by_metric=False)
-            copied = sum(not row.first.own_result for row in printed)
-            remarks = count_told(r for r in audit() if (r.paper, r.table) == (paper, table))
-            settings = ", ".join(dict.fromkeys(r.setting for r in numbers))
+            about = (remark for remark in audit_() if remark.cell.table == table)
+            counts = [
+                len(printed),
+                sum(not row.first.own_result for row in printed),
+                count_remarks(remark for remark in about if remark.cell.paper == paper),
+            ]
             metrics = ", ".join(dict.fromkeys(r.metric for r in numbers))
-            lines.append(
-                (
-                    f"{paper}:{table}",
-                    str(len(printed)),
-                    str(copied),
-                    str(remarks),
-                    f"{metrics}; {settings}",
-                )
-            )
-        counts = [Column(name, right=True) for name in ("rows", "copied", "remarks")]
-        print_grid(grid(["table", *counts, Column("what", wrap=24)], lines), indent=2)
+            settings = ", ".join(dict.fromkeys(r.setting for r in numbers))
+            lines.append((f"{paper}:{table}", *map(str, counts), metrics, settings))
+        columns = [Column(name, right=True) for name in ("rows", "copied", "remarks")]
+        texts = [Column("metric", wrap=12), Column("settings", wrap=12)]
+        print_grid(grid(["table", *columns, *texts], lines, title=f"{paper}: {title}"))
         click.echo()
-    print_columns(
-        [
-            ("one of them:", "bench references PAPER:TABLE"),
-            ("what does not fit:", "bench references --audit"),
-        ]
-    )
+    click.echo("one of them: bench references PAPER:TABLE; all remarks: bench references --audit")
 
 
 def show_tables(numbers: Sequence[ReferenceResult]) -> None:
     """Every table that the numbers belong to, with the rows and columns that were chosen."""
-    from bench.references import PAPERS, rows
-
-    for i, (paper, table) in enumerate(dict.fromkeys((r.paper, r.table) for r in numbers)):
-        if i:
-            click.echo()
+    groups: dict[tuple[str, str], list[ReferenceResult]] = {}
+    for number in numbers:
+        groups.setdefault((number.paper, number.table), []).append(number)
+    for (paper, table), group in groups.items():
         say(f"table {table} of {PAPERS[paper]}", hang=2)
-        _show_table(
-            rows([r for r in numbers if (r.paper, r.table) == (paper, table)], by_metric=False)
-        )
-
-
-def _show_table(lines: Sequence[Row]) -> None:
-    marked = [remark for row in lines for cell in row.cells for remark in _of(cell)]
-    marked.sort(key=lambda remark: MARKED.index(remark.kind))
-    numbers = {text: i for i, text in enumerate(dict.fromkeys(r.text for r in marked), 1)}
-    for title, part in _parts(lines):
+        for title, part in _parts(rows(group, by_metric=False)):
+            click.echo()
+            print_grid(_grid(title, part))
         click.echo()
-        print_grid(_grid(title, part, numbers))
-    click.echo()
-    for text, number in numbers.items():
-        say(f"[{number}] {text}", hang=4)
-    if any(cell.std is not None for row in lines for cell in row.cells):
-        say("±: over the draws of CxC-STS, over seeds elsewhere")
-    _footnotes(lines)
-    _elsewhere(lines)
-    _copies(lines)
-    _released(lines)
+    click.echo("numbers that are printed differently elsewhere: --audit --kind differs")
 
 
 def _parts(lines: Sequence[Row]) -> list[tuple[str, list[Row]]]:
@@ -344,160 +278,103 @@ def _parts(lines: Sequence[Row]) -> list[tuple[str, list[Row]]]:
     return list(parts.items())
 
 
-def _grid(title: str, part: Sequence[Row], numbers: Mapping[str, int]) -> Grid:
-    """A part of the table as it is printed; raised numbers lead to the remarks below."""
-    from bench.references.audit import show
+def _grid(title: str, part: Sequence[Row]) -> Grid:
+    """A part of the table as it is printed; footnotes are the audit's remarks and what is recorded of a row."""
+    footnotes: dict[str, int] = {}
 
-    def marks(remarks: Iterable[Remark]) -> tuple[int, ...]:
-        return tuple(dict.fromkeys(numbers[remark.text] for remark in remarks))
+    def marks(texts: Iterable[str]) -> tuple[int, ...]:
+        return tuple({footnotes.setdefault(text, len(footnotes) + 1): None for text in texts})
 
     tasks = list(dict.fromkeys(cell.task for row in part for cell in row.cells))
     columns = [Column(t, right=True, drop=int(t != "Avg."), lead=t == "Avg.") for t in tasks]
-    rows = []
+    lines = []
     for row in part:
         cells = {cell.task: cell for cell in row.cells}
-        whole = [remark for cell in row.cells for remark in _of(cell) if not remark.task]
-        drawn = [Cell(text=row.first.label, marks=marks(whole))]
+        line = [Cell(text=row.first.label, marks=marks(_row_notes(row)))]
         for task in tasks:
             if (cell := cells.get(task)) is None:
-                drawn.append(Cell())
+                line.append(Cell())
                 continue
-            half = "" if cell.std is None else f" ± {show(cell.std, cell.metric)}"
-            own = marks(remark for remark in _of(cell) if remark.task)
-            drawn.append(Cell(text=cell.printed + half, marks=own))
-        rows.append(drawn)
-    return grid([Column("row", wrap=24), *columns], rows, title=title, whole="--json")
-
-
-def _of(cell: ReferenceResult) -> list[Remark]:
-    from bench.references.audit import remarks
-
-    return [remark for remark in remarks(cell) if remark.kind in MARKED]
-
-
-def _footnotes(lines: Sequence[Row]) -> None:
-    """What the package knows of single rows beyond what is computed; a note that all have is said once."""
-    told: dict[str, list[str]] = {}
-    for row in lines:
-        for cell in row.cells:
-            parts = [
-                part
-                for part in cell.note.split("; ")
-                if not part.startswith(
-                    ("copied", "text: ", "same ", "best Avg.", "abstract and text claim")
-                )
-            ]
-            labels = told.setdefault("; ".join(parts), [])
-            if row.first.label not in labels:
-                labels.append(row.first.label)
-    told.pop("", None)
-    for text, labels in told.items():
-        everywhere = len(labels) == len({row.first.label for row in lines})
-        say(f"note: {text}" + ("" if everywhere else f" ({', '.join(labels)})"), hang=6)
-
-
-def _elsewhere(lines: Sequence[Row]) -> None:
-    from bench.references.audit import remarks
-
-    told = []
-    for row in lines:
-        differing = [
-            cell for cell in row.cells if any(remark.kind == "differs" for remark in remarks(cell))
-        ]
-        if differing:
-            told.append(f"{row.first.label} ({len(differing)} of {len(row.cells)} cells)")
-    if told:
-        say(
-            f"printed differently elsewhere: {', '.join(dict.fromkeys(told))}; see --audit --kind differs",
-            hang=2,
-        )
-
-
-def _copies(lines: Sequence[Row]) -> None:
-    """Whom rows were copied from, in one line."""
-    labels: dict[str, dict[str, None]] = {}
-    for row in lines:
-        if not row.first.own_result:
-            labels.setdefault(row.first.source or "elsewhere", {})[row.first.label] = None
-    if labels:
-        say(
-            "copied from "
-            + "; ".join(f"{source}: {', '.join(copied)}" for source, copied in labels.items()),
-            hang=2,
-        )
-
-
-def _released(lines: Sequence[Row]) -> None:
-    """The checkpoints that authors released of these rows, a line each."""
-    from bench.references.checkpoints import released_for, scored_from
-
-    released = {}
-    for row in lines:
-        for cell in row.cells:
-            if (checkpoint := released_for(cell)) is not None:
-                released[row.first.label, checkpoint.hub] = (
-                    "the paper scored a released checkpoint: "
-                    if scored_from(cell)
-                    else "released: "
-                )
-    for (label, hub), how in released.items():
-        say(f"{label}: {how}{hub}", hang=2)
-
-
-def show_audit(told: Sequence[Remark], among: Sequence[ReferenceResult]) -> None:
-    """Kind after kind: how many, and a line for each; cells of one row that say the same stand in one line."""
-    from bench.references.audit import KINDS
-
-    say(
-        f"{len(among):,} printed numbers, {len(told):,} remarks: all computed from the numbers and what is recorded of their rows"
+            spread = "" if cell.std is None else f" ± {decimals(cell.std, cell.metric)}"
+            notes = (r.why for r in remarks(cell) if r.task and r.kind != "differs")
+            line.append(Cell(text=cell.printed + spread, marks=marks(notes)))
+        lines.append(line)
+    spreads = ["±: over the draws of CxC-STS, over seeds elsewhere"]
+    return grid(
+        [Column("row", wrap=24), *columns],
+        lines,
+        title=title,
+        footnotes=list(footnotes),
+        notes=spreads if any(cell.std is not None for row in part for cell in row.cells) else [],
+        whole="--json",
     )
-    for kind, title in KINDS.items():
-        mine = [remark for remark in told if remark.kind == kind]
-        if not mine:
-            continue
-        click.echo()
-        say(f"{kind}: {title} ({len(mine)})", hang=2)
-        if kind == "copied":
-            _show_copied(mine)
-            continue
-        for place, task, text in _lines(mine):
-            say(f"{place}{', ' if task else ''}{task}: {text}", indent=2, hang=4)
-    if not told:
-        click.echo("nothing to say of them")
 
 
-def _lines(mine: Sequence[Remark]) -> list[tuple[str, str, str]]:
-    """(where, task, text), one for each row: of several cells the average, or the first, speaks for all and says how many."""
-    groups: dict[tuple[str, ...], list[Remark]] = {}
-    for remark in mine:
-        backbone = remark.backbone.removesuffix("-uncased")
-        where = f"{remark.paper}:{remark.table} {remark.setting}, {remark.label}"
-        if backbone not in remark.label.lower():
-            where += f" ({backbone})"
-        key = (
-            where,
-            remark.kind,
-            remark.text
-            if remark.kind != "differs"
-            else remark.setting + remark.variant + remark.metric,
+COMPUTED = ("copied", "text: ", "same ", "best Avg.", "abstract and text claim")
+"""How recorded notes begin that the audit computes, too."""
+
+
+def _row_notes(row: Row) -> Iterator[str]:
+    """The audit's remarks on the whole row, what is recorded of it, and its released checkpoint."""
+    for cell in row.cells:
+        yield from (r.why for r in remarks(cell) if not r.task)
+        yield from (
+            note for note in cell.note.split("; ") if note and not note.startswith(COMPUTED)
         )
-        groups.setdefault(key, []).append(remark)
+        if (checkpoint := released_for(cell)) is not None:
+            scored = "the paper scored a released checkpoint" if scored_from(cell) else "released"
+            yield f"{scored}: {checkpoint.hub}"
+
+
+def _audit(numbers: Sequence[ReferenceResult], kinds: Sequence[str], as_json: bool) -> None:
+    """Kind after kind, a line for each remark."""
+    for kind in kinds:
+        if kind not in KINDS:
+            raise UnknownName("kind", kind, KINDS, "of remark")
+    every = dict.fromkeys(remark for number in numbers for remark in remarks(number))
+    found = [remark for remark in every if not kinds or remark.kind in kinds]
+    if as_json:
+        for remark in found:
+            click.echo(json_text(as_data(remark)))
+        return
+    for kind, title in KINDS.items():
+        listed = [remark for remark in found if remark.kind == kind]
+        if listed:
+            table = _copied_grid if kind == "copied" else _audit_grid
+            print_grid(table(listed, f"{kind}: {title}"))
+            click.echo()
+    counts = f"{plural(len(numbers), 'printed number')}, {plural(len(found), 'remark')}"
+    click.echo(f"{counts}, all computed from the numbers and what is recorded of their rows")
+
+
+def _audit_grid(listed: Sequence[Remark], title: str) -> Grid:
+    """A line for each row; of several cells that are printed differently elsewhere the average, or the first, stands for all."""
+    groups: dict[tuple[str, ...], list[Remark]] = {}
+    for remark in listed:
+        cell = remark.cell
+        names = (f"{cell.paper}:{cell.table}", cell.setting, cell.label, cell.backbone)
+        same = cell.variant + cell.metric if remark.kind == "differs" else remark.why
+        groups.setdefault((*names, same), []).append(remark)
     lines = []
-    for (where, *_), same in groups.items():
-        spoken = next((remark for remark in same if remark.task == "Avg."), same[0])
-        others = len({remark.task for remark in same}) - 1
-        lines.append((where, spoken.task + (f" and {others} more" if others else ""), spoken.text))
-    return lines
+    for (*row, _), group in groups.items():
+        shown = next((remark for remark in group if remark.task == "Avg."), group[0])
+        tasks = dict.fromkeys([shown.task, *(remark.task for remark in group)])
+        lines.append((*row, list_names(filter(None, tasks), 1), shown.why))
+    columns = [Column("row", wrap=16), Column("backbone", drop=1), Column("cell", wrap=8)]
+    return grid(
+        ["table", Column("setting", drop=2), *columns, Column("remark", wrap=24)],
+        lines,
+        title=title,
+        whole="--json",
+    )
 
 
-def _show_copied(mine: Sequence[Remark]) -> None:
-    from bench.references.audit import checked_rows
-
-    checked = checked_rows()
-    counts = Counter(remark.text for remark in mine)
-    compared = "of them compared with the source's own table"
+def _copied_grid(listed: Sequence[Remark], title: str) -> Grid:
+    """A line for each source, and how many of the rows were compared with the source's own table."""
+    checked, counts = checked_rows(), Counter(remark.why for remark in listed)
     lines = [
-        (text, f"{plural(n, 'row')}, {checked[text] or 'none'} {compared}")
+        (text.removeprefix("copied from "), str(n), str(checked[text]))
         for text, n in counts.most_common()
     ]
-    print_columns(lines, indent=2)
+    numbers = [Column(name, right=True) for name in ("rows", "compared with the source")]
+    return grid(["copied from", *numbers], lines, title=title)

@@ -14,6 +14,7 @@ import click
 
 from bench.base.errors import BenchError
 from bench.base.files import write_or_fail
+from bench.base.text import plural
 
 if TYPE_CHECKING:
     from bench.cli.progress import RunReporter
@@ -184,7 +185,7 @@ def hand_over(
                 store, name, [run.run_id for run in remaining], arguments, resources
             )
             batch.write()
-            count = f"{len(remaining)} run{'s' * (len(remaining) > 1)}"
+            count = plural(len(remaining), "run")
             if name == "slurm":
                 from bench.run.executors import slurm
 

@@ -171,7 +171,7 @@ def show_result(records: Sequence[RunRecord], store: RunsFolder, suites: Sequenc
         ):  # both text forms side by side, and CxC-STS beside STS-B
             print_section(section)
     where = store.folder(records[0].run_id) if len(records) == 1 else store.path
-    click.echo(f"record{'s' if len(records) > 1 else ''}: {where}")
+    click.echo(f"{'records' if len(records) > 1 else 'record'}: {where}")
     click.echo(
         f"next: bench runs {records[-1].run_id}"
         + (f" --runs {store.path}" if str(store.path) != "runs" else "")

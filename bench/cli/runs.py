@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import glob
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -14,12 +14,12 @@ from bench.base.errors import BenchError, UnknownName
 from bench.cli.columns import print_grid
 from bench.cli.options import comma_list, json_option, json_text, runs_option, warn
 from bench.cli.run_card import NO_RECORD, PARTS, RUNNING, as_it_stands, show
-from bench.show.grid import Cell, Column, grid
-
-if TYPE_CHECKING:
-    from bench.run.jobs import Job
-    from bench.runs import RunRecord, RunsFolder
-
+from bench.run import jobs
+from bench.run.jobs import Job
+from bench.runs import RunRecord, RunsFolder
+from bench.runs.record import AVERAGE, STATUSES, Cost, Provenance
+from bench.show.grid import Cell, Column, Grid, grid
+from bench.show.tables.report import heads
 
 NEWEST = 30  # runs that are listed without --all
 QUEUED = "queued"
@@ -58,13 +58,10 @@ def runs(
     Example:  bench runs --status failed,interrupted
               bench runs simcse-builtin-s42 --scores
     """
-    from bench.runs import RunsFolder
-    from bench.runs.record import STATUSES
-
     wanted_parts = [part for part in PARTS if everything or parts[part]]
     store = RunsFolder(runs)
-    answered = queued(store)
-    queue = answered or {}
+    answer = queued(store)
+    queue = answer or {}
     if name is not None:
         if as_json or not print_job(name, store, queue):
             show(name, runs, wanted_parts, as_json=as_json)
@@ -77,16 +74,14 @@ def runs(
             raise UnknownName("status", state, states)
     records, damaged = store.records()
     others = {*store.without_record(), *queue} - {record.run_id for record in records}
-    records = [
-        as_it_stands(run, store, queue)
-        for run in (*records, *map(placeholder_record, sorted(others)))
-    ]
-    wanted = comma_list(status) or states
+    records = [*records, *map(placeholder_record, sorted(others))]
     chosen = [
-        r
-        for r in records
-        if r.status in wanted
-        and (not method or {r.method, r.method_name, r.label} & {*comma_list(method)})
+        record
+        for record in (as_it_stands(record, store, queue) for record in records)
+        if record.status in (comma_list(status) or states)
+        and (
+            not method or {record.method, record.method_name, record.label} & {*comma_list(method)}
+        )
     ]
     chosen.sort(key=lambda record: (record.provenance.created, record.run_id), reverse=True)
     for error in damaged:
@@ -95,26 +90,22 @@ def runs(
         for record in chosen:
             click.echo(json_text(summary(record, queue)))
         return
-    if answered is not None:
+    if answer is not None:
         warn_of_lost(store, queue)
     if not chosen:
         click.echo(f"no {'such run' if records else 'run'} in {store.path}; bench run makes them")
         return
     shown = chosen if everything else chosen[:NEWEST]
-    _print(shown)
-    if len(shown) < len(chosen):
-        click.echo(
-            f"and {len(chosen) - len(shown):,} older: bench runs --all, or --status, --method"
-        )
-    if listed := [record.run_id for record in shown if record.run_id in queue]:
-        _, job = queue[listed[-1]]
-        click.echo(f"cancel {listed[-1]}: {job.cancel}\nlog: {shlex.quote(str(job.log))}")
+    older = len(chosen) - len(shown)
+    note = f"and {older:,} older: bench runs --all, or --status, --method"
+    print_grid(run_grid(shown, [note] if older else []))
+    for run_id in [record.run_id for record in shown if record.run_id in queue][-1:]:
+        _, job = queue[run_id]
+        click.echo(f"cancel {run_id}: {job.cancel}\nlog: {shlex.quote(str(job.log))}")
 
 
 def queued(store: RunsFolder) -> dict[str, tuple[str, Job]] | None:
     """Run id -> (engine, job); None, and a warning, where an engine does not answer."""
-    from bench.run import jobs
-
     try:
         return jobs.queue(store)
     except jobs.EngineSilent as error:
@@ -124,9 +115,7 @@ def queued(store: RunsFolder) -> dict[str, tuple[str, Job]] | None:
 
 def print_job(name: str, store: RunsFolder, queue: Mapping[str, tuple[str, Job]]) -> bool:
     """What an engine has of a run, or its last log; returns whether there is nothing else to show of it."""
-    from bench.run.jobs import FOLDER
-
-    logs = sorted((store.path / FOLDER).glob(f"*/logs/{glob.escape(name)}.log"))
+    logs = sorted((store.path / jobs.FOLDER).glob(f"*/logs/{glob.escape(name)}.log"))
     if name in queue:
         engine, job = queue[name]
         click.echo(f"{job.state}: {job.describe(engine)}\ncancel: {job.cancel}")
@@ -138,8 +127,6 @@ def print_job(name: str, store: RunsFolder, queue: Mapping[str, tuple[str, Job]]
 
 def warn_of_lost(store: RunsFolder, queue: Mapping[str, tuple[str, Job]]) -> None:
     """One line on runs that were submitted, never began, and are no longer queued."""
-    from bench.run import jobs
-
     submitted = {
         run_id
         for engine in jobs.ENGINES
@@ -155,8 +142,6 @@ def warn_of_lost(store: RunsFolder, queue: Mapping[str, tuple[str, Job]]) -> Non
 
 def placeholder_record(run_id: str) -> RunRecord:
     """In place of a record: all that is known of a run that has a training state and no record."""
-    from bench.runs.record import Cost, Provenance, RunRecord
-
     return RunRecord(
         run_id=run_id,
         fingerprint="",
@@ -188,7 +173,7 @@ def summary(record: RunRecord, queue: Mapping[str, tuple[str, Job]]) -> dict[str
         "averages": [
             {"suite": s.suite, "protocol": s.protocol, "text": s.text, "value": s.value}
             for s in record.scores
-            if s.task == "Avg."
+            if s.task == AVERAGE
         ],
         "error": record.error,
         "job": job
@@ -196,19 +181,14 @@ def summary(record: RunRecord, queue: Mapping[str, tuple[str, Job]]) -> dict[str
     }
 
 
-def _print(records: list[RunRecord]) -> None:
+def run_grid(records: Sequence[RunRecord], notes: Sequence[str]) -> Grid:
+    """A line for each run: each suite's average, or how the run ended."""
     rows = []
     for record in records:
-        style = "" if record.status == "finished" else "strong"
+        finished = record.status == "finished"
+        result = heads(record) if finished else record.error or heads(record)
         date = record.provenance.created[:16].replace("T", " ")
-        texts = (record.run_id, record.status, _result(record), date)
-        rows.append([Cell(text=text, emphasis=style) for text in texts])
+        texts = (record.run_id, record.status, result, date)
+        rows.append([Cell(text=text, emphasis="" if finished else "strong") for text in texts])
     columns = ("run", "status", Column("result", wrap=16), Column("when", drop=1))
-    print_grid(grid(columns, rows))
-
-
-def _result(record: RunRecord) -> str:
-    """Each suite's average, or how the run ended."""
-    from bench.show.tables.report import heads
-
-    return (record.error or heads(record)) if record.status != "finished" else heads(record)
+    return grid(columns, rows, notes=notes)

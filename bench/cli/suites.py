@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from bench.base.errors import BenchError
 from bench.base.text import list_names
-from bench.cli.columns import (
-    as_findings,
-    end_check,
-    print_columns,
-    print_grid,
-    say,
-    show_results,
-    title,
-)
+from bench.cli.columns import end_check, print_facts, print_grid
 from bench.cli.options import data_option, json_option, json_text, plugin_option
+from bench.data.sets import DataFolder
+from bench.score.suites import Suite, suite, suite_names, suite_plugin, use_files
 from bench.show.grid import Column, grid
-
-if TYPE_CHECKING:
-    from bench.score.suites import Suite
 
 
 @click.command()
@@ -49,98 +40,75 @@ def suites(
     Example:  bench suites sts
               bench suites --check my_suite.py --data DIR
     """
-    from bench.score.suites import suite, suite_names
-
     if check_name:
         _check(check_name, data, as_json)
         return
     chosen = []
-    for one_name in suite_names() if name is None else [name]:
+    for suite_name in suite_names() if name is None else [name]:
         try:
-            chosen.append(suite(one_name))
+            chosen.append(suite(suite_name))
         except BenchError as error:
             if name is not None:
                 raise
             click.echo(f"warning: {error.message}", err=True)
     if as_json:
         for chosen_suite in chosen:
-            click.echo(json_text(_as_dict(chosen_suite)))
-        return
-    if name is None:
-        print_columns(
-            [(suite.name, f"{len(suite.tasks):>5}", suite.description) for suite in chosen],
-            headings=("suite", "tasks", "measures"),
-        )
-        title("everything about one: bench suites NAME")
+            click.echo(json_text(_as_data(chosen_suite)))
+    elif name is None:
+        columns = ("suite", Column("tasks", right=True), Column("measures", wrap=24))
+        rows = [(suite.name, str(len(suite.tasks)), suite.description) for suite in chosen]
+        print_grid(grid(columns, rows, notes=["everything about one: bench suites NAME"]))
     else:
         _show(chosen[0])
 
 
 def _show(suite: Suite) -> None:
-    from bench.score.suites import suite_plugin
-
-    say(f"{suite.name}: {suite.title}")
-    say(suite.description)
-    click.echo()
-    columns = [
-        Column("task"),
-        Column("items", right=True),
-        Column("metric"),
-        Column("protocol"),
-        Column("sub-datasets", wrap=20),
-    ]
+    """Protocol, metric, items and sub-datasets of each task."""
+    facts = _as_data(suite)
     rows = []
-    for task in suite.tasks:
-        n = getattr(task, "n", None)
-        parts = _parts(getattr(task, "subsets", {}))
-        rows.append((task.name, "" if n is None else f"{n:,}", task.metric, task.protocol, parts))
-    print_grid(grid(columns, rows))
-    click.echo()
-    if suite.average:
-        say(
-            f"Avg.: mean of {list_names(suite.average, 9)}, each rounded to 2 decimals, rounded again"
-        )
+    for task in facts["tasks"]:
+        count = "" if task["n"] is None else f"{task['n']:,}"
+        sizes = ", ".join(f"{part} {n:,}" for part, n in task["subsets"].items())
+        several = len(task["subsets"]) > 1
+        rows.append((task["name"], count, task["metric"], task["protocol"], sizes * several))
     plugin = suite_plugin(suite.name)
-    say(f"from {plugin.package} {plugin.version}" if plugin else f"documented in docs/{suite.docs}")
-    if needed := [data for task in suite.tasks for data in getattr(task, "data", ())]:
-        say(f"its data: bench data list {needed[0]}")
+    source = f"from {plugin.package} {plugin.version}" if plugin else f"docs/{suite.docs}"
+    average = list_names(suite.average or (), 9)
+    print_facts(
+        [
+            (suite.name, f"{suite.title}: {suite.description}"),
+            ("average", f"mean of {average}, each rounded to 2 decimals" if average else ""),
+            ("described in" if plugin is None else "defined", source),
+            ("data", f"bench data list {suite.name}"),
+        ]
+    )
+    click.echo()
+    items = Column("items", right=True)
+    parts = Column("sub-datasets", wrap=20)
+    print_grid(grid(["task", items, "metric", "protocol", parts], rows))
 
 
 def _check(name: str, data: Path | None, as_json: bool) -> None:
-    from bench.data.sets import DataFolder
     from bench.run.suite_check import check
-    from bench.score.suites import SuitePlugin, suite, suite_names, suite_plugin, use_files
 
-    if name.endswith(".py"):
-        use_files([Path(name)])
-        plugins = [
-            plugin
-            for plugin in map(suite_plugin, suite_names())
-            if isinstance(plugin, SuitePlugin) and plugin.package == str(Path(name))
-        ]
-        if not plugins:
-            raise BenchError(
-                f"--check {name}: it defines no suite",
-                "SUITE = Suite(...), see docs/add-a-suite.md",
-            )
-        chosen = plugins[0].suite
-    else:
-        chosen = suite(name)
+    chosen = suite(name) if not name.endswith(".py") else _suite_of(Path(name))
     folder = DataFolder(data)
     folder.check_root()
-    results = check(chosen, folder)
-    if as_json:
-        click.echo(json_text({"suite": chosen.name, "findings": as_findings(results, "task")}))
-    else:
-        show_results(chosen.name, results)
-    end_check(sum(result.failed for result in results), as_json)
+    end_check({chosen.name: check(chosen, folder)}, "suite", "task", as_json)
 
 
-def _parts(subsets: dict[str, int]) -> str:
-    return ", ".join(f"{name} {n:,}" for name, n in subsets.items()) if len(subsets) > 1 else ""
+def _suite_of(file: Path) -> Suite:
+    """The suite that a plugin file defines. Raises BenchError where it defines none."""
+    use_files([file])
+    for plugin in map(suite_plugin, suite_names()):
+        if plugin is not None and plugin.package == str(file):
+            return plugin.suite
+    raise BenchError(
+        f"--check {file}: it defines no suite", "SUITE = Suite(...), see docs/add-a-suite.md"
+    )
 
 
-def _as_dict(suite: Suite) -> dict[str, Any]:
+def _as_data(suite: Suite) -> dict[str, Any]:
     return {
         "name": suite.name,
         "title": suite.title,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench.base.errors import BenchError, UnknownName
+from bench.base.text import plural
 from bench.cli.columns import plain_console
 from bench.cli.options import data_option, json_option, json_text, plugin_option, runs_option, warn
 
@@ -212,13 +213,13 @@ def _print_end(reports: list[RunReport], console: Console) -> None:
     runs = [report for report in reports if report.name != MANIFEST]
     scores = sum(report.count("score", outcome) for report in runs for outcome in (AGREES, DIFFERS))
     differing = sum(bool(report.differences) for report in reports)
-    ends = [f"{differing} of them differ{'s' * (differing == 1)}"] if differing else []
+    ends = [f"{differing} differing"] if differing else []
     if unchecked := sum(report.count("score", UNCHECKED) for report in runs):
-        ends.append(f"{unchecked:,} score{'s' * (unchecked != 1)} could not be computed again")
+        ends.append(f"{plural(unchecked, 'score')} could not be computed again")
     end = ", ".join(ends) or "nothing differs"
     console.print(
         Text(
-            f"{len(runs)} run{'s' * (len(runs) != 1)}, {scores:,} score{'s' * (scores != 1)} computed again: {end}",
+            f"{plural(len(runs), 'run')}, {plural(scores, 'score')} computed again: {end}",
             "bold",
         )
     )

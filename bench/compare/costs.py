@@ -9,6 +9,7 @@ from statistics import fmean
 from typing import Any
 
 from bench.base.errors import BenchError
+from bench.base.text import plural
 from bench.compare.statistics.table import Cost, Row, Table, corpus_words
 from bench.runs.record import EncodingCost, RunRecord
 from bench.runs.searches import is_tuned, search_of
@@ -47,7 +48,7 @@ class RowBudget:
         )
         if self.stated is not None:
             seen = f"a budget of {self.stated} on"
-        return f"{seen} {self.corpus or 'an unknown corpus'}, {self.seeds} seed{'s' * (self.seeds != 1)}"
+        return f"{seen} {self.corpus or 'an unknown corpus'}, {plural(self.seeds, 'seed')}"
 
 
 def with_costs(tables: Sequence[Table], records: Mapping[str, RunRecord]) -> tuple[Table, ...]:
@@ -132,7 +133,7 @@ def refuse_unequal(tables: Sequence[Table], records: Mapping[str, RunRecord]) ->
                 f"--equal-budget: the budget of {row.name} is not known: {budget}", "leave it out"
             )
         more = len(others) - 1
-        rest = f" (and {more} more row{'s' * (more > 1)})" if more else ""
+        rest = f" (and {plural(more, 'more row')})" if more else ""
         raise BenchError(
             f"--equal-budget: in the table of {table.suite}, {row.name} had {budget}; {rule.name} {usual}{rest}",
             "choose runs of one budget (--method, RUN ...), or train the others as long (bench run ... --budget)",

@@ -254,7 +254,7 @@ def _reproduced(
     why_not: str,
 ) -> Reproduced:
     notes = tuple(
-        remark.text for remark in remarks(cell) if remark.kind not in ("differs", "same", "copied")
+        remark.why for remark in remarks(cell) if remark.kind not in ("differs", "same", "copied")
     )
     if not scored:
         reason = "no finished run of ours has this score"

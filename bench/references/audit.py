@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from bench.base.errors import BenchError
+from bench.base.findings import DIFFERS, Finding
 from bench.references import (
     UNKNOWN,
     WEIGHTED,
@@ -39,30 +40,24 @@ KINDS = {
 }
 
 
-@dataclass(frozen=True)
-class Remark:
-    """Something that a reader of one printed cell, or row, should know."""
+@dataclass(frozen=True, kw_only=True)
+class Remark(Finding):
+    """Something that a reader of one printed cell, or row, should know: ``kind`` is a key of KINDS, ``what`` the place of the print,
+    ``why`` the remark."""
 
-    kind: str  # a key of KINDS
-    paper: str
-    table: str
-    label: str
-    setting: str
-    method: str
-    backbone: str
-    variant: str
-    metric: str
-    task: str  # "" for the whole row
-    text: str
+    cell: ReferenceResult
+    """The printed cell, or the first of the row."""
+    task: str
+    """"" for the whole row."""
 
 
-def count_told(on_table: Iterable[Remark]) -> int:
-    """How many things the remarks on a table say: the same words once, what is printed differently elsewhere once a row, copies not."""
-    others = [remark for remark in on_table if remark.kind != "copied"]
+def count_remarks(on_table: Iterable[Remark]) -> int:
+    """How many things the remarks on a table state: the same text once, what is printed differently elsewhere once a row, copies not."""
     return len(
         {
-            (r.kind, r.setting, r.label, r.backbone) if r.kind == "differs" else (r.kind, r.text)
-            for r in others
+            (r.cell.setting, r.cell.label, r.cell.backbone) if r.kind == "differs" else r.why
+            for r in on_table
+            if r.kind != "copied"
         }
     )
 
@@ -85,37 +80,26 @@ def remarks(result: ReferenceResult) -> tuple[Remark, ...]:
 def _by_row() -> dict[tuple[str, ...], list[Remark]]:
     groups: dict[tuple[str, ...], list[Remark]] = {}
     for remark in audit():
-        groups.setdefault(_row_key(remark), []).append(remark)
+        groups.setdefault(_row_key(remark.cell), []).append(remark)
     return groups
 
 
-def _row_key(entry: ReferenceResult | Remark) -> tuple[str, ...]:
-    return (
-        entry.paper,
-        entry.table,
-        entry.label,
-        entry.setting,
-        entry.method,
-        entry.backbone,
-        entry.variant,
-        entry.metric,
-    )
+ROW = ("paper", "table", "label", "setting", "method", "backbone", "variant", "metric")
+"""The fields that name a row."""
+
+
+def _row_key(cell: ReferenceResult) -> tuple[str, ...]:
+    return tuple(getattr(cell, name) for name in ROW)
 
 
 def _remark(kind: str, cell: ReferenceResult, text: str, *, row: bool = False) -> Remark:
-    return Remark(
-        kind,
-        cell.paper,
-        cell.table,
-        cell.label,
-        cell.setting,
-        cell.method,
-        cell.backbone,
-        cell.variant,
-        cell.metric,
-        "" if row else cell.task,
-        text,
-    )
+    return Remark(kind, place(cell), DIFFERS, text, cell=cell, task="" if row else cell.task)
+
+
+def as_data(remark: Remark) -> dict[str, str]:
+    """As JSON: the row's names, the task, the text."""
+    names = {name: getattr(remark.cell, name) for name in ROW}
+    return {"kind": remark.kind, **names, "task": remark.task, "text": remark.why}
 
 
 def place(cell: ReferenceResult) -> str:

@@ -29,6 +29,7 @@ from bench.backbones import PREFIX, Reference, builtin_folder, quiet, resolve
 from bench.backbones.folder import WEIGHTS
 from bench.base.contract import (
     Failed,
+    fail_if,
     import_file,
     located,
     once_each,
@@ -89,14 +90,10 @@ def check(
 def _without_setting(plugin: Plugin, results: Sequence[Finding]) -> list[Finding]:
     """A variant that every setting refuses."""
     refused = {result.what for result in results if result.kind == BUILT and result.passed}
-    nowhere = [
-        v
-        for v in variants_of(plugin.cls)
-        if all(f"{setting}+{v}" in refused for setting in plugin.cls.settings)
-    ]
     return [
         Finding("it has a setting", f"+{variant}", DIFFERS, "every setting refuses it, as above")
-        for variant in nowhere
+        for variant in variants_of(plugin.cls)
+        if refused.issuperset(f"{setting}+{variant}" for setting in plugin.cls.settings)
     ]
 
 
@@ -106,19 +103,24 @@ BUILT = "can be built"
 def _of_variant(case: Case) -> list[Finding]:
     about = f"{case.setting}+{case.variant}"
     try:
+        built = result_of(about, BUILT, partial(variant_is_built, case))
+    except BenchError as error:  # a variant need not be one of every setting
+        return [Finding(BUILT, about, AGREES, f"refused: {error.message}")]
+    if built.failed:
+        return [built]
+    checks = OF_VARIANTS if case.setting != "none" else OF_VARIANTS[:1]
+    return [result_of(about, name, partial(function, case)) for name, function in checks]
+
+
+def variant_is_built(case: Case) -> str:
+    """Raises Failed for a recipe key that the variant misspells."""
+    try:
         method = case.build()
         if isinstance(method, TorchMethod) and case.setting != "none":
             method.needs(case.setting, method.recipe)
-    except UnknownName as error:  # a recipe key that it misspells
-        return [
-            Finding(BUILT, about, DIFFERS, f"{place_of_code(case.plugin.cls)}: {error.message}")
-        ]
-    except BenchError as error:  # a variant need not be one of every setting
-        return [Finding(BUILT, about, AGREES, f"refused: {error.message}")]
-    except (Exception, SystemExit) as error:  # a plugin's own code
-        return [Finding(BUILT, about, DIFFERS, located(error))]
-    checks = OF_VARIANTS if case.setting != "none" else OF_VARIANTS[:1]
-    return [result_of(about, name, partial(function, case)) for name, function in checks]
+    except UnknownName as error:
+        raise Failed(f"{place_of_code(case.plugin.cls)}: {error.message}") from None
+    return "built"
 
 
 def tiny_backbone(folder: Path, *, prefix: int = 0) -> str:
@@ -195,9 +197,7 @@ class Case:
     def trained(self) -> TorchMethod:
         method = self.build()
         if not isinstance(method, TorchMethod):
-            raise Failed(
-                "a trained method that is no TorchMethod: its training is not checked here"
-            )
+            raise Failed("not a TorchMethod: how it trains is not checked here")
         return method
 
     def batch(self, method: TorchMethod, step: int = 0) -> Batch:
@@ -215,35 +215,32 @@ class Case:
 
 def encode_gives_vectors(case: Case) -> str:
     vectors = case.build().encode(SENTENCES)
-    if not isinstance(vectors, np.ndarray) or vectors.ndim != 2 or len(vectors) != len(SENTENCES):
-        raise Failed(
-            f"expected ({len(SENTENCES)}, dim), found {getattr(vectors, 'shape', type(vectors).__name__)}"
-        )
+    fail_if(
+        not isinstance(vectors, np.ndarray) or vectors.ndim != 2 or len(vectors) != len(SENTENCES),
+        f"expected ({len(SENTENCES)}, dim), found {getattr(vectors, 'shape', type(vectors).__name__)}",
+    )
     finite = bool(np.isfinite(vectors).all())
-    if vectors.dtype != np.float32 or not finite:
-        raise Failed(
-            f"expected finite float32, found {vectors.dtype}{'' if finite else ' with NaN or infinity'}"
-        )
-    if np.ptp(vectors, axis=0).max(initial=0.0) <= TOLERANCE:
-        raise Failed("different sentences have the same vector: the encoder ignores its sentence")
+    fail_if(
+        vectors.dtype != np.float32 or not finite,
+        f"expected finite float32, found {vectors.dtype}{'' if finite else ' with NaN or infinity'}",
+    )
+    fail_if(
+        np.ptp(vectors, axis=0).max(initial=0.0) <= TOLERANCE,
+        "different sentences have the same vector: the encoder ignores its sentence",
+    )
     return f"{vectors.shape[1]} dimensions"
 
 
-def encode_is_repeatable(case: Case) -> str:
-    method = case.build()
-    return _close(method.encode(SENTENCES), method.encode(SENTENCES), 0.0, "a second call")
+def same_vectors(
+    others: Callable[[Case, Method], np.ndarray], what: str, tolerance: float = TOLERANCE
+) -> Callable[[Case], str]:
+    """A check that ``others`` gives the vectors of the sentences, too."""
 
+    def compare(case: Case) -> str:
+        method = case.build()
+        return _close(method.encode(SENTENCES), others(case, method), tolerance, what)
 
-def encode_ignores_order(case: Case) -> str:
-    method = case.build()
-    turned = method.encode(SENTENCES[::-1])[::-1]
-    return _close(method.encode(SENTENCES), turned, TOLERANCE, "the reversed order")
-
-
-def encode_ignores_batch_and_padding(case: Case) -> str:
-    method = case.build()
-    alone = np.concatenate([method.encode([sentence]) for sentence in SENTENCES])
-    return _close(method.encode(SENTENCES), alone, TOLERANCE, "one sentence at a time")
+    return compare
 
 
 Elsewhere = Callable[["Case"], np.ndarray]
@@ -253,10 +250,10 @@ from pathlib import Path
 import numpy as np
 from bench.run.conformance import Case, SENTENCES, find_class
 from bench.run.plugins import Plugin
-told = json.loads(sys.argv[1])
-cls = find_class(told["module"], told["file"], told["name"])
-case = Case(Plugin(cls.name, cls, "", "", ""), told["setting"], told["backbone"], told["overrides"], Path(told["folder"]))
-np.save(told["to"], case.build().encode(SENTENCES))
+job = json.loads(sys.argv[1])
+cls = find_class(*job["class"])
+case = Case(Plugin(cls.name, cls, "", "", ""), *job["case"], Path(job["folder"]))
+np.save(job["to"], case.build().encode(SENTENCES))
 """
 
 
@@ -264,22 +261,18 @@ def encode_elsewhere(case: Case) -> np.ndarray:
     """The vectors of the sentences by another process, in which Python's hashes of strings are others. Raises Failed."""
     cls, to = case.plugin.cls, case.folder / "elsewhere.npy"
     case.folder.mkdir(parents=True, exist_ok=True)
-    told = {
-        "module": cls.__module__,
-        "file": inspect.getfile(cls),
-        "name": cls.__qualname__,
-        "setting": case.setting,
-        "to": str(to),
-        "backbone": case.backbone,
-        "overrides": dict(case.overrides),
+    job = {
+        "class": (cls.__module__, inspect.getfile(cls), cls.__qualname__),
+        "case": (case.setting, case.backbone, dict(case.overrides)),
         "folder": str(case.folder),
+        "to": str(to),
     }
     environment = os.environ | {
         "PYTHONHASHSEED": "1",
         "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path),
     }
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, json.dumps(told)],
+        [sys.executable, "-c", SCRIPT, json.dumps(job)],
         capture_output=True,
         text=True,
         env=environment,
@@ -302,28 +295,22 @@ def find_class(module: str, file: str, name: str) -> Any:
     return operator.attrgetter(name)(source)
 
 
-def encode_is_the_same_elsewhere(case: Case) -> str:
-    return _close(
-        case.build().encode(SENTENCES),
-        (case.elsewhere or encode_elsewhere)(case),
-        TOLERANCE,
-        "another process",
-    )
-
-
-def save_and_load_are_exact(case: Case) -> str:
-    method, other = case.build(seed=1), case.build(seed=2)
+def encode_loaded(case: Case, method: Method) -> np.ndarray:
+    """The vectors of another method that loads what this one saved."""
+    other = case.build(seed=2)
     method.save(case.folder / "saved")
     other.load(case.folder / "saved")
-    return _close(method.encode(SENTENCES), other.encode(SENTENCES), 0.0, "the loaded checkpoint")
+    return other.encode(SENTENCES)
 
 
 def checkpoint_is_plain(case: Case) -> str:
     case.build().save(case.folder / "plain")
     files = [file for file in (case.folder / "plain").rglob("*") if file.is_file()]
     strange = [file.name for file in files if file.suffix not in (".safetensors", ".json")]
-    if strange or not files:
-        raise Failed(f"expected safetensors and JSON, found {', '.join(strange) or 'nothing'}")
+    fail_if(
+        strange or not files,
+        f"expected safetensors and JSON, found {', '.join(strange) or 'nothing'}",
+    )
     return f"{sum(file.stat().st_size for file in files):,} bytes"
 
 
@@ -335,8 +322,7 @@ def loss_is_finite(case: Case) -> str:
     method = case.trained()
     method.train()
     loss = loss_of(method, case.batch(method))
-    if not torch.isfinite(loss.total).all():
-        raise Failed(f"expected one finite number, found {loss.total}")
+    fail_if(not torch.isfinite(loss.total).all(), f"expected one finite number, found {loss.total}")
     return f"{loss.total.item():.3f}"
 
 
@@ -346,10 +332,11 @@ def gradient_reaches_what_trains(case: Case) -> str:
     loss_of(method, case.batch(method)).total.backward()
     trained = {name: p for name, p in method.named_parameters() if p.requires_grad}
     without = [name for name, p in trained.items() if p.grad is None]
-    if without or not trained:
-        raise Failed(f"no gradient at {', '.join(without[:3]) or 'anything'}")
-    if not any(bool(p.grad.any()) for p in trained.values() if p.grad is not None):
-        raise Failed("every gradient is zero")
+    fail_if(without or not trained, f"no gradient at {', '.join(without[:3]) or 'anything'}")
+    fail_if(
+        not any(bool(p.grad.any()) for p in trained.values() if p.grad is not None),
+        "every gradient is zero",
+    )
     return f"{len(trained)} tensors, {sum(p.numel() for p in trained.values()):,} parameters"
 
 
@@ -367,12 +354,11 @@ def nothing_frozen_moves(case: Case) -> str:
         for name, tensor in method.state_dict().items()
         if not torch.equal(tensor, before[name])
     }
-    if moved - saved:
-        raise Failed(
-            f"moved, and neither in the checkpoint nor in the state to resume from: {', '.join(sorted(moved - saved)[:3])}"
-        )
-    if not moved:
-        raise Failed("an optimiser step changed nothing")
+    fail_if(
+        moved - saved,
+        f"moved, and neither in the checkpoint nor in the state to resume from: {', '.join(sorted(moved - saved)[:3])}",
+    )
+    fail_if(not moved, "an optimiser step changed nothing")
     return f"{len(moved)} tensors moved, {len(before) - len(moved)} did not"
 
 
@@ -415,8 +401,7 @@ def _step(method: TorchMethod, case: Case, optimizer: torch.optim.Optimizer, ste
         if not step or isinstance(error, BenchError):
             raise
         raise Failed(f"step {step + 1}: {located(error)}") from None
-    if not torch.isfinite(total).all():
-        raise Failed(f"step {step + 1}: the loss is {total}")
+    fail_if(not torch.isfinite(total).all(), f"step {step + 1}: the loss is {total}")
     total.backward()
     optimizer.step()
     optimizer.zero_grad(set_to_none=True)
@@ -424,11 +409,11 @@ def _step(method: TorchMethod, case: Case, optimizer: torch.optim.Optimizer, ste
 
 
 def _close(a: np.ndarray, b: np.ndarray, tolerance: float, what: str) -> str:
-    if a.shape != b.shape:
-        raise Failed(f"{what} gives shape {b.shape} instead of {a.shape}")
+    fail_if(a.shape != b.shape, f"{what} gives shape {b.shape} instead of {a.shape}")
     difference = float(np.abs(a - b).max())
-    if not difference <= tolerance:
-        raise Failed(f"{what} differs by {difference:.2g}, allowed {tolerance:g}")
+    fail_if(
+        not difference <= tolerance, f"{what} differs by {difference:.2g}, allowed {tolerance:g}"
+    )
     return f"largest difference {difference:.1g}"
 
 
@@ -452,14 +437,15 @@ def a_batch_can_be_cut(case: Case) -> str:
 
     whole, apart, others = views(None, 0), views(3, 0), [views(None, seed) for seed in (1, 2, 3)]
     for i, view in enumerate(whole):
-        if len(view) != batch.size:
-            raise Failed(f"view {i + 1} has {len(view)} rows, the batch {batch.size}")
+        fail_if(
+            len(view) != batch.size, f"view {i + 1} has {len(view)} rows, the batch {batch.size}"
+        )
         fixed = view.is_floating_point() and all(torch.equal(view, other[i]) for other in others)
         moved = (view - apart[i]).abs().max().item() if fixed else 0.0
-        if moved > TOLERANCE * max(1.0, view.abs().max().item()):
-            raise Failed(
-                f"a row of view {i + 1} depends on other rows: alone with two of them it differs by {moved:.1e}"
-            )
+        fail_if(
+            moved > TOLERANCE * max(1.0, view.abs().max().item()),
+            f"a row of view {i + 1} depends on other rows: alone with two of them it differs by {moved:.1e}",
+        )
     return f"{len(whole)} views of {batch.size} rows"
 
 
@@ -499,11 +485,26 @@ def space_is_sound(case: Case) -> str:
 
 ENCODING: Checks = (
     ("encode gives (n, dim) float32", encode_gives_vectors),
-    ("encode is repeatable", encode_is_repeatable),
-    ("encode ignores order", encode_ignores_order),
-    ("encode ignores batch size and padding", encode_ignores_batch_and_padding),
-    ("encode is the same in another process", encode_is_the_same_elsewhere),
-    ("save and load are exact", save_and_load_are_exact),
+    (
+        "encode is repeatable",
+        same_vectors(lambda _, method: method.encode(SENTENCES), "a second call", 0.0),
+    ),
+    (
+        "encode ignores order",
+        same_vectors(lambda _, method: method.encode(SENTENCES[::-1])[::-1], "the reversed order"),
+    ),
+    (
+        "encode ignores batch size and padding",
+        same_vectors(
+            lambda _, method: np.concatenate([method.encode([text]) for text in SENTENCES]),
+            "one sentence at a time",
+        ),
+    ),
+    (
+        "encode is the same in another process",
+        same_vectors(lambda case, _: (case.elsewhere or encode_elsewhere)(case), "another process"),
+    ),
+    ("save and load are exact", same_vectors(encode_loaded, "the loaded checkpoint", 0.0)),
     ("the checkpoint is safetensors and JSON", checkpoint_is_plain),
 )
 TRAINING: Checks = (

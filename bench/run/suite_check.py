@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.base.contract import Failed, located, once_each, result_of
+from bench.base.contract import Failed, fail_if, located, once_each, result_of
 from bench.base.errors import BenchError, PluginFailed, RunFailed
 from bench.base.findings import DIFFERS, Finding
 from bench.data.sets import DataFolder
@@ -88,20 +88,21 @@ class Case:
 
 def data_is_read(case: Case) -> str:
     loaded, again, task = case.loaded, case.task.load(case.data), case.task
-    if loaded.sha256 != again.sha256 or list(loaded.sentences) != list(again.sentences):
-        raise Failed("read a second time it is other data")
-    if len(loaded.sha256) != 64:
-        raise Failed(f"sha256 has {len(loaded.sha256)} characters, not 64")
-    if task.n and loaded.n != task.n:
-        raise Failed(f"the task says n={task.n}, its data has {loaded.n} items")
+    fail_if(
+        loaded.sha256 != again.sha256 or list(loaded.sentences) != list(again.sentences),
+        "read a second time it is other data",
+    )
+    fail_if(len(loaded.sha256) != 64, f"sha256 has {len(loaded.sha256)} characters, not 64")
+    fail_if(
+        task.n and loaded.n != task.n, f"the task says n={task.n}, its data has {loaded.n} items"
+    )
     return f"{loaded.n:,} items, sha256 {loaded.sha256[:8]}"
 
 
 def sentences_are_named(case: Case) -> str:
     """Also that the encoder is handed plain text: an object with more in it could hold the answer."""
     named, stand_in = list(case.loaded.sentences), StandIn(0)
-    if not named:
-        raise Failed("sentences is empty")
+    fail_if(not named, "sentences is empty")
     if strange := [sentence for sentence in named if type(sentence) is not str]:
         raise Failed(f"sentences holds {type(strange[0]).__name__}, not str")
     case.score(stand_in)
@@ -117,33 +118,34 @@ def sentences_are_named(case: Case) -> str:
 
 def score_is_repeatable(case: Case) -> str:
     first, second = case.score(), case.score(loaded=case.task.load(case.data))
-    if first.value != second.value or first.predictions_sha256 != second.predictions_sha256:
-        raise Failed(
-            f"the same vectors scored twice: {first.value:.4f} and {second.value:.4f}, or other predictions; fix its seeds"
-        )
+    fail_if(
+        first.value != second.value or first.predictions_sha256 != second.predictions_sha256,
+        f"the same vectors scored twice: {first.value:.4f} and {second.value:.4f}, or other predictions; fix its seeds",
+    )
     return f"{first.value:.2f} of random vectors"
 
 
 def predictions_follow_the_vectors(case: Case) -> str:
     results = [case.score(StandIn(seed)) for seed in (0, 1)]
-    if not all(result.predictions for result in results):
-        raise Failed(
-            "no predictions are kept: tables have no interval, and nobody can check the score"
-        )
-    if results[0].predictions_sha256 == results[1].predictions_sha256:
-        raise Failed(
-            "unrelated vectors give the same predictions: are they made from the gold values?"
-        )
-    if all(result.value == 100 for result in results):
-        raise Failed("random vectors score 100: are predictions made from the gold values?")
+    fail_if(
+        not all(result.predictions for result in results),
+        "no predictions are kept: tables have no interval, and nobody can check the score",
+    )
+    fail_if(
+        results[0].predictions_sha256 == results[1].predictions_sha256,
+        "unrelated vectors give the same predictions: are they made from the gold values?",
+    )
+    fail_if(
+        all(result.value == 100 for result in results),
+        "random vectors score 100: are predictions made from the gold values?",
+    )
     return f"{', '.join(results[0].predictions)} of {len(next(iter(results[0].predictions.values()))):,} items"
 
 
 def score_follows_from_predictions(case: Case) -> str:
     """As ``bench verify`` has it, of a run that was written and read again."""
     result = case.score()
-    if case.task.rescore is None:
-        raise Failed("rescore is None: bench verify cannot check the score")
+    fail_if(case.task.rescore is None, "rescore is None: bench verify cannot check the score")
     with tempfile.TemporaryDirectory() as place:
         store = RunsFolder(Path(place))
         store.write(_record(result, case.loaded))
@@ -156,10 +158,13 @@ def score_follows_from_predictions(case: Case) -> str:
         raise Failed(error.message) from None
     if again is None:
         raise Failed(f"{score.metric} cannot be computed from what it keeps")
-    if not math.isclose(score.value, again.value, rel_tol=1e-9, abs_tol=1e-6):
-        raise Failed(f"{score.value:.6f} is recorded, its predictions give {again.value:.6f}")
-    if score.n != again.n:
-        raise Failed(f"{score.n:,} items are recorded, {again.n:,} predictions are there")
+    fail_if(
+        not math.isclose(score.value, again.value, rel_tol=1e-9, abs_tol=1e-6),
+        f"{score.value:.6f} is recorded, its predictions give {again.value:.6f}",
+    )
+    fail_if(
+        score.n != again.n, f"{score.n:,} items are recorded, {again.n:,} predictions are there"
+    )
     return "bench verify agrees"
 
 
@@ -245,18 +250,18 @@ BOUNDS = {
 
 def record_takes_it(case: Case) -> str:
     result = case.score()
-    if not np.isfinite(result.value) or result.n <= 0:
-        raise Failed(f"value {result.value}, n {result.n}")
+    fail_if(not np.isfinite(result.value) or result.n <= 0, f"value {result.value}, n {result.n}")
     known = next((bounds for name, bounds in BOUNDS.items() if name in result.metric), None)
     if known is not None and not known[0] <= result.value <= known[1]:
         low, high = known
         raise Failed(f"{result.metric} {result.value:g}: expected {low} to {high} (percent)")
     expected = (case.task.suite, case.task.name, case.task.protocol, case.task.metric)
     found = (result.suite, result.task, result.protocol, result.metric)
-    if found != expected:
-        raise Failed(f"the result says {found}, the task {expected}")
-    if not case.task.protocol.rpartition("/")[2].isdigit():
-        raise Failed(f"the protocol {case.task.protocol} has no version: NAME/1")
+    fail_if(found != expected, f"the result says {found}, the task {expected}")
+    fail_if(
+        not case.task.protocol.rpartition("/")[2].isdigit(),
+        f"the protocol {case.task.protocol} has no version: NAME/1",
+    )
     json.dumps(result.detail, allow_nan=False)
     return f"{result.metric} under {result.protocol}"
 

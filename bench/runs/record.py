@@ -22,6 +22,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from bench.base.errors import RecordDamaged, printable
+from bench.base.text import plural
 
 SCHEMA, VERSION = "bench.run", 4
 AVERAGE = "Avg."  # as a task: a suite's own average
@@ -102,7 +103,7 @@ class EncodingCost(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     @property
     def condition(self) -> str:
         """All but what was measured, in words."""
-        threads = f"{self.threads} thread{'s' * (self.threads != 1)}"
+        threads = plural(self.threads, "thread")
         return f"{self.text}, {self.precision}, {self.device}, {threads}, torch {self.torch}, bench {self.bench_version}"
 
 

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from bench.base.errors import BenchError
 from bench.base.files import write_or_fail
+from bench.base.text import plural
 from bench.runs.record import RecipeValue, RunRecord
 
 SCHEMA = "bench.search/1"
@@ -89,8 +90,8 @@ class Study(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             if self.budget is None
             else f"for {f'{amount[1]} {amount[2]}' if amount else self.budget}"
         )
-        seeds = f"seed{'s' * (len(self.seeds) != 1)} {', '.join(map(str, self.seeds))}"
-        trials = f"{self.trials} {self.sampler} trial{'s' * (self.trials != 1)}"
+        seeds = f"{'seed' if len(self.seeds) == 1 else 'seeds'} {', '.join(map(str, self.seeds))}"
+        trials = plural(self.trials, f"{self.sampler} trial")
         return f"{trials} of each method and its recipe as it is, each trained {length} with {seeds}, the best chosen on {self.select_on}"
 
 
@@ -198,7 +199,7 @@ def kind_of_values(record: RunRecord) -> str:
     if search:
         trials = search.get("trials")
         return (
-            f"{TUNED}: {trials} trial{'s' * (trials != 1)}"
+            f"{TUNED}: {plural(trials, 'trial')}"
             if type(trials) is int and 0 <= trials < 1e6
             else TUNED
         )

@@ -90,7 +90,7 @@ def test_one_failure_does_not_stop_the_others(
     data = (shared / "data/clustering/AgNews.tsv").read_bytes()
     hub.serve(f"raw.githubusercontent.com/{source.repo}/{source.revision}/{path}", data)
     done = bench("data", "fetch", "SearchSnippets", "AgNews", "--data", tmp_path / "data")
-    assert done.exit_code == 2 and "error: not fetched: SearchSnippets" in done.stderr
+    assert done.exit_code == 2 and "error: SearchSnippets: " in done.stderr
     assert "AgNews: found" in done.stdout and "SearchSnippets: missing" in done.stdout
 
 

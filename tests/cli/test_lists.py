@@ -162,7 +162,7 @@ def test_the_doctor_finds_the_data(shared: Path, tmp_path: Path) -> None:
     facts = doctor(*folders)
     (sts,) = [one for one in facts["data"]["suites"] if one["suite"] == "sts"]
     assert (sts["tokenised"], sts["raw"], sts["missing"]) == ("found", "found", [])
-    assert re.search(r"^cxc +found +one form$", bench("doctor", *folders).stdout, re.M)
+    assert re.search(r"^ +ok +cxc +data +tokenised: found$", bench("doctor", *folders).stdout, re.M)
     begins = "bench run --method cls,last-avg --backbone builtin --suite sts "
     assert facts["next"] == begins + " ".join(folders)
     assert bench(*facts["next"].split()[1:], "--dry-run").exit_code == 0, "the next command is one"

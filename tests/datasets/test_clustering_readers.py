@@ -98,7 +98,7 @@ def test_a_damaged_file_is_refused_by_name(shared, tmp_path, damage, message):
     text = (shared / "data" / "clustering" / f"{name}.tsv").read_text(encoding="utf-8")
     path = tmp_path / "clustering" / f"{name}.tsv"
     path.write_text(damage(text), encoding="utf-8")
-    with pytest.raises(DataDamaged, match=message or "encoded twice|altered text") as caught:
+    with pytest.raises(DataDamaged, match=message or "altered text") as caught:
         read_clustering(DataFolder(tmp_path), name)
     assert str(path) in caught.value.message and name in caught.value.message
 

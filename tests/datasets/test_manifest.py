@@ -55,7 +55,7 @@ def test_content_hash_sees_rows_and_cells_but_no_white_space_case_or_control():
 
 
 def invoke(*arguments: str):
-    return CliRunner().invoke(data, list(arguments), env={"BENCH_DATA": ""})
+    return CliRunner().invoke(data, list(arguments), env={"BENCH_DATA": "", "COLUMNS": "80"})
 
 
 def test_list_and_check_of_the_real_folder(shared):

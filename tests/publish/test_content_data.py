@@ -129,7 +129,9 @@ def test_every_remark_of_the_audit_is_beside_its_cell_or_row() -> None:
         for task, part in (("", row), *((cell.task, cell) for cell in row.cells if cell))
         for remark in part.remarks
     }
-    assert told == {(r.paper, r.table, r.label, r.task, r.kind, r.text) for r in audit()}
+    assert told == {
+        (r.cell.paper, r.cell.table, r.cell.label, r.task, r.kind, r.why) for r in audit()
+    }
 
 
 # --- Markdown ---

@@ -57,7 +57,11 @@ def kinds_of(every: list[Row]) -> dict[str, list[Remark]]:
 
 
 def of(kind: str) -> set[tuple[str, str, str, str, str]]:
-    return {(r.paper, r.table, r.label, r.backbone, r.task) for r in audit() if r.kind == kind}
+    return {
+        (r.cell.paper, r.cell.table, r.cell.label, r.cell.backbone, r.task)
+        for r in audit()
+        if r.kind == kind
+    }
 
 
 def test_averages_that_do_not_follow() -> None:
@@ -78,7 +82,7 @@ def test_averages_that_do_not_follow() -> None:
             want.add((*key[:4], "Avg."))
     assert of("average") == want
     assert len(want) == 14
-    (mirror,) = [r.text for r in audit() if r.kind == "average" and "one decimal" in r.text]
+    (mirror,) = [r.why for r in audit() if r.kind == "average" and "one decimal" in r.why]
     assert mirror == (
         "printed 74.40; the mean of its 7 cells is 74.39 (+0.01); each of its cells ends in 0, "
         "and rounding them to one decimal explains the difference"
@@ -106,13 +110,17 @@ def test_what_is_printed_is_kept_with_its_zeros() -> None:
 def test_the_one_quotation_that_differs_explains_its_average() -> None:
     """69.54 for 69.45: the source's own number gives the printed average, and is one that 1,725 items can give."""
     slip, first = [r for r in audit() if r.kind == "quoted"]
-    assert (first.paper, first.table, first.task) == ("simcse", "E.1", "MRPC")
-    assert (slip.paper, slip.table, slip.task) == ("promcse", "7", "MRPC")
+    assert (first.cell.paper, first.cell.table, first.task) == ("simcse", "E.1", "MRPC")
+    assert (slip.cell.paper, slip.cell.table, slip.task) == ("promcse", "7", "MRPC")
     for one in (slip, first):
-        assert "69.54" in one.text and "69.45" in one.text
-        assert (one.paper, one.table, one.label, one.backbone, one.task) in of("impossible")
-        assert (one.paper, one.table, one.label, one.backbone, "Avg.") in of("average")
-    place = ("promcse", "7", slip.label)
+        assert "69.54" in one.why and "69.45" in one.why
+        assert (one.cell.paper, one.cell.table, one.cell.label, one.cell.backbone, one.task) in of(
+            "impossible"
+        )
+        assert (one.cell.paper, one.cell.table, one.cell.label, one.cell.backbone, "Avg.") in of(
+            "average"
+        )
+    place = ("promcse", "7", slip.cell.label)
     (row,) = [r for r in rows() if (r.first.paper, r.first.table, r.first.label) == place]
     right = {"value": 69.45, "printed": "69.45"}
     mended = Row(tuple(replace(c, **right) if c.task == "MRPC" else c for c in row.cells))
@@ -129,7 +137,7 @@ def test_best_of_four_is_marked_and_differs_from_the_mean_elsewhere() -> None:
         for r in results("conpvp", "roberta-large", variant="", task="Avg.", metric="spearman")
         if r.table == "3"
     ]
-    told = {r.kind: r.text for r in remarks(cell)}
+    told = {r.kind: r.why for r in remarks(cell)}
     assert "conpvp table 4: 79.90 (own, mean of 4 seeds)" in told["differs"] and told[
         "best"
     ].startswith("best of 4 seeds")
@@ -165,7 +173,7 @@ def test_claims_of_texts_that_the_tables_do_not_bear_out() -> None:
     }
     assert len(claims) == 24 and len({(one.cell.paper, one.claimed) for one in claims}) == 24
     gains = [r for r in audit() if r.kind == "claim" and r.task]
-    assert {(r.paper, r.backbone) for r in gains} == {
+    assert {(r.cell.paper, r.cell.backbone) for r in gains} == {
         ("dcpcse", "bert-large-uncased"),
         ("conpvp", "bert-base-uncased"),
         ("conpvp", "bert-large-uncased"),
@@ -173,7 +181,7 @@ def test_claims_of_texts_that_the_tables_do_not_bear_out() -> None:
     for remark, numbers in zip(
         gains, (("0.78", "0.68"), ("1.21", "6.28"), ("2.18", "1.08")), strict=True
     ):
-        assert all(number in remark.text for number in numbers)
+        assert all(number in remark.why for number in numbers)
 
 
 def _holds(claim: ClaimedGain) -> bool:
@@ -197,7 +205,7 @@ def test_a_claim_is_held_against_its_cells(tmp_path: Path, monkeypatch: pytest.M
     dcpcse = ("dcpcse", "DCPCSE-BERT-base", "unsupervised")
     (row,) = [r for r in rows() if (r.first.paper, r.first.label, r.first.setting) == dcpcse][:1]
     (told,) = [r for r in module._claims([row]) if r.task == "Avg."]
-    assert "2.34" in told.text and "2.24" in told.text
+    assert "2.34" in told.why and "2.24" in told.why
     conpvp = ("conpvp", "bert-base-uncased")
     mended = [r for r in rows() if (r.first.paper, r.first.backbone) == conpvp]
     assert not list(module._claims(mended))
@@ -241,8 +249,8 @@ def test_the_tenth_of_a_percent_of_dcpcse() -> None:
     from bench.run.recipe_file import entries
 
     claims = [r for r in audit() if r.kind == "claim" and not r.task]
-    told = {(r.setting, r.label): r.text for r in claims}
-    assert len(told) == 7 and {r.paper for r in claims} == {"dcpcse"}
+    told = {(r.cell.setting, r.cell.label): r.why for r in claims}
+    assert len(told) == 7 and {r.cell.paper for r in claims} == {"dcpcse"}
     base = told["unsupervised", "DCPCSE-BERT-base"]
     assert "0.27 %" in base and "0.81 %" in base and "LM head" not in base
     assert "32 %" in told["unsupervised", "DCPCSE-RoBERTa-base"]
@@ -288,8 +296,8 @@ def test_what_rounding_to_one_decimal_explains(
     row = made(dict(zip(("STS12", "STS13", "STS14"), cells, strict=True)) | {"Avg.": average})
     (told,) = kinds_of([row])["average"]
     assert (
-        told.text.startswith(f"printed {average}; the mean of its 3 cells is 72.77")
-        and ("one decimal" in told.text) == explained
+        told.why.startswith(f"printed {average}; the mean of its 3 cells is 72.77")
+        and ("one decimal" in told.why) == explained
     )
 
 
@@ -331,7 +339,7 @@ def test_reruns_and_copies_that_disagree() -> None:
     one = made({"STS12": 70.0}, **copied)
     two = made({"STS12": 71.5}, method="simcse", paper="dcpcse", label="Y")
     three = made({"STS12": 70.0}, paper="conpvp", label="Z", **copied)
-    told = {(r.paper, r.task): r.text for r in kinds_of([one, two, three])["differs"]}
+    told = {(r.cell.paper, r.task): r.why for r in kinds_of([one, two, three])["differs"]}
     assert told["promcse", "STS12"] == "printed 70.00 (copied); dcpcse table 1: 71.50 (rerun)"
     others = "promcse table 1, conpvp table 1: 70.00 (copied)"
     assert told["dcpcse", "STS12"] == f"printed 71.50 (rerun); {others}"
@@ -344,7 +352,7 @@ def test_same_numbers_under_two_names_need_three_cells() -> None:
         made(cells, method="a", label="A"),
         made(cells, method="b", label="B", paper="dcpcse"),
     )
-    assert {r.label for r in kinds_of([one, two])["same"]} == {"A", "B"}
+    assert {r.cell.label for r in kinds_of([one, two])["same"]} == {"A", "B"}
     assert "same" not in kinds_of([one, made({**cells, "STS14": 72.01}, method="b")])
     assert "same" not in kinds_of(
         [made({"STS12": 70.0}, method="a"), made({"STS12": 70.0}, method="b", paper="dcpcse")]
@@ -358,8 +366,8 @@ def test_the_odd_one_out_is_told_and_the_others_are_not() -> None:
     )
     (told,) = kinds_of([*usual, odd])["protocol"]
     assert (
-        told.label == "odd"
-        and told.text
+        told.cell.label == "odd"
+        and told.why
         == "text form not known, its neighbours' is tokenised; trained on the scored sentences"
     )
     assert told.task == ""

@@ -60,7 +60,7 @@ def test_one_run_that_differs_among_others(store: RunsFolder) -> None:
     assert f"{good.run_id} agrees" in done.output and f"{bad.run_id} differs" in done.output
     assert (
         "its predictions give" in " ".join(done.output.split())
-        and "1 of them differs" in done.output
+        and "1 differing" in done.output
     )
     assert bench("verify", good.run_id, "--runs", store.path).exit_code == 0
     assert bench("verify", store.folder(bad.run_id)).exit_code == 1

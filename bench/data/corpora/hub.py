@@ -21,6 +21,7 @@ from typing import Any
 
 from bench.base.errors import CorpusError, DataMissing
 from bench.base.files import default_cache, lock, write_whole
+from bench.base.text import plural
 from bench.data.corpora.rows import ALSO, COLUMNS, read_lines
 from bench.data.fetching import Quiet, Report, dataset_info, download, retry, site
 
@@ -118,7 +119,7 @@ def _make(name: HubName, folder: Path, report: Report, sleep: Callable[[float], 
     sizes = {sibling.rfilename: sibling.size or 0 for sibling in listing.siblings or []}
     chosen = data_files(name, list(sizes))
     licence = getattr(listing.card_data, "license", None) or "not stated"
-    size = f"{sum(sizes[file] for file in chosen) / 1e6:,.0f} MB in {len(chosen)} file{'s' if len(chosen) > 1 else ''}"
+    size = f"{sum(sizes[file] for file in chosen) / 1e6:,.0f} MB in {plural(len(chosen), 'file')}"
     at_most = f"at most {name.limit:,} rows, " if name.limit else ""
     report.say(
         f"fetching {name.text}: {name.repo} at {revision[:12]}, {at_most}{size}, licence {licence}"
@@ -277,21 +278,20 @@ def _records(path: Path, file: str, name: HubName) -> Iterator[Mapping[str, Any]
         yield from ({column: line.removesuffix("\r")} for line in lines)
     elif kind in (".jsonl", ".json"):
         yield from _json_lines(lines, file, name)
-    elif kind == ".tsv":
-        header = next(lines, "").removesuffix("\r").split("\t")
-        check_columns(name, file, header)
-        yield from (
-            dict(zip(header, line.removesuffix("\r").split("\t"), strict=False)) for line in lines
-        )
     else:
-        table = csv.reader(line + "\n" for line in lines)
+        tabs = kind == ".tsv"
+        table = csv.reader(
+            (line + "\n" for line in lines),
+            delimiter="\t" if tabs else ",",
+            quoting=csv.QUOTE_NONE if tabs else csv.QUOTE_MINIMAL,
+        )
         try:
             header = next(table, [])
             check_columns(name, file, header)
-            yield from (dict(zip(header, cells, strict=False)) for cells in table if cells)
+            yield from (dict(zip(header, cells, strict=False)) for cells in table if cells or tabs)
         except csv.Error as error:
             raise CorpusError(
-                f"{name.text}: line {table.line_num} of {file} is no CSV: {error}"
+                f"{name.text}: line {table.line_num} of {file} is no {kind[1:].upper()}: {error}"
             ) from None
 
 

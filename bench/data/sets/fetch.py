@@ -118,7 +118,13 @@ class Fetcher:
                 )
                 write_receipt(
                     receipt_path(place, source.name),
-                    Receipt(source.name, url, revision, now, downloads),
+                    Receipt(
+                        source=source.name,
+                        url=url,
+                        revision=revision,
+                        fetched=now,
+                        downloads=downloads,
+                    ),
                     work,
                 )
                 for left in [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -147,35 +148,29 @@ class DataFolder:
 
         Raises DataMissing where only ``offline`` stands in the way, or where it could not be fetched.
         """
-        wanted = next(
-            (
-                data_set
-                for data_set in data_sets().values()
-                if data_set.kind == "corpus" and data_set.files[0].path == file
-            ),
-            None,
+        sets = (each for each in data_sets().values() if each.kind == "corpus")
+        wanted = next((each for each in sets if each.files[0].path == file), None)
+        return (
+            self._find("train", file) if wanted is None else self._fetched_file(wanted, ("train",))
         )
-        if self._find("train", file) is None and wanted is not None:
-            self._fetched(wanted, ANY, DataMissing(f"{wanted.name}: {file} is not on this machine"))
-        return self._find("train", file)
 
     def vectors(self, wanted: DataSet) -> Path:
         """The file of a set of word vectors, fetched where it is missing. Raises DataMissing."""
-        (file,) = wanted.files
-        if (path := self._one_of(wanted.places, file.path)) is not None:
-            return path
-        fetched = self._fetched(
-            wanted, ANY, DataMissing(f"{wanted.name}: {file.path} is not on this machine")
-        )
-        path = self._one_of(wanted.places, file.path) if fetched else None
-        if path is None:
+        if (path := self._fetched_file(wanted, wanted.places)) is None:
             raise self._missing(wanted, ANY)
         return path
 
-    def _one_of(self, places: tuple[str, ...], file: str) -> Path | None:
-        return next(
-            (path for place in places if (path := self._find(place, file)) is not None), None
-        )
+    def _fetched_file(self, wanted: DataSet, places: Sequence[str]) -> Path | None:
+        """The first file of a set in one of these places, fetched where it is in none. Raises DataMissing."""
+        file = wanted.files[0].path
+
+        def find() -> Path | None:
+            return next(filter(None, (self._find(place, file) for place in places)), None)
+
+        if (path := find()) is None:
+            self._fetched(wanted, ANY, DataMissing(f"{wanted.name}: {file} is not on this machine"))
+            path = find()
+        return path
 
     def _fetched(self, wanted: DataSet, text: str, missing: DataMissing) -> bool:
         """Whether the set was fetched now. Raises DataMissing with what to do elsewhere where that is forbidden."""

@@ -12,7 +12,6 @@ The numbers are written by ``python tools/make_manifest.py``; the rest of a mani
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import functools
 import hashlib
@@ -20,10 +19,13 @@ import io
 import json
 import lzma
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 from typing import Any
+
+import msgspec
+from msgspec import Struct
 
 from bench.base.errors import DataDamaged, UnknownName
 from bench.base.files import file_sha256, write_whole
@@ -164,16 +166,8 @@ def parse_manifest(manifest: Mapping[str, Any], where: str) -> list[DataSet]:
     """A manifest's sets. Raises ValueError or TypeError for a mistake in it: manifests are ours, not the user's."""
     if manifest.get("schema") != SCHEMA:
         raise ValueError(f"{where}: schema {manifest.get('schema')!r}, {SCHEMA!r} expected")
-    return [_data_set({**manifest.get("common", {}), **entry}) for entry in manifest["sets"]]
-
-
-def _data_set(raw: Mapping[str, Any]) -> DataSet:
-    files = tuple(
-        DataFile(**{**file, "forms": {name: Form(**form) for name, form in file["forms"].items()}})
-        for file in raw["files"]
-    )
-    lists = {key: tuple(raw[key]) for key in ("suites", "also", "shared") if key in raw}
-    return DataSet(**{**raw, **lists, "files": files})
+    common = manifest.get("common", {})
+    return [msgspec.convert({**common, **entry}, DataSet) for entry in manifest["sets"]]
 
 
 def cells(text: str, file: DataFile) -> list[list[str]]:
@@ -201,16 +195,6 @@ def content_hash(rows: list[list[str]]) -> str:
 
 def lf(data: bytes) -> bytes:
     return data.replace(b"\r\n", b"\n")
-
-
-def once_encoded_hashes(data: bytes) -> list[str]:
-    """Hashes of what the bytes were before somebody read them as latin-1 (or Windows-1252) and wrote UTF-8."""
-    hashes = []
-    for read_as in ("latin-1", "cp1252"):
-        with contextlib.suppress(UnicodeError):
-            before = data.decode("utf-8").encode(read_as)
-            hashes += [hashlib.sha256(before).hexdigest(), hashlib.sha256(lf(before)).hexdigest()]
-    return hashes
 
 
 # --- says of one file which text form it is, by checksum, or what is wrong with it and where; and keeps receipts of what was fetched ---
@@ -264,11 +248,6 @@ def recognise(wanted: DataSet, file: DataFile, path: Path) -> Found:
     for digest in digests:
         if digest in known:
             return Found(file, path, known[digest], file.forms[known[digest]].sha256, text)
-    if any(digest in known for digest in once_encoded_hashes(data)):
-        raise damaged_file(
-            wanted,
-            f"encoded twice: bytes that were read as latin-1 and written again as UTF-8 in {path}",
-        )
     rows = cells(text, file)
     if len(rows) != file.rows:
         raise damaged_file(wanted, f"{len(rows):,} rows found, {file.rows:,} expected in {path}")
@@ -348,14 +327,14 @@ def _rows(path: Path, encoding: str) -> int:
 RECEIPT = "bench.receipt/1"
 
 
-@dataclass(frozen=True)
-class Receipt:
+class Receipt(Struct, frozen=True, kw_only=True):
+    schema: str = RECEIPT
     source: str
     url: str
     revision: str
     fetched: str
     """Date and time, UTC, ISO 8601."""
-    downloads: Mapping[str, str]
+    downloads: dict[str, str]
     """Path in the source -> sha256 of what was downloaded."""
 
 
@@ -365,16 +344,14 @@ def receipt_path(folder: Path, source: str) -> Path:
 
 def read_receipt(path: Path) -> Receipt | None:
     """None where there is none. Raises DataDamaged where it cannot be read: it is what later fetches are held against."""
-    try:
-        raw = json.loads(path.read_text(encoding="utf-8"))
-        if raw["schema"] != RECEIPT:
-            raise ValueError(f"schema {raw['schema']}")
-        return Receipt(
-            raw["source"], raw["url"], raw["revision"], raw["fetched"], dict(raw["downloads"])
-        )
-    except FileNotFoundError:
+    if not path.exists():
         return None
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+    try:
+        receipt = msgspec.json.decode(path.read_bytes(), type=Receipt)
+        if receipt.schema != RECEIPT:
+            raise ValueError(f"schema {receipt.schema}")
+        return receipt
+    except (OSError, ValueError, RecursionError) as error:
         raise DataDamaged(
             f"{path} is no receipt of a download ({error})",
             "remove it to fetch again and trust what comes",
@@ -385,6 +362,6 @@ def write_receipt(path: Path, receipt: Receipt, aside: Path | None = None) -> No
     """Add this fetch to what is known; what was known of other files of the same revision stays. ``aside``: a folder to write in, of whoever
     removes what a killed process leaves there. Raises OSError."""
     before = read_receipt(path)
-    known = dict(before.downloads) if before and before.revision == receipt.revision else {}
-    content = {"schema": RECEIPT, **asdict(receipt), "downloads": known | dict(receipt.downloads)}
-    write_whole(path, (json.dumps(content, indent=1) + "\n").encode(), aside)
+    known = before.downloads if before and before.revision == receipt.revision else {}
+    content = msgspec.structs.replace(receipt, downloads=known | receipt.downloads)
+    write_whole(path, msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n", aside)

@@ -15,6 +15,7 @@ from pathlib import Path
 from bench.base.errors import BenchError
 from bench.base.package import PLACE
 from bench.base.signals import signal_name
+from bench.base.text import plural
 
 TAIL = 20  # lines of the log of a rank that ended on its own
 LOST = 4  # exit code of a rank that ended because another one had
@@ -43,7 +44,7 @@ def ranks_asked(executor: str, gpus: int | None, device: str) -> int:
             )
         if gpus > (cores := cores_here()):
             raise BenchError(
-                f"--gpus {gpus} on the CPU: {gpus} processes are more than its {cores} core{'s' * (cores > 1)}",
+                f"--gpus {gpus} on the CPU: {gpus} processes are more than its {plural(cores, 'core')}",
                 f"--gpus {cores}",
             )
         return gpus

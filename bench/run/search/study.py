@@ -18,6 +18,7 @@ import msgspec
 from msgspec import structs
 
 from bench.base.errors import BenchError, UnknownName
+from bench.base.text import plural
 from bench.data.sets.manifest import BY_HASH, RECIPE_CORPORA, TARGET
 from bench.data.sets.sts import STS_TASKS
 from bench.method.budget import STEPS, budget_of
@@ -251,7 +252,7 @@ def write_recipe(folder: Path, search: Search, method: str) -> Path | None:
     if best is None:
         return None
     of, name = study.methods[method], study.name.removeprefix("search-")
-    trials = f"{study.trials} trial{'s' * (study.trials != 1)}"
+    trials = plural(study.trials, "trial")
     source = f"search {name}, {trials}, {study.select_on} {best.score:.2f}"
     values = {
         key: {"value": of.recipe[key], "source": source + AS_ALL_TRIALS}
