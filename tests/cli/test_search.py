@@ -208,7 +208,7 @@ def test_killed_twice_it_ends_with_the_trials_of_an_undisturbed_search(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("moment", ["_tell", "_remove_weights"])
+@pytest.mark.parametrize("moment", ["_end", "_remove_weights"])
 def test_a_kill_between_a_trials_training_and_its_end_loses_nothing(
     ask: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
