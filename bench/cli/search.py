@@ -194,8 +194,10 @@ def search(
     from bench.score.suites import check_suite, expand_suites, split_names
 
     if importlib.util.find_spec("optuna") is None:
-        text = "bench search needs Optuna, which is not installed"
-        raise BenchError(text, "pip install 'sentence-bench[search]'")
+        raise BenchError(
+            "bench search needs Optuna, which is not installed",
+            "pip install 'sentence-bench[search]'",
+        )
     known_suites = expand_suites(split_names(suites))
     for suite in known_suites:
         check_suite(suite)
@@ -214,8 +216,10 @@ def search(
     )
     names = [method for method, _ in request.named]
     if len({*names}) < len(names):
-        text = f"--method {methods}: a method stands there twice, and a search has one recipe per method"
-        raise BenchError(text, "one search for each variant")
+        raise BenchError(
+            f"--method {methods}: a method stands there twice, and a search has one recipe per method",
+            "one search for each variant",
+        )
     space_options = parse_spaces(spaces, overrides)
     plan.check_request(request, plugins)
     DataFolder(data).check_root()
@@ -275,8 +279,10 @@ def parse_spaces(pairs: Sequence[str], fixed: Collection[str]) -> dict[str, str]
         key, _, text = (part.strip() for part in pair.partition("="))
         if not key or not text or key in fixed:
             reason = f"--set gives {key} one value" if key in fixed else "expected KEY=VALUES"
-            hint = "--space temperature=0.03,0.05,0.1, or --space learning_rate=log:1e-5..1e-3"
-            raise BenchError(f"--space {pair}: {reason}", hint)
+            raise BenchError(
+                f"--space {pair}: {reason}",
+                "--space temperature=0.03,0.05,0.1, or --space learning_rate=log:1e-5..1e-3",
+            )
         spaces[key] = text
     return spaces
 

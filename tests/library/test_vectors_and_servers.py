@@ -100,9 +100,9 @@ def test_a_file_that_cannot_be_scored_is_one_line_and_nothing_is_written(
     assert f"lacks 2 of {n:,} sentences: '{sentences[0][:20]}" in few
     assert f"shape ({n - 1}, 48) for {n} sentences" in said(sentences=texts, vectors=vectors[1:])
     assert "holds NaN or infinity for 1 of" in said(sentences=texts, vectors=bad)
-    assert "holds text, not numbers" in said(sentences=texts, vectors=vectors.astype(str))
+    assert "not numbers" in said(sentences=texts, vectors=vectors.astype(str))
     assert "two different vectors for" in said(sentences=twice, vectors=other)
-    assert "has no array 'sentences'" in said(texts=texts, vectors=vectors)
+    assert "sentences is not a file" in said(texts=texts, vectors=vectors)
     assert "cannot be read" in said(sentences=np.array(sentences, dtype=object), vectors=vectors)
     assert not (tmp_path / "r").exists()
 

@@ -41,14 +41,17 @@ def server_plugin(address: str, options: ServerOptions) -> Plugin:
     if not parts.hostname:
         raise BenchError(f"{address[:60]} is no address", "http://HOST:PORT/v1/embeddings")
     if parts.username or parts.password or parts.query or parts.fragment:
-        text = f"the address at {parts.hostname} has more than a host and a path: a record would show it"
-        hint = "http://HOST:PORT/v1/embeddings; the key stands in the environment (--key-env NAME)"
-        raise BenchError(text, hint)
+        raise BenchError(
+            f"the address at {parts.hostname} has more than a host and a path: a record would show it",
+            "http://HOST:PORT/v1/embeddings; the key stands in the environment (--key-env NAME)",
+        )
     if not options.model:
         raise BenchError(f"{address}: which model?", "--model NAME, as the server calls it")
     if options.key_env and not os.environ.get(options.key_env):
-        text = f"--key-env {options.key_env}: nothing of that name is in the environment"
-        raise BenchError(text, f"export {options.key_env}=...")
+        raise BenchError(
+            f"--key-env {options.key_env}: nothing of that name is in the environment",
+            f"export {options.key_env}=...",
+        )
     default_key = "OPENAI_API_KEY" if parts.hostname == OPENAI else "BENCH_API_KEY"
     values = {"address": address, "model": options.model, "dimensions": options.dimensions}
     return given_plugin(
@@ -196,8 +199,9 @@ class Client:
             answer = self._clean(response.text[:120])
             raise RunFailed(f"{self.host} returned no embeddings: {answer}", ADDRESS) from None
         if indices != list(range(len(texts))):
-            text = f"{self.host} returned {len(rows)} vectors for {len(texts)} sentences"
-            raise RunFailed(text, STORED)
+            raise RunFailed(
+                f"{self.host} returned {len(rows)} vectors for {len(texts)} sentences", STORED
+            )
         return vectors
 
     def _refusal(self, response: Any) -> Exception:
@@ -211,10 +215,16 @@ class Client:
         if code in (401, 403):
             key = f"the key in ${self.model.key_env} is not accepted"
             reason = key if self.key else f"no key is in ${self.model.key_env}"
-            hint = f"set {self.model.key_env}, or --key-env NAME"
-            return RunFailed(f"{self.host} refuses us with status {code}: {reason}", hint)
-        smaller = f"a smaller --batch (it was {self.model.batch}); {STORED}"
-        return RunFailed(answer, smaller if code in (400, 413, 422) else ADDRESS)
+            return RunFailed(
+                f"{self.host} refuses us with status {code}: {reason}",
+                f"set {self.model.key_env}, or --key-env NAME",
+            )
+        return RunFailed(
+            answer,
+            f"a smaller --batch (it was {self.model.batch}); {STORED}"
+            if code in (400, 413, 422)
+            else ADDRESS,
+        )
 
     def _clean(self, text: str) -> str:
         """What a server said, on one line and without the key."""

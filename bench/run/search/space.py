@@ -126,8 +126,9 @@ def space_of(
         for table in read(folder, name).spaces:
             bounds_by_key = table.get("values")
             if not isinstance(bounds_by_key, Mapping) or not bounds_by_key:
-                hint = "[space.values] with a line per key"
-                raise BenchError(f"{file}: a [[space]] is empty", hint)
+                raise BenchError(
+                    f"{file}: a [[space]] is empty", "[space.values] with a line per key"
+                )
             if not all(fits(table.get(axis), value) for axis, value in which.items()):
                 continue
             for key, bounds in bounds_by_key.items():
@@ -148,8 +149,10 @@ def check_key(key: str, recipe: Recipe, plugin: Plugin, where: str) -> None:
         raise UnknownName("recipe key", key, recipe, where)
     if key in NOT_SEARCHED or key in plugin.cls.places:
         why = "all trials share it" if key in NOT_SEARCHED else "it names a file"
-        hint = "--set gives it one value for all trials"
-        raise BenchError(f"recipe key '{key}' cannot be searched {where}: {why}", hint)
+        raise BenchError(
+            f"recipe key '{key}' cannot be searched {where}: {why}",
+            "--set gives it one value for all trials",
+        )
 
 
 def parse_dimension(key: str, text: str, recipe: Recipe) -> Dimension:
@@ -175,8 +178,9 @@ def dimension(key: str, bounds: Any, recipe: Recipe, label: str) -> Dimension:
     try:
         return _checked(key, msgspec.convert(bounds, Dimension), recipe[key])
     except ValueError as error:  # msgspec's errors are ValueErrors
-        hint = EXAMPLE if label.startswith("--space") else IN_A_FILE
-        raise BenchError(f"{label}: {error}", hint) from None
+        raise BenchError(
+            f"{label}: {error}", EXAMPLE if label.startswith("--space") else IN_A_FILE
+        ) from None
 
 
 def _checked(key: str, axis: Dimension, current: Any) -> Dimension:

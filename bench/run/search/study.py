@@ -86,8 +86,10 @@ def _job(runs: tuple[PlannedRun, ...], spaces: Mapping[str, str], fixed: Collect
         reason = (
             f"{select_on} is not on this machine" if trained else f"{select_on} gives no dev score"
         )
-        hint = "--data DIR, --select 'captions dev' (in the package), or leave the method out"
-        raise BenchError(f"{run.method} cannot be searched: {reason}", hint)
+        raise BenchError(
+            f"{run.method} cannot be searched: {reason}",
+            "--data DIR, --select 'captions dev' (in the package), or leave the method out",
+        )
     space = space_of(
         run.plugin,
         run.recipe,
@@ -98,8 +100,10 @@ def _job(runs: tuple[PlannedRun, ...], spaces: Mapping[str, str], fixed: Collect
         fixed=fixed,
     )
     if not space:
-        text = f"the space of {run.method} is empty: no recipe file says what is searched"
-        raise BenchError(text, "--space KEY=A,B,C, or --space KEY=LOW..HIGH")
+        raise BenchError(
+            f"the space of {run.method} is empty: no recipe file says what is searched",
+            "--space KEY=A,B,C, or --space KEY=LOW..HIGH",
+        )
     return Job(runs, space)
 
 
@@ -200,9 +204,10 @@ def continued(before: Study, now: Study, folder: Path) -> Study:
     """The search in the folder, with more trials where there are more now. Raises BenchError where it is another search."""
     old, new = _identity(before), _identity(now)
     if differing := sorted(key for key in old | new if old.get(key) != new.get(key)):
-        text = f"{folder} holds another search: what differs is {', '.join(differing[:5])}"
-        hint = f"--name NEW begins another one; {SUMMARY} in the folder has its values"
-        raise BenchError(text, hint)
+        raise BenchError(
+            f"{folder} holds another search: what differs is {', '.join(differing[:5])}",
+            f"--name NEW begins another one; {SUMMARY} in the folder has its values",
+        )
     return structs.replace(before, trials=max(before.trials, now.trials))
 
 
