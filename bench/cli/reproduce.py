@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 
 import click
@@ -23,6 +24,7 @@ from bench.cli.options import (
     plain_option,
     plugin_option,
     precision_option,
+    recipe_options,
     runs_option,
     save_seconds,
     warn,
@@ -81,22 +83,7 @@ from bench.show.figures.drawing import missing_library
     metavar="[NAME=]FILE",
     help="Training text instead of the recipes' own; with NAME= only where a recipe names that corpus.",
 )
-@click.option(
-    "--set",
-    "pairs",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Change a recipe value of the methods that know it: a trial, no reproduction.",
-)
-@click.option(
-    "--max-steps",
-    type=click.IntRange(min=1),
-    help="Optimiser steps at most: a trial, no reproduction.",
-)
-@click.option(
-    "--budget",
-    help="How long each run trains instead of its recipe's epochs: 300steps, 10m, ... A trial, no reproduction.",
-)
+@recipe_options(" Then the run is a trial, no reproduction.")
 @click.option(
     "--html",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -199,7 +186,7 @@ def reproduce(
     options = replace(options, corpora=parse_corpora(corpora, known))
     DataFolder(data, offline=True).check_root()
     report, offline = downloads(plain or as_json), offline or offline_now()
-    plan = planner(registry, options, store, data, report)
+    plan = partial(plan_stage, registry, options, store, data, report)
     if dry_run:
         planned = plan(order, offline=offline, only_look=True)
         if as_json:
@@ -257,35 +244,36 @@ def parse_corpora(texts: Sequence[str], known: Collection[str]) -> dict[str, str
 # --- planning and running ---
 
 
-def planner(
+def plan_stage(
     registry: Registry,
     options: ReproduceOptions,
     store: RunsFolder,
     data_root: Path | None,
     report: Report,
-) -> Callable[..., Planned]:
-    """A function that gives jobs their planned runs, or the error for which each is left out, and fetches what they need."""
+    stage: Sequence[Job],
+    *,
+    offline: bool,
+    only_look: bool = False,
+) -> Planned:
+    """Give jobs their planned runs, or the error for which each is left out, and fetch what they need."""
 
-    def plan(stage: Sequence[Job], *, offline: bool, only_look: bool = False) -> Planned:
-        def make(data: DataFolder, ready: Callable[[Reference], Reference]) -> list[PlannedRun]:
-            for job in stage:
-                job.planned, job.error = (), None
-                try:
-                    job.planned = tuple(plan_job(job, registry, data, options, ready, store))
-                except BenchError as error:
-                    job.error = error
-            return [run for job in stage for run in job.planned]
+    def make(data: DataFolder, ready: Callable[[Reference], Reference]) -> list[PlannedRun]:
+        for job in stage:
+            job.planned, job.error = (), None
+            try:
+                job.planned = tuple(plan_job(job, registry, data, options, ready, store))
+            except BenchError as error:
+                job.error = error
+        return [run for job in stage for run in job.planned]
 
-        return prepare(
-            make,
-            data_root,
-            report,
-            offline=offline,
-            only_look=only_look,
-            allow_pickle=options.allow_pickle,
-        )
-
-    return plan
+    return prepare(
+        make,
+        data_root,
+        report,
+        offline=offline,
+        only_look=only_look,
+        allow_pickle=options.allow_pickle,
+    )
 
 
 def run_jobs(

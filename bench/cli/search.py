@@ -22,11 +22,11 @@ from bench.cli.options import (
     device_option,
     json_option,
     json_text,
-    max_steps_option,
     offline_option,
     plain_option,
     plugin_option,
     precision_option,
+    recipe_options,
     runs_option,
     save_seconds,
 )
@@ -71,11 +71,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Of each method, besides its recipe as it is. The same command with more trials continues a search.",
 )
-@click.option(
-    "--budget",
-    help="How long every trial trains: 500steps, 1e6sentences, 3e7tokens, 10m, 2gpu-h.  [default: the recipes' epochs]",
-)
-@max_steps_option
+@recipe_options(" It has one value in all trials, and is not searched.")
 @click.option(
     "--select",
     help="The dev set: STS-B dev, sts-dev-clean, captions dev.  [default: STS-B dev; captions dev with --suite check]",
@@ -107,13 +103,6 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="KEY=VALUES",
     help="Search these values instead of those in recipe files: KEY=A,B,C, KEY=LOW..HIGH, KEY=log:LOW..HIGH. May be repeated.",
-)
-@click.option(
-    "--set",
-    "pairs",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="One value for all trials, which is not searched. May be repeated.",
 )
 @click.option(
     "--seeds",
@@ -189,7 +178,7 @@ def search(
     from bench.data.sets import DataFolder
     from bench.run import plan
     from bench.run.executors.build import Options
-    from bench.run.search.study import check_seeds, definition, jobs_of, unequal_budgets
+    from bench.run.search.study import check_seeds, definition, jobs_of, plan_notes
     from bench.runs import RunsFolder
     from bench.score.suites import check_suite, expand_suites, split_names
 
@@ -248,8 +237,8 @@ def search(
         suites=known_suites,
         fixed=tuple(overrides),
     )
-    for warning in unequal_budgets(jobs):
-        click.echo(f"warning: {warning}", err=True)
+    for note in plan_notes(jobs):
+        click.echo(f"note: {note}", err=True)
     if dry_run:
         show_space(jobs, study, store, device, as_json)
         for line in table_of(planned.to_fetch) if planned.to_fetch else ():
@@ -316,22 +305,22 @@ def show_space(
     from bench.run.estimates import estimate, speeds_of_earlier_runs
     from bench.run.search.space import short
 
-    earlier, total = speeds_of_earlier_runs(store, device), 0.0
+    earlier, total, rows = speeds_of_earlier_runs(store, device), 0.0, []
     for method, job in jobs.items():
         run, space = job.runs[0], study.methods[method].space
         seconds = (estimate(run, earlier, device).seconds or 0.0) * (study.trials + 1)
-        seconds *= len(job.runs)
-        total += seconds
+        total += seconds * len(job.runs)
         facts = {"search": study.name, "method": method, "trials": study.trials, "space": space}
+        facts |= {"seconds": seconds * len(job.runs) or None, "overlap": study.overlap}
         if as_json:
-            click.echo(json_text({**facts, "seconds": seconds or None, "overlap": study.overlap}))
-            continue
-        say(f"{method}, {run.setting}, on {run.backbone.name}: about {duration(seconds)}")
-        axes = job.space.items()
-        rows = [(key, short(run.recipe[key]), axis.text(), axis.source) for key, axis in axes]
-        print_columns(rows, headings=("key", "now", "searched", "source"), indent=4)
-        click.echo()
+            click.echo(json_text(facts))
+        rows += [
+            (method, key, short(run.recipe[key]), axis.text(), axis.source)
+            for key, axis in job.space.items()
+        ]
     if not as_json:
+        print_columns(rows, headings=("method", "key", "now", "searched", "source"))
+        click.echo()
         say(f"{study.name}: {study.words}; about {duration(total)} for all methods in one process")
         say(study.overlap)
 

@@ -185,8 +185,9 @@ def kind_of_values(record: RunRecord) -> str:
         return ""
     if search := search_of(record):
         trials = search.get("trials")
-        known = type(trials) is int and 0 <= trials < 1e6
-        return f"{TUNED}: {plural(trials, 'trial')}" if known else TUNED
+        if type(trials) is int and 0 <= trials < 1e6:
+            return f"{TUNED}: {plural(trials, 'trial')}"
+        return TUNED
     values = [record.recipe[key] for key in DECISIVE if key in record.recipe]
     stated = [value.source for value in values if value.value is not None]
     return OWN if any(source.startswith(NOT_OF_A_PAPER) for source in stated) else PAPER

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
@@ -142,15 +142,15 @@ def runs_of(
         raise BenchError(f"{part.name} means no runs: it shows {part.shows}", hint)
     of_rows = [row.first.backbone for row in printed_rows(part)]
     of_figures = [name for one in figure_runs() for name in one.backbones]
-    places = _places(set(of_rows or of_figures), backbones)
+    printed = set(of_rows or of_figures)
     runs = [
         _of_row(row, place, registry, released)
         for row in chosen
-        for place in places(row.first.backbone)
+        for place in _places(row.first.backbone, printed, backbones)
     ]
     for one in drawn:
-        where = [place for name in one.backbones for place in places(name)]
-        runs += _of_figure(one, where, registry, released)
+        places = [place for name in one.backbones for place in _places(name, printed, backbones)]
+        runs += _of_figure(one, places, registry, released)
     if not runs:
         have = [row.first.backbone for row in chosen] or drawn[0].backbones
         raise BenchError(
@@ -182,18 +182,13 @@ def _merged(a: TableRun, b: TableRun) -> TableRun:
     )
 
 
-def _places(printed: set[str], backbones: Sequence[str]) -> Callable[[str], list[tuple[str, str]]]:
-    """A function from a printed backbone to the places where it is run: a backbone as bench run takes it, and what it stands in for
-    ("", where it is the printed one). ``printed``: names that choose rows."""
-    here = {Path(name).name: name for name in backbones if Path(name).name in printed}
-    others = [name for name in backbones if Path(name).name not in printed]
-
-    def places(own: str) -> list[tuple[str, str]]:
-        if not backbones:
-            return [(own, "")]
-        return ([(here[own], "")] if own in here else []) + [(name, own) for name in others]
-
-    return places
+def _places(name: str, printed: set[str], backbones: Sequence[str]) -> list[tuple[str, str]]:
+    """Where the rows of a printed backbone are run: a backbone as bench run takes it, and what it stands in for ("", where it is the
+    printed one). ``printed``: names that choose rows."""
+    if not backbones:
+        return [(name, "")]
+    here = [(place, "") for place in backbones if Path(place).name == name]
+    return here + [(place, name) for place in backbones if Path(place).name not in printed]
 
 
 def printed_rows(part: Part, words: Sequence[str] = ()) -> list[Row]:

@@ -22,7 +22,7 @@ from bench.base.text import plural
 from bench.data.sets.manifest import BY_HASH, RECIPE_CORPORA, TARGET
 from bench.data.sets.sts import STS_TASKS
 from bench.method.budget import STEPS, budget_of
-from bench.run.plan import PlannedRun, ended_early, with_fingerprint
+from bench.run.plan import PlannedRun, with_fingerprint
 from bench.run.search.space import Space, space_of, with_values
 from bench.runs.record import dev_test_pairs
 from bench.runs.searches import (
@@ -107,10 +107,10 @@ def _job(runs: tuple[PlannedRun, ...], spaces: Mapping[str, str], fixed: Collect
     return Job(runs, space)
 
 
-def unequal_budgets(jobs: Mapping[str, Job]) -> list[str]:
-    """Warnings: where the budget that all methods share trains one of them on more, or less, than the others."""
+def plan_notes(jobs: Mapping[str, Job]) -> list[str]:
+    """The plan's notes on each method, and where a budget of steps is more training for one method than for another."""
     recipes = {method: job.runs[0].recipe for method, job in jobs.items()}
-    lines = [f"{method}: {line}" for method in recipes for line in ended_early(recipes[method])]
+    lines = [f"{method}: {note}" for method, job in jobs.items() for note in job.runs[0].notes]
     sizes = {method: recipe.batch_size for method, recipe in recipes.items()}
     in_steps = (budget := budget_of(next(iter(recipes.values())))) and budget.unit == STEPS
     if in_steps and len({*sizes.values()}) > 1:
