@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -78,7 +76,8 @@ def export(
         raise BenchError("--private and --replace need --push", "--push OWNER/NAME")
     if name is not None:
         check_push(name, offline)
-    with _place(to) as folder:
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = to or Path(temporary) / "export"
         check_place(folder)
         run = find_run(reference, RunsFolder(runs), plugins)
         check_finished(run)
@@ -102,17 +101,6 @@ def export(
             return
         text = card.text(run, done, folder, place=name)
         (folder / "README.md").write_text(text, encoding="utf-8")
-        pushed = upload(folder, name, run.record.run_id, private=private)
-    sent = {"name": name, "revision": pushed.revision, "url": pushed.url}
-    line = f"{pushed.url}  (revision {pushed.revision})"
-    click.echo(json_text({**about, **sent}) if as_json else line)
-
-
-@contextmanager
-def _place(to: Path | None) -> Iterator[Path]:
-    """The folder to write; a temporary one without ``to``."""
-    if to is not None:
-        yield to
-        return
-    with tempfile.TemporaryDirectory() as temporary:
-        yield Path(temporary) / "export"
+        revision, url = upload(folder, name, run.record.run_id, private=private)
+    sent = {"name": name, "revision": revision, "url": url}
+    click.echo(json_text({**about, **sent}) if as_json else f"{url}  (revision {revision})")

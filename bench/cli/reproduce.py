@@ -11,8 +11,8 @@ import click
 
 from bench.backbones import Reference
 from bench.base.errors import BenchError, FetchFailed, UnknownName
+from bench.cli import show_error
 from bench.cli.columns import print_columns, say
-from bench.cli.hints import repeat_options
 from bench.cli.method_card import describe, show
 from bench.cli.options import (
     allow_pickle_option,
@@ -304,8 +304,7 @@ def run_jobs(
         missing = {why.message: ("missing", why) for run in planned for why in run.missing}
         for label, why in [*errors, *missing.values()]:
             worst = 1
-            hint = f" (try: {repeat_options(why.hint)})" if why.hint else ""
-            warn(f"{label}: {why.message}{hint}")
+            show_error(why, label)
         _, code = run_all(planned, store, options, reporter, as_json=False, shared=True)
         worst = max(worst, code)
     return worst

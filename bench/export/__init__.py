@@ -185,15 +185,6 @@ OURS = {".gitattributes", "README.md"}  # what a new repository may hold already
 NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,94}/[A-Za-z0-9][\w.-]{0,94}", re.ASCII)
 
 
-@dataclass(frozen=True)
-class Pushed:
-    """Where an export is: the repository and the commit, by which others can pin it."""
-
-    name: str
-    revision: str
-    url: str
-
-
 def check_push(name: str, offline: bool) -> None:
     """Raises BenchError for a name that is not owner/name, and where no connection may be opened."""
     if not NAME.fullmatch(name) or "--" in name or ".." in name:
@@ -225,8 +216,8 @@ def check_repository(name: str, *, replace: bool) -> None:
         )
 
 
-def upload(folder: Path, name: str, run_id: str, *, private: bool) -> Pushed:
-    """Make the repository if there is none, and put the folder in it in one commit; files that were there and are not in the
+def upload(folder: Path, name: str, run_id: str, *, private: bool) -> tuple[str, str]:
+    """(commit, address). Make the repository if there is none, and put the folder in it in one commit; files that were there and are not in the
     folder are removed by it. Raises RunFailed where the hub refuses or cannot be reached."""
     from huggingface_hub import HfApi
 
@@ -239,7 +230,7 @@ def upload(folder: Path, name: str, run_id: str, *, private: bool) -> Pushed:
             commit_message=f"bench export {run_id}",
             delete_patterns=["*"],
         )
-    return Pushed(name, str(done.oid), f"{api.endpoint}/{name}")
+    return str(done.oid), f"{api.endpoint}/{name}"
 
 
 @contextlib.contextmanager

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from bench.runs import RunRecord, Score
 
 
+BUILTIN = "CC BY-SA. Sentences of English Wikipedia, by Wikipedia contributors"
 LIBRARIES = {"transformers": "transformers"}
 LOAD = """from sentence_transformers import SentenceTransformer
 
@@ -166,6 +167,7 @@ def licence_table(record: RunRecord) -> str:
             for file in data_set.files
             for form in file.forms.values()
         }
+        terms |= {corpus.sha256 or "": BUILTIN} if corpus.name == "builtin" else {}
         unknown = "this text is not one that bench knows: ask where it comes from"
         rows.append(
             (f"training text {_name(corpus.name)}", terms.get(corpus.sha256 or "", unknown))
@@ -196,7 +198,11 @@ def scores_table(run: TrainedRun) -> str:
     names = ("score", "items", "95 % interval", "all seeds")
     columns = [Column(name, right=True) for name in names]
     texts = ("suite", "metric", "protocol", "text")
-    return table(["task", *columns, *texts], rows, notes=NOTES) if rows else "It has no scores."
+    return (
+        table(["task", *columns, *texts], rows, notes=NOTES[: 1 + bool(seeds)])
+        if rows
+        else "It has no scores."
+    )
 
 
 def _interval(run: Run, own_score: Score) -> tuple[float, float] | None:

@@ -163,10 +163,8 @@ class Worker:
     def run(self, trial: Trial, reporter: Reporter) -> Trial:
         """Train a trial with every seed; its result is on the disk when this returns. Raises Interrupted, after which the same command
         continues the trial, and BenchError for what was wrong before anything was trained."""
-        began, store = (
-            time.perf_counter(),
-            RunsFolder(self.trial_folder(trial.method, trial.number)),
-        )
+        began = time.perf_counter()
+        store = RunsFolder(self.trial_folder(trial.method, trial.number))
         dev, runs = list[float](), list[PlannedRun]()
         steps, spent, state, error = 0, 0.0, FINISHED, None
         try:
