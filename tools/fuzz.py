@@ -14,7 +14,6 @@ from __future__ import annotations
 
 # ruff: noqa: E402
 import argparse
-import contextlib
 import gzip
 import io
 import itertools
@@ -267,11 +266,14 @@ def sentence_vectors() -> bytes:
 
 
 def answered(path: Path) -> object:
-    client = server.Client("http://127.0.0.1/v1/embeddings", "m", None, None, "KEY", mock.Mock())
-    with mock.patch(
-        "urllib.request.urlopen", lambda *_, **__: contextlib.closing(io.BytesIO(path.read_bytes()))
-    ):
-        return client.vectors(["a", "b"], None)
+    import requests
+
+    response = requests.Response()
+    response.status_code, response._content = 200, path.read_bytes()
+    model = mock.Mock(recipe={"address": "http://127.0.0.1/v1/embeddings", "model": "m"})
+    model.dimension = None
+    with mock.patch("requests.post", lambda *_, **__: response):
+        return server.Client(model, None).vectors(["a", "b"])
 
 
 def hub_file(path: Path) -> object:

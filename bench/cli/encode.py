@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
+import io
 import json
 import os
-import secrets
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -105,11 +104,11 @@ def encode(
     device = devices.choose_device(device)
     with reporting(plain or as_json or total is None) as shown, stop_signals() as should_stop:
         shown.start(f"{run.record.run_id}: {file} to {out}")
-        within = EncodingReporter(shown)
+        counting = EncodingReporter(shown)
         method = load_run(
-            run, device=device, offline=offline, reporter=within, should_stop=should_stop
+            run, device=device, offline=offline, reporter=counting, should_stop=should_stop
         )
-        with within.encoding(total):
+        with counting.encoding(total):
             texts = list(sentences)
             vectors = _vectors(method, texts, run.record.run_id)
         facts = write_vectors(out, texts, vectors, _about(run))
@@ -118,75 +117,58 @@ def encode(
         shown.done(
             f"done: {facts['rows']:,} vectors of {facts['dim']} dimensions, {size(facts['bytes'])}"
         )
-    if as_json:
-        click.echo(json_text({"to": str(out), **facts}))
-    else:
-        click.echo(out)
+    click.echo(json_text({"to": str(out), **facts}) if as_json else out)
 
 
 def check_target(out: Path, fresh: bool) -> None:
     """Raises BenchError for a file that vectors cannot be written to."""
-    if out.suffix.lower() not in FORMATS:
-        raise BenchError(
-            f"--to {out}: unknown format '{out.suffix}'",
+    problems = (
+        (
+            out.suffix.lower() not in FORMATS,
+            f"unknown format '{out.suffix}'",
             f"a name that ends in {' or '.join(FORMATS)}",
-        )
-    if out.is_dir():
-        raise BenchError(f"--to {out} is a folder", f"a file: --to {out / 'vectors.npy'}")
-    if not out.parent.is_dir():
-        raise BenchError(f"--to {out}: there is no folder {out.parent}", f"mkdir -p {out.parent}")
-    if not os.access(out.parent, os.W_OK):
-        raise BenchError(f"--to {out}: no permission to write into {out.parent}")
-    if out.exists() and not fresh:
-        raise BenchError(
-            f"--to {out} is there already", "--fresh replaces it; or give --to another name"
-        )
+        ),
+        (out.is_dir(), "this is a folder", f"a file: --to {out / 'vectors.npy'}"),
+        (not out.parent.is_dir(), f"there is no folder {out.parent}", f"mkdir -p {out.parent}"),
+        (
+            not os.access(out.parent, os.W_OK),
+            f"no permission to write into {out.parent}",
+            "--to another folder",
+        ),
+        (
+            out.exists() and not fresh,
+            "the file is there already",
+            "--fresh replaces it; or give --to another name",
+        ),
+    )
+    for failed, problem, hint in problems:
+        if failed:
+            raise BenchError(f"--to {out}: {problem}", hint)
 
 
 def write_vectors(
     out: Path, texts: Sequence[str], vectors_ND: np.ndarray, about: dict[str, Any]
 ) -> dict[str, Any]:
-    """Write ``out`` whole or not at all, as .npy or .parquet, and ``OUT.json`` beside it; returns what that holds. Raises BenchError."""
+    """Write ``out`` whole or not at all, as .npy or .parquet, and ``OUT.json`` next to it; returns what that holds. Raises BenchError."""
     import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
-    aside = out.with_name(f".{out.name}.{secrets.token_hex(6)}.tmp")
-    try:
-        with aside.open("xb") as file:
-            if out.suffix.lower() == ".npy":
-                np.save(file, vectors_ND)
-            else:
-                import pyarrow as pa
-                import pyarrow.parquet as pq
+    from bench.base.files import write_or_fail
 
-                column = pa.FixedSizeListArray.from_arrays(
-                    pa.array(vectors_ND.reshape(-1)), vectors_ND.shape[1]
-                )
-                table = pa.table(
-                    [pa.array(texts, pa.string()), column], names=["sentence", "vector"]
-                )
-                pq.write_table(
-                    table.replace_schema_metadata({"bench": json.dumps(about)}),
-                    file,
-                    use_dictionary=False,
-                )
-        os.replace(aside, out)
-        facts = {
-            **about,
-            "rows": len(texts),
-            "dim": int(vectors_ND.shape[1]),
-            "dtype": "float32",
-            "bytes": out.stat().st_size,
-        }
-        out.with_name(out.name + ".json").write_text(
-            json.dumps(facts, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
-        )
-    except OSError as error:
-        raise BenchError(
-            f"cannot write {out}: {error.strerror or error}", "free disk space, or another --to"
-        ) from None
-    finally:
-        with contextlib.suppress(OSError):
-            aside.unlink(missing_ok=True)
+    content, (rows, dim) = io.BytesIO(), vectors_ND.shape
+    if out.suffix.lower() == ".npy":
+        np.save(content, vectors_ND)
+    else:
+        column = pa.FixedSizeListArray.from_arrays(pa.array(vectors_ND.reshape(-1)), dim)
+        names, schema = ["sentence", "vector"], {"bench": json.dumps(about)}
+        table = pa.table([pa.array(texts, pa.string()), column], names=names)
+        pq.write_table(table.replace_schema_metadata(schema), content, use_dictionary=False)
+    hint = "free disk space, or another --to"
+    write_or_fail(out, content.getvalue(), hint)
+    facts = {**about, "rows": rows, "dim": dim, "dtype": "float32", "bytes": out.stat().st_size}
+    text = json.dumps(facts, indent=1, ensure_ascii=False) + "\n"
+    write_or_fail(out.with_name(out.name + ".json"), text.encode(), hint)
     return facts
 
 
@@ -213,12 +195,11 @@ def _about(run: TrainedRun) -> dict[str, Any]:
 
     from bench.run.provenance import hash_of_folder
 
-    record = run.record
     return {
-        "run": record.run_id,
-        "fingerprint": record.fingerprint,
+        "run": run.record.run_id,
+        "fingerprint": run.record.fingerprint,
         "checkpoint": hash_of_folder(run.checkpoint),
-        "backbone": to_builtins(record.provenance.backbone),
+        "backbone": to_builtins(run.record.provenance.backbone),
         "method": run.plugin.sha256,
     }
 

@@ -149,7 +149,7 @@ def evaluate(
     from bench.data.fetching import offline_now
     from bench.data.sets import DataFolder
     from bench.run.executors.build import Options
-    from bench.run.models import ServerOptions, check_model, find_model
+    from bench.run.models import ADDRESSES, ServerOptions, check_model, find_model
     from bench.runs import RunsFolder
     from bench.score.suites import expand_suites, split_names
 
@@ -164,12 +164,8 @@ def evaluate(
         )
         return
     server = ServerOptions(server_model, batch, dimensions, key_env)
-    is_server = [model.startswith(("http://", "https://")) for model in models]
-    if not any(is_server) and (server_model or dimensions or key_env):
-        raise BenchError(
-            "--model, --dimensions and --key-env are for a server, and none is named",
-            "http://HOST:PORT/v1/embeddings",
-        )
+    values = parse_overrides(pairs, None)
+    servers = [model for model in models if model.startswith(ADDRESSES)]
     encoders = [
         find_model(
             model,
@@ -177,8 +173,8 @@ def evaluate(
             name=titles[i] if titles else "",
             prompt=prefix,
             prompts=dict(prompts),
-            values=parse_overrides(pairs, None),
-            server=server if is_server[i] else None,
+            values=values,
+            server=server if model in servers or not servers else None,
         )
         for i, model in enumerate(models)
     ]
@@ -237,6 +233,7 @@ def check_words(
 ) -> None:
     """Raises BenchError for what is wrong with the words of a command alone."""
     from bench.run.plan import Request, check_named
+    from bench.score.suites import expand_suites, suite
 
     if bool(models) == (listing is not None):
         raise BenchError(
@@ -252,22 +249,13 @@ def check_words(
             "one name for each, in their order",
         )
     check_named(Request(methods=("",), suites=tuple(suites), text=text))
-    check_prompts([name for name, _ in prompts], suites)
-
-
-def check_prompts(names: Sequence[str], suites: Sequence[str]) -> None:
-    """Raises UnknownName where a prompt is for a task or suite that is not scored."""
-    from bench.score.suites import expand_suites, suite
-
-    if names:
-        known: list[str] = []
-        for name in expand_suites(suites):
-            known += [name.partition(":")[0], *(task.name for task in suite(name).tasks)]
-        for name in names:
-            if name not in known:
-                raise UnknownName(
-                    "task", name, known, "among what is scored", "bench suites NAME lists its tasks"
-                )
+    scored = expand_suites(suites) if prompts else ()
+    known = [name.partition(":")[0] for name in scored]
+    known += [task.name for name in scored for task in suite(name).tasks]
+    for name, _ in prompts:
+        if name not in known:
+            hint = "bench suites NAME lists its tasks"
+            raise UnknownName("task", name, known, "among what is scored", hint)
 
 
 def check_found(model: Model, plugins: Sequence[Path]) -> None:
@@ -364,12 +352,11 @@ def _of_run(
     from bench.runs import RunsFolder
 
     run = find_run(str(folder), RunsFolder(folder.resolve().parent), plugins)
-    known = str(run.record.provenance.backbone.title or "")
     backbone = backbone_of(run.record, run.plugin)
-    backbone = replace(
-        backbone if run.plugin.cls.own_backbone else ready(backbone), title=title or known
-    )
-    planned = plan.of_run(run.record, run.plugin, run.recipe, backbone, request, data)
+    backbone = backbone if run.plugin.cls.own_backbone else ready(backbone)
+    title = title or str(run.record.provenance.backbone.title or "")
+    titled = replace(backbone, title=title)
+    planned = plan.of_run(run.record, run.plugin, run.recipe, titled, request, data)
     if planned.run_id != run.record.run_id:
         raise BenchError(
             f"{folder} was renamed: its record says {run.record.run_id}",

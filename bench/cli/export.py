@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,16 +19,21 @@ from bench.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from bench.export import Exported
+    pass
 
-FORMATS = "sentence-transformers, transformers, mteb"  # as in bench.export, whose import can wait
+FORMATS = ("sentence-transformers", "transformers", "mteb")
 
 
 @click.command()
 @click.argument("reference", metavar="RUN")
 @click.option("--to", "to", type=click.Path(path_type=Path), help="A new folder.")
 @click.option(
-    "--format", "form", default="sentence-transformers", show_default=True, help=f"{FORMATS}."
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    default=FORMATS[0],
+    show_default=True,
+    help="Which tool loads the folder.",
 )
 @click.option(
     "--push", "name", metavar="OWNER/NAME", help="Send it to this repository of the hub instead."
@@ -62,16 +65,7 @@ def export(
     Example:  bench export simcse-builtin-s42 --to my-model
               bench export simcse-builtin-s42 --push me/simcse-small --private
     """
-    from bench.export import (
-        card,
-        check_finished,
-        check_form,
-        check_name,
-        check_online,
-        check_place,
-        check_repository,
-        upload,
-    )
+    from bench.export import card, check_finished, check_place, check_push, check_repository, upload
     from bench.export import export as write
     from bench.run.trained_run import find_run, load_run
     from bench.runs import RunsFolder
@@ -80,11 +74,10 @@ def export(
         raise BenchError("export needs either --to or --push", "--to DIR, or --push OWNER/NAME")
     if name is None and (private or replace):
         raise BenchError("--private and --replace need --push", "--push OWNER/NAME")
-    check_form(form)
     if name is not None:
-        check_name(name)
-        check_online(offline)
-    with _place(to) as folder:
+        check_push(name, offline)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = to or Path(temporary) / "export"
         check_place(folder)
         run = find_run(reference, RunsFolder(runs), plugins)
         check_finished(run)
@@ -93,49 +86,21 @@ def export(
         for note in run.notes:
             warn(f"warning: {note}")
         done = write(run, load_run(run, offline=offline), folder, form)
-        for line in [] if as_json and name is None else words(done):
-            click.echo(line, err=True)
+        about = {"run": done.run_id, "format": done.form, "dimensions": done.dimensions}
+        about |= {"difference": done.difference, "module_files": list(done.module_files)}
+        if not as_json:
+            warn(
+                f"{done.run_id} as {form}: {done.dimensions} dimensions, loaded again, largest difference {done.difference:.1g}"
+            )
+        if not as_json and done.module_files:
+            warn(
+                f"load it with trust_remote_code=True, which runs {', '.join(done.module_files)} of the folder (its README says why)"
+            )
         if name is None:
-            click.echo(json_text(facts(done)) if as_json else folder)
+            click.echo(json_text({**about, "to": str(folder)}) if as_json else folder)
             return
         text = card.text(run, done, folder, place=name)
         (folder / "README.md").write_text(text, encoding="utf-8")
-        pushed = upload(folder, name, run.record.run_id, private=private)
-    if as_json:
-        sent = {"name": name, "revision": pushed.revision, "url": pushed.url}
-        click.echo(json_text({"run": run.record.run_id, **sent}))
-    else:
-        click.echo(f"{pushed.url}  (revision {pushed.revision})")
-
-
-@contextmanager
-def _place(to: Path | None) -> Iterator[Path]:
-    """The folder to write; a temporary one without ``to``."""
-    if to is not None:
-        yield to
-        return
-    with tempfile.TemporaryDirectory() as temporary:
-        yield Path(temporary) / "export"
-
-
-def facts(done: Exported) -> dict[str, object]:
-    return {
-        "run": done.run_id,
-        "to": str(done.folder),
-        "format": done.form,
-        "dimensions": done.dimensions,
-        "difference": done.difference,
-        "module_files": list(done.module_files),
-    }
-
-
-def words(done: Exported) -> list[str]:
-    """What was written, and what must be known to load it."""
-    lines = [
-        f"{done.run_id} as {done.form}: {done.dimensions} dimensions, loaded again, largest difference {done.difference:.1g}"
-    ]
-    if done.module_files:
-        lines.append(
-            f"load it with trust_remote_code=True, which runs {', '.join(done.module_files)} of the folder (its README says why)"
-        )
-    return lines
+        revision, url = upload(folder, name, run.record.run_id, private=private)
+    sent = {"name": name, "revision": revision, "url": url}
+    click.echo(json_text({**about, **sent}) if as_json else f"{url}  (revision {revision})")

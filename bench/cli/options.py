@@ -87,6 +87,30 @@ allow_pickle_option = click.option(
 )
 
 
+def recipe_options(effect: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """``--set``, ``--max-steps`` and ``--budget`` of every verb that trains; ``effect``: what else the help says of a changed value."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in (
+            click.option(
+                "--budget",
+                help="How long to train, in place of the recipe's epochs: 10m, 2h, 5000steps, 1e6sentences, 3e7tokens, 2gpu-h.",
+            ),
+            max_steps_option,
+            click.option(
+                "--set",
+                "pairs",
+                multiple=True,
+                metavar="KEY=VALUE",
+                help=f"Change a recipe value. May be repeated.{effect}",
+            ),
+        ):
+            command = option(command)
+        return command
+
+    return decorate
+
+
 def precision_option(words: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return click.option(
         "--precision",

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 
 import click
 
 from bench.backbones import Reference
 from bench.base.errors import BenchError, FetchFailed, UnknownName
+from bench.cli import show_error
 from bench.cli.columns import print_columns, say
-from bench.cli.hints import repeat_options
 from bench.cli.method_card import describe, show
 from bench.cli.options import (
     allow_pickle_option,
@@ -23,6 +24,7 @@ from bench.cli.options import (
     plain_option,
     plugin_option,
     precision_option,
+    recipe_options,
     runs_option,
     save_seconds,
     warn,
@@ -48,12 +50,7 @@ from bench.run.executors.build import Options
 from bench.run.plan import PlannedRun
 from bench.run.plugins import Registry
 from bench.run.reproduce.jobs import Job, ReproduceOptions, in_order, jobs, plan_job
-from bench.run.reproduce.table import (
-    check_set,
-    printed_rows,
-    runs_of,
-    with_set,
-)
+from bench.run.reproduce.table import TableRun, printed_rows, runs_of, with_set
 from bench.runs import RunsFolder
 from bench.show.figures.drawing import missing_library
 
@@ -86,22 +83,7 @@ from bench.show.figures.drawing import missing_library
     metavar="[NAME=]FILE",
     help="Training text instead of the recipes' own; with NAME= only where a recipe names that corpus.",
 )
-@click.option(
-    "--set",
-    "pairs",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Change a recipe value of the methods that know it: a trial, no reproduction.",
-)
-@click.option(
-    "--max-steps",
-    type=click.IntRange(min=1),
-    help="Optimiser steps at most: a trial, no reproduction.",
-)
-@click.option(
-    "--budget",
-    help="How long each run trains instead of its recipe's epochs: 300steps, 10m, ... A trial, no reproduction.",
-)
+@recipe_options(" Then the run is a trial, no reproduction.")
 @click.option(
     "--html",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -168,21 +150,21 @@ def reproduce(
         reason = f"{part.part} of {part.paper} cannot be run again: {part.why}"
         raise BenchError(reason, "bench reproduce: lists every table and figure")
     printed_rows(part, comma_list(words))
-    overrides, files = parse_overrides(pairs, max_steps, budget), parse_corpora(corpora)
+    overrides = parse_overrides(pairs, max_steps, budget)
     numbers = None if seeds is None else parse_seeds(seeds)
     registry = known_methods(plugins)
     if part.how in (RECIPES, TEMPLATES):  # our recipes, each value with its source
         say(f"{part.part} of {part.paper}: {part.shows}")
         show(describe(registry[part.paper]), parts=(part.how,))
         return
-    found = runs_of(
+    found: Sequence[TableRun] = runs_of(
         part,
         registry,
         words=comma_list(words),
         backbones=comma_list(backbones),
         released=released,
     )
-    check_set(found, registry, overrides)
+    found = with_set(found, registry, overrides)
     if (
         part.how in (RUNS, FORMULA)
         and not dry_run
@@ -194,23 +176,24 @@ def reproduce(
     options = ReproduceOptions(
         seeds=numbers,
         text=text,
-        corpora=files,
         precision=settled,
         as_authors=precision == "auto" and device.startswith("cuda"),
         allow_pickle=allow_pickle,
     )
-    listed = jobs([with_set(run, registry, overrides) for run in found], registry, options)
-    check_corpora(files, in_order(listed))
+    listed = jobs(found, registry, options)
+    order = in_order(listed)
+    known = {job.corpus for job in order if job.corpus}
+    options = replace(options, corpora=parse_corpora(corpora, known))
     DataFolder(data, offline=True).check_root()
     report, offline = downloads(plain or as_json), offline or offline_now()
-    plan = planner(registry, options, store, data, report)
+    plan = partial(plan_stage, registry, options, store, data, report)
     if dry_run:
-        planned = plan(in_order(listed), offline=offline, only_look=True)
+        planned = plan(order, offline=offline, only_look=True)
         if as_json:
             print_json(listed, planned, store, device)
             return
-        say(f"{name}: {sum(len(job.seeds) for job in in_order(listed)) or 'no'} runs")
-        show_rows(in_order(listed))
+        say(f"{name}: {sum(len(job.seeds) for job in order) or 'no'} runs")
+        show_rows(order)
         if planned.runs:
             click.echo()
             show_plan(
@@ -223,12 +206,10 @@ def reproduce(
                 everything=everything,
             )
         show_left_out(listed)
-        click.echo()
-        say(startable(in_order(listed), offline) if listed else "no run is needed")
         return
     how = Options(device=device, offline=offline, save_seconds=save_seconds())
     with reporting(plain or as_json) as reporter:
-        code = run_jobs(in_order(listed), plan, store, how, reporter)
+        code = run_jobs(order, plan, store, how, reporter)
     if part.how == SCORES:
         show_results(listed, store, text, as_json)
     if html is not None or part.how != SCORES:
@@ -241,13 +222,16 @@ def reproduce(
 # --- what the options mean ---
 
 
-def parse_corpora(texts: Sequence[str]) -> dict[str, str]:
-    """``nli=FILE`` as {"nli": FILE}; a FILE alone is that of all recipes: {"": FILE}. Raises BenchError for a name twice."""
+def parse_corpora(texts: Sequence[str], known: Collection[str]) -> dict[str, str]:
+    """``nli=FILE`` as {"nli": FILE}; a FILE alone is that of all recipes: {"": FILE}. Raises BenchError for a name twice, UnknownName
+    for one that is not ``known``: no recipe of these rows has it."""
     corpora: dict[str, str] = {}
     for text in texts:
         name, equals, file = text.partition("=")
         if not equals or "/" in name or Path(text).exists():
             name, file = "", text
+        if name and name not in known:
+            raise UnknownName("corpus", name, known, "among the recipes of these rows")
         if name in corpora:
             raise BenchError(
                 f"--corpus {text}: a second file for {name or 'all recipes'}",
@@ -257,46 +241,39 @@ def parse_corpora(texts: Sequence[str]) -> dict[str, str]:
     return corpora
 
 
-def check_corpora(files: Mapping[str, str], order: Sequence[Job]) -> None:
-    """Raises UnknownName for --corpus NAME=FILE where no recipe has that corpus."""
-    known = {job.corpus for job in order if job.corpus}
-    for name in files:
-        if name and name not in known:
-            raise UnknownName("corpus", name, known, "among the recipes of these rows")
-
-
 # --- planning and running ---
 
 
-def planner(
+def plan_stage(
     registry: Registry,
     options: ReproduceOptions,
     store: RunsFolder,
     data_root: Path | None,
     report: Report,
-) -> Callable[..., Planned]:
-    """A function that gives jobs their planned runs, or the error for which each is left out, and fetches what they need."""
+    stage: Sequence[Job],
+    *,
+    offline: bool,
+    only_look: bool = False,
+) -> Planned:
+    """Give jobs their planned runs, or the error for which each is left out, and fetch what they need."""
 
-    def plan(stage: Sequence[Job], *, offline: bool, only_look: bool = False) -> Planned:
-        def make(data: DataFolder, ready: Callable[[Reference], Reference]) -> list[PlannedRun]:
-            for job in stage:
-                job.planned, job.error = (), None
-                try:
-                    job.planned = tuple(plan_job(job, registry, data, options, ready, store))
-                except BenchError as error:
-                    job.error = error
-            return [run for job in stage for run in job.planned]
+    def make(data: DataFolder, ready: Callable[[Reference], Reference]) -> list[PlannedRun]:
+        for job in stage:
+            job.planned, job.error = (), None
+            try:
+                job.planned = tuple(plan_job(job, registry, data, options, ready, store))
+            except BenchError as error:
+                job.error = error
+        return [run for job in stage for run in job.planned]
 
-        return prepare(
-            make,
-            data_root,
-            report,
-            offline=offline,
-            only_look=only_look,
-            allow_pickle=options.allow_pickle,
-        )
-
-    return plan
+    return prepare(
+        make,
+        data_root,
+        report,
+        offline=offline,
+        only_look=only_look,
+        allow_pickle=options.allow_pickle,
+    )
 
 
 def run_jobs(
@@ -319,42 +296,21 @@ def run_jobs(
             warn(f"{error.message}: runs that need it are left out")
             offline = True
             plan(stage, offline=offline)
+        planned = [run for job in stage for run in job.planned]
         errors = [(f"left out: {job.run.name}", job.error) for job in stage if job.error]
-        missing = {one.message: one for job in stage for run in job.planned for one in run.missing}
-        for label, why in [*errors, *(("missing", one) for one in missing.values())]:
-            worst = 1
-            warn(
-                f"{label}: {why.message}"
-                + f" (try: {repeat_options(why.hint or '')})" * bool(why.hint)
-            )
         if errors and not any(job.planned for job in order):
             first = errors[0][1]
             raise BenchError(f"nothing of this can be run here: {first.message}", first.hint)
-        _, code = run_all(
-            [run for job in stage for run in job.planned],
-            store,
-            options,
-            reporter,
-            as_json=False,
-            shared=True,
-        )
+        missing = {why.message: ("missing", why) for run in planned for why in run.missing}
+        for label, why in [*errors, *missing.values()]:
+            worst = 1
+            show_error(why, label)
+        _, code = run_all(planned, store, options, reporter, as_json=False, shared=True)
         worst = max(worst, code)
     return worst
 
 
 # --- what is shown before anything runs ---
-
-
-def startable(order: Sequence[Job], offline: bool) -> str:
-    """How many of the runs this machine can do."""
-
-    def starts(run: PlannedRun) -> bool:  # nothing of it is yet to be fetched
-        return not offline or (not run.provisional and len(run.task_data) == len(run.tasks))
-
-    here = sum(bool(job.planned) and all(map(starts, job.planned)) for job in order)
-    waiting = sum(job.first is not None and job.error is not None for job in order)
-    more = f", {waiting} more after the runs that they stand on" * bool(waiting)
-    return f"{here} of {len(order)} can run here{more}{'; --offline fetches nothing' * offline}"
 
 
 def print_json(listed: Sequence[Job], planned: Planned, store: RunsFolder, device: str) -> None:

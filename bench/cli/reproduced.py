@@ -13,7 +13,7 @@ from bench.board.repeat import seed_words
 from bench.cli.columns import print_columns, say
 from bench.cli.options import json_text
 from bench.compare.printed import Beside, Reproduced, judge_rows, verdict_text
-from bench.references import SCORES, Part
+from bench.references import SCORES, Part, ReferenceResult
 from bench.run.reproduce.jobs import Job, records
 from bench.runs import RunsFolder
 from bench.show.pages.reproduced import paper_figure, render
@@ -37,83 +37,68 @@ def show_rows(order: Sequence[Job]) -> None:
 
 def show_left_out(listed: Sequence[Job]) -> None:
     """Rows that are not run, by reason."""
-    reasons = left_out(listed)
-    if reasons:
-        click.echo("\nnot run")
-    for why, labels in reasons.items():
-        say(f"{', '.join(labels)}: {why}", indent=2, hang=2)
+    rows = [(", ".join(labels), why) for why, labels in left_out(listed).items()]
+    if rows:
+        click.echo()
+        print_columns(rows, headings=("not run", "why"), indent=2)
 
 
 def left_out(listed: Sequence[Job]) -> dict[str, list[str]]:
     """Why rows were not run -> their labels."""
-    reasons: dict[str, dict[str, None]] = {}
+    reasons: dict[str, list[str]] = {}
     for job in listed:
         if why := job.run.why_not or (job.error.message if job.error else ""):
-            labels = job.run.labels or (job.run.name,)
-            reasons.setdefault(why, {}).update(dict.fromkeys(labels))
-    return {why: list(labels) for why, labels in reasons.items()}
+            reasons.setdefault(why, []).extend(job.run.labels or (job.run.name,))
+    return {why: list(dict.fromkeys(labels)) for why, labels in reasons.items()}
 
 
 def judged(listed: Sequence[Job], store: RunsFolder, text: str) -> dict[str, list[Reproduced]]:
     """Title of a printed row and its run -> what became of its cells."""
     rows = [(job, row) for job in listed if job.run.method for row in job.run.rows]
+    beside = [
+        Beside(row.cells, [r for r, _ in records(job, store)], job.run.differs_from(row.first))
+        for job, row in rows
+    ]
     by_title: dict[str, list[Reproduced]] = {}
-    cells = judge_rows(
-        [
-            Beside(row.cells, [r for r, _ in records(job, store)], job.run.differs_from(row.first))
-            for job, row in rows
-        ],
-        text,
-    )
-    for (job, _), of_row in zip(rows, cells, strict=True):
-        by_title.setdefault(_title(job, of_row[0]), []).extend(of_row)
+    for (job, row), cells in zip(rows, judge_rows(beside, text), strict=True):
+        by_title.setdefault(_title(job, row.first), []).extend(cells)
     return by_title
 
 
 def show_results(listed: Sequence[Job], store: RunsFolder, text: str, as_json: bool) -> None:
     """Every printed cell beside ours, and whether as many new runs as the paper had would give it."""
-    by_title = judged(listed, store, text)
-    if as_json:
-        for title, cell in ((title, one) for title, cells in by_title.items() for one in cells):
-            more = {"row": title, "sentence": verdict_text(cell, cell.printed)}
-            click.echo(json_text(asdict(cell) | more))
-        return
-    for title, cells in by_title.items():
-        click.echo()
+    for title, cells in judged(listed, store, text).items():
+        if as_json:
+            for cell in cells:
+                more = {"row": title, "sentence": verdict_text(cell, cell.printed)}
+                click.echo(json_text(asdict(cell) | more))
+            continue
         say(title, hang=2)
         print_columns(map(_columns, cells), headings=CELLS, indent=2)
         for note in dict.fromkeys(note for cell in cells for note in cell.notes):
             say(f"note: {note}", indent=2, hang=6)
+        click.echo()
+    if as_json:
+        return
     show_left_out(listed)
-    click.echo()
-    for line in (*_precisions(listed), CHANCE, f"records: {store.path}"):
-        say(line)
+    runs = [(job, run) for job in listed if job.in_fp16 for run in job.planned]
+    if others := {job.run.method: None for job, run in runs if run.precision != "fp16"}:
+        say(f"the authors trained in fp16 autocast, these runs did not: {', '.join(others)}")
+    say(CHANCE)
+    say(f"records: {store.path}")
 
 
-def _precisions(listed: Sequence[Job]) -> list[str]:
-    """A line where the authors trained in fp16 autocast and these runs did not."""
-    other = [
-        job for job in listed if job.in_fp16 and any(r.precision != "fp16" for r in job.planned)
-    ]
-    names = ", ".join(dict.fromkeys(job.run.method for job in other))
-    return [f"the authors trained in fp16 autocast, these runs did not: {names}"] if names else []
-
-
-def _title(job: Job, cell: Reproduced) -> str:
-    """ "PromCSE-BERT-base (promcse table 1, one run): promcse, unsupervised, bert-base-uncased; 3 seeds"."""
-    printed = cell.printed
-    source = "" if printed.own_result else f"copied from {printed.source}"
-    facts = filter(None, (f"{printed.paper} table {printed.table}", printed.runs, source))
-    seeds = (
-        "nothing random"
-        if job.seeds == (None,)
-        else f"seeds {seed_words([seed for seed in job.seeds if seed is not None])}"
+def _title(job: Job, cell: ReferenceResult) -> str:
+    """ "PromCSE-BERT-base (promcse table 1, one run): promcse, unsupervised, bert-base-uncased; seeds 42-44"."""
+    source = "" if cell.own_result else f"copied from {cell.source}"
+    facts = ", ".join(filter(None, (f"{cell.paper} table {cell.table}", cell.runs, source)))
+    seeds = seed_words([seed for seed in job.seeds if seed is not None])
+    return (
+        f"{cell.label} ({facts}): {job.run.name}; {f'seeds {seeds}' if seeds else 'nothing random'}"
     )
-    return f"{printed.label} ({', '.join(facts)}): {job.run.name}; {seeds}"
 
 
 def _columns(cell: Reproduced) -> tuple[str, str, str, str]:
-
     printed = cell.printed
     ours = "-" if cell.mean is None else f"{cell.mean:.{cell.decimals}f}"
     spread = "" if printed.std is None else f" ±{printed.std:g}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bench.base.errors import BenchError
+from bench.base.text import one_value
 from bench.cli.columns import print_columns, say
 from bench.cli.options import (
     allow_pickle_option,
@@ -21,11 +22,11 @@ from bench.cli.options import (
     device_option,
     json_option,
     json_text,
-    max_steps_option,
     offline_option,
     plain_option,
     plugin_option,
     precision_option,
+    recipe_options,
     runs_option,
     save_seconds,
 )
@@ -70,11 +71,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Of each method, besides its recipe as it is. The same command with more trials continues a search.",
 )
-@click.option(
-    "--budget",
-    help="How long every trial trains: 500steps, 1e6sentences, 3e7tokens, 10m, 2gpu-h.  [default: the recipes' epochs]",
-)
-@max_steps_option
+@recipe_options(" It has one value in all trials, and is not searched.")
 @click.option(
     "--select",
     help="The dev set: STS-B dev, sts-dev-clean, captions dev.  [default: STS-B dev; captions dev with --suite check]",
@@ -106,13 +103,6 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="KEY=VALUES",
     help="Search these values instead of those in recipe files: KEY=A,B,C, KEY=LOW..HIGH, KEY=log:LOW..HIGH. May be repeated.",
-)
-@click.option(
-    "--set",
-    "pairs",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="One value for all trials, which is not searched. May be repeated.",
 )
 @click.option(
     "--seeds",
@@ -188,19 +178,20 @@ def search(
     from bench.data.sets import DataFolder
     from bench.run import plan
     from bench.run.executors.build import Options
-    from bench.run.search.study import check_seeds, definition, jobs_of, unequal_budgets
+    from bench.run.search.study import check_seeds, definition, jobs_of, plan_notes
     from bench.runs import RunsFolder
     from bench.score.suites import check_suite, expand_suites, split_names
 
     if importlib.util.find_spec("optuna") is None:
-        text = "bench search needs Optuna, which is not installed"
-        raise BenchError(text, "pip install 'sentence-bench[search]'")
+        raise BenchError(
+            "bench search needs Optuna, which is not installed",
+            "pip install 'sentence-bench[search]'",
+        )
     known_suites = expand_suites(split_names(suites))
     for suite in known_suites:
         check_suite(suite)
     select = select or ("captions dev" if tuple(known_suites) == ("check",) else "STS-B dev")
     overrides = parse_overrides([*pairs, f"select_on={select}"], max_steps, budget)
-    wanted = parse_spaces(spaces, overrides)
     request = plan.Request(
         methods=tuple(dict.fromkeys(comma_list(methods))),
         backbones=(backbone,),
@@ -209,13 +200,16 @@ def search(
         seeds=parse_seeds(seeds),
         suites=("check",),  # which needs no data: no suite is scored
         corpus=corpus,
-        overrides={key: value.replace(",", "\\,") for key, value in overrides.items()},
+        overrides={key: one_value(value) for key, value in overrides.items()},
         allow_pickle=allow_pickle,
     )
     names = [method for method, _ in request.named]
     if len({*names}) < len(names):
-        text = f"--method {methods}: a method stands there twice, and a search has one recipe per method"
-        raise BenchError(text, "one search for each variant")
+        raise BenchError(
+            f"--method {methods}: a method stands there twice, and a search has one recipe per method",
+            "one search for each variant",
+        )
+    space_options = parse_spaces(spaces, overrides)
     plan.check_request(request, plugins)
     DataFolder(data).check_root()
     store = RunsFolder(runs)
@@ -233,7 +227,7 @@ def search(
     )
     if chunk is not None:
         check_chunks(planned.runs, chunk)
-    jobs = jobs_of(planned.runs, wanted, overrides)
+    jobs = jobs_of(planned.runs, space_options, overrides)
     study = definition(
         jobs,
         name=name,
@@ -243,8 +237,8 @@ def search(
         suites=known_suites,
         fixed=tuple(overrides),
     )
-    for warning in unequal_budgets(jobs):
-        click.echo(f"warning: {warning}", err=True)
+    for note in plan_notes(jobs):
+        click.echo(f"note: {note}", err=True)
     if dry_run:
         show_space(jobs, study, store, device, as_json)
         for line in table_of(planned.to_fetch) if planned.to_fetch else ():
@@ -255,48 +249,42 @@ def search(
     from bench.run.search.trials import Worker
 
     options = Options(device=device, offline=offline, save_seconds=save_seconds(), chunk=chunk)
-    folder = store.folder(study.name)
-    worker = Worker(folder, study, jobs, options)
-    click.echo(f"{folder}: {', '.join(jobs)}; {study.words}", err=True)
-    click.echo(study.overlap, err=True)
+    worker = Worker(store.folder(study.name), study, jobs, options)
+    click.echo(f"{worker.folder}: {', '.join(jobs)}; {study.words}\n{study.overlap}", err=True)
     with reporting(plain or as_json) as reporter:
-        order = worker.order()
-        reporter.plan([work_of(jobs[method].runs[0], store, False) for method, _ in order])
-        run_trials(worker, order, reporter)
+        reporter.plan([work_of(jobs[method].runs[0], store, False) for method, _ in worker.order()])
+        run_trials(worker, reporter)
     if worker.busy:
         text = f"{worker.busy} trials are running in other processes"
         click.echo(f"{text}; the same command shows all when they are done", err=True)
     with worker.lock:
-        show_result(folder, worker.search(), as_json)
+        show_result(worker.folder, worker.search(), as_json)
 
 
-def parse_spaces(pairs: Sequence[str], fixed: Mapping[str, str]) -> dict[str, str]:
-    """``--space KEY=VALUES`` as a mapping. Raises BenchError for another form, and for a key that ``fixed`` gives one value."""
+def parse_spaces(pairs: Sequence[str], fixed: Collection[str]) -> dict[str, str]:
+    """``--space KEY=VALUES`` as a mapping. Raises BenchError for another form, and for a key that is ``fixed`` to one value."""
     spaces = {}
     for pair in pairs:
         key, _, text = (part.strip() for part in pair.partition("="))
-        if not key or not text:
-            hint = "--space temperature=0.03,0.05,0.1, or --space learning_rate=log:1e-5..1e-3"
-            raise BenchError(f"--space {pair}: expected KEY=VALUES", hint)
-        if key in fixed:
+        if not key or not text or key in fixed:
+            reason = f"--set gives {key} one value" if key in fixed else "expected KEY=VALUES"
             raise BenchError(
-                f"--space {key} cannot be combined with one value of {key}", "give one"
+                f"--space {pair}: {reason}",
+                "--space temperature=0.03,0.05,0.1, or --space learning_rate=log:1e-5..1e-3",
             )
         spaces[key] = text
     return spaces
 
 
-def run_trials(worker: Worker, order: Sequence[tuple[str, int]], reporter: RunReporter) -> None:
+def run_trials(worker: Worker, reporter: RunReporter) -> None:
     """All trials that no other process works on, one after the other."""
     while True:
         with ExitStack() as stack:
             if (trial := worker.claim(stack)) is None:
                 return
-            place = order.index((trial.method, trial.number)) + 1
-            reporter.start(
-                f"{trial.method} {f'trial {trial.number}' if trial.number else 'recipe as it is'}",
-                place,
-            )
+            number = f"trial {trial.number}" if trial.number else "recipe as it is"
+            place = worker.order().index((trial.method, trial.number)) + 1
+            reporter.start(f"{trial.method} {number}", place)
             reporter.note(values_text(trial))
             trial = worker.run(trial, reporter)
             result = trial.error or f"dev {', '.join(f'{score:.2f}' for score in trial.dev)}"
@@ -317,25 +305,22 @@ def show_space(
     from bench.run.estimates import estimate, speeds_of_earlier_runs
     from bench.run.search.space import short
 
-    earlier, total = speeds_of_earlier_runs(store, device), 0.0
+    earlier, total, rows = speeds_of_earlier_runs(store, device), 0.0, []
     for method, job in jobs.items():
-        run = job.runs[0]
-        guess = estimate(run, earlier, device)
-        seconds = (guess.seconds or 0.0) * (study.trials + 1) * len(job.runs)
-        total += seconds
-        space = {axis.key: axis.to_json() for axis in job.space}
+        run, space = job.runs[0], study.methods[method].space
+        seconds = (estimate(run, earlier, device).seconds or 0.0) * (study.trials + 1)
+        total += seconds * len(job.runs)
         facts = {"search": study.name, "method": method, "trials": study.trials, "space": space}
+        facts |= {"seconds": seconds * len(job.runs) or None, "overlap": study.overlap}
         if as_json:
-            click.echo(json_text({**facts, "seconds": seconds or None, "overlap": study.overlap}))
-            continue
-        say(f"{method}, {run.setting}, on {run.backbone.name}: about {duration(seconds)}")
-        rows = [
-            (axis.key, f"now {short(run.recipe[axis.key])}", axis.text(), axis.source)
-            for axis in job.space
+            click.echo(json_text(facts))
+        rows += [
+            (method, key, short(run.recipe[key]), axis.text(), axis.source)
+            for key, axis in job.space.items()
         ]
-        print_columns(rows, indent=4)
-        click.echo()
     if not as_json:
+        print_columns(rows, headings=("method", "key", "now", "searched", "source"))
+        click.echo()
         say(f"{study.name}: {study.words}; about {duration(total)} for all methods in one process")
         say(study.overlap)
 
@@ -348,37 +333,31 @@ def show_result(folder: Path, search: Search, as_json: bool) -> None:
     from bench.show.figures.drawing import missing_library
     from bench.show.figures.search import write_figures
 
-    def text(score: float | None) -> str:
-        return "" if score is None else f"{score:.2f}"
-
     rows, files = [], []
     for method, trials in search.trials.items():
         file, facts = write_recipe(folder, search, method), search_facts(search, method)
-        files += [file] if file else []
+        files += [f"--recipe {file}"] if file else []
         if as_json:
             click.echo(json_text({"method": method, "recipe": str(file or ""), **facts}))
             continue
         counted = [trial for trial in trials if trial.number != RECIPE]
         curve = expected_best([trial.score for trial in counted if trial.state != RUNNING])
-        points = [curve[n - 1] for n in sorted({1, max(1, len(curve) // 2), len(curve)}) if curve]
+        expected = [curve[n - 1] for n in sorted({1, (len(curve) + 1) // 2, len(curve)}) if curve]
+        dev = [facts["recipe_dev"], facts["dev"], *expected]
+        texts = ["" if score is None else f"{score:.2f}" for score in dev]
         states = ", ".join(f"{n} {state}" for state, n in Counter(t.state for t in counted).items())
         best = best_trial(trials)
-        expected = " ".join(map(text, points))
-        scores = text(facts["recipe_dev"]), text(facts["dev"]), expected
-        rows.append((method, *scores, states, values_text(best) if best else ""))
+        values = values_text(best) if best else ""
+        rows.append((method, *texts[:2], " ".join(texts[2:]), states, values))
     if as_json:
         return
     columns = "method", "recipe", "best", "expected best", "trials", "values of the best"
     print_columns(rows, headings=columns)
-    say(
-        f"{search.study.select_on}, mean over the seeds of the search. New seeds score lower than the best of several trials."
-    )
+    say(f"{search.study.select_on}, mean over the seeds of the search. New seeds score lower.")
     say("expected best: of one trial, half of them and all (Dodge et al. 2019)")
-    lacks = missing_library("bench search")
-    if lacks:
+    if lacks := missing_library("bench search"):
         click.echo(f"no figures: {lacks.message} (try: {lacks.hint}, then the same command)")
     else:
         write_figures(folder, search.study, search.trials)
-    recipes = " ".join(f"--recipe {file}" for file in files)
-    if recipes:
-        say(f"next: bench run {recipes} --seeds 1-5")
+    if files:
+        say(f"next: bench run {' '.join(files)} --seeds 1-5")

@@ -16,6 +16,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from statistics import fmean, variance
 
+import msgspec
+
 from bench.compare.formatting import list_names
 from bench.compare.statistics.table import DECIMALS, Cell, Printed, Row, Table
 from bench.data.sets.sts import STS_TASKS
@@ -90,13 +92,11 @@ def verdict_text(judged: Judged, cell: ReferenceResult) -> str:
     """ "consistent (ours 76.10 ± 1.52)", "differs by 2.31 (± 1.52)", "not tested: one seed: ..."."""
     if judged.expected is None or judged.half is None:
         return f"{NOT_TESTED}: {judged.reason}"
-    places = DECIMALS.get(cell.metric, 2)
-    half = f"± {judged.half:.{places}f}"
-    count, best = printed_runs(cell)
+    places, (count, best) = DECIMALS.get(cell.metric, 2), printed_runs(cell)
+    half, ours = f"± {judged.half:.{places}f}", f"{judged.expected:.{places}f}"
     if judged.verdict == DIFFERS:
         return f"differs by {abs(cell.value - judged.expected):.{places}f} ({half})"
-    ours = f"ours {judged.expected:.{places}f} {half}"
-    return f"consistent ({ours}{f', as the best of {count}' if best else ''})"
+    return f"consistent (ours {ours} {half}{f', as the best of {count}' if best else ''})"
 
 
 def printed_runs(cell: ReferenceResult) -> tuple[int, bool]:
@@ -138,11 +138,11 @@ def score_of(record: RunRecord, cell: ReferenceResult, text: str) -> Score | Non
         return _dev_score(record)
     if cell.protocol == WEIGHTED:
         return _weighted_score(record, cell, text)
+    place = (SUITES[cell.metric], cell.task)
     fitting = [
         score
         for score in record.scores
-        if (score.suite, score.task) == (SUITES[cell.metric], cell.task)
-        and cell.protocol in (UNKNOWN, score.protocol)
+        if (score.suite, score.task) == place and cell.protocol in (UNKNOWN, score.protocol)
     ]
     of_form = [score for score in fitting if text == "any" or score.text in (text, None)]
     return next(iter(of_form or (fitting if not cell.text else [])), None)
@@ -151,19 +151,17 @@ def score_of(record: RunRecord, cell: ReferenceResult, text: str) -> Score | Non
 def _weighted_score(record: RunRecord, cell: ReferenceResult, text: str) -> Score | None:
     """Spearman's correlation within each sub-dataset, weighted by size, which the score over all pairs carries as a detail; "Avg." is
     the mean over the tasks, and missing where one of them is."""
-    from msgspec import structs
-
+    whole = replace(cell, protocol=WHOLE)
+    average = score_of(record, whole, text)
     tasks = STS_TASKS if cell.task == AVERAGE else (cell.task,)
-    scores = {
-        task: score_of(record, replace(cell, protocol=WHOLE, task=task), text)
-        for task in {*tasks, cell.task}
-    }
-    whole = scores[cell.task]
-    values = [score.detail.get("wmean") for task in tasks if (score := scores[task]) is not None]
+    scores = [score_of(record, replace(whole, task=task), text) for task in tasks]
+    values = [score.detail.get("wmean") for score in scores if score is not None]
     known = [float(value) for value in values if isinstance(value, int | float)]
-    if whole is None or len(known) < len(tasks):
+    if average is None or len(known) < len(tasks):
         return None
-    return structs.replace(whole, protocol=WEIGHTED, value=fmean(known), predictions_sha256=None)
+    return msgspec.structs.replace(
+        average, protocol=WEIGHTED, value=fmean(known), predictions_sha256=None
+    )
 
 
 def _dev_score(record: RunRecord) -> Score | None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench.base.errors import BenchError, NotAModel, RunFailed, UnknownName, one_line
+from bench.base.errors import BenchError, NotAModel, RunFailed, one_line
 from bench.data.fetching import offline_now
 from bench.runs.intact import repeat_command
 
@@ -25,13 +25,6 @@ if TYPE_CHECKING:
 
     from bench.method import Method
     from bench.run.trained_run import TrainedRun
-
-
-FORMATS = {
-    "sentence-transformers": "SentenceTransformer(DIR) loads it",
-    "transformers": "AutoModel.from_pretrained(DIR) loads it; the README shows how the vector is taken from its states",
-    "mteb": "a sentence-transformers folder with mteb_model.py, which mteb evaluates, and the run's scores as mteb's result files",
-}
 
 
 TOLERANCE = 1e-5
@@ -65,12 +58,6 @@ class Exported:
     ] = ()  # source files that travel; who loads the folder has to allow them
 
 
-def check_form(form: str) -> None:
-    """Raises UnknownName for a format that there is not."""
-    if form not in FORMATS:
-        raise UnknownName("format", form, FORMATS, hint="bench export --help")
-
-
 def check_place(to: Path) -> None:
     """Raises BenchError where something is in the way of a new folder."""
     if to.is_dir() and not any(to.iterdir()):
@@ -98,14 +85,13 @@ def check_finished(run: TrainedRun) -> None:
 
 
 def export(run: TrainedRun, method: Method, to: Path, form: str) -> Exported:
-    """Write a finished run, whose method is loaded, to a new folder in one of FORMATS.
+    """Write a finished run, whose method is loaded, to a new folder for one of these tools.
 
     Raises BenchError with the reason where the format has no place for what the method does, where a file cannot be written,
     or where the written folder does not give the method's vectors; then nothing is left behind.
     """
     from bench.export import card, mteb_folder, st_folder, transformers_folder
 
-    check_form(form)
     check_place(to)
     check_finished(run)
     with write_aside(to) as aside:
@@ -156,10 +142,18 @@ def compare_vectors(method: Method, folder: Path, form: str) -> tuple[float, int
     """
     import numpy as np
 
+    from bench.export import st_folder, transformers_folder
+
     mine = method.encode(list(SENTENCES))
     alone = np.concatenate([method.encode([sentence]) for sentence in SENTENCES])
     allowed = max(TOLERANCE, 2 * relative(mine, alone))
-    theirs = _exported_vectors(form, folder)
+    module = transformers_folder if form == "transformers" else st_folder
+    try:
+        theirs = module.vectors(folder, SENTENCES)
+    except Exception as error:  # whatever the tool raises
+        raise RunFailed(
+            f"the export as {form} cannot be loaded: {one_line(error)}", "please report it"
+        ) from None
     if mine.shape != theirs.shape:
         raise RunFailed(
             f"the export as {form} gives vectors of shape {theirs.shape}, the method {mine.shape}"
@@ -172,18 +166,6 @@ def compare_vectors(method: Method, folder: Path, form: str) -> tuple[float, int
             "this is a fault of bench or of the method's portable(): please report it",
         )
     return difference, int(mine.shape[1])
-
-
-def _exported_vectors(form: str, folder: Path) -> np.ndarray:
-    from bench.export import st_folder, transformers_folder
-
-    module = transformers_folder if form == "transformers" else st_folder
-    try:
-        return module.vectors(folder, SENTENCES)
-    except Exception as error:  # whatever the tool raises
-        raise RunFailed(
-            f"the export as {form} cannot be loaded: {one_line(error)}", "please report it"
-        ) from None
 
 
 def relative(mine: np.ndarray, theirs: np.ndarray) -> float:
@@ -203,29 +185,15 @@ OURS = {".gitattributes", "README.md"}  # what a new repository may hold already
 NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,94}/[A-Za-z0-9][\w.-]{0,94}", re.ASCII)
 
 
-@dataclass(frozen=True)
-class Pushed:
-    """Where an export is: the repository and the commit, by which others can pin it."""
-
-    name: str
-    revision: str
-    url: str
-
-
-def check_name(name: str) -> None:
-    """Raises BenchError for a name that is not owner/name."""
+def check_push(name: str, offline: bool) -> None:
+    """Raises BenchError for a name that is not owner/name, and where no connection may be opened."""
     if not NAME.fullmatch(name) or "--" in name or ".." in name:
         raise BenchError(
             f"'{name}' is not a repository name", "owner/name: letters, digits, - _ and . only"
         )
-
-
-def check_online(offline: bool) -> None:
-    """Raises BenchError where no connection may be opened."""
     if offline or offline_now():
-        why = "--offline" if offline else "HF_HUB_OFFLINE"
         raise BenchError(
-            f"--push needs the hub, and {why} forbids a connection",
+            f"--push needs the hub, and {'--offline' if offline else 'HF_HUB_OFFLINE'} forbids a connection",
             "bench export RUN --to DIR writes the same files here",
         )
 
@@ -235,17 +203,12 @@ def check_repository(name: str, *, replace: bool) -> None:
     from huggingface_hub import HfApi
     from huggingface_hub.errors import RepositoryNotFoundError
 
-    api = HfApi()
-    try:
-        api.whoami()
-    except Exception as error:
-        raise _said(error, name) from None
-    try:
-        files = set(api.list_repo_files(name))
-    except RepositoryNotFoundError:
-        return
-    except Exception as error:
-        raise _said(error, name) from None
+    with _hub_errors(name):
+        HfApi().whoami()
+        try:
+            files = set(HfApi().list_repo_files(name))
+        except RepositoryNotFoundError:
+            return
     if (others := sorted(files - OURS)) and not replace:
         raise BenchError(
             f"{name} holds {len(others)} files already, the first is {others[0]}; nothing was sent",
@@ -253,13 +216,13 @@ def check_repository(name: str, *, replace: bool) -> None:
         )
 
 
-def upload(folder: Path, name: str, run_id: str, *, private: bool) -> Pushed:
-    """Make the repository if there is none, and put the folder in it in one commit; files that were there and are not in the
+def upload(folder: Path, name: str, run_id: str, *, private: bool) -> tuple[str, str]:
+    """(commit, address). Make the repository if there is none, and put the folder in it in one commit; files that were there and are not in the
     folder are removed by it. Raises RunFailed where the hub refuses or cannot be reached."""
     from huggingface_hub import HfApi
 
     api = HfApi()
-    try:
+    with _hub_errors(name):
         api.create_repo(name, private=private, exist_ok=True)
         done: Any = api.upload_folder(
             repo_id=name,
@@ -267,34 +230,25 @@ def upload(folder: Path, name: str, run_id: str, *, private: bool) -> Pushed:
             commit_message=f"bench export {run_id}",
             delete_patterns=["*"],
         )
+    return str(done.oid), f"{api.endpoint}/{name}"
+
+
+@contextlib.contextmanager
+def _hub_errors(name: str) -> Iterator[None]:
+    """What the hub's client raises becomes one line that says what to do."""
+    from huggingface_hub.errors import LocalTokenNotFoundError
+
+    try:
+        yield
+    except LocalTokenNotFoundError:
+        raise BenchError(f"{name}: the hub does not know who you are", LOGIN) from None
     except Exception as error:
-        raise _said(error, name) from None
-    return Pushed(name, str(done.oid), f"{api.endpoint}/{name}")
-
-
-def _said(error: Exception, name: str) -> BenchError:
-    """What the hub's client raised, as one line that says what to do."""
-    from huggingface_hub.errors import HfHubHTTPError, LocalTokenNotFoundError
-
-    response = getattr(error, "response", None)
-    status = getattr(response, "status_code", None) if isinstance(error, HfHubHTTPError) else None
-    reason = " ".join(str(error).split())[:160]
-    if isinstance(error, LocalTokenNotFoundError) or status == 401:
-        return BenchError(f"{name}: the hub does not know who you are", LOGIN)
-    if status == 403:
-        return BenchError(
-            f"{name}: your token may not write there",
-            "take a token with write access and a name of your own; " + LOGIN,
-        )
-    if status == 429:
-        return RunFailed(
-            f"{name}: the hub asks to wait (too many requests)", "run the same command again later"
-        )
-    if status is not None:
-        return RunFailed(
-            f"{name}: the hub answered {status}: {reason}", "run the same command again"
-        )
-    return RunFailed(
-        f"{name}: the hub cannot be reached: {reason}",
-        "check the network, and HF_ENDPOINT if it is set",
-    )
+        response, reason = getattr(error, "response", None), " ".join(str(error).split())[:160]
+        status = getattr(response, "status_code", None)
+        if status == 401:
+            raise BenchError(f"{name}: the hub does not know who you are", LOGIN) from None
+        if status == 403:
+            raise BenchError(f"{name}: your token may not write there", LOGIN) from None
+        problem = f"the hub answered {status}" if status else "the hub cannot be reached"
+        hint = "run the same command again; check the network, and HF_ENDPOINT if it is set"
+        raise RunFailed(f"{name}: {problem}: {reason}", hint) from None

@@ -4,7 +4,6 @@ run's scores as mteb result files, laid out as mteb keeps them: ``mteb.ResultCac
 
 from __future__ import annotations
 
-import json
 import shutil
 from datetime import datetime
 from pathlib import Path
@@ -18,7 +17,6 @@ from bench.runs.record import AVERAGE
 from bench.runs.store import data_key
 
 if TYPE_CHECKING:
-    from mteb.models.model_meta import ModelMeta
     from mteb.results import TaskResult
 
     from bench.export import Exported
@@ -125,42 +123,28 @@ def write_results(record: RunRecord, run_folder: Path, to: Path) -> list[Path]:
     """
     import mteb
 
-    from bench.score.suites.mteb import quiet
+    from bench.score.suites.mteb import MtebEncoder, quiet
+
+    def no_vectors(sentences: Any) -> Any:
+        raise NotImplementedError
 
     with quiet():
-        meta = model_meta(record)
-        cache = mteb.ResultCache(to)
-        written = []
+        revision = record.fingerprint[:16]
+        encoder = MtebEncoder(f"bench/{record.run_id}", revision, vectors=no_vectors)
+        meta, cache, written = encoder.mteb_model_meta, mteb.ResultCache(to), list[Path]()
         for score in record.scores:
-            if score.task == AVERAGE:
-                continue
-            if score.suite == "mteb":
+            if score.suite == "mteb" and score.task != AVERAGE:
                 written.append(_theirs(record, score, run_folder, to))
-            elif (result := _ours(record, score)) is not None:
+            elif score.task != AVERAGE and (result := _ours(record, score)) is not None:
                 cache.save_to_cache(result, meta)
                 written.append(cache.get_task_result_path(result.task_name, meta))
     return written
 
 
-def model_meta(record: RunRecord) -> ModelMeta:
-    """What mteb is told of the model; the same as when it scored tasks of its own."""
-    from bench.score.suites.mteb import MtebEncoder
-
-    def nothing(sentences: Any) -> Any:
-        raise NotImplementedError
-
-    meta: ModelMeta = MtebEncoder(
-        f"bench/{record.run_id}", record.fingerprint[:16], vectors=nothing
-    ).mteb_model_meta
-    return meta
-
-
 def _theirs(record: RunRecord, score: Score, run_folder: Path, to: Path) -> Path:
-    """Copy the file that mteb wrote, and what lies beside it about the model."""
-    named = foreign_files(score, run_folder)
-    file = next(
-        (path for path in named if path.name == f"{score.task}.json" and path.is_file()), None
-    )
+    """Copy the file that mteb wrote, and what lies beside it: about the model, and how mteb was called."""
+    paths = foreign_files(score, run_folder)
+    file = next((p for p in paths if p.name == f"{score.task}.json" and p.is_file()), None)
     if file is None:
         raise DataMissing(
             f"{record.run_id}: the file that mteb wrote of {score.task} is not in {run_folder}",
@@ -168,24 +152,10 @@ def _theirs(record: RunRecord, score: Score, run_folder: Path, to: Path) -> Path
         )
     target = to / file.relative_to(run_folder / "mteb")
     target.parent.mkdir(parents=True, exist_ok=True)
-    for source in (file, file.with_name("model_meta.json")):
-        if source.is_file():
-            shutil.copyfile(source, target.with_name(source.name))
-    _add_settings(file, target, score.task)
+    for name in (file.name, "model_meta.json", "run_settings.jsonl"):
+        if file.with_name(name).is_file():
+            shutil.copyfile(file.with_name(name), target.with_name(name))
     return target
-
-
-def _add_settings(file: Path, target: Path, task: str) -> None:
-    """The lines of run_settings.jsonl about this task: how mteb was called."""
-    source = file.with_name("run_settings.jsonl")
-    if source.is_file():
-        lines = [line for line in source.read_text(encoding="utf-8").splitlines() if line.strip()]
-        settings = target.with_name(source.name)
-        there = settings.read_text(encoding="utf-8").splitlines() if settings.exists() else []
-        mine = [
-            line for line in lines if json.loads(line).get("task") == task and line not in there
-        ]
-        settings.write_text("".join(f"{line}\n" for line in (*there, *mine)), encoding="utf-8")
 
 
 def _ours(record: RunRecord, score: Score) -> TaskResult | None:

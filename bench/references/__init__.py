@@ -408,19 +408,10 @@ def find_part(name: str) -> Part:
 def split_name(name: str) -> tuple[str, str | None]:
     """ "promcse:1" -> ("promcse", "1"); "promcse" -> ("promcse", None). Raises BenchError for one that has no printed scores here."""
     paper, colon, table = name.partition(":")
-    if paper not in PAPERS:
-        raise UnknownName("paper", paper, PAPERS, "with printed tables here", "bench references")
-    known = [t for p, t in tables() if p == paper]
-    if colon and table not in known:
-        try:
-            part = find_part(name)
-        except BenchError:
-            raise BenchError(
-                f"table '{table}' of {paper} is not here: its tables are {', '.join(known)}",
-                f"bench references {paper}:{known[0]}",
-            ) from None
-        raise BenchError(
-            f"{part.part} of {paper} has no scores that can be compared: it shows {part.shows}",
-            part.command or part.why,
-        )
-    return paper, table if colon else None
+    if paper in PAPERS and (not colon or (paper, table) in tables()):
+        return paper, table if colon else None
+    part = find_part(name)
+    raise BenchError(
+        f"{part.part} of {paper} has no scores that can be compared: it shows {part.shows}",
+        part.command or part.why,
+    )

@@ -61,32 +61,23 @@ class LeftOut:
     why: str
 
 
-def result_files(places: Iterable[Path]) -> list[Path]:
+def result_files(paths: Iterable[Path]) -> list[Path]:
     """The files that are named, and every .json of the folders that are, but what mteb puts beside results.
 
-    Raises BenchError for a place that is not there, or a folder without any.
+    Raises BenchError for a path that is not there, or a folder without any.
     """
     files: list[Path] = []
-    for place in places:
-        if place.is_dir():
-            inside = sorted(
-                path
-                for path in place.rglob("*.json")
-                if path.name not in BESIDE and "experiments" not in path.parts
-            )
-            if not inside:
-                raise BenchError(
-                    f"{place} holds no result files",
-                    "a folder of mteb's results: MODEL/REVISION/TASK.json",
-                )
-            files += inside
-        elif place.is_file():
-            files.append(place)
-        else:
+    for path in paths:
+        results = [path] if path.is_file() else sorted(path.rglob("*.json"))
+        results = [
+            one for one in results if one.name not in BESIDE and "experiments" not in one.parts
+        ]
+        if not results:
             raise BenchError(
-                f"{place}: no such file or folder",
-                "a result file that mteb wrote, or a folder of them",
+                f"{path}: no result files are there",
+                "a result file that mteb wrote, or a folder of them: MODEL/REVISION/TASK.json",
             )
+        files += results
     return list(dict.fromkeys(files))
 
 
@@ -147,21 +138,17 @@ def as_lines(rows: Sequence[ImportedResult]) -> bytes:
 
 def read_imported(file: Path) -> list[ImportedResult]:
     """The rows of a file that ``as_lines`` made; none where there is no file. Raises DataDamaged, naming the line."""
+    rows: list[ImportedResult] = []
     try:
-        lines = file.read_text(encoding="utf-8").splitlines()
+        for line in file.read_bytes().splitlines():
+            rows.append(msgspec.json.decode(line, type=ImportedResult))
     except FileNotFoundError:
         return []
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataDamaged(f"{file}: cannot be read: {error}") from None
-    rows = []
-    for number, line in enumerate(lines, 1):
-        try:
-            rows.append(msgspec.json.decode(line, type=ImportedResult))
-        except msgspec.DecodeError as error:
-            raise DataDamaged(
-                f"{file}: line {number} is no imported result: {error}",
-                "bench references import writes it",
-            ) from None
+    except (OSError, UnicodeDecodeError, msgspec.DecodeError) as error:
+        raise DataDamaged(
+            f"{file}: line {len(rows) + 1} is no imported result: {error}",
+            "bench references import writes it",
+        ) from None
     return rows
 
 

@@ -468,18 +468,12 @@ def space_is_sound(case: Case) -> str:
     }
     for backbone in sorted(backbones):
         space = space_of(
-            plugin.folder,
-            plugin.name,
-            setting=case.setting,
-            backbone=backbone,
-            variant=case.variant,
-            recipe=recipe,
-            places=plugin.cls.places,
+            plugin, recipe, setting=case.setting, backbone=backbone, variant=case.variant
         )
-        for dimension in space:
-            keys[dimension.key] = None
+        for key, dimension in space.items():
+            keys[key] = None
             for value in dimension.grid():
-                plugin.cls.check(with_values(recipe, {dimension.key: value}, "space"), path)
+                plugin.cls.check(with_values(recipe, {key: value}, "space"), path)
     return ", ".join(keys) or "nothing is searched"
 
 

@@ -409,7 +409,8 @@ def meant_key(key: str, known: Collection[str]) -> str | None:
 
 def meant_by_option(option: str) -> str | None:
     """The nearest to an unknown option: "--set learning_rate=VALUE" for --lr, "--seeds" for --seed; None where nothing is near."""
-    known = {*TRAINING, *ON_REQUEST, *OTHER_NAMES.values()}
+    of_encoders = ("pooling", "padding", "max_length", "dtype")  # what bench evaluate --set takes
+    known = {*TRAINING, *ON_REQUEST, *OTHER_NAMES.values(), *of_encoders}
     name = option.lstrip("-").replace("-", "_")
     near = meant_key(name, known) or next(iter(difflib.get_close_matches(name, known, 1, 0.8)), "")
     if not near or near.startswith("--"):

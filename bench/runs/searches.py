@@ -6,7 +6,6 @@ of the leaderboards holds the same file. What a tuned run keeps of its search st
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -84,14 +83,10 @@ class Study(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     @property
     def words(self) -> str:
         """How every method was searched."""
-        amount = re.fullmatch(r"([\d.]+)([a-z]+)", self.budget or "")
-        length = (
-            "as long as its recipe says"
-            if self.budget is None
-            else f"for {f'{amount[1]} {amount[2]}' if amount else self.budget}"
-        )
-        seeds = f"{'seed' if len(self.seeds) == 1 else 'seeds'} {', '.join(map(str, self.seeds))}"
+        amount = re.sub(r"(?<=[\d.])(?=[a-z])", " ", self.budget or "")  # "500steps": "500 steps"
+        length = f"for {amount}" if amount else "as long as its recipe says"
         trials = plural(self.trials, f"{self.sampler} trial")
+        seeds = f"{'seed' if len(self.seeds) == 1 else 'seeds'} {', '.join(map(str, self.seeds))}"
         return f"{trials} of each method and its recipe as it is, each trained {length} with {seeds}, the best chosen on {self.select_on}"
 
 
@@ -107,15 +102,9 @@ class Search(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def of(self, record: RunRecord) -> bool:
         """Whether the record's values can be of this search: by its name, and by what it says of it."""
-        said = search_of(record)
-        mine = {
-            "name": self.name,
-            "seeds": list(self.study.seeds),
-            "select_on": self.study.select_on,
-        }
-        return record.method in self.trials and all(
-            said.get(key) == value for key, value in mine.items()
-        )
+        facts, study = search_of(record), self.study
+        mine = {"name": study.name, "seeds": list(study.seeds), "select_on": study.select_on}
+        return record.method in self.trials and mine.items() <= {**facts}.items()
 
 
 def write_result(folder: Path, name: str, data: bytes) -> Path:
@@ -141,8 +130,7 @@ def read_search_file(path: Path, hint: str = "restore it: git checkout") -> Sear
 
 def search_bytes(search: Search) -> bytes:
     """The search as the content of a file."""
-    content = msgspec.to_builtins(search)
-    return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+    return msgspec.json.encode(search) + b"\n"
 
 
 def write_search(folder: Path, search: Search) -> None:
@@ -195,17 +183,11 @@ def kind_of_values(record: RunRecord) -> str:
     """ "tuned: 12 trials", "paper" where the decisive values name a paper or its authors' code, else "recipe"; "" where nothing is trained."""
     if record.training is None or "learning_rate" not in record.recipe:
         return ""
-    search = search_of(record)
-    if search:
+    if search := search_of(record):
         trials = search.get("trials")
-        return (
-            f"{TUNED}: {plural(trials, 'trial')}"
-            if type(trials) is int and 0 <= trials < 1e6
-            else TUNED
-        )
-    stated = [
-        value
-        for key in DECISIVE
-        if (value := record.recipe.get(key)) is not None and value.value is not None
-    ]
-    return OWN if any(value.source.startswith(NOT_OF_A_PAPER) for value in stated) else PAPER
+        if type(trials) is int and 0 <= trials < 1e6:
+            return f"{TUNED}: {plural(trials, 'trial')}"
+        return TUNED
+    values = [record.recipe[key] for key in DECISIVE if key in record.recipe]
+    stated = [value.source for value in values if value.value is not None]
+    return OWN if any(source.startswith(NOT_OF_A_PAPER) for source in stated) else PAPER

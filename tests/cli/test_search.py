@@ -208,7 +208,7 @@ def test_killed_twice_it_ends_with_the_trials_of_an_undisturbed_search(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("moment", ["_tell", "_remove_weights"])
+@pytest.mark.parametrize("moment", ["_end", "_remove_weights"])
 def test_a_kill_between_a_trials_training_and_its_end_loses_nothing(
     ask: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
@@ -334,12 +334,12 @@ def test_a_dry_run_shows_the_space_and_warns_of_unequal_budgets(tmp_path: Path) 
         command = ["search", "--method", "simcse,mirror-bert", "--suite", "check", "--dry-run"]
         done = bench(*command, "--json", "--runs", tmp_path / "runs", *more)
         assert done.exit_code == 0 and not (tmp_path / "runs").exists(), done.output
-        warnings = [line for line in done.stderr.splitlines() if line.startswith("warning: ")]
-        return warnings, [json.loads(line) for line in done.stdout.splitlines()]
+        notes = [line for line in done.stderr.splitlines() if "steps" in line]
+        return notes, [json.loads(line) for line in done.stdout.splitlines()]
 
-    warnings, methods = shown("--budget", "100steps")
-    assert "mirror-bert: the recipe ends after 50 steps" in warnings[0]
-    assert "rows in a step: 200 in mirror-bert, 64 in simcse" in warnings[1] and len(warnings) == 2
+    notes, methods = shown("--budget", "100steps")
+    assert "mirror-bert: the recipe ends after 50 steps" in notes[0]
+    assert "rows in a step: 200 in mirror-bert, 64 in simcse" in notes[1] and len(notes) == 2
     rate = methods[1]["space"]["learning_rate"]
     assert (rate["low"], rate["high"], rate["scale"]) == (1e-5, 1e-3, "log") and rate["source"]
     assert shown("--budget", "6400sentences")[0] == []

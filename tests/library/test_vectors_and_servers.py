@@ -100,9 +100,9 @@ def test_a_file_that_cannot_be_scored_is_one_line_and_nothing_is_written(
     assert f"lacks 2 of {n:,} sentences: '{sentences[0][:20]}" in few
     assert f"shape ({n - 1}, 48) for {n} sentences" in said(sentences=texts, vectors=vectors[1:])
     assert "holds NaN or infinity for 1 of" in said(sentences=texts, vectors=bad)
-    assert "holds text, not numbers" in said(sentences=texts, vectors=vectors.astype(str))
+    assert "not numbers" in said(sentences=texts, vectors=vectors.astype(str))
     assert "two different vectors for" in said(sentences=twice, vectors=other)
-    assert "has no array 'sentences'" in said(texts=texts, vectors=vectors)
+    assert "sentences is not a file" in said(texts=texts, vectors=vectors)
     assert "cannot be read" in said(sentences=np.array(sentences, dtype=object), vectors=vectors)
     assert not (tmp_path / "r").exists()
 
@@ -132,7 +132,7 @@ def test_a_server_has_the_score_of_the_object_and_is_asked_for_each_sentence_onc
 
     server.requests.clear()
     other = command(*one, tmp_path / "elsewhere")
-    assert other.exit_code == 0 and "nothing is asked" in other.stderr and not server.requests
+    assert other.exit_code == 0 and "0 requests" in other.stderr and not server.requests
     prompted = command(*one, tmp_path / "r", "--prefix", "q: ")
     assert prompted.exit_code == 0 and all(text.startswith("q: ") for text in server.asked[1:])
 
@@ -194,7 +194,7 @@ def test_what_goes_wrong_is_one_line_and_what_was_paid_for_is_kept(
         (["half"] * 6, "broke off in the middle of an answer, 6 times"),
         (["nothing"] * 6, "6 times"),
         ([{"data": rows}], "returned 3 vectors for 1000 sentences"),
-        ([{"hello": 1}], "answered what are no embeddings"),
+        ([{"hello": 1}], "returned no embeddings"),
     ):
         server.script = list(turn)
         patience = 0.3 if "nothing" in turn else 120.0  # a busy machine is no silent server

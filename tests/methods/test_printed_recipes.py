@@ -106,6 +106,6 @@ def test_a_search_has_the_grid_that_the_paper_prints(name, grid, backbone):
     for setting in name[1:]:
         run = planned(name[0], backbone, setting)
         about: Any = {"setting": setting, "backbone": backbone, "variant": run.variant}
-        space = space_of(run.plugin.folder, run.method, recipe=run.recipe, places=(), **about)
-        found = {axis.key: axis.values for axis in space}
+        space = space_of(run.plugin, run.recipe, **about)
+        found = {key: axis.values for key, axis in space.items()}
         assert {key: found[key] for key in grid} == grid

@@ -112,7 +112,7 @@ def test_a_teacher_is_a_run_that_is_done_before() -> None:
     order = [job.run for job in in_order(listed(tuple(found.values())))]
     assert names(order).count(f"simcse, unsupervised, {BERT}") == 1 and order[-2:] == runs
     for run in runs:
-        given = with_set(run, REGISTRY, {"teacher": "some/model"})
+        (given,) = with_set([run], REGISTRY, {"teacher": "some/model"})
         assert (given.on, given.overrides["teacher"]) == (None, "some/model")
 
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from bench.runs import RunRecord, RunsFolder
 
 
+ADDRESSES = ("http://", "https://")
 MODELS = "a folder with config.json and model.safetensors, a hub name, a run, vectors:FILE.npz, or a server's address"
 
 
@@ -42,6 +43,10 @@ class ServerOptions:
     batch: int = 128
     dimensions: int | None = None
     key_env: str | None = None
+
+    @property
+    def requested(self) -> bool:
+        return bool(self.model or self.dimensions or self.key_env)
 
 
 @dataclass(frozen=True)
@@ -58,7 +63,7 @@ class Model:
 
 
 def find_model(
-    given: Any,
+    model: Any,
     *,
     runs: RunsFolder,
     name: str,
@@ -71,42 +76,27 @@ def find_model(
 
     Raises BenchError for what is no model, or for options that do not go with it.
     """
-    server = server or ServerOptions()
+    text = os.fspath(model) if isinstance(model, str | os.PathLike) else ""
+    label = text or "an object"
     overrides = {**values, **({"prompt": one_value(prompt)} if prompt else {})}
     if prompts:
-        overrides["prompts"] = one_value(
-            json.dumps(dict(prompts), sort_keys=True, ensure_ascii=False)
-        )
-
-    def made(called: str, plugin: Plugin) -> Model:
-        return Model(called, plugin.name, str(plugin.cls.own_backbone), name, overrides, plugin)
-
-    if not isinstance(given, str | os.PathLike):
-        from bench.run.models.objects import object_plugin, table_plugin
-
-        _refuse("an object", values, server)
-        plugin = (
-            table_plugin(given, name) if isinstance(given, Mapping) else object_plugin(given, name)
-        )
-        return made(name or plugin.cls.__name__, plugin)
-    text = os.fspath(given)
-    if text.startswith("vectors:"):
-        from bench.run.models.objects import file_plugin
-
-        _refuse(text, values, server)
-        return made(text, file_plugin(Path(text.removeprefix("vectors:")).expanduser()))
-    if text.startswith(("http://", "https://")):
-        from bench.run.models.server import server_plugin
-
-        _refuse(text, values, ServerOptions())
-        return made(text, server_plugin(text, server))
-    if server != ServerOptions():
+        by_task = json.dumps(dict(prompts), sort_keys=True, ensure_ascii=False)
+        overrides["prompts"] = one_value(by_task)
+    if server and server.requested and not text.startswith(ADDRESSES):
         raise BenchError(
-            f"--model, --batch, --dimensions and --key-env are for a server, and {text} is none",
+            f"--model, --batch, --dimensions and --key-env are for a server, and {label} is none",
             "http://HOST:PORT/v1/embeddings --model NAME",
         )
-    folder = _run_folder(text, runs)
-    if folder is not None:
+    plugin = _plugin_of(model, text, name, server or ServerOptions())
+    if plugin is not None:
+        for key in values:
+            raise BenchError(
+                f"--set {key}=...: {label} is not built here",
+                "--set is for a folder or a model of the hub",
+            )
+        label = text or name or plugin.cls.__name__
+        return Model(label, plugin.name, str(plugin.cls.own_backbone), name, overrides, plugin)
+    if (folder := _run_folder(text, runs)) is not None:
         if overrides:
             raise BenchError(
                 f"{text} is a run: it has its recipe already",
@@ -114,88 +104,72 @@ def find_model(
             )
         return Model(text, run=folder, title=name)
     path = Path(text).expanduser()
-    if path.is_file() or (
-        not path.is_dir()
-        and (text.startswith((".", "/", "~")) or text.partition("@")[0].count("/") > 1)
-    ):
-        what = "is a file" if path.is_file() else "no such folder"
-        raise NotAModel(f"MODEL {text}: {what}", MODELS)
+    looks_like_path = text.startswith((".", "/", "~")) or text.partition("@")[0].count("/") > 1
+    if path.is_file() or (looks_like_path and not path.is_dir()):
+        reason = "is a file" if path.is_file() else "no such folder"
+        raise NotAModel(f"MODEL {text}: {reason}", MODELS)
     method, of_checkpoint = _as_released(text, overrides)
     return Model(text, method, text, title=name, overrides=of_checkpoint)
 
 
+def _plugin_of(model: Any, text: str, name: str, server: ServerOptions) -> Plugin | None:
+    """The method that is made for one object, file or server; None for what lies in a folder, on the hub or in a run."""
+    from bench.run.models import objects
+
+    if not text:
+        is_table = isinstance(model, Mapping)
+        return objects.table_plugin(model, name) if is_table else objects.object_plugin(model, name)
+    if text.startswith("vectors:"):
+        return objects.file_plugin(Path(text.removeprefix("vectors:")).expanduser())
+    if text.startswith(ADDRESSES):
+        from bench.run.models.server import server_plugin
+
+        return server_plugin(text, server)
+    return None
+
+
 def _as_released(text: str, overrides: Mapping[str, str]) -> tuple[str, Mapping[str, str]]:
-    """(method, recipe values) of a model of the hub: for one that its authors released, as they score it where nothing else is given."""
+    """(method, recipe values) of a model of the hub: for one that its authors released, as they score it where no option says otherwise."""
     checkpoint = find_checkpoint(text)
     if checkpoint is None or checkpoint.hub != text.partition("@")[0]:
         return PRETRAINED, overrides
     merged = {**{key: one_value(value) for key, value in checkpoint.set.items()}, **overrides}
-    return (
-        (checkpoint.ours, merged)
-        if checkpoint.ours == PRETRAINED or merged.keys() == checkpoint.set.keys()
-        else (PRETRAINED, overrides)
-    )
-
-
-def _refuse(what: str, values: Mapping[str, str], server: ServerOptions) -> None:
-    if values:
-        raise BenchError(
-            f"--set {next(iter(values))}=...: {what} is not built here",
-            "--set is for a folder or a model of the hub",
-        )
-    if server != ServerOptions():
-        raise BenchError(
-            f"--model, --batch, --dimensions and --key-env are for a server, and {what} is none",
-            "leave them out",
-        )
+    if checkpoint.ours == PRETRAINED or merged.keys() == checkpoint.set.keys():
+        return checkpoint.ours, merged
+    return PRETRAINED, overrides
 
 
 def _run_folder(text: str, runs: RunsFolder) -> Path | None:
     """The folder of the run that a path or an id (or its beginning) means; None where it means none."""
-    if (Path(text).expanduser() / "run.json").is_file():
-        return Path(text).expanduser()
-    if (
-        "/" in text
-        or os.sep in text
-        or not text
-        or Path(text).exists()
-        or not any(id_.startswith(text) for id_ in runs.ids())
-    ):
-        return None
-    return runs.record_file(text).parent
-
-
-def texts_of(run: PlannedRun) -> list[str]:
-    """The distinct texts that scoring a run will ask for, each in its prompt. Tasks that ask as they go are not known beforehand."""
-    texts: dict[str, None] = {}
-    for task in run.task_data:
-        prompt = task_prompt(run.recipe, task.suite, task.name)
-        prompt = run.recipe.get("prompt") if prompt is None else prompt
-        texts |= dict.fromkeys(
-            prompted(prompt, task.task.sentences)
-        )  # of one that asks as it goes: none
-    return list(texts)
+    path = Path(text).expanduser()
+    if (path / "run.json").is_file():
+        return path
+    is_id = bool(text) and "/" not in text and os.sep not in text and not path.exists()
+    if is_id and any(run_id.startswith(text) for run_id in runs.ids()):
+        return runs.record_file(text).parent
+    return None
 
 
 def check_model(run: PlannedRun) -> str | None:
     """One line that says what encoding will cost, where it does. Raises BenchError where it is known that it cannot be done."""
     cls = run.plugin.cls
-    return cls.expect(texts_of(run)) if issubclass(cls, GivenModel) else None
+    if not issubclass(cls, GivenModel):
+        return None
+    texts: dict[str, None] = {}
+    for task in run.task_data:  # tasks that load their sentences later have none here
+        prompt = task_prompt(run.recipe, task.suite, task.name)
+        prompt = run.recipe.get("prompt") if prompt is None else prompt
+        texts |= dict.fromkeys(prompted(prompt, task.task.sentences))
+    return cls.expect(list(texts))
 
 
 def not_kept(record: RunRecord) -> NotAModel | None:
     """Why the model of a run cannot be had from its folder; None where it can, or where nothing speaks against it."""
     kind = record.provenance.backbone.model.get("kind")
-    words = {
-        "object": "an object of a Python process",
-        "function": "a function of a Python process",
-        "vectors": "vectors that were given",
-        "server": "a server",
-    }.get(str(kind))
-    if words is None or not record.model_name:
+    if kind not in ("object", "function", "vectors", "server") or not record.model_name:
         return None
     return NotAModel(
-        f"{record.run_id} scored {words}: its predictions are kept, the model is not",
+        f"{record.run_id} scored a model of kind '{kind}': its predictions are stored, the model is not",
         "bench verify computes its scores again",
     )
 
@@ -254,53 +228,32 @@ def as_vectors(
 
     Raises RunFailed for anything but n rows of d finite numbers, naming ``who`` and the first text that is wrong.
     """
-    if hasattr(returned, "detach"):
-        returned = returned.detach().float().cpu().numpy()
-    elif (
-        isinstance(returned, Sequence)
-        and not isinstance(returned, str)
-        and any(hasattr(one, "detach") for one in returned)
-    ):
-        returned = [
-            one.detach().float().cpu().numpy() if hasattr(one, "detach") else one
-            for one in returned
-        ]
+    if isinstance(returned, list | tuple):
+        returned = [_from_torch(row) for row in returned]
     try:
-        array = np.asarray(returned)
+        array = np.asarray(_from_torch(returned))
+        problem = _problem(array, texts, dimension)
     except (TypeError, ValueError):  # rows of different lengths
-        lengths = sorted({len(row) for row in returned if hasattr(row, "__len__")})
-        raise RunFailed(
-            f"{who} returned vectors of different dimensions: {', '.join(map(str, lengths[:4]))}",
-            "one dimension for all sentences",
-        ) from None
+        problem = "vectors of different dimensions"
+    if problem:
+        hint = "encode takes a list of n strings and returns an array (n, d) of finite floats"
+        raise RunFailed(f"{who} returned {problem}", hint)
+    return np.ascontiguousarray(array, dtype=np.float32)
+
+
+def _problem(array: np.ndarray, texts: Sequence[str], dimension: int | None) -> str:
+    """What is wrong with an array of vectors; "" where nothing is."""
     if array.dtype.kind not in "fiu":
-        what = {
-            "U": "text",
-            "S": "bytes",
-            "O": f"objects ({type(returned).__name__})",
-            "b": "true and false",
-            "c": "complex numbers",
-        }
-        raise RunFailed(
-            f"{who} returned {what.get(array.dtype.kind, str(array.dtype))}, not numbers",
-            "an array (n, d) of floats",
-        )
+        return f"{array.dtype}, not numbers"
     if array.ndim != 2 or len(array) != len(texts) or not array.shape[1]:
-        raise RunFailed(
-            f"{who} returned shape {array.shape} for {len(texts)} sentences; expected ({len(texts)}, d)",
-            "encode takes a list of n strings and returns n vectors",
-        )
+        return f"shape {array.shape} for {len(texts)} sentences; expected ({len(texts)}, d)"
     if dimension not in (None, array.shape[1]):
-        raise RunFailed(
-            f"{who} returned {array.shape[1]} dimensions, before {dimension}",
-            "one dimension for all sentences",
-        )
-    with np.errstate(over="ignore"):  # of float64: what float32 cannot hold is told of below
-        vectors = np.ascontiguousarray(array, dtype=np.float32)
-    bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
-    if len(bad):
-        raise RunFailed(
-            f"{who} returned NaN or infinity for {len(bad)} of {len(texts)} sentences, first '{texts[bad[0]][:60]}'",
-            "finite numbers for every sentence",
-        )
-    return vectors
+        return f"{array.shape[1]} dimensions, before {dimension}"
+    bad = np.flatnonzero(~(np.abs(array) <= np.finfo(np.float32).max).all(axis=1))
+    if not len(bad):
+        return ""
+    return f"NaN or infinity for {len(bad)} of {len(texts)} sentences, first '{texts[bad[0]][:60]}'"
+
+
+def _from_torch(value: Any) -> Any:
+    return value.detach().float().cpu().numpy() if hasattr(value, "detach") else value

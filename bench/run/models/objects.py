@@ -38,40 +38,31 @@ PROBE = (
 DTYPES = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}
 
 
-def object_plugin(given: Any, name: str) -> Plugin:
+def object_plugin(model: Any, name: str) -> Plugin:
     """The method of one object. Raises BenchError where it has no ``encode`` and cannot be called."""
-    sentence_transformer = is_sentence_transformer(given)
-    encode = getattr(given, "encode", None)
-    if not callable(encode) and not (callable(given) and not isinstance(given, type)):
-        what = (
-            "a class, not an object of it"
-            if isinstance(given, type)
-            else f"its type, {type(given).__name__}, has no encode"
-        )
+    if isinstance(model, type):
         raise BenchError(
-            f"this is no model: {what}",
+            f"{model.__name__} is a class, not an object of it", f"{model.__name__}(...)"
+        )
+    encodes = callable(getattr(model, "encode", None))
+    if not encodes and not callable(model):
+        raise BenchError(
+            f"this is no model: its type, {type(model).__name__}, has no encode",
             "an object with encode(list of str) -> array (n, d), a function, a folder, a hub name",
         )
-    if isinstance(given, type):
-        raise BenchError(
-            f"{given.__name__} is a class, not an object of it", f"{given.__name__}(...)"
-        )
-    own = getattr(given, "__name__", type(given).__name__)
-    own = (_facts_of(given)["loaded_from"] if sentence_transformer else None) or own
-    called = short_name(name or ("function" if own == "<lambda>" else own))
+    library = sys.modules.get("sentence_transformers")
+    whole = library is not None and isinstance(model, library.SentenceTransformer)
+    title = getattr(model, "__name__", type(model).__name__).replace("<lambda>", "function")
     return given_plugin(
         ObjectModel,
-        own_backbone=called,
-        given=staticmethod(lambda: given),
-        kind="object" if callable(encode) else "function",
-        whole=sentence_transformer,
+        own_backbone=short_name(
+            name or (_facts_of(model)["loaded_from"] if whole else None) or title
+        ),
+        given=staticmethod(lambda: model),
+        kind="object" if encodes else "function",
+        whole=whole,
         identity={},
     )
-
-
-def is_sentence_transformer(given: Any) -> bool:
-    library = sys.modules.get("sentence_transformers")
-    return library is not None and isinstance(given, library.SentenceTransformer)
 
 
 class ObjectModel(GivenModel):
@@ -90,7 +81,8 @@ class ObjectModel(GivenModel):
         What answers differently each time is told apart from itself: every evaluation of it is another run.
         """
         if not cls.identity:
-            cls.identity.update(_identity_of(cls))
+            revision, how = _identity_of(cls)
+            cls.identity.update(revision=revision, by=how)
         return cls.identity["revision"]
 
     def encode(self, sentences: Sequence[str]) -> np.ndarray:
@@ -99,12 +91,8 @@ class ObjectModel(GivenModel):
         for start in range(0, len(texts), BLOCK):
             if self.context.should_stop():
                 raise Interrupted("stopped while encoding; the same command goes on")
-            part = ask(
-                type(self),
-                texts[start : start + BLOCK],
-                self.text_prompt is not None,
-                self.dimension,
-            )
+            block, has_prompt = texts[start : start + BLOCK], self.text_prompt is not None
+            part = ask(type(self), block, has_prompt, self.dimension)
             self.dimension = part.shape[1]
             parts.append(part)
             self.context.reporter.advance(min(start + BLOCK, len(texts)), total=len(texts))
@@ -124,21 +112,16 @@ def ask(
     cls: type[ObjectModel], texts: list[str], own_prompt: bool = False, dimension: int | None = None
 ) -> np.ndarray:
     """The object's vectors of these texts, checked. Raises RunFailed, also for what its own code raises."""
-    given, who = cls.given(), str(cls.own_backbone)
+    model, who = cls.given(), str(cls.own_backbone)
+    options: dict[str, Any] = {}
+    if cls.whole:  # an empty prompt: that of its own is not put before ours
+        options = {"prompt": "" if own_prompt else None, "show_progress_bar": False}
     try:
-        if cls.whole:  # an empty prompt: that of its own is not put before ours
-            returned = given.encode(
-                texts,
-                prompt="" if own_prompt else None,
-                show_progress_bar=False,
-                convert_to_numpy=True,
-            )
-        else:
-            returned = given.encode(texts) if cls.kind == "object" else given(texts)
+        returned = model.encode(texts, **options) if cls.kind == "object" else model(texts)
     except (BenchError, KeyboardInterrupt):
         raise
     except Exception as error:  # somebody else's code
-        place = f", at {found}" if (found := place_of(error)) else ""
+        place = f", at {line}" if (line := place_of(error)) else ""
         raise RunFailed(
             f"{who} raised {one_line(error)} for {len(texts)} sentences, the first is '{texts[0][:60]}'{place}",
             "it takes a list of strings and returns an array (n, d)",
@@ -146,18 +129,15 @@ def ask(
     return as_vectors(returned, texts, who, dimension)
 
 
-def _identity_of(cls: type[ObjectModel]) -> dict[str, str]:
+def _identity_of(cls: type[ObjectModel]) -> tuple[str, str]:
+    """(sha256, what it is of)."""
     if cls.whole:
-        return {"revision": _content(cls.given()), "by": "weights"}
+        return _content(cls.given()), "weights"
     first, second = (ask(cls, list(PROBE)) for _ in range(2))
-    if first.shape != second.shape or np.abs(first - second).max() > 1e-4 * max(
-        1.0, float(np.abs(first).max())
-    ):
-        return {
-            "revision": hashlib.sha256(uuid.uuid4().bytes).hexdigest(),
-            "by": "nothing: its answers change",
-        }
-    return {"revision": hashlib.sha256(np.round(first, 4).tobytes()).hexdigest(), "by": "answers"}
+    scale = max(1.0, float(np.abs(first).max()))
+    if first.shape != second.shape or np.abs(first - second).max() > 1e-4 * scale:
+        return hashlib.sha256(uuid.uuid4().bytes).hexdigest(), "nothing: its answers change"
+    return hashlib.sha256(np.round(first, 4).tobytes()).hexdigest(), "answers"
 
 
 def _content(model: Any) -> str:
@@ -167,34 +147,30 @@ def _content(model: Any) -> str:
     digest = hashlib.sha256()
     for name, tensor in sorted(model.state_dict().items()):
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\0".encode())
-        digest.update(
-            tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().tobytes()
-        )
-    configs: list[Any] = [getattr(part, "get_config_dict", dict)() for part in model]
-    said = [
+        content = tensor.detach().cpu().contiguous().view(-1).view(torch.uint8)
+        digest.update(content.numpy().tobytes())
+    settings = [
         [type(part).__name__ for part in model],
-        configs,
+        [getattr(part, "get_config_dict", dict)() for part in model],
         model.prompts,
         model.default_prompt_name,
         model.max_seq_length,
     ]
-    digest.update(json.dumps(said, sort_keys=True, default=str).encode())
+    digest.update(json.dumps(settings, sort_keys=True, default=str).encode())
     return digest.hexdigest()
 
 
 def _facts_of(model: Any) -> dict[str, Any]:
-    config = getattr(getattr(model[0], "model", None), "config", None) or getattr(
-        getattr(model[0], "auto_model", None), "config", None
-    )
+    encoder = getattr(model[0], "model", None) or getattr(model[0], "auto_model", None)
+    config = getattr(encoder, "config", None)
     source = str(getattr(config, "_name_or_path", "") or "")
     dtype = str(next(model.parameters()).dtype).removeprefix("torch.")
-    default = model.prompts.get(model.default_prompt_name or "", "") or ""
     return {
         "modules": [type(part).__name__ for part in model],
         "pooling": pooling_of(model),
         "dtype": DTYPES.get(dtype, dtype),
         "max_tokens": model.max_seq_length,
-        "own_prompt": default,
+        "own_prompt": model.prompts.get(model.default_prompt_name or "", "") or "",
         "loaded_from": short_name(source) if source else None,
         "loaded_revision": getattr(config, "_commit_hash", None),
     }
@@ -217,40 +193,28 @@ FORMS = "an .npz with 'sentences' (n strings) and 'vectors' (n, d), or a .parque
 
 def file_plugin(file: Path) -> Plugin:
     """The method of one file. Raises BenchError, naming the file, where it holds no vectors."""
-    if not file.is_file():
-        raise BenchError(f"vectors:{file}: no such file", FORMS)
     try:
         sentences, vectors = (_parquet if file.suffix.lower() == ".parquet" else _npz)(file)
-    except BenchError:
-        raise
     except Exception as error:  # whatever the bytes of a damaged file lead to
-        raise BenchError(
-            f"vectors:{file} cannot be read: {' '.join(str(error).split())[:160]}", FORMS
-        ) from None
-    return _plugin(sentences, vectors, f"vectors:{file}", short_name(file.stem))
+        reason = (
+            error.strerror if isinstance(error, OSError) and error.strerror else one_line(error)
+        )
+        raise BenchError(f"vectors:{file} cannot be read: {reason[:160]}", FORMS) from None
+    return _plugin(sentences, vectors, f"vectors:{file}", file.stem)
 
 
 def table_plugin(table: Mapping[str, Any], name: str) -> Plugin:
     """The method of a mapping from sentences to vectors."""
-    if not table or not all(isinstance(one, str) for one in table):
+    if not table or not all(isinstance(sentence, str) for sentence in table):
         raise BenchError(
             "a mapping of sentences to vectors needs strings as keys, and some",
             "{'a sentence': [0.1, 0.2, ...], ...}",
         )
-    sentences = list(table)
-    return _plugin(
-        sentences,
-        [table[sentence] for sentence in sentences],
-        name or "the mapping",
-        short_name(name or "vectors"),
-    )
+    return _plugin(list(table), list(table.values()), name or "the mapping", name or "vectors")
 
 
 def _npz(file: Path) -> tuple[list[str], np.ndarray]:
     with np.load(file, allow_pickle=False) as arrays:
-        lacking = [name for name in ("sentences", "vectors") if name not in arrays.files]
-        if lacking:
-            raise BenchError(f"vectors:{file} has no array '{lacking[0]}'", FORMS)
         return [str(sentence) for sentence in arrays["sentences"]], arrays["vectors"]
 
 
@@ -261,15 +225,15 @@ def _parquet(file: Path) -> tuple[list[str], np.ndarray]:
     return table["sentence"].to_pylist(), np.array(table["vector"].to_pylist())
 
 
-def _plugin(sentences: list[str], given: Any, who: str, called: str) -> Plugin:
+def _plugin(sentences: list[str], rows: Any, who: str, name: str) -> Plugin:
     try:
-        vectors = as_vectors(given, sentences, who)
+        vectors = as_vectors(rows, sentences, who)
     except RunFailed as error:
         raise BenchError(error.message.replace(" returned ", " holds "), FORMS) from None
     row_of: dict[str, int] = {}
     for i, sentence in enumerate(sentences):
         before = row_of.setdefault(sentence, i)
-        if before != i and not np.array_equal(vectors[before], vectors[i]):
+        if not np.array_equal(vectors[before], vectors[i]):
             raise BenchError(
                 f"{who}: two different vectors for '{sentence[:60]}', rows {before} and {i}",
                 "one vector for each sentence",
@@ -278,7 +242,7 @@ def _plugin(sentences: list[str], given: Any, who: str, called: str) -> Plugin:
     digest.update("\0".join(sentences).encode("utf-8", "surrogatepass"))
     return given_plugin(
         VectorsModel,
-        own_backbone=called,
+        own_backbone=short_name(name),
         row_of=row_of,
         vectors=vectors,
         who=who,

@@ -7,13 +7,10 @@ comes from the environment, goes into one header and nowhere else.
 from __future__ import annotations
 
 import hashlib
-import http.client
 import json
 import os
 import time
-import urllib.error
 import urllib.parse
-import urllib.request
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,16 +20,6 @@ import numpy as np
 
 from bench.base.errors import BenchError, Interrupted, RunFailed
 from bench.base.files import default_cache, lock
-from bench.data.fetching import (
-    LONGEST_WAIT,
-    PASSING,
-    Passing,
-    Quiet,
-    host,
-    in_words,
-    pause,
-    seconds_to_wait,
-)
 from bench.method import Recipe, Value, prompted
 from bench.run.models import GivenModel, ServerOptions, as_vectors, given_plugin, short_name
 from bench.run.plugins import Plugin
@@ -40,11 +27,11 @@ from bench.score.encoding import VectorStore
 
 TRIES = 6  # of one request that brings nothing
 SECONDS = 120.0  # without a byte, after which a connection counts as dead
-CHARACTERS_A_TOKEN = (
-    4  # of English, in the tokenizers that such servers have: for the estimate alone
-)
+LONGEST_WAIT = 120.0  # that a server's Retry-After may ask for
+PASSING = (408, 425, 429, 500, 502, 503, 504)  # statuses after which the same request may succeed
 SAME = 0.999  # cosine of one sentence's two vectors, above which a server is the one that filled the cache
-KEPT = "what has come is kept: the same command asks for the rest only"
+STORED = "the vectors received so far are stored: the same command requests only the rest"
+ADDRESS = "is it the address of an embeddings interface?"
 OPENAI = "api.openai.com"
 
 
@@ -65,17 +52,14 @@ def server_plugin(address: str, options: ServerOptions) -> Plugin:
             f"--key-env {options.key_env}: nothing of that name is in the environment",
             f"export {options.key_env}=...",
         )
+    default_key = "OPENAI_API_KEY" if parts.hostname == OPENAI else "BENCH_API_KEY"
+    values = {"address": address, "model": options.model, "dimensions": options.dimensions}
     return given_plugin(
         ServerModel,
         own_backbone=short_name(options.model),
         batch=options.batch,
-        key_env=options.key_env
-        or ("OPENAI_API_KEY" if parts.hostname == OPENAI else "BENCH_API_KEY"),
-        defaults={
-            "address": Value(address, "given"),
-            "model": Value(options.model, "given"),
-            **({"dimensions": Value(options.dimensions, "given")} if options.dimensions else {}),
-        },
+        key_env=options.key_env or default_key,
+        defaults={key: Value(value, "given") for key, value in values.items() if value},
     )
 
 
@@ -91,206 +75,158 @@ class ServerModel(GivenModel):
     @classmethod
     def own_revision(cls, recipe: Recipe) -> str:
         """The sha256 of address, model and dimensions: also what names the cache."""
-        said = [recipe["address"], recipe["model"], recipe.get("dimensions")]
-        return hashlib.sha256(json.dumps(said).encode()).hexdigest()
+        identity = [recipe["address"], recipe["model"], recipe.get("dimensions")]
+        return hashlib.sha256(json.dumps(identity).encode()).hexdigest()
 
     @classmethod
-    def place(cls) -> Path:
-        values = {key: value.value for key, value in cls.defaults.items()}
-        return default_cache() / "server" / cls.own_revision(values)[:32]  # type: ignore[arg-type]
+    def cache_folder(cls) -> Path:
+        values: Any = {key: value.value for key, value in cls.defaults.items()}
+        return default_cache() / "server" / cls.own_revision(values)[:32]
 
     @classmethod
     def expect(cls, texts: Sequence[str]) -> str | None:
         """Sentences, characters and requests that are still to be paid."""
-        new = VectorStore(cls.place()).missing(texts)
-        characters = sum(map(len, new))
-        address = cls.defaults["address"].value
-        if not new:
-            return f"{address}: all {len(texts):,} sentences are in the cache; nothing is asked"
-        cached = (
-            f"; {len(texts) - len(new):,} more are in the cache" if len(new) < len(texts) else ""
-        )
+        new, address = VectorStore(cls.cache_folder()).missing(texts), cls.defaults["address"].value
+        requests = -(-len(new) // cls.batch)
         return (
-            f"{address}: {len(new):,} sentences, {characters:,} characters (some {characters // CHARACTERS_A_TOKEN:,} tokens, if "
-            f"{CHARACTERS_A_TOKEN} characters are one), {-(-len(new) // cls.batch):,} requests{cached}"
+            f"{address}: {len(new):,} sentences, {sum(map(len, new)):,} characters, {requests:,} requests; "
+            f"{len(texts) - len(new):,} sentences are in the cache"
         )
-
-    def build(self, backbone: Any, recipe: Recipe) -> None:
-        super().build(backbone, recipe)
-        self.client = Client(
-            recipe["address"],
-            recipe["model"],
-            recipe.get("dimensions"),
-            os.environ.get(self.key_env),
-            self.key_env,
-            self,
-        )
-        self.asked = False
 
     def encode(self, sentences: Sequence[str]) -> np.ndarray:
-        texts = prompted(self.text_prompt, sentences)
-        place = self.place()
-        place.mkdir(parents=True, exist_ok=True)
-        with lock(place / ".lock"):  # two processes would ask for the same
-            store = VectorStore(place)
+        texts, folder = prompted(self.text_prompt, sentences), self.cache_folder()
+        client = Client(self, os.environ.get(self.key_env))
+        folder.mkdir(parents=True, exist_ok=True)
+        with lock(folder / ".lock"):  # two processes would request the same
+            store = VectorStore(folder)
             new = store.missing(texts)
-            if new and len(store) and not self.asked:
-                self._check_same(store, texts)
-            done = 0
-
-            def ask(part: list[str]) -> np.ndarray:
-                nonlocal done
-                answered = self.client.vectors(part, int(store.first(1).shape[1]) or None)
-                self.asked = True
-                done += len(part)
-                self.context.reporter.advance(len(texts) - len(new) + done, total=len(texts))
-                return answered
-
-            store.add(new, ask, chunk=self.batch)
+            if new and not self.dimension:
+                self.dimension = self._check_same(store, texts, client)
+            for start in range(0, len(new), self.batch):
+                part = new[start : start + self.batch]
+                store.add(part, client.vectors)
+                self.dimension = int(store.first(1).shape[1])
+                done = len(texts) - len(new) + start + len(part)
+                self.context.reporter.advance(done, total=len(texts))
             vectors = store(texts)
         self.context.reporter.advance(len(texts), total=len(texts))
         return vectors
 
-    def _check_same(self, store: VectorStore, texts: Sequence[str]) -> None:
-        """Raises RunFailed where the server has other weights than those that filled the cache: one sentence is asked again."""
+    def _check_same(self, store: VectorStore, texts: Sequence[str], client: Client) -> int | None:
+        """The dimension of the stored vectors. Raises RunFailed where the server has other weights than those that filled the cache:
+        one sentence is requested again."""
         known = next((text for text in texts if text in store), None)
         if known is None:
-            return
-        (now,), (before,) = self.client.vectors([known], None), store([known])
-        if now.shape != before.shape or now @ before < SAME * np.linalg.norm(now) * np.linalg.norm(
-            before
-        ):
+            return int(store.first(1).shape[1]) or None
+        (now,), (before,) = client.vectors([known]), store([known])
+        norms = np.linalg.norm(now) * np.linalg.norm(before)
+        if now.shape != before.shape or now @ before < SAME * norms:
             raise RunFailed(
                 f"{self.recipe['address']} answers otherwise than when the cache was filled, for '{known[:60]}': another model?",
-                f"remove {self.place()}, which is paid for, or give the model another name",
+                f"remove {self.cache_folder()}, which is paid for, or give the model another name",
             )
+        return len(before)
 
     def about(self) -> dict[str, Any]:
         server = {key: self.recipe[key] for key in ("address", "model")}
-        return {
-            **super().about(),
-            **server,
-            "known": False,
-            "identity": "address and name",
-            "pooling": None,
-            "dtype": None,
-        }
+        unknown = {"known": False, "identity": "address and name", "pooling": None, "dtype": None}
+        return {**super().about(), **server, **unknown}
+
+
+class Passing(Exception):
+    """A failure that may be over at the next try; ``wait``: the seconds that the server asks for."""
+
+    def __init__(self, reason: str, wait: float | None = None) -> None:
+        super().__init__(reason)
+        self.wait = wait
 
 
 @dataclass(frozen=True)
 class Client:
-    """Asks one server, again where that may help. What it raises names the host and never the key."""
+    """Requests vectors from one server, again where that may help. What it raises names the host and never the key."""
 
-    address: str
-    model: str
-    dimensions: int | None
+    model: ServerModel
     key: str | None = field(repr=False)
-    key_env: str
-    owner: ServerModel
 
-    def vectors(self, texts: list[str], dimension: int | None) -> np.ndarray:
+    @property
+    def host(self) -> str:
+        return urllib.parse.urlsplit(self.model.recipe["address"]).netloc
+
+    def vectors(self, texts: list[str]) -> np.ndarray:
         """(n, d) float32. Raises RunFailed, Interrupted."""
-        who = f"{self.model} at {host(self.address)}"
-        failures = 0
-        while True:
+        who = f"{self.model.recipe['model']} at {self.host}"
+        for attempt in range(1, TRIES + 1):
             try:
-                return as_vectors(self._asked(texts), texts, who, dimension)
+                return as_vectors(self._request(texts), texts, who, self.model.dimension)
             except Passing as failure:
-                failures += 1
-                if failures == TRIES:
-                    raise RunFailed(f"{who}: {failure}, {TRIES} times", KEPT) from None
-                pause(failure, failures, who, _Report(self.owner), self._sleep)
+                reason, wait = (
+                    failure,
+                    2.0 ** (attempt - 1) if failure.wait is None else failure.wait,
+                )
+            if attempt < TRIES:
+                self.model.context.reporter.note(f"{who}: {reason}; again in {wait:.0f} s")
+                self._sleep(wait)
+        raise RunFailed(f"{who}: {reason}, {TRIES} times", STORED)
 
     def _sleep(self, seconds: float) -> None:
         until = time.monotonic() + seconds
-        while (left := until - time.monotonic()) > 0:
-            if self.owner.context.should_stop():
-                raise Interrupted(f"stopped while waiting for {host(self.address)}; {KEPT}")
-            time.sleep(min(left, 0.2))
+        while (remaining := until - time.monotonic()) > 0:
+            if self.model.context.should_stop():
+                raise Interrupted(f"stopped while waiting for {self.host}; {STORED}")
+            time.sleep(min(remaining, 0.2))
 
-    def _asked(self, texts: list[str]) -> list[Any]:
-        body: dict[str, Any] = {"model": self.model, "input": texts, "encoding_format": "float"}
-        body |= {"dimensions": self.dimensions} if self.dimensions else {}
-        request = urllib.request.Request(
-            self.address,
-            json.dumps(body).encode(),
-            {"Content-Type": "application/json", "User-Agent": "sentence-bench"},
-        )
-        if self.key:
-            request.add_unredirected_header("Authorization", f"Bearer {self.key}")
-        there = host(self.address)
+    def _request(self, texts: list[str]) -> list[Any]:
+        import requests
+
+        recipe = self.model.recipe
+        body = {"model": recipe["model"], "input": texts, "encoding_format": "float"}
+        body |= {"dimensions": recipe["dimensions"]} if recipe.get("dimensions") else {}
+        headers = {"User-Agent": "sentence-bench"}
+        headers |= {"Authorization": f"Bearer {self.key}"} if self.key else {}
         try:
-            with urllib.request.urlopen(request, timeout=SECONDS) as response:
-                content = response.read()
-        except urllib.error.HTTPError as error:
-            with error:
-                raise self._refusal(error, there) from None
-        except http.client.IncompleteRead:
-            raise Passing(f"{there} broke off in the middle of an answer") from None
-        except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
-            reason = getattr(error, "reason", None) or error
-            raise Passing(
-                f"{there} cannot be reached, or says nothing ({self._clean(in_words(reason))})"
-            ) from None
+            response = requests.post(recipe["address"], json=body, headers=headers, timeout=SECONDS)
+        except requests.exceptions.ChunkedEncodingError:
+            raise Passing(f"{self.host} broke off in the middle of an answer") from None
+        except requests.RequestException as error:
+            raise Passing(f"{self.host} cannot be reached ({self._clean(str(error))})") from None
+        if response.status_code != 200:
+            raise self._refusal(response)
         try:
-            rows = json.loads(content)["data"]
-            in_order = sorted(rows, key=lambda row: row["index"])
-            if [row["index"] for row in in_order] != list(range(len(texts))):
-                raise RunFailed(
-                    f"{there} returned {len(rows)} vectors for {len(texts)} sentences", KEPT
-                )
-            return [row["embedding"] for row in in_order]
+            rows = sorted(response.json()["data"], key=lambda row: row["index"])
+            indices = [row["index"] for row in rows]
+            vectors = [row["embedding"] for row in rows]
         except (ValueError, KeyError, TypeError, RecursionError):
-            said = self._clean(content[:120].decode("utf-8", "replace"))
+            answer = self._clean(response.text[:120])
+            raise RunFailed(f"{self.host} returned no embeddings: {answer}", ADDRESS) from None
+        if indices != list(range(len(texts))):
             raise RunFailed(
-                f"{there} answered what are no embeddings: {said}",
-                "is it the address of an embeddings interface?",
-            ) from None
+                f"{self.host} returned {len(rows)} vectors for {len(texts)} sentences", STORED
+            )
+        return vectors
 
-    def _refusal(self, error: urllib.error.HTTPError, there: str) -> Exception:
-        try:
-            said = self._clean(error.read(2000).decode("utf-8", "replace"))
-        except (OSError, http.client.HTTPException):
-            said = ""
-        code, told = error.code, f" ({said})" if said else ""
+    def _refusal(self, response: Any) -> Exception:
+        code, wait = response.status_code, response.headers.get("Retry-After", "")
+        answer = f"{self.host} answered {code} ({self._clean(response.text[:2000])})"
+        seconds = float(wait) if wait.isdigit() else None
+        if code in PASSING and (seconds or 0.0) <= LONGEST_WAIT:
+            return Passing(answer, seconds)
         if code in PASSING:
-            wait = seconds_to_wait(error.headers.get("Retry-After"))
-            if wait is not None and wait > LONGEST_WAIT:
-                return RunFailed(
-                    f"{there} asks to wait {wait:,.0f} s before the next request (status {code}){told}",
-                    KEPT,
-                )
-            return Passing(f"{there} answered {code}{told}", wait)
+            return RunFailed(f"{answer} and asks to wait {seconds:,.0f} s", STORED)
         if code in (401, 403):
-            how = (
-                f"the key in ${self.key_env} is not taken"
-                if self.key
-                else f"no key is in ${self.key_env}"
-            )
+            key = f"the key in ${self.model.key_env} is not accepted"
+            reason = key if self.key else f"no key is in ${self.model.key_env}"
             return RunFailed(
-                f"{there} refuses us with status {code}: {how}",
-                f"set {self.key_env}, or --key-env NAME",
-            )
-        if code in (400, 413, 422):
-            return RunFailed(
-                f"{there} does not take the request: status {code}{told}",
-                f"a smaller --batch (it was {self.owner.batch}); {KEPT}",
+                f"{self.host} refuses us with status {code}: {reason}",
+                f"set {self.model.key_env}, or --key-env NAME",
             )
         return RunFailed(
-            f"{there} answered {code}{told}", "is it the address of an embeddings interface?"
+            answer,
+            f"a smaller --batch (it was {self.model.batch}); {STORED}"
+            if code in (400, 413, 422)
+            else ADDRESS,
         )
 
     def _clean(self, text: str) -> str:
         """What a server said, on one line and without the key."""
         line = " ".join(text.split())
         return (line.replace(self.key, "***") if self.key else line)[:160]
-
-
-class _Report(Quiet):
-    """Notes for whoever watches the run; the rest of a download's report is not needed."""
-
-    def __init__(self, owner: ServerModel) -> None:
-        self.owner = owner
-
-    def say(self, line: str) -> None:
-        self.owner.context.reporter.note(line)

@@ -31,7 +31,7 @@ class ReproduceOptions:
     allow_pickle: bool = False
 
 
-@dataclass
+@dataclass(eq=False)
 class Job:
     """One run of every seed, and later how it went."""
 
@@ -43,35 +43,29 @@ class Job:
     planned: tuple[PlannedRun, ...] = ()
     error: BenchError | None = None  # why it was left out
 
-    def corpus_for(self, options: ReproduceOptions) -> str | None:
-        """The user's file for the recipe's corpus, where there is one."""
-        return options.corpora.get(self.corpus or "") or options.corpora.get("")
-
 
 def jobs(
     runs: Sequence[TableRun], registry: Registry, options: ReproduceOptions
 ) -> tuple[Job, ...]:
     """A job for every run, in the table's order. One that stands on another's encoder has that one's job as ``first``, which is
     itself in the list where the table has it."""
-    listed = {run.identity: _job(run, registry, options) for run in runs}
-    others: dict[object, Job] = {}  # that no row of the table is
+    by_identity: dict[object, Job] = {}
+    for run in (*runs, *(run.on for run in runs if run.on)):
+        by_identity.setdefault(run.identity, _job(run, registry, options))
     for run in runs:
         if run.on is not None:
-            below, job = run.on.identity, listed[run.identity]
-            if below not in listed and below not in others:
-                others[below] = _job(run.on, registry, options)
-            job.first = first = listed.get(below) or others[below]
+            job, first = by_identity[run.identity], by_identity[run.on.identity]
+            job.first = first
             if len(first.seeds) < len(job.seeds) and first.seeds != (None,):
                 first.seeds = job.seeds
-    return tuple(listed.values())
+    return tuple(by_identity[run.identity] for run in runs)
 
 
 def in_order(listed: Sequence[Job]) -> list[Job]:
     """Every job that can be run, those that others stand on before them."""
     runnable = [job for job in listed if job.run.method]
-    every = [job.first for job in runnable if job.first]
-    every += [job for job in runnable if not job.first] + [job for job in runnable if job.first]
-    return list({job.run.identity: job for job in every}.values())
+    below = [job.first for job in runnable if job.first]
+    return list(dict.fromkeys([*below, *(job for job in runnable if not job.first), *runnable]))
 
 
 def _job(run: TableRun, registry: Registry, options: ReproduceOptions) -> Job:
@@ -122,7 +116,7 @@ def plan_job(
             tuple(seeds),
             below=folder,
             text=options.text,
-            corpus=job.corpus_for(options),
+            corpus=options.corpora.get(job.corpus or "") or options.corpora.get(""),
             precision="fp16" if options.as_authors and job.in_fp16 else options.precision,
             allow_pickle=options.allow_pickle,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
@@ -66,12 +66,10 @@ class TableRun:
         """ "promcse+eh, supervised, roberta-large"; of what cannot be run, its rows."""
         if not self.method:
             return ", ".join(self.labels) or self.title
-        variant = f"+{self.variant}" if self.variant else ""
-        changes = "".join(f" {key}={value}" for key, value in self.changes.items())
-        where = f"{self.on.method} on {self.backbone}" if self.on else self.backbone
-        if self.on:
-            where = f"{self.on_as or 'the encoder of'} {where}"
-        return f"{self.method}{variant}{changes}, {setting_words(self.setting)}, {where}"
+        method = f"{self.method}+{self.variant}" if self.variant else self.method
+        method += "".join(f" {key}={value}" for key, value in self.changes.items())
+        on = f"{self.on_as or 'the encoder of'} {self.on.method} on " if self.on else ""
+        return f"{method}, {setting_words(self.setting)}, {on}{self.backbone}"
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -144,15 +142,15 @@ def runs_of(
         raise BenchError(f"{part.name} means no runs: it shows {part.shows}", hint)
     of_rows = [row.first.backbone for row in printed_rows(part)]
     of_figures = [name for one in figure_runs() for name in one.backbones]
-    places = _places(set(of_rows or of_figures), backbones)
+    printed = set(of_rows or of_figures)
     runs = [
         _of_row(row, place, registry, released)
         for row in chosen
-        for place in places(row.first.backbone)
+        for place in _places(row.first.backbone, printed, backbones)
     ]
     for one in drawn:
-        where = [place for name in one.backbones for place in places(name)]
-        runs += _of_figure(one, where, registry, released)
+        places = [place for name in one.backbones for place in _places(name, printed, backbones)]
+        runs += _of_figure(one, places, registry, released)
     if not runs:
         have = [row.first.backbone for row in chosen] or drawn[0].backbones
         raise BenchError(
@@ -184,18 +182,13 @@ def _merged(a: TableRun, b: TableRun) -> TableRun:
     )
 
 
-def _places(printed: set[str], backbones: Sequence[str]) -> Callable[[str], list[tuple[str, str]]]:
-    """A function from a printed backbone to the places where it is run: a backbone as bench run takes it, and what it stands in for
-    ("", where it is the printed one). ``printed``: names that choose rows."""
-    here = {Path(name).name: name for name in backbones if Path(name).name in printed}
-    others = [name for name in backbones if Path(name).name not in printed]
-
-    def places(own: str) -> list[tuple[str, str]]:
-        if not backbones:
-            return [(own, "")]
-        return ([(here[own], "")] if own in here else []) + [(name, own) for name in others]
-
-    return places
+def _places(name: str, printed: set[str], backbones: Sequence[str]) -> list[tuple[str, str]]:
+    """Where the rows of a printed backbone are run: a backbone as bench run takes it, and what it stands in for ("", where it is the
+    printed one). ``printed``: names that choose rows."""
+    if not backbones:
+        return [(name, "")]
+    here = [(place, "") for place in backbones if Path(place).name == name]
+    return here + [(place, name) for place in backbones if Path(place).name not in printed]
 
 
 def printed_rows(part: Part, words: Sequence[str] = ()) -> list[Row]:
@@ -359,8 +352,11 @@ def recipe_of(run: TableRun, registry: Registry) -> tuple[Recipe, Entry | None]:
     return merge(plugin.cls, entry, run.variant, given, trained=trained), entry
 
 
-def check_set(runs: Sequence[TableRun], registry: Registry, overrides: Mapping[str, str]) -> None:
-    """Raises UnknownName for a recipe key that the method of none of these runs knows, BenchError for a series."""
+def with_set(
+    runs: Sequence[TableRun], registry: Registry, overrides: Mapping[str, str]
+) -> list[TableRun]:
+    """The runs with the user's recipe values, each with those that its method knows. Raises UnknownName for a key that none of them
+    knows, BenchError for a series."""
     for key, text in overrides.items():
         if len(series({key: text})) > 1:
             raise BenchError(
@@ -369,13 +365,13 @@ def check_set(runs: Sequence[TableRun], registry: Registry, overrides: Mapping[s
             )
     every = [one for run in runs for one in (run, run.on) if one and one.method]
     if overrides and every:
-        classes = list({run.method: registry[run.method].cls for run in every}.values())
         trained = any(learns(registry[run.method].cls, run.setting) for run in every)
+        classes = list(dict.fromkeys(registry[run.method].cls for run in every))
         check_overrides(overrides, classes, trained)
+    return [_with_set(run, registry, overrides) for run in runs]
 
 
-def with_set(run: TableRun, registry: Registry, overrides: Mapping[str, str]) -> TableRun:
-    """With the user's recipe values that its method knows."""
+def _with_set(run: TableRun, registry: Registry, overrides: Mapping[str, str]) -> TableRun:
     if not run.method or not overrides:
         return run
     known = set(recipe_of(run, registry)[0])
@@ -383,5 +379,6 @@ def with_set(run: TableRun, registry: Registry, overrides: Mapping[str, str]) ->
     fitting = {key: value for key, value in overrides.items() if key in known}
     if run.on_as in fitting:  # the user has one already
         return replace(run, overrides=fitting, on=None, on_as="")
-    on = with_set(run.on, registry, overrides) if run.on else None
-    return replace(run, overrides=fitting, on=on)
+    return replace(
+        run, overrides=fitting, on=_with_set(run.on, registry, overrides) if run.on else None
+    )

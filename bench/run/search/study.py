@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import structs
 
-from bench.base.errors import BenchError, UnknownName
+from bench.base.errors import BenchError, RunFailed, UnknownName
 from bench.base.text import plural
 from bench.data.sets.manifest import BY_HASH, RECIPE_CORPORA, TARGET
 from bench.data.sets.sts import STS_TASKS
 from bench.method.budget import STEPS, budget_of
-from bench.run.plan import PlannedRun, ended_early, with_fingerprint
+from bench.run.plan import PlannedRun, with_fingerprint
 from bench.run.search.space import Space, space_of, with_values
 from bench.runs.record import dev_test_pairs
 from bench.runs.searches import (
@@ -51,11 +51,14 @@ class Job:
     space: Space
 
     def trial_runs(self, values: Mapping[str, Any], source: str) -> list[PlannedRun]:
-        """The runs of a trial, without test scores. Raises BenchError where the method refuses the values."""
+        """The runs of a trial, without test scores. Raises RunFailed where the method refuses the values."""
         made = []
         for run in self.runs:
             recipe = with_values(run.recipe, values, source)
-            run.plugin.cls.check(recipe, run.backbone.path)
+            try:
+                run.plugin.cls.check(recipe, run.backbone.path)
+            except BenchError as error:
+                raise RunFailed(error.message) from None
             unscored = replace(run, recipe=recipe, tasks=(), task_data=(), missing=(), expect=None)
             made.append(with_fingerprint(unscored))
         return made
@@ -66,68 +69,68 @@ def jobs_of(
 ) -> dict[str, Job]:
     """The methods of a search by name. ``spaces``: --space; ``fixed``: recipe keys that have one value for all trials. Raises
     BenchError for a method that cannot be searched, and for a --space of no method."""
-    jobs: dict[str, Job] = {}
-    for method in sorted({run.method for run in planned}):
-        runs = tuple(run for run in planned if run.method == method)
-        first = runs[0]
-        if first.dev is None or first.seed is None:
-            on = first.recipe.get("select_on", "none")
-            trained = first.corpus is not None and on not in ("last", "none")
-            hint = "--data DIR, --select 'captions dev' (in the package), or leave the method out"
-            if trained:
-                text = f"{on}, by which {method} is to be searched, is not here"
-                raise BenchError(text, hint)
-            raise BenchError(f"{method} cannot be searched: {on} gives no dev score", hint)
-        space = space_of(
-            first.plugin.folder,
-            method,
-            setting=first.setting,
-            backbone=first.backbone.model,
-            variant=first.variant,
-            recipe=first.recipe,
-            places=first.plugin.cls.places,
-            given=spaces,
-            fixed=fixed,
-        )
-        if not space:
-            text = f"the space of {method} is empty: no recipe file says what is searched"
-            raise BenchError(text, "--space KEY=A,B,C, or --space KEY=LOW..HIGH")
-        jobs[method] = Job(runs, space)
-    keys = {key for job in jobs.values() for key in job.runs[0].recipe}
+    keys = {key for run in planned for key in run.recipe}
     for key in spaces.keys() - keys:
         raise UnknownName("recipe key", key, keys, "of these methods")
-    return jobs
+    return {
+        method: _job(tuple(run for run in planned if run.method == method), spaces, fixed)
+        for method in sorted({run.method for run in planned})
+    }
 
 
-def unequal_budgets(jobs: Mapping[str, Job]) -> list[str]:
-    """Warnings: where the budget that all methods share trains one of them on more, or less, than the others."""
+def _job(runs: tuple[PlannedRun, ...], spaces: Mapping[str, str], fixed: Collection[str]) -> Job:
+    run = runs[0]
+    if run.dev is None or run.seed is None:
+        select_on = run.recipe.get("select_on", "none")
+        trained = run.corpus is not None and select_on not in ("last", "none")
+        reason = (
+            f"{select_on} is not on this machine" if trained else f"{select_on} gives no dev score"
+        )
+        raise BenchError(
+            f"{run.method} cannot be searched: {reason}",
+            "--data DIR, --select 'captions dev' (in the package), or leave the method out",
+        )
+    space = space_of(
+        run.plugin,
+        run.recipe,
+        setting=run.setting,
+        backbone=run.backbone.model,
+        variant=run.variant,
+        options=spaces,
+        fixed=fixed,
+    )
+    if not space:
+        raise BenchError(
+            f"the space of {run.method} is empty: no recipe file says what is searched",
+            "--space KEY=A,B,C, or --space KEY=LOW..HIGH",
+        )
+    return Job(runs, space)
+
+
+def plan_notes(jobs: Mapping[str, Job]) -> list[str]:
+    """The plan's notes on each method, and where a budget of steps is more training for one method than for another."""
     recipes = {method: job.runs[0].recipe for method, job in jobs.items()}
-    lines = [f"{method}: {line}" for method in recipes for line in ended_early(recipes[method])]
-    budgets = [budget_of(recipe) for recipe in recipes.values()]
+    lines = [f"{method}: {note}" for method, job in jobs.items() for note in job.runs[0].notes]
     sizes = {method: recipe.batch_size for method, recipe in recipes.items()}
-    if len({*sizes.values()}) > 1 and all(one is not None and one.unit == STEPS for one in budgets):
+    in_steps = (budget := budget_of(next(iter(recipes.values())))) and budget.unit == STEPS
+    if in_steps and len({*sizes.values()}) > 1:
         each = ", ".join(f"{size} in {method}" for method, size in sizes.items())
         hint = "--set batch_size=N or a budget of sentences makes it equal"
         lines.append(f"rows in a step: {each}, so equal steps are not equal training; {hint}")
     return lines
 
 
-def overlap_words(run: PlannedRun, suites: Sequence[str]) -> str:
-    """How many pairs of the dev set are test pairs of the suites. From hashes: no test data are read."""
+def overlap_line(run: PlannedRun, suites: Sequence[str]) -> str:
+    """How many pairs of the dev set are test pairs of the suite sts. From hashes: no test data are read."""
     assert run.dev is not None
-    name, pairs = run.dev.name, run.dev.n
+    name, pairs = run.dev.name, f"{run.dev.name}: {run.dev.n:,} pairs"
     if name == "captions dev":
-        return f"{name}: {pairs:,} pairs; it shares no caption and no image with the suite check"
-    if "sts" not in suites:
-        return f"{name}: {pairs:,} pairs"
-    counted = dev_test_pairs(name, run.dev.sha256, STS_TASKS)
-    if counted is None:
-        return f"{name}: {pairs:,} pairs; an unknown file, so its overlap with the suite sts is unknown"
-    shared, count = counted
-    if not shared:
-        return f"{name}: none of its {count:,} pairs is a test pair of the suite sts"
-    share = f"{shared:,} of its {count:,} pairs ({100 * shared / count:.1f} %)"
-    return f"{name}: {share} are test pairs of the suite sts; --select sts-dev-clean has none"
+        return f"{pairs}; it shares no caption and no image with the suite check"
+    counts = dev_test_pairs(name, run.dev.sha256, STS_TASKS)
+    if "sts" not in suites or counts is None:
+        return pairs + "; its overlap with the suite sts is not known" * ("sts" in suites)
+    share = f"{counts[0]:,} of its {counts[1]:,} pairs ({100 * counts[0] / counts[1]:.1f} %)"
+    return f"{name}: {share} are test pairs of the suite sts"
 
 
 def definition(
@@ -145,13 +148,12 @@ def definition(
     Raises BenchError where a grid has fewer points than there are trials: each method gets as many as every other.
     """
     for method, job in jobs.items():
-        points = math.prod(len(axis.grid()) for axis in job.space)
+        points = math.prod(len(axis.grid()) for axis in job.space.values())
         if sampler == "grid" and points < trials:
             text = f"--sampler grid: the grid of {method} has {points} points"
             raise BenchError(f"{text}, fewer than {trials} trials", f"--trials {points}")
     runs = next(iter(jobs.values())).runs
     first = runs[0]
-    assert first.dev is not None
     study = Study(
         name=name or "",
         trials=trials,
@@ -160,8 +162,8 @@ def definition(
         pruner=pruner,
         budget=first.recipe.get("budget"),
         select_on=str(first.recipe["select_on"]),
-        dev_pairs=first.dev.n,
-        overlap=overlap_words(first, suites),
+        dev_pairs=first.dev.n if first.dev else 0,
+        overlap=overlap_line(first, suites),
         precision=first.precision,
         suites=tuple(suites),
         fixed=tuple(fixed),
@@ -175,7 +177,6 @@ def definition(
 
 def _searched(job: Job) -> Searched:
     run = job.runs[0]
-    varied = {axis.key for axis in job.space}
     return Searched(
         setting=run.setting,
         variant=run.variant,
@@ -184,8 +185,8 @@ def _searched(job: Job) -> Searched:
         revision=run.backbone.revision,
         corpus="" if run.corpus is None else f"{run.corpus.name}@{run.corpus.sha256}",
         dev=run.dev.sha256 if run.dev else "",
-        space={axis.key: axis.to_json() for axis in job.space},
-        recipe={key: value for key, value in run.recipe.items() if key not in varied},
+        space=msgspec.to_builtins(job.space),
+        recipe={key: value for key, value in run.recipe.items() if key not in job.space},
     )
 
 
@@ -199,14 +200,15 @@ def _identity(study: Study) -> dict[str, Any]:
     return {**content, **facts, "methods": sorted(methods)}
 
 
-def continued(known: Study, wanted: Study, folder: Path) -> Study:
-    """The search in the folder, with more trials if they are wanted. Raises BenchError where it is another search."""
-    was, now = _identity(known), _identity(wanted)
-    if other := sorted(key for key in was | now if was.get(key) != now.get(key)):
-        text = f"{folder} holds another search: what differs is {', '.join(other[:5])}"
-        hint = f"--name NEW begins another one; {SUMMARY} in the folder has its values"
-        raise BenchError(text, hint)
-    return structs.replace(known, trials=max(known.trials, wanted.trials))
+def continued(before: Study, now: Study, folder: Path) -> Study:
+    """The search in the folder, with more trials where there are more now. Raises BenchError where it is another search."""
+    old, new = _identity(before), _identity(now)
+    if differing := sorted(key for key in old | new if old.get(key) != new.get(key)):
+        raise BenchError(
+            f"{folder} holds another search: what differs is {', '.join(differing[:5])}",
+            f"--name NEW begins another one; {SUMMARY} in the folder has its values",
+        )
+    return structs.replace(before, trials=max(before.trials, now.trials))
 
 
 def check_seeds(seeds: Sequence[int], methods: Sequence[str], store: RunsFolder) -> None:
@@ -252,8 +254,7 @@ def write_recipe(folder: Path, search: Search, method: str) -> Path | None:
     if best is None:
         return None
     of, name = study.methods[method], study.name.removeprefix("search-")
-    trials = plural(study.trials, "trial")
-    source = f"search {name}, {trials}, {study.select_on} {best.score:.2f}"
+    source = f"search {name}, {plural(study.trials, 'trial')}, {study.select_on} {best.score:.2f}"
     values = {
         key: {"value": of.recipe[key], "source": source + AS_ALL_TRIALS}
         for key in study.fixed
@@ -281,9 +282,9 @@ def write_recipe(folder: Path, search: Search, method: str) -> Path | None:
     return write_result(folder, f"{method}.toml", ("\n".join(lines) + "\n").encode())
 
 
-def _corpus(named: str) -> str:
+def _corpus(label: str) -> str:
     """The corpus as ``--corpus`` takes it anywhere: by its name if recipes know it, else by its hash."""
-    name, _, sha256 = named.rpartition("@")
+    name, _, sha256 = label.rpartition("@")
     return name if name in ("builtin", TARGET, *RECIPE_CORPORA) else f"{BY_HASH}{sha256}"
 
 

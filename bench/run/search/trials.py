@@ -12,6 +12,7 @@ import shutil
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,9 +25,10 @@ from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.trial import FrozenTrial, TrialState
 
-from bench.base.errors import BenchError, Interrupted, RunFailed
+from bench.base.errors import Interrupted, RunFailed
 from bench.method import seed_for
 from bench.run.executors.local import VECTORS, execute
+from bench.run.plan import PlannedRun
 from bench.run.search.study import Job, continued
 from bench.runs import RunsFolder
 from bench.runs.intact import CHECKPOINT
@@ -111,30 +113,25 @@ class Worker:
             before = read_search(folder)
             self.study = continued(before.study, study, folder) if before else study
             lock: Any = JournalLock(folder / JOURNAL)
-            backend = JournalFileBackend(str(folder / JOURNAL), lock)
-            storage = JournalStorage(backend)
+            storage = JournalStorage(JournalFileBackend(str(folder / JOURNAL), lock))
             self.studies = {
                 method: optuna.create_study(
                     storage=storage,
                     study_name=method,
                     direction="maximize",
                     load_if_exists=True,
-                    sampler=SeededByKey(self.seed),
                     pruner=PRUNERS[study.pruner](),
                 )
                 for method in jobs
             }
-            write_search(folder, self.search())
-        for trials in self.search().trials.values():
-            for trial in trials:  # a process may have been killed before it did this
-                self._remove_weights(trial)
+            search = self._write()
+        for trial in (trial for trials in search.trials.values() for trial in trials):
+            self._remove_weights(trial)  # a process may have been killed before it did this
 
     def search(self) -> Search:
         """All trials as they stand."""
         trials = {
-            method: tuple(
-                self._trial(method, frozen) for frozen in study.get_trials(deepcopy=False)
-            )
+            method: tuple(self._trial(method, state) for state in study.get_trials(deepcopy=False))
             for method, study in self.studies.items()
         }
         return Search(study=self.study, trials=trials)
@@ -151,32 +148,28 @@ class Worker:
                 trials = self.studies[method].get_trials(deepcopy=False)
                 if number < len(trials) and trials[number].state.is_finished():
                     continue
+                folder = self.trial_folder(method, number)
+                folder.mkdir(parents=True, exist_ok=True)
                 try:
-                    folder = self.trial_folder(method, number)
-                    folder.mkdir(parents=True, exist_ok=True)
                     stack.enter_context(FileLock(folder / ".lock", timeout=0))
                 except Timeout:
                     self.busy += 1
                     continue
-                self._choose(method, number)
-                search = self.search()
-                write_search(self.folder, search)
-                return search.trials[method][number]
+                if number == len(trials):
+                    self._draw(method, number)
+                return self._write().trials[method][number]
         return None
 
     def run(self, trial: Trial, reporter: Reporter) -> Trial:
         """Train a trial with every seed; its result is on the disk when this returns. Raises Interrupted, after which the same command
         continues the trial, and BenchError for what was wrong before anything was trained."""
-        job, began = self.jobs[trial.method], time.perf_counter()
+        began = time.perf_counter()
         store = RunsFolder(self.trial_folder(trial.method, trial.number))
-        dev: list[float] = []
-        runs, spent, state, error = [], 0.0, FINISHED, None
+        dev, runs = list[float](), list[PlannedRun]()
+        steps, spent, state, error = 0, 0.0, FINISHED, None
         try:
-            runs = job.trial_runs(trial.values, f"{self.study.name}, trial {trial.number}")
-        except BenchError as refused:  # the method refuses these values together
-            state, error = FAILED, refused.message
-        steps = 0
-        try:
+            source = f"{self.study.name}, trial {trial.number}"
+            runs = self.jobs[trial.method].trial_runs(trial.values, source)
             for run in runs:
                 watch = reporter if dev else self._pruning(trial, reporter)
                 record, _ = execute(run, store, self.options, watch)
@@ -199,60 +192,61 @@ class Worker:
             error=error,
             runs=tuple(run.run_id for run in runs),
         )
-        self._tell(ended)
+        self._end(ended)
         self._remove_weights(ended)
         return ended
 
     def trial_folder(self, method: str, number: int) -> Path:
         return self.folder / "trials" / method / f"{number:03d}"
 
+    def _write(self) -> Search:
+        search = self.search()
+        write_search(self.folder, search)
+        return search
+
     def _open(self, method: str, number: int) -> optuna.Trial:
         study = self.studies[method]
         return optuna.Trial(study, study.get_trials(deepcopy=False)[number]._trial_id)
 
-    def _choose(self, method: str, number: int) -> None:
-        """Values of a new trial; and those that a killed process had not drawn yet, of a trial that is there."""
+    def _draw(self, method: str, number: int) -> None:
+        """A new trial. Its values are drawn in a copy of the study and written in one line: a kill leaves all of them or none."""
         study, space = self.studies[method], self.jobs[method].space
-        if number != RECIPE:
-            study.sampler = self._sampler(method, number)
-        there = number < len(study.get_trials(deepcopy=False))
-        trial = self._open(method, number) if there else study.ask()
-        for axis in space if number != RECIPE else ():
-            axis.suggest(trial)
-        study.sampler = SeededByKey(self.seed)
+        copy = optuna.create_study(direction="maximize", sampler=self._sampler(method, number))
+        copy.add_trials(study.get_trials())
+        copy.ask({key: axis.distribution() for key, axis in space.items() if number != RECIPE})
+        study.add_trial(copy.trials[number])
 
     def _sampler(self, method: str, number: int) -> BaseSampler:
         """Seeded for each trial anew: a search that was killed draws what it would have drawn."""
-        if self.study.sampler == "grid":
-            grid = {axis.key: axis.grid() for axis in self.jobs[method].space}
+        if self.study.sampler == "grid" and number != RECIPE:
+            grid = {key: axis.grid() for key, axis in self.jobs[method].space.items()}
             return GridSampler(grid, seed=self.seed)
         if self.study.sampler == "tpe":
             seed = seed_for(self.seed, "search", method, number) % 2**32
             return TPESampler(seed=seed, n_startup_trials=STARTUP)
         return SeededByKey(self.seed)
 
-    def _trial(self, method: str, frozen: FrozenTrial) -> Trial:
-        if frozen.state.is_finished():
-            return msgspec.convert(frozen.user_attrs[RESULT], Trial)
-        drawn = (axis for axis in self.jobs[method].space if axis.key in frozen.params)
-        values = {axis.key: axis.rounded(frozen.params[axis.key]) for axis in drawn}
-        return Trial(method=method, number=frozen.number, values=values)
+    def _trial(self, method: str, state: FrozenTrial) -> Trial:
+        if state.state.is_finished():
+            return msgspec.convert(state.user_attrs[RESULT], Trial)
+        space = self.jobs[method].space
+        values = {key: space[key].rounded(value) for key, value in state.params.items()}
+        return Trial(method=method, number=state.number, values=values)
 
-    def _tell(self, trial: Trial) -> None:
+    def _end(self, trial: Trial) -> None:
         """The end of a trial; its facts come first, so that every trial that ended has them."""
-        study = self.studies[trial.method]
         with self.lock:
             facts = msgspec.to_builtins(trial)
             self._open(trial.method, trial.number).set_user_attr(RESULT, facts)
+            study = self.studies[trial.method]
             study.tell(trial.number, trial.score, state=STATES[trial.state])
-            write_search(self.folder, self.search())
+            self._write()
 
     def _remove_weights(self, trial: Trial) -> None:
         """Remove what an ended trial trained: nobody uses it, and it is as large as the model."""
-        for run_id in trial.runs:
-            for name in (CHECKPOINT, VECTORS, "state"):
-                folder = self.trial_folder(trial.method, trial.number) / run_id / name
-                shutil.rmtree(folder, ignore_errors=True)
+        folder = self.trial_folder(trial.method, trial.number)
+        for run_id, name in product(trial.runs, (CHECKPOINT, VECTORS, "state")):
+            shutil.rmtree(folder / run_id / name, ignore_errors=True)
 
     def _pruning(self, trial: Trial, reporter: Reporter) -> Reporter:
         """Never of the recipe as it is: every method has its score."""
@@ -266,21 +260,19 @@ class PruningReporter:
 
     def __init__(self, reporter: Reporter, trial: optuna.Trial) -> None:
         self.reporter, self.trial = reporter, trial
-        self.scoring = self.trains = False
+        self.scored = False  # since the last report to the pruner
 
     def phase(self, name: str, total: int | None = None) -> None:
-        self.scoring = self.scoring or name == "dev"
+        self.scored = self.scored or name == "dev"
         self.reporter.phase(name, total)
-        self.trains = name == "train"
 
     def advance(self, done: int, **fields: Any) -> None:
         self.reporter.advance(done, **fields)
-        if not (self.scoring and self.trains and "dev_score" in fields):
-            return
-        self.scoring = False
-        self.trial.report(fields["dev_score"], done)
-        if self.trial.should_prune():
-            raise Pruned(f"pruned at step {done}: dev score {fields['dev_score']:.2f}")
+        if self.scored and "dev_score" in fields:
+            self.scored = False
+            self.trial.report(fields["dev_score"], done)
+            if self.trial.should_prune():
+                raise Pruned(f"pruned at step {done}: dev score {fields['dev_score']:.2f}")
 
     def note(self, text: str) -> None:
         self.reporter.note(text)
