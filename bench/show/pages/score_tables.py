@@ -401,55 +401,6 @@ def letter(row: Row, table: Table) -> str:
     return LETTERS.get(lines.sign_name(row, table) or statements.verdict(row) or "", "")
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A number as printed, and the name of the sign after it ("" for none)."""
-
-    text: str = ""
-    sign: str = ""
-
-
-@dataclass(frozen=True)
-class Line:
-    """One line under a row: its entries belong to the table's columns."""
-
-    label: str
-    entries: tuple[Entry, ...]
-
-
-def under(row: Row) -> list[Line]:
-    """What a paper printed, and ours less that."""
-    lines = []
-    sources = list(
-        dict.fromkeys(
-            cell.printed.source for cell in row.cells if cell is not None and cell.printed
-        )
-    )
-    for source in sources:
-        copied, values, differences, halves = False, [], [], []
-        for cell in row.cells:
-            if cell is None or cell.printed is None or cell.printed.source != source:
-                values.append(Entry())
-                differences.append(Entry())
-                halves.append(Entry())
-                continue
-            printed = cell.printed
-            copied = copied or not printed.own
-            values.append(Entry(score(printed.value, cell.decimals)))
-            differences.append(
-                Entry(
-                    signed_number(printed.difference, cell.decimals),
-                    "outside" if printed.inside is False else "",
-                )
-            )
-            halves.append(Entry("" if printed.half is None else score(printed.half, cell.decimals)))
-        lines.append(Line(f"{source}, copied" if copied else source, tuple(values)))
-        lines.append(Line("ours less that", tuple(differences)))
-        if any(entry.text for entry in halves):
-            lines.append(Line("95 % prediction ±", tuple(halves)))
-    return lines
-
-
 def _lines(
     row: Row, table: Table, others: int, published: Published | None
 ) -> tuple[ScoreLine, ...]:
@@ -464,7 +415,7 @@ def _lines(
                     (minus(entry.text), LETTERS.get(entry.sign, "")) for entry in line.entries
                 ),
             )
-            for line in under(row)
+            for line in lines.under(row)
         )
     printed = {cell.printed.source for cell in row.cells if cell is not None and cell.printed}
     return tuple(
@@ -474,6 +425,6 @@ def _lines(
             anchor=published.anchors.get(source, ""),
             entries=(*((entry.text, "") for entry in line.entries), *[("", "")] * others),
         )
-        for line in under(row)
+        for line in lines.under(row)
         if (source := line.label.removesuffix(", copied")) in printed
     )

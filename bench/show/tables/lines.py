@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from bench.base.text import duration, list_names
 from bench.compare import statements
-from bench.compare.formatting import score, spread, with_interval
+from bench.compare.formatting import score, signed_number, spread, with_interval
 from bench.compare.statistics.table import BETTER, WORSE, Cell, Cost, Row, Table
 from bench.show import grid
+from bench.show.grid import Cell as GridCell
 
 SIGNS = grid.SIGNS
 OUTSIDE, UNTESTED, TOP = "outside", "not tested", grid.TINT  # keys of SIGNS
@@ -44,6 +47,43 @@ def difference_text(row: Row) -> str:
     if against is None or cell is None:
         return "baseline" if row.is_baseline else ""
     return with_interval(against.difference, against.ci_low, against.ci_high, cell.decimals)
+
+
+# --- what papers printed ---
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line under a row: its entries belong to the table's columns."""
+
+    label: str
+    entries: tuple[GridCell, ...]
+
+
+def under(row: Row) -> list[Line]:
+    """For each paper table that prints a number of this row: what it prints, ours less that, and half of the prediction interval."""
+    every = [cell.printed for cell in row.cells if cell and cell.printed]
+    made = []
+    for source in dict.fromkeys(printed.source for printed in every):
+        copied = any(one.source == source and not one.own for one in every)
+        labels = f"{source}, copied" if copied else source, "ours less that", "95 % prediction ±"
+        columns = zip(*(_paper_cells(cell, source) for cell in row.cells), strict=True)
+        made += [Line(*line) for line in zip(labels, columns, strict=True)]
+    return [line for line in made if any(cell.text for cell in line.entries)]
+
+
+def _paper_cells(cell: Cell | None, source: str) -> tuple[GridCell, GridCell, GridCell]:
+    """One column of these lines; empty where this paper table prints nothing of it."""
+    if cell is None or cell.printed is None or cell.printed.source != source:
+        return GridCell(), GridCell(), GridCell()
+    printed, places = cell.printed, cell.decimals
+    less = signed_number(printed.difference, places)
+    half = "" if printed.half is None else score(printed.half, places)
+    return (
+        GridCell(text=score(printed.value, places), emphasis="dim"),
+        GridCell(text=less, sign=OUTSIDE if printed.inside is False else "", emphasis="dim"),
+        GridCell(text=half, emphasis="dim"),
+    )
 
 
 # --- cost ---
