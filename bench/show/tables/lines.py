@@ -1,4 +1,5 @@
-"""What stands beside a row's means in every form of a table: the difference from the baseline, cost, and the legend."""
+"""What stands beside a row's means in every form of a table: the difference from the baseline,
+cost, and the legend."""
 
 from __future__ import annotations
 
@@ -61,7 +62,8 @@ class Line:
 
 
 def under(row: Row) -> list[Line]:
-    """For each paper table that prints a number of this row: what it prints, ours less that, and half of the prediction interval."""
+    """For each paper table that prints a number of this row: what it prints, ours less that, and
+    half of the prediction interval."""
     every = [cell.printed for cell in row.cells if cell and cell.printed]
     made = []
     for source in dict.fromkeys(printed.source for printed in every):
@@ -111,8 +113,8 @@ def encode_condition(table: Table) -> str:
 
 
 def costs(cost: Cost | None) -> dict[str, str]:
-    """What a row took by heading, and short: "5.3M" parameters, "13m32s", a search of "2h36m/12" trials, "1.4G", "1.2k/s"; "" where it was
-    not recorded."""
+    """What a row took by heading, and short: "5.3M" parameters, "13m32s", a search of "2h36m/12"
+    trials, "1.4G", "1.2k/s"; "" where it was not recorded."""
     cost = cost or Cost()
     trials, encode = cost.tuning_trials or "?", short(cost.encode_sentences_per_second)
     train, tuning = (
@@ -129,7 +131,8 @@ def costs(cost: Cost | None) -> dict[str, str]:
 
 
 def parts_trained(table: Table) -> list[str]:
-    """ "trained of promcse, dcpcse: 295k prompt, 591k head", a line for all rows that train the same numbers of the same parts."""
+    """ "trained of promcse, dcpcse: 295k prompt, 591k head", a line for all rows that train the
+    same numbers of the same parts."""
     rows: dict[str, dict[str, None]] = {}
     for row in table.rows:
         if row.cost is not None and row.cost.trainable_parts:
@@ -162,8 +165,9 @@ OUTSIDE_LEGEND = "outside the 95 % prediction interval for as many runs of ours 
 
 
 def legend(table: Table, signs: dict[str, str], *, tint: str = "") -> list[str]:
-    """What the signs and columns mean, a sentence each; only what the table has. ``signs`` as the form prints them; ``tint``: the word
-    for what marks a row that may be the best, where it is none of them."""
+    """What the signs and columns mean, a sentence each; only what the table has. ``signs`` as the
+    form prints them; ``tint``: the word for what marks a row that may be the best, where it is none
+    of them."""
     lines = statements.legend(table, signs[BETTER], signs[WORSE], tint or signs[TOP])
     cells = [cell for row in table.rows for cell in row.cells]
     printed = [cell.printed for cell in cells if cell is not None and cell.printed]

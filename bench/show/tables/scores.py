@@ -1,4 +1,5 @@
-"""A score table as a :class:`bench.show.grid.Grid`: method, n, tasks, average with its interval, difference from the baseline, cost."""
+"""A score table as a :class:`bench.show.grid.Grid`: method, n, tasks, average with its interval,
+difference from the baseline, cost."""
 
 from __future__ import annotations
 
@@ -16,10 +17,11 @@ SCALE = "for scale: nothing trained here, another backbone; not compared"
 
 
 def score_grid(table: Table, scale: Sequence[tuple[Table, int]] = ()) -> Grid:
-    """The table as every form prints it. ``scale``: rows of other tables that stand last, by table and place.
+    """The table as every form prints it. ``scale``: rows of other tables that stand last, by table
+    and place.
 
-    Where a table has a column that ranks, its interval and the difference from the baseline stand beside it; elsewhere each
-    number has its own ±.
+    Where a table has a column that ranks, its interval and the difference from the baseline stand
+    beside it; elsewhere each number has its own ±.
     """
     differences = bool(table.head) and lines.has_differences(table)
     columns = [Column("method", wrap=16), Column("n", right=True, lead=True)]
