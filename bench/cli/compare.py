@@ -197,8 +197,8 @@ def _read(store: RunsFolder, references: Sequence[str]) -> list[Run]:
     else:
         records, damaged = store.records()
         found = [Run(record, store.folder(record.run_id)) for record in records]
-    for error in damaged:
-        warn(f"left out, damaged: {error.message}")
+    for one in damaged:
+        warn(f"left out, damaged: {one.message}")
     return found
 
 
