@@ -1,4 +1,5 @@
-"""``bench compare``: runs side by side, as the papers print them, and how sure the differences are."""
+"""``bench compare``: runs side by side, as the papers print them, and how sure the differences
+are."""
 
 from __future__ import annotations
 
@@ -126,7 +127,8 @@ def compare(
     form: str,
     html: Path | None,
 ) -> None:
-    """Compare runs: methods by tasks, mean over seeds, intervals, which rows are better than the baseline, and which may be the best.
+    """Compare runs: methods by tasks, mean over seeds, intervals, which rows are better than the
+    baseline, and which may be the best.
 
     RUN is an id, the beginning of ids, or a path; without any, all runs in the runs folder.
 
@@ -168,7 +170,8 @@ def compare(
 def choose(
     references: Sequence[str], runs: Path | None, filters: dict[str, Sequence[str]]
 ) -> list[Run]:
-    """The finished runs that are named (all, if none is) and fit; a warning names those that are left out."""
+    """The finished runs that are named (all, if none is) and fit; a warning names those that are
+    left out."""
     store = RunsFolder(runs)
     every = list({run.record.run_id: run for run in _read(store, references)}.values())
     fitting = _fitting(every, filters)
@@ -194,8 +197,8 @@ def _read(store: RunsFolder, references: Sequence[str]) -> list[Run]:
     else:
         records, damaged = store.records()
         found = [Run(record, store.folder(record.run_id)) for record in records]
-    for error in damaged:
-        warn(f"left out, damaged: {error.message}")
+    for one in damaged:
+        warn(f"left out, damaged: {one.message}")
     return found
 
 
@@ -246,7 +249,8 @@ def with_scores(
 
 
 def show_answer(kept: Sequence[Run], options: TableOptions, html: Path | None) -> None:
-    """What the published page says first, of these runs: its sentence and its first table; then a line for each other table."""
+    """What the published page says first, of these runs: its sentence and its first table; then a
+    line for each other table."""
     from bench.board.content import board_tables
     from bench.board.judged_tables import answer, judged_tables
 
@@ -324,7 +328,8 @@ def _show(kept: Sequence[Run], tables: Sequence[Table], form: str, html: Path | 
 
 @contextmanager
 def _progress() -> Iterator[Callable[[str, int, int], None]]:
-    """A line on standard error that says what is being read; on a terminal only, and gone when it is done."""
+    """A line on standard error that says what is being read; on a terminal only, and gone when it
+    is done."""
     with Console(stderr=True).status("reading predictions") as status:
         yield lambda task, done, count: status.update(
             Text(f"reading {visible(task, limit=40)} ({done + 1} of {count})")

@@ -1,4 +1,5 @@
-"""The items on which two runs disagree most: pairs that they rank furthest apart, texts that one of them alone classifies right."""
+"""The items on which two runs disagree most: pairs that they rank furthest apart, texts that one of
+them alone classifies right."""
 
 from __future__ import annotations
 
@@ -24,13 +25,14 @@ from bench.score.suites.from_predictions import find_task
 
 Texts = list[tuple[str, ...]]
 ReadTexts = Callable[[ScoreKey, np.ndarray], Texts | None]
-"""Reads the texts of every item of a task with these gold values; raises BenchError where they are not at hand."""
+"""Reads the texts of every item of a task with these gold values; raises BenchError where they are
+not at hand."""
 
 
 @dataclass(frozen=True)
 class ItemValue:
-    """A number of one item. ``place``: by rank among all items, 0 to 100; None for classes. Where only the order is known, that is the value
-    and ``text`` is empty."""
+    """A number of one item. ``place``: by rank among all items, 0 to 100; None for classes. Where
+    only the order is known, that is the value and ``text`` is empty."""
 
     text: str
     value: float
@@ -39,7 +41,8 @@ class ItemValue:
 
 @dataclass(frozen=True)
 class Item:
-    """``number``: row in the data, from 1. ``apart``: how far the runs are from each other, 0 to 100."""
+    """``number``: row in the data, from 1. ``apart``: how far the runs are from each other, 0 to
+    100."""
 
     number: int
     texts: tuple[str, ...] | None
@@ -64,9 +67,11 @@ class Disagreement:
 def disagreements(
     first: Run, second: Run, *, texts: ReadTexts, tasks: Sequence[str] = (), top: int = 10
 ) -> list[Disagreement]:
-    """Of the tasks that both runs have predictions of, in the first one's order; one protocol of each task and text form is enough.
+    """Of the tasks that both runs have predictions of, in the first one's order; one protocol of
+    each task and text form is enough.
 
-    Raises BenchError where the runs share no task, or UnknownName for a task that they do not share.
+    Raises BenchError where the runs share no task, or UnknownName for a task that they do not
+    share.
     """
     theirs, metrics = {score.key for score in second.record.scores}, (*RANKED, "accuracy")
     ours = [score for score in first.record.scores if score.task != AVERAGE]
@@ -158,7 +163,8 @@ def _classed(names: object, values_N: np.ndarray, rows: Sequence[int]) -> list[I
 
 
 def read_texts(data: Path | None, key: ScoreKey, gold_N: np.ndarray) -> Texts:
-    """From the evaluation data in the folder ``data``, in the order of the predictions. Raises BenchError where they are not at hand."""
+    """From the evaluation data in the folder ``data``, in the order of the predictions. Raises
+    BenchError where they are not at hand."""
     scored = find_task(key)
     if scored is None:
         raise BenchError(f"the suite {key.suite} has no task of this name and protocol")

@@ -1,4 +1,5 @@
-"""The tables that ``bench compare`` shows: means, footnotes, and whatever was asked for beside them."""
+"""The tables that ``bench compare`` shows: means, footnotes, and whatever was asked for beside
+them."""
 
 from __future__ import annotations
 
@@ -34,10 +35,12 @@ UNKNOWN = "not recorded"
 
 
 def with_footnotes(tables: Sequence[Table], records: Mapping[str, RunRecord]) -> tuple[Table, ...]:
-    """The tables with a footnote for each difference between the runs of a table, and marks at the rows that differ.
+    """The tables with a footnote for each difference between the runs of a table, and marks at the
+    rows that differ.
 
-    Of each thing that is compared, the value that most runs have is the rule; one footnote names all who differ. Rows that a
-    suite has only under another protocol or text form, in another table, are named too.
+    Of each thing that is compared, the value that most runs have is the rule; one footnote names
+    all who differ. Rows that a suite has only under another protocol or text form, in another
+    table, are named too.
     """
     return tuple(
         _with_failures(_with_those_elsewhere(_with_differences(table, records), tables), records)
@@ -137,12 +140,14 @@ def _facts(record: RunRecord, table: Table) -> dict[str, str]:
 
 
 def values_words(runs: Sequence[RunRecord]) -> str:
-    """ "paper", "recipe", "tuned: 12 trials"; several where the seeds of a row are not of one kind; "" where nothing is trained."""
+    """ "paper", "recipe", "tuned: 12 trials"; several where the seeds of a row are not of one kind;
+    "" where nothing is trained."""
     return ", ".join(filter(None, dict.fromkeys(map(kind_of_values, runs))))
 
 
 def _with_those_elsewhere(table: Table, tables: Sequence[Table]) -> Table:
-    """With a footnote for rows of the same suite that only other tables have, under another protocol or text form."""
+    """With a footnote for rows of the same suite that only other tables have, under another
+    protocol or text form."""
     here = {run for row in table.rows for run in row.runs}
     footnotes = list(table.footnotes)
     for other in tables:
@@ -190,7 +195,8 @@ class TableOptions:
 def compare_runs(
     runs: Sequence[Run], options: TableOptions, report: Report | None = None
 ) -> tuple[Table, ...]:
-    """The tables of these runs. Raises BenchError where the runs have no score, or ``options`` refuse them."""
+    """The tables of these runs. Raises BenchError where the runs have no score, or ``options``
+    refuse them."""
     records = {run.record.run_id: run.record for run in runs}
     tables = summarise(
         records.values(),
@@ -212,7 +218,8 @@ def compare_runs(
 def check_alike(
     tables: Sequence[Table], records: Mapping[str, RunRecord], options: TableOptions
 ) -> None:
-    """Raises BenchError where a table has a footnote (``--strict``), or rows of unequal training (``--equal-budget``)."""
+    """Raises BenchError where a table has a footnote (``--strict``), or rows of unequal training
+    (``--equal-budget``)."""
     if options.equal_budget:
         costs.refuse_unequal(tables, records)
     footnotes = [(table.suite, footnote) for table in tables for footnote in table.footnotes]

@@ -1,4 +1,5 @@
-"""Figures of a version, made from its records alone: SVG with direct labels, a static caption, and their data.
+"""Figures of a version, made from its records alone: SVG with direct labels, a static caption, and
+their data.
 
 figures(board)        # those that the records have data for; printed gains against noise first
 """
@@ -16,7 +17,8 @@ __all__ = ["Figure", "figures"]
 
 
 def figures(board: Board) -> tuple[Figure, ...]:
-    """The figures of a version, group by group: settings and backbones with most rows first. Each has a name of its own."""
+    """The figures of a version, group by group: settings and backbones with most rows first. Each
+    has a name of its own."""
     from bench.show.figures.curves import frequent, learning, spectrum
     from bench.show.figures.gains import gains, paper_gains
     from bench.show.figures.papers import ablations, few_shot, papers

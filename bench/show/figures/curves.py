@@ -1,4 +1,5 @@
-"""Methods as lines: the dev score while training, singular values, and STS-B without frequent words."""
+"""Methods as lines: the dev score while training, singular values, and STS-B without frequent
+words."""
 
 from __future__ import annotations
 
@@ -33,8 +34,9 @@ if TYPE_CHECKING:
 # --- the dev score while training ---
 
 LEARNING = (
-    "Score on the dev set against rows of the corpus seen. Thick lines are means over seeds, thin ones the seeds; coloured: highest at the end. "
-    "These scores chose the checkpoints and are of no test set. Of many methods the first ones of the table are drawn."
+    "Score on the dev set against rows of the corpus seen. Thick lines are means over seeds, thin "
+    "ones the seeds; coloured: highest at the end. These scores chose the checkpoints and are of "
+    "no test set. Of many methods the first ones of the table are drawn."
 )
 Course = tuple[str, Sequence[Line]]
 """A method, and a line for each of its seeds."""
@@ -62,7 +64,8 @@ def learning(group: Group) -> Figure | None:
 
 
 def _course(row: Row, runs: Mapping[str, PublishedRun], dev: str) -> list[Line]:
-    """Dev scores over rows of the corpus; empty where its seeds have not the same steps, at least two."""
+    """Dev scores over rows of the corpus; empty where its seeds have not the same steps, at least
+    two."""
     course = []
     for seed, run in zip(row.seeds, (runs[name] for name in row.runs), strict=True):
         done, curve = run.record.training, read_curve(run.folder)
@@ -97,17 +100,20 @@ def mean_of(columns: Sequence[Sequence[float]]) -> list[float]:
 # --- where vectors lie: singular values, and correlation without the most frequent words ---
 
 SPECTRUM = (
-    "Singular values of the unit vectors of STS-B test less their mean, each over the largest; means over seeds. Coloured: the largest "
-    "effective rank, which is exp of the entropy of the values (Roy and Vetterli 2007). Of many methods those of the largest ranks are drawn."
+    "Singular values of the unit vectors of STS-B test less their mean, each over the largest; "
+    "means over seeds. Coloured: the largest effective rank, which is exp of the entropy of the "
+    "values (Roy and Vetterli 2007). Of many methods those of the largest ranks are drawn."
 )
 FREQUENT = (
-    "Correlation on STS-B test when the most frequent words of STS-B test are taken out of the sentences; means over seeds. Coloured: the largest gain. "
-    "Of many methods those highest at first are drawn. (ConPVP's Figure 5 takes out tokens, and averages the seven STS sets.)"
+    "Correlation on STS-B test when the most frequent words of STS-B test are taken out of the "
+    "sentences; means over seeds. Coloured: the largest gain. Of many methods those highest at "
+    "first are drawn. (ConPVP's Figure 5 takes out tokens, and averages the seven STS sets.)"
 )
 
 
 def spectrum(group: Group) -> Figure | None:
-    """A line per method over the number of the singular value, in powers of two. None where fewer than two methods have them."""
+    """A line per method over the number of the singular value, in powers of two. None where fewer
+    than two methods have them."""
     found = []
     for point in group.methods("geometry", "uniformity"):
         values = [_singular_values(group, run) for run in point.row.runs]
@@ -153,7 +159,8 @@ def _singular_values(group: Group, run: str) -> list[float]:
 
 
 def frequent(group: Group) -> Figure | None:
-    """A line per method over the number of words taken out. None where fewer than two methods have them."""
+    """A line per method over the number of words taken out. None where fewer than two methods have
+    them."""
     made = []
     for point in group.methods("geometry", "alignment"):
         curves = [curve for run in point.row.runs if (curve := _without_words(group, run))]
@@ -180,7 +187,8 @@ def frequent(group: Group) -> Figure | None:
 
 
 def _without_words(group: Group, run: str) -> dict[int, float]:
-    """Number of words taken out -> correlation; empty where the record holds none, or something else."""
+    """Number of words taken out -> correlation; empty where the record holds none, or something
+    else."""
     table = group.tables["geometry"]
     published = group.runs.get(run)
     key = ScoreKey("geometry", "alignment", table.protocol, table.text)

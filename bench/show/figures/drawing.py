@@ -1,4 +1,5 @@
-"""What all figures share: the figure with its data, the style, the sheet that becomes SVG, and marks and lines with labels."""
+"""What all figures share: the figure with its data, the style, the sheet that becomes SVG, and
+marks and lines with labels."""
 
 from __future__ import annotations
 
@@ -55,7 +56,8 @@ class Figure:
 ACCENT, QUIET = "#c2622d", "#8a857d"
 """Of marks: contrast of at least 3 with both backgrounds of the pages, #fdfcf9 and #171614."""
 TEXT, TEXT_IN_THE_DARK = "#757068", "#a39d92"
-"""Of text: contrast of at least 4.5 with the background. No grey has that with both (4.2 is the most), hence one rule for dark pages."""
+"""Of text: contrast of at least 4.5 with the background. No grey has that with both (4.2 is the
+most), hence one rule for dark pages."""
 DARK = f"@media (prefers-color-scheme: dark) {{ text {{ fill: {TEXT_IN_THE_DARK} !important }} }}"
 FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 'DejaVu Sans'"
 WIDTH = 360.0  # points of a sheet: a third of a page, or a phone, so that text has its size there
@@ -91,7 +93,8 @@ STYLE: dict[str, Any] = {
 
 
 def missing_library(command: str) -> BenchError | None:
-    """The error of a command that draws, where matplotlib or adjustText (an extra) is not installed."""
+    """The error of a command that draws, where matplotlib or adjustText (an extra) is not
+    installed."""
     for name in ("matplotlib", "adjustText"):
         if importlib.util.find_spec(name) is None:
             why = f"{command} draws figures with {name}, which is not installed"
@@ -141,7 +144,8 @@ BAR = "_bar"  # label of an error bar's line
 
 
 def _place_labels(axes: Axes) -> None:
-    """Moves labels apart. adjustText is deterministic where its number of steps is limited, and not its time."""
+    """Moves labels apart. adjustText is deterministic where its number of steps is limited, and not
+    its time."""
     from adjustText import adjust_text
 
     for kind in (NEXT_TO_POINT, AT_END):
@@ -184,7 +188,8 @@ class Mark:
 
 
 def scatter(axes: Axes, marks: Sequence[Mark]) -> None:
-    """Points with bars; emphasised ones in the accent colour, and labelled first. Of many points not all have a label."""
+    """Points with bars; emphasised ones in the accent colour, and labelled first. Of many points
+    not all have a label."""
     marks = sorted(marks, key=lambda mark: mark.strong)
     for mark in marks:
         colour = ACCENT if mark.strong else QUIET
@@ -203,7 +208,8 @@ def scatter(axes: Axes, marks: Sequence[Mark]) -> None:
 
 
 def scatter_data(marks: Sequence[Mark]) -> list[DataRow]:
-    """(label, x, y, low of y, high of y, low of x, high of x) of each point; "" for bars that are not known."""
+    """(label, x, y, low of y, high of y, low of x, high of x) of each point; "" for bars that are
+    not known."""
     none = (None, None)
     return [
         (one.label, *rounded(one.x, one.y, *(one.y_ends or none), *(one.x_ends or none)))
@@ -217,7 +223,8 @@ def rounded(*values: float | None) -> DataRow:
 
 
 def bar(axes: Axes, x: Ends | None, y: Ends | None, colour: str) -> None:
-    """An error bar from the first to the second of ``x`` and ``y``; none where one of them is None."""
+    """An error bar from the first to the second of ``x`` and ``y``; none where one of them is
+    None."""
     if x is not None and y is not None:
         axes.plot(x, y, color=colour, linewidth=1.1, alpha=0.6, zorder=2, label=BAR)
 
@@ -235,7 +242,8 @@ class Line:
 
 
 def lines(axes: Axes, those: Sequence[Line], strong: Line) -> None:
-    """Lines whose names stand at their right ends: ``strong`` in the accent colour, and as many others as there is room for."""
+    """Lines whose names stand at their right ends: ``strong`` in the accent colour, and as many
+    others as there is room for."""
     shown = [*(line for line in those if line is not strong)][: MOST_LINES - 1]
     right, left = max(max(line.x) for line in those), min(min(line.x) for line in those)
     gap = 0.02 * (right - left)

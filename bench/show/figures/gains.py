@@ -1,4 +1,5 @@
-"""Gains that papers print, next to what seeds alone do; and what each row of a table gains over the baseline."""
+"""Gains that papers print, next to what seeds alone do; and what each row of a table gains over the
+baseline."""
 
 from __future__ import annotations
 
@@ -22,21 +23,23 @@ if TYPE_CHECKING:
 # --- what papers print ---
 
 PAPER_GAINS = (
-    "Gains on the STS average that papers print over a SimCSE which they ran themselves, in the same setting and on the same backbone; "
-    "single runs, or the paper does not say how many. Line: 1.96 × √(s² + m²), where s is the standard deviation of simcse over seeds on "
-    "this board, and m the median of the standard deviations of its rows. Coloured: above the line."
+    "Gains on the STS average that papers print over a SimCSE which they ran themselves, in the "
+    "same setting and on the same backbone; single runs, or the paper does not say how many. "
+    "Line: 1.96 × √(s² + m²), where s is the standard deviation of simcse over seeds on this "
+    "board, and m the median of the standard deviations of its rows. Coloured: above the line."
 )
 
 
 def noise_line(simcse: float, middle: float) -> float:
-    """1.96 standard deviations of a difference of two single runs (docs/statistics.md), from spreads over seeds in points: of simcse, and
-    the median of all rows that have two seeds or more."""
+    """1.96 standard deviations of a difference of two single runs (docs/statistics.md), from
+    spreads over seeds in points: of simcse, and the median of all rows that have two seeds or
+    more."""
     return 1.96 * math.hypot(simcse, middle)
 
 
 def paper_gains(group: Group) -> Figure | None:
-    """The gains that papers print, with the line of noise of this board's runs. None where simcse, without a variant, is not exactly one
-    row with a spread."""
+    """The gains that papers print, with the line of noise of this board's runs. None where simcse,
+    without a variant, is not exactly one row with a spread."""
     spreads = [(p.row, p.cell.sd) for p in group.points("sts") if p.cell.sd is not None]
     simcse = [sd for row, sd in spreads if row.method == BASE and not row.variant]
     if len(simcse) != 1:
@@ -75,14 +78,16 @@ def draw_paper_gains(axes: Axes, printed: Sequence[PrintedGain], line: float) ->
 # --- over the baseline ---
 
 GAINS = (
-    "Each row less the baseline. Bar: the confidence interval of that difference, at the level that the table of this "
-    "figure gives. Coloured: better or worse than the baseline; grey: inconclusive. An arrow at the edge stands for a row far from the others."
+    "Each row less the baseline. Bar: the confidence interval of that difference, at the level "
+    "that the table of this figure gives. Coloured: better or worse than the baseline; grey: "
+    "inconclusive. An arrow at the edge stands for a row far from the others."
 )
 MOST = 24  # rows of a figure
 
 
 def gains(group: Group) -> Figure | None:
-    """A line for each row that was compared with the baseline, the largest gain first. None where there is none."""
+    """A line for each row that was compared with the baseline, the largest gain first. None where
+    there is none."""
     suite = group.suites[0]
     table = group.tables[suite]
     pairs = [(point.label, point.cell.against) for point in group.methods(suite)]
@@ -107,7 +112,8 @@ def gains(group: Group) -> Figure | None:
 
 
 def draw_gains(axes: Axes, shown: Sequence[tuple[str, Against]], axis: str) -> None:
-    """Rows to scale as far as Tukey's outer fences (1977), three quartile ranges around the middle half, and at least to zero."""
+    """Rows to scale as far as Tukey's outer fences (1977), three quartile ranges around the middle
+    half, and at least to zero."""
     from numpy import percentile
 
     quartiles = percentile([one.difference for _, one in shown], [25, 75])

@@ -1,4 +1,5 @@
-"""The papers' own figures, drawn from our runs: printed values against ours, ablations, few-shot, and one that is a formula."""
+"""The papers' own figures, drawn from our runs: printed values against ours, ablations, few-shot,
+and one that is a formula."""
 
 from __future__ import annotations
 
@@ -36,15 +37,18 @@ if TYPE_CHECKING:
 # --- printed against ours ---
 
 PAPERS = (
-    "Numbers that papers print across, ours of the same cell upwards; on the line both are equal. Bars: our intervals. Coloured: the printed value lies "
-    "outside the prediction interval of ours. The numbers farthest from the line are named. Averages, which follow from the others, are left out."
+    "Numbers that papers print across, ours of the same cell upwards; on the line both are equal. "
+    "Bars: our intervals. Coloured: the printed value lies outside the prediction interval of "
+    "ours. The numbers farthest from the line are named. Averages, which follow from the others, "
+    "are left out."
 )
 NAMED = 6  # cells that are labelled
 NUMBERS = ("printed", "here", "low", "high", "difference")
 
 
 def papers(board: Board) -> Figure | None:
-    """Every cell of the board that a paper printed on the same scale, without averages. None for fewer than two."""
+    """Every cell of the board that a paper printed on the same scale, without averages. None for
+    fewer than two."""
     cells = [
         (point, task, point.cell.printed)
         for table in (one.table for one in board.tables)
@@ -99,8 +103,9 @@ def draw_papers(axes: Axes, marks: Sequence[Mark]) -> None:
 # --- against one recipe value (PromCSE, Figure 2) ---
 
 ABLATION = (
-    "Runs that are equal in all but the recipe value on the axis below, means over seeds. Bars: the intervals of the table, or standard deviations over seeds where it has none. Grey squares: "
-    "what papers print."
+    "Runs that are equal in all but the recipe value on the axis below, means over seeds. Bars: "
+    "the intervals of the table, or standard deviations over seeds where it has none. Grey "
+    "squares: what papers print."
 )
 FEWEST = 3  # points of a curve
 MOST_CURVES = 6
@@ -116,8 +121,8 @@ Curve = Mapping[float, Point]
 
 
 def ablations(group: Group) -> list[Figure]:
-    """A figure for each recipe value of which a method has at least three, those with most values first: on the STS sets and on CxC;
-    without the STS sets, on the first suite."""
+    """A figure for each recipe value of which a method has at least three, those with most values
+    first: on the STS sets and on CxC; without the STS sets, on the first suite."""
     suites = [suite for suite in ("sts", "cxc") if suite in group.tables]
     suites = suites if "sts" in suites else group.suites[:1]
     curves = [(suite, *one) for suite in suites for one in swept(group.points(suite))[:MOST_CURVES]]
@@ -125,7 +130,8 @@ def ablations(group: Group) -> list[Figure]:
 
 
 def swept(points: Sequence[Point]) -> list[tuple[str, str, Curve]]:
-    """(method, recipe key, curve): of each method and key the longest series of rows that are equal in everything else."""
+    """(method, recipe key, curve): of each method and key the longest series of rows that are equal
+    in everything else."""
     series: dict[tuple[str, ...], dict[object, dict[float, Point]]] = {}
     for point in points:
         row = point.row
@@ -193,8 +199,8 @@ def draw_ablation(
 
 
 def _printed_points(group: Group, method: str, key: str, task: str) -> dict[float, float]:
-    """Value of the recipe key -> printed number: of the same method, setting and backbone, from tables and from the points of pictures
-    that a source gives."""
+    """Value of the recipe key -> printed number: of the same method, setting and backbone, from
+    tables and from the points of pictures that a source gives."""
     backbone, found = short_name(group.backbone), dict[float, float]()
     for cell in results(backbone=backbone, setting=group.setting, task=task):
         means = meaning(cell.method, cell.variant, cell.setting)
@@ -212,8 +218,9 @@ def _printed_points(group: Group, method: str, key: str, task: str) -> dict[floa
 # --- accuracy from few labelled examples, draw by draw (ConPVP, Figure 7) ---
 
 FEW_SHOT = (
-    "Accuracy from 16 examples a class. Each shape is the distribution over draws of the examples and seeds, its mark the mean; the draws "
-    "are the same for all methods. Coloured: highest on average. Of many methods the highest are drawn."
+    "Accuracy from 16 examples a class. Each shape is the distribution over draws of the examples "
+    "and seeds, its mark the mean; the draws are the same for all methods. Coloured: highest on "
+    "average. Of many methods the highest are drawn."
 )
 MOST_METHODS = 7
 Draws = dict[str, list[float]]
@@ -221,7 +228,8 @@ Draws = dict[str, list[float]]
 
 
 def few_shot(group: Group) -> Figure | None:
-    """A violin per method and task over draws and seeds. None where fewer than two methods have their draws."""
+    """A violin per method and task over draws and seeds. None where fewer than two methods have
+    their draws."""
     points = group.methods("fewshot")
     scored = [(point.label, draws) for point in points if (draws := _draws(group, point))]
     if len(scored) < 2:
@@ -291,14 +299,16 @@ def draw_few_shot(panels: Sequence[Axes], shown: Sequence[tuple[str, Draws]]) ->
 # --- Focal-InfoNCE's re-scaling of negative pairs (Figure 1) ---
 
 RESCALING = (
-    "The value s (s + m) that Focal-InfoNCE takes in place of the cosine s of a negative pair, for the values of m in its Table 5. "
-    "Coloured: the largest m. Above the dashed line, where s > 1 − m, a pair counts more; below it, less. Drawn from the formula, without a run."
+    "The value s (s + m) that Focal-InfoNCE takes in place of the cosine s of a negative pair, "
+    "for the values of m in its Table 5. Coloured: the largest m. Above the dashed line, where s "
+    "> 1 − m, a pair counts more; below it, less. Drawn from the formula, without a run."
 )
 ADDED = (0.1, 0.2, 0.3, 0.4)  # values of m
 
 
 def rescaled(s: float, m: float) -> float:
-    """What stands for the cosine s of a negative pair in the loss, before the temperature (Focal-InfoNCE, eq. 2)."""
+    """What stands for the cosine s of a negative pair in the loss, before the temperature
+    (Focal-InfoNCE, eq. 2)."""
     return s * (s + m)
 
 

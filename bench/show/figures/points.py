@@ -1,4 +1,5 @@
-"""From the tables of a board to the points of its figures: which tables belong together, and the label of a row."""
+"""From the tables of a board to the points of its figures: which tables belong together, and the
+label of a row."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ class Point:
 
     @property
     def ends(self) -> tuple[float, float] | None:
-        """The error bar of the mean, of the same kind as the table's: the interval, else one standard deviation each way."""
+        """The error bar of the mean, of the same kind as the table's: the interval, else one
+        standard deviation each way."""
         cell = self.cell
         if cell.spread is not None:
             return cell.spread.low, cell.spread.high
@@ -58,9 +60,11 @@ class Group:
         return points(self.tables[suite], column) if suite in self.tables else []
 
     def methods(self, suite: str, column: str | None = None) -> list[Point]:
-        """One point per method and variant where that is clear: of rows that differ in their recipe the one with most seeds.
+        """One point per method and variant where that is clear: of rows that differ in their recipe
+        the one with most seeds.
 
-        Where several have as many, all stay: taking the best of them would be a choice by test scores.
+        Where several have as many, all stay: taking the best of them would be a choice by test
+        scores.
         """
         seeds: dict[tuple[str, ...], list[int]] = {}
         every = self.points(suite, column)
@@ -83,14 +87,16 @@ class Group:
     def figure(
         self, kind: str, title: str, caption: str, *, more: Sequence[str] = (), **rest: Any
     ) -> Figure:
-        """A figure named after the group; its title says where it is from unless that is the same for all."""
+        """A figure named after the group; its title says where it is from unless that is the same
+        for all."""
         where = f" ({setting_words(self.setting)}, {short_name(self.backbone)})"
         title += "" if self.alone else where
         return Figure(name=self.name(kind, *more), kind=kind, title=title, caption=caption, **rest)
 
 
 def points(table: Table, column: str | None = None) -> list[Point]:
-    """The rows that have a number in ``column``, in the table's order; None: in the column that ranks."""
+    """The rows that have a number in ``column``, in the table's order; None: in the column that
+    ranks."""
     column = column or table.head
     if column not in table.columns:
         return []

@@ -20,7 +20,8 @@ BARS = " Bars: the intervals of the table, or standard deviations over seeds whe
 # --- quality against cost, with the Pareto front ---
 
 FRONT = (
-    " Coloured, and joined by the line: methods that no other method is both cheaper and better than, by the means; neighbours on the line may not "
+    " Coloured, and joined by the line: methods that no other method is both cheaper and better "
+    "than, by the means; neighbours on the line may not "
     "differ." + BARS + " Methods without a comparable cost are not shown."
 )
 COSTS = {
@@ -46,7 +47,8 @@ UNITS = {1e9: "G", 1e6: "M", 1e3: "k"}
 
 
 def cost(group: Group, kind: str) -> Figure | None:
-    """Average of the STS sets against a cost; 0 is free. None where fewer than two costs are known."""
+    """Average of the STS sets against a cost; 0 is free. None where fewer than two costs are
+    known."""
     title, axis, caption = COSTS[kind]
     points = group.methods("sts")
     paid = [(c, p) for p in points if (c := _cost(kind, p.row.cost, p.row.setting)) is not None]
@@ -83,7 +85,8 @@ def _cost(kind: str, of: Cost | None, setting: str) -> float | None:
 
 
 def front(priced: Sequence[tuple[float, float]]) -> list[int]:
-    """Of (cost, quality) pairs those on the Pareto front, cheapest first: every other is worse, costs more, or is equal in both."""
+    """Of (cost, quality) pairs those on the Pareto front, cheapest first: every other is worse,
+    costs more, or is equal in both."""
     chosen: list[int] = []
     for i in sorted(range(len(priced)), key=lambda i: (priced[i][0], -priced[i][1], i)):
         if not chosen or priced[i][1] > priced[chosen[-1]][1] or priced[i] == priced[chosen[-1]]:
@@ -92,7 +95,8 @@ def front(priced: Sequence[tuple[float, float]]) -> list[int]:
 
 
 def draw_cost(axes: Axes, marks: Sequence[Mark], axis: str) -> None:
-    """Costs on a logarithmic axis; it is linear below the lowest cost, so that what is free has a place."""
+    """Costs on a logarithmic axis; it is linear below the lowest cost, so that what is free has a
+    place."""
     paid = [one.x for one in marks if one.x > 0]
     lowest, highest = min(paid), max(paid)
     room = max((highest / lowest) ** 0.15, 1.5)
@@ -121,11 +125,12 @@ def short_number(value: float) -> str:
 # --- two scores of the same runs ---
 
 SHIFT = (
-    "Average of the seven STS sets across, similarity of image captions (CxC-STS), another domain, upwards. Coloured: highest on either."
-    + BARS
+    "Average of the seven STS sets across, similarity of image captions (CxC-STS), another "
+    "domain, upwards. Coloured: highest on either." + BARS
 )
 SPHERE = (
-    "Uniformity and alignment of the vectors of STS-B test, lower is better on both. In brackets: the average of the STS sets. "
+    "Uniformity and alignment of the vectors of STS-B test, lower is better on both. In brackets:"
+    " the average of the STS sets. "
     "Coloured: lowest on either." + BARS
 )
 PAIR_ENDS = ("second, low", "second, high", "first, low", "first, high")
@@ -150,7 +155,8 @@ def shift(group: Group) -> Figure | None:
 
 
 def geometry(group: Group) -> Figure | None:
-    """Uniformity across, alignment upwards, the average of the STS sets in brackets. None where fewer than two rows have both."""
+    """Uniformity across, alignment upwards, the average of the STS sets in brackets. None where
+    fewer than two rows have both."""
     averages = {run: p.cell.mean for p in group.points("sts") for run in p.row.runs}
     points = [
         replace(p, label=f"{p.label} ({averages[p.row.runs[0]]:.1f})")

@@ -16,13 +16,15 @@ if TYPE_CHECKING:
     from bench.runs.searches import Study, Trial
 
 EXPECTED = (
-    "Expected best dev score of n of the trials (Dodge et al. 2019); a trial that failed or was pruned counts as the lowest. Squares at 0: the recipe "
-    "without a search. Coloured: highest with all trials. Of many methods the highest are drawn."
+    "Expected best dev score of n of the trials (Dodge et al. 2019); a trial that failed or was "
+    "pruned counts as the lowest. Squares at 0: the recipe without a search. Coloured: highest "
+    "with all trials. Of many methods the highest are drawn."
 )
 
 
 def write_figures(folder: Path, study: Study, trials: Mapping[str, Sequence[Trial]]) -> list[str]:
-    """Draws what there is data for into the search's folder, each with its data as CSV; returns the names of the files."""
+    """Draws what there is data for into the search's folder, each with its data as CSV; returns the
+    names of the files."""
     figures = of_all_methods(study, trials)
     files = {f"{one.name}.svg": one.svg for one in figures}
     files |= {f"{one.name}.csv": one.csv for one in figures}

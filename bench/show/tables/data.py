@@ -151,7 +151,8 @@ def as_json(tables: Sequence[Table]) -> str:
 
 
 def _facts(value: Any) -> dict[str, Any]:
-    """The fields of a dataclass whose values are plain, or dataclasses of such; what they hold is not copied."""
+    """The fields of a dataclass whose values are plain, or dataclasses of such; what they hold is
+    not copied."""
     return {key: _facts(item) if is_dataclass(item) else item for key, item in vars(value).items()}
 
 

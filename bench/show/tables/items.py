@@ -15,7 +15,8 @@ RANKS = "in brackets: place by rank among all items, 0 to 100; first the pairs w
 
 
 def items_grid(found: Disagreement) -> Grid:
-    """A row for each item: its number in the data, gold, the values of both runs, and the texts where they are at hand."""
+    """A row for each item: its number in the data, gold, the values of both runs, and the texts
+    where they are at hand."""
     _, task, protocol, form = found.key
     title = f"{task}, {protocol}{f' ({form})' if form else ''}"
     notes = [f"no texts: {found.no_texts}"] if found.no_texts else []

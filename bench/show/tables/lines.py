@@ -1,12 +1,16 @@
-"""What stands beside a row's means in every form of a table: the difference from the baseline, cost, and the legend."""
+"""What stands beside a row's means in every form of a table: the difference from the baseline,
+cost, and the legend."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from bench.base.text import duration, list_names
 from bench.compare import statements
-from bench.compare.formatting import score, spread, with_interval
+from bench.compare.formatting import score, signed_number, spread, with_interval
 from bench.compare.statistics.table import BETTER, WORSE, Cell, Cost, Row, Table
 from bench.show import grid
+from bench.show.grid import Cell as GridCell
 
 SIGNS = grid.SIGNS
 OUTSIDE, UNTESTED, TOP = "outside", "not tested", grid.TINT  # keys of SIGNS
@@ -46,6 +50,44 @@ def difference_text(row: Row) -> str:
     return with_interval(against.difference, against.ci_low, against.ci_high, cell.decimals)
 
 
+# --- what papers printed ---
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line under a row: its entries belong to the table's columns."""
+
+    label: str
+    entries: tuple[GridCell, ...]
+
+
+def under(row: Row) -> list[Line]:
+    """For each paper table that prints a number of this row: what it prints, ours less that, and
+    half of the prediction interval."""
+    every = [cell.printed for cell in row.cells if cell and cell.printed]
+    made = []
+    for source in dict.fromkeys(printed.source for printed in every):
+        copied = any(one.source == source and not one.own for one in every)
+        labels = f"{source}, copied" if copied else source, "ours less that", "95 % prediction ±"
+        columns = zip(*(_paper_cells(cell, source) for cell in row.cells), strict=True)
+        made += [Line(*line) for line in zip(labels, columns, strict=True)]
+    return [line for line in made if any(cell.text for cell in line.entries)]
+
+
+def _paper_cells(cell: Cell | None, source: str) -> tuple[GridCell, GridCell, GridCell]:
+    """One column of these lines; empty where this paper table prints nothing of it."""
+    if cell is None or cell.printed is None or cell.printed.source != source:
+        return GridCell(), GridCell(), GridCell()
+    printed, places = cell.printed, cell.decimals
+    less = signed_number(printed.difference, places)
+    half = "" if printed.half is None else score(printed.half, places)
+    return (
+        GridCell(text=score(printed.value, places), emphasis="dim"),
+        GridCell(text=less, sign=OUTSIDE if printed.inside is False else "", emphasis="dim"),
+        GridCell(text=half, emphasis="dim"),
+    )
+
+
 # --- cost ---
 
 COST_LEGEND = {
@@ -71,8 +113,8 @@ def encode_condition(table: Table) -> str:
 
 
 def costs(cost: Cost | None) -> dict[str, str]:
-    """What a row took by heading, and short: "5.3M" parameters, "13m32s", a search of "2h36m/12" trials, "1.4G", "1.2k/s"; "" where it was
-    not recorded."""
+    """What a row took by heading, and short: "5.3M" parameters, "13m32s", a search of "2h36m/12"
+    trials, "1.4G", "1.2k/s"; "" where it was not recorded."""
     cost = cost or Cost()
     trials, encode = cost.tuning_trials or "?", short(cost.encode_sentences_per_second)
     train, tuning = (
@@ -89,7 +131,8 @@ def costs(cost: Cost | None) -> dict[str, str]:
 
 
 def parts_trained(table: Table) -> list[str]:
-    """ "trained of promcse, dcpcse: 295k prompt, 591k head", a line for all rows that train the same numbers of the same parts."""
+    """ "trained of promcse, dcpcse: 295k prompt, 591k head", a line for all rows that train the
+    same numbers of the same parts."""
     rows: dict[str, dict[str, None]] = {}
     for row in table.rows:
         if row.cost is not None and row.cost.trainable_parts:
@@ -122,8 +165,9 @@ OUTSIDE_LEGEND = "outside the 95 % prediction interval for as many runs of ours 
 
 
 def legend(table: Table, signs: dict[str, str], *, tint: str = "") -> list[str]:
-    """What the signs and columns mean, a sentence each; only what the table has. ``signs`` as the form prints them; ``tint``: the word
-    for what marks a row that may be the best, where it is none of them."""
+    """What the signs and columns mean, a sentence each; only what the table has. ``signs`` as the
+    form prints them; ``tint``: the word for what marks a row that may be the best, where it is none
+    of them."""
     lines = statements.legend(table, signs[BETTER], signs[WORSE], tint or signs[TOP])
     cells = [cell for row in table.rows for cell in row.cells]
     printed = [cell.printed for cell in cells if cell is not None and cell.printed]

@@ -1,4 +1,5 @@
-"""Everything about one run, as sections of plain text rows: what ``bench runs RUN`` prints and a run's part of a page lists."""
+"""Everything about one run, as sections of plain text rows: what ``bench runs RUN`` prints and a
+run's part of a page lists."""
 
 from __future__ import annotations
 
@@ -22,8 +23,8 @@ BARS = "▁▂▃▄▅▆▇█"
 
 @dataclass(frozen=True)
 class Section:
-    """A titled table. ``numbers`` are the columns that stand right-aligned; a cell that begins with blanks is a part of what
-    stands above it."""
+    """A titled table. ``numbers`` are the columns that stand right-aligned; a cell that begins with
+    blanks is a part of what stands above it."""
 
     title: str
     heading: tuple[str, ...]
@@ -48,7 +49,8 @@ def by_form(record: RunRecord) -> dict[tuple[str, str, str | None], list[Score]]
 
 
 def ranking_score(scores: Sequence[Score]) -> Score | None:
-    """Of the scores of one form the one that ranks: the average, else the only task; None where there is neither."""
+    """Of the scores of one form the one that ranks: the average, else the only task; None where
+    there is neither."""
     return next(
         (result for result in scores if result.task == AVERAGE),
         scores[0] if len(scores) == 1 else None,
@@ -68,7 +70,8 @@ def heads(record: RunRecord) -> str:
 
 
 def suites(record: RunRecord) -> list[tuple[str, str, list[str]]]:
-    """(suite, its average, "" where it has none, ["STS12 36.53", ...]); of a suite scored in several ways, with protocol or text form."""
+    """(suite, its average, "" where it has none, ["STS12 36.53", ...]); of a suite scored in
+    several ways, with protocol or text form."""
     rows = []
     forms = by_form(record)
     for (suite, protocol, text), scores in forms.items():
@@ -99,7 +102,8 @@ def fact_sections(record: RunRecord) -> list[Section]:
 
 
 def score_sections(record: RunRecord) -> list[Section]:
-    """One section per suite, protocol and text form; the sub-datasets of a task stand indented below it."""
+    """One section per suite, protocol and text form; the sub-datasets of a task stand indented
+    below it."""
     made = []
     for (suite, protocol, text), scores in by_form(record).items():
         rows = [row for result in scores for row in _score_rows(result)]
@@ -154,7 +158,8 @@ def recipe(record: RunRecord) -> Section:
 
 
 def model(record: RunRecord) -> str:
-    """What is recorded of a finished encoder, in a line: "folder, 384 dimensions, normalised, pooling mean, fp32"; "" of all others."""
+    """What is recorded of a finished encoder, in a line: "folder, 384 dimensions, normalised,
+    pooling mean, fp32"; "" of all others."""
     about = record.provenance.backbone.model
     if not about:
         return ""
@@ -198,7 +203,8 @@ def training(record: RunRecord, folder: Path | None) -> Section:
 
 
 def sparkline(values: Sequence[float], width: int = 32) -> str:
-    """The course of ``values`` in at most ``width`` characters; each stands for the mean of its stretch."""
+    """The course of ``values`` in at most ``width`` characters; each stands for the mean of its
+    stretch."""
     if len(values) > width:
         edges = [round(i * len(values) / width) for i in range(width + 1)]
         values = [sum(values[a:b]) / (b - a) for a, b in zip(edges, edges[1:], strict=False)]
@@ -302,7 +308,8 @@ def shift_sections(record: RunRecord) -> list[Section]:
 
 
 def text_forms(record: RunRecord) -> Section:
-    """The tasks that were scored in both known forms, and what the model loses or gains on the one that is not the papers'."""
+    """The tasks that were scored in both known forms, and what the model loses or gains on the one
+    that is not the papers'."""
     rows = []
     for result in record.scores:
         other = record.score(
@@ -315,7 +322,8 @@ def text_forms(record: RunRecord) -> Section:
 
 
 def domain_shift(record: RunRecord) -> Section:
-    """CxC-STS, captions that no campaign of STS-B saw, less STS-B: one row per CxC protocol and form of STS-B."""
+    """CxC-STS, captions that no campaign of STS-B saw, less STS-B: one row per CxC protocol and
+    form of STS-B."""
     rows = []
     for near in _of(record, "sts", "STS-B"):
         for far in _of(record, "cxc", "CxC-STS"):
@@ -325,7 +333,8 @@ def domain_shift(record: RunRecord) -> Section:
 
 
 def _of(record: RunRecord, suite: str, task: str) -> Iterable[Score]:
-    """The task's scores; a task of another protocol may carry something after its name ("CxC-STS-parekh")."""
+    """The task's scores; a task of another protocol may carry something after its name
+    ("CxC-STS-parekh")."""
     return (
         result for result in record.scores if result.suite == suite and result.task.startswith(task)
     )
@@ -345,8 +354,8 @@ def overlap_section(record: RunRecord) -> Section:
 
 
 def section(overlap: Any) -> Section:
-    """Of what a record keeps as ``provenance.corpus.overlap``. A task of which nothing was found is named in one last row;
-    no rows where nothing was recorded."""
+    """Of what a record keeps as ``provenance.corpus.overlap``. A task of which nothing was found is
+    named in one last row; no rows where nothing was recorded."""
     tasks = overlap.get("tasks") if isinstance(overlap, Mapping) else None
     rows: list[tuple[str, ...]] = []
     clean: list[str] = []

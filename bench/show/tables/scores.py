@@ -1,11 +1,12 @@
-"""A score table as a :class:`bench.show.grid.Grid`: method, n, tasks, average with its interval, difference from the baseline, cost."""
+"""A score table as a :class:`bench.show.grid.Grid`: method, n, tasks, average with its interval,
+difference from the baseline, cost."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-from bench.compare.formatting import headline, row_name, score, signed_number, spread
+from bench.compare.formatting import headline, row_name, spread
 from bench.compare.statistics.table import Cell, Row, Table
 from bench.show.grid import SIGNS, Column, Grid, grid
 from bench.show.grid import Cell as GridCell
@@ -16,10 +17,11 @@ SCALE = "for scale: nothing trained here, another backbone; not compared"
 
 
 def score_grid(table: Table, scale: Sequence[tuple[Table, int]] = ()) -> Grid:
-    """The table as every form prints it. ``scale``: rows of other tables that stand last, by table and place.
+    """The table as every form prints it. ``scale``: rows of other tables that stand last, by table
+    and place.
 
-    Where a table has a column that ranks, its interval and the difference from the baseline stand beside it; elsewhere each
-    number has its own ±.
+    Where a table has a column that ranks, its interval and the difference from the baseline stand
+    beside it; elsewhere each number has its own ±.
     """
     differences = bool(table.head) and lines.has_differences(table)
     columns = [Column("method", wrap=16), Column("n", right=True, lead=True)]
@@ -84,32 +86,11 @@ def _half(cell: Cell | None) -> GridCell:
     return GridCell(number=spread(cell), decimals=cell.decimals, emphasis="dim")
 
 
-def _paper_rows(row: Row) -> Iterator[list[GridCell]]:
-    """For each paper table that prints a number of this row: what it prints, ours less that, and half of the prediction interval."""
-    every = [cell.printed for cell in row.cells if cell and cell.printed]
-    for source in dict.fromkeys(printed.source for printed in every):
-        copied = any(one.source == source and not one.own for one in every)
-        columns = [_paper_cells(cell, source) for cell in row.cells]
-        values, differences, halves = (list(cells) for cells in zip(*columns, strict=True))
-        yield [_dim(f"  {source}{', copied' if copied else ''}"), GridCell(), *values]
-        yield [_dim("  ours less that"), GridCell(), *differences]
-        if any(cell.text for cell in halves):
-            yield [_dim("  95 % prediction ±"), GridCell(), *halves]
-
-
-def _paper_cells(cell: Cell | None, source: str) -> tuple[GridCell, GridCell, GridCell]:
-    """One column of these rows; empty where this paper table prints nothing of it."""
-    if cell is None or cell.printed is None or cell.printed.source != source:
-        return GridCell(), GridCell(), GridCell()
-    printed, places = cell.printed, cell.decimals
-    half = "" if printed.half is None else score(printed.half, places)
-    less = _dim(signed_number(printed.difference, places))
-    outside = lines.OUTSIDE if printed.inside is False else ""
-    return _dim(score(printed.value, places)), replace(less, sign=outside), _dim(half)
-
-
-def _dim(text: str) -> GridCell:
-    return GridCell(text=text, emphasis="dim")
+def _paper_rows(row: Row) -> list[list[GridCell]]:
+    """What papers printed of this row."""
+    every = lines.under(row)
+    names = [GridCell(text=f"  {line.label}", emphasis="dim") for line in every]
+    return [[name, GridCell(), *line.entries] for name, line in zip(names, every, strict=True)]
 
 
 def _settings(table: Table) -> Grid | None:
