@@ -95,8 +95,8 @@ def descriptions(board: Board) -> dict[str, MethodDescription]:
     if board.one_file:
         return {}
     first = {run.record.method: run.record for run in reversed(board.runs)}
-    found = {method: description(record) for method, record in first.items()}
-    return {method: one for method, one in found.items() if one is not None}
+    known = {method: description(record) for method, record in first.items()}
+    return {method: one for method, one in known.items() if one is not None}
 
 
 def form_text(table: Table) -> str:
@@ -108,16 +108,16 @@ def heads(record: RunRecord, places: Sequence[TableRow]) -> Iterator[dict[str, s
     """Of each table that it is in: its number in the column that ranks, the mean of its row, and the row's verdict."""
     for place in places:
         table, cell = place.of.table, place.row.cells[-1]
-        own = (
+        head = (
             record.score(table.suite, table.head, table.protocol, table.text)
             if table.head
             else None
         )
-        if own is not None and cell is not None:
+        if head is not None and cell is not None:
             yield {
                 "name": table.suite,
-                "task": f"{own.task}, {form_text(table)}",
-                "value": score(own.value, cell.decimals),
+                "task": f"{head.task}, {form_text(table)}",
+                "value": score(head.value, cell.decimals),
                 "around": _around(cell),
                 "verdict": _verdict(place),
                 "anchor": place.of.anchor,
@@ -159,11 +159,11 @@ def seeds(
             for task, cell in zip(table.columns, place.row.cells, strict=True)
             if cell is not None and len(cell.values) == len(runs)
         ]
-        rows.append(["", *(GridCell(text="run", link=_own_link(board, run, up)) for run in runs)])
+        rows.append(["", *(GridCell(text="run", link=_seed_link(board, run, up)) for run in runs)])
         yield f"{table.suite}, {form_text(table)}", grid(["task", *columns], rows)
 
 
-def _own_link(board: Board, run: str, up: int) -> str:
+def _seed_link(board: Board, run: str, up: int) -> str:
     """To the page of a run, or to its record where another run's page tells of it."""
     alone = board.page_of[run] == run or board.one_file
     return run_link(board, run, up) if alone else link(run_file(run, "run.json"), up)
