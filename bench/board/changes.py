@@ -91,7 +91,7 @@ def _means(runs: Sequence[RunRecord]) -> dict[ScoreKey, float]:
         for score in record.scores:
             if score.task == AVERAGE or score.suite not in averaged:
                 values.setdefault(score.key, []).append(score.value)
-    return {key: fmean(own) for key, own in values.items()}
+    return {key: fmean(each) for key, each in values.items()}
 
 
 def _differences(old: Sequence[RunRecord], new: Sequence[RunRecord], key: ScoreKey) -> list[str]:
@@ -108,7 +108,7 @@ def _differences(old: Sequence[RunRecord], new: Sequence[RunRecord], key: ScoreK
 
 def _facts(runs: Sequence[RunRecord], key: ScoreKey) -> dict[str, str]:
     """What runs of a row had, by name: their seeds, the recipe, and hashes of the method's code and of the scored data."""
-    seeds = seed_words(sorted({run.seed for run in runs if run.seed is not None}))
+    seeds = seed_words(run.seed for run in runs)
     data = {
         run.provenance.data.get(data_key(score.task, key.text, key.suite))
         for run in runs

@@ -172,7 +172,7 @@ def facts(board: Board) -> tuple[Fact, ...]:
     texts = {
         "Protocols": _protocols(tables),
         "Selection": _selection(records),
-        "Seeds": seed_words(sorted({record.seed for record in records if record.seed is not None})),
+        "Seeds": seed_words(record.seed for record in records),
         "Training": _training(tables, records),
         "Intervals and tests": tested,
         "Hardware": _hardware(records),
@@ -193,7 +193,7 @@ def facts(board: Board) -> tuple[Fact, ...]:
 
 def yours(first: Table) -> tuple[Fact, ...]:
     """How a reader adds a row to the first table: run it, hand it in, look at it."""
-    seeds = seed_words(sorted({s for row in first.rows for s in row.seeds if s is not None}))
+    seeds = seed_words(seed for row in first.rows for seed in row.seeds)
     backbone, suite = (
         _plain(public_name(first.backbone or ""), "BACKBONE"),
         _plain(first.suite, "SUITE"),
@@ -258,8 +258,8 @@ def _hardware(records: Sequence[RunRecord]) -> str:
     return "; ".join(filter(None, parts))
 
 
-def _few(values: Sequence[str], what: str) -> str:
-    return ", ".join(values) if len(values) <= MANY else f"{len(values)} {what}"
+def _few(values: Sequence[str], noun: str) -> str:
+    return ", ".join(values) if len(values) <= MANY else f"{len(values)} {noun}"
 
 
 # --- the tables of a board, in the order in which a reader wants them, each with its address and what its columns are of ---
@@ -322,15 +322,15 @@ def _board_table(
 
 
 def _beside(board_table: BoardTable, every: Sequence[BoardTable]) -> tuple[Beside, ...]:
-    own, columns = board_table.table, []
-    for suite, protocol in BESIDE.get(own.suite, ()):
-        form = (suite, protocol, own.setting, own.backbone, own.text)
+    mine, columns = board_table.table, []
+    for suite, protocol in BESIDE.get(mine.suite, ()):
+        form = (suite, protocol, mine.setting, mine.backbone, mine.text)
         for other in every:
             table = other.table
             if (
                 form == (table.suite, table.protocol, table.setting, table.backbone, table.text)
                 and len(table.columns) == 1
-                and any(cells := tuple(_cell_of(row, table) for row in own.rows))
+                and any(cells := tuple(_cell_of(row, table) for row in mine.rows))
             ):
                 columns.append(
                     Beside(

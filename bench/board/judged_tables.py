@@ -174,6 +174,6 @@ def _grouped(pairs: Sequence[tuple[str, str]]) -> str:
 
 def answer(tables: Sequence[Table]) -> str:
     """Of the first table that ranks several rows, else of the first that ranks one."""
-    found = [(len(table.rows) > 1, text) for table in tables if (text := statements.answer(table))]
-    answers = dict(reversed(found))
+    ranked = [(len(table.rows) > 1, text) for table in tables if (text := statements.answer(table))]
+    answers = dict(reversed(ranked))
     return answers.get(True) or answers.get(False) or "No method has a score on every task yet."

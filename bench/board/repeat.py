@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from bench.base.text import one_value
 from bench.data.sets.manifest import BY_HASH, RECIPE_CORPORA, TARGET, data_sets
@@ -27,121 +28,119 @@ class Repeat:
     needs: str  # one sentence; "" where bench has or fetches everything
 
 
-def repeat(records: Sequence[RunRecord], suites: Sequence[str] = ()) -> Repeat:
-    """What makes these runs again, which differ in nothing but the seed; scored on these suites, on all of theirs without any."""
+def repeat(records: Sequence[RunRecord]) -> Repeat:
+    """What makes these runs again, which differ in nothing but the seed, and scores them on the same suites."""
     first = records[0]
     if first.model_name:
-        return _of_given(first, suites)
-    scores = [
-        score
-        for record in records
-        for score in record.scores
-        if not suites or score.suite in suites
-    ]
-    suites = suites or list(dict.fromkeys(score.suite for score in scores))
-    words = [
-        "bench",
-        "run",
-        "--method",
-        first.method,
-        *(["--variant", first.variant] if first.variant else []),
-    ]
-    words += ["--setting", first.setting, "--backbone", _backbone(first)]
-    if seeds := sorted({record.seed for record in records if record.seed is not None}):
-        words += ["--seeds", seed_words(seeds)]
-    determines, needs = first.provenance.determines or {}, []
-    if (corpus := first.provenance.corpus).name is not None:
-        name = corpus_word(corpus)
-        words += ["--corpus", name, "--precision", str(determines.get("precision") or "auto")]
-        if name.startswith(BY_HASH):
-            needs.append(
-                f"the training text {public_name(corpus.name)} in the folder where you type it, or in train/ of --data: it is "
-                "found by its sha256, whatever its name"
-            )
-    of_file = first.provenance.execution.recipe_file
-    by_hand = {
-        key: given.value
-        for key, given in first.recipe.items()
-        if given.source.startswith(SET) or key in of_file
-    }
-    if (
-        list(suites) == ["check"] and "select_on" in first.recipe
-    ):  # which has a default of its own where nothing else is scored
-        by_hand.setdefault("select_on", first.recipe["select_on"].value)
-    for key, content in (determines.get("places") or {}).items():
-        if content is not None and by_hand.get(key) is not None:
-            by_hand[key], what = _place(str(by_hand[key]), str(content))
-            needs += [f"as {key} {what}"] if what else []
-    for key, value in by_hand.items():
-        words += ["--set", f"{key}={_value(value)}"]
-    if (ranks := determines.get("ranks")) is not None:
-        words += ["--executor", "torchrun", "--gpus", str(ranks)]
-    tasks = ",".join(
-        dict.fromkeys(
-            score.task for score in scores if score.suite == "mteb" and score.task != AVERAGE
-        )
-    )
-    words += [
-        "--suite",
-        ",".join(f"mteb:{tasks}" if suite == "mteb" and tasks else suite for suite in suites),
-    ]
-    forms = dict.fromkeys(
-        score.text
-        for score in scores
-        if score.text in ("tokenised", "raw") or (score.text or "").startswith("other-")
-    )
-    if forms and list(forms) != ["tokenised"]:
-        words += ["--text", ",".join(form for form in forms if form)]
-    files, of_others = _plugins(first, suites)
-    words += [word for file in files for word in ("--plugin", file)]
-    if (
-        first.backbone != "builtin" and len(revision := _revision(first)) == 64
-    ):  # a commit of the hub has 40 digits
+        return _evaluate(first)
+    scores = [score for record in records for score in record.scores]
+    suites = list(dict.fromkeys(score.suite for score in scores))
+    made, determines, needs = first.provenance, first.provenance.determines or {}, []
+    corpus = None if made.corpus.name is None else corpus_option(made.corpus)
+    if corpus is not None and corpus.startswith(BY_HASH):
+        text = f"the training text {public_name(made.corpus.name)} in the folder where you type it"
         needs.append(
-            f"the model folder {public_name(first.backbone)} (sha256 of its weights {revision[:12]}...)"
+            f"{text}, or in train/ of --data: it is found by its sha256, whatever its name"
         )
+    values = _values(first, suites)
+    for key, content in (determines.get("places") or {}).items():
+        if content is not None and values.get(key) is not None:
+            values[key], file = _place(str(values[key]), str(content))
+            needs += [f"as {key} {file}"] if file else []
+    forms = [
+        text
+        for text in dict.fromkeys(score.text or "" for score in scores)
+        if text in ("tokenised", "raw") or text.startswith("other-")
+    ]
+    tasks = ",".join(
+        dict.fromkeys(s.task for s in scores if s.suite == "mteb" and s.task != AVERAGE)
+    )
+    files, of_others = _plugins(first, suites)
+    ranks = determines.get("ranks")
+    options = [
+        ("--method", first.method),
+        ("--variant", first.variant),
+        ("--setting", first.setting),
+        ("--backbone", _backbone(first)),
+        ("--seeds", seed_words([record.seed for record in records])),
+        ("--corpus", corpus),
+        ("--precision", corpus and str(determines.get("precision") or "auto")),
+        *(("--set", f"{key}={_value(value)}") for key, value in values.items()),
+        ("--executor", None if ranks is None else "torchrun"),
+        ("--gpus", None if ranks is None else str(ranks)),
+        (
+            "--suite",
+            ",".join(f"mteb:{tasks}" if suite == "mteb" and tasks else suite for suite in suites),
+        ),
+        ("--text", "" if forms == ["tokenised"] else ",".join(forms)),
+        *(("--plugin", file) for file in files),
+    ]
+    revision = _revision(first)
+    if first.backbone != "builtin" and len(revision) == 64:  # a commit of the hub has 40 digits
+        weights = f"(sha256 of its weights {revision[:12]}...)"
+        needs.append(f"the model folder {public_name(first.backbone)} {weights}")
     needs += of_others
     return Repeat(
-        command=shlex.join(words), needs=f"Needs {'; and '.join(needs)}." if needs else ""
+        command=_command("run", options), needs=f"Needs {'; and '.join(needs)}." if needs else ""
     )
 
 
-def _of_given(record: RunRecord, suites: Sequence[str]) -> Repeat:
-    """Of a model that was given itself: what a server is asked again; what else its owner alone can give again."""
-    names = list(
-        dict.fromkeys(score.suite for score in record.scores if not suites or score.suite in suites)
+def _command(verb: str, options: Iterable[tuple[str, str | None]]) -> str:
+    """With the options that have a value."""
+    return shlex.join(
+        [
+            "bench",
+            verb,
+            *(text for name, value in options if value for text in (name, value) if text),
+        ]
     )
+
+
+def _values(record: RunRecord, suites: Sequence[str]) -> dict[str, Any]:
+    """The recipe values that a command set, or a recipe file."""
+    of_file = record.provenance.execution.recipe_file
+    values = {
+        key: entry.value
+        for key, entry in record.recipe.items()
+        if entry.source.startswith(SET) or key in of_file
+    }
+    if suites == ["check"] and "select_on" in record.recipe:  # which then has another default
+        values.setdefault("select_on", record.recipe["select_on"].value)
+    return values
+
+
+def _evaluate(record: RunRecord) -> Repeat:
+    """Of an evaluated model: how a server is asked again; anything else only its owner can evaluate again."""
+    suites = list(dict.fromkeys(score.suite for score in record.scores))
     values = {key: value.value for key, value in record.recipe.items()}
-    about = record.provenance.backbone.model
-    kind = about.get("kind", record.method)
-    revision = _revision(record)[:12]
+    kind = record.provenance.backbone.model.get("kind", record.method)
+    identity = f"{_revision(record)[:12]}..."
+    prompt, prompts = values.get("prompt"), json.loads(str(values.get("prompts") or "{}"))
     if kind in ("object", "function"):
-        prompts = json.loads(str(values.get("prompts") or "{}"))
-        around = (f", prefix={values['prompt']!r}" if values.get("prompt") else "") + (
-            f", prompts={prompts}" if prompts else ""
-        )
-        call = (
-            f"bench.evaluate(model, suites={names}, name={public_name(record.backbone)!r}{around})"
-        )
+        texts = f", prefix={prompt!r}" * bool(prompt) + f", prompts={prompts}" * bool(prompts)
+        name = public_name(record.backbone)
+        call = f"bench.evaluate(model, suites={suites}, name={name!r}{texts})"
         return Repeat(
-            command=call, needs=f"Needs the {kind} itself, in Python; its identity is {revision}..."
+            command=call, needs=f"Needs the {kind} itself, in Python; its identity is {identity}"
         )
-    words = [
-        "bench",
-        "evaluate",
-        str(values.get("address")) if kind == "server" else "vectors:FILE",
+    server = kind == "server"
+    options = [
+        ("", str(values.get("address")) if server else "vectors:FILE"),
+        ("--model", str(values["model"]) if server and "model" in values else None),
+        ("--dimensions", str(values.get("dimensions") or "")),
+        ("--prefix", str(prompt or "")),
     ]
-    words += ["--model", str(values["model"])] if kind == "server" and "model" in values else []
-    words += ["--dimensions", str(values["dimensions"])] if values.get("dimensions") else []
-    words += ["--prefix", str(values["prompt"])] if values.get("prompt") else []
-    for task, text in json.loads(str(values.get("prompts") or "{}")).items():
-        words += ["--prompt", task, str(text)]
+    command = _command("evaluate", options)
+    for task, text in prompts.items():
+        command += f" {shlex.join(['--prompt', task, str(text)])}"
     needs = (
         "the server, with the same model"
-        if kind == "server"
-        else f"the vectors, as FILE; their identity is {revision}..."
+        if server
+        else f"the vectors, as FILE; their identity is {identity}"
     )
-    return Repeat(command=shlex.join([*words, "--suite", ",".join(names)]), needs=f"Needs {needs}.")
+    return Repeat(
+        command=f"{command} --suite {shlex.quote(','.join(suites))}", needs=f"Needs {needs}."
+    )
 
 
 def _place(place: str, content: str) -> tuple[str, str]:
@@ -175,7 +174,7 @@ def without_folders(command: str) -> str:
     return shlex.join(kept)
 
 
-def corpus_word(corpus: CorpusUsed) -> str:
+def corpus_option(corpus: CorpusUsed) -> str:
     """What --corpus takes: a name that bench can find or fetch, else the hash of the text."""
     name, sha256 = str(corpus.name), str(corpus.sha256)
     if name in ("builtin", TARGET) or name.startswith("hub:"):
@@ -188,10 +187,10 @@ def corpus_word(corpus: CorpusUsed) -> str:
     )
 
 
-def seed_words(seeds: Sequence[int]) -> str:
-    """[1, 2, 3, 7] -> "1-3,7": what --seeds takes."""
+def seed_words(seeds: Iterable[int | None]) -> str:
+    """[1, 2, 3, 7] -> "1-3,7": what --seeds takes; "" where nothing is random."""
     parts: list[list[int]] = []
-    for seed in seeds:
+    for seed in sorted({seed for seed in seeds if seed is not None}):
         if parts and seed == parts[-1][-1] + 1:
             parts[-1].append(seed)
         else:

@@ -123,7 +123,7 @@ def test_rows_that_are_ticked_stand_side_by_side_at_an_address_of_their_own(
 # --- counts ---
 
 
-@pytest.mark.parametrize("key", ["setting", "backbone", "suite", "family", "trains"])
+@pytest.mark.parametrize("key", ["setting", "backbone", "suite", "text", "family", "trains"])
 def test_counts_of_the_options_add_up(page: Page, key: str) -> None:
     counts = {}
     for link in page.locator(f"nav [data-key={key}] a").all():

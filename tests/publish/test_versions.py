@@ -82,7 +82,7 @@ def test_the_next_version_leaves_the_last_one_alone_and_shows_what_changed(
     assert made.name == "v2" and contents(out / "v1") == before
     assert made.board.changes is not None
     changed = {row.method: row.differs for row in made.board.changes.rows}
-    assert changed == {"promptbert": "new", "simcse": "seeds: 2 before, 3 now"}
+    assert changed == {"promptbert": "new", "simcse": "seeds: 1-2 before, 1-3 now"}
     assert "| simcse (" in (out / "v2" / "README.md").read_text()
     page = (out / "v2" / "index.html").read_text()
     assert "Changed since v1" in page and (out / "v2" / "tables" / "changes.csv").is_file()

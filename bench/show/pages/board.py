@@ -128,7 +128,7 @@ def score_table_values(board: Board, up: int) -> dict[str, Any]:
         "variant": variant_words,
         "cost_texts": cost_texts,
         "legend": legend,
-        "beside": beside,
+        "other_suite": other_suite,
         "trains": lambda row: trains(row, records[row.runs[0]].cost.total_parameters),
         "describe": None,
         "several": SEVERAL,
@@ -182,7 +182,7 @@ def legend(shown: BoardTable) -> list[str]:
     return [text for text in texts if text]
 
 
-def beside(shown: BoardTable, name: str, i: int) -> Cell | None:
+def other_suite(shown: BoardTable, name: str, i: int) -> Cell | None:
     """The cell of row ``i`` in the column of another suite."""
     return next((other.cells[i] for other in shown.beside if other.name == name), None)
 
@@ -202,7 +202,7 @@ def trains(row: Row, total: int | None) -> str:
 
 def switches(tables: Sequence[BoardTable]) -> dict[str, dict[str, tuple[str, str]]]:
     """Key -> value -> (as the reader sees it, id of the first table that has it), of keys with several values."""
-    found: dict[str, dict[str, tuple[str, str]]] = {}
+    values_of: dict[str, dict[str, tuple[str, str]]] = {}
     for shown in tables:
         table = shown.table
         values = {
@@ -212,8 +212,8 @@ def switches(tables: Sequence[BoardTable]) -> dict[str, dict[str, tuple[str, str
             "text": (table.text or "", table.text or "any"),
         }
         for key, (value, text) in values.items():
-            found.setdefault(key, {}).setdefault(visible(value), (text, shown.anchor))
-    return {key: options for key, options in found.items() if len(options) > 1}
+            values_of.setdefault(key, {}).setdefault(visible(value), (text, shown.anchor))
+    return {key: options for key, options in values_of.items() if len(options) > 1}
 
 
 def overviews(board: Board) -> list[tuple[BoardTable, Grid]]:

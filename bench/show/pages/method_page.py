@@ -33,7 +33,7 @@ def render(board: Board, method: str) -> str:
     with naming(f"the page of method {method}"):
         values = score_table_values(board, UP)
         described = values["described"].get(method)
-        tables, links = own_tables(board, method)
+        tables, links = method_tables(board, method)
         return rendered(
             "method.html",
             **values
@@ -75,7 +75,7 @@ def paragraphs(described: MethodDescription) -> list[Block]:
     return others if is_title else [first, *others]
 
 
-def own_tables(board: Board, method: str) -> tuple[list[BoardTable], dict[tuple[str, ...], str]]:
+def method_tables(board: Board, method: str) -> tuple[list[BoardTable], dict[tuple[str, ...], str]]:
     """(the rows of the method, one table per suite and protocol, whatever the setting and backbone; link of each row to its table)"""
     groups: dict[tuple[object, ...], list[Any]] = {}
     links = {}
@@ -120,7 +120,7 @@ def runs_grid(board: Board, method: str) -> Grid:
         ),
     ):
         record, seconds = order[run.record.run_id], run.record.cost.train_seconds
-        own = run.submitted_by is None  # else time and date are the sender's word
+        trusted = run.submitted_by is None  # else time and date are the sender's word
         rows.append(
             (
                 Cell(text=record.run_id, link=run_link(board, record.run_id, UP)),
@@ -128,8 +128,8 @@ def runs_grid(board: Board, method: str) -> Grid:
                 "any" if record.seed is None else str(record.seed),
                 heads(record),
                 run.submitted_by or "",
-                duration(seconds) if own and seconds else "",
-                record.provenance.created[:10] if own else "",
+                duration(seconds) if trusted and seconds else "",
+                record.provenance.created[:10] if trusted else "",
             )
         )
     seed, time = Column("seed", right=True), Column("training", right=True)

@@ -56,14 +56,14 @@ def printed_grid(
 
 def remarks(rows: Sequence[ReferenceRow]) -> list[str]:
     """What the audit says of these rows, the gravest kinds first; that a row is copied stands next to it."""
-    found = {
+    ranked = {
         (list(KINDS).index(remark.kind), f"{remark.title}: {remark.text}")
         for row in rows
         for part in (row, *row.cells)
         for remark in (part.remarks if part else ())
         if remark.kind != "copied"
     }
-    return [text for _, text in sorted(found)]
+    return [text for _, text in sorted(ranked)]
 
 
 def _marks(part: ReferenceRow | ReferenceCell, texts: Sequence[str]) -> tuple[int, ...]:

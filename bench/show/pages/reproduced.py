@@ -45,8 +45,10 @@ def paper_figure(part: Part, runs: Mapping[str, Sequence[Run]]) -> dict[str, Any
         elif spec.draws == "cosines":
             ridges = [(name, one) for name, ours in runs.items() if (one := cosines(ours[0]))]
         elif runs:
-            own = [PublishedRun(record=r, folder=f) for ours in runs.values() for r, f in ours]
-            made = board(own, version="reproduced", title=part.name, statistics="no")
+            published = [
+                PublishedRun(record=r, folder=f) for ours in runs.values() for r, f in ours
+            ]
+            made = board(published, version="reproduced", title=part.name, statistics="no")
             drawn = [one for one in figures(made) if one.kind == spec.draws]
     except BenchError as error:
         texts.append(f"Not drawn: {error.message}.")

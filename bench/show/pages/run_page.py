@@ -12,7 +12,7 @@ from bench.board.names import link, run_file
 from bench.board.repeat import SET, repeat, without_folders
 from bench.compare import statements
 from bench.compare.formatting import score
-from bench.compare.statistics.table import AVERAGE, INCONCLUSIVE, Cell
+from bench.compare.statistics.table import INCONCLUSIVE, Cell
 from bench.run.descriptions import MethodDescription, method_description
 from bench.runs.packed import NAME, has_predictions
 from bench.runs.record import RunRecord
@@ -54,7 +54,7 @@ def about(board: Board, run: PublishedRun, up: int = 0) -> dict[str, Any]:
     return {
         "record": record,
         "by": run.submitted_by,
-        "described": description(record),
+        "described": None if board.one_file else description(record),
         "remarks": remarks(board, record.method),
         "heads": list(heads(record, places)),
         "seeds": list(seeds(board, record, places, up)),
@@ -91,10 +91,12 @@ def description(record: RunRecord) -> MethodDescription | None:
 
 
 def descriptions(board: Board) -> dict[str, MethodDescription]:
-    """Of the methods of a board whose source is installed."""
+    """Of the methods of a board whose source is installed; of none for a page that is one file, since loading them takes seconds."""
+    if board.one_file:
+        return {}
     first = {run.record.method: run.record for run in reversed(board.runs)}
-    found = {method: description(record) for method, record in first.items()}
-    return {method: one for method, one in found.items() if one is not None}
+    known = {method: description(record) for method, record in first.items()}
+    return {method: one for method, one in known.items() if one is not None}
 
 
 def form_text(table: Table) -> str:
@@ -103,25 +105,27 @@ def form_text(table: Table) -> str:
 
 
 def heads(record: RunRecord, places: Sequence[TableRow]) -> Iterator[dict[str, str]]:
-    """Of each suite the number that ranks, with the mean of its row, the row's verdict, and the table that it is in."""
-    for (suite, protocol, text), scores in report.by_form(record).items():
-        head, place = report.ranking_score(scores), place_of(places, suite, protocol, text)
-        if head is None:
-            continue
-        cell = cell_of(place, head.task)
-        ranks = place is not None and place.of.table.head == head.task
-        yield {
-            "name": suite if head.task == AVERAGE else f"{suite} {protocol}",
-            "task": f"{head.task}, {text}" if text else head.task,
-            "value": score(head.value, cell.decimals if cell else 2),
-            "around": _around(cell),
-            "verdict": _verdict(place) if place is not None and ranks else "",
-            "anchor": place.of.anchor if place is not None else "",
-        }
+    """Of each table that it is in: its number in the column that ranks, the mean of its row, and the row's verdict."""
+    for place in places:
+        table, cell = place.of.table, place.row.cells[-1]
+        head = (
+            record.score(table.suite, table.head, table.protocol, table.text)
+            if table.head
+            else None
+        )
+        if head is not None and cell is not None:
+            yield {
+                "name": table.suite,
+                "task": f"{head.task}, {form_text(table)}",
+                "value": score(head.value, cell.decimals),
+                "around": _around(cell),
+                "verdict": _verdict(place),
+                "anchor": place.of.anchor,
+            }
 
 
-def _around(cell: Cell | None) -> str:
-    if cell is None or cell.spread is None:
+def _around(cell: Cell) -> str:
+    if cell.spread is None:
         return ""
     if len(cell.values) > 1:
         return f"{over_seeds(cell)} over {len(cell.values)} seeds"
@@ -155,11 +159,11 @@ def seeds(
             for task, cell in zip(table.columns, place.row.cells, strict=True)
             if cell is not None and len(cell.values) == len(runs)
         ]
-        rows.append(["", *(GridCell(text="run", link=_own_link(board, run, up)) for run in runs)])
+        rows.append(["", *(GridCell(text="run", link=_seed_link(board, run, up)) for run in runs)])
         yield f"{table.suite}, {form_text(table)}", grid(["task", *columns], rows)
 
 
-def _own_link(board: Board, run: str, up: int) -> str:
+def _seed_link(board: Board, run: str, up: int) -> str:
     """To the page of a run, or to its record where another run's page tells of it."""
     alone = board.page_of[run] == run or board.one_file
     return run_link(board, run, up) if alone else link(run_file(run, "run.json"), up)

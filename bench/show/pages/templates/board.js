@@ -58,7 +58,7 @@
 
   const TABLE = ["setting", "backbone", "suite", "text"]; // choices of tables
   const ROW = ["family", "trains"]; // choices of rows
-  const defaults = { ...Object.fromEntries(TABLE.map((key) => [key, tables[0]?.[key] ?? ""])), family: "", trains: "", q: "", sort: "", compare: "", cell: "" };
+  const defaults = { ...Object.fromEntries(TABLE.map((key) => [key, tables[0]?.[key] ?? ""])), text: "all", family: "", trains: "", q: "", sort: "", compare: "", cell: "" };
   const lists = Object.fromEntries([...document.querySelectorAll("[data-key]")].map((list) => [list.dataset.key, list]));
   let state = { ...defaults };
   const address = (next) => "#" + new URLSearchParams(Object.entries(next).filter(([key, value]) => key === "suite" || value !== defaults[key]));
@@ -81,13 +81,7 @@
     show();
   }
 
-  const fits = (table, wanted) => TABLE.every((key) => wanted[key] === "all" || wanted[key] === table[key] || (key === "text" && standsIn(table, wanted.text)));
-
-  // Of tables that differ in the text form alone, the first one stands in for a form that none of them has.
-  function standsIn(table, text) {
-    const alike = tables.filter((other) => ["setting", "backbone", "suite", "protocol"].every((key) => other[key] === table[key]));
-    return table === alike[0] && !alike.some((other) => other.text === text);
-  }
+  const fits = (table, wanted) => TABLE.every((key) => wanted[key] === "all" || wanted[key] === table[key]);
 
   // Where no table has all that is chosen, the other choices follow the new one.
   function chosen(key, value) {
