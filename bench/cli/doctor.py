@@ -175,10 +175,10 @@ def suite_state(name: str, folder: DataFolder) -> dict[str, Any]:
         count = len(here[form])
         state[form] = {0: "missing", len(tasks): "found"}.get(count, f"{count} of {len(tasks)}")
     damaged = [task for task, error in problems.items() if isinstance(error, DataDamaged)]
-    found = {task for names in here.values() for task in names}
+    loaded = {task for names in here.values() for task in names}
     return state | {
-        "here": sorted(found),
-        "missing": [task.name for task in tasks if task.name not in found],
+        "here": sorted(loaded),
+        "missing": [task.name for task in tasks if task.name not in loaded],
         "damaged": damaged,
         "problems": {task: error.message for task, error in problems.items()},
     }

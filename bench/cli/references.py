@@ -332,18 +332,18 @@ def _audit(numbers: Sequence[ReferenceResult], kinds: Sequence[str], as_json: bo
         if kind not in KINDS:
             raise UnknownName("kind", kind, KINDS, "of remark")
     every = dict.fromkeys(remark for number in numbers for remark in remarks(number))
-    found = [remark for remark in every if not kinds or remark.kind in kinds]
+    chosen = [remark for remark in every if not kinds or remark.kind in kinds]
     if as_json:
-        for remark in found:
+        for remark in chosen:
             click.echo(json_text(as_data(remark)))
         return
     for kind, title in KINDS.items():
-        listed = [remark for remark in found if remark.kind == kind]
+        listed = [remark for remark in chosen if remark.kind == kind]
         if listed:
             table = _copied_grid if kind == "copied" else _audit_grid
             print_grid(table(listed, f"{kind}: {title}"))
             click.echo()
-    counts = f"{plural(len(numbers), 'printed number')}, {plural(len(found), 'remark')}"
+    counts = f"{plural(len(numbers), 'printed number')}, {plural(len(chosen), 'remark')}"
     click.echo(f"{counts}, all computed from the numbers and what is recorded of their rows")
 
 

@@ -371,13 +371,13 @@ def training_goes_on(case: Case) -> str:
     optimizer = _start(first)
     losses = [_step(first, case, optimizer, step) for step in range(STOPPED)]
     state = {name: tensor.clone() for name, tensor in first.training_state().items()}
-    kept = copy.deepcopy(optimizer.state_dict()), torch.get_rng_state()
+    stopped = copy.deepcopy(optimizer.state_dict()), torch.get_rng_state()
     losses += [_step(first, case, optimizer, step) for step in range(STOPPED, STEPS)]
     second = case.trained()
     again = _start(second)
     second.load_state_dict(state, strict=False)
-    again.load_state_dict(kept[0])
-    torch.set_rng_state(kept[1])
+    again.load_state_dict(stopped[0])
+    torch.set_rng_state(stopped[1])
     for step in range(STOPPED, STEPS):
         loss = _step(second, case, again, step)
         if abs(loss - losses[step]) > TOLERANCE * max(1.0, abs(loss)):

@@ -34,14 +34,14 @@ RUN = "stand-in-any"
 
 @dataclass
 class StandIn:
-    """Sentences to vectors that a hash of each sentence makes: the same for one sentence, unrelated between two. Remembers what it
-    was asked for."""
+    """Sentences to vectors that a hash of each sentence makes: the same for one sentence, unrelated between two. Remembers the
+    sentences that it encoded."""
 
     seed: int
-    asked: list[str] = field(default_factory=list)
+    sentences: list[str] = field(default_factory=list)
 
     def __call__(self, sentences: Sequence[str]) -> np.ndarray:
-        self.asked += sentences
+        self.sentences += sentences
         digests = (
             hashlib.sha256(f"{self.seed} {sentence}".encode()).digest() for sentence in sentences
         )
@@ -108,7 +108,7 @@ def sentences_are_named(case: Case) -> str:
     case.score(stand_in)
     more = [
         sentence
-        for sentence in stand_in.asked
+        for sentence in stand_in.sentences
         if type(sentence) is not str or sentence not in set(named)
     ]
     if more:
@@ -225,14 +225,14 @@ def items_stand_alone(case: Case) -> str:
         name: array[::2] if len(array) == n else array for name, array in result.predictions.items()
     }
     try:
-        found = rescore(ScoreKey(result.suite, result.task, result.protocol, result.text), part)
+        alone = rescore(ScoreKey(result.suite, result.task, result.protocol, result.text), part)
     except BenchError as error:
         raise Failed(f"every second item cannot be scored alone: {error.message}") from None
-    if found is None or found.n != len(part["prediction"]):
+    if alone is None or alone.n != len(part["prediction"]):
         raise Failed(
-            f"of {len(part['prediction'])} items, {found.n if found else 'none'} are scored"
+            f"of {len(part['prediction'])} items, {alone.n if alone else 'none'} are scored"
         )
-    return f"{found.value:.2f} of every second item"
+    return f"{alone.value:.2f} of every second item"
 
 
 BOUNDS = {
@@ -256,8 +256,8 @@ def record_takes_it(case: Case) -> str:
         low, high = known
         raise Failed(f"{result.metric} {result.value:g}: expected {low} to {high} (percent)")
     expected = (case.task.suite, case.task.name, case.task.protocol, case.task.metric)
-    found = (result.suite, result.task, result.protocol, result.metric)
-    fail_if(found != expected, f"the result says {found}, the task {expected}")
+    names = (result.suite, result.task, result.protocol, result.metric)
+    fail_if(names != expected, f"the result says {names}, the task {expected}")
     fail_if(
         not case.task.protocol.rpartition("/")[2].isdigit(),
         f"the protocol {case.task.protocol} has no version: NAME/1",

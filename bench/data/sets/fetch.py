@@ -60,7 +60,7 @@ class Fetcher:
         free: Callable[[Path], int] = free_bytes,
     ) -> None:
         self.store, self.report, self._sleep, self._free = store, report or Quiet(), sleep, free
-        self._told: set[str] = set()  # sources, each told once
+        self._announced: set[str] = set()  # sources, each named once
 
     def get(self, wanted: DataSet, text: str = ANY) -> None:
         """The set in a text form ("any": tokenised where there are forms), from the first source that has it.
@@ -101,8 +101,8 @@ class Fetcher:
             with lock(work.with_suffix(".lock")):
                 if all((place / file.path).is_file() for file in wanted.files) and self.has(wanted):
                     return  # another process was faster
-                if source.name not in self._told:
-                    self._told.add(source.name)
+                if source.name not in self._announced:
+                    self._announced.add(source.name)
                     self.report.say(f"fetching from {source.where} into {self.store / source.into}")
                 receipt = read_receipt(receipt_path(place, source.name))
                 revision = receipt.revision if receipt else self._revision(source)

@@ -7,7 +7,7 @@ text is split on white space. Blank lines of CR and MPQA stay, as empty sentence
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -213,13 +213,17 @@ def read_clustering(folder: DataFolder, task: str, *, text: str = "tokenised") -
     raise next((error for error in problems if isinstance(error, DataDamaged)), problems[0])
 
 
-def _places(wanted: DataSet, known: dict[str, DataSet]) -> Iterator[DataSet]:
+def _places(wanted: DataSet, known: Mapping[str, DataSet]) -> list[DataSet]:
     """The form's set where it belongs, then where another form belongs: a file may have any form's content."""
-    yield wanted
-    for other in known.values():
-        if other is not wanted:
-            file = replace(wanted.files[0], path=other.files[0].path)
-            yield replace(wanted, files=(file,), homes=other.homes)
+    (file,) = wanted.files
+    others = [other for other in known.values() if other is not wanted]
+    return [
+        wanted,
+        *(
+            replace(wanted, files=(replace(file, path=other.files[0].path),), homes=other.homes)
+            for other in others
+        ),
+    ]
 
 
 def _read(folder: DataFolder, task: str, form: str, wanted: DataSet) -> ClassedTexts:

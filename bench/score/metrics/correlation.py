@@ -175,15 +175,14 @@ SEED, DRAWS = 123, 1000
 def draws_with_replacement(query_N: ArrayLike, *, draws: int = DRAWS) -> Iterator[Rows]:
     """PromCSE's draws: half of the queries with replacement, then one pair of each; rows of the pairs.
 
-    The random calls are those of its code, in their order: numpy's legacy generator, per draw one call for all queries and one
-    for the pair of each. A call of that generator takes 32-bit words until one, cut to the bits of the largest number wanted,
-    is no larger than it, and takes none where there is one choice only. The words are the same here, without the calls.
+    The random numbers are those of its code: numpy's legacy generator, per draw one call for all queries and one for the pair of
+    each. A call with many limits gives what that many calls give.
     """
     order_N, first_Q, size_Q = _by_query(query_N)
-    words = _Words(SEED)
+    random = np.random.RandomState(SEED)
     for _ in range(draws):
-        chosen = words.below(len(size_Q), len(size_Q) // 2)
-        yield order_N[first_Q[chosen] + words.below_each(size_Q[chosen].tolist())]
+        chosen = random.randint(0, len(size_Q), len(size_Q) // 2)
+        yield order_N[first_Q[chosen] + random.randint(0, size_Q[chosen])]
 
 
 def draws_without_replacement(
@@ -209,63 +208,6 @@ def _by_query(query_N: ArrayLike) -> tuple[Rows, Rows, Rows]:
     if len(size_Q) < 2 or not size_Q.all():
         raise ValueError("queries must be numbered from 0 without a gap, and be at least 2")
     return np.argsort(queries_N, kind="stable"), np.cumsum(size_Q) - size_Q, size_Q
-
-
-class _Words:
-    """The 32-bit words of numpy's legacy generator, in order."""
-
-    BLOCK = 1 << 16
-
-    def __init__(self, seed: int) -> None:
-        self._random = np.random.RandomState(seed)
-        self._block = np.zeros(0, dtype=np.int64)
-        self._next = 0
-
-    def _ahead(self, count: int) -> NDArray[np.int64]:
-        """The coming words, at least ``count``; none is taken yet."""
-        if self._next + count > len(self._block):
-            more = self._random.randint(0, 1 << 32, size=max(count, self.BLOCK), dtype=np.uint32)
-            self._block = np.concatenate([self._block[self._next :], more.astype(np.int64)])
-            self._next = 0
-        return self._block[self._next :]
-
-    def below(self, limit: int, count: int) -> Rows:
-        """What ``randint(0, limit, count)`` gives."""
-        if limit == 1:
-            return np.zeros(count, dtype=np.int64)
-        mask, wanted = _mask(limit), 2 * count + 64
-        while True:
-            words = self._ahead(wanted)[:wanted] & mask
-            good = np.flatnonzero(words < limit)
-            if len(good) >= count:
-                self._next += int(good[count - 1]) + 1 if count else 0
-                return words[good[:count]]
-            wanted *= 2
-
-    def below_each(self, limits: Sequence[int]) -> Rows:
-        """What ``[randint(limit) for limit in limits]`` gives."""
-        masks = [_mask(limit) for limit in limits]
-        numbers: list[int] = []
-        while True:
-            words = iter(self._ahead(2 * (len(limits) - len(numbers)) + 16).tolist())
-            taken = 0
-            try:
-                for limit, mask in zip(limits[len(numbers) :], masks[len(numbers) :], strict=True):
-                    word = 0
-                    if mask:
-                        begun = taken
-                        taken += 1
-                        while (word := next(words) & mask) >= limit:
-                            taken += 1
-                    numbers.append(word)
-                self._next += taken
-                return np.array(numbers, dtype=np.int64)
-            except StopIteration:  # the choice that ran out of words begins anew with more of them
-                self._next += begun
-
-
-def _mask(limit: int) -> int:
-    return (1 << (limit - 1).bit_length()) - 1
 
 
 def sampled_spearman(
