@@ -293,7 +293,10 @@ def run_trials(worker: Worker, reporter: RunReporter) -> None:
 def values_text(trial: Trial) -> str:
     from bench.run.search.space import short
 
-    return ", ".join(f"{key}={short(value)}" for key, value in trial.values.items()) or "recipe"
+    return (
+        ", ".join(f"{key}={short(value)}" for key, value in trial.values.items())
+        or "the recipe's values"
+    )
 
 
 def show_space(
