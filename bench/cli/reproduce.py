@@ -317,7 +317,11 @@ def print_json(listed: Sequence[Job], planned: Planned, store: RunsFolder, devic
     """A line for each run of the plan, which may stand for several printed rows, and for each row that cannot be run."""
     for job in (*in_order(listed), *(job for job in listed if not job.run.method)):
         rows = [
-            {"label": row.first.label, "runs": row.first.runs, "printed": dict(row.values)}
+            {
+                "label": row.first.label,
+                "runs": row.first.runs,
+                "printed": {one.task: one.value for one in row.cells},
+            }
             for row in job.run.rows
         ]
         runs = [

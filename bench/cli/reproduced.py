@@ -85,7 +85,7 @@ def show_results(listed: Sequence[Job], store: RunsFolder, text: str, as_json: b
     if others := {job.run.method: None for job, run in runs if run.precision != "fp16"}:
         say(f"the authors trained in fp16 autocast, these runs did not: {', '.join(others)}")
     say(CHANCE)
-    say(f"records: {store.path}")
+    say(f"records: {store.path}; next: bench compare --with-paper --runs {store.path}")
 
 
 def _title(job: Job, cell: ReferenceResult) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -294,7 +293,10 @@ def run_trials(worker: Worker, reporter: RunReporter) -> None:
 def values_text(trial: Trial) -> str:
     from bench.run.search.space import short
 
-    return ", ".join(f"{key}={short(value)}" for key, value in trial.values.items()) or "recipe"
+    return (
+        ", ".join(f"{key}={short(value)}" for key, value in trial.values.items())
+        or "the recipe's values"
+    )
 
 
 def show_space(
@@ -329,7 +331,7 @@ def show_result(folder: Path, search: Search, as_json: bool) -> None:
     """The results so far as a table, recipe files, and figures where matplotlib is installed; and the next command."""
     from bench.compare.statistics.expected_best import expected_best
     from bench.run.search.study import search_facts, write_recipe
-    from bench.runs.searches import RECIPE, RUNNING, best_trial
+    from bench.runs.searches import FAILED, FINISHED, PRUNED, RECIPE, RUNNING, best_trial
     from bench.show.figures.drawing import missing_library
     from bench.show.figures.search import write_figures
 
@@ -340,15 +342,15 @@ def show_result(folder: Path, search: Search, as_json: bool) -> None:
         if as_json:
             click.echo(json_text({"method": method, "recipe": str(file or ""), **facts}))
             continue
-        counted = [trial for trial in trials if trial.number != RECIPE]
-        curve = expected_best([trial.score for trial in counted if trial.state != RUNNING])
+        ended = [trial for trial in trials if trial.number != RECIPE and trial.state != RUNNING]
+        curve = expected_best([trial.score for trial in ended])
         expected = [curve[n - 1] for n in sorted({1, (len(curve) + 1) // 2, len(curve)}) if curve]
         dev = [facts["recipe_dev"], facts["dev"], *expected]
         texts = ["" if score is None else f"{score:.2f}" for score in dev]
-        states = ", ".join(f"{n} {state}" for state, n in Counter(t.state for t in counted).items())
+        counts = [f"{facts[state]} {state}" for state in (FINISHED, FAILED, PRUNED)]
         best = best_trial(trials)
         values = values_text(best) if best else ""
-        rows.append((method, *texts[:2], " ".join(texts[2:]), states, values))
+        rows.append((method, *texts[:2], " ".join(texts[2:]), ", ".join(counts), values))
     if as_json:
         return
     columns = "method", "recipe", "best", "expected best", "trials", "values of the best"

@@ -172,10 +172,6 @@ class Row:
         """The cells that the average is taken of."""
         return tuple(cell for cell in self.cells if cell.task != AVERAGE)
 
-    @property
-    def values(self) -> tuple[tuple[str, float], ...]:
-        return tuple((cell.task, cell.value) for cell in self.cells)
-
 
 def rows(
     found: Sequence[ReferenceResult] | None = None, *, by_metric: bool = True

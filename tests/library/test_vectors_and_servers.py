@@ -189,6 +189,7 @@ def test_what_goes_wrong_is_one_line_and_what_was_paid_for_is_kept(
     for turn, said in (
         ([401], "refuses us with status 401: no key is in $BENCH_API_KEY"),
         ([404], "answered 404"),
+        ([(307, {"Location": "http://127.0.0.1:9/"})], "answered 307"),
         ([(429, {"Retry-After": "9000"})], "asks to wait 9,000 s"),
         ([500] * 6, "answered 500"),
         (["half"] * 6, "broke off in the middle of an answer, 6 times"),

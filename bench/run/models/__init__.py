@@ -1,9 +1,8 @@
-"""Finished encoders that somebody wants scored: what an argument of ``bench evaluate``, or an object, is, and how it becomes a run.
+"""Finished encoders to be scored: what an argument of ``bench evaluate``, or an object, means, and how it becomes a run.
 
 A model is anything that turns a list of strings into vectors (n, d). One that lies in a folder, on the hub or in a run is built by the
-methods that are there. Of all others a method is made here, one class each: an object or a function (:mod:`.objects`), vectors that
-somebody else computed (:mod:`.vectors`), a server that is asked (:mod:`.server`). Planning, execution, the record and the scores are
-those of ``bench run``.
+methods that are installed. Of all others a method is made here, one class each: an object, a function, or vectors that somebody else
+computed (:mod:`.objects`), and a server (:mod:`.server`). Planning, execution, the record and the scores are those of ``bench run``.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ MODELS = "a folder with config.json and model.safetensors, a hub name, a run, ve
 
 @dataclass(frozen=True)
 class ServerOptions:
-    """How a server is asked: what ``--model``, ``--batch``, ``--dimensions`` and ``--key-env`` say."""
+    """How vectors are requested from a server: ``--model``, ``--batch``, ``--dimensions`` and ``--key-env``."""
 
     model: str | None = None
     batch: int = 128
@@ -153,7 +152,7 @@ def _run_folder(text: str, runs: RunsFolder) -> Path | None:
 def check_model(run: PlannedRun) -> str | None:
     """One line that says what encoding will cost, where it does. Raises BenchError where it is known that it cannot be done."""
     cls = run.plugin.cls
-    if not issubclass(cls, GivenModel):
+    if not issubclass(cls, ExternalModel):
         return None
     texts: dict[str, None] = {}
     for task in run.task_data:  # tasks that load their sentences later have none here
@@ -174,7 +173,7 @@ def not_kept(record: RunRecord) -> NotAModel | None:
     )
 
 
-class GivenModel(Method):
+class ExternalModel(Method):
     """What the three methods here share: prompts, and vectors that are checked."""
 
     settings = ("none",)
@@ -198,7 +197,7 @@ class GivenModel(Method):
         return {"kind": self.kind, "prompt": self.text_prompt or "", "prompts": prompts}
 
 
-def given_plugin(base: type[GivenModel], **attributes: Any) -> Plugin:
+def external_plugin(base: type[ExternalModel], **attributes: Any) -> Plugin:
     """The method ``base`` of one model: a class of its own with these attributes."""
     from bench.run.plugins import Plugin
 

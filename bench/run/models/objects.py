@@ -15,7 +15,7 @@ import numpy as np
 from bench.base.contract import place_of
 from bench.base.errors import BenchError, Interrupted, RunFailed, one_line
 from bench.method import Recipe, prompted
-from bench.run.models import GivenModel, as_vectors, given_plugin, short_name
+from bench.run.models import ExternalModel, as_vectors, external_plugin, short_name
 from bench.run.plugins import Plugin
 
 BLOCK = 2048  # sentences handed over at once: between two of them the user may stop, and sees how far it is
@@ -53,7 +53,7 @@ def object_plugin(model: Any, name: str) -> Plugin:
     library = sys.modules.get("sentence_transformers")
     whole = library is not None and isinstance(model, library.SentenceTransformer)
     title = getattr(model, "__name__", type(model).__name__).replace("<lambda>", "function")
-    return given_plugin(
+    return external_plugin(
         ObjectModel,
         own_backbone=short_name(
             name or (_facts_of(model)["loaded_from"] if whole else None) or title
@@ -65,7 +65,7 @@ def object_plugin(model: Any, name: str) -> Plugin:
     )
 
 
-class ObjectModel(GivenModel):
+class ObjectModel(ExternalModel):
     """The vectors of an object. ``given()`` is it; ``whole``: a SentenceTransformer, of which everything is known."""
 
     name = "object"
@@ -240,7 +240,7 @@ def _plugin(sentences: list[str], rows: Any, who: str, name: str) -> Plugin:
             )
     digest = hashlib.sha256(vectors.tobytes())
     digest.update("\0".join(sentences).encode("utf-8", "surrogatepass"))
-    return given_plugin(
+    return external_plugin(
         VectorsModel,
         own_backbone=short_name(name),
         row_of=row_of,
@@ -250,7 +250,7 @@ def _plugin(sentences: list[str], rows: Any, who: str, name: str) -> Plugin:
     )
 
 
-class VectorsModel(GivenModel):
+class VectorsModel(ExternalModel):
     """Looks sentences up. A prompt is part of the text that is looked up."""
 
     name = "vectors"

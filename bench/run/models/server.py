@@ -21,7 +21,7 @@ import numpy as np
 from bench.base.errors import BenchError, Interrupted, RunFailed
 from bench.base.files import default_cache, lock
 from bench.method import Recipe, Value, prompted
-from bench.run.models import GivenModel, ServerOptions, as_vectors, given_plugin, short_name
+from bench.run.models import ExternalModel, ServerOptions, as_vectors, external_plugin, short_name
 from bench.run.plugins import Plugin
 from bench.score.encoding import VectorStore
 
@@ -54,7 +54,7 @@ def server_plugin(address: str, options: ServerOptions) -> Plugin:
         )
     default_key = "OPENAI_API_KEY" if parts.hostname == OPENAI else "BENCH_API_KEY"
     values = {"address": address, "model": options.model, "dimensions": options.dimensions}
-    return given_plugin(
+    return external_plugin(
         ServerModel,
         own_backbone=short_name(options.model),
         batch=options.batch,
@@ -63,7 +63,7 @@ def server_plugin(address: str, options: ServerOptions) -> Plugin:
     )
 
 
-class ServerModel(GivenModel):
+class ServerModel(ExternalModel):
     """The vectors of a server. Nobody can say from outside which weights it has."""
 
     name = "server"
@@ -182,9 +182,15 @@ class Client:
         body = {"model": recipe["model"], "input": texts, "encoding_format": "float"}
         body |= {"dimensions": recipe["dimensions"]} if recipe.get("dimensions") else {}
         headers = {"User-Agent": "sentence-bench"}
-        headers |= {"Authorization": f"Bearer {self.key}"} if self.key else {}
         try:
-            response = requests.post(recipe["address"], json=body, headers=headers, timeout=SECONDS)
+            response = requests.post(
+                recipe["address"],
+                json=body,
+                headers=headers,
+                auth=self._authorise,  # without it a .netrc would replace the key
+                timeout=SECONDS,
+                allow_redirects=False,  # the key is for this host alone
+            )
         except requests.exceptions.ChunkedEncodingError:
             raise Passing(f"{self.host} broke off in the middle of an answer") from None
         except requests.RequestException as error:
@@ -203,6 +209,11 @@ class Client:
                 f"{self.host} returned {len(rows)} vectors for {len(texts)} sentences", STORED
             )
         return vectors
+
+    def _authorise(self, request: Any) -> Any:
+        if self.key:
+            request.headers["Authorization"] = f"Bearer {self.key}"
+        return request
 
     def _refusal(self, response: Any) -> Exception:
         code, wait = response.status_code, response.headers.get("Retry-After", "")

@@ -106,14 +106,12 @@ def plan_job(
         below = {record.seed: str(folder) for record, folder in records(job.first, store)}
         if not below:
             raise BenchError(f"it stands on {job.first.run.name}, which has no finished run")
-    seeds_by_folder: dict[str, list[int]] = {}
-    for seed in (FIRST_SEED if seed is None else seed for seed in job.seeds):
-        if (folder := below.get(seed, below.get(None))) is not None:
-            seeds_by_folder.setdefault(folder, []).append(seed)
+    folders = {seed: below.get(seed, below.get(None)) for seed in job.seeds}
     planned = []
-    for folder, seeds in seeds_by_folder.items():
+    for folder in dict.fromkeys(folder for folder in folders.values() if folder is not None):
+        seeds = [seed for seed in job.seeds if folders[seed] == folder]
         request = job.run.request(
-            tuple(seeds),
+            tuple(FIRST_SEED if seed is None else seed for seed in seeds),
             below=folder,
             text=options.text,
             corpus=options.corpora.get(job.corpus or "") or options.corpora.get(""),
