@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bench.base.errors import printable
+from bench.base.text import plural
+from bench.cli.columns import print_grid
 from bench.cli.options import (
     data_option,
     json_option,
@@ -19,6 +22,7 @@ from bench.cli.options import (
     suite_file_option,
     warn,
 )
+from bench.cli.verify import report_grids
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -106,9 +110,8 @@ def publish(
     if (more := len(outcome.refused) + len(left_out) - SHOWN) > 0:
         warn(f"and {more} more")
     if outcome.folder is not None and (local := outcome.with_local_paths):
-        warn(
-            f"the command of {_count(len(local), 'run')} names a folder of this machine; it is published as it was recorded: {local[0]}"
-        )
+        names = f"the command of {plural(len(local), 'run')} names a folder of this machine"
+        warn(f"{names}; it is published as it was recorded: {local[0]}")
     if as_json:
         click.echo(json_text(_as_dict(outcome)))
     else:
@@ -123,19 +126,14 @@ def _show(outcome: Outcome) -> None:
         click.echo(f"nothing is new since {outcome.name}; no version is made")
         return
     board = outcome.board
-    page = next(
-        (path for name in ("index.html", "README.md") if (path := outcome.folder / name).is_file()),
-        outcome.folder,
-    )
-    what = f"{_count(len(board.runs), 'run')} of {_count(len(board.methods), 'method')}, {_count(len(board.tables), 'table')}"
-    click.echo(f"{outcome.name}: {what}: {page}")
+    names = ("index.html", "README.md", "tables.json")
+    page = next(name for name in names if (outcome.folder / name).is_file())
+    runs, methods = plural(len(board.runs), "run"), plural(len(board.methods), "method")
+    counted = f"{runs} of {methods}, {plural(len(board.tables), 'table')}"
+    click.echo(f"{outcome.name}: {counted}: {outcome.folder / page}")
     click.echo(visible(board.answer, limit=None))
     if board.changes is not None:
-        click.echo(f"{_count(len(board.changes.rows), 'row')} changed since {board.changes.before}")
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n:,} {what}{'s' * (n != 1)}"
+        click.echo(f"{plural(len(board.changes.rows), 'row')} changed since {board.changes.before}")
 
 
 def _as_dict(outcome: Outcome) -> dict[str, Any]:
@@ -154,24 +152,13 @@ def _as_dict(outcome: Outcome) -> dict[str, Any]:
 
 
 def _check(out: Path, as_json: bool) -> int:
-    from bench.compare.formatting import visible
     from bench.publish.versions import check
 
     reports = check(out)
-    for report in reports:
-        if as_json:
-            click.echo(json_text(report.as_object()))
-            continue
-        differ = f"; {len(report.differences)} differ" if report.differences else ""
-        click.echo(
-            f"{visible(report.name)}: {_count(report.count_agreeing(), 'file')} as published{differ}"
-        )
-        for difference in report.differences[:SHOWN]:
-            click.echo(f"  {visible(difference.what)}: {visible(difference.why)}")
-        for finding in report.unchecked:
-            click.echo(f"  {visible(finding.what)}: {visible(finding.why)}")
-        if len(report.differences) > SHOWN:
-            click.echo(f"  and {len(report.differences) - SHOWN} more; --json lists them")
+    for report in reports if as_json else ():
+        click.echo(json_text(report.as_object()))
+    for table in () if as_json else report_grids(reports):
+        print_grid(table)
     return 1 if any(report.differences for report in reports) else 0
 
 
@@ -182,19 +169,13 @@ def _progress() -> Iterator[Callable[[str, int, int], None]]:
 
     def report(what: str, done: int, of: int) -> None:
         nonlocal last
-        shown = "".join(c for c in what[:60] if c.isprintable())
-        if live:
-            click.echo(
-                f"\r\x1b[K{shown}" + (f" ({done + 1} of {of})" if of > 1 else "") + " ...",
-                nl=False,
-                err=True,
-            )
-        elif (begins := shown.split()[0]) != last:
-            last = begins
-            click.echo(f"{shown if begins != 'comparing' else 'comparing'} ...", err=True)
+        text = what if live else what.split()[0].replace("comparing", "comparing tasks")
+        count = f" ({done + 1} of {of})" if live and of > 1 else ""
+        if live or text != last:
+            start = "\r\x1b[K" if live else ""
+            click.echo(f"{start}{printable(text)[:60]}{count} ...", nl=not live, err=True)
+        last = text
 
-    try:
-        yield report
-    finally:
-        if live:
-            click.echo("\r\x1b[K", nl=False, err=True)
+    yield report
+    if live:
+        click.echo("\r\x1b[K", nl=False, err=True)

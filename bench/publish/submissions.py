@@ -14,23 +14,24 @@ import contextlib
 import json
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench.base.errors import BenchError, DataDamaged, printable
+import numpy as np
+
+from bench.base.errors import BenchError, DataDamaged, DataMissing, printable
 from bench.runs.intact import CURVE
-from bench.runs.record import REDUCED, RunRecord, Score
-from bench.runs.store import RECORD, read_record
-from bench.verify.findings import AGREES, DIFFERS, Finding, cell
+from bench.runs.record import AVERAGE, REDUCED, RunRecord, Score
+from bench.runs.run import Run
+from bench.runs.store import RECORD, predictions_name, read_record
+from bench.verify.findings import DIFFERS, UNCHECKED, Finding, cell
 from bench.verify.identity import check_data, check_fingerprint
-from bench.verify.scores import StoredArrays, check_given, check_scores
+from bench.verify.scores import check_average, check_gold, check_hash, check_score
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from bench.data.sets.folder import DataFolder
 
 MiB = 1 << 20
@@ -48,6 +49,7 @@ MOST_SCORES = 1000
 MOST_ROWS, MOST_COLUMNS = 500_000, 100
 MOST_NAMES = 400  # different sub-datasets, folds, classes or clusters: scoring time grows with them
 NAMED = {"subset", "fold"}
+ROWS = ("prediction", "gold", "subset", "fold")  # arrays with a row for each item
 # seconds of one core per prediction, about; a thousand draws are taken in cxc
 SECONDS_PER_VALUE = {"cxc": 3e-5, "clustering": 4e-6}
 OTHERWISE, PER_NAME = 1e-6, 5e-9  # PER_NAME: for each different name in ``NAMED``
@@ -92,36 +94,49 @@ def _checked(folder: Path, data: DataFolder | None, work: Work) -> RunRecord:
     _check_moment(record.provenance.created)
     if not 0 < len(record.scores) <= MOST_SCORES:
         raise DataDamaged(f"it has {len(record.scores):,} scores; the limit is {MOST_SCORES:,}")
-    stored = StoredArrays(record, folder)
-    seconds = _check_files(stored)
-    computed = set()
-    for finding in _findings(record, folder, data, work, seconds, stored):
-        if finding.outcome == DIFFERS:
-            of = "" if finding.what == finding.kind else f" of {finding.what}"
-            raise DataDamaged(f"{finding.kind}{of}: {finding.why}")
-        if finding.kind in ("score", "average") and finding.outcome == AGREES:
-            computed.add(finding.what)
+    run = Run(record, folder)
+    scores = [score for score in record.scores if score.task != AVERAGE]
+    _check_files(run, scores)
+    work.take(sum(_check_arrays(score, _arrays(run, score)) for score in scores))
+    _refuse(_cheap_findings(run, scores, data))
     for score in record.scores:
-        if cell(score) not in computed:
-            hint = "bench submit RUN --suite NAME leaves other suites out"
-            raise DataDamaged(f"its {cell(score)} cannot be computed from its predictions", hint)
+        found = (
+            [check_average(score, record)]
+            if score.task == AVERAGE
+            else (check_score(score, _arrays(run, score)))
+        )
+        _refuse(found, f"its {cell(score)} cannot be computed from its predictions")
     return record
 
 
-def _findings(
-    record: RunRecord,
-    folder: Path,
-    data: DataFolder | None,
-    work: Work,
-    seconds: float,
-    stored: StoredArrays,
+def _cheap_findings(
+    run: Run, scores: Sequence[Score], data: DataFolder | None
 ) -> Iterator[Finding]:
-    yield check_fingerprint(record)
-    for score in stored.scores:
-        yield from check_given(score, stored.arrays(score))
-    yield from check_data(record, data)
-    work.take(seconds)
-    yield from check_scores(record, folder, stored, given=False)
+    """What is checked before any score is computed."""
+    yield check_fingerprint(run.record)
+    for score in scores:
+        arrays = _arrays(run, score)
+        yield check_hash(score, arrays)
+        yield check_gold(score, arrays)
+    yield from check_data(run.record, data)
+
+
+def _refuse(findings: Iterable[Finding], unchecked: str = "") -> None:
+    """Raises DataDamaged for the first that differs and, where ``unchecked`` says why, that could not be checked."""
+    for finding in findings:
+        if finding.outcome == DIFFERS:
+            of = "" if finding.what == finding.kind else f" of {finding.what}"
+            raise DataDamaged(f"{finding.kind}{of}: {finding.why}")
+        if finding.outcome == UNCHECKED and unchecked:
+            raise DataDamaged(unchecked, "bench submit RUN --suite NAME leaves other suites out")
+
+
+def _arrays(run: Run, score: Score) -> dict[str, np.ndarray]:
+    """Raises DataMissing, DataDamaged."""
+    try:
+        return run.predictions(score.key)
+    except DataMissing as error:
+        raise DataMissing(f"it has no predictions of {score.task}", error.hint) from None
 
 
 def sender_of(folder: Path) -> str:
@@ -171,23 +186,17 @@ def _check_moment(created: str) -> None:
         raise DataDamaged(f"created is {created}, which is in the future")
 
 
-def _check_files(stored: StoredArrays) -> float:
-    """Each predictions file belongs to a score and has arrays that can be scored; returns how many seconds that takes, about."""
-    expected: dict[Path, list[Score]] = {}
-    for score in stored.scores:  # two protocols may score one file
-        expected.setdefault(stored.path(score), []).append(score)
-    seconds = 0.0
-    for path in sorted((stored.folder / "predictions").rglob("*.npz")):
+def _check_files(run: Run, scores: Sequence[Score]) -> None:
+    """Each predictions file belongs to a score and is small when unpacked, and each line of the curve is a JSON object."""
+    expected = {run.predictions_file(score.key) for score in scores}
+    for path in sorted((run.folder / "predictions").rglob("*.npz")):
         if path not in expected:
             raise DataDamaged(f"{path.name} belongs to none of its scores")
         _check_zip(path)
-        for score in expected[path]:
-            seconds += _check_arrays(path.name, score, stored.arrays(score))
-    if (stored.folder / CURVE).exists():
-        for i, line in enumerate((stored.folder / CURVE).read_bytes().splitlines(), 1):
-            if line.strip() and not _is_object(line):
-                raise DataDamaged(f"line {i} of {CURVE} is not a JSON object")
-    return seconds
+    curve = run.folder / CURVE
+    for i, line in enumerate(curve.read_bytes().splitlines() if curve.exists() else (), 1):
+        if line.strip() and not _is_object(line):
+            raise DataDamaged(f"line {i} of {CURVE} is not a JSON object")
 
 
 def _is_object(line: bytes) -> bool:
@@ -211,33 +220,28 @@ def _check_zip(path: Path) -> None:
         raise DataDamaged(why)
 
 
-def _check_arrays(name: str, score: Score, arrays: dict[str, np.ndarray] | BenchError) -> float:
-    """Seconds that computing the score again takes, about."""
-    import numpy as np
-
-    names = 1
-    if isinstance(arrays, BenchError):
-        raise DataDamaged(f"{name}: {arrays.message}")
+def _check_arrays(score: Score, arrays: Mapping[str, np.ndarray]) -> float:
+    """Seconds that computing the score again takes, about. Raises DataDamaged for what should not be computed at all."""
+    name = predictions_name(score.task, score.text, score.suite)
     if REDUCED in arrays:  # nobody could check the record's details
         raise DataDamaged(f"{name} has only ranks; a submission needs all of the predictions")
+    names = 1
     for key, values in arrays.items():
         if values.dtype.kind not in "biufU":
             raise DataDamaged(f"{name}: {key} holds neither numbers nor text")
-        most = (MOST_ROWS, MOST_COLUMNS)
-        if values.ndim > 2 or any(n > m for n, m in zip(values.shape, most, strict=False)):
+        if values.ndim > 2 or any(
+            n > most for n, most in zip(values.shape, (MOST_ROWS, MOST_COLUMNS), strict=False)
+        ):
             limit = f"{MOST_ROWS:,} by {MOST_COLUMNS}"
             raise DataDamaged(f"{name}: {key} has shape {values.shape}; the limit is {limit}")
         if key == "prediction" and values.dtype.kind == "f" and not np.isfinite(values).all():
             raise DataDamaged(f"{name}: a prediction is NaN or infinite")
-        labels = key in NAMED or (score.suite == "clustering" and key in ("prediction", "gold"))
-        if labels and (different := len(np.unique(values))) > MOST_NAMES:
-            raise DataDamaged(f"{name}: {key} has more than {MOST_NAMES} different values")
-        names = max(names, different) if key in NAMED else names
-    rows = {
-        key: len(values)
-        for key, values in arrays.items()
-        if key in ("prediction", "gold", "subset", "fold") and values.ndim
-    }
+        if key in NAMED or (score.suite == "clustering" and key in ("prediction", "gold")):
+            different = len(np.unique(values))
+            if different > MOST_NAMES:
+                raise DataDamaged(f"{name}: {key} has more than {MOST_NAMES} different values")
+            names = max(names, different) if key in NAMED else names
+    rows = {key: len(arrays[key]) for key in ROWS if key in arrays and arrays[key].ndim}
     if len(set(rows.values())) > 1:
         raise DataDamaged(f"{name}: arrays differ in length: {rows}")
     count = arrays["prediction"].size if "prediction" in arrays else 0

@@ -15,9 +15,12 @@ import sys
 from collections.abc import Container, Mapping
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from bench.base.errors import DataDamaged
+import msgspec
+from msgspec import Meta, Struct
+
+from bench.base.errors import DataDamaged, DataMissing, one_line
 from bench.base.files import default_cache, values_sha256
 
 if TYPE_CHECKING:
@@ -33,28 +36,22 @@ class Packed:
     """Collects the arrays of a version's predictions files and writes them as one file."""
 
     def __init__(self) -> None:
-        self.rows: dict[str, list[Any]] = {
-            name: [] for name in ("file", "array", "dtype", "shape", "data", "same")
-        }
-        self._row_of: dict[str, int] = {}
+        self.rows: list[tuple[Any, ...]] = []
+        self._row_of: dict[tuple[Any, ...], int] = {}
 
     def add(self, file: str, arrays: Mapping[str, np.ndarray]) -> None:
         """Raises ValueError for arrays of anything but numbers and text."""
-        import numpy as np
-
         for name, values in sorted(arrays.items()):
-            values = narrow(np.asarray(values))
+            values = narrow(values)
             text = values.dtype.kind == "U"
             data = json.dumps(values.ravel().tolist()).encode() if text else values.tobytes()
-            dtype, shape = "U" if text else values.dtype.str[1:], list(values.shape)
+            dtype, shape = "U" if text else values.dtype.str[1:], values.shape
             if dtype not in DTYPES:
                 raise ValueError(f"the array '{name}' holds neither numbers nor text")
-            row = len(self.rows["file"])
-            first = self._row_of.setdefault(f"{dtype} {shape} {sha256(data).hexdigest()}", row)
-            held = first == row
-            of = (file, name, dtype, shape, data if held else None, None if held else first)
-            for column, value in zip(self.rows.values(), of, strict=True):
-                column.append(value)
+            row = len(self.rows)
+            first = self._row_of.setdefault((dtype, shape, sha256(data).digest()), row)
+            stored = (data, None) if first == row else (None, first)
+            self.rows.append((file, name, dtype, shape, *stored))
 
     def write(self, path: Path) -> None:
         """The same arrays in the same order give the same bytes."""
@@ -63,15 +60,15 @@ class Packed:
 
         text, number = pa.string(), pa.int32()
         types = (text, text, text, pa.list_(number), pa.binary(), number)
-        table = pa.table(
-            {
-                name: pa.array(values, kind)
-                for (name, values), kind in zip(self.rows.items(), types, strict=True)
-            }
-        )
+        columns = zip(*self.rows, strict=True)
+        arrays = [pa.array(values, kind) for values, kind in zip(columns, types, strict=True)]
         names = ["file", "array", "dtype"]
         parquet.write_table(
-            table, path, compression="zstd", compression_level=9, use_dictionary=names
+            pa.table(arrays, names=[*names, "shape", "data", "same"]),
+            path,
+            compression="zstd",
+            compression_level=9,
+            use_dictionary=names,
         )
 
 
@@ -79,6 +76,7 @@ def narrow(values: np.ndarray) -> np.ndarray:
     """The same values in row order, in the narrowest type that holds each exactly; little end first."""
     import numpy as np
 
+    values = np.asarray(values)
     kind = values.dtype.kind
     wanted = {"i": ("i1", "i2", "i4"), "u": ("i1", "i2", "i4"), "f": ("f2", "f4")}.get(kind, ())
     values = values.astype(values.dtype.newbyteorder("<"), order="C")
@@ -92,39 +90,37 @@ def narrow(values: np.ndarray) -> np.ndarray:
     return values
 
 
-def version_of(path: Path) -> Path | None:
-    """The published version with one file of predictions in which ``path`` lies; None for other places."""
-    return next((above for above in _above(path) if packed_file(above) is not None), None)
+# --- where the file lies: in its version, or at the address that the version's manifest names ---
 
 
-def packed_file(version: Path) -> Path | None:
-    """The predictions of a version: beside its manifest or, where the manifest names them by hash, in the cache."""
-    if (version / NAME).is_file():
-        return version / NAME
-    known = elsewhere(version)
-    path = None if known is None else cached(known["sha256"])
-    return path if path is not None and path.is_file() else None
+class Elsewhere(Struct, frozen=True):
+    """Predictions that lie outside their version."""
+
+    url: Annotated[str, Meta(pattern="^https?://")]
+    sha256: Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$(?!\n)")]
+    bytes: Annotated[int, Meta(ge=0)]
 
 
-def elsewhere(version: Path) -> dict[str, Any] | None:
-    """{"url", "sha256", "bytes"} where a version's manifest says that its predictions lie elsewhere; else None."""
+class Manifest(Struct, frozen=True):
+    """``MANIFEST.json`` of a version: path -> sha256, paths relative to it with forward slashes."""
+
+    files: dict[str, str]
+    older: dict[str, dict[str, str]] = {}  # version -> its files that pages of v3 link to
+    predictions_url: Elsewhere | None = None
+
+
+class PredictionsElsewhere(DataMissing):
+    """The predictions of a version lie at an address, and were not fetched."""
+
+
+def read_manifest(version: Path) -> Manifest | None:
+    """None where there is none. Raises DataDamaged."""
     try:
-        known = json.loads((version / MANIFEST).read_bytes())["predictions_url"]
-        int(known["sha256"], 16)
-        if len(known["sha256"]) == 64:
-            return {
-                "url": str(known["url"]),
-                "sha256": known["sha256"],
-                "bytes": int(known["bytes"]),
-            }
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        pass
-    return None
-
-
-def elsewhere_of(folder: Path) -> dict[str, Any] | None:
-    """``elsewhere`` of the version in which the run in ``folder`` lies; None for other runs."""
-    return next((known for above in _above(folder) if (known := elsewhere(above))), None)
+        return msgspec.json.decode((version / MANIFEST).read_bytes(), type=Manifest)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError, msgspec.DecodeError, RecursionError) as error:
+        raise DataDamaged(f"{version / MANIFEST}: it cannot be read: {one_line(error)}") from None
 
 
 def cached(digest: str) -> Path:
@@ -132,19 +128,40 @@ def cached(digest: str) -> Path:
     return default_cache() / "predictions" / f"{digest}.parquet"
 
 
+def find_packed(path: Path) -> tuple[Path, Path] | None:
+    """(version in which ``path`` lies, its file of predictions, which may have to be fetched); None for other places. Raises DataDamaged
+    for a manifest that cannot be read."""
+    for version in list(path.absolute().parents)[:DEPTH]:
+        if (version / NAME).is_file():
+            return version, version / NAME
+        manifest = read_manifest(version)
+        if manifest is not None and manifest.predictions_url is not None:
+            return version, cached(manifest.predictions_url.sha256)
+    return None
+
+
 def has_predictions(folder: Path) -> bool:
     """Whether predictions of the run in ``folder`` are here: its own files, or those of its version."""
-    return (folder / "predictions").is_dir() or version_of(folder / "predictions") is not None
+    if (folder / "predictions").is_dir():
+        return True
+    try:
+        found = find_packed(folder / "predictions")
+    except DataDamaged:
+        return False
+    return found is not None and found[1].is_file()
 
 
 def read_packed(path: Path, only: Container[str] | None = None) -> dict[str, np.ndarray] | None:
     """The arrays of the predictions file ``path`` out of its version's one file; None where that has none of it.
 
-    Raises DataDamaged for anything that ``Packed`` would not have written.
+    Raises PredictionsElsewhere, and DataDamaged for anything that ``Packed`` would not have written.
     """
-    version = version_of(path)
-    if version is None or (file := packed_file(version)) is None:
+    if (found := find_packed(path)) is None:
         return None
+    version, file = found
+    if not file.is_file():
+        why = f"the predictions of {version.name} lie elsewhere and are not here"
+        raise PredictionsElsewhere(why, f"bench verify {version} fetches them")
     try:
         state = os.stat(file)
         columns, places = _read(file, state.st_mtime_ns, state.st_size)
@@ -159,10 +176,6 @@ def read_packed(path: Path, only: Container[str] | None = None) -> dict[str, np.
     except Exception as error:  # pyarrow raises errors of many kinds for files that are not Parquet
         raise DataDamaged(f"{file} is no predictions file: {str(error)[:200]}") from None
     return arrays if name in places else None
-
-
-def _above(path: Path) -> list[Path]:
-    return list(path.absolute().parents)[:DEPTH]
 
 
 @functools.lru_cache(maxsize=4)
