@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench.base.errors import BenchError, RecordDamaged, UnknownName
+from bench.base.errors import BenchError, RecordDamaged
 from bench.base.files import file_sha256
 from bench.board.board import PublishedRun
 from bench.board.names import search_file
@@ -51,17 +52,6 @@ def gather(
     Raises BenchError where there are none at all, or where a folder cannot be read.
     """
     store, gathered = RunsFolder(runs), Gathered()
-    _add_own(store, gathered)
-    if submissions is not None:
-        _add_submitted(submissions, data, gathered)
-    if not gathered.runs:
-        raise BenchError(
-            f"no finished run in {store.path}", "bench run ..., or another folder: --runs DIR"
-        )
-    return gathered
-
-
-def _add_own(store: RunsFolder, gathered: Gathered) -> None:
     above = store.path.absolute().parent
     is_version = store.path.name == RUNS and (above / "tables.json").is_file()
     senders = read_version(above).senders if is_version else {}
@@ -72,14 +62,18 @@ def _add_own(store: RunsFolder, gathered: Gathered) -> None:
         except RecordDamaged as error:
             gathered.left_out.append(left_out(run_id, "damaged", error.message, folder))
             continue
-        except UnknownName:  # removed since it was listed
-            continue
         if record.status == "finished" and record.scores:
-            by = senders.get(run_id)
-            gathered.runs.append(PublishedRun(record=record, folder=folder, submitted_by=by))
+            run = PublishedRun(record=record, folder=folder, submitted_by=senders.get(run_id))
+            gathered.runs.append(run)
         else:
             why = "it has no scores" if record.status == "finished" else record.status
             gathered.left_out.append(left_out(run_id, why, record.error or "", folder))
+    if submissions is not None:
+        _add_submitted(submissions, data, gathered)
+    if not gathered.runs:
+        hint = "bench run ..., or another folder: --runs DIR"
+        raise BenchError(f"no finished run in {store.path}", hint)
+    return gathered
 
 
 def _add_submitted(submissions: Path, data: DataFolder | None, gathered: Gathered) -> None:
@@ -93,9 +87,9 @@ def _add_submitted(submissions: Path, data: DataFolder | None, gathered: Gathere
     for folder in sorted(path for path in submissions.iterdir() if path.name[0] != "."):
         try:
             record = check_submission(folder, data, work)
+            run = PublishedRun(record=record, folder=folder, submitted_by=sender_of(folder))
             before = known.get(record.run_id) or known.get(record.fingerprint)
             if before is None:
-                run = PublishedRun(record=record, folder=folder, submitted_by=sender_of(folder))
                 gathered.runs.append(run)
                 known |= {record.run_id: run, record.fingerprint: run}
             elif file_sha256(before.folder / RECORD) != file_sha256(folder / RECORD):
@@ -106,8 +100,8 @@ def _add_submitted(submissions: Path, data: DataFolder | None, gathered: Gathere
 
 def searches(
     runs: Sequence[PublishedRun], store: RunsFolder, last: Version | None
-) -> tuple[tuple[Search, ...], tuple[str, ...]]:
-    """(the searches that found recipe values of own runs, the names of those that are not there or say otherwise than these runs).
+) -> tuple[list[Search], list[str]]:
+    """(the searches of recipe values of own runs, the names of those that are not there or that do not fit these runs).
 
     A search is read from its folder, or from the last version, which may hold it.
     """
@@ -116,35 +110,34 @@ def searches(
         name = search_of(run.record).get("name")
         if run.submitted_by is None and isinstance(name, str):
             named.setdefault(name, []).append(run.record)
-    found = {name: _search(name, store, last) for name in sorted(named)}
-    there = {
-        name: search
-        for name, search in found.items()
-        if search is not None and all(search.of(record) for record in named[name])
-    }
-    return tuple(there.values()), tuple(name for name in found if name not in there)
+    read, missing = [], []
+    for name, records in sorted(named.items()):
+        search = _search(name, store, last)
+        if search is not None and all(map(search.of, records)):
+            read.append(search)
+        else:
+            missing.append(name)
+    return read, missing
 
 
 def _search(name: str, store: RunsFolder, last: Version | None) -> Search | None:
     if Path(name).name != name or name.startswith("."):  # a record may hold anything
         return None
-    try:
-        here = read_search(store.path / name)
-        return (
-            read_search_file(last.folder / search_file(name, "json"))
-            if here is None and last is not None
-            else here
-        )
-    except (BenchError, ValueError):  # ValueError: not the name of a file
-        return None
+    with contextlib.suppress(BenchError, ValueError):  # ValueError: not the name of a file
+        search = read_search(store.path / name)
+        if search is None and last is not None:
+            search = read_search_file(last.folder / search_file(name, "json"))
+        return search
+    return None
 
 
 def left_out(run_id: str, what: str, why: str, folder: Path) -> str:
     """ "simcse-builtin-s42-1a2b3c4d: failed: out of memory", on one line and without the publisher's own folders."""
-    text = " ".join(
-        why.replace(f"{folder / RECORD}: ", "")
-        .replace(f"{folder}/", "")
-        .replace(str(folder), "its folder")
-        .split()
-    )
+    for path, text in (
+        (f"{folder / RECORD}: ", ""),
+        (f"{folder}/", ""),
+        (str(folder), "its folder"),
+    ):
+        why = why.replace(path, text)
+    text = " ".join(why.split())
     return f"{run_id}: {what}" + (f": {text[:LONGEST]}" if text else "")
