@@ -34,7 +34,6 @@ HELP = {
     "out": "Folder of the versions.",
     "check": "Publish nothing: compare every file of every version with its manifest. Exit code 1 where something was altered.",
     "preview": "Write OUT/preview, which the next preview replaces, and no version.",
-    "format": "Pages (html), Markdown (md), or both, which is the default. Data and records are always there.",
     "submissions": "Also the runs in this folder, each checked and every score computed again. Exit code 1 where one is refused.",
     "baseline": "The row that the others are compared with, fixed before the scores.  [default: simcse]",
     "title": "Heading of the pages.  [default: as the last version]",
@@ -56,9 +55,6 @@ HELP = {
 )
 @click.option("--check", is_flag=True, help=HELP["check"])
 @click.option("--preview", is_flag=True, help=HELP["preview"])
-@click.option(
-    "--format", "formats", type=click.Choice(["html", "md"]), multiple=True, help=HELP["format"]
-)
 @click.option("--submissions", type=click.Path(path_type=Path), help=HELP["submissions"])
 @click.option("--baseline", help=HELP["baseline"])
 @click.option("--title", help=HELP["title"])
@@ -79,7 +75,6 @@ def publish(
     context: click.Context,
     out: Path,
     check: bool,
-    formats: tuple[str, ...],
     as_json: bool,
     data: Path | None,
     **options: Any,
@@ -97,21 +92,17 @@ def publish(
     if check:
         context.exit(_check(out, as_json))
     from bench.data.sets.folder import DataFolder
-    from bench.publish.build import FORMATS, PublishOptions
+    from bench.publish.build import PublishOptions
     from bench.publish.build import publish as build
 
-    chosen = tuple(name for name in FORMATS if name in formats) or FORMATS
     folder = DataFolder(data, offline=True) if data is not None else None
     with no_collection(), _progress() as report:
-        outcome = build(PublishOptions(out=out, data=folder, formats=chosen, **options), report)
+        outcome = build(PublishOptions(out=out, data=folder, **options), report)
     left_out = [f"left out: {line}" for line in outcome.board.left_out]
     for line in [*outcome.refused, *left_out][:SHOWN]:
         warn(line)
     if (more := len(outcome.refused) + len(left_out) - SHOWN) > 0:
         warn(f"and {more} more")
-    if outcome.folder is not None and (local := outcome.with_local_paths):
-        names = f"the command of {plural(len(local), 'run')} names a folder of this machine"
-        warn(f"{names}; it is published as it was recorded: {local[0]}")
     if as_json:
         click.echo(json_text(_as_dict(outcome)))
     else:
@@ -126,11 +117,9 @@ def _show(outcome: Outcome) -> None:
         click.echo(f"nothing is new since {outcome.name}; no version is made")
         return
     board = outcome.board
-    names = ("index.html", "README.md", "tables.json")
-    page = next(name for name in names if (outcome.folder / name).is_file())
     runs, methods = plural(len(board.runs), "run"), plural(len(board.methods), "method")
     counted = f"{runs} of {methods}, {plural(len(board.tables), 'table')}"
-    click.echo(f"{outcome.name}: {counted}: {outcome.folder / page}")
+    click.echo(f"{outcome.name}: {counted}: {outcome.folder / 'index.html'}")
     click.echo(visible(board.answer, limit=None))
     if board.changes is not None:
         click.echo(f"{plural(len(board.changes.rows), 'row')} changed since {board.changes.before}")

@@ -9,16 +9,14 @@ import contextlib
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from filelock import FileLock, Timeout
-
-from bench.base.errors import BenchError, DataDamaged, DataMissing
-from bench.base.files import default_cache
+from bench.base.errors import BenchError
+from bench.base.files import default_cache, lock, writing
 from bench.board import names as addresses
 from bench.board.board import PREVIEW, Board
 from bench.board.changes import changes_since
@@ -26,9 +24,8 @@ from bench.board.content import board, with_plan, with_searches
 from bench.publish import data as tables
 from bench.publish import readme
 from bench.publish import versions as published
-from bench.publish.gather import Gathered, gather, left_out, searches
+from bench.publish.gather import Gathered, Report, gather, searches
 from bench.publish.index import index_files
-from bench.publish.stored import read_verified
 from bench.publish.versions import Version
 from bench.runs.packed import NAME, Packed
 from bench.runs.searches import search_bytes
@@ -43,23 +40,18 @@ from bench.show.tables.data import scores_csv
 if TYPE_CHECKING:
     from bench.data.sets.folder import DataFolder
 
-Report = Callable[[str, int, int], None]
-"""(what is being done, steps done, steps in all)"""
-
-FORMATS = ("html", "md")
 ASSETS = ("board.css", "board.js", "panel.js", "compare.js", "pages.css", "pages.js")
 TITLE = "Sentence embeddings, compared"
 TEMPORARY = ".publishing-"  # how the name of a folder begins in which a version is written
-ELSEWHERE = "another folder: --out DIR"
 
 
 # --- all files of a version but its runs, predictions and manifest: pages, figures, data. Pure functions of the board ---
 
 
 def version_files(
-    board: Board, figures: Sequence[Figure], formats: Sequence[str], report: Report
+    board: Board, figures: Sequence[Figure], report: Report
 ) -> Iterator[tuple[str, bytes]]:
-    """(path below the version's folder, content) of every file; the data of every table is there in any format."""
+    """(path below the version's folder, content) of every file."""
     yield "tables.json", tables.as_json(board).encode()
     for name, text in tables.as_csvs(board).items():
         yield f"tables/{name}", text.encode()
@@ -72,13 +64,7 @@ def version_files(
         yield f"figures/{figure.name}.csv", figure.csv.encode()
     for run in board.paged:
         yield addresses.run_file(run.record.run_id, "scores.csv"), scores_csv(run.record).encode()
-    if "md" in formats:
-        yield "README.md", readme.markdown_page(board, figures, pages="html" in formats).encode()
-    if "html" in formats:
-        yield from _pages(board, figures, report)
-
-
-def _pages(board: Board, figures: Sequence[Figure], report: Report) -> Iterator[tuple[str, bytes]]:
+    yield "README.md", readme.markdown_page(board, figures).encode()
     for name in ASSETS:
         yield f"assets/{name}", (TEMPLATES / name).read_bytes()
     yield "index.html", main_page.render(board, figures).encode()
@@ -104,7 +90,6 @@ class PublishOptions:
     title: str | None = None
     note: str | None = None
     baseline: str | None = None
-    formats: tuple[str, ...] = FORMATS
     statistics: str = "auto"
     data: DataFolder | None = None
     preview: bool = False
@@ -119,7 +104,6 @@ class Outcome:
     name: str  # the new version, or the last one
     board: Board
     refused: tuple[str, ...]  # submissions that did not pass the checks
-    with_local_paths: tuple[str, ...]  # runs whose command names a folder of this machine
 
 
 def publish(options: PublishOptions, report: Report | None = None) -> Outcome:
@@ -129,21 +113,22 @@ def publish(options: PublishOptions, report: Report | None = None) -> Outcome:
         raise error
     if not (options.predictions_url or "https://").startswith(("https://", "http://")):
         raise BenchError(f"--predictions-url {options.predictions_url}: expected https://...")
-    with _lock(options.out):
+    with _alone(options.out):
         published.refuse_altered(options.out)
         before = published.versions(options.out)
         last = before[-1] if before else None
-        gathered, predictions = gather(options.runs, options.submissions, options.data), Packed()
-        files = _verify(gathered, predictions, report)
+        gathered = gather(options.runs, options.submissions, options.data, report)
         made = _board(_with_last(options, last), gathered, before, report)
-        runs = {f"{published.RUNS}/{run.record.run_id}" for run in made.runs}
-        files = {path: data for path, data in files.items() if str(Path(path).parent) in runs}
+        shown = {f"{published.RUNS}/{run.record.run_id}" for run in made.runs}
+        files = {
+            path: data for path, data in gathered.files.items() if str(Path(path).parent) in shown
+        }
         folder = None
         if options.preview or last is None or _is_news(made, files, last):
             report("drawing figures", 0, 1)
-            files |= version_files(made, draw_figures(made), options.formats, report)
+            files |= version_files(made, draw_figures(made), report)
             name = PREVIEW if options.preview else made.version
-            folder = _write(options, name, files, predictions)
+            folder = _write(options, name, files, gathered.predictions)
         if not options.preview:
             _write_index(options.out)
     return Outcome(
@@ -151,26 +136,7 @@ def publish(options: PublishOptions, report: Report | None = None) -> Outcome:
         name=last.name if folder is None and last is not None else made.version,
         board=made,
         refused=tuple(gathered.refused),
-        with_local_paths=gathered.with_local_paths,
     )
-
-
-def _verify(gathered: Gathered, predictions: Packed, report: Report) -> dict[str, bytes]:
-    """Records and curves by path, of the runs whose scores follow from their predictions; the others are left out, with the reason."""
-    files: dict[str, bytes] = {}
-    runs, gathered.runs = gathered.runs, []
-    for i, run in enumerate(runs):
-        report("scoring again and copying predictions", i, len(runs))
-        try:
-            files |= read_verified(run, predictions)
-            gathered.runs.append(run)
-        except (DataMissing, DataDamaged) as error:
-            line = left_out(run.record.run_id, "cannot be published", error.message, run.folder)
-            gathered.left_out.append(line)
-    if not gathered.runs:
-        why = f"none of these runs can be published: {gathered.left_out[-1]}"
-        raise BenchError(why, "bench verify names what is wrong with each")
-    return files
 
 
 def _with_last(options: PublishOptions, last: Version | None) -> PublishOptions:
@@ -216,39 +182,21 @@ def _sha256(data: bytes) -> str:
 
 
 @contextlib.contextmanager
-def _lock(out: Path) -> Iterator[None]:
-    """One process publishes in ``out`` at a time; what killed ones left there is removed. Raises BenchError where another does."""
-    name = _sha256(os.fsencode(out.absolute()))[:16]
-    with _writing(default_cache()):
-        (default_cache() / "publish").mkdir(parents=True, exist_ok=True)
-        held = FileLock(default_cache() / "publish" / f"{name}.lock")
-        try:
-            held.acquire(timeout=0)
-        except Timeout:
-            raise BenchError(
-                f"another process publishes in {out}", "wait until it is done"
-            ) from None
-    try:
+def _alone(out: Path) -> Iterator[None]:
+    """One process publishes in ``out`` at a time; others wait. What killed ones left there is removed."""
+    folder = default_cache() / "publish"
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    with lock(folder / f"{_sha256(os.fsencode(out.absolute()))[:16]}.lock"):
         for leftover in out.glob(f"{TEMPORARY}*"):
             shutil.rmtree(leftover, ignore_errors=True)
         yield
-    finally:
-        held.release()
-
-
-@contextlib.contextmanager
-def _writing(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        why = f"cannot write in {folder}: {error.strerror or error}"
-        raise BenchError(why, ELSEWHERE) from None
 
 
 @contextlib.contextmanager
 def _temporary(out: Path) -> Iterator[Path]:
-    """A folder in ``out``, on the same disk, that is removed afterwards."""
-    with _writing(out):
+    """A folder in ``out``, on the same disk, that is removed afterwards. Raises BenchError where ``out`` cannot be written."""
+    with writing(out, "another folder: --out DIR"):
         out.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=TEMPORARY, dir=out) as folder:
             yield Path(folder)

@@ -92,7 +92,9 @@ def _markdown(versions: Sequence[Version], table: Grid, errata: bool) -> str:
         counted = (
             f"{plural(len(version.senders), 'run')} of {plural(len(version.methods), 'method')}"
         )
-        parts.append(f"## [{version.name}]({version.page}), {version.content.date}: {counted}")
+        parts.append(
+            f"## [{version.name}]({version.name}/README.md), {version.content.date}: {counted}"
+        )
         parts.append(markdown(version.content.answer, limit=None))
         if version.content.note:
             parts.append(f"> {markdown(version.content.note, limit=None)}")

@@ -24,8 +24,8 @@ prose = partial(markdown, limit=None)  # sentences are shown whole, names are cu
 number = partial(Column, right=True)
 
 
-def markdown_page(board: Board, figures: Sequence[Figure] = (), *, pages: bool = True) -> str:
-    """The whole version. ``pages``: HTML pages lie beside it; only the first of them is linked, for a code host shows their source."""
+def markdown_page(board: Board, figures: Sequence[Figure] = ()) -> str:
+    """The whole version. Of the pages only the first is linked, for a code host shows their source."""
     sections: dict[str, Iterable[str]] = {
         "Tables": (_table(board, table) for table in board.tables),
         "All suites": map(_overview, overviews(board.tables)),
@@ -36,14 +36,14 @@ def markdown_page(board: Board, figures: Sequence[Figure] = (), *, pages: bool =
         "Runs": [as_markdown(_runs(board))],
         "Left out": ["\n".join(f"- {prose(line)}" for line in board.left_out)],
     }
-    parts = [*_head(board, pages)]
+    parts = [*_head(board)]
     for heading, texts in sections.items():
         body = [text for text in texts if text]
         parts += [f"## {heading}", *body] if body else []
     return "\n\n".join(part.strip("\n") for part in parts) + "\n"
 
 
-def _head(board: Board, pages: bool) -> Iterator[str]:
+def _head(board: Board) -> Iterator[str]:
     yield f"# {markdown(board.title)}: {markdown(board.version)}"
     yield f"**{prose(board.answer)}**"
     if board.version == PREVIEW:
@@ -51,7 +51,7 @@ def _head(board: Board, pages: bool) -> Iterator[str]:
     if board.note:
         yield f"> {prose(board.note)}"
     links = {
-        "page, for a browser": "index.html" if pages else "",
+        "page, for a browser": "index.html",
         "plan": "" if board.plan is None else "plan.md",
         **{
             markdown(search.name): link(search_file(search.name, "json"))

@@ -10,19 +10,17 @@ Nothing in it is executed or unpickled. Names, sizes and shapes are checked befo
 
 from __future__ import annotations
 
-import contextlib
-import json
 import re
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
-from bench.base.errors import BenchError, DataDamaged, DataMissing, printable
+from bench.base.errors import BenchError, DataDamaged, one_line, printable
 from bench.runs.intact import CURVE
 from bench.runs.record import AVERAGE, REDUCED, RunRecord, Score
 from bench.runs.run import Run
@@ -44,46 +42,26 @@ NAMES = {  # name below the submission's folder -> bytes at most
     re.compile(r"predictions/(mteb/)?[A-Za-z0-9_%~][A-Za-z0-9_.~ @%-]{0,199}\.npz"): 16 * MiB,
 }
 LONGEST_NAME = 120  # characters of who submits
-ARRAY_BYTES = 64 * MiB  # of all arrays of one predictions file, unpacked
+ARRAY_BYTES, ALL_ARRAY_BYTES = 64 * MiB, 256 * MiB
+"""Of the arrays of one predictions file and of all, unpacked; a run of every suite has some 20 MB. This limits the work, too."""
 MOST_SCORES = 1000
 MOST_ROWS, MOST_COLUMNS = 500_000, 100
 MOST_NAMES = 400  # different sub-datasets, folds, classes or clusters: scoring time grows with them
 NAMED = {"subset", "fold"}
 ROWS = ("prediction", "gold", "subset", "fold")  # arrays with a row for each item
-# seconds of one core per prediction, about; a thousand draws are taken in cxc
-SECONDS_PER_VALUE = {"cxc": 3e-5, "clustering": 4e-6}
-OTHERWISE, PER_NAME = 1e-6, 5e-9  # PER_NAME: for each different name in ``NAMED``
-RUN_SECONDS, ALL_SECONDS = 60.0, 600.0  # a run of every suite takes about seven
 
 
-@dataclass
-class Work:
-    """Seconds that computing scores again may still take, estimated from shapes, so that the answer is the same everywhere."""
-
-    remaining: float = ALL_SECONDS
-
-    def take(self, seconds: float) -> None:
-        """Raises DataDamaged where a run takes too much, or more than remains."""
-        limit = min(RUN_SECONDS, self.remaining)
-        if seconds > limit:
-            why = f"computing its scores again takes about {seconds:,.0f} s; the limit is {limit:,.0f} s"
-            raise DataDamaged(why)
-        self.remaining -= seconds
-
-
-def check_submission(
-    folder: Path, data: DataFolder | None = None, work: Work | None = None
-) -> RunRecord:
+def check_submission(folder: Path, data: DataFolder | None = None) -> RunRecord:
     """The record of a run that may be published. Raises BenchError, with the first reason, for any other. What is cheap is checked first."""
     try:
-        return _checked(folder.absolute(), data, work or Work())
+        return _check(folder.absolute(), data)
     except BenchError:
         raise
     except Exception as error:  # a stranger's file may be wrong in ways that nobody thought of
-        raise DataDamaged(f"it cannot be checked: {type(error).__name__}: {error}") from None
+        raise DataDamaged(f"it cannot be checked: {one_line(error)}") from None
 
 
-def _checked(folder: Path, data: DataFolder | None, work: Work) -> RunRecord:
+def _check(folder: Path, data: DataFolder | None) -> RunRecord:
     _check_names(folder)
     sender_of(folder)
     record = read_record(folder / RECORD)
@@ -95,48 +73,36 @@ def _checked(folder: Path, data: DataFolder | None, work: Work) -> RunRecord:
     if not 0 < len(record.scores) <= MOST_SCORES:
         raise DataDamaged(f"it has {len(record.scores):,} scores; the limit is {MOST_SCORES:,}")
     run = Run(record, folder)
-    scores = [score for score in record.scores if score.task != AVERAGE]
-    _check_files(run, scores)
-    work.take(sum(_check_arrays(score, _arrays(run, score)) for score in scores))
-    _refuse(_cheap_findings(run, scores, data))
+    _check_files(run)
+    refuse(_cheap_findings(run, data))
     for score in record.scores:
-        found = (
-            [check_average(score, record)]
-            if score.task == AVERAGE
-            else (check_score(score, _arrays(run, score)))
-        )
-        _refuse(found, f"its {cell(score)} cannot be computed from its predictions")
+        findings = [check_average(score, record)]
+        if score.task != AVERAGE:
+            findings = [*check_score(score, run.predictions(score.key))]
+        refuse(findings, f"its {cell(score)} cannot be computed from its predictions")
     return record
 
 
-def _cheap_findings(
-    run: Run, scores: Sequence[Score], data: DataFolder | None
-) -> Iterator[Finding]:
-    """What is checked before any score is computed."""
+def _cheap_findings(run: Run, data: DataFolder | None) -> Iterator[Finding]:
+    """What is checked before any score is computed. Raises DataMissing, DataDamaged."""
     yield check_fingerprint(run.record)
-    for score in scores:
-        arrays = _arrays(run, score)
-        yield check_hash(score, arrays)
-        yield check_gold(score, arrays)
+    for score in run.scores:
+        if score.task != AVERAGE:
+            arrays = run.predictions(score.key)
+            _check_arrays(score, arrays)
+            yield check_hash(score, arrays)
+            yield check_gold(score, arrays)
     yield from check_data(run.record, data)
 
 
-def _refuse(findings: Iterable[Finding], unchecked: str = "") -> None:
+def refuse(findings: Iterable[Finding], unchecked: str = "") -> None:
     """Raises DataDamaged for the first that differs and, where ``unchecked`` says why, that could not be checked."""
     for finding in findings:
         if finding.outcome == DIFFERS:
             of = "" if finding.what == finding.kind else f" of {finding.what}"
             raise DataDamaged(f"{finding.kind}{of}: {finding.why}")
-        if finding.outcome == UNCHECKED and unchecked:
+        if finding.outcome == UNCHECKED and finding.kind != "detail" and unchecked:
             raise DataDamaged(unchecked, "bench submit RUN --suite NAME leaves other suites out")
-
-
-def _arrays(run: Run, score: Score) -> dict[str, np.ndarray]:
-    """Raises DataMissing, DataDamaged."""
-    try:
-        return run.predictions(score.key)
-    except DataMissing as error:
-        raise DataMissing(f"it has no predictions of {score.task}", error.hint) from None
 
 
 def sender_of(folder: Path) -> str:
@@ -177,72 +143,64 @@ def _check_names(folder: Path) -> None:
 def _check_moment(created: str) -> None:
     """Raises DataDamaged for a moment that no calendar has, or in the future: a day ahead is another time zone."""
     try:
-        moment = datetime.fromisoformat(created)
-        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-        ahead = moment - datetime.now(UTC) > timedelta(days=1)
+        ahead = datetime.fromisoformat(created).astimezone(UTC) - datetime.now(UTC)
     except (ValueError, OverflowError):
         raise DataDamaged(f"created is '{created}', not a date of the calendar") from None
-    if ahead:
+    if ahead > timedelta(days=1):
         raise DataDamaged(f"created is {created}, which is in the future")
 
 
-def _check_files(run: Run, scores: Sequence[Score]) -> None:
-    """Each predictions file belongs to a score and is small when unpacked, and each line of the curve is a JSON object."""
-    expected = {run.predictions_file(score.key) for score in scores}
+def _check_files(run: Run) -> None:
+    """Each predictions file belongs to a score, all are small when unpacked, and each line of the curve is a JSON object."""
+    expected = {run.predictions_file(score.key) for score in run.scores if score.task != AVERAGE}
+    total = 0
     for path in sorted((run.folder / "predictions").rglob("*.npz")):
         if path not in expected:
             raise DataDamaged(f"{path.name} belongs to none of its scores")
-        _check_zip(path)
+        total += _unpacked_bytes(path)
+        if total > ALL_ARRAY_BYTES:
+            why = f"its predictions unpack to more than {ALL_ARRAY_BYTES:,} bytes"
+            raise DataDamaged(why)
     curve = run.folder / CURVE
-    for i, line in enumerate(curve.read_bytes().splitlines() if curve.exists() else (), 1):
-        if line.strip() and not _is_object(line):
-            raise DataDamaged(f"line {i} of {CURVE} is not a JSON object")
+    try:
+        msgspec.json.Decoder(dict).decode_lines(curve.read_bytes() if curve.exists() else b"")
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise DataDamaged(f"{CURVE}: not a JSON object on each line: {one_line(error)}") from None
 
 
-def _is_object(line: bytes) -> bool:
-    with contextlib.suppress(ValueError, RecursionError):
-        return isinstance(json.loads(line), dict)
-    return False
-
-
-def _check_zip(path: Path) -> None:
-    """A predictions file is small when unpacked, and compressed in a way that takes no more memory than it holds."""
+def _unpacked_bytes(path: Path) -> int:
+    """Of a predictions file, which has to be compressed in a way that takes no more memory than it holds. Raises DataDamaged."""
     try:
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()
     except (OSError, ValueError, RuntimeError, NotImplementedError, zipfile.BadZipFile) as error:
-        raise DataDamaged(f"{path.name} is no predictions file: {str(error)[:100]}") from None
+        raise DataDamaged(f"{path.name} is no predictions file: {one_line(error)}") from None
     plain = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
     if any(member.compress_type not in plain for member in members):
         raise DataDamaged(f"{path.name} is compressed in a way that bench does not use")
-    if (size := sum(member.file_size for member in members)) > ARRAY_BYTES:
-        why = f"{path.name} unpacks to {size:,} bytes; the limit is {ARRAY_BYTES:,}"
-        raise DataDamaged(why)
+    size = sum(member.file_size for member in members)
+    if size > ARRAY_BYTES:
+        raise DataDamaged(f"{path.name} unpacks to {size:,} bytes; the limit is {ARRAY_BYTES:,}")
+    return size
 
 
-def _check_arrays(score: Score, arrays: Mapping[str, np.ndarray]) -> float:
-    """Seconds that computing the score again takes, about. Raises DataDamaged for what should not be computed at all."""
+def _check_arrays(score: Score, arrays: Mapping[str, np.ndarray]) -> None:
+    """Raises DataDamaged for what should not be computed at all."""
     name = predictions_name(score.task, score.text, score.suite)
     if REDUCED in arrays:  # nobody could check the record's details
         raise DataDamaged(f"{name} has only ranks; a submission needs all of the predictions")
-    names = 1
     for key, values in arrays.items():
         if values.dtype.kind not in "biufU":
             raise DataDamaged(f"{name}: {key} holds neither numbers nor text")
-        if values.ndim > 2 or any(
-            n > most for n, most in zip(values.shape, (MOST_ROWS, MOST_COLUMNS), strict=False)
-        ):
+        shape, most = (*values.shape, 1)[:2], (MOST_ROWS, MOST_COLUMNS)
+        if values.ndim > 2 or any(n > limit for n, limit in zip(shape, most, strict=False)):
             limit = f"{MOST_ROWS:,} by {MOST_COLUMNS}"
             raise DataDamaged(f"{name}: {key} has shape {values.shape}; the limit is {limit}")
         if key == "prediction" and values.dtype.kind == "f" and not np.isfinite(values).all():
             raise DataDamaged(f"{name}: a prediction is NaN or infinite")
-        if key in NAMED or (score.suite == "clustering" and key in ("prediction", "gold")):
-            different = len(np.unique(values))
-            if different > MOST_NAMES:
-                raise DataDamaged(f"{name}: {key} has more than {MOST_NAMES} different values")
-            names = max(names, different) if key in NAMED else names
+        labels = key in NAMED or (score.suite == "clustering" and key in ("prediction", "gold"))
+        if labels and len(np.unique(values)) > MOST_NAMES:
+            raise DataDamaged(f"{name}: {key} has more than {MOST_NAMES} different values")
     rows = {key: len(arrays[key]) for key in ROWS if key in arrays and arrays[key].ndim}
     if len(set(rows.values())) > 1:
         raise DataDamaged(f"{name}: arrays differ in length: {rows}")
-    count = arrays["prediction"].size if "prediction" in arrays else 0
-    return count * (SECONDS_PER_VALUE.get(score.suite, OTHERWISE) + names * PER_NAME)

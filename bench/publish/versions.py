@@ -59,12 +59,6 @@ class Version:
         return self.folder.name
 
     @property
-    def page(self) -> str:
-        """Its first page, relative to the folder of the versions."""
-        name = "index.html" if (self.folder / "index.html").is_file() else "README.md"
-        return f"{self.name}/{name}"
-
-    @property
     def senders(self) -> dict[str, str | None]:
         """Run id -> who submitted it."""
         return {run.run_id: run.submitted_by for run in self.content.runs}

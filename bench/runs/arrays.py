@@ -12,13 +12,13 @@ import zlib
 from collections.abc import Container
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.lib import format as npy
 
 from bench.base.errors import DataDamaged, DataMissing
 from bench.runs.packed import DEPTH, read_packed
-
-if TYPE_CHECKING:
-    import numpy as np
 
 LARGEST = 1 << 30  # bytes of all arrays of one file, unpacked; ours have some megabytes
 MOST = 1000  # arrays
@@ -98,10 +98,8 @@ def _shared(path: Path, sha256: str, only: Container[str] | None) -> dict[str, n
 
 def _array(data: bytes, name: str) -> np.ndarray:
     """A member of the file, unpacked. Raises ValueError for anything but an array of plain values that is wholly there."""
-    import numpy as np
-
     size = {b"\x01\x00": 2, b"\x02\x00": 4}.get(data[6:8])
-    if size is None or data[:6] != np.lib.format.MAGIC_PREFIX:
+    if size is None or data[:6] != npy.MAGIC_PREFIX:
         raise ValueError(
             f"{name}: an array of format {tuple(data[6:8])}"
             if data[:6] == b"\x93NUMPY"
@@ -125,8 +123,6 @@ def _array(data: bytes, name: str) -> np.ndarray:
 @lru_cache(maxsize=256)
 def _header(data: bytes) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     """(shape, stored column by column, type of the values): the same few headers stand in thousands of files."""
-    from numpy.lib import format as npy
-
     stream = io.BytesIO(data)
     read = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}[
         npy.read_magic(stream)

@@ -15,16 +15,14 @@ import sys
 from collections.abc import Container, Mapping
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import msgspec
+import numpy as np
 from msgspec import Meta, Struct
 
 from bench.base.errors import DataDamaged, DataMissing, one_line
 from bench.base.files import default_cache, values_sha256
-
-if TYPE_CHECKING:
-    import numpy as np
 
 NAME, MANIFEST = "predictions.parquet", "MANIFEST.json"
 DEPTH = 6  # folders from a predictions file up to its version: runs/ID/predictions/mteb/STS12.npz
@@ -74,8 +72,6 @@ class Packed:
 
 def narrow(values: np.ndarray) -> np.ndarray:
     """The same values in row order, in the narrowest type that holds each exactly; little end first."""
-    import numpy as np
-
     values = np.asarray(values)
     kind = values.dtype.kind
     wanted = {"i": ("i1", "i2", "i4"), "u": ("i1", "i2", "i4"), "f": ("f2", "f4")}.get(kind, ())
@@ -162,46 +158,43 @@ def read_packed(path: Path, only: Container[str] | None = None) -> dict[str, np.
     if not file.is_file():
         why = f"the predictions of {version.name} lie elsewhere and are not here"
         raise PredictionsElsewhere(why, f"bench verify {version} fetches them")
+    name = path.absolute().relative_to(version.absolute()).as_posix()
     try:
         state = os.stat(file)
-        columns, places = _read(file, state.st_mtime_ns, state.st_size)
-        name = path.absolute().relative_to(version.absolute()).as_posix()
-        arrays = {
-            array: _values(columns, row)
-            for array, row in places.get(name, {}).items()
+        table, rows = _read(file, state.st_mtime_ns, state.st_size)
+        if name not in rows:
+            return None
+        return {
+            array: _values(table, row)
+            for array, row in rows[name].items()
             if only is None or array in only
         }
-    except DataDamaged:
-        raise
     except Exception as error:  # pyarrow raises errors of many kinds for files that are not Parquet
-        raise DataDamaged(f"{file} is no predictions file: {str(error)[:200]}") from None
-    return arrays if name in places else None
+        raise DataDamaged(f"{file} is no predictions file: {one_line(error)}") from None
 
 
 @functools.lru_cache(maxsize=4)
 def _read(file: Path, changed: int, size: int) -> tuple[Any, dict[str, dict[str, int]]]:
-    """(the columns shape, dtype, data, same; file -> array -> row)."""
+    """(the table, file -> array -> row)."""
     from pyarrow import parquet
 
     groups = parquet.ParquetFile(file).metadata
     total = sum(groups.row_group(i).total_byte_size for i in range(groups.num_row_groups))
     if total > LARGEST:
-        raise DataDamaged(f"{file}: {total:,} bytes unpacked are too many for predictions")
+        raise ValueError(f"{total:,} bytes unpacked are too many for predictions")
     table = parquet.read_table(file)
-    places: dict[str, dict[str, int]] = {}
+    rows: dict[str, dict[str, int]] = {}
     names = zip(table["file"].to_pylist(), table["array"].to_pylist(), strict=True)
     for row, (of, array) in enumerate(names):
-        places.setdefault(of, {})[sys.intern(array)] = row
-    return {name: table[name] for name in ("dtype", "shape", "data", "same")}, places
+        rows.setdefault(of, {})[sys.intern(array)] = row
+    return table, rows
 
 
-def _values(columns: Any, row: int) -> np.ndarray:
-    import numpy as np
-
+def _values(table: Any, row: int) -> np.ndarray:
     dtype, shape, same, data = (
-        columns[name][row].as_py() for name in ("dtype", "shape", "same", "data")
+        table[name][row].as_py() for name in ("dtype", "shape", "same", "data")
     )
-    data = columns["data"][same].as_py() if same is not None else data
+    data = table["data"][same].as_py() if same is not None else data
     if dtype not in DTYPES or any(n < 0 for n in shape):
         raise ValueError(f"row {row}: an array of type {dtype[:20]} and shape {shape}")
     if dtype == "U":

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from bench.base.errors import DataMissing
+from bench.runs.arrays import read_arrays
+from bench.runs.packed import PredictionsElsewhere
 from bench.runs.record import RunRecord, Score, ScoreKey
 from bench.runs.store import predictions_name
 
@@ -41,7 +43,11 @@ class Run(NamedTuple):
     def predictions(
         self, key: ScoreKey, names: Container[str] | None = None
     ) -> dict[str, np.ndarray]:
-        """The stored arrays, of these names those that are there. Raises DataMissing, DataDamaged."""
-        from bench.runs.arrays import read_arrays
-
-        return read_arrays(self.predictions_file(key), names)
+        """The stored arrays, of these names those that are there. Raises DataMissing (PredictionsElsewhere), DataDamaged."""
+        try:
+            return read_arrays(self.predictions_file(key), names)
+        except PredictionsElsewhere:
+            raise
+        except DataMissing as error:
+            why = f"{self.record.run_id} has no predictions of {key.task}"
+            raise DataMissing(why, error.hint) from None
