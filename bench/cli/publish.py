@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -22,7 +21,7 @@ from bench.cli.options import (
     suite_file_option,
     warn,
 )
-from bench.cli.verify import report_grids
+from bench.show.tables.findings import report_grids
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -153,18 +152,13 @@ def _check(out: Path, as_json: bool) -> int:
 
 @contextmanager
 def _progress() -> Iterator[Callable[[str, int, int], None]]:
-    """On a terminal one line that is written over; elsewhere a plain line where something else begins."""
-    live, last = sys.stderr.isatty(), ""
+    """On a terminal one line that is written over; elsewhere nothing."""
+    from rich.console import Console
+    from rich.text import Text
 
     def report(what: str, done: int, of: int) -> None:
-        nonlocal last
-        text = what if live else what.split()[0].replace("comparing", "comparing tasks")
-        count = f" ({done + 1} of {of})" if live and of > 1 else ""
-        if live or text != last:
-            start = "\r\x1b[K" if live else ""
-            click.echo(f"{start}{printable(text)[:60]}{count} ...", nl=not live, err=True)
-        last = text
+        count = f" ({done + 1} of {of})" if of > 1 else ""
+        status.update(Text(f"{printable(what)[:60]}{count}"))
 
-    yield report
-    if live:
-        click.echo("\r\x1b[K", nl=False, err=True)
+    with Console(stderr=True).status("reading runs") as status:
+        yield report

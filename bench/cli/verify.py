@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,14 +13,13 @@ from bench.base.findings import AGREES, DIFFERS, UNCHECKED
 from bench.base.text import plural
 from bench.cli.columns import print_grid
 from bench.cli.options import data_option, json_option, json_text, plugin_option, runs_option, warn
+from bench.show.tables.findings import report_grids
 
 if TYPE_CHECKING:
-    from bench.show.grid import Grid
     from bench.verify import RunReport
     from bench.verify.identity import More
 
 PUBLISHED, MANIFEST = Path("leaderboards"), "MANIFEST.json"
-MOST = 100  # differences that are printed
 
 
 @click.command()
@@ -133,45 +131,6 @@ def _encoder(data: Any, plugins: tuple[Path, ...], device: str, offline: bool) -
         warn(f"warning: {warning}")
     sets = data if data is not None else DataFolder(None, offline=True)  # enough for suite check
     return Encoder(registry, sets, devices.choose_device(device), offline).compare
-
-
-def report_grids(reports: Sequence[RunReport]) -> Iterator[Grid]:
-    """How many checks agree in each run; what differs and which scores could not be computed; what else was not checked."""
-    from bench.show.grid import Column, grid
-    from bench.verify.findings import KINDS
-
-    agree = [
-        [report.name, _result(report), *(f"{report.count(kind) or ''}" for kind in KINDS)]
-        for report in reports
-    ]
-    counts = [Column(kind, right=True, drop=i) for i, kind in enumerate(KINDS, 1)]
-    yield grid([Column("run", wrap=30), "result", *counts], agree)
-    wrong = [
-        (report.name, finding.kind, finding.what, finding.why)
-        for report in reports
-        for finding in [*report.differences, *report.select(UNCHECKED, "score")]
-    ]
-    if wrong:
-        more = [f"and {len(wrong) - MOST} more: --json"] if len(wrong) > MOST else []
-        columns = ["run", "check", Column("of", wrap=16), Column("why", wrap=24)]
-        yield grid(columns, wrong[:MOST], title="Differs, or cannot be computed", notes=more)
-    unchecked = Counter(
-        (finding.kind, finding.why)
-        for report in reports
-        for finding in report.unchecked
-        if finding.kind != "score"
-    )
-    if unchecked:
-        rows = [(kind, f"{count:,}", why) for (kind, why), count in sorted(unchecked.items())]
-        columns = ["what", Column("times", right=True), Column("why", wrap=24)]
-        yield grid(columns, rows, title="Not checked")
-
-
-def _result(report: RunReport) -> str:
-    if report.differences:
-        return "differs"
-    checked = report.count() and not report.count("score", UNCHECKED)
-    return "agrees" if checked else "not checked"
 
 
 def _summary(reports: Sequence[RunReport]) -> str:

@@ -110,14 +110,12 @@ def next_name(before: Sequence[Version]) -> str:
 def read_plan(out: Path, version: str) -> bytes | None:
     """The plan of the next version; None where none was written. Raises BenchError where it is not UTF-8 text."""
     path = out / PLANS / f"{version}.md"
-    if not path.exists():
-        return None
     try:
-        data = path.read_bytes()
-        data.decode()
+        return path.read_bytes().decode().encode()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
     except (OSError, ValueError) as error:
         raise BenchError(f"{path} cannot be read: {error}", "a plan is a Markdown file") from None
-    return data
 
 
 # --- whether published versions are as they were published ---

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import math
@@ -125,26 +126,21 @@ def cached(digest: str) -> Path:
 
 
 def find_packed(path: Path) -> tuple[Path, Path] | None:
-    """(version in which ``path`` lies, its file of predictions, which may have to be fetched); None for other places. Raises DataDamaged
-    for a manifest that cannot be read."""
+    """(version in which ``path`` lies, its file of predictions, which may have to be fetched); None for other places."""
     for version in list(path.absolute().parents)[:DEPTH]:
         if (version / NAME).is_file():
             return version, version / NAME
-        manifest = read_manifest(version)
-        if manifest is not None and manifest.predictions_url is not None:
-            return version, cached(manifest.predictions_url.sha256)
+        with contextlib.suppress(DataDamaged):  # check_manifest reports it
+            manifest = read_manifest(version)
+            if manifest is not None and manifest.predictions_url is not None:
+                return version, cached(manifest.predictions_url.sha256)
     return None
 
 
 def has_predictions(folder: Path) -> bool:
     """Whether predictions of the run in ``folder`` are here: its own files, or those of its version."""
-    if (folder / "predictions").is_dir():
-        return True
-    try:
-        found = find_packed(folder / "predictions")
-    except DataDamaged:
-        return False
-    return found is not None and found[1].is_file()
+    found = find_packed(folder / "predictions")
+    return (folder / "predictions").is_dir() or (found is not None and found[1].is_file())
 
 
 def read_packed(path: Path, only: Container[str] | None = None) -> dict[str, np.ndarray] | None:
