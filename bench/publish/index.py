@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bench.base.text import plural
-from bench.board.board import MOST_FINISHED
 from bench.board.names import method_page
 from bench.compare.formatting import markdown
 from bench.publish.versions import Version
@@ -21,7 +20,6 @@ score again."""
 LEGEND = (
     "◆ and shade: it may be the best.",
     "±: half of the 95 % interval, where there is one.",
-    "Rows with a backbone: nothing trained here; for scale, not compared.",
 )
 
 
@@ -42,40 +40,27 @@ def index_files(versions: Sequence[Version]) -> dict[str, bytes]:
 
 
 def main_grid(version: Version) -> Grid:
-    """The version's first table, its average first; below it the best untrained row of other backbones."""
-    first, *others = [entry["table"] for entry in version.content.tables]
-    columns = [first["columns"][-1], *first["columns"][:-1]]
-    finished: dict[str, Mapping[str, Any]] = {first["backbone"]: {}}
-    for table in others if first["setting"] != "none" else ():
-        same = all(table[key] == first[key] for key in ("suite", "protocol", "text", "columns"))
-        for row in table["rows"] if same and table["setting"] == "none" else ():
-            finished.setdefault(row["backbone"], row)  # the best stands first
-    scale = [row for row in finished.values() if row][:MOST_FINISHED]
-    rows = [[_name(row, version, tint=bool(row.get("may_be_best")))] for row in first["rows"]] + [
-        [_name(row, version, row["backbone"])] for row in scale
-    ]
-    for cells, row in zip(rows, [*first["rows"], *scale], strict=True):
-        cells += [_cell(row["cells"][name]) for name in columns]
-    title = (first["suite"], first["setting"], first["backbone"])
+    """The version's first table, its average first."""
+    table = version.content.tables[0]["table"]
+    names = [table["columns"][-1], *table["columns"][:-1]]
+    title = (table["suite"], table["setting"], table["backbone"])
     return grid(
-        ["method", *(Column(str(name), right=True) for name in columns)],
-        rows,
+        ["method", *(Column(str(name), right=True) for name in names)],
+        [
+            [_name(row, version), *(_cell(row["cells"][name]) for name in names)]
+            for row in table["rows"]
+        ],
         title=", ".join(str(part) for part in title if part and part != "none"),
         notes=LEGEND,
     )
 
 
-def _name(
-    row: Mapping[str, Any], version: Version, backbone: str = "", *, tint: bool = False
-) -> Cell:
+def _name(row: Mapping[str, Any], version: Version) -> Cell:
     """ "promcse eh temperature=0.1" """
     differs = (f"{key}={value}" for key, value in row["differs"].items())
-    text = " ".join(
-        str(part) for part in (row["method"], row["variant"], *differs, backbone) if part
-    )
-    page = method_page(row["method"])
-    link = f"{version.name}/{page}" if (version.folder / page).is_file() else ""
-    return Cell(text=text, link=link, tint=tint, emphasis="dim" if backbone else "")
+    text = " ".join(str(part) for part in (row["method"], row["variant"], *differs) if part)
+    link = f"{version.name}/{method_page(row['method'])}"
+    return Cell(text=text, link=link, tint=bool(row.get("may_be_best")))
 
 
 def _cell(cell: Mapping[str, Any] | None) -> Cell:

@@ -55,7 +55,7 @@ class Predicted:
     def __post_init__(self) -> None:
         shape, items, seeds = np.shape(self.prediction_SN), len(self.gold_N), self.seeds
         numbers = (self.prediction_SN, self.gold_N, self.score_S)
-        shapes = {
+        shapes: dict[str, list[tuple[int, ...]]] = {
             "fold_N": [(items,)],
             "query_N": [(items,)],
             "shared_NK": [(items, 1), (items, 2)],
