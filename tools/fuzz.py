@@ -119,7 +119,7 @@ def tensors() -> bytes:
 
 def submitted(path: Path) -> None:
     """A predictions file of a submission, without the net that catches what nobody thought of."""
-    submissions._check_zip(path)
+    submissions._unpacked_bytes(path)
     score = Score(suite="sts", task="STS12", protocol="p/1", metric="spearman", value=1.0, n=1)
     submissions._check_arrays(score, read_arrays(path))
 
@@ -202,7 +202,7 @@ HASHES = {
     "files": {"a.txt": "0" * 64, "runs/a/run.json": {"sha256": "1" * 64}},
     "older": {"v1": {"b": "2" * 64}},
 }
-ELSEWHERE = {"predictions_url": {"url": "https://x/y", "sha256": "0" * 64, "bytes": 5}}
+ELSEWHERE = {"files": {}, "predictions_url": {"url": "https://x/y", "sha256": "0" * 64, "bytes": 5}}
 INDEX = {"metadata": {}, "weight_map": {"encoder.w": "model-1.safetensors"}}
 
 

@@ -17,8 +17,9 @@ def report_grids(reports: Sequence[RunReport]) -> Iterator[Grid]:
         [report.name, _result(report), *(f"{report.count(kind) or ''}" for kind in KINDS)]
         for report in reports
     ]
-    counts = [Column(kind, right=True, drop=i) for i, kind in enumerate(KINDS, 1)]
-    yield grid([Column("run", wrap=30), "result", *counts], agree)
+    counts = (Column(kind, right=True, drop=i) for i, kind in enumerate(KINDS, 1))
+    columns: list[Column | str] = [Column("run", wrap=30), "result", *counts]
+    yield grid(columns, agree)
     wrong = [
         (report.name, finding.kind, finding.what, finding.why)
         for report in reports
@@ -36,7 +37,7 @@ def report_grids(reports: Sequence[RunReport]) -> Iterator[Grid]:
     )
     if unchecked:
         rows = [(kind, f"{count:,}", why) for (kind, why), count in sorted(unchecked.items())]
-        columns = ["what", Column("times", right=True), Column("why", wrap=24)]
+        columns = ["check", Column("times", right=True), Column("why", wrap=24)]
         yield grid(columns, rows, title="Not checked")
 
 
