@@ -256,11 +256,11 @@ def test_published_versions_are_guarded(board: Path) -> None:
     assert guarded().returncode == 0, guarded().stderr
     with (board / "leaderboards" / "v1" / "README.md").open("a") as file:
         file.write("better\n")
-    done = guard()
+    done = guarded()
     assert (
         done.returncode == 1
         and "leaderboards/v1 was published and has been changed" in done.stderr
         and "README.md" in done.stderr
     )
     shutil.rmtree(board / "leaderboards" / "v1")
-    assert "ERRATA.md does not name it" in guard().stderr
+    assert "ERRATA.md does not name it" in guarded().stderr

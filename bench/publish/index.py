@@ -18,7 +18,7 @@ HOW_TO_CHECK = """A published version never changes: each has a `MANIFEST.json` 
 `bench publish --check` compares them. `bench verify` with the folder of a version computes every
 score again."""
 LEGEND = (
-    "◆ and shade: it may be the best.",
+    "◆: it may be the best.",
     "±: half of the 95 % interval, where there is one.",
 )
 
