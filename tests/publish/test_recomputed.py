@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -46,10 +45,8 @@ def test_the_comparison_comes_out_again() -> None:
 @pytest.mark.nightly
 def test_a_version_with_one_file_of_predictions_gives_the_same_comparison(tmp_path: Path) -> None:
     """v3's runs as they are published now: of a rank correlation only the order of the pairs is stored."""
-    shutil.copytree(BOARDS / "v3", tmp_path / "v3")
-    done = bench("publish", "--preview", "--runs", tmp_path / "v3" / "runs", "--out", tmp_path)
+    done = bench("publish", "--preview", "--runs", BOARDS / "v3" / "runs", "--out", tmp_path)
     assert done.exit_code == 0, done.output
-    shutil.rmtree(tmp_path / "v3")
     found, before = (
         recomputed.comparison(tmp_path / "preview"),
         recomputed.comparison(BOARDS / "v3"),
