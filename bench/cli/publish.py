@@ -156,9 +156,9 @@ def _progress() -> Iterator[Callable[[str, int, int], None]]:
     from rich.console import Console
     from rich.text import Text
 
-    def report(what: str, done: int, of: int) -> None:
+    def report(activity: str, done: int, of: int) -> None:
         count = f" ({done + 1} of {of})" if of > 1 else ""
-        status.update(Text(f"{printable(what)[:60]}{count}"))
+        status.update(Text(f"{printable(activity)[:60]}{count}"))
 
     with Console(stderr=True).status("reading runs") as status:
         yield report

@@ -108,7 +108,7 @@ class Outcome:
 
 def publish(options: PublishOptions, report: Report | None = None) -> Outcome:
     """Publish a version, or a preview of one. Raises BenchError where nothing can be published; then nothing is written."""
-    report = report or (lambda what, done, of: None)
+    report = report or (lambda activity, done, of: None)
     if error := missing_library("bench publish"):
         raise error
     if not (options.predictions_url or "https://").startswith(("https://", "http://")):

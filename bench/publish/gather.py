@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench.base.errors import BenchError, DataDamaged, DataMissing, RecordDamaged
+from bench.base.errors import BenchError, DataDamaged, DataMissing, RecordDamaged, UnknownName
 from bench.base.files import values_sha256
 from bench.board.board import PublishedRun
 from bench.board.names import search_file
@@ -49,7 +49,7 @@ def gather(
     runs: Path | None,
     submissions: Path | None = None,
     data: DataFolder | None = None,
-    report: Report = lambda what, done, of: None,
+    report: Report = lambda activity, done, of: None,
 ) -> Gathered:
     """All finished runs in the folder ``runs``, which may be that of a version (leaderboards/v3/runs), and those in ``submissions``, whose
     scores follow from their predictions.
@@ -87,7 +87,7 @@ def _finished(store: RunsFolder, gathered: Gathered) -> list[PublishedRun]:
         folder = store.folder(run_id)
         try:
             record = store.read(run_id)
-        except RecordDamaged as error:
+        except (RecordDamaged, UnknownName) as error:  # or removed since it was listed
             _leave_out(gathered, run_id, "damaged", error.message, folder)
             continue
         if record.status == "finished" and record.scores:
@@ -100,7 +100,7 @@ def _finished(store: RunsFolder, gathered: Gathered) -> list[PublishedRun]:
 
 
 def _submitted(
-    submissions: Path, data: DataFolder | None, own: Sequence[PublishedRun], gathered: Gathered
+    submissions: Path, data: DataFolder | None, finished: Sequence[PublishedRun], gathered: Gathered
 ) -> list[PublishedRun]:
     """One that is published already is skipped; one with the id or the fingerprint of another run is refused."""
     if not submissions.is_dir():
@@ -111,7 +111,9 @@ def _submitted(
             record = check_submission(folder, data)
             names = {record.run_id, record.fingerprint}
             same = [
-                run for run in [*own, *runs] if names & {run.record.run_id, run.record.fingerprint}
+                run
+                for run in [*finished, *runs]
+                if names & {run.record.run_id, run.record.fingerprint}
             ]
             if not same:
                 by = sender_of(folder)
@@ -151,8 +153,8 @@ def _read_verified(published: PublishedRun, predictions: Packed) -> dict[str, by
         raise DataDamaged(f"{run.folder}: {error.strerror or error}") from None
     if read_record(run.folder / RECORD) != run.record:
         raise DataDamaged(f"{run.folder / RECORD}: it changed while the version was made")
-    for path, arrays in stored.items():
-        predictions.add(path, arrays)
+    for path, values in stored.items():
+        predictions.add(path, values)
     return content
 
 

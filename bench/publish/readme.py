@@ -79,8 +79,11 @@ def _table(board: Board, board_table: BoardTable) -> str:
 
 def _overview(overview: Overview) -> str:
     """The average of each suite."""
-    columns = ["method", *(number(suite.table.suite) for suite in overview.suites)]
-    rows = [
+    columns: list[Column | str] = [
+        "method",
+        *(number(suite.table.suite) for suite in overview.suites),
+    ]
+    rows: list[list[Cell | str]] = [
         [" ".join(filter(None, names)), *map(_average, averages)]
         for names, averages in zip(overview.names, overview.standings, strict=True)
     ]
@@ -104,7 +107,7 @@ def _figure(figure: Figure) -> str:
 
 
 def _printed(board: Board) -> Grid:
-    rows = [
+    rows: list[list[Cell | str]] = [
         [
             printed.paper,
             Cell(text=printed.table, link=f"tables/{printed.anchor}.csv"),
@@ -135,7 +138,13 @@ def _changes(changes: Changes | None) -> Iterator[str]:
         ]
         for row in changes.rows
     ]
-    columns = ["row", "suite", number(changes.before), number("now"), "what differs"]
+    columns: list[Column | str] = [
+        "row",
+        "suite",
+        number(changes.before),
+        number("now"),
+        "what differs",
+    ]
     yield as_markdown(grid(columns, rows))
 
 

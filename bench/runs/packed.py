@@ -39,14 +39,14 @@ class Packed:
         self._row_of: dict[tuple[Any, ...], int] = {}
 
     def add(self, file: str, arrays: Mapping[str, np.ndarray]) -> None:
-        """Raises ValueError for arrays of anything but numbers and text."""
+        """Raises DataDamaged for arrays of anything but numbers and text."""
         for name, values in sorted(arrays.items()):
             values = narrow(values)
             text = values.dtype.kind == "U"
             data = json.dumps(values.ravel().tolist()).encode() if text else values.tobytes()
             dtype, shape = "U" if text else values.dtype.str[1:], values.shape
             if dtype not in DTYPES:
-                raise ValueError(f"the array '{name}' holds neither numbers nor text")
+                raise DataDamaged(f"{file}: the array '{name}' holds neither numbers nor text")
             row = len(self.rows)
             first = self._row_of.setdefault((dtype, shape, sha256(data).digest()), row)
             stored = (data, None) if first == row else (None, first)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +29,7 @@ def read_predicted(runs: Sequence[Run], key: ScoreKey) -> Predicted:
         raise DataMissing(f"{key.task}: no runs")
     scores = [run.score(key) for run in runs]
     metric = scores[0].metric
-    stored = [_arrays(run, key, metric) for run in runs]
+    stored: list[Any] = [_arrays(run, key, metric) for run in runs]
     first = stored[0]
     for run, arrays in zip(runs, stored, strict=True):
         pair = f"{key.task}: {run.record.run_id} and {runs[0].record.run_id}"

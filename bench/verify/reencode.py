@@ -151,8 +151,10 @@ class Encoder:
                 vectors([sentence for key in keys for sentence in tasks[key].sentences])
                 for key in keys:
                     task = tasks[key]
-                    asks = isinstance(task, AskingTask)
-                    results[key] = task.score_in(place, vectors) if asks else task.score(vectors)
+                    if isinstance(task, AskingTask):
+                        results[key] = task.score_in(place, vectors)
+                    else:
+                        results[key] = task.score(vectors)
         return results
 
 
