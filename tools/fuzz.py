@@ -62,7 +62,7 @@ from bench.run import recipe_file
 from bench.run.models import objects, server
 from bench.runs.arrays import read_arrays
 from bench.runs.intact import read_curve
-from bench.runs.packed import NAME, Packed, elsewhere, read_packed
+from bench.runs.packed import NAME, Packed, read_manifest, read_packed
 from bench.runs.record import Score, read_record
 from bench.verify.identity import check_manifest
 from methods import glove_avg
@@ -118,9 +118,9 @@ def tensors() -> bytes:
 
 def submitted(path: Path) -> None:
     """A predictions file of a submission, without the net that catches what nobody thought of."""
-    submissions._check_zip(path)
+    submissions._unpacked_bytes(path)
     score = Score(suite="sts", task="STS12", protocol="p/1", metric="spearman", value=1.0, n=1)
-    submissions._check_arrays(path.name, score, read_arrays(path))
+    submissions._check_arrays(score, read_arrays(path))
 
 
 def parquet() -> bytes:
@@ -201,7 +201,7 @@ HASHES = {
     "files": {"a.txt": "0" * 64, "runs/a/run.json": {"sha256": "1" * 64}},
     "older": {"v1": {"b": "2" * 64}},
 }
-ELSEWHERE = {"predictions_url": {"url": "https://x/y", "sha256": "0" * 64, "bytes": 5}}
+ELSEWHERE = {"files": {}, "predictions_url": {"url": "https://x/y", "sha256": "0" * 64, "bytes": 5}}
 INDEX = {"metadata": {}, "weight_map": {"encoder.w": "model-1.safetensors"}}
 
 
@@ -377,7 +377,7 @@ READERS = (
         "predictions elsewhere",
         "v2/MANIFEST.json",
         text(ELSEWHERE),
-        lambda path: elsewhere(path.parent),
+        lambda path: read_manifest(path.parent),
     ),
     Reader("files seen first", "a.csv", (b'a,b\n"c\nd",e\nf,g\n',), first_seen),
     Reader(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -10,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bench.base.errors import printable
 from bench.base.text import plural
+from bench.cli.columns import print_grid
 from bench.cli.options import (
     data_option,
     json_option,
@@ -20,6 +21,7 @@ from bench.cli.options import (
     suite_file_option,
     warn,
 )
+from bench.show.tables.findings import report_grids
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,7 +33,6 @@ HELP = {
     "out": "Folder of the versions.",
     "check": "Publish nothing: compare every file of every version with its manifest. Exit code 1 where something was altered.",
     "preview": "Write OUT/preview, which the next preview replaces, and no version.",
-    "format": "Pages (html), Markdown (md), or both, which is the default. Data and records are always there.",
     "submissions": "Also the runs in this folder, each checked and every score computed again. Exit code 1 where one is refused.",
     "baseline": "The row that the others are compared with, fixed before the scores.  [default: simcse]",
     "title": "Heading of the pages.  [default: as the last version]",
@@ -53,9 +54,6 @@ HELP = {
 )
 @click.option("--check", is_flag=True, help=HELP["check"])
 @click.option("--preview", is_flag=True, help=HELP["preview"])
-@click.option(
-    "--format", "formats", type=click.Choice(["html", "md"]), multiple=True, help=HELP["format"]
-)
 @click.option("--submissions", type=click.Path(path_type=Path), help=HELP["submissions"])
 @click.option("--baseline", help=HELP["baseline"])
 @click.option("--title", help=HELP["title"])
@@ -76,7 +74,6 @@ def publish(
     context: click.Context,
     out: Path,
     check: bool,
-    formats: tuple[str, ...],
     as_json: bool,
     data: Path | None,
     **options: Any,
@@ -94,22 +91,17 @@ def publish(
     if check:
         context.exit(_check(out, as_json))
     from bench.data.sets.folder import DataFolder
-    from bench.publish.build import FORMATS, PublishOptions
+    from bench.publish.build import PublishOptions
     from bench.publish.build import publish as build
 
-    chosen = tuple(name for name in FORMATS if name in formats) or FORMATS
     folder = DataFolder(data, offline=True) if data is not None else None
     with no_collection(), _progress() as report:
-        outcome = build(PublishOptions(out=out, data=folder, formats=chosen, **options), report)
+        outcome = build(PublishOptions(out=out, data=folder, **options), report)
     left_out = [f"left out: {line}" for line in outcome.board.left_out]
     for line in [*outcome.refused, *left_out][:SHOWN]:
         warn(line)
     if (more := len(outcome.refused) + len(left_out) - SHOWN) > 0:
         warn(f"and {more} more")
-    if outcome.folder is not None and (local := outcome.with_local_paths):
-        warn(
-            f"the command of {plural(len(local), 'run')} names a folder of this machine; it is published as it was recorded: {local[0]}"
-        )
     if as_json:
         click.echo(json_text(_as_dict(outcome)))
     else:
@@ -124,12 +116,9 @@ def _show(outcome: Outcome) -> None:
         click.echo(f"nothing is new since {outcome.name}; no version is made")
         return
     board = outcome.board
-    page = next(
-        (path for name in ("index.html", "README.md") if (path := outcome.folder / name).is_file()),
-        outcome.folder,
-    )
-    what = f"{plural(len(board.runs), 'run')} of {plural(len(board.methods), 'method')}, {plural(len(board.tables), 'table')}"
-    click.echo(f"{outcome.name}: {what}: {page}")
+    runs, methods = plural(len(board.runs), "run"), plural(len(board.methods), "method")
+    counted = f"{runs} of {methods}, {plural(len(board.tables), 'table')}"
+    click.echo(f"{outcome.name}: {counted}: {outcome.folder / 'index.html'}")
     click.echo(visible(board.answer, limit=None))
     if board.changes is not None:
         click.echo(f"{plural(len(board.changes.rows), 'row')} changed since {board.changes.before}")
@@ -151,47 +140,25 @@ def _as_dict(outcome: Outcome) -> dict[str, Any]:
 
 
 def _check(out: Path, as_json: bool) -> int:
-    from bench.compare.formatting import visible
     from bench.publish.versions import check
 
     reports = check(out)
-    for report in reports:
-        if as_json:
-            click.echo(json_text(report.as_object()))
-            continue
-        differ = f"; {len(report.differences)} differ" if report.differences else ""
-        click.echo(
-            f"{visible(report.name)}: {plural(report.count_agreeing(), 'file')} as published{differ}"
-        )
-        for difference in report.differences[:SHOWN]:
-            click.echo(f"  {visible(difference.what)}: {visible(difference.why)}")
-        for finding in report.unchecked:
-            click.echo(f"  {visible(finding.what)}: {visible(finding.why)}")
-        if len(report.differences) > SHOWN:
-            click.echo(f"  and {len(report.differences) - SHOWN} more; --json lists them")
+    for report in reports if as_json else ():
+        click.echo(json_text(report.as_object()))
+    for table in () if as_json else report_grids(reports):
+        print_grid(table)
     return 1 if any(report.differences for report in reports) else 0
 
 
 @contextmanager
 def _progress() -> Iterator[Callable[[str, int, int], None]]:
-    """On a terminal one line that is written over; elsewhere a plain line where something else begins."""
-    live, last = sys.stderr.isatty(), ""
+    """On a terminal one line that is written over; elsewhere nothing."""
+    from rich.console import Console
+    from rich.text import Text
 
-    def report(what: str, done: int, of: int) -> None:
-        nonlocal last
-        shown = "".join(c for c in what[:60] if c.isprintable())
-        if live:
-            click.echo(
-                f"\r\x1b[K{shown}" + (f" ({done + 1} of {of})" if of > 1 else "") + " ...",
-                nl=False,
-                err=True,
-            )
-        elif (begins := shown.split()[0]) != last:
-            last = begins
-            click.echo(f"{shown if begins != 'comparing' else 'comparing'} ...", err=True)
+    def report(activity: str, done: int, of: int) -> None:
+        count = f" ({done + 1} of {of})" if of > 1 else ""
+        status.update(Text(f"{printable(activity)[:60]}{count}"))
 
-    try:
+    with Console(stderr=True).status("reading runs") as status:
         yield report
-    finally:
-        if live:
-            click.echo("\r\x1b[K", nl=False, err=True)

@@ -6,10 +6,14 @@ import shutil
 from pathlib import Path
 
 import click
+from msgspec.structs import replace
 
 from bench.base.errors import BenchError
 from bench.base.files import writing
 from bench.cli.options import comma_list, runs_option
+from bench.publish.submissions import SENDER_FILE, check_submission
+from bench.runs.intact import CURVE
+from bench.runs.store import RECORD, RunsFolder, predictions_name, read_record
 
 
 @click.command()
@@ -35,8 +39,6 @@ def submit(
     \b
     Example:  bench submit simcse-builtin --by "Ada Lovelace, Example University"
     """
-    from bench.runs import RunsFolder
-
     store, suites = RunsFolder(runs), comma_list(suite)
     files = dict.fromkeys(file for name in references for file in store.record_files(name))
     for file in files:
@@ -44,39 +46,24 @@ def submit(
 
 
 def _write(source: Path, to: Path, by: str, suites: tuple[str, ...]) -> Path:
-    from msgspec.structs import replace
-
-    from bench.publish.submissions import SENDER_FILE, check_submission
-    from bench.runs.intact import CURVE
-    from bench.runs.record import AVERAGE
-    from bench.runs.store import RECORD, RunsFolder, read_record
-
-    record, place = read_record(source / RECORD), to / source.name
-    if place.exists():
-        raise BenchError(f"{place} is there already", "remove it, or another folder: --to DIR")
+    """The run in the folder ``source`` as a folder in ``to``. Raises BenchError where it would be refused; then none is left."""
+    record, folder = read_record(source / RECORD), to / source.name
+    if folder.exists():
+        raise BenchError(f"{folder} is there already", "remove it, or another folder: --to DIR")
     scores = tuple(score for score in record.scores if not suites or score.suite in suites)
-    names = {
-        RunsFolder(source.parent).predictions_path(source.name, score.task, score.text, score.suite)
-        for score in scores
-        if score.task != AVERAGE
-    }
+    names = {predictions_name(score.task, score.text, score.suite) for score in scores}
     try:
-        with writing(place):
-            place.mkdir(parents=True)
-            (place / SENDER_FILE).write_text(f"{by}\n", encoding="utf-8")
-            for path in [*sorted(names), source / CURVE]:
-                if path.is_file():
-                    copy = place / path.relative_to(source)
-                    copy.parent.mkdir(parents=True, exist_ok=True)
-                    shutil.copyfile(path, copy)
-            if len(scores) == len(record.scores):
-                shutil.copyfile(source / RECORD, place / RECORD)
-            else:
-                RunsFolder(to).write(replace(record, scores=scores))
-        check_submission(place)
+        with writing(folder):
+            for name in sorted({*names, CURVE, RECORD}):
+                if (source / name).is_file():
+                    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copyfile(source / name, folder / name)
+            (folder / SENDER_FILE).write_text(f"{by}\n", encoding="utf-8")
+        if len(scores) < len(record.scores):
+            RunsFolder(to).write(replace(record, scores=scores))
+        check_submission(folder)
     except BenchError as error:
-        shutil.rmtree(place, ignore_errors=True)
-        raise BenchError(
-            f"{source.name} cannot be submitted: {error.message}", error.hint
-        ) from None
-    return place
+        shutil.rmtree(folder, ignore_errors=True)
+        why = f"{source.name} cannot be submitted: {error.message}"
+        raise BenchError(why, error.hint) from None
+    return folder

@@ -9,16 +9,14 @@ import contextlib
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from filelock import FileLock, Timeout
-
-from bench.base.errors import BenchError, DataDamaged, DataMissing
-from bench.base.files import default_cache, write_or_fail
+from bench.base.errors import BenchError
+from bench.base.files import default_cache, lock, writing
 from bench.board import names as addresses
 from bench.board.board import PREVIEW, Board
 from bench.board.changes import changes_since
@@ -26,24 +24,22 @@ from bench.board.content import board, with_plan, with_searches
 from bench.publish import data as tables
 from bench.publish import readme
 from bench.publish import versions as published
-from bench.publish.gather import Gathered, gather, left_out, searches
+from bench.publish.gather import Gathered, Report, gather, searches
 from bench.publish.index import index_files
-from bench.publish.stored import ScoredRuns, store_run
-from bench.publish.versions import ELSEWHERE, StagedFolder, Version, predictions_entry
+from bench.publish.versions import Version
 from bench.runs.packed import NAME, Packed
 from bench.runs.searches import search_bytes
-from bench.runs.store import RunsFolder
+from bench.runs.store import RECORD, RunsFolder
+from bench.show.figures import figures as draw_figures
 from bench.show.figures.drawing import Figure, missing_library
+from bench.show.pages import board as main_page
+from bench.show.pages import method_page, run_page
 from bench.show.pages.engine import ASSETS, TEMPLATES
 from bench.show.tables.data import scores_csv
 
 if TYPE_CHECKING:
     from bench.data.sets.folder import DataFolder
 
-Report = Callable[[str, int, int], None]
-"""(what is being done, steps done, steps in all)"""
-
-FORMATS = ("html", "md")
 TITLE = "Sentence embeddings, compared"
 TEMPORARY = ".publishing-"  # how the name of a folder begins in which a version is written
 
@@ -52,9 +48,9 @@ TEMPORARY = ".publishing-"  # how the name of a folder begins in which a version
 
 
 def version_files(
-    board: Board, figures: Sequence[Figure], formats: Sequence[str], report: Report
+    board: Board, figures: Sequence[Figure], report: Report
 ) -> Iterator[tuple[str, bytes]]:
-    """(path below the version's folder, content) of every file; the data of every table is there in any format."""
+    """(path below the version's folder, content) of every file."""
     yield "tables.json", tables.as_json(board).encode()
     for name, text in tables.as_csvs(board).items():
         yield f"tables/{name}", text.encode()
@@ -67,16 +63,7 @@ def version_files(
         yield f"figures/{figure.name}.csv", figure.csv.encode()
     for run in board.paged:
         yield addresses.run_file(run.record.run_id, "scores.csv"), scores_csv(run.record).encode()
-    if "md" in formats:
-        yield "README.md", readme.markdown_page(board, figures, pages="html" in formats).encode()
-    if "html" in formats:
-        yield from _pages(board, figures, report)
-
-
-def _pages(board: Board, figures: Sequence[Figure], report: Report) -> Iterator[tuple[str, bytes]]:
-    from bench.show.pages import board as main_page
-    from bench.show.pages import method_page, run_page
-
+    yield "README.md", readme.markdown_page(board, figures).encode()
     for name in ASSETS:
         yield f"assets/{name}", (TEMPLATES / name).read_bytes()
     yield "index.html", main_page.render(board, figures).encode()
@@ -100,13 +87,10 @@ class PublishOptions:
     title: str | None = None
     note: str | None = None
     baseline: str | None = None
-    formats: tuple[str, ...] = FORMATS
     statistics: str = "auto"
     data: DataFolder | None = None
     preview: bool = False
-    predictions_url: str | None = (
-        None  # where the file of predictions will be, if not in the version
-    )
+    predictions_url: str | None = None  # where the predictions will be, if not in the version
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,88 +101,46 @@ class Outcome:
     name: str  # the new version, or the last one
     board: Board
     refused: tuple[str, ...]  # submissions that did not pass the checks
-    with_local_paths: tuple[str, ...]  # runs whose command names a folder of this machine
 
 
 def publish(options: PublishOptions, report: Report | None = None) -> Outcome:
     """Publish a version, or a preview of one. Raises BenchError where nothing can be published; then nothing is written."""
-    report = report or (lambda what, done, of: None)
+    report = report or (lambda activity, done, of: None)
     if error := missing_library("bench publish"):
         raise error
-    published.refuse_altered(options.out)
-    before = published.versions(options.out)
-    last = before[-1] if before else None
-    options = _with_last(options, last)
-    folder = None
-    with _temporary(options.out) as temporary:
-        gathered = gather(options.runs, options.submissions, options.data)
-        place = StagedFolder(temporary / "version")
-        url = None if options.preview else options.predictions_url
-        packed = _store(gathered, place, url, temporary / NAME, report)
-        made = _board(options, gathered, before, report)
-        _remove_others(place, made)
-        news = options.preview or last is None or _is_news(made, place, last)
-        if news:
-            figures = _figures(made, report)
-            for path, data in version_files(made, figures, options.formats, report):
-                place.write(path, data)
-            place.seal(None if url is None else predictions_entry(packed, url))
+    if not (options.predictions_url or "https://").startswith(("https://", "http://")):
+        raise BenchError(f"--predictions-url {options.predictions_url}: expected https://...")
+    with _alone(options.out):
+        published.refuse_altered(options.out)
+        before = published.versions(options.out)
+        last = before[-1] if before else None
+        gathered = gather(options.runs, options.submissions, options.data, report)
+        made = _board(_with_last(options, last), gathered, before, report)
+        shown = {f"{published.RUNS}/{run.record.run_id}" for run in made.runs}
+        files = {
+            path: data for path, data in gathered.files.items() if str(Path(path).parent) in shown
+        }
+        folder = None
+        if options.preview or last is None or _is_news(made, files, last):
+            report("drawing figures", 0, 1)
+            files |= version_files(made, draw_figures(made), report)
             name = PREVIEW if options.preview else made.version
-            folder = _rename(place.folder, options.out / name, temporary / "old")
-            if url is not None:
-                shutil.move(packed, options.out / f"{name}.{NAME}")
+            folder = _write(options, name, files, gathered.predictions)
         if not options.preview:
-            _write_index(options.out, temporary)
+            _write_index(options.out)
     return Outcome(
         folder=folder,
-        name=made.version if news or last is None else last.name,
+        name=last.name if folder is None and last is not None else made.version,
         board=made,
         refused=tuple(gathered.refused),
-        with_local_paths=gathered.with_local_paths,
     )
 
 
-def _store(
-    gathered: Gathered, place: StagedFolder, url: str | None, apart: Path, report: Report
-) -> Path:
-    """Put the runs whose scores follow from their predictions into ``place``; the others are left out, with the reason.
-
-    The predictions of all go into one file there, or to ``apart`` where they will lie at ``url``; returns its path.
-    """
-    predictions, scored, stored = Packed(), ScoredRuns(), []
-    for i, run in enumerate(gathered.runs):
-        report("scoring again and copying predictions", i, len(gathered.runs))
-        try:
-            store_run(run.record, run.folder, place, predictions, scored)
-            stored.append(run)
-        except (DataMissing, DataDamaged) as error:
-            line = left_out(run.record.run_id, "cannot be published", error.message, run.folder)
-            gathered.left_out.append(line)
-    scored.keep()
-    gathered.runs = stored
-    if not stored:
-        raise BenchError(
-            f"none of these runs can be published: {gathered.left_out[-1]}",
-            "bench verify names what is wrong with each",
-        )
-    path = place.folder / NAME if url is None else apart
-    try:
-        predictions.write(path)
-    except OSError as error:
-        why = f"cannot write {NAME}: {error.strerror or error}; nothing was published"
-        raise BenchError(why, ELSEWHERE) from None
-    if url is None:
-        place.hashes[NAME] = sha256(path.read_bytes()).hexdigest()
-    return path
-
-
-def _remove_others(place: StagedFolder, made: Board) -> None:
-    """Runs that no table has, because newer runs are in their rows. Their predictions stay in the file: they harm nobody."""
-    shown = {run.record.run_id for run in made.runs}
-    for name in [name for name in place.hashes if name.startswith(f"{published.RUNS}/")]:
-        if name.split("/")[1] not in shown:
-            (place.folder / name).unlink()
-            del place.hashes[name]
+def _with_last(options: PublishOptions, last: Version | None) -> PublishOptions:
+    """Title and note are those of the last version where there is no option for them; an empty text means none."""
+    title = options.title if options.title is not None or last is None else last.content.title
+    note = options.note if options.note is not None or last is None else last.content.note
+    return replace(options, title=title or TITLE, note=note or None)
 
 
 def _board(
@@ -226,95 +168,66 @@ def _board(
     return replace(made, changes=changes_since(last.name, old, [run.record for run in made.runs]))
 
 
-def _is_news(made: Board, place: StagedFolder, last: Version) -> bool:
-    """Whether runs, who ran them, title or note differ from the last version's."""
-    records = {
-        run.record.run_id: place.hashes[f"{published.RUNS}/{run.record.run_id}/run.json"]
-        for run in made.runs
-    }
+def _is_news(made: Board, files: Mapping[str, bytes], last: Version) -> bool:
+    """Whether records, who ran them, title or note differ from the last version's."""
+    records = {path: _sha256(data) for path, data in files.items() if path.endswith(RECORD)}
     senders = {run.record.run_id: run.submitted_by for run in made.runs}
-    return (records, senders, made.title, made.note) != (
-        last.records(),
-        last.senders,
-        last.title,
-        last.note,
-    )
+    now = (records, senders, made.title, made.note)
+    return now != (last.records(), last.senders, last.content.title, last.content.note)
 
 
-def _with_last(options: PublishOptions, last: Version | None) -> PublishOptions:
-    """Title and note are those of the last version where none was given; an empty text means none."""
-    texts: dict[str, Any] = {}
-    for key in ("title", "note"):
-        given = getattr(options, key)
-        texts[key] = getattr(last, key, None) if given is None else given or None
-    return replace(options, **texts)
+def _sha256(data: bytes) -> str:
+    return sha256(data).hexdigest()
 
 
-def _figures(made: Board, report: Report) -> tuple[Figure, ...]:
-    from bench.show.figures import figures
-
-    report("drawing figures", 0, 1)
-    return figures(made)
+@contextlib.contextmanager
+def _alone(out: Path) -> Iterator[None]:
+    """One process publishes in ``out`` at a time; others wait. What killed ones left there is removed."""
+    folder = default_cache() / "publish"
+    with contextlib.suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+    if not os.access(folder, os.W_OK):
+        folder = Path(tempfile.gettempdir())
+    with lock(folder / f"{_sha256(os.fsencode(out.absolute()))[:16]}.lock"):
+        for leftover in out.glob(f"{TEMPORARY}*"):
+            shutil.rmtree(leftover, ignore_errors=True)
+        yield
 
 
 @contextlib.contextmanager
 def _temporary(out: Path) -> Iterator[Path]:
-    """A folder in ``out``, on the same disk, that is removed afterwards; so are those of processes that were killed. One process
-    publishes in ``out`` at a time."""
-    name = sha256(os.fsencode(out.absolute())).hexdigest()[:16]
-    with contextlib.ExitStack() as stack:
-        try:
-            stack.enter_context(FileLock(_lock_folder() / f"{name}.lock", timeout=0))
-            if not out.exists():
-                stack.callback(_remove_empty, out)  # only where nothing was published
-            out.mkdir(parents=True, exist_ok=True)
-            for left in out.glob(f"{TEMPORARY}*"):
-                shutil.rmtree(left, ignore_errors=True)
-            temporary = Path(tempfile.mkdtemp(prefix=TEMPORARY, dir=out))
-            stack.callback(shutil.rmtree, temporary, ignore_errors=True)
-            (temporary / "version").mkdir()
-        except Timeout:
-            why = f"another process publishes in {out}"
-            raise BenchError(why, "wait until it is done") from None
-        except OSError as error:
-            why = f"cannot write in {out}: {error.strerror or error}"
-            raise BenchError(why, ELSEWHERE) from None
-        yield temporary
+    """A folder in ``out``, on the same disk, that is removed afterwards. Raises BenchError where ``out`` cannot be written."""
+    with writing(out, "another folder: --out DIR"):
+        out.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=TEMPORARY, dir=out) as folder:
+            yield Path(folder)
 
 
-def _lock_folder() -> Path:
-    """In the cache; the system's folder for temporary files where the cache cannot be written."""
-    folder = default_cache() / "publish"
-    with contextlib.suppress(OSError):
-        folder.mkdir(parents=True, exist_ok=True)
-    return folder if os.access(folder, os.W_OK) else Path(tempfile.gettempdir())
-
-
-def _remove_empty(folder: Path) -> None:
-    with contextlib.suppress(OSError):
-        folder.rmdir()
-
-
-def _rename(folder: Path, to: Path, old: Path) -> Path:
-    """Put a version in its place. A preview takes the last one's place, a version nobody's."""
-    try:
-        if to.name == PREVIEW and to.exists():
-            os.rename(to, old)
-        os.rename(folder, to)
-    except OSError as error:
-        why = f"cannot write {to}: {error.strerror or error}; nothing was published"
-        raise BenchError(why, ELSEWHERE) from None
+def _write(
+    options: PublishOptions, name: str, files: Mapping[str, bytes], predictions: Packed
+) -> Path:
+    """The version's folder, with a manifest of its files. A preview takes the last one's place, a version nobody's."""
+    url, to = None if options.preview else options.predictions_url, options.out / name
+    with _temporary(options.out) as temporary:
+        version = temporary / "version"
+        for path, data in files.items():
+            (version / path).parent.mkdir(parents=True, exist_ok=True)
+            (version / path).write_bytes(data)
+        packed = (version if url is None else temporary) / NAME
+        predictions.write(packed)
+        published.seal(version, {path: _sha256(data) for path, data in files.items()}, packed, url)
+        if options.preview and to.exists():
+            to.rename(temporary / "old")
+        version.rename(to)
+        if url is not None:
+            packed.rename(options.out / f"{name}.{NAME}")
     return to
 
 
-def _write_index(out: Path, temporary: Path) -> None:
+def _write_index(out: Path) -> None:
     """What lies beside the versions, where it is not up to date; also after a process was killed before it did this."""
-    files: Mapping[str, bytes] = index_files(published.versions(out))
-    for name, data in files.items():
+    for name, data in index_files(published.versions(out)).items():
         if not (out / name).is_file() or (out / name).read_bytes() != data:
-            try:
-                write_or_fail(out / name, data, folder=temporary)
-            except BenchError as error:
-                why = f"the version is in place and whole; {name} beside it is not up to date"
-                hint = "make room, then bench publish: it writes them"
-                raise BenchError(f"{why}: {error.message}", hint) from None
+            with _temporary(out) as temporary:
+                (temporary / name).write_bytes(data)
+                (temporary / name).replace(out / name)

@@ -1,113 +1,179 @@
-"""Which runs a version has: those of a runs folder and those that others submitted; and what is left out."""
+"""Which runs a version has: those of a runs folder and those that others submitted, after every score was computed again; and what is left
+out."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench.base.errors import BenchError, RecordDamaged, UnknownName
-from bench.base.files import file_sha256
+from bench.base.errors import BenchError, DataDamaged, DataMissing, RecordDamaged, UnknownName
+from bench.base.files import values_sha256
 from bench.board.board import PublishedRun
 from bench.board.names import search_file
-from bench.publish.submissions import Work, check_submission, sender_of
+from bench.publish.submissions import check_submission, refuse, sender_of
 from bench.publish.versions import RUNS, Version, read_version
-from bench.runs.record import RunRecord
+from bench.runs.intact import CURVE
+from bench.runs.packed import Packed
+from bench.runs.record import AVERAGE, REDUCED, RunRecord, Score
+from bench.runs.run import Run
 from bench.runs.searches import Search, read_search, read_search_file, search_of
-from bench.runs.store import RECORD, RunsFolder
+from bench.runs.store import RECORD, RunsFolder, predictions_name, read_record
+from bench.score.suites.from_predictions import reduce_predictions
+from bench.verify.scores import check_average, check_hash, check_score
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from bench.data.sets.folder import DataFolder
 
-_PLACE = re.compile(r"(?:^|[\s='\"])(?:/|~/|[A-Za-z]:[\\/])(?=\w)")
+Report = Callable[[str, int, int], None]
+"""(what is being done, steps done, steps in all)"""
 LONGEST = 200  # characters of an error that are shown
 
 
 @dataclass
 class Gathered:
-    """Runs of a version, and one line for each that is not in it."""
+    """Runs of a version with what is published of them, and one line for each that is not in it."""
 
     runs: list[PublishedRun] = field(default_factory=list)
+    files: dict[str, bytes] = field(default_factory=dict)  # records and curves, by path
+    predictions: Packed = field(default_factory=Packed)
     left_out: list[str] = field(default_factory=list)  # for the page
     refused: list[str] = field(default_factory=list)  # submissions, for the publisher alone
 
-    @property
-    def with_local_paths(self) -> tuple[str, ...]:
-        """Runs whose command names a folder of the publisher's machine: a record is published as it is."""
-        return tuple(
-            run.record.run_id
-            for run in self.runs
-            if _PLACE.search(run.record.provenance.command or "")
-        )
-
 
 def gather(
-    runs: Path | None, submissions: Path | None = None, data: DataFolder | None = None
+    runs: Path | None,
+    submissions: Path | None = None,
+    data: DataFolder | None = None,
+    report: Report = lambda activity, done, of: None,
 ) -> Gathered:
-    """All finished runs in the folder ``runs``, which may be that of a version (leaderboards/v3/runs), and those in ``submissions``.
+    """All finished runs in the folder ``runs``, which may be that of a version (leaderboards/v3/runs), and those in ``submissions``, whose
+    scores follow from their predictions.
 
     Raises BenchError where there are none at all, or where a folder cannot be read.
     """
-    store, gathered = RunsFolder(runs), Gathered()
-    _add_own(store, gathered)
+    gathered = Gathered()
+    finished = _finished(RunsFolder(runs), gathered)
     if submissions is not None:
-        _add_submitted(submissions, data, gathered)
+        finished += _submitted(submissions, data, finished, gathered)
+    for i, run in enumerate(finished):
+        report("scoring again and copying predictions", i, len(finished))
+        try:
+            gathered.files |= _read_verified(run, gathered.predictions)
+            gathered.runs.append(run)
+        except (DataMissing, DataDamaged) as error:
+            _leave_out(
+                gathered, run.record.run_id, "cannot be published", error.message, run.folder
+            )
+    if not gathered.runs and finished:
+        why = f"none of these runs can be published: {gathered.left_out[-1]}"
+        raise BenchError(why, "bench verify names what is wrong with each")
     if not gathered.runs:
-        raise BenchError(
-            f"no finished run in {store.path}", "bench run ..., or another folder: --runs DIR"
-        )
+        hint = "bench run ..., or another folder: --runs DIR"
+        raise BenchError(f"no finished run in {RunsFolder(runs).path}", hint)
     return gathered
 
 
-def _add_own(store: RunsFolder, gathered: Gathered) -> None:
+def _finished(store: RunsFolder, gathered: Gathered) -> list[PublishedRun]:
     above = store.path.absolute().parent
     is_version = store.path.name == RUNS and (above / "tables.json").is_file()
     senders = read_version(above).senders if is_version else {}
+    runs = []
     for run_id in store.ids():
         folder = store.folder(run_id)
         try:
             record = store.read(run_id)
-        except RecordDamaged as error:
-            gathered.left_out.append(left_out(run_id, "damaged", error.message, folder))
-            continue
-        except UnknownName:  # removed since it was listed
+        except (RecordDamaged, UnknownName) as error:  # or removed since it was listed
+            _leave_out(gathered, run_id, "damaged", error.message, folder)
             continue
         if record.status == "finished" and record.scores:
             by = senders.get(run_id)
-            gathered.runs.append(PublishedRun(record=record, folder=folder, submitted_by=by))
+            runs.append(PublishedRun(record=record, folder=folder, submitted_by=by))
         else:
             why = "it has no scores" if record.status == "finished" else record.status
-            gathered.left_out.append(left_out(run_id, why, record.error or "", folder))
+            _leave_out(gathered, run_id, why, record.error or "", folder)
+    return runs
 
 
-def _add_submitted(submissions: Path, data: DataFolder | None, gathered: Gathered) -> None:
+def _submitted(
+    submissions: Path, data: DataFolder | None, finished: Sequence[PublishedRun], gathered: Gathered
+) -> list[PublishedRun]:
     """One that is published already is skipped; one with the id or the fingerprint of another run is refused."""
     if not submissions.is_dir():
         raise BenchError(f"there is no folder {submissions}", "--submissions DIR")
-    known = {
-        name: run for run in gathered.runs for name in (run.record.run_id, run.record.fingerprint)
-    }
-    work = Work()
+    runs: list[PublishedRun] = []
     for folder in sorted(path for path in submissions.iterdir() if path.name[0] != "."):
         try:
-            record = check_submission(folder, data, work)
-            before = known.get(record.run_id) or known.get(record.fingerprint)
-            if before is None:
-                run = PublishedRun(record=record, folder=folder, submitted_by=sender_of(folder))
-                gathered.runs.append(run)
-                known |= {record.run_id: run, record.fingerprint: run}
-            elif file_sha256(before.folder / RECORD) != file_sha256(folder / RECORD):
-                raise BenchError(f"{before.record.run_id} has the same id or fingerprint")
+            record = check_submission(folder, data)
+            names = {record.run_id, record.fingerprint}
+            same = [
+                run
+                for run in [*finished, *runs]
+                if names & {run.record.run_id, run.record.fingerprint}
+            ]
+            if not same:
+                by = sender_of(folder)
+                runs.append(PublishedRun(record=record, folder=folder, submitted_by=by))
+            elif same[0].record != record:
+                raise BenchError(f"{same[0].record.run_id} has the same id or fingerprint")
         except BenchError as error:
-            gathered.refused.append(left_out(folder.name, "refused", error.message, folder))
+            line = left_out(folder.name, "refused", error.message, folder)
+            gathered.refused.append(line)
+    return runs
+
+
+# --- what is published of a run: its record, its curve, its predictions; no checkpoint and no vectors ---
+
+
+def _read_verified(published: PublishedRun, predictions: Packed) -> dict[str, bytes]:
+    """Path below the version -> content of the run's record and curve, after every score was computed again. What the scores need of its
+    predictions is added to ``predictions``.
+
+    Raises DataMissing where a score has no predictions; DataDamaged where they are not those that were recorded, where a score does
+    not follow from them, and where the record in the folder is another one by now.
+    """
+    run, folder = Run(published.record, published.folder), f"{RUNS}/{published.record.run_id}"
+    stored: dict[str, Mapping[str, np.ndarray]] = {}
+    for score in run.scores:
+        if score.task == AVERAGE:
+            refuse([check_average(score, run.record)])
+            continue
+        arrays = run.predictions(score.key)
+        refuse([check_hash(score, arrays), *check_score(score, arrays)])
+        path = f"{folder}/{predictions_name(score.task, score.text, score.suite)}"
+        stored[path] = _reduced(score, arrays)
+    try:
+        files = [name for name in (RECORD, CURVE) if (run.folder / name).is_file()]
+        content = {f"{folder}/{name}": (run.folder / name).read_bytes() for name in files}
+    except OSError as error:
+        raise DataDamaged(f"{run.folder}: {error.strerror or error}") from None
+    if read_record(run.folder / RECORD) != run.record:
+        raise DataDamaged(f"{run.folder / RECORD}: it changed while the version was made")
+    for path, values in stored.items():
+        predictions.add(path, values)
+    return content
+
+
+def _reduced(score: Score, arrays: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
+    """Only what the score needs (ranks in 16 bits, for a rank correlation) where the record has the hash of that, else all."""
+    if score.reduced_sha256 is not None and REDUCED not in arrays:
+        reduced = reduce_predictions(score.key, arrays)
+        if reduced is not None and values_sha256(reduced) == score.reduced_sha256:
+            return reduced
+    return arrays
+
+
+# --- the searches of recipe values ---
 
 
 def searches(
     runs: Sequence[PublishedRun], store: RunsFolder, last: Version | None
-) -> tuple[tuple[Search, ...], tuple[str, ...]]:
-    """(the searches that found recipe values of own runs, the names of those that are not there or say otherwise than these runs).
+) -> tuple[list[Search], list[str]]:
+    """(the searches of recipe values of own runs, the names of those that are not there or that do not fit these runs).
 
     A search is read from its folder, or from the last version, which may hold it.
     """
@@ -116,35 +182,38 @@ def searches(
         name = search_of(run.record).get("name")
         if run.submitted_by is None and isinstance(name, str):
             named.setdefault(name, []).append(run.record)
-    found = {name: _search(name, store, last) for name in sorted(named)}
-    there = {
-        name: search
-        for name, search in found.items()
-        if search is not None and all(search.of(record) for record in named[name])
-    }
-    return tuple(there.values()), tuple(name for name in found if name not in there)
+    read, missing = [], []
+    for name, records in sorted(named.items()):
+        search = _search(name, store, last)
+        if search is not None and all(map(search.of, records)):
+            read.append(search)
+        else:
+            missing.append(name)
+    return read, missing
 
 
 def _search(name: str, store: RunsFolder, last: Version | None) -> Search | None:
     if Path(name).name != name or name.startswith("."):  # a record may hold anything
         return None
-    try:
-        here = read_search(store.path / name)
-        return (
-            read_search_file(last.folder / search_file(name, "json"))
-            if here is None and last is not None
-            else here
-        )
-    except (BenchError, ValueError):  # ValueError: not the name of a file
-        return None
+    with contextlib.suppress(BenchError, ValueError):  # ValueError: not the name of a file
+        search = read_search(store.path / name)
+        if search is None and last is not None:
+            search = read_search_file(last.folder / search_file(name, "json"))
+        return search
+    return None
+
+
+def _leave_out(gathered: Gathered, run_id: str, what: str, why: str, folder: Path) -> None:
+    gathered.left_out.append(left_out(run_id, what, why, folder))
 
 
 def left_out(run_id: str, what: str, why: str, folder: Path) -> str:
     """ "simcse-builtin-s42-1a2b3c4d: failed: out of memory", on one line and without the publisher's own folders."""
-    text = " ".join(
-        why.replace(f"{folder / RECORD}: ", "")
-        .replace(f"{folder}/", "")
-        .replace(str(folder), "its folder")
-        .split()
-    )
+    for path, text in (
+        (f"{folder / RECORD}: ", ""),
+        (f"{folder}/", ""),
+        (str(folder), "its folder"),
+    ):
+        why = why.replace(path, text)
+    text = " ".join(why.split())
     return f"{run_id}: {what}" + (f": {text[:LONGEST]}" if text else "")

@@ -10,27 +10,26 @@ Nothing in it is executed or unpickled. Names, sizes and shapes are checked befo
 
 from __future__ import annotations
 
-import contextlib
-import json
 import re
 import zipfile
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench.base.errors import BenchError, DataDamaged, printable
+import msgspec
+import numpy as np
+
+from bench.base.errors import BenchError, DataDamaged, one_line, printable
 from bench.runs.intact import CURVE
-from bench.runs.record import REDUCED, RunRecord, Score
-from bench.runs.store import RECORD, read_record
-from bench.verify.findings import AGREES, DIFFERS, Finding, cell
+from bench.runs.record import AVERAGE, REDUCED, RunRecord, Score
+from bench.runs.run import Run
+from bench.runs.store import RECORD, predictions_name, read_record
+from bench.verify.findings import DIFFERS, UNCHECKED, Finding, cell
 from bench.verify.identity import check_data, check_fingerprint
-from bench.verify.scores import StoredArrays, check_given, check_scores
+from bench.verify.scores import check_average, check_gold, check_hash, check_score
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from bench.data.sets.folder import DataFolder
 
 MiB = 1 << 20
@@ -43,45 +42,26 @@ NAMES = {  # name below the submission's folder -> bytes at most
     re.compile(r"predictions/(mteb/)?[A-Za-z0-9_%~][A-Za-z0-9_.~ @%-]{0,199}\.npz"): 16 * MiB,
 }
 LONGEST_NAME = 120  # characters of who submits
-ARRAY_BYTES = 64 * MiB  # of all arrays of one predictions file, unpacked
+ARRAY_BYTES, ALL_ARRAY_BYTES = 64 * MiB, 256 * MiB
+"""Of the arrays of one predictions file and of all, unpacked; a run of every suite has some 20 MB. This limits the work, too."""
 MOST_SCORES = 1000
 MOST_ROWS, MOST_COLUMNS = 500_000, 100
 MOST_NAMES = 400  # different sub-datasets, folds, classes or clusters: scoring time grows with them
 NAMED = {"subset", "fold"}
-# seconds of one core per prediction, about; a thousand draws are taken in cxc
-SECONDS_PER_VALUE = {"cxc": 3e-5, "clustering": 4e-6}
-OTHERWISE, PER_NAME = 1e-6, 5e-9  # PER_NAME: for each different name in ``NAMED``
-RUN_SECONDS, ALL_SECONDS = 60.0, 600.0  # a run of every suite takes about seven
+ROWS = ("prediction", "gold", "subset", "fold")  # arrays with a row for each item
 
 
-@dataclass
-class Work:
-    """Seconds that computing scores again may still take, estimated from shapes, so that the answer is the same everywhere."""
-
-    remaining: float = ALL_SECONDS
-
-    def take(self, seconds: float) -> None:
-        """Raises DataDamaged where a run takes too much, or more than remains."""
-        limit = min(RUN_SECONDS, self.remaining)
-        if seconds > limit:
-            why = f"computing its scores again takes about {seconds:,.0f} s; the limit is {limit:,.0f} s"
-            raise DataDamaged(why)
-        self.remaining -= seconds
-
-
-def check_submission(
-    folder: Path, data: DataFolder | None = None, work: Work | None = None
-) -> RunRecord:
+def check_submission(folder: Path, data: DataFolder | None = None) -> RunRecord:
     """The record of a run that may be published. Raises BenchError, with the first reason, for any other. What is cheap is checked first."""
     try:
-        return _checked(folder.absolute(), data, work or Work())
+        return _check(folder.absolute(), data)
     except BenchError:
         raise
     except Exception as error:  # a stranger's file may be wrong in ways that nobody thought of
-        raise DataDamaged(f"it cannot be checked: {type(error).__name__}: {error}") from None
+        raise DataDamaged(f"it cannot be checked: {one_line(error)}") from None
 
 
-def _checked(folder: Path, data: DataFolder | None, work: Work) -> RunRecord:
+def _check(folder: Path, data: DataFolder | None) -> RunRecord:
     _check_names(folder)
     sender_of(folder)
     record = read_record(folder / RECORD)
@@ -92,36 +72,37 @@ def _checked(folder: Path, data: DataFolder | None, work: Work) -> RunRecord:
     _check_moment(record.provenance.created)
     if not 0 < len(record.scores) <= MOST_SCORES:
         raise DataDamaged(f"it has {len(record.scores):,} scores; the limit is {MOST_SCORES:,}")
-    stored = StoredArrays(record, folder)
-    seconds = _check_files(stored)
-    computed = set()
-    for finding in _findings(record, folder, data, work, seconds, stored):
-        if finding.outcome == DIFFERS:
-            of = "" if finding.what == finding.kind else f" of {finding.what}"
-            raise DataDamaged(f"{finding.kind}{of}: {finding.why}")
-        if finding.kind in ("score", "average") and finding.outcome == AGREES:
-            computed.add(finding.what)
+    run = Run(record, folder)
+    _check_files(run)
+    refuse(_cheap_findings(run, data))
     for score in record.scores:
-        if cell(score) not in computed:
-            hint = "bench submit RUN --suite NAME leaves other suites out"
-            raise DataDamaged(f"its {cell(score)} cannot be computed from its predictions", hint)
+        findings = [check_average(score, record)]
+        if score.task != AVERAGE:
+            findings = [*check_score(score, run.predictions(score.key))]
+        refuse(findings, f"its {cell(score)} cannot be computed from its predictions")
     return record
 
 
-def _findings(
-    record: RunRecord,
-    folder: Path,
-    data: DataFolder | None,
-    work: Work,
-    seconds: float,
-    stored: StoredArrays,
-) -> Iterator[Finding]:
-    yield check_fingerprint(record)
-    for score in stored.scores:
-        yield from check_given(score, stored.arrays(score))
-    yield from check_data(record, data)
-    work.take(seconds)
-    yield from check_scores(record, folder, stored, given=False)
+def _cheap_findings(run: Run, data: DataFolder | None) -> Iterator[Finding]:
+    """What is checked before any score is computed. Raises DataMissing, DataDamaged."""
+    yield check_fingerprint(run.record)
+    for score in run.scores:
+        if score.task != AVERAGE:
+            arrays = run.predictions(score.key)
+            _check_arrays(score, arrays)
+            yield check_hash(score, arrays)
+            yield check_gold(score, arrays)
+    yield from check_data(run.record, data)
+
+
+def refuse(findings: Iterable[Finding], unchecked: str = "") -> None:
+    """Raises DataDamaged for the first that differs and, where ``unchecked`` says why, that could not be checked."""
+    for finding in findings:
+        if finding.outcome == DIFFERS:
+            of = "" if finding.what == finding.kind else f" of {finding.what}"
+            raise DataDamaged(f"{finding.kind}{of}: {finding.why}")
+        if finding.outcome == UNCHECKED and finding.kind != "detail" and unchecked:
+            raise DataDamaged(unchecked, "bench submit RUN --suite NAME leaves other suites out")
 
 
 def sender_of(folder: Path) -> str:
@@ -162,83 +143,64 @@ def _check_names(folder: Path) -> None:
 def _check_moment(created: str) -> None:
     """Raises DataDamaged for a moment that no calendar has, or in the future: a day ahead is another time zone."""
     try:
-        moment = datetime.fromisoformat(created)
-        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-        ahead = moment - datetime.now(UTC) > timedelta(days=1)
+        ahead = datetime.fromisoformat(created).astimezone(UTC) - datetime.now(UTC)
     except (ValueError, OverflowError):
         raise DataDamaged(f"created is '{created}', not a date of the calendar") from None
-    if ahead:
+    if ahead > timedelta(days=1):
         raise DataDamaged(f"created is {created}, which is in the future")
 
 
-def _check_files(stored: StoredArrays) -> float:
-    """Each predictions file belongs to a score and has arrays that can be scored; returns how many seconds that takes, about."""
-    expected: dict[Path, list[Score]] = {}
-    for score in stored.scores:  # two protocols may score one file
-        expected.setdefault(stored.path(score), []).append(score)
-    seconds = 0.0
-    for path in sorted((stored.folder / "predictions").rglob("*.npz")):
+def _check_files(run: Run) -> None:
+    """Each predictions file belongs to a score, all are small when unpacked, and each line of the curve is a JSON object."""
+    expected = {run.predictions_file(score.key) for score in run.scores if score.task != AVERAGE}
+    total = 0
+    for path in sorted((run.folder / "predictions").rglob("*.npz")):
         if path not in expected:
             raise DataDamaged(f"{path.name} belongs to none of its scores")
-        _check_zip(path)
-        for score in expected[path]:
-            seconds += _check_arrays(path.name, score, stored.arrays(score))
-    if (stored.folder / CURVE).exists():
-        for i, line in enumerate((stored.folder / CURVE).read_bytes().splitlines(), 1):
-            if line.strip() and not _is_object(line):
-                raise DataDamaged(f"line {i} of {CURVE} is not a JSON object")
-    return seconds
+        total += _unpacked_bytes(path)
+        if total > ALL_ARRAY_BYTES:
+            why = f"its predictions unpack to more than {ALL_ARRAY_BYTES:,} bytes"
+            raise DataDamaged(why)
+    curve = run.folder / CURVE
+    try:
+        msgspec.json.Decoder(dict).decode_lines(curve.read_bytes() if curve.exists() else b"")
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise DataDamaged(f"{CURVE}: not a JSON object on each line: {one_line(error)}") from None
 
 
-def _is_object(line: bytes) -> bool:
-    with contextlib.suppress(ValueError, RecursionError):
-        return isinstance(json.loads(line), dict)
-    return False
-
-
-def _check_zip(path: Path) -> None:
-    """A predictions file is small when unpacked, and compressed in a way that takes no more memory than it holds."""
+def _unpacked_bytes(path: Path) -> int:
+    """Of a predictions file, which has to be compressed in a way that takes no more memory than it holds. Raises DataDamaged."""
     try:
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()
     except (OSError, ValueError, RuntimeError, NotImplementedError, zipfile.BadZipFile) as error:
-        raise DataDamaged(f"{path.name} is no predictions file: {str(error)[:100]}") from None
+        raise DataDamaged(f"{path.name} is no predictions file: {one_line(error)}") from None
     plain = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
     if any(member.compress_type not in plain for member in members):
         raise DataDamaged(f"{path.name} is compressed in a way that bench does not use")
-    if (size := sum(member.file_size for member in members)) > ARRAY_BYTES:
-        why = f"{path.name} unpacks to {size:,} bytes; the limit is {ARRAY_BYTES:,}"
-        raise DataDamaged(why)
+    size = sum(member.file_size for member in members)
+    if size > ARRAY_BYTES:
+        raise DataDamaged(f"{path.name} unpacks to {size:,} bytes; the limit is {ARRAY_BYTES:,}")
+    return size
 
 
-def _check_arrays(name: str, score: Score, arrays: dict[str, np.ndarray] | BenchError) -> float:
-    """Seconds that computing the score again takes, about."""
-    import numpy as np
-
-    names = 1
-    if isinstance(arrays, BenchError):
-        raise DataDamaged(f"{name}: {arrays.message}")
+def _check_arrays(score: Score, arrays: Mapping[str, np.ndarray]) -> None:
+    """Raises DataDamaged for what should not be computed at all."""
+    name = predictions_name(score.task, score.text, score.suite)
     if REDUCED in arrays:  # nobody could check the record's details
         raise DataDamaged(f"{name} has only ranks; a submission needs all of the predictions")
     for key, values in arrays.items():
         if values.dtype.kind not in "biufU":
             raise DataDamaged(f"{name}: {key} holds neither numbers nor text")
-        most = (MOST_ROWS, MOST_COLUMNS)
-        if values.ndim > 2 or any(n > m for n, m in zip(values.shape, most, strict=False)):
+        shape, most = (*values.shape, 1)[:2], (MOST_ROWS, MOST_COLUMNS)
+        if values.ndim > 2 or any(n > limit for n, limit in zip(shape, most, strict=False)):
             limit = f"{MOST_ROWS:,} by {MOST_COLUMNS}"
             raise DataDamaged(f"{name}: {key} has shape {values.shape}; the limit is {limit}")
         if key == "prediction" and values.dtype.kind == "f" and not np.isfinite(values).all():
             raise DataDamaged(f"{name}: a prediction is NaN or infinite")
         labels = key in NAMED or (score.suite == "clustering" and key in ("prediction", "gold"))
-        if labels and (different := len(np.unique(values))) > MOST_NAMES:
+        if labels and len(np.unique(values)) > MOST_NAMES:
             raise DataDamaged(f"{name}: {key} has more than {MOST_NAMES} different values")
-        names = max(names, different) if key in NAMED else names
-    rows = {
-        key: len(values)
-        for key, values in arrays.items()
-        if key in ("prediction", "gold", "subset", "fold") and values.ndim
-    }
+    rows = {key: len(arrays[key]) for key in ROWS if key in arrays and arrays[key].ndim}
     if len(set(rows.values())) > 1:
         raise DataDamaged(f"{name}: arrays differ in length: {rows}")
-    count = arrays["prediction"].size if "prediction" in arrays else 0
-    return count * (SECONDS_PER_VALUE.get(score.suite, OTHERWISE) + names * PER_NAME)

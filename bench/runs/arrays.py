@@ -12,20 +12,17 @@ import zlib
 from collections.abc import Container
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.lib import format as npy
 
 from bench.base.errors import DataDamaged, DataMissing
 from bench.runs.packed import DEPTH, read_packed
 
-if TYPE_CHECKING:
-    import numpy as np
-
-LARGEST = (
-    1 << 30
-)  # bytes of all arrays of one file, unpacked; the largest of ours are some megabytes
-SMALL = 1 << 22  # bytes of a file that is read at once
+LARGEST = 1 << 30  # bytes of all arrays of one file, unpacked; ours have some megabytes
 MOST = 1000  # arrays
-GIVEN, GIVEN_SHA256 = "given", "given_sha256"
+GIVEN_SHA256 = "given_sha256"
 """leaderboards/v3 keeps what all runs of a task share (gold values, folds) once, as ``given/<hash of its values>.npz``; a
 predictions file then holds that hash, as text, in the place of those arrays."""
 # RuntimeError: encrypted, or a compression that zipfile does not know
@@ -52,21 +49,16 @@ def read_arrays(path: Path, only: Container[str] | None = None) -> dict[str, np.
     """
     if not os.path.exists(path) and (packed := read_packed(path, only)) is not None:
         return packed
-    own, given = read_own(path, only)
-    return own if given is None else _given(path, given, only) | own
+    arrays, sha256 = _read_file(path, only)
+    return arrays if sha256 is None else _shared(path, sha256, only) | arrays
 
 
-def read_own(
-    path: Path, only: Container[str] | None = None, content: bytes | None = None
-) -> tuple[dict[str, np.ndarray], str | None]:
-    """What the file itself holds, and the hash of the arrays that its version keeps for it. ``content``: of the file, where it was read
-    already. Raises as ``read_arrays``."""
+def _read_file(path: Path, only: Container[str] | None) -> tuple[dict[str, np.ndarray], str | None]:
+    """What the file itself holds, and the hash of the arrays that its version stores for it. Raises as ``read_arrays``."""
     try:
-        if content is None and path.exists() and not path.is_file():
+        if path.exists() and not path.is_file():
             raise ValueError("not a file")  # opening a pipe would wait for ever
-        if content is None and path.stat().st_size <= SMALL:
-            content = path.read_bytes()
-        with zipfile.ZipFile(path if content is None else io.BytesIO(content)) as archive:
+        with zipfile.ZipFile(path) as archive:
             members = archive.infolist()
             unpacked = sum(member.file_size for member in members)
             if len(members) > MOST or unpacked > LARGEST:
@@ -79,16 +71,12 @@ def read_own(
                 for name, member in named.items()
                 if only is None or name in only or name == GIVEN_SHA256
             }
-            given = arrays.pop(GIVEN_SHA256, None)
-            if given is None:
+            if (shared := arrays.pop(GIVEN_SHA256, None)) is None:
                 return arrays, None
-            if (
-                given.dtype.kind != "U"
-                or given.size != 1
-                or not re.fullmatch("[0-9a-f]{64}", str(given.item()))
-            ):
+            sha256 = str(shared.item())  # ValueError for several
+            if not re.fullmatch("[0-9a-f]{64}", sha256):
                 raise ValueError(f"{GIVEN_SHA256} is no hash")
-            return arrays, str(given.item())
+            return arrays, sha256
     except (FileNotFoundError, NotADirectoryError):
         raise DataMissing(f"there is no file {path}", "the run's command makes it again") from None
     except WRONG as error:
@@ -96,13 +84,12 @@ def read_own(
         raise DataDamaged(f"{path} is no predictions file: {what[:200]}") from None
 
 
-def _given(path: Path, sha256: str, only: Container[str] | None) -> dict[str, np.ndarray]:
-    """What the version of a predictions file keeps for all its runs."""
-    name = f"{GIVEN}/{sha256}.npz"
+def _shared(path: Path, sha256: str, only: Container[str] | None) -> dict[str, np.ndarray]:
+    """What the version of a predictions file stores once for all its runs."""
+    name = f"given/{sha256}.npz"
     for version in list(path.absolute().parents)[:DEPTH]:
-        place = version / name
-        if place.is_file():
-            return read_own(place, only)[0]
+        if (version / name).is_file():
+            return _read_file(version / name, only)[0]
     raise DataMissing(
         f"{path} says that its gold values are in {name}, which is not there",
         "restore the version: git checkout",
@@ -111,10 +98,8 @@ def _given(path: Path, sha256: str, only: Container[str] | None) -> dict[str, np
 
 def _array(data: bytes, name: str) -> np.ndarray:
     """A member of the file, unpacked. Raises ValueError for anything but an array of plain values that is wholly there."""
-    import numpy as np
-
     size = {b"\x01\x00": 2, b"\x02\x00": 4}.get(data[6:8])
-    if size is None or data[:6] != np.lib.format.MAGIC_PREFIX:
+    if size is None or data[:6] != npy.MAGIC_PREFIX:
         raise ValueError(
             f"{name}: an array of format {tuple(data[6:8])}"
             if data[:6] == b"\x93NUMPY"
@@ -138,8 +123,6 @@ def _array(data: bytes, name: str) -> np.ndarray:
 @lru_cache(maxsize=256)
 def _header(data: bytes) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     """(shape, stored column by column, type of the values): the same few headers stand in thousands of files."""
-    from numpy.lib import format as npy
-
     stream = io.BytesIO(data)
     read = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}[
         npy.read_magic(stream)

@@ -17,7 +17,8 @@ from typing import Any
 from bench.base.errors import DataDamaged, DataMissing
 from bench.base.files import CacheEntry, file_sha256, is_settled, values_sha256
 from bench.runs.record import AVERAGE, RunRecord, Score
-from bench.runs.store import FOREIGN, RunsFolder
+from bench.runs.run import Run
+from bench.runs.store import FOREIGN
 
 CHECKPOINT = "checkpoint"
 SMALL = 1 << 20  # bytes; reading so much costs less than looking up what is remembered
@@ -68,9 +69,7 @@ def prediction_problems(
 
 def _prediction_problem(record: RunRecord, score: Score, folder: Path) -> str | None:
     try:
-        arrays = RunsFolder(folder.parent).read_predictions(
-            record.run_id, score.task, score.text, score.suite
-        )
+        arrays = Run(record, folder).predictions(score.key)
         if score.sha256_of(arrays) not in (None, values_sha256(arrays)):
             return "altered"
         if score.suite in FOREIGN:  # the tool that scored it keeps files of its own

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import math
@@ -15,13 +16,14 @@ import sys
 from collections.abc import Container, Mapping
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any
 
-from bench.base.errors import DataDamaged
-from bench.base.files import default_cache, values_sha256
+import msgspec
+import numpy as np
+from msgspec import Meta, Struct
 
-if TYPE_CHECKING:
-    import numpy as np
+from bench.base.errors import DataDamaged, DataMissing, one_line
+from bench.base.files import default_cache
 
 NAME, MANIFEST = "predictions.parquet", "MANIFEST.json"
 DEPTH = 6  # folders from a predictions file up to its version: runs/ID/predictions/mteb/STS12.npz
@@ -33,28 +35,22 @@ class Packed:
     """Collects the arrays of a version's predictions files and writes them as one file."""
 
     def __init__(self) -> None:
-        self.rows: dict[str, list[Any]] = {
-            name: [] for name in ("file", "array", "dtype", "shape", "data", "same")
-        }
-        self._row_of: dict[str, int] = {}
+        self.rows: list[tuple[Any, ...]] = []
+        self._row_of: dict[tuple[Any, ...], int] = {}
 
     def add(self, file: str, arrays: Mapping[str, np.ndarray]) -> None:
-        """Raises ValueError for arrays of anything but numbers and text."""
-        import numpy as np
-
+        """Raises DataDamaged for arrays of anything but numbers and text."""
         for name, values in sorted(arrays.items()):
-            values = narrow(np.asarray(values))
+            values = narrow(values)
             text = values.dtype.kind == "U"
             data = json.dumps(values.ravel().tolist()).encode() if text else values.tobytes()
-            dtype, shape = "U" if text else values.dtype.str[1:], list(values.shape)
+            dtype, shape = "U" if text else values.dtype.str[1:], values.shape
             if dtype not in DTYPES:
-                raise ValueError(f"the array '{name}' holds neither numbers nor text")
-            row = len(self.rows["file"])
-            first = self._row_of.setdefault(f"{dtype} {shape} {sha256(data).hexdigest()}", row)
-            held = first == row
-            of = (file, name, dtype, shape, data if held else None, None if held else first)
-            for column, value in zip(self.rows.values(), of, strict=True):
-                column.append(value)
+                raise DataDamaged(f"{file}: the array '{name}' holds neither numbers nor text")
+            row = len(self.rows)
+            first = self._row_of.setdefault((dtype, shape, sha256(data).digest()), row)
+            stored = (data, None) if first == row else (None, first)
+            self.rows.append((file, name, dtype, shape, *stored))
 
     def write(self, path: Path) -> None:
         """The same arrays in the same order give the same bytes."""
@@ -63,22 +59,21 @@ class Packed:
 
         text, number = pa.string(), pa.int32()
         types = (text, text, text, pa.list_(number), pa.binary(), number)
-        table = pa.table(
-            {
-                name: pa.array(values, kind)
-                for (name, values), kind in zip(self.rows.items(), types, strict=True)
-            }
-        )
+        columns = zip(*self.rows, strict=True)
+        arrays = [pa.array(values, kind) for values, kind in zip(columns, types, strict=True)]
         names = ["file", "array", "dtype"]
         parquet.write_table(
-            table, path, compression="zstd", compression_level=9, use_dictionary=names
+            pa.table(arrays, names=[*names, "shape", "data", "same"]),
+            path,
+            compression="zstd",
+            compression_level=9,
+            use_dictionary=names,
         )
 
 
 def narrow(values: np.ndarray) -> np.ndarray:
     """The same values in row order, in the narrowest type that holds each exactly; little end first."""
-    import numpy as np
-
+    values = np.asarray(values)
     kind = values.dtype.kind
     wanted = {"i": ("i1", "i2", "i4"), "u": ("i1", "i2", "i4"), "f": ("f2", "f4")}.get(kind, ())
     values = values.astype(values.dtype.newbyteorder("<"), order="C")
@@ -87,44 +82,43 @@ def narrow(values: np.ndarray) -> np.ndarray:
             break
         with np.errstate(over="ignore", invalid="ignore"):
             smaller = values.astype(f"<{dtype}")
-        if values_sha256({"": smaller}) == values_sha256({"": values}):  # NaN and -0.0, too
+        back = smaller.astype(values.dtype).tobytes()  # NaN and -0.0, too
+        if back == values.tobytes() if kind == "f" else np.array_equal(smaller, values):
             return smaller
     return values
 
 
-def version_of(path: Path) -> Path | None:
-    """The published version with one file of predictions in which ``path`` lies; None for other places."""
-    return next((above for above in _above(path) if packed_file(above) is not None), None)
+# --- where the file lies: in its version, or at the address that the version's manifest names ---
 
 
-def packed_file(version: Path) -> Path | None:
-    """The predictions of a version: beside its manifest or, where the manifest names them by hash, in the cache."""
-    if (version / NAME).is_file():
-        return version / NAME
-    known = elsewhere(version)
-    path = None if known is None else cached(known["sha256"])
-    return path if path is not None and path.is_file() else None
+class Elsewhere(Struct, frozen=True):
+    """Predictions that lie outside their version."""
+
+    url: Annotated[str, Meta(pattern="^https?://")]
+    sha256: Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$(?!\n)")]
+    bytes: Annotated[int, Meta(ge=0)]
 
 
-def elsewhere(version: Path) -> dict[str, Any] | None:
-    """{"url", "sha256", "bytes"} where a version's manifest says that its predictions lie elsewhere; else None."""
+class Manifest(Struct, frozen=True):
+    """``MANIFEST.json`` of a version: path -> sha256, paths relative to it with forward slashes."""
+
+    files: dict[str, str]
+    older: dict[str, dict[str, str]] = {}  # version -> its files that pages of v3 link to
+    predictions_url: Elsewhere | None = None
+
+
+class PredictionsElsewhere(DataMissing):
+    """The predictions of a version lie at an address, and were not fetched."""
+
+
+def read_manifest(version: Path) -> Manifest | None:
+    """None where there is none. Raises DataDamaged."""
     try:
-        known = json.loads((version / MANIFEST).read_bytes())["predictions_url"]
-        int(known["sha256"], 16)
-        if len(known["sha256"]) == 64:
-            return {
-                "url": str(known["url"]),
-                "sha256": known["sha256"],
-                "bytes": int(known["bytes"]),
-            }
-    except (OSError, ValueError, ArithmeticError, KeyError, TypeError, RecursionError):
-        pass
-    return None
-
-
-def elsewhere_of(folder: Path) -> dict[str, Any] | None:
-    """``elsewhere`` of the version in which the run in ``folder`` lies; None for other runs."""
-    return next((known for above in _above(folder) if (known := elsewhere(above))), None)
+        return msgspec.json.decode((version / MANIFEST).read_bytes(), type=Manifest)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError, msgspec.DecodeError, RecursionError) as error:
+        raise DataDamaged(f"{version / MANIFEST}: it cannot be read: {one_line(error)}") from None
 
 
 def cached(digest: str) -> Path:
@@ -132,64 +126,72 @@ def cached(digest: str) -> Path:
     return default_cache() / "predictions" / f"{digest}.parquet"
 
 
+def find_packed(path: Path) -> tuple[Path, Path] | None:
+    """(version in which ``path`` lies, its file of predictions, which may have to be fetched); None for other places."""
+    for version in list(path.absolute().parents)[:DEPTH]:
+        if (version / NAME).is_file():
+            return version, version / NAME
+        with contextlib.suppress(DataDamaged):  # check_manifest reports it
+            manifest = read_manifest(version)
+            if manifest is not None and manifest.predictions_url is not None:
+                return version, cached(manifest.predictions_url.sha256)
+    return None
+
+
 def has_predictions(folder: Path) -> bool:
     """Whether predictions of the run in ``folder`` are here: its own files, or those of its version."""
-    return (folder / "predictions").is_dir() or version_of(folder / "predictions") is not None
+    found = find_packed(folder / "predictions")
+    return (folder / "predictions").is_dir() or (found is not None and found[1].is_file())
 
 
 def read_packed(path: Path, only: Container[str] | None = None) -> dict[str, np.ndarray] | None:
     """The arrays of the predictions file ``path`` out of its version's one file; None where that has none of it.
 
-    Raises DataDamaged for anything that ``Packed`` would not have written.
+    Raises PredictionsElsewhere, and DataDamaged for anything that ``Packed`` would not have written.
     """
-    version = version_of(path)
-    if version is None or (file := packed_file(version)) is None:
+    if (found := find_packed(path)) is None:
         return None
+    version, file = found
+    if not file.is_file():
+        why = f"the predictions of {version.name} lie elsewhere and are not here"
+        raise PredictionsElsewhere(why, f"bench verify {version} fetches them")
+    name = path.absolute().relative_to(version.absolute()).as_posix()
     try:
         state = os.stat(file)
-        columns, places = _read(file, state.st_mtime_ns, state.st_size)
-        name = path.absolute().relative_to(version.absolute()).as_posix()
-        arrays = {
-            array: _values(columns, row)
-            for array, row in places.get(name, {}).items()
+        table, rows = _read(file, state.st_mtime_ns, state.st_size)
+        if name not in rows:
+            return None
+        return {
+            array: _values(table, row)
+            for array, row in rows[name].items()
             if only is None or array in only
         }
-    except DataDamaged:
-        raise
     except Exception as error:  # pyarrow raises errors of many kinds for files that are not Parquet
-        why = " ".join(str(error).split())[:200]
-        raise DataDamaged(f"{file} is not a file of predictions: {why}") from None
-    return arrays if name in places else None
-
-
-def _above(path: Path) -> list[Path]:
-    return list(path.absolute().parents)[:DEPTH]
+        raise DataDamaged(f"{file} is no predictions file: {one_line(error)}") from None
 
 
 @functools.lru_cache(maxsize=4)
 def _read(file: Path, changed: int, size: int) -> tuple[Any, dict[str, dict[str, int]]]:
-    """(the columns shape, dtype, data, same; file -> array -> row)."""
+    """(the table, file -> array -> row)."""
     from pyarrow import parquet
 
     groups = parquet.ParquetFile(file).metadata
     total = sum(groups.row_group(i).total_byte_size for i in range(groups.num_row_groups))
     if total > LARGEST:
-        raise DataDamaged(f"{file}: {total:,} bytes unpacked are too many for predictions")
+        raise ValueError(f"{total:,} bytes unpacked are too many for predictions")
     table = parquet.read_table(file)
-    places: dict[str, dict[str, int]] = {}
+    rows: dict[str, dict[str, int]] = {}
     names = zip(table["file"].to_pylist(), table["array"].to_pylist(), strict=True)
     for row, (of, array) in enumerate(names):
-        places.setdefault(of, {})[sys.intern(array)] = row
-    return {name: table[name] for name in ("dtype", "shape", "data", "same")}, places
+        rows.setdefault(of, {})[sys.intern(array)] = row
+    return table, rows
 
 
-def _values(columns: Any, row: int) -> np.ndarray:
-    import numpy as np
-
+def _values(table: Any, row: int) -> np.ndarray:
     dtype, shape, same, data = (
-        columns[name][row].as_py() for name in ("dtype", "shape", "same", "data")
+        table[name][row].as_py() for name in ("dtype", "shape", "same", "data")
     )
-    data = columns["data"][same].as_py() if same is not None else data
+    data = table["data"][same].as_py() if same is not None else data
     if dtype not in DTYPES or any(n < 0 for n in shape):
         raise ValueError(f"row {row}: an array of type {dtype[:20]} and shape {shape}")
     if dtype == "U":

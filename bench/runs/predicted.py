@@ -53,42 +53,43 @@ class Predicted:
     """(S,) the recorded values, if the printed number is to be met exactly: SentEval rounds within folds, CxC samples."""
 
     def __post_init__(self) -> None:
-        shape, items = np.shape(self.prediction_SN), len(self.gold_N)
-        if self.metric not in METRICS and self.moved_SN is None:
-            raise ValueError(
-                f"{self.task}: no statistics for the metric '{self.metric}'; there are for {', '.join(METRICS)}"
-            )
-        if (
-            len(shape) not in DIMENSIONS.get(self.metric, (2,))
-            or shape[:2] != (len(self.seeds), items)
-            or 0 in shape
-        ):
-            raise ValueError(
-                f"{self.task}: predictions of shape {shape} for {len(self.seeds)} seeds and {items} items"
-            )
-        if len(set(self.seeds)) < len(self.seeds) or (None in self.seeds and len(self.seeds) > 1):
-            raise ValueError(
-                f"{self.task}: the seeds {self.seeds} are not those of different runs of one method"
-            )
-        for name in ("fold_N", "query_N"):
-            given = getattr(self, name)
-            if given is not None and np.shape(given) != (items,):
-                raise ValueError(
-                    f"{self.task}: {name} has the shape {np.shape(given)}, there are {items} items"
+        shape, items, seeds = np.shape(self.prediction_SN), len(self.gold_N), self.seeds
+        numbers = (self.prediction_SN, self.gold_N, self.score_S)
+        shapes: dict[str, list[tuple[int, ...]]] = {
+            "fold_N": [(items,)],
+            "query_N": [(items,)],
+            "shared_NK": [(items, 1), (items, 2)],
+            "score_S": [(len(seeds),)],
+        }
+        wrong = {
+            f"no statistics for the metric '{self.metric}'; there are for {', '.join(METRICS)}": (
+                self.metric not in METRICS and self.moved_SN is None
+            ),
+            f"predictions of shape {shape} for {len(seeds)} seeds and {items} items": (
+                len(shape) not in DIMENSIONS.get(self.metric, (2,))
+                or shape[:2] != (len(seeds), items)
+                or 0 in shape
+            ),
+            f"the seeds {seeds} are not those of different runs of one method": (
+                len(set(seeds)) < len(seeds) or (None in seeds and len(seeds) > 1)
+            ),
+            **{
+                f"{name} has the shape {np.shape(value)}, there are {items} items": (
+                    np.shape(value) not in fitting
                 )
-        if self.shared_NK is not None and np.shape(self.shared_NK) not in ((items, 1), (items, 2)):
-            raise ValueError(
-                f"{self.task}: shared_NK has the shape {np.shape(self.shared_NK)}, there are {items} items"
-            )
-        if self.metric == "spearman-bootstrap" and self.query_N is None:
-            raise ValueError(f"{self.task}: a sampled correlation needs the query of every pair")
-        if self.score_S is not None and np.shape(self.score_S) != (len(self.seeds),):
-            raise ValueError(
-                f"{self.task}: scores of shape {np.shape(self.score_S)} for {len(self.seeds)} seeds"
-            )
-        for numbers in (self.prediction_SN, self.gold_N, self.score_S):
-            if numbers is not None and not np.isfinite(numbers).all():
-                raise ValueError(f"{self.task}: NaN or infinity among the values")
+                for name, fitting in shapes.items()
+                if (value := getattr(self, name)) is not None
+            },
+            "a sampled correlation needs the query of every pair": (
+                self.metric == "spearman-bootstrap" and self.query_N is None
+            ),
+            "NaN or infinity among the values": not all(
+                np.isfinite(values).all() for values in numbers if values is not None
+            ),
+        }
+        problem = next((text for text, holds in wrong.items() if holds), "")
+        if problem:
+            raise ValueError(f"{self.task}: {problem}")
 
     @property
     def n_items(self) -> int:

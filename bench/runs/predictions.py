@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
+
+import numpy as np
 
 from bench.base.errors import BenchError, DataDamaged, DataMissing
+from bench.data.sets.sts import sentence_numbers
+from bench.runs.predicted import METRICS, Predicted
 from bench.runs.record import ScoreKey
 from bench.runs.run import Run
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from bench.runs.predicted import Predicted
 
 QUERIES = {"cxc-promcse/1": "image", "cxc-parekh/1": "caption1"}
 """The array that holds every pair's query, by protocol."""
@@ -26,26 +25,19 @@ def read_predicted(runs: Sequence[Run], key: ScoreKey) -> Predicted:
     Raises DataMissing where a run has no such score or no predictions of it, DataDamaged where a file is none or does not fit,
     BenchError where the runs saw different items, or where the metric has no statistics.
     """
-    import numpy as np
-
-    from bench.runs.predicted import Predicted
-
     if not runs:
         raise DataMissing(f"{key.task}: no runs")
     scores = [run.score(key) for run in runs]
     metric = scores[0].metric
-    stored = [_arrays(run, key, metric) for run in runs]
+    stored: list[Any] = [_arrays(run, key, metric) for run in runs]
     first = stored[0]
-    for (record, _), arrays in zip(runs, stored, strict=True):
+    for run, arrays in zip(runs, stored, strict=True):
+        pair = f"{key.task}: {run.record.run_id} and {runs[0].record.run_id}"
         for name in ("gold", "fold", "query", "shared"):
-            if not _equal(arrays.get(name), first.get(name)):
-                raise BenchError(
-                    f"{key.task}: {record.run_id} and {runs[0].record.run_id} differ in the items' {name}"
-                )
+            if not np.array_equal(arrays.get(name), first.get(name)):  # None equals None
+                raise BenchError(f"{pair} differ in the items' {name}")
         if arrays["prediction"].shape != first["prediction"].shape:
-            raise BenchError(
-                f"{key.task}: {record.run_id} and {runs[0].record.run_id} have predictions of different shapes"
-            )
+            raise BenchError(f"{pair} have predictions of different shapes")
     try:
         return Predicted(
             task=key.task,
@@ -65,8 +57,6 @@ def read_predicted(runs: Sequence[Run], key: ScoreKey) -> Predicted:
 
 def has_statistics(metric: str) -> bool:
     """Whether cells of this metric have statistics."""
-    from bench.runs.predicted import METRICS
-
     return metric in METRICS
 
 
@@ -77,13 +67,7 @@ def _arrays(run: Run, key: ScoreKey, metric: str) -> dict[str, np.ndarray]:
     names = {name: name for name in ("prediction", "gold", "fold", "image", "caption1", "caption2")}
     if metric == "spearman-bootstrap":
         names["query"] = QUERIES.get(key.protocol, "query")
-    try:
-        stored = run.predictions(key, names.values())
-    except DataMissing:
-        raise DataMissing(
-            f"{run.record.run_id} has no predictions of {key.task}",
-            "the run's command makes them again",
-        ) from None
+    stored = run.predictions(key, names.values())
     arrays = {name: stored[source] for name, source in names.items() if source in stored}
     _check(arrays, run.predictions_file(key), metric)
     wide = {"f": "float64", **dict.fromkeys("iub", "int64")}  # text stays as it is
@@ -98,10 +82,6 @@ def _arrays(run: Run, key: ScoreKey, metric: str) -> dict[str, np.ndarray]:
 
 def _shared(task: str, arrays: Mapping[str, np.ndarray]) -> np.ndarray | None:
     """(N, 2) the sentences of every pair, or the images of its two captions, as numbers; None where that is not known."""
-    import numpy as np
-
-    from bench.data.sets.sts import sentence_numbers
-
     if not {"image", "caption1", "caption2"} <= set(arrays):
         return sentence_numbers(task, arrays["gold"])
     captions, first = np.unique(arrays["caption1"], return_index=True)
@@ -124,9 +104,3 @@ def _check(arrays: Mapping[str, np.ndarray], path: Path, metric: str) -> None:
             raise DataDamaged(
                 f"{path}: {name} has the shape {array.shape}, for {max(rows, 0)} items"
             )
-
-
-def _equal(a: np.ndarray | None, b: np.ndarray | None) -> bool:
-    import numpy as np
-
-    return a is b is None or (a is not None and b is not None and np.array_equal(a, b))

@@ -1,13 +1,14 @@
-"""What was found of a whole run."""
+"""What a verification reports: one finding for each check, and the findings of one run or version together."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
+from bench.base.errors import BenchError
 from bench.base.findings import AGREES, DIFFERS, UNCHECKED, Finding
-from bench.runs.record import RunRecord, Score
+from bench.runs.record import Score
 
 KINDS = (
     "record",
@@ -22,38 +23,58 @@ KINDS = (
     "files",
     "encoding",
 )
-"""What a finding is about, in the order in which they are told."""
+"""What a finding is about, in the order in which they are counted."""
+
+
+class NotChecked(Exception):
+    """Raised by a check that cannot be made here; its text says why."""
+
+
+def check(kind: str, what: str, difference: Callable[..., str], *arguments: Any) -> Finding:
+    """The finding of one check. ``difference`` of the arguments says what differs, "" where nothing does; it may raise NotChecked, and
+    BenchError for what cannot be read, which differs."""
+    try:
+        why = difference(*arguments)
+    except NotChecked as reason:
+        return Finding(kind, what, UNCHECKED, str(reason))
+    except BenchError as error:
+        why = error.message
+    return Finding(kind, what, DIFFERS if why else AGREES, why)
 
 
 @dataclass(frozen=True)
 class RunReport:
-    """Everything that was found of one run, or of a folder's manifest."""
+    """The findings of one run, or of a version's files."""
 
     name: str
     findings: Sequence[Finding]
     status: str = "finished"
-    record: RunRecord | None = field(default=None, repr=False)
+
+    def select(self, outcome: str, kind: str = "") -> list[Finding]:
+        """Those of one outcome; of one kind, where that is named."""
+        return [
+            finding
+            for finding in self.findings
+            if finding.outcome == outcome and kind in ("", finding.kind)
+        ]
+
+    def count(self, kind: str = "", outcome: str = AGREES) -> int:
+        return len(self.select(outcome, kind))
 
     @property
     def differences(self) -> list[Finding]:
-        return [finding for finding in self.findings if finding.outcome == DIFFERS]
+        return self.select(DIFFERS)
 
     @property
     def unchecked(self) -> list[Finding]:
-        return [finding for finding in self.findings if finding.outcome == UNCHECKED]
-
-    def count_agreeing(self) -> int:
-        return sum(finding.outcome == AGREES for finding in self.findings)
-
-    def count(self, kind: str, outcome: str = AGREES) -> int:
-        return sum(finding.kind == kind and finding.outcome == outcome for finding in self.findings)
+        return self.select(UNCHECKED)
 
     def as_object(self) -> dict[str, Any]:
-        """As JSON: what was counted, and every finding that does not agree."""
+        """As JSON: the counts, and every finding that does not agree."""
         return {
             "run_id": self.name,
             "status": self.status,
-            "agree": sum(not finding.why for finding in self.findings),
+            "agree": self.count(),
             "differ": len(self.differences),
             "unchecked": len(self.unchecked),
             "findings": [asdict(finding) for finding in self.findings if finding.why],

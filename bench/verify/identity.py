@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import hashlib
-import json
 import os
-import urllib.request
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from bench.base.errors import BenchError, DataMissing, RecordDamaged
-from bench.base.files import file_sha256, folder_sha256, write_or_fail
+from bench.base.errors import BenchError, DataDamaged, DataMissing, FetchFailed
+from bench.base.files import file_sha256
+from bench.data.fetching import Site, download
 from bench.run import provenance
-from bench.runs.packed import MANIFEST, NAME, cached, elsewhere
+from bench.runs.packed import MANIFEST, NAME, Elsewhere, cached, read_manifest
 from bench.runs.record import AVERAGE, RunRecord, Score, ScoreKey
-from bench.runs.store import RECORD, RunsFolder, data_key, read_record
+from bench.runs.run import Run
+from bench.runs.store import RECORD, RunsFolder, data_key
 from bench.score.suites import suite_names
 from bench.score.suites.from_predictions import find_task
-from bench.verify.findings import AGREES, DIFFERS, UNCHECKED, Finding, RunReport, cell
+from bench.verify.findings import DIFFERS, UNCHECKED, Finding, NotChecked, RunReport, cell, check
 from bench.verify.scores import check_scores, known_hashes
 
 if TYPE_CHECKING:
@@ -29,116 +27,78 @@ if TYPE_CHECKING:
 
 def check_fingerprint(record: RunRecord) -> Finding:
     """From the record's own fields."""
+    return check("fingerprint", "fingerprint", _fingerprint_difference, record)
+
+
+def _fingerprint_difference(record: RunRecord) -> str:
     if not record.run_id.endswith(f"-{record.fingerprint[:8]}"):
-        return Finding(
-            "fingerprint",
-            "run id",
-            DIFFERS,
-            f"{record.run_id} does not end in its fingerprint's {record.fingerprint[:8]}",
-        )
+        return f"{record.run_id} does not end in its fingerprint's {record.fingerprint[:8]}"
     try:
         again = provenance.record_fingerprint(record)
     except (TypeError, ValueError) as error:
-        return Finding(
-            "fingerprint", "fingerprint", DIFFERS, f"it cannot be made from this record: {error}"
-        )
+        return f"it cannot be made from this record: {error}"
     if again is None:
-        return Finding(
-            "fingerprint",
-            "fingerprint",
-            UNCHECKED,
-            "the record, of an older bench, does not keep all that it was made of",
-        )
-    if again != record.fingerprint:
-        why = f"{record.fingerprint[:12]} is recorded, the record's own fields give {again[:12]}"
-        return Finding("fingerprint", "fingerprint", DIFFERS, why)
-    return Finding("fingerprint", "fingerprint", AGREES)
-
-
-def check_checkpoint(record: RunRecord, folder: Path) -> Finding:
-    """Every file's hash."""
-    place = folder / "checkpoint"
-    if not place.is_dir():
-        return Finding("checkpoint", "checkpoint", UNCHECKED, "there is no checkpoint here")
-    if record.checkpoint is None:
-        return Finding("checkpoint", "checkpoint", UNCHECKED, "the record keeps no hash of it")
-    try:
-        files = folder_sha256(place)
-    except OSError as error:
-        return Finding("checkpoint", "checkpoint", DIFFERS, f"it cannot be read: {error.strerror}")
-    for name in sorted({*files, *record.checkpoint}):
-        if name not in files:
-            return Finding("checkpoint", "checkpoint", DIFFERS, f"{name} is missing")
-        if name not in record.checkpoint:
-            return Finding("checkpoint", "checkpoint", DIFFERS, f"{name} is not recorded")
-        if files[name] != record.checkpoint[name]:
-            return Finding("checkpoint", "checkpoint", DIFFERS, f"{name} was changed")
-    return Finding("checkpoint", "checkpoint", AGREES)
+        raise NotChecked("the record, of an older bench, does not keep all that it was made of")
+    if again == record.fingerprint:
+        return ""
+    return f"{record.fingerprint[:12]} is recorded, the record's own fields give {again[:12]}"
 
 
 def check_data(record: RunRecord, data: DataFolder | None) -> Iterator[Finding]:
     """The recorded hash of each set, against the sets in ``data`` and against those that bench knows."""
     for score in record.scores:
-        if score.task == AVERAGE:
-            continue
-        what, recorded = (
-            cell(score),
-            record.provenance.data.get(data_key(score.task, score.text, score.suite)),
-        )
-        expected = (
-            known_hashes().data.get(f"{score.suite}/{score.task}", {}).get(score.text or "any")
-        )
-        if recorded is None:
-            yield Finding("data", what, DIFFERS, "the record does not say which data was scored")
-        elif expected is not None and recorded != expected:
-            yield Finding("data", what, DIFFERS, "the recorded hash is not that of this data set")
-        elif data is not None:
-            yield _in_folder(score, str(recorded), data, expected is not None)
-        elif expected is None:
-            yield Finding(
-                "data",
-                what,
-                UNCHECKED,
-                "bench knows no hash of this set in this form; --data DIR reads it",
-            )
-        else:
-            yield Finding("data", what, AGREES)
+        if score.task != AVERAGE:
+            yield check("data", cell(score), _data_difference, score, record, data)
 
 
-def _in_folder(score: Score, recorded: str, data: DataFolder, known_hash: bool) -> Finding:
-    """The set as it lies in the folder; where it does not lie there, a hash that bench knows is enough."""
-    what = cell(score)
+def _data_difference(score: Score, record: RunRecord, data: DataFolder | None) -> str:
+    """Where the set is not in the folder, a hash that bench knows is enough."""
+    recorded = record.provenance.data.get(data_key(score.task, score.text, score.suite))
+    forms = known_hashes().data.get(f"{score.suite}/{score.task}", {})
+    expected = forms.get(score.text or "any")
+    if recorded is None:
+        return "the record does not say which data was scored"
+    if expected not in (None, recorded):
+        return "the recorded hash is not that of this data set"
+    if data is None and expected is None:
+        raise NotChecked("bench knows no hash of this set in this form; --data DIR reads it")
+    if data is None:
+        return ""
     if score.suite not in suite_names() or score.suite == "mteb":
-        return Finding("data", what, UNCHECKED, f"the data of {score.suite} is not read here")
+        raise NotChecked(f"the data of {score.suite} is not read here")
     try:
-        sha256 = _sha256(data, score.suite, score.task, score.protocol, score.text or "tokenised")
-    except DataMissing as error:
-        return (
-            Finding("data", what, AGREES)
-            if known_hash
-            else Finding("data", what, UNCHECKED, error.message)
-        )
+        sha256 = _set_sha256(data, score.key)
     except BenchError as error:
-        return Finding("data", what, UNCHECKED, error.message)
-    if sha256 != recorded:
-        return Finding(
-            "data", what, DIFFERS, "the set in the data folder is not the one that was scored"
-        )
-    return Finding("data", what, AGREES)
+        if expected is not None and isinstance(error, DataMissing):
+            return ""
+        raise NotChecked(error.message) from None
+    if sha256 == recorded:
+        return ""
+    return "the set in the data folder is not the one that was scored"
 
 
 @functools.lru_cache(maxsize=256)
-def _sha256(data: DataFolder, name: str, task: str, protocol: str, text: str) -> str:
+def _set_sha256(data: DataFolder, key: ScoreKey) -> str:
     """Of a set in a folder, read once for all runs. Raises DataMissing, DataDamaged."""
-    scored = find_task(ScoreKey(name, task, protocol, text))
-    if scored is None:
-        raise DataMissing(f"{name} has no task {task} under {protocol}")
-    return scored.load(data, text).sha256
+    task = find_task(key)
+    if task is None:
+        raise DataMissing(f"{key.suite} has no task {key.task} under {key.protocol}")
+    return task.load(data, key.text or "tokenised").sha256
+
+
+def _checkpoint_difference(run: Run) -> str:
+    """The first file whose hash is not the recorded one."""
+    if not run.checkpoint.is_dir():
+        raise NotChecked("there is no checkpoint here")
+    if run.record.checkpoint is None:
+        raise NotChecked("the record keeps no hash of it")
+    compared = compare_files(run.checkpoint, run.record.checkpoint)
+    return next((f"{name}: {why}" for name, why in compared.items() if why), "")
 
 
 # --- one run, all checks ---
 
-More = Callable[[RunRecord, Path], Iterable[Finding]]
+More = Callable[[Run], Iterable[Finding]]
 
 
 def verify_run(folder: Path, data: DataFolder | None = None, more: More | None = None) -> RunReport:
@@ -148,35 +108,26 @@ def verify_run(folder: Path, data: DataFolder | None = None, more: More | None =
     another process works on is left alone: what it has written may not be what it has recorded.
     """
     folder = folder.absolute()
+    store = RunsFolder(folder.parent)
     try:
-        if holder := RunsFolder(folder.parent).worked_on_by(folder.name):
-            return RunReport(
-                folder.name,
-                [Finding("record", "run", UNCHECKED, f"it is being worked on by {holder}")],
-                "in work",
-            )
-        record = read_record(folder / RECORD)
-        if record.run_id != folder.name:
-            raise RecordDamaged(
-                f"{folder / RECORD}: run_id is '{record.run_id}', not the folder's name"
-            )
+        if holder := store.worked_on_by(folder.name):
+            why = f"it is being worked on by {holder}"
+            return RunReport(folder.name, [Finding("record", "run", UNCHECKED, why)], "in work")
+        run = Run(store.read(folder.name), folder)
     except BenchError as error:
-        return RunReport(
-            folder.name, [Finding("record", "record", DIFFERS, error.message)], "damaged"
-        )
+        damaged = Finding("record", "record", DIFFERS, error.message)
+        return RunReport(folder.name, [damaged], "damaged")
     findings = [
-        *check_scores(record, folder),
-        *check_data(record, data),
-        check_checkpoint(record, folder),
-        check_fingerprint(record),
-        *(more(record, folder) if more is not None else ()),
+        *check_scores(run),
+        *check_data(run.record, data),
+        check("checkpoint", "checkpoint", _checkpoint_difference, run),
+        check_fingerprint(run.record),
+        *(more(run) if more is not None else ()),
     ]
-    return RunReport(record.run_id, findings, record.status, record)
+    return RunReport(run.record.run_id, findings, run.record.status)
 
 
 # --- published versions: each file against the manifest, and predictions that lie elsewhere ---
-
-WAIT = 60  # seconds without an answer from the server of a predictions file
 
 
 def runs_below(folder: Path) -> list[Path]:
@@ -192,76 +143,76 @@ def runs_below(folder: Path) -> list[Path]:
     return sorted(runs)
 
 
-def check_manifest(folder: Path) -> RunReport | None:
-    """Every file of a published version against its manifest, and files that the manifest does not name; None where there is none.
-
-    A manifest is ``{"files": {path: sha256}}``, paths relative to it with forward slashes. v3 also lists under ``older`` files of
-    v1 that its pages link to; they are compared where they lie, beside the version.
-    """
-    path = folder / MANIFEST
-    if not path.is_file():
-        return None
-    try:
-        content = json.loads(path.read_bytes())
-        older = {
-            f"../{version}/{name}": sha256
-            for version, files in content.get("older", {}).items()
-            for name, sha256 in files.items()
-        }
-        listed = {**content["files"], **older}
-        if not all(isinstance(sha256, str) for sha256 in listed.values()):
-            raise ValueError("a file has no sha256")
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        why = f"it cannot be read: {error}"
-        return RunReport(MANIFEST, [Finding("files", MANIFEST, DIFFERS, why)], "damaged")
+def compare_files(folder: Path, listed: Mapping[str, str]) -> dict[str, str]:
+    """Path -> how a file in ``folder`` differs from its listed sha256, "" where it does not; files that are not listed, too."""
     there = {
-        place.relative_to(folder).as_posix()
-        for place in folder.rglob("*")
-        if place.is_symlink() or not place.is_dir()
+        path.relative_to(folder).as_posix()
+        for path in folder.rglob("*")
+        if path.is_symlink() or not path.is_dir()
     }
-    names = sorted({*listed, *there} - {MANIFEST})
-    findings = [_compared(folder, name, listed.get(name), beside=name in older) for name in names]
+    return {
+        name: _file_difference(folder, name, listed[name]) if name in listed else "not listed"
+        for name in sorted({*listed, *there})
+    }
+
+
+def _file_difference(folder: Path, name: str, sha256: str) -> str:
+    path = folder / name
+    if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
+        return "leads out of the folder"
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        return "a link or a pipe, not a file"
+    if not path.exists():
+        return "missing"
+    try:
+        return "" if file_sha256(path) == sha256 else "changed"
+    except OSError as error:
+        return f"it cannot be read: {error.strerror}"
+
+
+def check_manifest(version: Path) -> RunReport | None:
+    """Every file of a published version against its manifest, and files that the manifest does not list; None where there is none.
+
+    v3 also lists under ``older`` files of v1 that its pages link to; they are compared where they lie, next to the version.
+    """
+    try:
+        manifest = read_manifest(version)
+    except DataDamaged as error:
+        damaged = Finding("files", MANIFEST, DIFFERS, error.message)
+        return RunReport(MANIFEST, [damaged], "damaged")
+    if manifest is None:
+        return None
+    differences = compare_files(version, manifest.files)
+    differences.pop(MANIFEST, None)
+    for other, files in manifest.older.items():
+        for name, sha256 in files.items():
+            path = f"{other}/{name}"
+            differences[f"../{path}"] = _file_difference(version.parent, path, sha256)
+    findings = [check("files", name, str, why) for name, why in differences.items()]
     return RunReport(MANIFEST, findings, "published")
 
 
-def _compared(folder: Path, name: str, expected: str | None, *, beside: bool) -> Finding:
-    path, parts = folder / name, PurePosixPath(name).parts
-    if PurePosixPath(name).is_absolute() or ".." in parts[1 if beside else 0 :]:
-        return Finding("files", name, DIFFERS, "leads out of the folder")
-    if expected is None:
-        return Finding("files", name, DIFFERS, "not in the manifest")
-    if path.is_symlink() or (path.exists() and not path.is_file()):
-        return Finding("files", name, DIFFERS, "a link or a pipe, not a file")
-    if not path.exists():
-        return Finding("files", name, DIFFERS, "missing")
-    with contextlib.suppress(OSError):  # what cannot be read is not what was published
-        if file_sha256(path) == expected:
-            return Finding("files", name, AGREES)
-    return Finding("files", name, DIFFERS, "changed since it was published")
-
-
-def fetch_predictions(folder: Path, *, offline: bool = False) -> Finding | None:
-    """Fetch the predictions of a version whose manifest names them by URL and sha256, to the cache; None where they are not elsewhere.
+def fetch_predictions(version: Path, *, offline: bool = False) -> Finding | None:
+    """Fetch the predictions of a version whose manifest names them by URL and sha256, to the cache; None where they lie in the version.
 
     The download stops at the size that the manifest names.
     """
-    known = elsewhere(folder)
-    if known is None or (folder / NAME).is_file():
-        return None
-    to, url = cached(known["sha256"]), known["url"]
-    if to.is_file() and file_sha256(to) == known["sha256"]:
-        return Finding("files", NAME, AGREES)
-    if offline:
-        return Finding("files", NAME, UNCHECKED, f"it lies at {url}, and --offline fetches nothing")
     try:
-        if not url.startswith(("https://", "http://")):
-            raise ValueError("the address is not http or https")
-        with urllib.request.urlopen(url, timeout=WAIT) as answer:  # noqa: S310
-            data = answer.read(known["bytes"] + 1)
-    except (OSError, ValueError) as error:
-        why = f"it lies at {url}, which cannot be fetched: {error}; no score was computed again"
-        return Finding("files", NAME, UNCHECKED, why)
-    if hashlib.sha256(data).hexdigest() != known["sha256"]:
-        return Finding("files", NAME, DIFFERS, f"{url} is another file: another sha256")
-    write_or_fail(to, data)
-    return Finding("files", NAME, AGREES)
+        manifest = read_manifest(version)
+    except DataDamaged:  # check_manifest reports it
+        return None
+    if manifest is None or manifest.predictions_url is None or (version / NAME).is_file():
+        return None
+    return check("files", NAME, _fetched_difference, manifest.predictions_url, offline)
+
+
+def _fetched_difference(elsewhere: Elsewhere, offline: bool) -> str:
+    path = cached(elsewhere.sha256)
+    if not offline:
+        try:
+            download(Site(elsewhere.url), path, sha256=elsewhere.sha256, most_bytes=elsewhere.bytes)
+        except FetchFailed as error:
+            raise NotChecked(f"{error.message}; no score was computed again") from None
+    elif not path.is_file() or file_sha256(path) != elsewhere.sha256:
+        raise NotChecked(f"it lies at {elsewhere.url}, and --offline fetches nothing")
+    return ""

@@ -21,7 +21,7 @@ def test_a_trained_run_agrees_in_everything(finished: tuple[Path, Result]) -> No
     found = verify(finished[0])
     words = " ".join(found.output.split())
     assert found.exit_code == 0 and "not checked" not in words, found.output
-    assert "checkpoint, fingerprint, 1 task encoded again" in words
+    assert "checkpoint fingerprint encoding" in words and " 1 1 1 1" in words
 
 
 @pytest.mark.parametrize("what", ["weights", "no file"])
@@ -41,9 +41,11 @@ def test_a_checkpoint_that_is_not_the_one_that_was_scored(
         file.unlink()
     found = verify(runs)
     words = " ".join(found.output.split())
-    assert found.exit_code == 1 and "checkpoint: trained.safetensors" in words
+    assert found.exit_code == 1 and "checkpoint trained.safetensors: " in words
     assert ("comes out" if what == "weights" else "it cannot be encoded again") in words
-    assert "1 score" in words, "the scores themselves still follow from the predictions"
+    assert "1 score computed again" in words, (
+        "the scores themselves still follow from the predictions"
+    )
 
 
 def test_a_backbone_that_is_not_here_is_not_checked_and_no_difference(

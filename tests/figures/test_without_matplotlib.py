@@ -39,7 +39,6 @@ def here(tmp_path: Path) -> Path:
     [
         ("publish",),
         ("publish", "--preview"),
-        ("publish", "--format", "md"),
         ("reproduce", "promcse:figure1", "--backbone", "builtin", "--corpus", "builtin"),
         ("reproduce", "focal-infonce:figure1"),
     ],

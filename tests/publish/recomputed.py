@@ -9,6 +9,7 @@ way wherever there is one: ranks and their derivatives from all comparisons of t
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import sys
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pyarrow import parquet
 from scipy import optimize, special, stats
 
 TASKS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
@@ -26,16 +28,30 @@ ALPHA = 0.05
 # --- what lies in the folder ---
 
 
-def arrays_of(path: Path) -> dict[str, np.ndarray]:
-    """Predictions, with the gold values that the version keeps once."""
-    with np.load(path, allow_pickle=False) as stored:
+def arrays_of(version: Path, file: str) -> dict[str, np.ndarray]:
+    """Predictions and gold values of one task of one run. ``file``: "runs/ID/predictions/STS12.npz"."""
+    if (version / "predictions.parquet").is_file():
+        return packed_arrays(version / "predictions.parquet")[file]
+    with np.load(version / file, allow_pickle=False) as stored:
         found = dict(stored)
-    if "given_sha256" in found:
+    if "given_sha256" in found:  # v3 keeps gold values once
         name = f"given/{found.pop('given_sha256').item()}.npz"
-        versions = [folder for folder in path.parents if (folder / "MANIFEST.json").is_file()]
-        with np.load(versions[0] / name, allow_pickle=False) as stored:
+        with np.load(version / name, allow_pickle=False) as stored:
             found |= dict(stored)
     return found
+
+
+@functools.cache
+def packed_arrays(path: Path) -> dict[str, dict[str, np.ndarray]]:
+    """File -> name -> array, of a version's one file of predictions; text is left out."""
+    rows = parquet.read_table(path).to_pylist()
+    files: dict[str, dict[str, np.ndarray]] = {}
+    for row in rows:
+        data = row["data"] if row["same"] is None else rows[row["same"]]["data"]
+        if row["dtype"] != "U":
+            values = np.frombuffer(data, "<" + row["dtype"]).reshape(row["shape"])
+            files.setdefault(row["file"], {})[row["array"]] = values
+    return files
 
 
 def sentences_of_pairs() -> dict[str, np.ndarray]:
@@ -143,7 +159,6 @@ def satterthwaite(parts: list[tuple[float, float]]) -> float:
 def comparison(version: Path) -> dict[str, dict[str, Any]]:
     """Row -> what comes out here, of the version's first STS table but the baseline."""
     content = json.loads((version / "tables.json").read_text(encoding="utf-8"))
-    records = {one["run_id"]: (version / one["record"]).resolve().parent for one in content["runs"]}
     table = next(
         one["table"]
         for one in content["tables"]
@@ -159,7 +174,7 @@ def comparison(version: Path) -> dict[str, dict[str, Any]]:
         for run in row["runs"]:
             scores, parts = [], []
             for task in TASKS:
-                arrays = arrays_of(records[run] / "predictions" / f"{task}.npz")
+                arrays = arrays_of(version, f"runs/{run}/predictions/{task}.npz")
                 if task not in gold_signs:
                     gold_signs[task] = signs(arrays["gold"].astype(np.float64))
                 score, by_item = spearman(

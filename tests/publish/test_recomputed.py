@@ -40,3 +40,16 @@ def test_the_comparison_comes_out_again() -> None:
             assert here[key] == pytest.approx(said[name][key], abs=1e-6), (name, key)
         assert here["df"] == pytest.approx(said[name]["df"], rel=1e-5)
         assert here["p"] == pytest.approx(said[name]["p"], rel=1e-5, abs=1e-12)
+
+
+@pytest.mark.nightly
+def test_a_version_with_one_file_of_predictions_gives_the_same_comparison(tmp_path: Path) -> None:
+    """v3's runs as they are published now: of a rank correlation only the order of the pairs is stored."""
+    done = bench("publish", "--preview", "--runs", BOARDS / "v3" / "runs", "--out", tmp_path)
+    assert done.exit_code == 0, done.output
+    found, before = (
+        recomputed.comparison(tmp_path / "preview"),
+        recomputed.comparison(BOARDS / "v3"),
+    )
+    assert found == before and len(found) == 19
+    assert bench("verify", tmp_path / "preview").exit_code == 0

@@ -22,7 +22,7 @@ from bench.base.errors import BenchError
 from bench.base.files import values_sha256
 from bench.publish import submissions
 from bench.publish.gather import gather
-from bench.publish.submissions import SENDER_FILE, Work, check_submission
+from bench.publish.submissions import SENDER_FILE, check_submission
 from bench.runs import RunRecord, RunsFolder, Score
 from bench.runs.arrays import read_arrays
 
@@ -216,7 +216,7 @@ FORGERIES: dict[str, tuple[Forgery, str]] = {
         lambda store, run: store.folder(run.run_id).rename(store.path / "other-name"),
         "its record is of",
     ),
-    "no curve": (no_curve, "line 2 of curve.jsonl"),
+    "no curve": (no_curve, "curve.jsonl: not a JSON object on each line"),
 }
 
 
@@ -304,33 +304,25 @@ def test_a_hostile_folder_is_refused(
 # --- what a refusal costs ---
 
 
-@pytest.mark.parametrize("how", [another_seed, bomb, many_names, no_curve, own_task, made_to_fit])
+@pytest.mark.parametrize("how", [another_seed, bomb, many_names, no_curve, made_to_fit])
 def test_what_is_cheap_is_checked_before_any_score_is_computed(
     theirs: RunsFolder, monkeypatch: pytest.MonkeyPatch, how: Forgery
 ) -> None:
     how(theirs, finished_run(theirs))
-    if (
-        how is own_task
-    ):  # data and arrays agree; scores are computed, and the limit of work comes first
-        monkeypatch.setattr(submissions, "RUN_SECONDS", 0.0)
     monkeypatch.setattr(
         "bench.verify.scores.rescore", lambda *_: pytest.fail("a score was computed")
     )
     assert refused(as_submission(theirs))
 
 
-def test_the_work_that_a_stranger_may_cause_is_limited(
+def test_what_a_stranger_sends_is_small_when_unpacked(
     theirs: RunsFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     finished_run(theirs)
     folder = as_submission(theirs)
-    work = Work()
-    check_submission(folder, None, work)
-    assert 0 < work.remaining < submissions.ALL_SECONDS
-    with pytest.raises(BenchError, match="the limit is 0 s"):
-        check_submission(folder, None, Work(remaining=1e-9))
-    monkeypatch.setattr(submissions, "RUN_SECONDS", 1e-9)
-    assert "the limit is 0 s" in refused(folder)
+    check_submission(folder)
+    monkeypatch.setattr(submissions, "ALL_ARRAY_BYTES", 1000)
+    assert "unpack to more than 1,000 bytes" in refused(folder)
 
 
 def test_an_error_that_nobody_thought_of_refuses_that_run_alone(
