@@ -38,7 +38,7 @@ def repeat(records: Sequence[RunRecord]) -> Repeat:
     made, determines, needs = first.provenance, first.provenance.determines or {}, []
     corpus = None if made.corpus.name is None else corpus_option(made.corpus)
     if corpus is not None and corpus.startswith(BY_HASH):
-        text = f"the training text {public_name(made.corpus.name)} in the folder where you type it"
+        text = f"the training text {public_name(str(made.corpus.name))} in the folder where you type it"
         needs.append(
             f"{text}, or in train/ of --data: it is found by its sha256, whatever its name"
         )
