@@ -7,10 +7,10 @@ or on the order in which runs were found.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
@@ -19,6 +19,7 @@ from bench.board.repeat import SET
 from bench.compare.statistics.table import SENDER, Cell, Row, Table
 from bench.references import ReferenceResult, results, rows, tables
 from bench.references.ours import find_printed, meaning
+from bench.run.recipe_file import RecipeFile
 from bench.runs.packed import NAME
 from bench.runs.record import RecipeValue, RunRecord
 
@@ -40,6 +41,21 @@ MOST_FINISHED = 5
 """Backbones beside which a table is set for scale."""
 Key = tuple[str, ...]
 """Of a printed number: paper, table, label, setting, backbone, variant, task."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MethodDescription:
+    """What pages show of a method."""
+
+    name: str
+    package: str  # the distribution that registers it
+    summary: str
+    paper: str
+    settings: tuple[str, ...]
+    trains: str
+    about: str  # docstring of the class, or else of its module
+    variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    file: RecipeFile = RecipeFile()  # recipes, disagreements, and what the papers' tables call it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,6 +158,9 @@ class Board:
         None  # what was to be found out and how, in Markdown, as it lay beside the versions
     )
     searches: tuple[Search, ...] = ()  # that found recipe values of own runs
+    described: Mapping[str, MethodDescription] = field(
+        default_factory=dict
+    )  # method -> what it says of itself
     predictions: str = NAME  # the file of all predictions: below the version's folder, or a URL
     one_file: bool = False  # its page holds everything: links lead to places on it
 

@@ -21,6 +21,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from bench.base.errors import BenchError, Interrupted
+from bench.method.values import SETTINGS as SETTINGS
+from bench.method.values import Value
 
 if TYPE_CHECKING:
     import numpy as np
@@ -71,7 +73,6 @@ __all__ = [
     "write_json",
 ]
 
-SETTINGS = ("unsupervised", "supervised", "none")
 CORPORA = (
     "sentences",
     "pairs",
@@ -93,15 +94,6 @@ def __getattr__(name: str) -> Any:
         if name in names:
             return getattr(importlib.import_module(module), name)
     raise AttributeError(f"module 'bench.method' has no attribute '{name}'")
-
-
-@dataclass(frozen=True)
-class Value:
-    """One recipe value with the place it comes from; ``note`` keeps what another source says."""
-
-    value: Any
-    source: str
-    note: str | None = None
 
 
 class Recipe(Mapping[str, Any]):

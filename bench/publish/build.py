@@ -24,6 +24,7 @@ from bench.board.content import board, with_plan, with_searches
 from bench.publish import data as tables
 from bench.publish import readme
 from bench.publish import versions as published
+from bench.publish.descriptions import describe
 from bench.publish.gather import Gathered, Report, gather, searches
 from bench.publish.index import index_files
 from bench.publish.versions import Version
@@ -159,7 +160,7 @@ def _board(
     )
     if not options.preview and options.predictions_url is not None:
         made = replace(made, predictions=options.predictions_url)
-    made = with_plan(made, published.read_plan(options.out, name))
+    made = with_plan(describe(made), published.read_plan(options.out, name))
     made = with_searches(made, *searches(made.runs, RunsFolder(options.runs), last))
     if last is None:
         return made

@@ -13,13 +13,14 @@ from bench.board import names as addresses
 from bench.board.board import Board, PublishedRun
 from bench.board.content import board
 from bench.board.repeat import repeat
+from bench.publish.descriptions import describe
 from bench.runs import RunRecord
 from bench.show.pages import run_page
 
 
 def a_board(records: list[RunRecord], folder: Path, **changes: object) -> Board:
     runs = [PublishedRun(record=one, folder=folder / one.run_id, **changes) for one in records]  # type: ignore[arg-type]
-    return board(runs, version="v1", title="Test", statistics="no")
+    return describe(board(runs, version="v1", title="Test", statistics="no"))
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +90,7 @@ def test_a_method_of_another_package_is_not_explained_by_ours(tmp_path: Path) ->
         tmp_path, "simcse", 1, provenance={"plugin": {"package": "somebody-elses", "version": "1"}}
     )
     found = a_board([record], tmp_path)
-    assert run_page.description(found.runs[0].record) is None
+    assert "simcse" not in found.described
 
 
 @pytest.mark.parametrize("make", [hostile_run, hostile_scores])

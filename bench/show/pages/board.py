@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from bench.base.text import duration
-from bench.board.board import PREVIEW, PREVIEW_NOTE, YOURS, Board, BoardTable, PublishedRun
+from bench.board.board import (
+    PREVIEW,
+    PREVIEW_NOTE,
+    YOURS,
+    Board,
+    BoardTable,
+    MethodDescription,
+    PublishedRun,
+)
 from bench.board.content import board_tables
 from bench.board.judged_tables import answer
 from bench.board.names import link, run_file
@@ -28,7 +36,6 @@ from bench.show.pages.engine import render as rendered
 from bench.show.pages.printed import printed_papers
 from bench.show.pages.run_page import (
     about,
-    descriptions,
     form_text,
     predictions_link,
     remarks,
@@ -38,8 +45,7 @@ from bench.show.tables import lines
 from bench.show.tables.scores import score_grid
 
 if TYPE_CHECKING:
-    from bench.run.descriptions import MethodDescription
-    from bench.show.figures import Figure
+    from bench.show.figures.drawing import Figure
 
 SEEN = 3
 """Figures in the row under the tables; the others unfold."""
@@ -116,7 +122,7 @@ def first_sentences(text: str) -> tuple[str, str]:
 
 def score_table_values(board: Board, up: int) -> dict[str, Any]:
     records = {run.record.run_id: run.record for run in board.runs}
-    described = descriptions(board)
+    described = board.described
     sources = {f"{table.paper}:{table.table}": table.anchor for table in board.references}
     return {
         "board": board,

@@ -8,13 +8,12 @@ from dataclasses import replace
 from typing import Any
 
 from bench.base.text import duration, plural
-from bench.board.board import Board, BoardTable
+from bench.board.board import Board, BoardTable, MethodDescription
 from bench.board.names import link, search_file
 from bench.board.repeat import without_folders
 from bench.compare.formatting import Block, blocks, score, setting_words, signed_number, spans
 from bench.compare.statistics.expected_best import expected_best
 from bench.compare.statistics.table import Cell as ScoreCell
-from bench.run.descriptions import MethodDescription
 from bench.run.recipe_file import Disagreement, Entry
 from bench.runs.searches import RECIPE, Search, best_trial
 from bench.show.grid import Cell, Column, Grid, grid

@@ -13,7 +13,6 @@ from bench.board.repeat import SET, repeat, without_folders
 from bench.compare import statements
 from bench.compare.formatting import score
 from bench.compare.statistics.table import INCONCLUSIVE, Cell
-from bench.run.descriptions import MethodDescription, method_description
 from bench.runs.packed import NAME, has_predictions
 from bench.runs.record import RunRecord
 from bench.runs.run import Run
@@ -54,7 +53,7 @@ def about(board: Board, run: PublishedRun, up: int = 0) -> dict[str, Any]:
     return {
         "record": record,
         "by": run.submitted_by,
-        "described": None if board.one_file else description(record),
+        "described": board.described.get(record.method),
         "remarks": remarks(board, record.method),
         "heads": list(heads(record, places)),
         "seeds": list(seeds(board, record, places, up)),
@@ -82,21 +81,6 @@ def remarks(board: Board, method: str) -> list[str]:
     """The sentences of the version's note that name a method: they stand at its rows and on its pages."""
     name = re.compile(rf"(?<![\w-]){re.escape(method)}(?![\w-])")
     return [sentence for sentence in sentences(board.note or "") if name.search(sentence)]
-
-
-def description(record: RunRecord) -> MethodDescription | None:
-    """What the installed method says of itself, if it is the one that the run was made with, as far as the record tells."""
-    installed, package = method_description(record.method), record.provenance.plugin.package
-    return installed if installed is not None and package in (None, installed.package) else None
-
-
-def descriptions(board: Board) -> dict[str, MethodDescription]:
-    """Of the methods of a board whose source is installed; of none for a page that is one file, since loading them takes seconds."""
-    if board.one_file:
-        return {}
-    first = {run.record.method: run.record for run in reversed(board.runs)}
-    known = {method: description(record) for method, record in first.items()}
-    return {method: one for method, one in known.items() if one is not None}
 
 
 def form_text(table: Table) -> str:

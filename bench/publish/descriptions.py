@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from bench.base.errors import BenchError
+from bench.board.board import Board, MethodDescription
 from bench.run import recipe_file
 from bench.run.recipe_file import RecipeFile
 
@@ -16,19 +17,15 @@ if TYPE_CHECKING:
     from bench.run.plugins import Plugin
 
 
-@dataclass(frozen=True, kw_only=True)
-class MethodDescription:
-    """What pages show of a method."""
-
-    name: str
-    package: str  # the distribution that registers it
-    summary: str
-    paper: str
-    settings: tuple[str, ...]
-    trains: str
-    about: str  # docstring of the class, or else of its module
-    variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    file: RecipeFile = RecipeFile()  # recipes, disagreements, and what the papers' tables call it
+def describe(board: Board) -> Board:
+    """The board with what its methods say of themselves: of those that are installed from where its runs had them, as far as the records say."""
+    known = {}
+    for run in reversed(board.runs):
+        package, method = run.record.provenance.plugin.package, run.record.method
+        installed = method_description(method)
+        if installed is not None and package in (None, installed.package):
+            known[method] = installed
+    return replace(board, described=known)
 
 
 @cache
