@@ -404,7 +404,9 @@ def find_part(name: str) -> Part:
 def split_name(name: str) -> tuple[str, str | None]:
     """ "promcse:1" -> ("promcse", "1"); "promcse" -> ("promcse", None). Raises BenchError for one that has no printed scores here."""
     paper, colon, table = name.partition(":")
-    if paper in PAPERS and (not colon or (paper, table) in tables()):
+    if paper not in PAPERS:
+        raise UnknownName("paper", paper, PAPERS, "with printed tables here", "bench references")
+    if not colon or (paper, table) in tables():
         return paper, table if colon else None
     part = find_part(name)
     raise BenchError(
