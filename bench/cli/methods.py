@@ -9,8 +9,13 @@ import click
 
 from bench.base.errors import BenchError
 from bench.cli.columns import as_findings, end_check, print_columns, show_results
-from bench.cli.options import json_option, json_text, plugin_option
-from bench.cli.run import known_methods, parse_overrides
+from bench.cli.options import (
+    json_option,
+    json_text,
+    known_methods,
+    parse_overrides,
+    plugin_option,
+)
 
 if TYPE_CHECKING:
     from bench.run.plugins import Plugin, Registry
@@ -152,7 +157,7 @@ def _check(name: str, pairs: tuple[str, ...], plugins: tuple[Path, ...], as_json
     from bench.run.plan import check_methods
     from bench.run.plugins import discover
 
-    overrides = parse_overrides(pairs, None)
+    overrides = parse_overrides(pairs)
     if not name.endswith(".py"):
         check_methods([name], plugins)
     elif not Path(name).is_file():

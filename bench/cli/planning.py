@@ -37,8 +37,7 @@ from bench.show.grid import Column, grid, terminal
 if TYPE_CHECKING:
     from bench.backbones import Reference
     from bench.data.fetching import Report
-    from bench.run.plan import Request
-    from bench.run.plugins import Registry
+    from bench.run.config import RunConfig
 
 
 @dataclass(frozen=True)
@@ -54,45 +53,20 @@ class Planned:
 Make = Callable[[DataFolder, Callable[["Reference"], "Reference"]], Sequence[PlannedRun]]
 
 
-def plan_and_fetch(
-    request: Request,
-    registry: Registry,
-    data: Path | None,
-    report: Report,
-    *,
-    offline: bool,
-    only_look: bool = False,
-) -> Planned:
-    """The runs of a request, with everything that they need on this machine: see :func:`prepare`."""
-    from bench.run import plan
-
-    make = partial(plan.make, request, registry)
-    return prepare(
-        make, data, report, offline=offline, only_look=only_look, allow_pickle=request.allow_pickle
-    )
-
-
-def prepare(
-    make: Make,
-    data: Path | None,
-    report: Report,
-    *,
-    offline: bool,
-    only_look: bool,
-    allow_pickle: bool,
-) -> Planned:
+def prepare(make: Make, config: RunConfig, report: Report, *, only_look: bool = False) -> Planned:
     """The runs that ``make`` plans with a data folder and a way to get backbones, with everything that they need on this machine.
 
-    What is missing is planned with first, and nothing of it is asked for: so the user sees names, sizes and licences of all of it
+    What is missing is planned with first, and nothing of it is requested: so the user sees names, sizes and licences of all of it
     before the first byte, and a machine without a network says so at once. ``only_look`` stops there (``--dry-run``). Raises a
     BenchError for what cannot be had.
     """
     from bench.backbones import fetch
 
+    data = Path(config.data) if config.data else None
     ready: Callable[[Reference], Reference] = partial(
-        fetch, offline=offline, allow_pickle=allow_pickle, say=report.say
+        fetch, offline=config.offline, allow_pickle=config.allow_pickle, say=report.say
     )
-    if offline and not only_look:
+    if config.offline and not only_look:
         return Planned(tuple(make(DataFolder(data, offline=True), ready)))
     later = Later(beside_root=only_look)
     looked = tuple(make(DataFolder(data, fetcher=later), partial(_noted, later)))
@@ -246,17 +220,11 @@ def plan_rows(
 
 
 def show_plan(
-    planned: Sequence[PlannedRun],
-    pending: Sequence[Pending],
-    store: RunsFolder,
-    device: str,
-    as_json: bool,
-    *,
-    chunk: int | None = None,
-    data: Path | None = None,
-    everything: bool = False,
+    plan: Planned, store: RunsFolder, config: RunConfig, as_json: bool, *, everything: bool = False
 ) -> None:
     """Print the plan, and what it would fetch; nothing is written. ``everything``: values that are the defaults, and terms, too."""
+    planned, pending, device = plan.runs, plan.to_fetch, config.device
+    chunk = config.chunk if isinstance(config.chunk, int) else None
     rows = plan_rows(planned, store, device, chunk)
     if as_json:
         by_run = {
@@ -280,7 +248,7 @@ def show_plan(
     )
     _show_recipes(rows, everything)
     if pending:
-        _show_pending(pending, data, everything)
+        _show_pending(pending, config.data, everything)
     click.echo()
     for line in (*_memory_lines(rows, device), *_total_lines(rows, pending, device)):
         say(line, hang=2)
@@ -464,7 +432,7 @@ def _corpus_text(run: PlannedRun) -> str:
     return f"corpus {run.corpus.name}, {f'{rows:,}' if rows is not None else 'nobody knows yet how many'} rows"
 
 
-def _show_pending(pending: Sequence[Pending], data: Path | None, everything: bool) -> None:
+def _show_pending(pending: Sequence[Pending], data: str | None, everything: bool) -> None:
     sets = [item.name for item in pending if item.kind != "backbone" and ":" not in item.name]
     title = "not on this machine; without --dry-run this is fetched first"
     if data is not None and sets:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import click
@@ -20,17 +20,18 @@ from bench.cli.options import (
     device_option,
     json_option,
     json_text,
+    known_methods,
+    parse_overrides,
+    parse_seeds,
     plain_option,
     plugin_option,
     precision_option,
     runs_option,
-    save_seconds,
     warn,
 )
 from bench.cli.planning import Planned, as_dict, plan_rows, prepare, show_plan
 from bench.cli.progress import RunReporter, downloads, reporting
 from bench.cli.reproduced import show_left_out, show_results, show_rows, write_page
-from bench.cli.run import check_budget, known_methods, parse_overrides, parse_seeds, settled_here
 from bench.cli.run_all import run_all
 from bench.data.fetching import Report, offline_now
 from bench.data.sets import DataFolder
@@ -44,7 +45,7 @@ from bench.references import (
     contents,
     find_part,
 )
-from bench.run.executors.build import Options
+from bench.run.config import RunConfig
 from bench.run.plan import PlannedRun
 from bench.run.plugins import Registry
 from bench.run.reproduce.jobs import Job, ReproduceOptions, in_order, jobs, plan_job
@@ -54,6 +55,7 @@ from bench.run.reproduce.table import (
     runs_of,
     with_set,
 )
+from bench.run.settle import settled
 from bench.runs import RunsFolder
 from bench.show.figures.drawing import missing_library
 
@@ -189,23 +191,30 @@ def reproduce(
         and (lacks := missing_library("bench reproduce"))
     ):
         raise lacks
-    check_budget(budget, device)
-    device, settled, _ = settled_here(device, precision, "local", None, None, only_look=dry_run)
+    config = RunConfig(
+        device=device,
+        precision=precision,
+        budget=budget,
+        allow_pickle=allow_pickle,
+        offline=offline or offline_now(),
+        data=str(data) if data else None,
+    )
+    config = settled(config, only_look=dry_run)
+    device = config.device
     options = ReproduceOptions(
         seeds=numbers,
         text=text,
         corpora=files,
-        precision=settled,
+        precision=config.precision,
         as_authors=precision == "auto" and device.startswith("cuda"),
         allow_pickle=allow_pickle,
     )
     listed = jobs([with_set(run, registry, overrides) for run in found], registry, options)
     check_corpora(files, in_order(listed))
     DataFolder(data, offline=True).check_root()
-    report, offline = downloads(plain or as_json), offline or offline_now()
-    plan = planner(registry, options, store, data, report)
+    plan = planner(registry, options, store, downloads(plain or as_json))
     if dry_run:
-        planned = plan(in_order(listed), offline=offline, only_look=True)
+        planned = plan(in_order(listed), config, only_look=True)
         if as_json:
             print_json(listed, planned, store, device)
             return
@@ -213,22 +222,13 @@ def reproduce(
         show_rows(in_order(listed))
         if planned.runs:
             click.echo()
-            show_plan(
-                planned.runs,
-                planned.to_fetch,
-                store,
-                device,
-                False,
-                data=data,
-                everything=everything,
-            )
+            show_plan(planned, store, config, False, everything=everything)
         show_left_out(listed)
         click.echo()
-        say(startable(in_order(listed), offline) if listed else "no run is needed")
+        say(startable(in_order(listed), config.offline) if listed else "no run is needed")
         return
-    how = Options(device=device, offline=offline, save_seconds=save_seconds())
     with reporting(plain or as_json) as reporter:
-        code = run_jobs(in_order(listed), plan, store, how, reporter)
+        code = run_jobs(in_order(listed), plan, store, config, reporter)
     if part.how == SCORES:
         show_results(listed, store, text, as_json)
     if html is not None or part.how != SCORES:
@@ -272,12 +272,11 @@ def planner(
     registry: Registry,
     options: ReproduceOptions,
     store: RunsFolder,
-    data_root: Path | None,
     report: Report,
 ) -> Callable[..., Planned]:
     """A function that gives jobs their planned runs, or the error for which each is left out, and fetches what they need."""
 
-    def plan(stage: Sequence[Job], *, offline: bool, only_look: bool = False) -> Planned:
+    def plan(stage: Sequence[Job], config: RunConfig, *, only_look: bool = False) -> Planned:
         def make(data: DataFolder, ready: Callable[[Reference], Reference]) -> list[PlannedRun]:
             for job in stage:
                 job.planned, job.error = (), None
@@ -287,14 +286,7 @@ def planner(
                     job.error = error
             return [run for job in stage for run in job.planned]
 
-        return prepare(
-            make,
-            data_root,
-            report,
-            offline=offline,
-            only_look=only_look,
-            allow_pickle=options.allow_pickle,
-        )
+        return prepare(make, config, report, only_look=only_look)
 
     return plan
 
@@ -303,22 +295,22 @@ def run_jobs(
     order: Sequence[Job],
     plan: Callable[..., Planned],
     store: RunsFolder,
-    options: Options,
+    config: RunConfig,
     reporter: RunReporter,
 ) -> int:
     """Fetch what is missing and run all that can be run, then what stands on it; returns the exit code.
 
     What cannot be planned is left out with a line. Raises the first such error where nothing remains.
     """
-    worst, offline = 0, options.offline
+    worst = 0
     for later in (False, True):
         stage = [job for job in order if (job.first is not None) is later]
         try:
-            plan(stage, offline=offline)
+            plan(stage, config)
         except FetchFailed as error:
             warn(f"{error.message}: runs that need it are left out")
-            offline = True
-            plan(stage, offline=offline)
+            config = replace(config, offline=True)
+            plan(stage, config)
         errors = [(f"left out: {job.run.name}", job.error) for job in stage if job.error]
         missing = {one.message: one for job in stage for run in job.planned for one in run.missing}
         for label, why in [*errors, *(("missing", one) for one in missing.values())]:
@@ -333,7 +325,7 @@ def run_jobs(
         _, code = run_all(
             [run for job in stage for run in job.planned],
             store,
-            options,
+            config,
             reporter,
             as_json=False,
             shared=True,

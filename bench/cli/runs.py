@@ -139,10 +139,11 @@ def print_job(name: str, store: RunsFolder, queue: Mapping[str, tuple[str, Job]]
 def warn_of_lost(store: RunsFolder, queue: Mapping[str, tuple[str, Job]]) -> None:
     """One line on runs that were submitted, never began, and are no longer queued."""
     from bench.run import jobs
+    from bench.run.config import ENGINES
 
     submitted = {
         run_id
-        for engine in jobs.ENGINES
+        for engine in ENGINES
         for runs in jobs.batches(store, engine).values()
         for run_id in runs
     }

@@ -6,7 +6,7 @@ import importlib.util
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,21 +21,15 @@ from bench.cli.options import (
     device_option,
     json_option,
     json_text,
+    known_methods,
     max_steps_option,
     offline_option,
+    parse_overrides,
+    parse_seeds,
     plain_option,
     plugin_option,
     precision_option,
     runs_option,
-    save_seconds,
-)
-from bench.cli.run import (
-    check_budget,
-    check_chunks,
-    known_methods,
-    parse_overrides,
-    parse_seeds,
-    settled_here,
 )
 from bench.cli.run_all import work_of
 
@@ -182,13 +176,14 @@ def search(
     Example:  bench search --method simcse,promcse --trials 12 --budget 500steps --select sts-dev-clean
               bench run --recipe runs/search-.../simcse.toml --seeds 1-5
     """
-    from bench.cli.planning import check_nothing_to_fetch, plan_and_fetch, table_of
+    from bench.cli.planning import check_nothing_to_fetch, prepare, table_of
     from bench.cli.progress import downloads, reporting
     from bench.data.fetching import offline_now
     from bench.data.sets import DataFolder
     from bench.run import plan
-    from bench.run.executors.build import Options
+    from bench.run.config import RunConfig
     from bench.run.search.study import check_seeds, definition, jobs_of, unequal_budgets
+    from bench.run.settle import check_chunks, settled
     from bench.runs import RunsFolder
     from bench.score.suites import check_suite, expand_suites, split_names
 
@@ -201,7 +196,7 @@ def search(
     select = select or ("captions dev" if tuple(known_suites) == ("check",) else "STS-B dev")
     overrides = parse_overrides([*pairs, f"select_on={select}"], max_steps, budget)
     wanted = parse_spaces(spaces, overrides)
-    request = plan.Request(
+    request = RunConfig(
         methods=tuple(dict.fromkeys(comma_list(methods))),
         backbones=(backbone,),
         setting=setting,
@@ -211,28 +206,26 @@ def search(
         corpus=corpus,
         overrides={key: value.replace(",", "\\,") for key, value in overrides.items()},
         allow_pickle=allow_pickle,
+        plugins=tuple(map(str, plugins)),
+        device=device,
+        precision=precision,
+        chunk=chunk,
+        offline=offline or offline_now(),
+        data=str(data) if data else None,
     )
     names = [method for method, _ in request.named]
     if len({*names}) < len(names):
         text = f"--method {methods}: a method stands there twice, and a search has one recipe per method"
         raise BenchError(text, "one search for each variant")
-    plan.check_request(request, plugins)
+    plan.check_config(request)
     DataFolder(data).check_root()
     store = RunsFolder(runs)
     check_seeds(request.seeds, names, store)
-    device, precision, _ = settled_here(device, precision, "local", None, None, only_look=dry_run)
-    check_budget(budget, device)
-    offline = offline or offline_now()
-    planned = plan_and_fetch(
-        replace(request, precision=precision),
-        known_methods(plugins),
-        data,
-        downloads(plain or as_json),
-        offline=offline,
-        only_look=dry_run,
-    )
-    if chunk is not None:
-        check_chunks(planned.runs, chunk)
+    request = settled(request, only_look=dry_run)
+    device, offline = request.device, request.offline
+    make = partial(plan.make, request, known_methods(plugins))
+    planned = prepare(make, request, downloads(plain or as_json), only_look=dry_run)
+    check_chunks(planned.runs, chunk)
     jobs = jobs_of(planned.runs, wanted, overrides)
     study = definition(
         jobs,
@@ -254,9 +247,8 @@ def search(
         return
     from bench.run.search.trials import Worker
 
-    options = Options(device=device, offline=offline, save_seconds=save_seconds(), chunk=chunk)
     folder = store.folder(study.name)
-    worker = Worker(folder, study, jobs, options)
+    worker = Worker(folder, study, jobs, request)
     click.echo(f"{folder}: {', '.join(jobs)}; {study.words}", err=True)
     click.echo(study.overlap, err=True)
     with reporting(plain or as_json) as reporter:

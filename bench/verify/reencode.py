@@ -100,7 +100,8 @@ class Encoder:
     ) -> tuple[dict[tuple[str, str, str, str | None], TaskResult], dict[object, str]]:
         """Results by cell, and why a cell has none."""
         from bench.method import SilentReporter, task_prompt
-        from bench.run.executors.build import Options, build
+        from bench.run.config import RunConfig
+        from bench.run.executors.build import build
         from bench.run.executors.scoring import Stores
 
         loaded: list[LoadedTask] = []
@@ -121,7 +122,7 @@ class Encoder:
             run = _planned(record, plugin, backbone)
             method = build(
                 run,
-                Options(device=self.device, offline=self.offline),
+                RunConfig(device=self.device, offline=self.offline),
                 SilentReporter(),
                 Path(aside),
             )
