@@ -43,8 +43,7 @@ def repeat(records: Sequence[RunRecord], suites: Sequence[str] = ()) -> Repeat:
         "bench",
         "run",
         "--method",
-        first.method,
-        *(["--variant", first.variant] if first.variant else []),
+        f"{first.method}+{first.variant}" if first.variant else first.method,
     ]
     words += ["--setting", first.setting, "--backbone", _backbone(first)]
     if seeds := sorted({record.seed for record in records if record.seed is not None}):
@@ -75,7 +74,7 @@ def repeat(records: Sequence[RunRecord], suites: Sequence[str] = ()) -> Repeat:
     for key, value in by_hand.items():
         words += ["--set", f"{key}={_value(value)}"]
     if (ranks := determines.get("ranks")) is not None:
-        words += ["--executor", "torchrun", "--gpus", str(ranks)]
+        words += ["--on", f"torchrun:{ranks}"]
     tasks = ",".join(
         dict.fromkeys(
             score.task for score in scores if score.suite == "mteb" and score.task != AVERAGE

@@ -1,4 +1,4 @@
-"""What ``import bench`` offers: evaluate, train, compare, runs, load_run.
+"""What ``import bench`` offers: evaluate, train, compare_runs, load_runs, load_run.
 
 Each does what the verb of its name does on the command line, with the same code, the same records and the same messages: what a user
 did wrong is a :class:`bench.base.errors.BenchError` whose text is one line, with what to do in its ``hint``.
@@ -37,10 +37,10 @@ __all__ = [
     "Result",
     "Results",
     "Tables",
-    "compare",
+    "compare_runs",
     "evaluate",
     "load_run",
-    "runs",
+    "load_runs",
     "train",
 ]
 PathLike = str | os.PathLike[str] | None
@@ -183,7 +183,7 @@ def train(
     return Results(_execute(planned.runs, _store(runs), config, progress))
 
 
-def compare(
+def compare_runs(
     what: Sequence[Result | Results | str | os.PathLike[str]]
     | Results
     | Result
@@ -200,7 +200,8 @@ def compare(
     ``what``: results, or ids (their beginnings) and folders of runs, or names of evaluated models; or one of these. ``baseline``: a method, a model's name, or one of the results. The rest is as
     ``bench compare`` has it. Raises BenchError for a run that is not there or not finished, UnknownName for a baseline that is none.
     """
-    from bench.compare.tables import TableOptions, compare_runs
+    from bench.compare.tables import TableOptions
+    from bench.compare.tables import compare_runs as tables_of
 
     store = _store(runs)
     results: dict[str, Result] = {}
@@ -232,9 +233,7 @@ def compare(
             statistics=statistics,
         )
         return Comparison(
-            compare_runs(
-                [Run(result.record, result.folder) for result in results.values()], options
-            )
+            tables_of([Run(result.record, result.folder) for result in results.values()], options)
         )
 
     if not isinstance(baseline, Result):
@@ -245,7 +244,7 @@ def compare(
     return compared(record.label)
 
 
-def runs(folder: PathLike = None) -> Results:
+def load_runs(folder: PathLike = None) -> Results:
     """Every run in a runs folder (./runs, or $BENCH_RUNS), by id; a record that is damaged is told of and left out."""
     store = _store(folder)
     records, damaged = store.records()
@@ -256,7 +255,7 @@ def runs(folder: PathLike = None) -> Results:
 
 def frame(folder: PathLike = None) -> pd.DataFrame:
     """Every run of a runs folder as tidy rows, one for each run and score. Needs pandas."""
-    return runs(folder).frame()
+    return load_runs(folder).frame()
 
 
 def load_run(

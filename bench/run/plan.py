@@ -143,17 +143,19 @@ def check_names(config: RunConfig) -> None:
             raise BenchError(f"no {kind} was named", hint)
     if config.names and (len(config.names), len(set(config.names))) != (len(config.backbones),) * 2:
         raise BenchError(
-            f"--name {','.join(config.names)}: {len(set(config.names))} names for {len(config.backbones)} backbones",
-            "one name for each backbone, in their order: --backbone A,B --name a,b",
+            f"names {', '.join(config.names)}: {len(set(config.names))} names for {len(config.backbones)} backbones",
+            "one name for each backbone, in their order: --backbone a=A,b=B",
         )
     for name in config.names:
         if name in KNOWN and name not in config.backbones:
-            raise BenchError(f"--name {name}: another backbone is called that", "a name of its own")
+            raise BenchError(
+                f"--backbone {name}=...: another backbone is called that", "another name"
+            )
     for name in config.methods:
         method, variant = split_variant(name)
         if variant and config.variant:
             raise BenchError(
-                f"--method {name} --variant {config.variant}: both name a variant",
+                f"{name} and the variant {config.variant}: both name a variant",
                 f"--method {name}, or --variant with --method {method}",
             )
         if name.endswith("+"):

@@ -32,7 +32,7 @@
     [space.values]
     temperature = { values = [0.03, 0.05, 0.1], source = "table 4" }
 
-    [variants.no-mlm]                            # a variant that the method does not declare itself: --variant no-mlm
+    [variants.no-mlm]                            # a variant that the method does not declare itself: METHOD+no-mlm
     mlm = { value = false, source = "table 2" }
 
     [printed]                                    # where bench.references has other names for it: "" for a method without rows

@@ -306,7 +306,7 @@ def variants_of(method: type[Method]) -> Mapping[str, Mapping[str, Any]]:
 
 def check_variant(method: type[Method], variant: str) -> None:
     if variant and variant not in variants_of(method):
-        hint = "without --variant: the method as its paper has it"
+        hint = f"{method.name} alone: the method as its paper has it"
         raise UnknownName("variant", variant, variants_of(method), f"of {method.name}", hint)
 
 
@@ -385,7 +385,7 @@ OTHER_NAMES: Mapping[str, str] = {
     "model": "--backbone",
     "dataset": "--corpus",
     "fp16": "--precision bf16",
-    "gpus": "--executor torchrun --gpus N",
+    "gpus": "--on torchrun:N",
     "outputdir": "--runs",
 }
 """What other tools call it, without underscores -> our recipe key or option."""
