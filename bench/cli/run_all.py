@@ -14,7 +14,7 @@ from bench.cli.options import json_text
 from bench.cli.run_card import print_section
 
 if TYPE_CHECKING:
-    from bench.cli.progress import RunReporter, Work
+    from bench.cli.progress import RunReporter
     from bench.method.ranks import Ranks
     from bench.run.config import RunConfig
     from bench.run.plan import PlannedRun
@@ -53,7 +53,7 @@ def run_all(
     worst = 0
     told: set[str] = set()
     later: list[PlannedRun] = []
-    reporter.plan([work_of(run, store, config.fresh) for run in planned])
+    reporter.plan(planned)
     for i, planned_run in enumerate(planned, 1):
         reporter.start(planned_run.run_id, i)
         for note in planned_run.notes:
@@ -84,27 +84,6 @@ def run_all(
         )
         return [*records, *waited], max(worst, code)
     return records, worst
-
-
-def work_of(run: PlannedRun, store: RunsFolder, fresh: bool) -> Work:
-    """What a run would take, for the time that is left; nothing where it was finished before."""
-    from bench.cli.progress import Work
-    from bench.training.horizon import total_steps
-
-    if (
-        run.corpus is None
-        or run.plugin.cls.fitted == "pass"
-        or (not fresh and _trained(run, store))
-    ):
-        return Work(name=run.run_id)
-    steps = total_steps(run.recipe, len(run.corpus))
-    scores = 0 if steps is None or run.dev is None else max(1, steps // run.recipe.eval_steps)
-    return Work(steps, run.recipe.batch_size * max(2, len(run.corpus.columns)), scores, run.run_id)
-
-
-def _trained(run: PlannedRun, store: RunsFolder) -> bool:
-    record = store.get(run.run_id, run.fingerprint)
-    return record is not None and record.training is not None
 
 
 def execute_with_less_memory(

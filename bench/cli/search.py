@@ -31,7 +31,6 @@ from bench.cli.options import (
     precision_option,
     runs_option,
 )
-from bench.cli.run_all import work_of
 
 if TYPE_CHECKING:
     from bench.cli.progress import RunReporter
@@ -253,7 +252,7 @@ def search(
     click.echo(study.overlap, err=True)
     with reporting(plain or as_json) as reporter:
         order = worker.order()
-        reporter.plan([work_of(jobs[method].runs[0], store, False) for method, _ in order])
+        reporter.plan(order)
         run_trials(worker, order, reporter)
     if worker.busy:
         text = f"{worker.busy} trials are running in other processes"

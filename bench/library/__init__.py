@@ -290,7 +290,7 @@ def _execute(
 ) -> list[Result]:
     """Every run in turn; the first that fails is raised, and what was done before it stays."""
     from bench.cli.progress import reporting
-    from bench.cli.run_all import outcome, work_of
+    from bench.cli.run_all import outcome
     from bench.method import SilentReporter
     from bench.run.executors.local import execute
 
@@ -303,7 +303,7 @@ def _execute(
         ]
     results = []
     with reporting(False) as shown:
-        shown.plan([work_of(run, store, config.fresh) for run in planned])
+        shown.plan(planned)
         for i, run in enumerate(planned, 1):
             shown.start(run.run_id, i)
             for note in ((first,) if first and i == 1 else ()) + run.notes:
