@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,6 @@ from bench.cli.columns import print_columns, print_grid, say, width
 from bench.cli.options import json_text
 from bench.data.sets import DataFolder, Fetcher, Later, Pending, fetched_folder
 from bench.run.estimates import (
-    CARDS,
     USABLE,
     Estimate,
     card_named,
@@ -25,7 +24,6 @@ from bench.run.estimates import (
     estimate,
     fitting_chunk,
     memory_here,
-    seconds_on,
     speeds_of_earlier_runs,
 )
 from bench.run.plan import PlannedRun, learns
@@ -250,7 +248,7 @@ def show_plan(
     if pending:
         _show_pending(pending, config.data, everything)
     click.echo()
-    for line in (*_memory_lines(rows, device), *_total_lines(rows, pending, device)):
+    for line in (*_memory_lines(rows, device), _total(rows, pending, device)):
         say(line, hang=2)
 
 
@@ -283,20 +281,17 @@ def _backbone(run: PlannedRun) -> str:
 
 
 def _notes(rows: Sequence[PlanRow]) -> list[str]:
-    """Every note of the runs once; one that is not about all rows names those that it is about."""
-    about: dict[str, list[PlanRow]] = {}
+    """Every note of the runs once, after the runs that it is about where it is not about all of them."""
+    about: dict[str, list[str]] = {}
     for row in rows:
-        aims = (
-            aim(row.first) if len(rows) == 1 else [row.first.remark] if row.first.remark else []
-        )  # else the table has the numbers
-        for note in dict.fromkeys([*aims, *(note for run in row.runs for note in run.notes)]):
-            about.setdefault(note, []).append(row)
-    lines = []
-    for note, noted in about.items():
-        labels = list(dict.fromkeys(_label(row, rows) for row in noted))
-        named = len(noted) == len(rows) or all(label in note for label in labels)
-        lines.append(note if named else f"{', '.join(labels)}: {note}")
-    return lines
+        remarks = aim(row.first) if len(rows) == 1 else [row.first.remark]  # else the table has it
+        for note in dict.fromkeys([*remarks, *(note for run in row.runs for note in run.notes)]):
+            about.setdefault(note, []).append(_label(row, rows))
+    return [
+        note if len(names) == len(rows) else f"{', '.join(dict.fromkeys(names))}: {note}"
+        for note, names in about.items()
+        if note
+    ]
 
 
 def _show_runs(rows: Sequence[PlanRow]) -> None:
@@ -466,11 +461,8 @@ def _memory_lines(rows: Sequence[PlanRow], device: str) -> list[str]:
     return lines
 
 
-LONG = 3 * 3600  # seconds on a CPU, beyond which a plan says what a card would take
-
-
-def _total_lines(rows: Sequence[PlanRow], pending: Sequence[Pending], device: str) -> list[str]:
-    """The sum over what is to do; where a CPU would need hours, the same on each card."""
+def _total(rows: Sequence[PlanRow], pending: Sequence[Pending], device: str) -> str:
+    """The sum over what is to do."""
     todo = [row for row in rows if row.pending]
     count, card = sum(row.pending for row in todo), card_named(device)
     times = [row.guess.seconds * row.pending for row in todo if row.guess.seconds is not None]
@@ -485,24 +477,7 @@ def _total_lines(rows: Sequence[PlanRow], pending: Sequence[Pending], device: st
         parts.append(f"how long {unknown} of them take is not known")
     if pending:
         parts.append(f"{size(sum(item.bytes or 0 for item in pending))} to fetch")
-    lines = ["; ".join(parts)]
-    if device == "cpu" and sum(times) > LONG:
-        on_cards = [
-            f"{hour_text(_seconds_on_card(todo, card.name))} hours on one {card.name}"
-            for card in CARDS.values()
-        ]
-        lines.append(
-            f"with a card, in bf16, about {', '.join(on_cards)}: --device NAME plans for it"
-        )
-    return lines
-
-
-def _seconds_on_card(rows: Sequence[PlanRow], name: str) -> float:
-    times = [
-        (seconds_on(replace(row.first, precision="bf16"), f"cuda:{name}"), row.pending)
-        for row in rows
-    ]
-    return sum(seconds * runs for seconds, runs in times if seconds is not None)
+    return "; ".join(parts)
 
 
 def as_dict(
