@@ -156,7 +156,7 @@ def check_names(config: RunConfig) -> None:
         if variant and config.variant:
             raise BenchError(
                 f"{name} and the variant {config.variant}: both name a variant",
-                f"--method {name}, or --variant with --method {method}",
+                f"{name}, or {method}+{config.variant}",
             )
         if name.endswith("+"):
             raise BenchError(
