@@ -12,10 +12,10 @@ from bench.cli.columns import as_findings, end_check, print_columns, show_result
 from bench.cli.options import (
     json_option,
     json_text,
-    known_methods,
     parse_overrides,
     plugin_option,
 )
+from bench.cli.planning import known_methods
 
 if TYPE_CHECKING:
     from bench.run.plugins import Plugin, Registry

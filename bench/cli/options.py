@@ -8,14 +8,11 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from bench.base.errors import BenchError, printable
-
-if TYPE_CHECKING:
-    from bench.run.plugins import Registry
 
 runs_option = click.option(
     "--runs",
@@ -150,16 +147,6 @@ def parse_overrides(
         )  # "query: " ends in a blank
     options = {"max_steps": max_steps, "budget": budget}
     return overrides | {key: str(value) for key, value in options.items() if value is not None}
-
-
-def known_methods(files: Sequence[Path | str]) -> Registry:
-    """The methods there are, with those of ``files``; a line for each that could not be loaded goes to standard error."""
-    from bench.run.plugins import discover
-
-    registry = discover([Path(file) for file in files])
-    for warning in registry.warnings:
-        warn(f"warning: {warning}")
-    return registry
 
 
 @contextlib.contextmanager

@@ -14,7 +14,7 @@ import click
 from bench.base.errors import DataMissing, FetchFailed
 from bench.base.text import duration, list_names, plural, size
 from bench.cli.columns import print_columns, print_grid, say, width
-from bench.cli.options import json_text
+from bench.cli.options import json_text, warn
 from bench.data.sets import DataFolder, Fetcher, Later, Pending, fetched_folder
 from bench.run.estimates import (
     USABLE,
@@ -27,6 +27,7 @@ from bench.run.estimates import (
     speeds_of_earlier_runs,
 )
 from bench.run.plan import PlannedRun, learns
+from bench.run.plugins import Registry, discover
 from bench.run.printed import aim, short_source
 from bench.run.recipes import merge
 from bench.runs import RunsFolder
@@ -36,6 +37,14 @@ if TYPE_CHECKING:
     from bench.backbones import Reference
     from bench.data.fetching import Report
     from bench.run.config import RunConfig
+
+
+def known_methods(files: Sequence[Path | str]) -> Registry:
+    """The methods there are, with those of ``files``; a line for each that could not be loaded goes to standard error."""
+    registry = discover([Path(file) for file in files])
+    for warning in registry.warnings:
+        warn(f"warning: {warning}")
+    return registry
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,6 @@ from bench.cli.options import (
     device_option,
     json_option,
     json_text,
-    known_methods,
     parse_overrides,
     parse_seeds,
     plain_option,
@@ -29,7 +28,7 @@ from bench.cli.options import (
     runs_option,
     warn,
 )
-from bench.cli.planning import Planned, as_dict, plan_rows, prepare, show_plan
+from bench.cli.planning import Planned, as_dict, known_methods, plan_rows, prepare, show_plan
 from bench.cli.progress import RunReporter, downloads, reporting
 from bench.cli.reproduced import show_left_out, show_results, show_rows, write_page
 from bench.cli.run_all import run_all

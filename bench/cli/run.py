@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench.base.errors import BenchError
-from bench.cli.options import known_methods
-from bench.cli.planning import check_nothing_to_fetch, prepare, show_plan
+from bench.cli.planning import check_nothing_to_fetch, known_methods, prepare, show_plan
 from bench.cli.progress import downloads, reporting
 from bench.cli.rank_process import rank_process
 from bench.cli.remote import run_elsewhere

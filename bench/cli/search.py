@@ -21,7 +21,6 @@ from bench.cli.options import (
     device_option,
     json_option,
     json_text,
-    known_methods,
     max_steps_option,
     offline_option,
     parse_overrides,
@@ -175,7 +174,7 @@ def search(
     Example:  bench search --method simcse,promcse --trials 12 --budget 500steps --select sts-dev-clean
               bench run --recipe runs/search-.../simcse.toml --seeds 1-5
     """
-    from bench.cli.planning import check_nothing_to_fetch, prepare, table_of
+    from bench.cli.planning import check_nothing_to_fetch, known_methods, prepare, table_of
     from bench.cli.progress import downloads, reporting
     from bench.data.fetching import offline_now
     from bench.data.sets import DataFolder
