@@ -191,7 +191,8 @@ def to_table(config: RunConfig) -> dict[str, Any]:
     for item in fields(config):
         value = getattr(config, item.name)
         default = item.default_factory() if item.default_factory is not MISSING else item.default
-        if value != default:
+        decides = item.name == "backbones" and config.recipes  # else a recipe file would
+        if value != default or decides:
             table[item.name] = msgspec.to_builtins(value)
     if overrides := table.pop("overrides", None):
         table["set"] = overrides
