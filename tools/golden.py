@@ -210,7 +210,8 @@ def scores() -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         runs = make(RunConfig(methods=FINISHED, suites=("check",)), discover(), DataFolder(None))
         records = [
-            execute(run, RunsFolder(Path(folder)), RunConfig(device="cpu"), SilentReporter())[0] for run in runs
+            execute(run, RunsFolder(Path(folder)), RunConfig(device="cpu"), SilentReporter())[0]
+            for run in runs
         ]
     return {
         record.method: {score.task: round(score.value, 4) for score in record.scores}
