@@ -4,7 +4,7 @@
 
     result = bench.evaluate(model, suites=["sts"], data="DATA", name="my-model")
     result.table(); result["STS-B"].value; result.frame()
-    bench.compare([result, "runs/simcse-..."], baseline="simcse")
+    bench.compare_runs([result, "runs/simcse-..."], baseline="simcse")
     bench.frame()  # every run of ./runs as a data frame
 
 The functions are those of :mod:`bench.library`, which is imported when one of them is first named: ``import bench`` alone loads nothing.
@@ -18,18 +18,16 @@ from typing import TYPE_CHECKING, Any
 from bench.base.package import __version__
 
 if TYPE_CHECKING:
-    from bench.library import compare, evaluate, frame, load_run, runs, train
+    from bench.library import compare_runs, evaluate, frame, load_run, load_runs, train
 
-__all__ = ["__version__", "compare", "evaluate", "frame", "load_run", "runs", "train"]
-PACKAGES = ("compare", "runs")
-"""Functions that share their name with a package of ours: the package itself can be called."""
+__all__ = ["__version__", "compare_runs", "evaluate", "frame", "load_run", "load_runs", "train"]
 
 
 def __getattr__(name: str) -> Any:
-    if name in PACKAGES:
-        return importlib.import_module(f"bench.{name}")
     if name in __all__:
         return getattr(importlib.import_module("bench.library"), name)
+    if name in ("compare", "runs"):  # packages that could be called in the version before
+        return importlib.import_module(f"bench.{name}")
     raise AttributeError(f"module 'bench' has no attribute '{name}'")
 
 

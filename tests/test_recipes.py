@@ -10,6 +10,7 @@ import pytest
 from bench.base.errors import BenchError, UnknownName
 from bench.base.text import one_value
 from bench.method import Method, Value
+from bench.run.config import series
 from bench.run.plugins import from_file
 from bench.run.recipe_file import Disagreement, Entry, entries, read
 from bench.run.recipes import (
@@ -19,7 +20,6 @@ from bench.run.recipes import (
     choose,
     merge,
     parse,
-    series,
     settings_with_recipe,
     variants_of,
 )

@@ -80,12 +80,13 @@ def _plan(registry: Any, name: str, setting: str | None, variant: str, backbone:
     from bench.base.errors import BenchError
     from bench.cli.planning import prepare
     from bench.cli.progress import downloads
-    from bench.run.plan import Request, make
+    from bench.run.config import RunConfig
+    from bench.run.plan import make
 
     suite = (
         "check" if backbone == "builtin" else "sts"
     )  # with what the package carries alone, fingerprints are known
-    request = Request(
+    request = RunConfig(
         methods=(name,),
         setting=setting,
         variant=variant,
@@ -94,14 +95,7 @@ def _plan(registry: Any, name: str, setting: str | None, variant: str, backbone:
         overrides=NEEDS.get(name, {}),
     )
     try:
-        planned = prepare(
-            partial(make, request, registry),
-            None,
-            downloads(),
-            offline=False,
-            only_look=True,
-            allow_pickle=False,
-        )
+        planned = prepare(partial(make, request, registry), request, downloads(), only_look=True)
     except BenchError as error:
         return str(error.message).replace(str(Path(bench.__file__).parent), "bench")
     (run,) = planned.runs
@@ -143,9 +137,9 @@ def _losses(folder: Path, report: Callable[[str], None]) -> Iterator[tuple[str, 
     from bench.base.errors import BenchError
     from bench.data.sets import DataFolder
     from bench.method import SilentReporter
-    from bench.run.executors.build import Options
+    from bench.run.config import RunConfig
     from bench.run.executors.local import execute
-    from bench.run.plan import Request, make
+    from bench.run.plan import make
     from bench.run.plugins import discover
     from bench.runs import RunsFolder
 
@@ -154,7 +148,7 @@ def _losses(folder: Path, report: Callable[[str], None]) -> Iterator[tuple[str, 
         key = f"{name}{'+' if variant else ''}{variant}, {setting}"
         values = {**SHORT, **NEEDS.get(name, {})}
         for corpus in ("builtin", str(triplets)):
-            request = Request(
+            request = RunConfig(
                 methods=(name,),
                 setting=setting,
                 variant=variant,
@@ -170,7 +164,7 @@ def _losses(folder: Path, report: Callable[[str], None]) -> Iterator[tuple[str, 
             record, _ = execute(
                 replace(run, tasks=(), task_data=()),
                 RunsFolder(folder),
-                Options(),
+                RunConfig(device="cpu"),
                 SilentReporter(),
             )
             assert record.training is not None and record.training.steps == STEPS, (
@@ -207,16 +201,17 @@ def _triplets(folder: Path) -> Path:
 def scores() -> dict[str, Any]:
     from bench.data.sets import DataFolder
     from bench.method import SilentReporter
-    from bench.run.executors.build import Options
+    from bench.run.config import RunConfig
     from bench.run.executors.local import execute
-    from bench.run.plan import Request, make
+    from bench.run.plan import make
     from bench.run.plugins import discover
     from bench.runs import RunsFolder
 
     with tempfile.TemporaryDirectory() as folder:
-        runs = make(Request(methods=FINISHED, suites=("check",)), discover(), DataFolder(None))
+        runs = make(RunConfig(methods=FINISHED, suites=("check",)), discover(), DataFolder(None))
         records = [
-            execute(run, RunsFolder(Path(folder)), Options(), SilentReporter())[0] for run in runs
+            execute(run, RunsFolder(Path(folder)), RunConfig(device="cpu"), SilentReporter())[0]
+            for run in runs
         ]
     return {
         record.method: {score.task: round(score.value, 4) for score in record.scores}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+import warnings
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -18,13 +19,15 @@ PLACE = Path(__file__).parents[2]
 
 
 class CallablePackage(ModuleType):
-    """A package of ours with the name of a public function: called, it is that function."""
+    """A package with the name that a public function had in the version before: called, it is that function."""
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
-        name = self.__name__.rpartition(".")[2]
+        name = {"bench.compare": "compare_runs", "bench.runs": "load_runs"}[self.__name__]
+        text = f"{self.__name__}(...) is now bench.{name}(...); the old name works in this version only"
+        warnings.warn(text, FutureWarning, stacklevel=2)
         return getattr(importlib.import_module("bench.library"), name)(*arguments, **options)
 
 
 def make_callable(package: str) -> None:
-    """``bench.compare(...)`` and ``import bench.compare.tables`` both work, in whichever order: said by each such package of itself."""
+    """For one version, ``bench.compare(...)`` is ``bench.compare_runs(...)``, although ``bench.compare`` is a package."""
     sys.modules[package].__class__ = CallablePackage

@@ -58,16 +58,14 @@ def repeat(records: Sequence[RunRecord]) -> Repeat:
     files, of_others = _plugins(first, suites)
     ranks = determines.get("ranks")
     options = [
-        ("--method", first.method),
-        ("--variant", first.variant),
+        ("--method", f"{first.method}+{first.variant}" if first.variant else first.method),
         ("--setting", first.setting),
         ("--backbone", _backbone(first)),
         ("--seeds", seed_words([record.seed for record in records])),
         ("--corpus", corpus),
         ("--precision", corpus and str(determines.get("precision") or "auto")),
         *(("--set", f"{key}={_value(value)}") for key, value in values.items()),
-        ("--executor", None if ranks is None else "torchrun"),
-        ("--gpus", None if ranks is None else str(ranks)),
+        ("--on", None if ranks is None else f"torchrun:{ranks}"),
         (
             "--suite",
             ",".join(f"mteb:{tasks}" if suite == "mteb" and tasks else suite for suite in suites),

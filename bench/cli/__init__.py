@@ -23,6 +23,7 @@ VERBS = {
     "demo": "A small run on what the package carries: no data, no network.",
     "methods": "The methods there are; with a name, everything about it.",
     "suites": "The suites there are; with a name, tasks, protocol and data.",
+    "check": "Check methods, suites, recipes and plans before anything is trained.",
     "runs": "The runs of a folder, and what engines have queued; with a name, everything about one.",
     "encode": "Your own sentences to vectors, with a run's model.",
     "export": "A run's model as files that other people's tools load, here or on the hub.",
@@ -189,5 +190,5 @@ def main() -> None:
 
     \b
     Start:   bench demo
-    A run:   bench run --method simcse --suite check --corpus builtin
+    A run:   bench run simcse --suite check --corpus builtin
     """

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bench.cli.columns import say
-from bench.cli.options import comma_list, no_collection, plain_option
-from bench.cli.run import parse_seeds
+from bench.cli.options import comma_list, no_collection, parse_seeds, plain_option
 from bench.cli.run_all import run_all
 
 if TYPE_CHECKING:
@@ -61,31 +60,29 @@ def demo(out: Path, methods: str, seeds: str, steps: int, browse: bool, plain: b
     \b
     Example:  bench demo --out /tmp/demo
     """
-    from bench.base import devices
     from bench.cli.progress import reporting
     from bench.data.sets import DataFolder
     from bench.run import plan
-    from bench.run.executors.build import Options
+    from bench.run.config import RunConfig
     from bench.run.plugins import discover
+    from bench.run.settle import settled
     from bench.runs import RunsFolder
 
-    device, registry = devices.choose_device("auto"), discover()
+    registry = discover()
     classes = [registry[plan.split_variant(name)[0]].cls for name in comma_list(methods)]
-    request = plan.Request(
+    with_pooler = any(POOLER.keys() <= cls.defaults.keys() for cls in classes)
+    config = RunConfig(
         methods=comma_list(methods),
         seeds=parse_seeds(seeds),
         suites=("check",),
         corpus="builtin",
-        overrides=recipe(steps)
-        | (POOLER if any(POOLER.keys() <= cls.defaults.keys() for cls in classes) else {}),
-        precision=devices.choose_precision("auto", device),
+        overrides=recipe(steps) | (POOLER if with_pooler else {}),
+        offline=True,
     )
-    store = RunsFolder(out / "runs")
-    planned = plan.make(request, registry, DataFolder(None))
+    config, store = settled(config), RunsFolder(out / "runs")
+    planned = plan.make(config, registry, DataFolder(None))
     with reporting(plain) as reporter:
-        records, code = run_all(
-            planned, store, Options(device=device, offline=True), reporter, False
-        )
+        records, code = run_all(planned, store, config, reporter, False)
     if records:
         show(records, store, out, browse)
     raise click.exceptions.Exit(code)

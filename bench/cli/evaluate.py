@@ -18,20 +18,21 @@ from bench.cli.options import (
     device_option,
     json_option,
     offline_option,
+    parse_overrides,
     plain_option,
     plugin_option,
     runs_option,
 )
-from bench.cli.run import parse_overrides
-from bench.cli.run_all import run_all, show_result, tell_missing
+from bench.cli.run_all import run_all, show_missing, show_result
 
 if TYPE_CHECKING:
     from bench.backbones import Reference
     from bench.cli.planning import Make, Planned
     from bench.data.fetching import Report
     from bench.data.sets import DataFolder
+    from bench.run.config import RunConfig
     from bench.run.models import Model
-    from bench.run.plan import PlannedRun, Request
+    from bench.run.plan import PlannedRun
     from bench.runs import RunsFolder
 
 
@@ -144,11 +145,11 @@ def evaluate(
               bench evaluate A B --name mpnet,e5 --prompt transfer "classify: "
     """
     from bench.base import devices
-    from bench.cli.planning import show_plan
+    from bench.cli.planning import Planned, show_plan
     from bench.cli.progress import downloads, reporting
     from bench.data.fetching import offline_now
     from bench.data.sets import DataFolder
-    from bench.run.executors.build import Options
+    from bench.run.config import RunConfig
     from bench.run.models import ADDRESSES, ServerOptions, check_model, find_model
     from bench.runs import RunsFolder
     from bench.score.suites import expand_suites, split_names
@@ -164,7 +165,7 @@ def evaluate(
         )
         return
     server = ServerOptions(server_model, batch, dimensions, key_env)
-    values = parse_overrides(pairs, None)
+    values = parse_overrides(pairs)
     servers = [model for model in models if model.startswith(ADDRESSES)]
     encoders = [
         find_model(
@@ -202,17 +203,18 @@ def evaluate(
         for encoder in encoders
     ]
     planned = [run for plan in plans for run in plan.runs]
-    missing = tell_missing(planned)
+    missing = show_missing(planned)
     check_distinct(planned, models)
     costs = [line for run in planned if not run.provisional and (line := check_model(run))]
     for line in costs:
         click.echo(line, err=True)
     if dry_run:
-        pending = [item for plan in plans for item in plan.to_fetch]
-        show_plan(planned, pending, store, device, as_json, data=data, everything=True)
+        pending = tuple(item for plan in plans for item in plan.to_fetch)
+        config = RunConfig(device=device, data=str(data) if data else None)
+        show_plan(Planned(tuple(planned), pending), store, config, as_json, everything=True)
         raise click.exceptions.Exit(missing)
     records, worst = [], missing
-    options = Options(device=device, offline=offline, fresh=fresh)
+    options = RunConfig(device=device, offline=offline, fresh=fresh)
     with reporting(plain or as_json) as reporter:
         for encoder, plan in zip(encoders, plans, strict=True):
             made, code = run_all(plan.runs, folder_of(encoder, store), options, reporter, as_json)
@@ -232,7 +234,8 @@ def check_words(
     listing: Path | None,
 ) -> None:
     """Raises BenchError for what is wrong with the words of a command alone."""
-    from bench.run.plan import Request, check_named
+    from bench.run.config import RunConfig
+    from bench.run.plan import check_names
     from bench.score.suites import expand_suites, suite
 
     if bool(models) == (listing is not None):
@@ -248,7 +251,7 @@ def check_words(
             f"--name {','.join(titles)}: {names} names for {len(models)} models",
             "one name for each, in their order",
         )
-    check_named(Request(methods=("",), suites=tuple(suites), text=text))
+    check_names(RunConfig(methods=("",), suites=tuple(suites), text=text))
     scored = expand_suites(suites) if prompts else ()
     known = [name.partition(":")[0] for name in scored]
     known += [task.name for name in scored for task in suite(name).tasks]
@@ -260,17 +263,20 @@ def check_words(
 
 def check_found(model: Model, plugins: Sequence[Path]) -> None:
     """Raises BenchError, before torch is loaded, for a name, a folder or a setting that cannot be."""
+    from bench.run.config import RunConfig
     from bench.run.models import MODELS
-    from bench.run.plan import Request, check_request
+    from bench.run.plan import check_config
 
     if model.plugin is not None or model.run is not None:
         return
     try:
-        check_request(
-            Request(
-                methods=(model.method,), backbones=(model.backbone,), overrides=model.overrides
-            ),
-            plugins,
+        check_config(
+            RunConfig(
+                methods=(model.method,),
+                backbones=(model.backbone,),
+                overrides=model.overrides,
+                plugins=tuple(map(str, plugins)),
+            )
         )
     except UnknownName as error:
         raise (
@@ -312,9 +318,10 @@ def plan_model(
     """The run of one model on these suites, with what it needs on this machine."""
     from bench.cli.planning import prepare
     from bench.run import plan
+    from bench.run.config import RunConfig
     from bench.run.plugins import Registry, discover
 
-    request = plan.Request(
+    config = RunConfig(
         methods=(model.method,),
         backbones=(model.backbone or str(model.run),),
         setting=plan.NOT_TRAINED if model.run is None else None,
@@ -322,28 +329,29 @@ def plan_model(
         suites=tuple(suites),
         text=text,
         overrides=model.overrides,
+        precision="fp32",
         allow_pickle=allow_pickle,
+        offline=offline,
+        data=str(data) if data else None,
     )
     make: Make
     if model.run is not None:
-        make = partial(_of_run, model.run, model.title, plugins, request)
+        make = partial(_of_run, model.run, model.title, plugins, config)
     else:
         registry = (
             discover(plugins)
             if model.plugin is None
             else Registry({model.plugin.name: model.plugin}, ())
         )
-        make = partial(plan.make, request, registry)
-    return prepare(
-        make, data, report, offline=offline, only_look=only_look, allow_pickle=allow_pickle
-    )
+        make = partial(plan.make, config, registry)
+    return prepare(make, config, report, only_look=only_look)
 
 
 def _of_run(
     folder: Path,
     title: str,
     plugins: Sequence[Path],
-    request: Request,
+    config: RunConfig,
     data: DataFolder,
     ready: Callable[[Reference], Reference],
 ) -> list[PlannedRun]:
@@ -356,7 +364,7 @@ def _of_run(
     backbone = backbone if run.plugin.cls.own_backbone else ready(backbone)
     title = title or str(run.record.provenance.backbone.title or "")
     titled = replace(backbone, title=title)
-    planned = plan.of_run(run.record, run.plugin, run.recipe, titled, request, data)
+    planned = plan.of_run(run.record, run.plugin, run.recipe, titled, config, data)
     if planned.run_id != run.record.run_id:
         raise BenchError(
             f"{folder} was renamed: its record says {run.record.run_id}",

@@ -10,9 +10,10 @@ import click
 from bench.base.errors import BenchError
 from bench.cli.columns import end_check, print_grid
 from bench.cli.method_card import describe, show, show_shared_keys
-from bench.cli.options import json_option, json_text, plugin_option
-from bench.cli.run import known_methods, parse_overrides
-from bench.run.plan import check_methods, split_variant
+from bench.cli.options import json_option, json_text, parse_overrides, plugin_option
+from bench.cli.planning import known_methods
+from bench.run.config import split_variant
+from bench.run.plan import check_methods
 from bench.run.plugins import Registry, discover
 from bench.run.recipes import variants_of
 from bench.show.grid import Column, grid
@@ -136,7 +137,7 @@ def _list(registry: Registry, as_json: bool) -> None:
 def _check(name: str, pairs: tuple[str, ...], plugins: tuple[Path, ...], as_json: bool) -> None:
     from bench.run.conformance import check
 
-    overrides = parse_overrides(pairs, None)
+    overrides = parse_overrides(pairs)
     if name.endswith(".py"):
         if not Path(name).is_file():
             raise BenchError(

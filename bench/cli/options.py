@@ -5,9 +5,8 @@ from __future__ import annotations
 import contextlib
 import gc
 import json
-import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -121,15 +120,6 @@ def precision_option(words: str) -> Callable[[Callable[..., Any]], Callable[...,
     )
 
 
-def save_seconds() -> float:
-    """$BENCH_SAVE_SECONDS: how much training a crash may lose. 60 where it is not set."""
-    text = os.environ.get("BENCH_SAVE_SECONDS") or "60"
-    try:
-        return float(text)
-    except ValueError:
-        raise BenchError(f"BENCH_SAVE_SECONDS={text}: expected a number of seconds") from None
-
-
 def comma_list(text: str | None) -> tuple[str, ...]:
     """ "a,b" -> ("a", "b"); blanks and empty parts are dropped."""
     return tuple(part.strip() for part in (text or "").split(",") if part.strip())
@@ -142,6 +132,45 @@ def check_commas(option: str, text: str | None) -> None:
         raise BenchError(
             f"{option} {text}: a name is missing next to a comma", f"{option} {','.join(names)}"
         )
+
+
+def parse_seeds(text: str) -> tuple[int, ...]:
+    """ "42" -> (42,); "1-5" -> (1, 2, 3, 4, 5); "1,7-8" -> (1, 7, 8). Raises BenchError for anything else."""
+    seeds: list[int] = []
+    try:
+        for part in comma_list(text):
+            first, dash, last = part.partition("-")
+            numbers = range(int(first), int(last) + 1) if dash else [int(first)]
+            if not numbers or len(numbers) > 1000:
+                raise ValueError
+            seeds += numbers
+        if not seeds:
+            raise ValueError
+    except ValueError:
+        raise BenchError(
+            f"--seeds {text}: expected numbers or ranges",
+            "--seeds 42, --seeds 1-5, or --seeds 1,3,7-9",
+        ) from None
+    return tuple(dict.fromkeys(seeds))
+
+
+def parse_overrides(
+    pairs: Sequence[str], max_steps: int | None = None, budget: str | None = None
+) -> dict[str, str]:
+    """``--set KEY=VALUE`` as a mapping, a value as it was typed (A,B,C is a series); ``--max-steps`` and ``--budget`` are the keys of these names."""
+    overrides = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise BenchError(
+                f"--set {pair}: expected KEY=VALUE", "for example --set batch_size=128"
+            )
+        key = key.strip()
+        overrides[key] = (
+            value if key in ("prompt", "prompts") else value.strip()
+        )  # "query: " ends in a blank
+    options = {"max_steps": max_steps, "budget": budget}
+    return overrides | {key: str(value) for key, value in options.items() if value is not None}
 
 
 @contextlib.contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,10 +14,9 @@ import click
 from bench.base.errors import DataMissing, FetchFailed
 from bench.base.text import duration, list_names, plural, size
 from bench.cli.columns import print_columns, print_grid, say, width
-from bench.cli.options import json_text
+from bench.cli.options import json_text, warn
 from bench.data.sets import DataFolder, Fetcher, Later, Pending, fetched_folder
 from bench.run.estimates import (
-    CARDS,
     USABLE,
     Estimate,
     card_named,
@@ -25,10 +24,10 @@ from bench.run.estimates import (
     estimate,
     fitting_chunk,
     memory_here,
-    seconds_on,
     speeds_of_earlier_runs,
 )
 from bench.run.plan import PlannedRun, learns
+from bench.run.plugins import Registry, discover
 from bench.run.printed import aim, short_source
 from bench.run.recipes import merge
 from bench.runs import RunsFolder
@@ -37,8 +36,15 @@ from bench.show.grid import Column, grid, terminal
 if TYPE_CHECKING:
     from bench.backbones import Reference
     from bench.data.fetching import Report
-    from bench.run.plan import Request
-    from bench.run.plugins import Registry
+    from bench.run.config import RunConfig
+
+
+def known_methods(files: Sequence[Path | str]) -> Registry:
+    """The methods there are, with those of ``files``; a line for each that could not be loaded goes to standard error."""
+    registry = discover([Path(file) for file in files])
+    for warning in registry.warnings:
+        warn(f"warning: {warning}")
+    return registry
 
 
 @dataclass(frozen=True)
@@ -54,45 +60,20 @@ class Planned:
 Make = Callable[[DataFolder, Callable[["Reference"], "Reference"]], Sequence[PlannedRun]]
 
 
-def plan_and_fetch(
-    request: Request,
-    registry: Registry,
-    data: Path | None,
-    report: Report,
-    *,
-    offline: bool,
-    only_look: bool = False,
-) -> Planned:
-    """The runs of a request, with everything that they need on this machine: see :func:`prepare`."""
-    from bench.run import plan
-
-    make = partial(plan.make, request, registry)
-    return prepare(
-        make, data, report, offline=offline, only_look=only_look, allow_pickle=request.allow_pickle
-    )
-
-
-def prepare(
-    make: Make,
-    data: Path | None,
-    report: Report,
-    *,
-    offline: bool,
-    only_look: bool,
-    allow_pickle: bool,
-) -> Planned:
+def prepare(make: Make, config: RunConfig, report: Report, *, only_look: bool = False) -> Planned:
     """The runs that ``make`` plans with a data folder and a way to get backbones, with everything that they need on this machine.
 
-    What is missing is planned with first, and nothing of it is asked for: so the user sees names, sizes and licences of all of it
+    What is missing is planned with first, and nothing of it is requested: so the user sees names, sizes and licences of all of it
     before the first byte, and a machine without a network says so at once. ``only_look`` stops there (``--dry-run``). Raises a
     BenchError for what cannot be had.
     """
     from bench.backbones import fetch
 
+    data = Path(config.data) if config.data else None
     ready: Callable[[Reference], Reference] = partial(
-        fetch, offline=offline, allow_pickle=allow_pickle, say=report.say
+        fetch, offline=config.offline, allow_pickle=config.allow_pickle, say=report.say
     )
-    if offline and not only_look:
+    if config.offline and not only_look:
         return Planned(tuple(make(DataFolder(data, offline=True), ready)))
     later = Later(beside_root=only_look)
     looked = tuple(make(DataFolder(data, fetcher=later), partial(_noted, later)))
@@ -246,17 +227,11 @@ def plan_rows(
 
 
 def show_plan(
-    planned: Sequence[PlannedRun],
-    pending: Sequence[Pending],
-    store: RunsFolder,
-    device: str,
-    as_json: bool,
-    *,
-    chunk: int | None = None,
-    data: Path | None = None,
-    everything: bool = False,
+    plan: Planned, store: RunsFolder, config: RunConfig, as_json: bool, *, everything: bool = False
 ) -> None:
     """Print the plan, and what it would fetch; nothing is written. ``everything``: values that are the defaults, and terms, too."""
+    planned, pending, device = plan.runs, plan.to_fetch, config.device
+    chunk = config.chunk if isinstance(config.chunk, int) else None
     rows = plan_rows(planned, store, device, chunk)
     if as_json:
         by_run = {
@@ -280,9 +255,9 @@ def show_plan(
     )
     _show_recipes(rows, everything)
     if pending:
-        _show_pending(pending, data, everything)
+        _show_pending(pending, config.data, everything)
     click.echo()
-    for line in (*_memory_lines(rows, device), *_total_lines(rows, pending, device)):
+    for line in (*_memory_lines(rows, device), _total(rows, pending, device)):
         say(line, hang=2)
 
 
@@ -315,20 +290,17 @@ def _backbone(run: PlannedRun) -> str:
 
 
 def _notes(rows: Sequence[PlanRow]) -> list[str]:
-    """Every note of the runs once; one that is not about all rows names those that it is about."""
-    about: dict[str, list[PlanRow]] = {}
+    """Every note of the runs once, after the runs that it is about where it is not about all of them."""
+    about: dict[str, list[str]] = {}
     for row in rows:
-        aims = (
-            aim(row.first) if len(rows) == 1 else [row.first.remark] if row.first.remark else []
-        )  # else the table has the numbers
-        for note in dict.fromkeys([*aims, *(note for run in row.runs for note in run.notes)]):
-            about.setdefault(note, []).append(row)
-    lines = []
-    for note, noted in about.items():
-        labels = list(dict.fromkeys(_label(row, rows) for row in noted))
-        named = len(noted) == len(rows) or all(label in note for label in labels)
-        lines.append(note if named else f"{', '.join(labels)}: {note}")
-    return lines
+        remarks = aim(row.first) if len(rows) == 1 else [row.first.remark]  # else the table has it
+        for note in dict.fromkeys([*remarks, *(note for run in row.runs for note in run.notes)]):
+            about.setdefault(note, []).append(_label(row, rows))
+    return [
+        note if len(names) == len(rows) else f"{', '.join(dict.fromkeys(names))}: {note}"
+        for note, names in about.items()
+        if note
+    ]
 
 
 def _show_runs(rows: Sequence[PlanRow]) -> None:
@@ -464,7 +436,7 @@ def _corpus_text(run: PlannedRun) -> str:
     return f"corpus {run.corpus.name}, {f'{rows:,}' if rows is not None else 'nobody knows yet how many'} rows"
 
 
-def _show_pending(pending: Sequence[Pending], data: Path | None, everything: bool) -> None:
+def _show_pending(pending: Sequence[Pending], data: str | None, everything: bool) -> None:
     sets = [item.name for item in pending if item.kind != "backbone" and ":" not in item.name]
     title = "not on this machine; without --dry-run this is fetched first"
     if data is not None and sets:
@@ -498,11 +470,8 @@ def _memory_lines(rows: Sequence[PlanRow], device: str) -> list[str]:
     return lines
 
 
-LONG = 3 * 3600  # seconds on a CPU, beyond which a plan says what a card would take
-
-
-def _total_lines(rows: Sequence[PlanRow], pending: Sequence[Pending], device: str) -> list[str]:
-    """The sum over what is to do; where a CPU would need hours, the same on each card."""
+def _total(rows: Sequence[PlanRow], pending: Sequence[Pending], device: str) -> str:
+    """The sum over what is to do."""
     todo = [row for row in rows if row.pending]
     count, card = sum(row.pending for row in todo), card_named(device)
     times = [row.guess.seconds * row.pending for row in todo if row.guess.seconds is not None]
@@ -517,24 +486,7 @@ def _total_lines(rows: Sequence[PlanRow], pending: Sequence[Pending], device: st
         parts.append(f"how long {unknown} of them take is not known")
     if pending:
         parts.append(f"{size(sum(item.bytes or 0 for item in pending))} to fetch")
-    lines = ["; ".join(parts)]
-    if device == "cpu" and sum(times) > LONG:
-        on_cards = [
-            f"{hour_text(_seconds_on_card(todo, card.name))} hours on one {card.name}"
-            for card in CARDS.values()
-        ]
-        lines.append(
-            f"with a card, in bf16, about {', '.join(on_cards)}: --device NAME plans for it"
-        )
-    return lines
-
-
-def _seconds_on_card(rows: Sequence[PlanRow], name: str) -> float:
-    times = [
-        (seconds_on(replace(row.first, precision="bf16"), f"cuda:{name}"), row.pending)
-        for row in rows
-    ]
-    return sum(seconds * runs for seconds, runs in times if seconds is not None)
+    return "; ".join(parts)
 
 
 def as_dict(

@@ -21,18 +21,18 @@ from bench.cli.options import (
     device_option,
     json_option,
     json_text,
+    parse_overrides,
+    parse_seeds,
     plain_option,
     plugin_option,
     precision_option,
     recipe_options,
     runs_option,
-    save_seconds,
     warn,
 )
-from bench.cli.planning import Planned, as_dict, plan_rows, prepare, show_plan
+from bench.cli.planning import Planned, as_dict, known_methods, plan_rows, prepare, show_plan
 from bench.cli.progress import RunReporter, downloads, reporting
 from bench.cli.reproduced import show_left_out, show_results, show_rows, write_page
-from bench.cli.run import check_budget, known_methods, parse_overrides, parse_seeds, settled_here
 from bench.cli.run_all import run_all
 from bench.data.fetching import Report, offline_now
 from bench.data.sets import DataFolder
@@ -46,11 +46,12 @@ from bench.references import (
     contents,
     find_part,
 )
-from bench.run.executors.build import Options
+from bench.run.config import RunConfig
 from bench.run.plan import PlannedRun
 from bench.run.plugins import Registry
 from bench.run.reproduce.jobs import Job, ReproduceOptions, in_order, jobs, plan_job
 from bench.run.reproduce.table import TableRun, printed_rows, runs_of, with_set
+from bench.run.settle import settled
 from bench.runs import RunsFolder
 from bench.show.figures.drawing import missing_library
 
@@ -171,12 +172,20 @@ def reproduce(
         and (lacks := missing_library("bench reproduce"))
     ):
         raise lacks
-    check_budget(budget, device)
-    device, settled, _ = settled_here(device, precision, "local", None, None, only_look=dry_run)
+    config = RunConfig(
+        device=device,
+        precision=precision,
+        budget=budget,
+        allow_pickle=allow_pickle,
+        offline=offline or offline_now(),
+        data=str(data) if data else None,
+    )
+    config = settled(config, only_look=dry_run)
+    device = config.device
     options = ReproduceOptions(
         seeds=numbers,
         text=text,
-        precision=settled,
+        precision=config.precision,
         as_authors=precision == "auto" and device.startswith("cuda"),
         allow_pickle=allow_pickle,
     )
@@ -185,10 +194,9 @@ def reproduce(
     known = {job.corpus for job in order if job.corpus}
     options = replace(options, corpora=parse_corpora(corpora, known))
     DataFolder(data, offline=True).check_root()
-    report, offline = downloads(plain or as_json), offline or offline_now()
-    plan = partial(plan_stage, registry, options, store, data, report)
+    plan = partial(plan_stage, registry, options, store, downloads(plain or as_json))
     if dry_run:
-        planned = plan(order, offline=offline, only_look=True)
+        planned = plan(order, config, only_look=True)
         if as_json:
             print_json(listed, planned, store, device)
             return
@@ -196,20 +204,11 @@ def reproduce(
         show_rows(order)
         if planned.runs:
             click.echo()
-            show_plan(
-                planned.runs,
-                planned.to_fetch,
-                store,
-                device,
-                False,
-                data=data,
-                everything=everything,
-            )
+            show_plan(planned, store, config, False, everything=everything)
         show_left_out(listed)
         return
-    how = Options(device=device, offline=offline, save_seconds=save_seconds())
     with reporting(plain or as_json) as reporter:
-        code = run_jobs(order, plan, store, how, reporter)
+        code = run_jobs(order, plan, store, config, reporter)
     if part.how == SCORES:
         show_results(listed, store, text, as_json)
     if html is not None or part.how != SCORES:
@@ -248,11 +247,10 @@ def plan_stage(
     registry: Registry,
     options: ReproduceOptions,
     store: RunsFolder,
-    data_root: Path | None,
     report: Report,
     stage: Sequence[Job],
+    config: RunConfig,
     *,
-    offline: bool,
     only_look: bool = False,
 ) -> Planned:
     """Give jobs their planned runs, or the error for which each is left out, and fetch what they need."""
@@ -266,36 +264,29 @@ def plan_stage(
                 job.error = error
         return [run for job in stage for run in job.planned]
 
-    return prepare(
-        make,
-        data_root,
-        report,
-        offline=offline,
-        only_look=only_look,
-        allow_pickle=options.allow_pickle,
-    )
+    return prepare(make, config, report, only_look=only_look)
 
 
 def run_jobs(
     order: Sequence[Job],
     plan: Callable[..., Planned],
     store: RunsFolder,
-    options: Options,
+    config: RunConfig,
     reporter: RunReporter,
 ) -> int:
     """Fetch what is missing and run all that can be run, then what stands on it; returns the exit code.
 
     What cannot be planned is left out with a line. Raises the first such error where nothing remains.
     """
-    worst, offline = 0, options.offline
+    worst = 0
     for later in (False, True):
         stage = [job for job in order if (job.first is not None) is later]
         try:
-            plan(stage, offline=offline)
+            plan(stage, config)
         except FetchFailed as error:
             warn(f"{error.message}: runs that need it are left out")
-            offline = True
-            plan(stage, offline=offline)
+            config = replace(config, offline=True)
+            plan(stage, config)
         planned = [run for job in stage for run in job.planned]
         errors = [(f"left out: {job.run.name}", job.error) for job in stage if job.error]
         if errors and not any(job.planned for job in order):
@@ -305,7 +296,7 @@ def run_jobs(
         for label, why in [*errors, *missing.values()]:
             worst = 1
             show_error(why, label)
-        _, code = run_all(planned, store, options, reporter, as_json=False, shared=True)
+        _, code = run_all(planned, store, config, reporter, as_json=False, shared=True)
         worst = max(worst, code)
     return worst
 

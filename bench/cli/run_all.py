@@ -14,8 +14,9 @@ from bench.cli.options import json_text
 from bench.cli.run_card import print_section
 
 if TYPE_CHECKING:
-    from bench.cli.progress import RunReporter, Work
-    from bench.run.executors.build import Options
+    from bench.cli.progress import RunReporter
+    from bench.method.ranks import Ranks
+    from bench.run.config import RunConfig
     from bench.run.plan import PlannedRun
     from bench.runs import RunRecord, RunsFolder
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 FOR_EVER = 1e9  # seconds
 
 
-def tell_missing(planned: Sequence[PlannedRun]) -> int:
+def show_missing(planned: Sequence[PlannedRun]) -> int:
     """One line for every set that is not here, and what gets it; returns the exit code, 1 where there is one."""
     missing = {error.message: error for run in planned for error in run.missing}
     for error in missing.values():
@@ -36,11 +37,12 @@ def tell_missing(planned: Sequence[PlannedRun]) -> int:
 def run_all(
     planned: Sequence[PlannedRun],
     store: RunsFolder,
-    options: Options,
+    config: RunConfig,
     reporter: RunReporter,
     as_json: bool,
     *,
     shared: bool = False,
+    ranks: Ranks | None = None,
 ) -> tuple[list[RunRecord], int]:
     """Every planned run in turn; one that fails is told and the others go on. Returns the records and the exit code.
 
@@ -51,7 +53,7 @@ def run_all(
     worst = 0
     told: set[str] = set()
     later: list[PlannedRun] = []
-    reporter.plan([work_of(run, store, options.fresh) for run in planned])
+    reporter.plan(planned)
     for i, planned_run in enumerate(planned, 1):
         reporter.start(planned_run.run_id, i)
         for note in planned_run.notes:
@@ -59,17 +61,15 @@ def run_all(
                 reporter.note(note)
         told |= set(planned_run.notes)
         try:
-            record, worked = execute_with_less_memory(planned_run, store, options, reporter)
+            record, worked = execute_with_less_memory(planned_run, store, config, reporter, ranks)
         except (RunFailed, RunLocked) as error:
             if shared and isinstance(error, RunLocked):
                 reporter.note("another process works on it: the others first")
                 later.append(planned_run)
                 continue
             worst = max(worst, error.exit_code)
-            if isinstance(error, RunLocked) and _can_wait():
-                error.hint = "--wait begins as soon as that one has ended"
             show_error(error)
-            if options.ranks and options.ranks.broken:
+            if ranks and ranks.broken:
                 if i < len(planned):
                     click.echo(f"{len(planned) - i} more runs were not started", err=True)
                 break
@@ -80,61 +80,38 @@ def run_all(
             click.echo(json_text(record.to_json()))
     if later:
         waited, code = run_all(
-            later, store, replace(options, wait_seconds=FOR_EVER), reporter, as_json
+            later, store, replace(config, wait_seconds=FOR_EVER), reporter, as_json, ranks=ranks
         )
         return [*records, *waited], max(worst, code)
     return records, worst
 
 
-def _can_wait() -> bool:
-    """Has the verb that was called --wait?"""
-    context = click.get_current_context(silent=True)
-    return context is not None and any(param.name == "wait" for param in context.command.params)
-
-
-def work_of(run: PlannedRun, store: RunsFolder, fresh: bool) -> Work:
-    """What a run would take, for the time that is left; nothing where it was finished before."""
-    from bench.cli.progress import Work
-    from bench.training.horizon import total_steps
-
-    if (
-        run.corpus is None
-        or run.plugin.cls.fitted == "pass"
-        or (not fresh and _trained(run, store))
-    ):
-        return Work(name=run.run_id)
-    steps = total_steps(run.recipe, len(run.corpus))
-    scores = 0 if steps is None or run.dev is None else max(1, steps // run.recipe.eval_steps)
-    return Work(steps, run.recipe.batch_size * max(2, len(run.corpus.columns)), scores, run.run_id)
-
-
-def _trained(run: PlannedRun, store: RunsFolder) -> bool:
-    record = store.get(run.run_id, run.fingerprint)
-    return record is not None and record.training is not None
-
-
 def execute_with_less_memory(
-    run: PlannedRun, store: RunsFolder, options: Options, reporter: RunReporter
+    run: PlannedRun,
+    store: RunsFolder,
+    config: RunConfig,
+    reporter: RunReporter,
+    ranks: Ranks | None,
 ) -> tuple[RunRecord, bool]:
-    """Execute a run; with ``--auto-batch``, one whose batch does not fit and cannot be cut becomes a run with a smaller batch."""
+    """Execute a run; with ``--chunk auto``, one whose batch does not fit and cannot be cut becomes a run with a smaller batch."""
     from bench.method import Value
     from bench.run.executors.local import execute
     from bench.run.plan import with_value
 
     try:
-        return execute(run, store, options, reporter)
+        return execute(run, store, config, reporter, ranks)
     except OutOfMemory as error:
-        if not options.auto_batch or not error.fits:
+        if config.chunk != "auto" or not error.fits:
             raise
         asked, fits = run.recipe["batch_size"], error.fits
     smaller = with_value(
-        run, "batch_size", Value(fits, "--auto-batch", f"{asked} did not fit into memory")
+        run, "batch_size", Value(fits, "--chunk auto", f"{asked} did not fit into memory")
     )
     reporter.note(
         f"batch_size {asked} does not fit, {fits} does: trained with that, which is another recipe (fewer negatives)"
     )
     reporter.start(smaller.run_id)
-    return execute_with_less_memory(smaller, store, options, reporter)
+    return execute_with_less_memory(smaller, store, config, reporter, ranks)
 
 
 def outcome(record: RunRecord, worked: bool) -> str:

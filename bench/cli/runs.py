@@ -15,6 +15,7 @@ from bench.cli.columns import print_grid
 from bench.cli.options import comma_list, json_option, json_text, runs_option, warn
 from bench.cli.run_card import NO_RECORD, PARTS, RUNNING, as_it_stands, show
 from bench.run import jobs
+from bench.run.config import ENGINES
 from bench.run.jobs import Job
 from bench.runs import RunRecord, RunsFolder
 from bench.runs.record import AVERAGE, STATUSES, Cost, Provenance
@@ -129,7 +130,7 @@ def warn_of_lost(store: RunsFolder, queue: Mapping[str, tuple[str, Job]]) -> Non
     """One line on runs that were submitted, never began, and are no longer queued."""
     submitted = {
         run_id
-        for engine in jobs.ENGINES
+        for engine in ENGINES
         for runs in jobs.batches(store, engine).values()
         for run_id in runs
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,22 +22,14 @@ from bench.cli.options import (
     json_option,
     json_text,
     offline_option,
+    parse_overrides,
+    parse_seeds,
     plain_option,
     plugin_option,
     precision_option,
     recipe_options,
     runs_option,
-    save_seconds,
 )
-from bench.cli.run import (
-    check_budget,
-    check_chunks,
-    known_methods,
-    parse_overrides,
-    parse_seeds,
-    settled_here,
-)
-from bench.cli.run_all import work_of
 
 if TYPE_CHECKING:
     from bench.cli.progress import RunReporter
@@ -171,13 +163,14 @@ def search(
     Example:  bench search --method simcse,promcse --trials 12 --budget 500steps --select sts-dev-clean
               bench run --recipe runs/search-.../simcse.toml --seeds 1-5
     """
-    from bench.cli.planning import check_nothing_to_fetch, plan_and_fetch, table_of
+    from bench.cli.planning import check_nothing_to_fetch, known_methods, prepare, table_of
     from bench.cli.progress import downloads, reporting
     from bench.data.fetching import offline_now
     from bench.data.sets import DataFolder
     from bench.run import plan
-    from bench.run.executors.build import Options
+    from bench.run.config import RunConfig
     from bench.run.search.study import check_seeds, definition, jobs_of, plan_notes
+    from bench.run.settle import check_chunks, settled
     from bench.runs import RunsFolder
     from bench.score.suites import check_suite, expand_suites, split_names
 
@@ -191,7 +184,7 @@ def search(
         check_suite(suite)
     select = select or ("captions dev" if tuple(known_suites) == ("check",) else "STS-B dev")
     overrides = parse_overrides([*pairs, f"select_on={select}"], max_steps, budget)
-    request = plan.Request(
+    request = RunConfig(
         methods=tuple(dict.fromkeys(comma_list(methods))),
         backbones=(backbone,),
         setting=setting,
@@ -201,31 +194,27 @@ def search(
         corpus=corpus,
         overrides={key: one_value(value) for key, value in overrides.items()},
         allow_pickle=allow_pickle,
+        plugins=tuple(map(str, plugins)),
+        device=device,
+        precision=precision,
+        chunk=chunk,
+        offline=offline or offline_now(),
+        data=str(data) if data else None,
     )
     names = [method for method, _ in request.named]
     if len({*names}) < len(names):
-        raise BenchError(
-            f"--method {methods}: a method stands there twice, and a search has one recipe per method",
-            "one search for each variant",
-        )
+        text = f"--method {methods}: a method stands there twice, and a search has one recipe per method"
+        raise BenchError(text, "one search for each variant")
     space_options = parse_spaces(spaces, overrides)
-    plan.check_request(request, plugins)
+    plan.check_config(request)
     DataFolder(data).check_root()
     store = RunsFolder(runs)
     check_seeds(request.seeds, names, store)
-    device, precision, _ = settled_here(device, precision, "local", None, None, only_look=dry_run)
-    check_budget(budget, device)
-    offline = offline or offline_now()
-    planned = plan_and_fetch(
-        replace(request, precision=precision),
-        known_methods(plugins),
-        data,
-        downloads(plain or as_json),
-        offline=offline,
-        only_look=dry_run,
-    )
-    if chunk is not None:
-        check_chunks(planned.runs, chunk)
+    request = settled(request, only_look=dry_run)
+    device, offline = request.device, request.offline
+    make = partial(plan.make, request, known_methods(plugins))
+    planned = prepare(make, request, downloads(plain or as_json), only_look=dry_run)
+    check_chunks(planned.runs, chunk)
     jobs = jobs_of(planned.runs, space_options, overrides)
     study = definition(
         jobs,
@@ -247,11 +236,10 @@ def search(
         return
     from bench.run.search.trials import Worker
 
-    options = Options(device=device, offline=offline, save_seconds=save_seconds(), chunk=chunk)
-    worker = Worker(store.folder(study.name), study, jobs, options)
+    worker = Worker(store.folder(study.name), study, jobs, request)
     click.echo(f"{worker.folder}: {', '.join(jobs)}; {study.words}\n{study.overlap}", err=True)
     with reporting(plain or as_json) as reporter:
-        reporter.plan([work_of(jobs[method].runs[0], store, False) for method, _ in worker.order()])
+        reporter.plan(worker.order())
         run_trials(worker, reporter)
     if worker.busy:
         text = f"{worker.busy} trials are running in other processes"
@@ -266,7 +254,9 @@ def parse_spaces(pairs: Sequence[str], fixed: Collection[str]) -> dict[str, str]
     for pair in pairs:
         key, _, text = (part.strip() for part in pair.partition("="))
         if not key or not text or key in fixed:
-            reason = f"{key} has one value for all trials" if key in fixed else "expected KEY=VALUES"
+            reason = (
+                f"{key} has one value for all trials" if key in fixed else "expected KEY=VALUES"
+            )
             raise BenchError(
                 f"--space {pair}: {reason}",
                 "--space temperature=0.03,0.05,0.1, or --space learning_rate=log:1e-5..1e-3",

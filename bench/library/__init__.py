@@ -1,4 +1,4 @@
-"""What ``import bench`` offers: evaluate, train, compare, runs, load_run.
+"""What ``import bench`` offers: evaluate, train, compare_runs, load_runs, load_run.
 
 Each does what the verb of its name does on the command line, with the same code, the same records and the same messages: what a user
 did wrong is a :class:`bench.base.errors.BenchError` whose text is one line, with what to do in its ``hint``.
@@ -11,7 +11,7 @@ import io
 import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from bench.method import Method
-    from bench.run.executors.build import Options
+    from bench.run.config import RunConfig
     from bench.run.plan import PlannedRun
     from bench.runs.store import RunsFolder
 
@@ -37,10 +37,10 @@ __all__ = [
     "Result",
     "Results",
     "Tables",
-    "compare",
+    "compare_runs",
     "evaluate",
     "load_run",
-    "runs",
+    "load_runs",
     "train",
 ]
 PathLike = str | os.PathLike[str] | None
@@ -82,7 +82,7 @@ def evaluate(
     from bench.cli.progress import downloads
     from bench.data.fetching import offline_now
     from bench.data.sets import DataFolder
-    from bench.run.executors.build import Options
+    from bench.run.config import RunConfig
     from bench.run.models import ServerOptions, check_model, find_model
 
     offline = offline or offline_now()
@@ -121,10 +121,10 @@ def evaluate(
         f", name={name!r}" if name else "",
     )
     command = f"bench.evaluate({given}, suites={list(wanted)}{named})"
-    options = Options(
+    config = RunConfig(
         device=devices.choose_device(device), offline=offline, fresh=fresh, command=command
     )
-    return _execute([run], folder_of(found, store), options, progress, note)[0]
+    return _execute([run], folder_of(found, store), config, progress, note)[0]
 
 
 def train(
@@ -136,66 +136,54 @@ def train(
     suites: Sequence[str] | str = ("sts",),
     data: PathLike = None,
     settings: Mapping[str, Any] | None = None,
-    variant: str = "",
-    setting: str | None = None,
-    precision: str = "auto",
-    budget: str | None = None,
     plugins: Sequence[str | os.PathLike[str]] = (),
-    text: str = "tokenised",
     runs: PathLike = None,
-    device: str = "auto",
-    fresh: bool = False,
-    offline: bool = False,
     progress: bool = True,
+    **options: Any,
 ) -> Results:
     """Train a method, one run a seed, and score each: what ``bench run`` does. ``settings`` are recipe values ({"batch_size": 128}).
 
-    What is finished is not repeated, what was interrupted goes on. Raises BenchError, for the first run that fails.
+    ``options``: other fields of :class:`bench.run.config.RunConfig`, such as ``variant``, ``setting``, ``precision``, ``budget``,
+    ``chunk``, ``text``, ``device``, ``fresh``, ``offline``. What is finished is not repeated, what was interrupted goes on.
+    Raises BenchError, for the first run that fails.
     """
-    from dataclasses import replace
+    from functools import partial
 
-    from bench.base import devices
-    from bench.cli.options import comma_list, save_seconds
-    from bench.cli.planning import plan_and_fetch
+    from bench.cli.planning import prepare
     from bench.cli.progress import downloads
-    from bench.cli.run import check_budget
     from bench.data.fetching import offline_now
     from bench.data.sets import DataFolder
     from bench.run import plan
-    from bench.run.executors.build import Options
+    from bench.run.config import from_table
     from bench.run.plugins import discover
+    from bench.run.settle import check_chunks, settled
 
-    offline = offline or offline_now()
-    files = _files(plugins)
-    overrides = {key: str(value) for key, value in (settings or {}).items()} | (
-        {"budget": str(budget)} if budget else {}
-    )
-    request = plan.Request(
-        methods=(method,),
-        backbones=(os.fspath(backbone),),
-        setting=setting,
-        variant=variant,
-        seeds=tuple(seeds),
-        suites=_suites(suites),
-        text=",".join(comma_list(text)),
-        corpus=None if corpus is None else os.fspath(corpus),
-        overrides=overrides,
-    )
-    plan.check_request(request, files)
-    folder, shown = _path(data, "BENCH_DATA"), downloads()
+    backbone, corpus = os.fspath(backbone), None if corpus is None else os.fspath(corpus)
+    files, folder = _files(plugins), _path(data, "BENCH_DATA")
+    table = options | {
+        "methods": [method],
+        "backbones": [backbone],
+        "seeds": list(seeds),
+        "suites": list(_suites(suites)),
+        "set": {key: str(value) for key, value in (settings or {}).items()},
+        "plugins": [str(file) for file in files],
+        "command": f"bench.train({method!r}, backbone={backbone!r}, corpus={corpus!r}, seeds={list(seeds)})",
+    }
+    table |= {"corpus": corpus, "data": None if folder is None else str(folder)}
+    try:
+        config = from_table(table)
+    except ValueError as error:
+        raise BenchError(f"bench.train: {error}") from None
+    config = replace(config, offline=config.offline or offline_now())
+    plan.check_config(config)
     DataFolder(folder).check_root()
-    device = devices.choose_device(device)
-    check_budget(overrides.get("budget"), device)
-    request = replace(request, precision=devices.choose_precision(precision, device))
-    planned = plan_and_fetch(request, discover(files), folder, shown, offline=offline)
-    command = f"bench.train({method!r}, backbone={os.fspath(backbone)!r}, corpus={corpus!r}, seeds={list(seeds)})"
-    options = Options(
-        device=device, offline=offline, fresh=fresh, save_seconds=save_seconds(), command=command
-    )
-    return Results(_execute(planned.runs, _store(runs), options, progress))
+    config = settled(config)
+    planned = prepare(partial(plan.make, config, discover(files)), config, downloads())
+    check_chunks(planned.runs, config.chunk)
+    return Results(_execute(planned.runs, _store(runs), config, progress))
 
 
-def compare(
+def compare_runs(
     what: Sequence[Result | Results | str | os.PathLike[str]]
     | Results
     | Result
@@ -212,7 +200,8 @@ def compare(
     ``what``: results, or ids (their beginnings) and folders of runs, or names of evaluated models; or one of these. ``baseline``: a method, a model's name, or one of the results. The rest is as
     ``bench compare`` has it. Raises BenchError for a run that is not there or not finished, UnknownName for a baseline that is none.
     """
-    from bench.compare.tables import TableOptions, compare_runs
+    from bench.compare.tables import TableOptions
+    from bench.compare.tables import compare_runs as tables_of
 
     store = _store(runs)
     results: dict[str, Result] = {}
@@ -244,9 +233,7 @@ def compare(
             statistics=statistics,
         )
         return Comparison(
-            compare_runs(
-                [Run(result.record, result.folder) for result in results.values()], options
-            )
+            tables_of([Run(result.record, result.folder) for result in results.values()], options)
         )
 
     if not isinstance(baseline, Result):
@@ -257,7 +244,7 @@ def compare(
     return compared(record.label)
 
 
-def runs(folder: PathLike = None) -> Results:
+def load_runs(folder: PathLike = None) -> Results:
     """Every run in a runs folder (./runs, or $BENCH_RUNS), by id; a record that is damaged is told of and left out."""
     store = _store(folder)
     records, damaged = store.records()
@@ -268,7 +255,7 @@ def runs(folder: PathLike = None) -> Results:
 
 def frame(folder: PathLike = None) -> pd.DataFrame:
     """Every run of a runs folder as tidy rows, one for each run and score. Needs pandas."""
-    return runs(folder).frame()
+    return load_runs(folder).frame()
 
 
 def load_run(
@@ -297,13 +284,13 @@ def load_run(
 def _execute(
     planned: Sequence[PlannedRun],
     store: RunsFolder,
-    options: Options,
+    config: RunConfig,
     progress: bool,
     first: str | None = None,
 ) -> list[Result]:
     """Every run in turn; the first that fails is raised, and what was done before it stays."""
     from bench.cli.progress import reporting
-    from bench.cli.run_all import outcome, work_of
+    from bench.cli.run_all import outcome
     from bench.method import SilentReporter
     from bench.run.executors.local import execute
 
@@ -311,17 +298,17 @@ def _execute(
         warnings.warn(f"left out: {message}", stacklevel=3)
     if not progress:
         return [
-            Result(execute(run, store, options, SilentReporter())[0], store.folder(run.run_id))
+            Result(execute(run, store, config, SilentReporter())[0], store.folder(run.run_id))
             for run in planned
         ]
     results = []
     with reporting(False) as shown:
-        shown.plan([work_of(run, store, options.fresh) for run in planned])
+        shown.plan(planned)
         for i, run in enumerate(planned, 1):
             shown.start(run.run_id, i)
             for note in ((first,) if first and i == 1 else ()) + run.notes:
                 shown.note(note)
-            record, worked = execute(run, store, options, shown)
+            record, worked = execute(run, store, config, shown)
             shown.done(outcome(record, worked))
             results.append(Result(record, store.folder(record.run_id)))
     return results

@@ -67,7 +67,7 @@ def parse(text: str) -> Budget:
     written = match[2].lower() if match else ""
     if match is None or written not in _WRITTEN:
         raise BenchError(
-            f"--budget {text}: expected a number and steps, sentences, tokens, s, m, h, d, or gpu-h",
+            f"--budget {text}: expected a number and steps, epochs, sentences, tokens, s, m, h, d, or gpu-h",
             EXAMPLES,
         )
     unit, times = _WRITTEN[written]

@@ -125,7 +125,7 @@ def float32_products(*, tf32: bool) -> Iterator[None]:
 @contextmanager
 def exact(encoder: nn.Module) -> Iterator[None]:
     """While open, an encoder computes as it is, in float32: what is scored depends on nothing that training was sped up with."""
-    compiled = vars(encoder).pop("forward", None)  # --compile: bench.training.compiled
+    compiled = vars(encoder).pop("forward", None)  # compile=true: bench.training.compiled
     try:
         with float32_products(tf32=False):
             yield

@@ -309,7 +309,7 @@ def rank_device(device: str) -> str:
     if local >= here:
         raise BenchError(
             f"{here} GPUs are here, and this process is to have GPU {local}",
-            f"--gpus {here}, or --device cpu",
+            f"--on torchrun:{here}, or --device cpu",
         )
     return f"cuda:{local}"
 

@@ -1,13 +1,14 @@
 """Runs on other machines: what an engine is given, and what it has queued.
 
-An engine (``slurm``, ``ray``) gets one job a run. What it is given lies in ``RUNS/.jobs/ENGINE-TIME-ID/``:
+An engine (``slurm``, ``ray``) gets one job a run; ``--on commands`` prints a command for each. What belongs to them is in ``RUNS/.jobs/ENGINE-TIME-ID/``:
 
     runs.txt           the ids of the runs, one a line
+    plan.toml          what the workers are handed: the config of these runs
     logs/RUN.log       the output of a run's workers, from the first attempt to the last
     job.sh             Slurm's script
     ended.txt          Ray: the ids of the runs that its driver has seen end
 
-A worker is a command line, ``bench run OPTIONS --only RUN_ID --wait``. The run's own folder says what is done, its lock
+A worker is a command line, ``bench run --plan plan.toml --only RUN_ID``. The run's own folder says what is done, its lock
 who works on it, and the engine what is queued.
 """
 
@@ -32,10 +33,11 @@ from typing import Protocol, cast
 from bench.base.errors import BenchError, RunLocked
 from bench.base.files import default_cache, write_or_fail
 from bench.base.package import PLACE
+from bench.run.config import ENGINES, Target
 from bench.run.plan import PlannedRun
+from bench.run.plan_file import Plan, write_plan
 from bench.runs import RunsFolder
 
-ENGINES = ("slurm", "ray")  # each is a module of bench.run.executors
 FOLDER = ".jobs"
 VARIABLES = (
     "PYTHONPATH",
@@ -49,45 +51,29 @@ VARIABLES_BEGIN = ("BENCH_", "HF_", "TRANSFORMERS_", "TORCH_", "ONEDNN_", "MKL_"
 
 
 @dataclass(frozen=True)
-class Resources:
-    """Requested from an engine for each run, and of its queue."""
-
-    gpus: int | None = None
-    cpus: int | None = None
-    memory: str | None = None  # as typed: "16G"
-    parallel: int | None = None  # runs at once
-    retries: int = 3  # of a run whose worker was killed
-    options: tuple[tuple[str, str], ...] = ()  # of sbatch
-
-
-@dataclass(frozen=True)
 class Batch:
     """The runs that one command hands to an engine."""
 
     folder: Path
     runs: tuple[str, ...]
-    arguments: tuple[str, ...]  # of ``bench run``, the same for every run
     environment: Mapping[str, str]
-    resources: Resources
-    directory: str = ""  # where the command was given
+    target: Target
+    directory: str = ""  # where the command was typed
 
     @property
     def name(self) -> str:
         return self.folder.name
 
+    @property
+    def worker(self) -> list[str]:
+        """The command line of a worker, without the run."""
+        plan, runs = str(self.folder / "plan.toml"), str(self.folder.parents[1])
+        command = [sys.executable, "-P", "-m", "bench", "run"]
+        return [*command, "--plan", plan, "--runs", runs, "--wait", "--plain"]
+
     def command(self, run_id: str) -> list[str]:
         """The worker's command line for one run."""
-        return [
-            sys.executable,
-            "-P",
-            "-m",
-            "bench",
-            "run",
-            *self.arguments,
-            "--only",
-            run_id,
-            "--wait",
-        ]
+        return [*self.worker, "--only", run_id]
 
     def shell_line(self, run_id: str) -> str:
         """The same as a line for ``sh``, from any folder and with an empty environment."""
@@ -96,8 +82,10 @@ class Batch:
         )
         return f"cd {shlex.quote(self.directory)} && {' '.join(variables)} {shlex.join(self.command(run_id))}"
 
-    def write(self) -> None:
+    def write(self, plan: Plan) -> None:
+        """Raises BenchError where a file cannot be written."""
         write_or_fail(self.folder / "runs.txt", "".join(f"{run}\n" for run in self.runs).encode())
+        write_plan(self.folder / "plan.toml", plan)
         (self.folder / "logs").mkdir(exist_ok=True)
 
 
@@ -122,8 +110,8 @@ class EngineSilent(BenchError):
 class Engine(Protocol):
     """A module of an engine. It knows commands and resources, and nothing of methods."""
 
-    def check(self, resources: Resources, connect: bool = True) -> None:
-        """Raises BenchError for options that the engine has not; with ``connect`` also where there is no engine here."""
+    def check(self, target: Target, connect: bool = True) -> None:
+        """Raises BenchError for options that the engine lacks; with ``connect`` also where there is no engine here."""
 
     def script(self, batch: Batch) -> str:
         """What would be submitted, for ``--dry-run``."""
@@ -136,22 +124,13 @@ def engine(name: str) -> Engine:
     return cast("Engine", importlib.import_module(f"bench.run.executors.{name}"))
 
 
-def new_batch(
-    store: RunsFolder,
-    name: str,
-    runs: Sequence[str],
-    arguments: Sequence[str],
-    resources: Resources,
-) -> Batch:
-    folder = (
-        store.path / FOLDER / f"{name}-{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
-    )
+def new_batch(store: RunsFolder, runs: Sequence[str], target: Target) -> Batch:
+    name = f"{target.name}-{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
     return Batch(
-        folder=folder.absolute(),
+        folder=(store.path / FOLDER / name).absolute(),
         runs=tuple(runs),
-        arguments=tuple(arguments),
-        environment=worker_environment(resources.cpus),
-        resources=resources,
+        environment=worker_environment(target.cpus),
+        target=target,
         directory=os.getcwd(),
     )
 
@@ -195,8 +174,8 @@ def only(planned: Sequence[PlannedRun], run_id: str) -> PlannedRun:
             return run
     some = ", ".join(run.run_id for run in planned[:3]) + (", ..." if len(planned) > 3 else "")
     raise BenchError(
-        f"--only {run_id}: these options plan no such run here; they plan {some}",
-        "use the same plugin, backbone, corpus, precision and version as where the id was made; --dry-run --all lists ids",
+        f"--only {run_id}: the plan has no such run here; it has {some}",
+        "the same plugin, backbone, corpus, precision and version as where the plan was made",
     )
 
 
@@ -218,17 +197,18 @@ def worker_environment(cpus: int | None = None) -> dict[str, str]:
     return variables | ({} if cpus is None else {"OMP_NUM_THREADS": str(cpus)})
 
 
-def job_here() -> dict[str, str | int] | None:
-    """The engine, job, node and attempt that this process is the worker of ($BENCH_JOB); None without an engine.
-
-    The worker stops, with its state saved, when the process that started it is gone, however that ended.
-    """
+def job_here() -> dict[str, str | int]:
+    """The engine, job, node and attempt that this process is the worker of ($BENCH_JOB); empty without an engine."""
     words = os.environ.get("BENCH_JOB", "").split()
     if len(words) != 4:
-        return None
-    if "LOCAL_RANK" not in os.environ:
-        threading.Thread(target=_stop_with, args=(os.getppid(),), daemon=True).start()
+        return {}
     return {"engine": words[0], "job": words[1], "node": words[2], "attempts": int(words[3])}
+
+
+def stop_with_parent() -> None:
+    """A worker stops, with its state saved, when the process that started it is gone, however that ended."""
+    if job_here() and "LOCAL_RANK" not in os.environ:
+        threading.Thread(target=_stop_with, args=(os.getppid(),), daemon=True).start()
 
 
 def _stop_with(parent: int) -> None:
@@ -237,10 +217,10 @@ def _stop_with(parent: int) -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def copy_plugins(files: Sequence[Path], folder: Path) -> list[Path]:
+def copy_plugins(files: Sequence[str], folder: Path) -> tuple[str, ...]:
     """Copies of plugin files, and of the recipes next to them, below ``folder`` by their hash: editing one changes no queued run."""
     copies = []
-    for file in files:
+    for file in map(Path, files):
         recipes = sorted((file.parent / "recipes").glob("*.toml"))
         digest = hashlib.sha256()
         for path in (file, *recipes):
@@ -250,5 +230,5 @@ def copy_plugins(files: Sequence[Path], folder: Path) -> list[Path]:
             for recipe in recipes:
                 write_or_fail(copy.parent / "recipes" / recipe.name, recipe.read_bytes())
             write_or_fail(copy, file.read_bytes())
-        copies.append(copy)
-    return copies
+        copies.append(str(copy.absolute()))
+    return tuple(copies)

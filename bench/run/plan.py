@@ -1,7 +1,7 @@
-"""What was asked -> the runs that it means, each with its whole recipe, the data it needs and a fingerprint.
+"""A config -> the runs that it means, each with its whole recipe, the data it needs and a fingerprint.
 
-Nothing is trained or written here, and torch is not needed: ``bench run --dry-run`` prints this and stops. What is wrong with the
-words of a command alone is told before any method is imported (:func:`check_request`); :func:`make` checks everything.
+Nothing is trained or written here: ``bench run --dry-run`` prints this and stops. What is wrong with a config alone is an error before
+any method is imported (:func:`check_config`); :func:`make` checks everything.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from bench.data.sets.sources import NotFetchedYet
 from bench.method import Method, Recipe, Value
 from bench.method.budget import SENTENCES, STEPS, budget_of
 from bench.run import provenance
+from bench.run.config import RunConfig, series, split_variant
 from bench.run.corpus_choice import AbsentCorpus, CorpusShelf, check_asked
 from bench.run.plugins import Plugin, Registry, check_name
 from bench.run.printed import expected
-from bench.run.recipe_file import Entry, GivenRecipe, entries
+from bench.run.recipe_file import Entry, GivenRecipe, entries, read_all_given
 from bench.run.recipes import (
     check_entries,
     check_overrides,
     check_values,
     merge,
-    series,
     settings_with_recipe,
     whole_entry,
 )
@@ -45,38 +45,6 @@ if TYPE_CHECKING:
     from bench.score.suites.known import KnownTask
 
 NOT_TRAINED = "none"
-
-
-@dataclass(frozen=True)
-class Request:
-    """The command line of ``bench run``, parsed."""
-
-    methods: tuple[str, ...]  # "promcse", or with a variant "promcse+eh"
-    backbones: tuple[str, ...] = ("builtin",)
-    names: tuple[
-        str, ...
-    ] = ()  # what tables call the backbones, in their order; none: as they are called
-    setting: str | None = None
-    variant: str = ""
-    seeds: tuple[int, ...] = (42,)
-    suites: tuple[str, ...] = ("sts",)
-    text: str = "tokenised"  # or several, with commas
-    corpus: str | None = None
-    overrides: Mapping[str, str] = field(
-        default_factory=dict
-    )  # a value may be a series, "1,2,4": a run for each
-    precision: str = "fp32"
-    allow_pickle: bool = False
-    ranks: int = 1  # processes that train together
-    given: Mapping[str, GivenRecipe] = field(default_factory=dict)  # by method: --recipe
-
-    @property
-    def named(self) -> list[tuple[str, str]]:
-        """Every method with its variant, "" for none."""
-        return [
-            (method, variant or self.variant)
-            for method, variant in map(split_variant, self.methods)
-        ]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,98 +85,88 @@ class PlannedRun:
         return f"{self.method}{variant}-{self.backbone.short}-{seed}-{'unknown' if self.provisional else self.fingerprint[:8]}"
 
 
+Ready = Callable[[Reference], Reference]
+
+
 def make(
-    request: Request,
-    registry: Registry,
-    data: DataFolder,
-    ready: Callable[[Reference], Reference] = lambda reference: reference,
+    config: RunConfig, registry: Registry, data: DataFolder, ready: Ready = lambda known: known
 ) -> list[PlannedRun]:
-    """Every run that the request means, in order. Raises a BenchError for the first thing that cannot be.
+    """Every run of one config, see :func:`make_all`."""
+    return make_all([config], registry, data, ready)
+
+
+def make_all(
+    configs: Sequence[RunConfig], registry: Registry, data: DataFolder, ready: Ready
+) -> list[PlannedRun]:
+    """Every run that the configs mean, once, in order. Raises a BenchError for the first thing that cannot be.
 
     ``ready`` may fetch a backbone whose revision is not known yet. All evaluation data is checked here: a run that could not be
-    scored is refused before it is trained. A set that is not there is told of by every run (``missing``), and the others go on.
+    scored is refused before it is trained. A set that is not there is named by every run (``missing``), and the others go on.
     With data that is only fetched later (``data.later``) what is to be fetched is noted there, and such a plan is provisional.
     """
-    check_named(request)
-    plugins = [registry[name] for name, _ in request.named]
-    check_overrides(
-        request.overrides,
-        [p.cls for p in plugins],
-        any(learns(p.cls, s) for p in plugins for s in p.cls.settings),
-    )
-    scored = _task_data(request.suites, data, request.text.split(","))
-    planner = _Planner(request, scored, data, CorpusShelf(request.corpus, data, scored.data), ready)
-    runs = [
-        run
-        for plugin, (_, variant) in zip(plugins, request.named, strict=True)
-        for backbone in planner.backbones(plugin)
-        for overrides in series(request.overrides)
-        for run in _runs(planner, plugin, variant, backbone, overrides)
-    ]
-    unique = {
-        (run.run_id, run.fingerprint, run.backbone.name if run.provisional else ""): run
-        for run in runs
-    }
+    scored: dict[tuple[tuple[str, ...], str], _TaskData] = {}
+    unique: dict[tuple[str, ...], PlannedRun] = {}
+    for config in configs:
+        check_names(config)
+    classes = [registry[name].cls for config in configs for name, _ in config.named]
+    trained = any(learns(cls, setting) for cls in classes for setting in cls.settings)
+    for config in configs:
+        check_overrides(config.values, classes, trained)
+        plugins = [registry[name] for name, _ in config.named]
+        key = config.suites, config.text
+        if key not in scored:
+            scored[key] = _task_data(config.suites, data, config.text.split(","))
+        shelf = CorpusShelf(config.corpus, data, scored[key].data)
+        planner = _Planner(config, scored[key], data, shelf, ready, read_all_given(config.recipes))
+        for plugin, (_, variant) in zip(plugins, config.named, strict=True):
+            for backbone in planner.backbones(plugin):
+                for overrides in series(config.values):
+                    with plugin_code(f"the method {plugin.name}"):
+                        runs = planner.runs(plugin, variant, backbone, overrides)
+                    for run in runs:
+                        name = run.backbone.name if run.provisional else ""
+                        unique[run.run_id, run.fingerprint, name] = run
     return list(unique.values())
 
 
-def split_variant(name: str) -> tuple[str, str]:
-    """ "promcse+eh" -> ("promcse", "eh"); "promcse" -> ("promcse", "")."""
-    method, _, variant = name.partition("+")
-    return method, variant
-
-
-def _runs(
-    planner: _Planner,
-    plugin: Plugin,
-    variant: str,
-    backbone: Reference,
-    overrides: Mapping[str, str],
-) -> list[PlannedRun]:
-    """Those of one method. Raises PluginFailed where its own ``check`` or ``needs`` raises what is no BenchError."""
-    with plugin_code(f"the method {plugin.name}"):
-        return planner.runs(plugin, variant, backbone, overrides)
-
-
-def check_named(request: Request) -> None:
+def check_names(config: RunConfig) -> None:
     """Raises BenchError where nothing is named, for a variant that is named twice, and for a text form or a suite that is none."""
     from bench.score.suites import check_suite, expand_suites
 
     for names, kind, hint in (
-        (request.methods, "method", "bench methods lists them"),
-        (request.backbones, "backbone", "bench doctor --backbone NAME says what one is"),
-        (request.suites, "suite", "bench suites lists them"),
-        (request.seeds, "seed", "--seeds 42, --seeds 1-5, or --seeds 1,3,7-9"),
+        (config.methods, "method", "bench methods lists them"),
+        (config.backbones, "backbone", "bench doctor --backbone NAME says what one is"),
+        (config.suites, "suite", "bench suites lists them"),
+        (config.seeds, "seed", "--seeds 42, --seeds 1-5, or --seeds 1,3,7-9"),
     ):
         if not names:
             raise BenchError(f"no {kind} was named", hint)
-    if (
-        request.names
-        and (len(request.names), len(set(request.names))) != (len(request.backbones),) * 2
-    ):
+    if config.names and (len(config.names), len(set(config.names))) != (len(config.backbones),) * 2:
         raise BenchError(
-            f"--name {','.join(request.names)}: {len(set(request.names))} names for {len(request.backbones)} backbones",
-            "one name for each backbone, in their order: --backbone A,B --name a,b",
+            f"names {', '.join(config.names)}: {len(set(config.names))} names for {len(config.backbones)} backbones",
+            "one name for each backbone, in their order: --backbone a=A,b=B",
         )
-    for name in request.names:
-        if name in KNOWN and name not in request.backbones:
-            raise BenchError(f"--name {name}: another backbone is called that", "a name of its own")
-    for name in request.methods:
-        method, variant = split_variant(name)
-        if variant and request.variant:
+    for name in config.names:
+        if name in KNOWN and name not in config.backbones:
             raise BenchError(
-                f"--method {name} --variant {request.variant}: both name a variant",
-                f"--method {name}, or --variant with --method {method}",
+                f"--backbone {name}=...: another backbone is called that", "another name"
+            )
+    for name in config.methods:
+        method, variant = split_variant(name)
+        if variant and config.variant:
+            raise BenchError(
+                f"{name} and the variant {config.variant}: both name a variant",
+                f"{name}, or {method}+{config.variant}",
             )
         if name.endswith("+"):
             raise BenchError(
                 f"--method {name}: no variant stands after the +",
                 f"--method {method}; bench methods {method} lists its variants",
             )
-    for text in request.text.split(","):
+    for text in config.text.split(","):
         if not re.fullmatch("tokenised|raw|any|other-[0-9a-f]{8}", text):
             raise UnknownName("text form", text, ["tokenised", "raw", "any", "other-<hash>"])
-    for name in expand_suites(request.suites):
+    for name in expand_suites(config.suites):
         check_suite(name)
 
 
@@ -221,16 +179,16 @@ def check_methods(names: Sequence[str], files: Sequence[Path]) -> None:
             check_name(name)
 
 
-def check_request(request: Request, files: Sequence[Path]) -> None:
+def check_config(config: RunConfig) -> None:
     """Raises BenchError for a method, suite, corpus file or backbone that does not exist, as far as that is known before methods are
     loaded, which takes seconds; :func:`make` checks everything."""
-    check_named(request)
-    check_methods(request.methods, files)
-    for name in request.backbones:
+    check_names(config)
+    check_methods(config.methods, [Path(file) for file in config.plugins])
+    for name in config.backbones:
         if not Path(name).expanduser().is_dir():  # hashing a folder's weights may take long
             resolve(name)
-    if request.corpus is not None:
-        check_asked(request.corpus)
+    if config.corpus is not None:
+        check_asked(config.corpus)
 
 
 @dataclass(frozen=True)
@@ -293,17 +251,18 @@ def _all_missing(missing: Sequence[DataMissing]) -> DataMissing:
 
 @dataclass(frozen=True)
 class _Planner:
-    """What all runs of a request share."""
+    """What all runs of a config share."""
 
-    request: Request
+    config: RunConfig
     scored: _TaskData
     data: DataFolder
     corpora: CorpusShelf
-    ready: Callable[[Reference], Reference]
+    ready: Ready
+    recipes: Mapping[str, GivenRecipe]  # by method: --recipe
 
     def backbones(self, plugin: Plugin) -> list[Reference]:
         """Those that were asked for, or the method's own."""
-        request, own = self.request, plugin.cls.own_backbone
+        request, own = self.config, plugin.cls.own_backbone
         if own:  # of a model that was given itself, its own name is asked for
             return [
                 Reference(
@@ -328,8 +287,8 @@ class _Planner:
         self, plugin: Plugin, variant: str, backbone: Reference, overrides: Mapping[str, str]
     ) -> list[PlannedRun]:
         """One run a seed, with one value for each key of ``overrides``. Raises BenchError for what cannot be."""
-        request, cls, recipes = self.request, plugin.cls, entries(plugin.folder, plugin.name)
-        setting, notes = _setting(plugin, variant, backbone, request.setting, recipes)
+        config, cls, recipes = self.config, plugin.cls, entries(plugin.folder, plugin.name)
+        setting, notes = _setting(plugin, variant, backbone, config.setting, recipes)
         trained = learns(cls, setting)
         check_entries(cls, recipes)
         entry, line = whole_entry(
@@ -343,13 +302,13 @@ class _Planner:
         )
         notes += [line] if line else []
         implied = {}
-        if setting != NOT_TRAINED and request.suites == ("check",):
+        if setting != NOT_TRAINED and config.suites == ("check",):
             implied = {"select_on": Value("captions dev", "only the suite check is scored")}
-        given = request.given.get(plugin.name)
+        given = self.recipes.get(plugin.name)
         if given is not None:
             check_values(cls, given.values, f"--recipe {given.file}")
             implied |= given.values
-            notes += given.check(request.seeds, plugin.sha256)
+            notes += given.check(config.seeds, plugin.sha256)
         recipe = merge(cls, entry, variant, overrides, trained=trained, plan=implied)
         vectors_here = True
         try:
@@ -363,7 +322,7 @@ class _Planner:
             backbone = replace(
                 backbone, revision=cls.own_revision(recipe) if vectors_here else "unknown"
             )
-            if request.backbones != (cls.own_backbone,):
+            if config.backbones != (cls.own_backbone,):
                 notes.append(f"{plugin.name} brings its own vectors and ignores --backbone")
         corpus = self.corpora.fitting(plugin, setting, recipe, entry) if trained else None
         if corpus is not None and corpus.name == TARGET:
@@ -377,10 +336,11 @@ class _Planner:
                 dev = dev_task(str(recipe["select_on"]), self.data)
             except NotFetchedYet:
                 later = True
-        seeds: tuple[int | None, ...] = (None,) if setting in cls.deterministic else request.seeds
-        if len(request.seeds) > len(seeds):
+        seeds: tuple[int | None, ...] = (None,) if setting in cls.deterministic else config.seeds
+        if len(config.seeds) > len(seeds):
             notes.append(f"{plugin.name} has nothing random: one run stands for all seeds")
-        by_ranks = _determined_by_ranks(cls, recipe, request.ranks) if trained else ""
+        precision = "fp32" if config.precision == "auto" else config.precision  # not settled: a CPU
+        by_ranks = _determined_by_ranks(cls, recipe, config.ranks) if trained else ""
         notes += [by_ranks] if by_ranks else []
         notes += ended_early(recipe)
         places: dict[str, str | None] = dict.fromkeys(
@@ -393,9 +353,9 @@ class _Planner:
             }
         determines = {
             "places": places,
-            "precision": request.precision if trained else "fp32",
+            "precision": precision if trained else "fp32",
             "dev": dev.sha256 if dev else None,
-            **({"ranks": request.ranks} if by_ranks else {}),
+            **({"ranks": config.ranks} if by_ranks else {}),
         }
         own = (
             entry
@@ -415,8 +375,8 @@ class _Planner:
                     tasks=self.scored.tasks,
                     task_data=self.scored.data,
                     dev=dev,
-                    text=request.text,
-                    precision=request.precision,
+                    text=config.text,
+                    precision=precision,
                     notes=tuple(notes),
                     expect=expected(cls, own, recipe, corpus),
                     remark=own.note if own else "",
@@ -435,12 +395,12 @@ def of_run(
     plugin: Plugin,
     recipe: Recipe,
     backbone: Reference,
-    request: Request,
+    config: RunConfig,
     data: DataFolder,
 ) -> PlannedRun:
-    """A finished run, to be scored on the suites of ``request`` too. Raises as :func:`make` where their data is not here."""
-    check_named(request)
-    scored = _task_data(request.suites, data, request.text.split(","))
+    """A finished run, to be scored on the suites of ``config`` too. Raises as :func:`make` where their data is not here."""
+    check_names(config)
+    scored = _task_data(config.suites, data, config.text.split(","))
     return PlannedRun(
         plugin=plugin,
         variant=record.variant,
@@ -450,7 +410,7 @@ def of_run(
         recipe=recipe,
         tasks=scored.tasks,
         task_data=scored.data,
-        text=request.text,
+        text=config.text,
         fingerprint=record.fingerprint,
         missing=scored.missing,
         determines=record.provenance.determines or {},
@@ -478,7 +438,7 @@ def ended_early(recipe: Recipe) -> list[str]:
         return []
     needed = math.ceil(budget.amount / rows)
     return [
-        f"the recipe ends after {limit.value:,} steps, before the budget of {budget} does; to use it up: --max-steps {needed}"
+        f"the recipe ends after {limit.value:,} steps, before the budget of {budget} does; to use it up: --set max_steps={needed}"
     ]
 
 

@@ -32,7 +32,7 @@
     [space.values]
     temperature = { values = [0.03, 0.05, 0.1], source = "table 4" }
 
-    [variants.no-mlm]                            # a variant that the method does not declare itself: --variant no-mlm
+    [variants.no-mlm]                            # a variant that the method does not declare itself: METHOD+no-mlm
     mlm = { value = false, source = "table 2" }
 
     [printed]                                    # where bench.references has other names for it: "" for a method without rows
@@ -43,14 +43,15 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from bench.base.errors import BenchError, UnknownName
 from bench.method.values import SETTINGS, Value
+from bench.run.config import RunConfig
 
 MALFORMED = (
     tomllib.TOMLDecodeError,
@@ -298,11 +299,11 @@ def read_given(file: Path) -> GivenRecipe:
     return given
 
 
-def read_all_given(files: Sequence[Path]) -> dict[str, GivenRecipe]:
+def read_all_given(files: Sequence[str]) -> dict[str, GivenRecipe]:
     """By method. Raises BenchError for two of one method."""
     by_method: dict[str, GivenRecipe] = {}
     for file in files:
-        given = read_given(file)
+        given = read_given(Path(file))
         if given.method in by_method:
             raise BenchError(
                 f"--recipe {file}: another file is of {given.method}, too",
@@ -312,13 +313,32 @@ def read_all_given(files: Sequence[Path]) -> dict[str, GivenRecipe]:
     return by_method
 
 
-def said_by_all(given: Mapping[str, GivenRecipe], key: str) -> Any:
-    """What the files say of setting, variant, backbone or corpus. Raises BenchError where they do not agree: an option has to say it."""
-    said = {method: getattr(recipe, key) for method, recipe in given.items()}
-    if len(set(said.values())) > 1:
-        told = ", ".join(f"{value or 'none'} for {method}" for method, value in said.items())
+def with_recipes(config: RunConfig, typed: Container[str]) -> RunConfig:
+    """The config, where its recipe files say method, backbone, setting, variant and corpus unless these were ``typed``.
+
+    Raises BenchError for a file of another method, and where the files do not agree on what an option has to say then.
+    """
+    if not config.recipes:
+        return config
+    given = read_all_given(config.recipes)
+    named = dict(config.named)
+    if strange := [name for name in given if named and name not in named]:
         raise BenchError(
-            f"--recipe: the files do not agree on the {key}: {told}",
-            f"--{key} NAME, or a command for each",
+            f"--recipe: a file is of {strange[0]}, and the command names {', '.join(config.methods)}",
+            "leave the method out",
         )
-    return next(iter(said.values()), None)
+    values: dict[str, Any] = {}
+    for key in ("backbone", "setting", "variant", "corpus"):
+        field_name = "backbones" if key == "backbone" else key
+        if field_name in typed or (key == "variant" and any(named.values())):
+            continue
+        known = {method: getattr(recipe, key) for method, recipe in given.items()}
+        if len(set(known.values())) > 1:
+            each = ", ".join(f"{value or 'none'} for {method}" for method, value in known.items())
+            hint = (
+                "a command for each" if key == "variant" else f"--{key} NAME, or a command for each"
+            )
+            raise BenchError(f"--recipe: the files do not agree on the {key}: {each}", hint)
+        if value := next(iter(known.values())):
+            values[field_name] = (value,) if key == "backbone" else value
+    return replace(config, methods=config.methods or tuple(given), **values)

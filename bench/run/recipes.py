@@ -11,11 +11,8 @@ import difflib
 import inspect
 import json
 import math
-import os
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -309,7 +306,7 @@ def variants_of(method: type[Method]) -> Mapping[str, Mapping[str, Any]]:
 
 def check_variant(method: type[Method], variant: str) -> None:
     if variant and variant not in variants_of(method):
-        hint = "without --variant: the method as its paper has it"
+        hint = f"{method.name} alone: the method as its paper has it"
         raise UnknownName("variant", variant, variants_of(method), f"of {method.name}", hint)
 
 
@@ -388,7 +385,7 @@ OTHER_NAMES: Mapping[str, str] = {
     "model": "--backbone",
     "dataset": "--corpus",
     "fp16": "--precision bf16",
-    "gpus": "--executor torchrun --gpus N",
+    "gpus": "--on torchrun:N",
     "outputdir": "--runs",
 }
 """What other tools call it, without underscores -> our recipe key or option."""
@@ -451,27 +448,6 @@ MAY_BE_NONE = {
     "max_length",
     "patience",
 }  # of the numbers
-
-
-def series(overrides: Mapping[str, str]) -> list[dict[str, str]]:
-    """Every combination of the values of ``--set``, the last key moving first: {"a": "1,2", "b": "3"} -> a=1 b=3, a=2 b=3.
-
-    A comma that belongs to a value is written ``\\,``; what is there as a file or folder is one value. Raises BenchError where
-    between two commas nothing stands.
-    """
-    each: list[list[str]] = []
-    for key, text in overrides.items():
-        values = [text] if os.path.exists(os.path.expanduser(text)) else re.split(r"(?<!\\),", text)
-        values = [
-            (value if len(values) == 1 else value.strip()).replace("\\,", ",") for value in values
-        ]
-        if len(values) > 1 and not all(values):
-            raise BenchError(
-                f"--set {key}={text}: a value is missing between two commas",
-                f"--set {key}=A,B,C, or \\, for a comma of the value",
-            )
-        each.append(values)
-    return [dict(zip(overrides, values, strict=True)) for values in product(*each)]
 
 
 def parse(key: str, text: str, like: Any) -> Any:

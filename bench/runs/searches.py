@@ -151,6 +151,7 @@ NOT_OF_A_PAPER = (
     "ours",
     "harness default",
     "--auto-batch",
+    "--chunk auto",
     "the backbone's own value",
     "builtin's own value",
 )

@@ -1,4 +1,4 @@
-"""``--compile``: torch compiles the encoder's forward while training. Vectors that are scored come from the encoder as it is
+"""``--set compile=true``: torch compiles the encoder's forward while training. Vectors that are scored come from the encoder as it is
 (:func:`bench.method.features.exact`)."""
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def compile_encoder(encoder: nn.Module, note: Callable[[str], None]) -> Callable
             if compiled is not eager:
                 compiled = eager
                 note(
-                    f"--compile: the encoder is not compiled ({(str(error).strip().splitlines() or [type(error).__name__])[0][:120]})"
+                    f"compile: the encoder is not compiled ({(str(error).strip().splitlines() or [type(error).__name__])[0][:120]})"
                 )
                 return eager(*args, **kwargs)
             raise

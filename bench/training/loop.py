@@ -102,7 +102,7 @@ def batch_does_not_fit(
     chunk = (
         f"--chunk {size} (the same batch, a part of it in memory at a time), " if can_chunk else ""
     )
-    hint = f"{chunk}--set batch_size={size} (fewer negatives: another recipe), or --auto-batch, which finds the size"
+    hint = f"{chunk}--set batch_size={size} (fewer negatives: another recipe), or --chunk auto, which finds the size"
     return OutOfMemory(what + (f"; {fits} rows at once would fit" if fits else ""), hint, fits)
 
 

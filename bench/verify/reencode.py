@@ -127,10 +127,11 @@ class Encoder:
         self, run: Run, planned: PlannedRun, tasks: Mapping[ScoreKey, LoadedTask]
     ) -> dict[ScoreKey, TaskResult]:
         from bench.method import SilentReporter, task_prompt
-        from bench.run.executors.build import Options, build
+        from bench.run.config import RunConfig
+        from bench.run.executors.build import build
         from bench.run.executors.scoring import Stores
 
-        options = Options(device=self.device, offline=self.offline)
+        options = RunConfig(device=self.device, offline=self.offline)
         with tempfile.TemporaryDirectory() as folder:  # nothing is written in the run's own folder
             method = build(planned, options, SilentReporter(), Path(folder))
             method.load(run.checkpoint)

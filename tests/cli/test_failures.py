@@ -158,7 +158,7 @@ def test_a_batch_that_does_not_fit_names_the_size_that_does(text: Path, tiny: st
     error, hint = errors(done)
     assert error == "error: out of memory: step 1 with batch_size 16; 4 rows at once would fit"
     assert hint.startswith("try: --chunk 4 (the same batch") and "--set batch_size=4" in hint
-    assert "--auto-batch" in hint
+    assert "--chunk auto" in hint
 
 
 @pytest.mark.slow
@@ -166,12 +166,12 @@ def test_auto_batch_of_a_loss_in_one_piece_is_another_run_and_says_so(
     text: Path, tiny: str
 ) -> None:
     options = argv("--set batch_size=16 --set room=5")
-    done = bench_run(text, tiny, *options, "--auto-batch", method="in-one-piece")
+    done = bench_run(text, tiny, *options, "--chunk", "auto", method="in-one-piece")
     assert done.exit_code == 0 and "which is another recipe" in done.stderr, done.stderr
     records = RunsFolder(text.parent / "runs").records()[0]
     by_size = {record.recipe["batch_size"].value: record for record in records}
     statuses = {size: record.status for size, record in by_size.items()}
     assert statuses == {16: "failed", 4: "finished"}
-    assert by_size[4].recipe["batch_size"].source == "--auto-batch"
+    assert by_size[4].recipe["batch_size"].source == "--chunk auto"
     asked = bench_run(text, tiny, *options, "--set", "batch_size=4", method="in-one-piece")
     assert "was done already, nothing repeated" in asked.stderr

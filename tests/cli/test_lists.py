@@ -13,7 +13,7 @@ from made_runs import made_runs
 
 from bench.base.errors import BenchError
 from bench.cli import VERBS, WITHDRAWN
-from bench.cli.run import parse_seeds
+from bench.cli.options import parse_seeds
 from bench.run.plugins import discover
 from bench.score.suites import suite_names
 

@@ -56,5 +56,5 @@ def test_plain_lines_name_run_phase_and_numbers_and_tell_dev_encoding_apart(
     assert capsys.readouterr().err.splitlines() == [
         "simcse-builtin-s42: starts",
         "simcse-builtin-s42: train 25 of 1000, dev score 1: 700 of 2900  loss 0.5000",
-        "simcse-builtin-s42: train 125 of 1000  loss 0.2500  dev best 66.50 at 125  400 sentences/s  2m55s left",
+        "simcse-builtin-s42: train 125 of 1000  loss 0.2500  dev best 66.50 at 125  400 sentences/s  5m47s left",
     ]

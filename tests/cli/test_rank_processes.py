@@ -20,7 +20,7 @@ from safetensors.torch import load_file
 
 from bench.runs import RunRecord, RunsFolder
 
-TWO = ("--executor", "torchrun", "--gpus", "2")
+TWO = ("--on", "torchrun:2")
 TORCHRUN = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "bench")
 SOON = 60  # seconds in which everything has ended; torch's own timeouts are minutes
 
@@ -212,4 +212,4 @@ def test_the_authors_gather_in_several_processes_is_another_run(
         ended = bench(*command, *faithful, "--runs", tmp_path, *more)
         return json.loads(ended.stdout.splitlines()[0])["run_id"]
 
-    assert run_id() == run_id("--executor", "torchrun", "--gpus", "1") != run_id(*TWO)
+    assert run_id() == run_id("--on", "torchrun:1") != run_id(*TWO)

@@ -214,13 +214,15 @@ def test_refused_options_are_one_line_and_nothing_is_queued(
 def test_a_plan_larger_than_an_array_may_be_is_several(slurm: SlurmCluster, tmp_path: Path) -> None:
     """2,500 runs, MaxArraySize 1,001: three arrays, one after the other for --parallel. Nothing of them begins."""
     from bench.run import jobs
+    from bench.run.config import RunConfig, Target
     from bench.run.executors import slurm as engine
+    from bench.run.plan_file import Plan
     from bench.runs import RunsFolder
 
     store = RunsFolder(tmp_path / "runs")
-    resources = jobs.Resources(parallel=7, options=(("hold", ""),))
-    batch = jobs.new_batch(store, "slurm", [f"run-{i}" for i in range(2500)], [], resources)
-    batch.write()
+    target = Target(name="slurm", parallel=7, options=(("hold", ""),))
+    batch = jobs.new_batch(store, [f"run-{i}" for i in range(2500)], target)
+    batch.write(Plan((RunConfig(),)))
     assert len(engine.submit(batch)) == 3
     found = jobs.queue(store)
     assert set(found) == set(batch.runs) and {job.state for _, job in found.values()} == {"queued"}

@@ -14,13 +14,15 @@ from finished_runs import finished
 
 from bench.base import devices
 from bench.run import jobs
+from bench.run.config import RunConfig, Target
+from bench.run.plan_file import Plan, read_plan
 from bench.runs import RunsFolder
 
 PLUGIN = "from methods.simcse import SimCSE\n\n\nclass Mine(SimCSE):\n    name = 'mine'\n"
 
 
 def lines_of(*arguments: Any) -> list[str]:
-    done = bench(*arguments, "--commands")
+    done = bench(*arguments, "--on", "commands")
     assert done.exit_code == 0, done.stderr
     return done.stdout.splitlines()
 
@@ -48,7 +50,7 @@ def test_every_line_works_by_sh_from_another_folder_with_an_empty_environment(
     file.write_text(PLUGIN)
     own = [*plan, "--seeds", "1-2", "--plugin", "mine.py", "--precision", "fp32"]
     own[own.index("--method") + 1] = "mine"
-    assert bench(*own, "--runs", "runs here", "--commands", "plan.txt").exit_code == 0
+    assert bench(*own, "--runs", "runs here", "--on", "commands:file=plan.txt").exit_code == 0
     lines = (place / "plan.txt").read_text().splitlines()
     assert len(lines) == 2
     file.write_text("raise RuntimeError('edited after it was queued')\n")
@@ -72,37 +74,43 @@ def test_every_line_works_by_sh_from_another_folder_with_an_empty_environment(
 def test_the_id_follows_from_the_options_and_not_from_the_machine_that_plans(
     plan: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def id_of(*arguments: str) -> str:
-        (line,) = lines_of(*plan, "--runs", tmp_path / "runs", *arguments)
-        return after("--only", words_of(line))
+    def worker(on: str) -> tuple[str, RunConfig]:
+        done = bench(*plan, "--runs", tmp_path / "runs", "--on", on)
+        words = words_of(done.stdout)
+        return after("--only", words), read_plan(Path(after("--plan", words))).runs[0]
 
-    here, with_gpus = id_of(), id_of("--gpus", "1")
+    (here, _), (with_gpus, _) = worker("commands"), worker("commands:gpus=1")
     monkeypatch.setattr(devices, "choose_device", lambda name: "cuda")  # a machine with a GPU
     monkeypatch.setattr(devices, "choose_precision", lambda name, device: "bf16")
-    assert (id_of(), id_of("--gpus", "1")) == (here, with_gpus) and here != with_gpus
-    words = words_of(lines_of(*plan, "--gpus", "4", "--runs", tmp_path / "runs")[0])
-    options = [after(option, words) for option in ("--device", "--precision", "--executor")]
-    assert options == ["cuda", "bf16", "torchrun"] and after("--gpus", words) == "4"
+    assert (worker("commands")[0], worker("commands:gpus=1")[0]) == (here, with_gpus)
+    assert here != with_gpus
+    config = worker("commands:gpus=4")[1]
+    assert (config.device, config.precision, config.on) == ("cuda", "bf16", "torchrun:4")
 
 
 def test_a_worker_whose_plan_lacks_the_id_refuses_and_writes_nothing(
     plan: tuple[str, ...], tmp_path: Path
 ) -> None:
     words = words_of(lines_of(*plan, "--runs", tmp_path / "runs")[0])
-    corpus = Path(after("--corpus", words))
+    plan_file = Path(after("--plan", words))
+    corpus = Path(read_plan(plan_file).runs[0].corpus or "")
     other = tmp_path / corpus.name
     other.write_text(corpus.read_text() + "one more sentence\n")
-    words[words.index(str(corpus))] = str(other)
-    assert "these options plan no such run here; they plan simcse-" in error_line(bench(*words))
+    plan_file.write_text(plan_file.read_text().replace(str(corpus), str(other)))
+    assert "the plan has no such run here; it has simcse-" in error_line(bench(*words))
     assert not list((tmp_path / "runs").glob("*/run.json"))
 
 
 def test_options_that_do_not_go_together(
     plan: tuple[str, ...], tmp_path: Path, snapshot: Any
 ) -> None:
-    given = "--executor slurm --device cuda:1;--commands --device cpu;--commands --executor slurm"
-    given += ";--cpus 2;--memory 1G;--slurm time=1;--commands --slurm time=1"
-    given += ";--commands --precision fp16;--commands --only x;--commands --dry-run"
+    given = "--on slurm --device cuda:1;--on commands --device cpu;--commands --executor slurm"
+    given += (
+        ";--on cpus=2;--on here:cpus=2;--on torchrun:memory=1G;--on ray:time=1;--on slurm:gpus=0"
+    )
+    given += (
+        ";--on commands --precision fp16;--on commands --only x;--on commands --dry-run;--on what"
+    )
     runs = ("--runs", tmp_path / "runs")
     lines = [error_line(bench(*plan, *runs, *words.split())) for words in given.split(";")]
     assert lines == snapshot and not (tmp_path / "runs").exists()
@@ -115,8 +123,8 @@ def test_runs_that_slurm_has_are_listed(
     store = RunsFolder(tmp_path / "runs")
     store.write(working := record("simcse", 1, status="interrupted", scores=()))
     ids = [working.run_id, "simcse-waits", "simcse-gone"]
-    batch = jobs.new_batch(store, "slurm", ids, [], jobs.Resources())
-    batch.write()
+    batch = jobs.new_batch(store, ids, Target(name="slurm"))
+    batch.write(Plan((RunConfig(),)))
     squeue = tmp_path / "bin" / "squeue"
     squeue.parent.mkdir()
     monkeypatch.setenv("PATH", f"{squeue.parent}:/usr/bin:/bin")

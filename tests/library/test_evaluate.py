@@ -102,7 +102,7 @@ def test_tables_frames_and_html(result: Any, runs: Path) -> None:
     assert result["Captions"] == result["check/captions"] == result["captions"]
     with pytest.raises(UnknownName, match="unknown task 'caption'"):
         result["caption"]
-    every = bench.runs(runs)
+    every = bench.load_runs(runs)
     assert every["words"].run_id.startswith("object-words")
     assert every[result.run_id].record == result.record
     assert set(every.frame()["run"]) == {one.run_id for one in every} and len(every[:1]) == 1
@@ -110,15 +110,15 @@ def test_tables_frames_and_html(result: Any, runs: Path) -> None:
 
 def test_compare_takes_results_ids_and_folders(result: Any, runs: Path) -> None:
     worse = bench.evaluate(lambda some: bag(some, 4), name="four", runs=runs, **CHECK)
-    for what in ([result, worse], [result.run_id, worse.folder], bench.runs(runs)):
-        found = bench.compare(what, baseline=result, runs=runs)
+    for what in ([result, worse], [result.run_id, worse.folder], bench.load_runs(runs)):
+        found = bench.compare_runs(what, baseline=result, runs=runs)
         assert found.tables[0].baseline is not None and found.tables[0].baseline.startswith("words")
-    frame = bench.compare([result, worse], baseline=result).frame().set_index("backbone")
+    frame = bench.compare_runs([result, worse], baseline=result).frame().set_index("backbone")
     assert frame.loc["four", "verdict"] == "worse" and frame.loc["four", "difference_ci_high"] < 0
     with pytest.raises(UnknownName, match="unknown baseline 'simcse'"):
-        bench.compare([result, worse], baseline="simcse")
+        bench.compare_runs([result, worse], baseline="simcse")
     with pytest.raises(UnknownName):
-        bench.compare(["nosuch"], runs=runs)
+        bench.compare_runs(["nosuch"], runs=runs)
 
 
 def test_the_predictions_of_a_task_give_its_score(result: Any) -> None:
@@ -227,10 +227,10 @@ def test_a_dimension_that_changes_later_is_told_of_and_the_next_try_goes_on(tmp_
 
     with pytest.raises(BenchError, match="changes returned 47 dimensions, before 48"):
         bench.evaluate(changes, runs=tmp_path, **CHECK)
-    (failed,) = bench.runs(tmp_path)
+    (failed,) = bench.load_runs(tmp_path)
     assert failed.record.status == "failed" and not failed.scores
     with pytest.raises(BenchError, match="not finished"):
-        bench.compare([failed])
+        bench.compare_runs([failed])
 
 
 # --- folders and runs ---
@@ -257,7 +257,7 @@ def test_a_folder_is_what_bench_run_makes_of_it_and_a_run_is_scored_further(
     data = ("--suite", "geometry", "--data", shared / "data")
     further = command("evaluate", made.run_id, *data, *where)
     assert further.exit_code == 0, further.stderr
-    again = bench.runs(tmp_path)[made.run_id]
+    again = bench.load_runs(tmp_path)[made.run_id]
     assert {score.suite for score in again.scores} == {"check", "geometry"}
     assert again.record.fingerprint == made.record.fingerprint
     assert command("verify", made.folder).exit_code == 0

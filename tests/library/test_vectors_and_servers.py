@@ -71,7 +71,7 @@ def test_vectors_of_a_file_or_a_mapping_have_the_score_of_the_object(
     np.savez(file, sentences=np.array(sentences), vectors=bag(sentences))
     done = command("evaluate", f"vectors:{file}", *SUITE, "--runs", runs)
     assert done.exit_code == 0, done.stderr
-    (found,) = bench.runs(runs)
+    (found,) = bench.load_runs(runs)
     assert found["captions"].value == pytest.approx(value, abs=1e-4) and found.name == "bags"
     assert found.model["kind"] == "vectors" and found.model["dimension"] == 48
     made_of = found.record.provenance.backbone
@@ -123,7 +123,7 @@ def test_a_server_has_the_score_of_the_object_and_is_asked_for_each_sentence_onc
 
     done = command(*one, tmp_path / "r")
     assert done.exit_code == 0, done.stderr
-    (found,) = bench.runs(tmp_path / "r")
+    (found,) = bench.load_runs(tmp_path / "r")
     assert found["captions"].value == pytest.approx(value, abs=1e-4) and found.name == "bag-48"
     assert sorted(server.asked) == sorted(sentences) and len(server.requests) == requests
     sizes = {len(request["input"]) for request in server.requests}
@@ -213,5 +213,5 @@ def test_what_goes_wrong_is_one_line_and_what_was_paid_for_is_kept(
     paid, before = server.asked[kept:], set(server.asked[:kept])
     assert len(set(paid) & before) == 1, "but for the one that is asked to compare"
     assert len(paid) == len(sentences) - kept + 1
-    (found,) = [run for run in bench.runs(tmp_path / "r") if run.record.status == "finished"]
+    (found,) = [run for run in bench.load_runs(tmp_path / "r") if run.record.status == "finished"]
     assert found["captions"].value == pytest.approx(value, abs=1e-4)

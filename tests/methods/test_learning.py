@@ -19,10 +19,11 @@ import pytest
 from bench.data.corpora import open_corpus
 from bench.data.sets import DataFolder
 from bench.method import SilentReporter, TorchMethod
-from bench.run.executors.build import Options, build
+from bench.run.config import RunConfig
+from bench.run.executors.build import build
 from bench.run.executors.local import execute
 from bench.run.executors.scoring import dev_scorer
-from bench.run.plan import Request, make
+from bench.run.plan import make
 from bench.run.plugins import discover
 from bench.run.recipes import merge
 from bench.runs import RunsFolder
@@ -82,7 +83,7 @@ def every_third(read: Callable[[], LoadedTask]) -> LoadedTask:
 @pytest.mark.parametrize(("name", "setting"), TRAINED)
 def test_a_trained_method_rises_above_its_start(name, setting, shared, tmp_path):
     values = OWN.get(name, {}) if setting == "unsupervised" else {}
-    request = Request(
+    request = RunConfig(
         methods=(name,),
         setting=setting,
         suites=("check",),
@@ -93,10 +94,12 @@ def test_a_trained_method_rises_above_its_start(name, setting, shared, tmp_path)
     run = replace(planned, tasks=(), task_data=())  # nothing is scored after training
     assert run.dev is not None
     run = replace(run, dev=replace(run.dev, read=partial(every_third, run.dev.read)))
-    untrained = build(run, Options(), SilentReporter(), tmp_path / "start")
+    untrained = build(run, RunConfig(device="cpu"), SilentReporter(), tmp_path / "start")
     assert isinstance(untrained, TorchMethod)
     start = untrained.dev_score(dev_scorer(run.dev))
-    record, _ = execute(run, RunsFolder(tmp_path / "runs"), Options(), SilentReporter())
+    record, _ = execute(
+        run, RunsFolder(tmp_path / "runs"), RunConfig(device="cpu"), SilentReporter()
+    )
     assert record.training is not None and record.training.dev_score is not None
     print(f"{name} {setting}: {start:.2f} -> {record.training.dev_score:.2f}")
     assert record.training.dev_score > start + 0.3

@@ -14,7 +14,8 @@ import pytest
 
 from bench.base.errors import BenchError
 from bench.data.sets import DataFolder, Later
-from bench.run.plan import PlannedRun, Request, make
+from bench.run.config import RunConfig
+from bench.run.plan import PlannedRun, make
 from bench.run.plugins import discover
 from bench.run.printed import aim
 from bench.run.search.space import space_of
@@ -36,7 +37,7 @@ def rows() -> Iterator[Any]:
 
 def planned(method: str, backbone: str, setting: str | None = None, **values: Any) -> PlannedRun:
     """The first run of ``bench run --method METHOD --backbone BACKBONE``, planned without any data or weights."""
-    request = Request(methods=(method,), backbones=(backbone,), setting=setting, **values)
+    request = RunConfig(methods=(method,), backbones=(backbone,), setting=setting, **values)
     return make(request, REGISTRY, DataFolder(None, fetcher=Later()))[0]
 
 

@@ -173,9 +173,9 @@ def test_what_stands_in_a_command_and_what_it_needs() -> None:
         "--backbone": [f"bert-base-uncased@{'a' * 40}"],
         "--set": ["learning_rate=3.1e-05", "dropout=none", "eh=true"],
         "--corpus": ["hub:owner/name@abc:text"],
-        "--variant": ["eh"],
+        "--method": ["promcse+eh"],
         "--seeds": ["3-5,9"],
-        "--gpus": ["2"],
+        "--on": ["torchrun:2"],
         "--suite": ["sts"],
         "--text": [],
     }.items():

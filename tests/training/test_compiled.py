@@ -61,4 +61,4 @@ def test_a_compiler_that_fails_is_noted_once_and_training_goes_on(method, monkey
     use_backend(monkeypatch, fails_with(RuntimeError("no C++ compiler")))
     compile_encoder(method.encoder, notes.append)
     assert torch.equal(gradient(method), plain) and torch.equal(gradient(method), plain)
-    assert len(notes) == 1 and notes[0].startswith("--compile")
+    assert len(notes) == 1 and notes[0].startswith("compile: ")

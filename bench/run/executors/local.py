@@ -24,7 +24,8 @@ from bench.base.signals import stop_signals
 from bench.data.sets.sts import STS_TASKS
 from bench.method import Method, Reporter, task_prompt
 from bench.run import provenance
-from bench.run.executors.build import Options, build, training_corpus
+from bench.run.config import RunConfig
+from bench.run.executors.build import build, training_corpus
 from bench.run.executors.scoring import (
     EncodingReporter,
     Stores,
@@ -32,6 +33,7 @@ from bench.run.executors.scoring import (
     score_tasks,
     with_overlap,
 )
+from bench.run.jobs import job_here
 from bench.run.plan import PlannedRun
 from bench.runs import (
     FOREIGN,
@@ -54,6 +56,7 @@ from bench.score.suites import AskingTask, RunPlace, suite_plugin
 
 if TYPE_CHECKING:
     from bench.backbones import Reference
+    from bench.method.ranks import Alone
     from bench.score.suites import LoadedTask, Task, TaskResult
     from bench.score.suites.known import KnownTask
 
@@ -66,7 +69,11 @@ class TasksFailed(RunFailed):
 
 
 def execute(
-    run: PlannedRun, store: RunsFolder, options: Options, reporter: Reporter
+    run: PlannedRun,
+    store: RunsFolder,
+    config: RunConfig,
+    reporter: Reporter,
+    ranks: Alone | None = None,
 ) -> tuple[RunRecord, bool]:
     """Train and score one planned run; returns its record and whether there was anything left to do.
 
@@ -76,8 +83,8 @@ def execute(
     another BenchError where nothing was started.
     """
     folder = store.folder(run.run_id)
-    with store.lock(run.run_id, options.wait_seconds, reporter.note):
-        if options.fresh and folder.exists():
+    with store.lock(run.run_id, config.wait_seconds, reporter.note):
+        if config.fresh and folder.exists():
             forget(run, store, reporter)
         record = store.get(run.run_id, run.fingerprint)  # a damaged one is made anew
         if record is not None and (told := with_title_and_file(record, run)) != record:
@@ -89,18 +96,15 @@ def execute(
         if left.no_checkpoint is not None and not can_do_without_model(run, left.tasks, folder):
             raise left.no_checkpoint  # before anything was started: the record and its scores stay as they are
         if record is None:  # from here on it is known, however this process ends
-            record = _new_record(run, options)
+            record = _new_record(run, config)
             store.write(record)
-        if options.job is not None:
-            record = with_execution(record, options.job)
+        if job := job_here():
+            record = with_execution(record, job)
         try:
-            insistent = (
-                options.ranks is None and options.job is None
-            )  # an engine may say it more than once
+            insistent = ranks is None and not job  # an engine may say it more than once
             with stop_signals(insistent=insistent) as should_stop:
-                record = Execution(run, store, options, reporter, should_stop).complete(
-                    record, left
-                )
+                execution = Execution(run, store, config, reporter, should_stop, ranks)
+                record = execution.complete(record, left)
         except Interrupted as error:
             _keep(run, record, store, "interrupted", error)
             raise
@@ -183,7 +187,7 @@ def _recorded_recipe(run: PlannedRun) -> dict[str, RecipeValue]:
     }
 
 
-def _new_record(run: PlannedRun, options: Options) -> RunRecord:
+def _new_record(run: PlannedRun, config: RunConfig) -> RunRecord:
     corpus = run.corpus
     return RunRecord(
         run_id=run.run_id,
@@ -199,14 +203,14 @@ def _new_record(run: PlannedRun, options: Options) -> RunRecord:
         cost=Cost(),
         provenance=Provenance(
             created=datetime.now(UTC).isoformat(timespec="seconds"),
-            command=options.command or shlex.join(["bench", *sys.argv[1:]]),
+            command=config.command or shlex.join(["bench", *sys.argv[1:]]),
             bench_version=__version__,
             git=provenance.git_state(run.plugin.folder),
             packages=devices.packages(),
             plugin=Code(
                 package=run.plugin.package, version=run.plugin.version, sha256=run.plugin.sha256
             ),
-            platform=devices.platform_facts(options.device),
+            platform=devices.platform_facts(config.device),
             data={},
             corpus=CorpusUsed(name=corpus.name, sha256=corpus.sha256, columns=corpus.columns)
             if corpus
@@ -227,18 +231,20 @@ class Execution:
         self,
         run: PlannedRun,
         store: RunsFolder,
-        options: Options,
+        config: RunConfig,
         reporter: Reporter,
         should_stop: Callable[[], bool],
+        ranks: Alone | None,
     ) -> None:
-        self.run, self.store, self.options, self.should_stop = run, store, options, should_stop
+        self.run, self.store, self.config, self.should_stop = run, store, config, should_stop
+        self.ranks = ranks
         self.reporter, self.folder = EncodingReporter(reporter), store.folder(run.run_id)
 
     def complete(self, record: RunRecord, left: LeftToDo) -> RunRecord:
         """Train or load, then score what is left."""
         run, tasks = self.run, left.tasks
         self.reporter.phase("load")
-        method = build(run, self.options, self.reporter, self.folder, self.should_stop)
+        method = build(run, self.config, self.reporter, self.folder, self.should_stop, self.ranks)
         if left.makes_weights:
             before = record
             if (
@@ -292,9 +298,9 @@ class Execution:
 
     def train(self, method: Method, record: RunRecord) -> RunRecord:
         """Train, or save what needs no training: the record with ``training``, ``cost`` and the hashes of the checkpoint."""
-        run, options, checkpoint = self.run, self.options, self.folder / CHECKPOINT
+        run, checkpoint = self.run, self.folder / CHECKPOINT
         counts = provenance.parameter_counts(method, trained=run.corpus is not None)
-        cost = replace(Cost(device=devices.device_name(options.device)), **counts)
+        cost = replace(Cost(device=devices.device_name(self.config.device)), **counts)
         if run.corpus is None:
             from bench.training.state import replace_folder
 
@@ -305,9 +311,7 @@ class Execution:
         from bench.run.executors.multi_rank import train_on_all
 
         assert isinstance(method, TorchMethod)
-        report = train_on_all(
-            method, training_corpus(run.corpus, method, options), run, options.ranks
-        )
+        report = train_on_all(method, training_corpus(run.corpus, method), run, self.ranks)
         cost = replace(
             cost,
             checkpoint_bytes=provenance.folder_bytes(checkpoint),
@@ -315,7 +319,7 @@ class Execution:
             dev_seconds=round(report.dev_seconds, 2),
             train_sentences_per_second=round(report.sentences_per_second, 1),
             train_tokens_per_second=round(report.tokens_per_second, 1) if report.tokens else None,
-            peak_memory_bytes=devices.peak_memory_bytes(options.device),
+            peak_memory_bytes=devices.peak_memory_bytes(self.config.device),
             host_memory_bytes=devices.host_memory_bytes(),
         )
         training = Training(
@@ -331,12 +335,12 @@ class Execution:
 
     def score(self, method: Method, record: RunRecord, tasks: Sequence[KnownTask]) -> RunRecord:
         """Score the tasks, each recorded as soon as it is done. Raises RunFailed when all were tried and one could not be scored."""
-        run, store, options, before = self.run, self.store, self.options, record.cost
+        run, store, device, before = self.run, self.store, self.config.device, record.cost
         failed: list[RunFailed] = []
         done: list[tuple[TaskResult, LoadedTask]] = []
         place = RunPlace(run.run_id, run.fingerprint[:16], self.folder)
         stores = Stores(self.folder / VECTORS, run.fingerprint[:16])
-        for scored in score_tasks(method, tasks, self.reporter, stores, place, options.device):
+        for scored in score_tasks(method, tasks, self.reporter, stores, place, device):
             result = scored.result
             if isinstance(result, RunFailed):
                 failed.append(result)
@@ -352,7 +356,7 @@ class Execution:
                 encode_sentences_per_second=before.encode_sentences_per_second
                 if speed is None
                 else round(speed, 1),
-                peak_memory_bytes=devices.peak_memory_bytes(options.device),
+                peak_memory_bytes=devices.peak_memory_bytes(device),
                 host_memory_bytes=devices.host_memory_bytes(),
             )
             data = {
@@ -375,7 +379,6 @@ class Execution:
             record,
             run.corpus,
             [*self.uncounted(record, done), *done],
-            options.cache,
             self.reporter,
             self.should_stop,
         )
@@ -501,6 +504,17 @@ def left_to_do(
         kept = "; the recorded scores stay as they are" if record.scores else ""
         return LeftToDo(tasks, lost_scores, no_checkpoint=RunFailed(problem + kept, hint))
     return LeftToDo(tasks, lost_scores)
+
+
+def is_finished(run: PlannedRun, store: RunsFolder) -> bool:
+    """Is there a finished record with a score of every task?"""
+    record = store.get(run.run_id, run.fingerprint)
+    scored = zip(run.tasks, run.task_data, strict=True)
+    return (
+        record is not None
+        and record.status == "finished"
+        and all(is_scored(record, task, known) for task, known in scored)
+    )
 
 
 def is_scored(record: RunRecord, task: Task, known: KnownTask) -> bool:

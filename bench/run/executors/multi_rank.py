@@ -19,7 +19,7 @@ from bench.method.ranks import Alone, Ranks
 if TYPE_CHECKING:
     from bench.data.corpora.token_cache import TokenisedCorpus
     from bench.method.torch_method import TorchMethod
-    from bench.run.executors.build import Options
+    from bench.run.config import RunConfig
     from bench.run.plan import PlannedRun
     from bench.runs import RunsFolder
 
@@ -60,7 +60,7 @@ def settle(work: Callable[[], T], ranks: Ranks) -> T:
 
 
 def follow(
-    find: Callable[[str], tuple[PlannedRun, RunsFolder]], options: Options, ranks: Ranks
+    find: Callable[[str], tuple[PlannedRun, RunsFolder]], config: RunConfig, ranks: Ranks
 ) -> int:
     """What every rank but the first does: train what rank 0 names, until it names nothing. Returns the exit code.
 
@@ -77,14 +77,17 @@ def follow(
         if run_id is None:
             return 0
         try:
-            settle(partial(_train_here, find, run_id, options), ranks)
+            settle(partial(_train_here, find, run_id, config, ranks), ranks)
         except (Exception, SystemExit):
             if ranks.broken:
                 raise
 
 
 def _train_here(
-    find: Callable[[str], tuple[PlannedRun, RunsFolder]], run_id: str, options: Options
+    find: Callable[[str], tuple[PlannedRun, RunsFolder]],
+    run_id: str,
+    config: RunConfig,
+    ranks: Ranks,
 ) -> None:
     from bench.method.torch_method import TorchMethod
     from bench.run.executors.build import build, training_corpus
@@ -92,6 +95,6 @@ def _train_here(
 
     run, store = find(run_id)
     with stop_signals(insistent=False) as should_stop:
-        method = build(run, options, SilentReporter(), store.folder(run.run_id), should_stop)
+        method = build(run, config, SilentReporter(), store.folder(run_id), should_stop, ranks)
         assert isinstance(method, TorchMethod) and run.corpus is not None
-        train(method, training_corpus(run.corpus, method, options), method.context)
+        train(method, training_corpus(run.corpus, method), method.context)

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.base.errors import BenchError, RunFailed, one_line
-from bench.run.jobs import Batch, Job, Resources
+from bench.run.config import Target
+from bench.run.jobs import Batch, Job
 from bench.runs import RunsFolder
 
 LOOK_EVERY = 1.0
@@ -30,19 +31,19 @@ class WorkerKilled(Exception):
     """A worker that a signal ended: Ray starts the task again, on any node."""
 
 
-def check(resources: Resources, connect: bool = True) -> None:
+def check(target: Target, connect: bool = True) -> None:
     """Connect to $RAY_ADDRESS or the cluster of this machine, else start one here.
 
     Raises BenchError where that cannot be, or where no node has the resources: Ray would wait for ever.
     """
-    requested = _requested(resources)
+    requested = _requested(target)
     if not connect:
         return
     try:
         import ray
     except ImportError:
         raise BenchError(
-            "--executor ray: Ray is not installed",
+            "--on ray: Ray is not installed",
             "pip install 'sentence-bench[ray]', in the version of the cluster",
         ) from None
     address = os.environ.get("RAY_ADDRESS") or "this machine"
@@ -59,24 +60,23 @@ def check(resources: Resources, connect: bool = True) -> None:
     if not any(all(node.get(key, 0) >= n for key, n in requested.items()) for node in nodes):
         most = {key: max((node.get(key, 0) for node in nodes), default=0) for key in requested}
         lacking = next((key for key, n in requested.items() if most[key] < n), "CPU")
-        option = {"CPU": "--cpus", "GPU": "--gpus", "memory": "--memory"}[lacking]
         raise BenchError(
-            f"{option}: no node of the Ray cluster has {requested[lacking]:,} {lacking} for one run; "
+            f"--on ray: no node of the Ray cluster has {requested[lacking]:,} {lacking} for one run; "
             f"the largest node has {most[lacking]:,.0f}",
             "ask for less, or add a node",
         )
 
 
-def _requested(resources: Resources) -> dict[str, int]:
+def _requested(target: Target) -> dict[str, int]:
     """Of one run, by Ray's names. Raises BenchError for a memory that is not one."""
-    requested = {"CPU": resources.cpus or 1, "GPU": resources.gpus or 0}
-    if resources.memory is None:
+    requested = {"CPU": target.cpus or 1, "GPU": target.gpus or 0}
+    if target.memory is None:
         return requested
-    unit = UNITS.get(resources.memory[-1:].upper())
-    number = resources.memory[:-1] if unit else resources.memory
+    unit = UNITS.get(target.memory[-1:].upper())
+    number = target.memory[:-1] if unit else target.memory
     if not number.isdigit():
         raise BenchError(
-            f"--memory {resources.memory}: expected a number with K, M, G or T", "--memory 16G"
+            f"--on ray:memory={target.memory}: expected a number with K, M, G or T", "memory=16G"
         )
     return {**requested, "memory": int(number) * (unit or 2**20)}
 
@@ -95,21 +95,21 @@ def _check_port(address: str) -> None:
         ) from None
 
 
-def _options(resources: Resources) -> dict[str, Any]:
+def _options(target: Target) -> dict[str, Any]:
     """Of the task of one run."""
-    requested = _requested(resources)
+    requested = _requested(target)
     memory = {"memory": requested["memory"]} if "memory" in requested else {}
     return {
         "num_cpus": requested["CPU"],
         "num_gpus": requested["GPU"],
-        "max_retries": resources.retries,
+        "max_retries": target.retries,
         **memory,
     }
 
 
 def script(batch: Batch) -> str:
     """What would be started, for ``--dry-run``."""
-    head = f"# {len(batch.runs)} tasks of Ray, each with {_options(batch.resources)}"
+    head = f"# {len(batch.runs)} tasks of Ray, each with {_options(batch.target)}"
     return "\n".join([head, *map(batch.shell_line, batch.runs), ""])
 
 
@@ -162,10 +162,10 @@ def follow(
     import ray
 
     task = ray.remote(work)
-    options = {**_options(batch.resources), "retry_exceptions": [WorkerKilled]}
+    options = {**_options(batch.target), "retry_exceptions": [WorkerKilled]}
     store, logs = RunsFolder(batch.folder.parents[1]), batch.folder / "logs"
     waiting, going, ended = list(batch.runs), dict[Any, str](), dict[str, str]()
-    most, until, look = batch.resources.parallel or len(waiting), float("inf"), time.monotonic()
+    most, until, look = batch.target.parallel or len(waiting), float("inf"), time.monotonic()
     while waiting or going:
         now = time.monotonic()
         if now > look:

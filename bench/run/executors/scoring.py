@@ -232,7 +232,6 @@ def with_overlap(
     record: RunRecord,
     corpus: Corpus | None,
     scored: Sequence[tuple[TaskResult | Score, LoadedTask]],
-    cache: Path | None,
     reporter: Reporter,
     should_stop: Callable[[], bool],
 ) -> CorpusUsed:
@@ -261,7 +260,7 @@ def with_overlap(
 
     reporter.phase("overlap")
     try:
-        counted = count_overlaps(corpus, known, cache=cache, progress=progress)
+        counted = count_overlaps(corpus, known, progress=progress)
     except (CorpusError, OSError) as error:
         reporter.note(f"the overlap of corpus and evaluation data was not counted: {error}")
         return about

@@ -11,20 +11,19 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bench.base.errors import BenchError
 from bench.base.files import write_or_fail
-from bench.run.jobs import Batch, EngineSilent, Job, Resources
+from bench.run.config import ON_EXAMPLE, Target
+from bench.run.jobs import Batch, EngineSilent, Job
 
 BEFORE_LIMIT = 120  # seconds before the time limit at which a worker is asked to save its state
 PREFIX = "bench-"
 RESERVED = ("array", "chdir", "job-name", "output", "error", "open-mode", "wrap", "parsable")
 PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
 SECONDS = 60.0  # until a command counts as silent
-EXAMPLE = "--slurm partition=gpu,time=4:00:00"
 
 SCRIPT = """\
 folder={folder}
@@ -41,7 +40,7 @@ last=$((attempt + {retries}))
 while :; do
     attempt=$((attempt + 1))
     export BENCH_JOB="slurm ${{SLURM_ARRAY_JOB_ID}}_$SLURM_ARRAY_TASK_ID ${{SLURMD_NODENAME:-?}} $attempt"
-    {command} --only "$run" --wait &
+    {command} --only "$run" &
     child=$!
     wait "$child"; code=$?
     while kill -0 "$child" 2> /dev/null; do wait "$child"; code=$?; done
@@ -51,7 +50,7 @@ done
 [ "$stopped" = limit ] || exit 130
 case $code in 0|1|2) exit "$code";; esac
 if [ "$(saved)" = "$before" ]; then
-    echo "error: the time limit came before anything new was saved; a longer --slurm time=..., or BENCH_SAVE_SECONDS"
+    echo "error: the time limit came before anything new was saved; a longer time=... in --on slurm, or BENCH_SAVE_SECONDS"
     exit 1
 fi
 for _ in 1 2 3 4 5; do
@@ -62,38 +61,38 @@ exit 1
 """
 
 
-def check(resources: Resources, connect: bool = True) -> None:
+def check(target: Target, connect: bool = True) -> None:
     """Raises BenchError where an option cannot be passed on, or, to ``connect``, no sbatch is here."""
-    for key, value in resources.options:
+    for key, value in target.options:
         if not re.fullmatch("[a-z][a-z0-9-]*", key) or "\n" in value:
-            raise BenchError(f"--slurm {key}={value!r}: not an option of sbatch", EXAMPLE)
+            raise BenchError(f"--on slurm:{key}={value!r}: not an option of sbatch", ON_EXAMPLE)
         if key in RESERVED:
-            hint = "--parallel N for the number of jobs at once" if key == "array" else None
-            raise BenchError(f"--slurm {key}: the script sets that itself", hint)
-    if resources.memory is not None and not re.fullmatch(r"[0-9]+[KMGT]?", resources.memory):
+            hint = "parallel=N for the number of jobs at once" if key == "array" else None
+            raise BenchError(f"--on slurm:{key}: the script sets that itself", hint)
+    if target.memory is not None and not re.fullmatch(r"[0-9]+[KMGT]?", target.memory):
         raise BenchError(
-            f"--memory {resources.memory}: expected a number with K, M, G or T", "--memory 16G"
+            f"--on slurm:memory={target.memory}: expected a number with K, M, G or T", "memory=16G"
         )
     if connect and shutil.which("sbatch") is None:
         raise BenchError(
-            "--executor slurm: no sbatch on this machine",
-            "run this where jobs are submitted; --dry-run prints the script here; --commands FILE writes a command a run",
+            "--on slurm: no sbatch on this machine",
+            "run this where jobs are submitted; --dry-run prints the script here; --on commands prints a command for each run",
         )
 
 
 def script(batch: Batch) -> str:
     """The job of one element; its argument is the number of the array's first run in the batch."""
-    resources = batch.resources
+    target = batch.target
     options = {
         "output": "/dev/null",  # the script writes a log for each run
         "nodes": "1",
         "ntasks": "1",
         "requeue": "",
         "signal": f"B:USR1@{BEFORE_LIMIT}",
-        "cpus-per-task": resources.cpus,
-        "gres": resources.gpus and f"gpu:{resources.gpus}",
-        "mem": resources.memory,
-        **dict(resources.options),
+        "cpus-per-task": target.cpus,
+        "gres": target.gpus and f"gpu:{target.gpus}",
+        "mem": target.memory,
+        **dict(target.options),
     }
     lines = [
         f"#SBATCH --{key}" + (f"={_quoted(str(value))}" if value else "")
@@ -109,8 +108,8 @@ def script(batch: Batch) -> str:
         folder=shlex.quote(str(batch.folder)),
         runs=shlex.quote(str(batch.folder.parents[1])),
         directory=shlex.quote(batch.directory),
-        retries=resources.retries,
-        command=shlex.join([sys.executable, "-P", "-m", "bench", "run", *batch.arguments]),
+        retries=target.retries,
+        command=shlex.join(batch.worker),
     )
     return "\n".join(["#!/bin/sh", *lines, f"# submitted as: {submitted}", *variables, body])
 
@@ -122,7 +121,7 @@ def _quoted(value: str) -> str:
 
 def _submission(batch: Batch, first: int, size: int, after: str | None = None) -> list[str]:
     """The command that queues ``size`` runs of a batch from number ``first`` on."""
-    limit = f"%{batch.resources.parallel}" if batch.resources.parallel else ""
+    limit = f"%{batch.target.parallel}" if batch.target.parallel else ""
     return [
         "sbatch",
         "--parsable",
@@ -138,14 +137,14 @@ def _submission(batch: Batch, first: int, size: int, after: str | None = None) -
 def submit(batch: Batch) -> list[str]:
     """Queue the batch as one array, or as several where it is larger than the cluster's MaxArraySize; returns their ids.
 
-    With ``--parallel`` each array waits for the one before. Raises BenchError with sbatch's own message.
+    With ``parallel`` each array waits for the one before. Raises BenchError with sbatch's own message.
     """
     write_or_fail(batch.folder / "job.sh", script(batch).encode())
     shown = re.search(r"MaxArraySize\s*=\s*(\d+)", _call(["scontrol", "show", "config"]).stdout)
     most = int(shown[1]) if shown else len(batch.runs)
     jobs: list[str] = []
     for first in range(0, len(batch.runs), most):
-        after = jobs[-1] if jobs and batch.resources.parallel else None
+        after = jobs[-1] if jobs and batch.target.parallel else None
         done = _call(_submission(batch, first, min(most, len(batch.runs) - first), after))
         if done.returncode:
             message = re.sub("sbatch: error:|Batch job submission failed:", "", done.stderr)
@@ -154,7 +153,7 @@ def submit(batch: Batch) -> list[str]:
                 shutil.rmtree(batch.folder, ignore_errors=True)
             raise BenchError(
                 f"sbatch refuses: {' '.join(message.split())}{queued if jobs else ''}",
-                "sinfo shows what the cluster has; --slurm, --gpus, --cpus, --memory",
+                "sinfo shows what the cluster has; gpus, cpus, memory and options of sbatch stand in --on slurm:...",
             )
         jobs.append(done.stdout.strip().partition(";")[0])
     return jobs

@@ -16,6 +16,7 @@ from bench.base.errors import BenchError
 from bench.base.package import PLACE
 from bench.base.signals import signal_name
 from bench.base.text import plural
+from bench.run.config import Target
 
 TAIL = 20  # lines of the log of a rank that ended on its own
 LOST = 4  # exit code of a rank that ended because another one had
@@ -28,36 +29,30 @@ def is_launched() -> bool:
     return all(os.environ.get(name) for name in names) and os.environ["WORLD_SIZE"] != "1"
 
 
-def ranks_asked(executor: str, gpus: int | None, device: str) -> int:
-    """How many processes the command is to run in. Raises BenchError where that cannot be."""
+def process_count(target: Target, device: str) -> int:
+    """How many processes train together. Raises BenchError where that cannot be."""
     if is_launched():
         return int(os.environ["WORLD_SIZE"])
-    if executor == "local":
-        if gpus is not None:
-            raise BenchError("--gpus is for several processes", "--executor torchrun --gpus N")
+    if target.name != "torchrun":
         return 1
     if not device.startswith("cuda"):
-        if gpus is None or device != "cpu":
-            raise BenchError(
-                f"--executor torchrun on {device}: how many processes?",
-                "--device cpu --gpus 2 makes two on the CPU",
-            )
-        if gpus > (cores := cores_here()):
-            raise BenchError(
-                f"--gpus {gpus} on the CPU: {gpus} processes are more than its {plural(cores, 'core')}",
-                f"--gpus {cores}",
-            )
-        return gpus
+        cores = cores_here()
+        if target.gpus is None or device != "cpu":
+            hint = "--device cpu --on torchrun:2 makes two on the CPU"
+            raise BenchError(f"--on torchrun on {device}: how many processes?", hint)
+        if target.gpus > cores:
+            text = f"--on torchrun:{target.gpus}: more processes than the {plural(cores, 'core')} of this CPU"
+            raise BenchError(text, f"--on torchrun:{cores}")
+        return target.gpus
     if ":" in device:
-        raise BenchError(
-            f"--device {device} is one GPU", "--device cuda --gpus N takes the first N"
-        )
+        hint = "--device cuda --on torchrun:N takes the first N"
+        raise BenchError(f"--device {device} is one GPU", hint)
     import torch
 
     here = torch.cuda.device_count()
-    if gpus is not None and gpus > here:
-        raise BenchError(f"--gpus {gpus}: {here} are here", f"--gpus {here}")
-    return gpus or here
+    if (target.gpus or 0) > here:
+        raise BenchError(f"--on torchrun:{target.gpus}: {here} are here", f"--on torchrun:{here}")
+    return target.gpus or here
 
 
 def cores_here() -> int:

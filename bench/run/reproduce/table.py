@@ -25,14 +25,14 @@ from bench.references import (
 )
 from bench.references.checkpoints import Checkpoint, released_as, released_for, scored_from
 from bench.references.ours import SUITES, Meaning, meaning
-from bench.run.plan import NOT_TRAINED, Request, learns
+from bench.run.config import RunConfig, series
+from bench.run.plan import NOT_TRAINED, learns
 from bench.run.plugins import Registry
 from bench.run.recipe_file import Entry, entries
 from bench.run.recipes import (
     ON_REQUEST,
     check_overrides,
     merge,
-    series,
     variants_of,
     whole_entry,
 )
@@ -100,11 +100,11 @@ class TableRun:
         changes = tuple(sorted({**self.changes, **self.overrides}.items()))
         return self.method, self.variant, self.setting, self.backbone, changes, below
 
-    def request(self, seeds: tuple[int, ...], *, below: str = "", **options: object) -> Request:
-        """What ``bench run`` takes; ``below``: the folder of the run that it stands on; ``options``: other fields of a Request."""
+    def request(self, seeds: tuple[int, ...], *, below: str = "", **options: object) -> RunConfig:
+        """What ``bench run`` takes; ``below``: the folder of the run that it stands on; ``options``: other fields of a RunConfig."""
         value = {self.on_as: below} if self.on_as and below else {}
         given = {**self.changes, **value, **self.overrides}
-        return Request(
+        return RunConfig(
             methods=(self.method,),
             backbones=(self.backbone if value else below or self.backbone,),
             setting=self.setting,

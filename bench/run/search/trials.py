@@ -46,7 +46,7 @@ from bench.runs.searches import (
 
 if TYPE_CHECKING:
     from bench.method import Reporter
-    from bench.run.executors.build import Options
+    from bench.run.config import RunConfig
 
 JOURNAL = "optuna.log"
 RESULT = "result"  # Optuna's user attribute with the Trial that ended
@@ -100,7 +100,7 @@ class Worker:
     """One process that works on a search."""
 
     def __init__(
-        self, folder: Path, study: Study, jobs: Mapping[str, Job], options: Options
+        self, folder: Path, study: Study, jobs: Mapping[str, Job], options: RunConfig
     ) -> None:
         """Begins the search, or continues the one in the folder. Raises BenchError where the folder holds another one."""
         self.folder, self.jobs, self.options = folder, jobs, options

@@ -1,0 +1,350 @@
+"""The options of ``bench run``: those of a RunConfig, in groups; the names they had before; and the plan that a command line means."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bench.base.errors import BenchError
+from bench.base.text import list_names
+from bench.cli.options import (
+    check_commas,
+    comma_list,
+    parse_overrides,
+    parse_seeds,
+    warn,
+)
+from bench.run.config import ELSEWHERE, RunConfig
+from bench.run.plan_file import Plan, read_plan
+from bench.run.plugins import from_file
+from bench.run.recipe_file import with_recipes
+from bench.score.suites import split_names, use_files
+
+WHAT, HOW, FOLDERS, OUTPUT = "What is run", "How it is run", "Folders", "Output"
+
+
+class GroupedOption(click.Option):
+    def __init__(self, *names: Any, group: str, **more: Any) -> None:
+        super().__init__(*names, **more)
+        self.group = group
+
+
+class GroupedCommand(click.Command):
+    """A command whose help shows its options in groups."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for param in self.get_params(ctx):
+            if isinstance(param, click.Option) and (row := param.get_help_record(ctx)):
+                groups.setdefault(getattr(param, "group", OUTPUT), []).append(row)
+        for group, rows in groups.items():
+            with formatter.section(group):
+                formatter.write_dl(rows)
+
+
+def option(group: str, *names: str, **more: Any) -> Callable[..., Any]:
+    return click.option(*names, cls=GroupedOption, group=group, **more)
+
+
+def hidden(*names: str, **more: Any) -> Callable[..., Any]:
+    return click.option(*names, hidden=True, **more)
+
+
+FILE = click.Path(path_type=Path, dir_okay=False)
+DEVICES = "auto, cpu, cuda, cuda:1, mps; with --dry-run also A100, H100, RTX3090.  [default: auto]"
+OPTIONS = (
+    option(
+        WHAT,
+        "--backbone",
+        "backbones",
+        help="Hub names, folders, or builtin, separated by commas; NAME=FOLDER says what tables call it.  [default: builtin]",
+    ),
+    option(
+        WHAT,
+        "--setting",
+        type=click.Choice(["unsupervised", "supervised", "none"]),
+        help="[default: the one with a recipe for the backbone]",
+    ),
+    option(WHAT, "--seeds", help="42, 1-5, or 1,3,7-9.  [default: 42]"),
+    option(
+        WHAT,
+        "--suite",
+        "suites",
+        help="Suites, separated by commas, or all; mteb:TASK,TASK for tasks of mteb (see bench suites).  [default: sts]",
+    ),
+    option(
+        WHAT,
+        "--text",
+        help="Text form of the sets that have several: tokenised, raw, tokenised,raw for both, any, other-<hash>.  "
+        "[default: tokenised]",
+    ),
+    option(
+        WHAT,
+        "--corpus",
+        help="Training text: a file, a name that recipes use (builtin, wiki1m, nli, nli-labelled, target), "
+        "hub:OWNER/NAME:COLUMN, or sha256:HASH of a text that is here.  [default: the recipe's]",
+    ),
+    option(
+        WHAT,
+        "--set",
+        "pairs",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Change a recipe value; KEY=A,B,C makes a run for each. compile=true compiles the encoder. May be repeated.",
+    ),
+    option(
+        WHAT,
+        "--budget",
+        help="How long to train: 60steps, 2epochs, 10m, 2h, 1e6sentences, 3e7tokens, 2gpu-h.  [default: as the recipe says]",
+    ),
+    option(
+        WHAT,
+        "--plan",
+        "plan_file",
+        type=FILE,
+        help="Do the runs of a plan; other options replace its values.",
+    ),
+    option(HOW, "--device", help=DEVICES),
+    option(
+        HOW,
+        "--precision",
+        type=click.Choice(["auto", "fp32", "tf32", "bf16", "fp16"]),
+        help="Of training; scores are always float32.  [default: auto]",
+    ),
+    option(
+        HOW,
+        "--chunk",
+        metavar="N|auto",
+        help="Hold so many rows of a batch in memory at a time, with the same gradient; auto: as many as fit.",
+    ),
+    option(
+        HOW,
+        "--on",
+        metavar="TARGET",
+        help="Where: torchrun:N (N processes share every batch), slurm:gpus=1,partition=gpu,time=4:00:00, ray:cpus=4,memory=16G, "
+        "or commands (print a command for each run).  [default: here]",
+    ),
+    option(HOW, "--fresh", is_flag=True, help="Do it again, even what is done."),
+    option(HOW, "--offline", is_flag=True, help="Open no connection; what is missing is an error."),
+    option(
+        HOW,
+        "--allow-pickle",
+        is_flag=True,
+        help="Take backbones whose weights are a pickle: its tensors are read, nothing else.",
+    ),
+    option(
+        FOLDERS,
+        "--data",
+        envvar="BENCH_DATA",
+        show_envvar=True,
+        help="Evaluation data: senteval/, senteval-moses/, train/, ...",
+    ),
+    option(
+        FOLDERS,
+        "--runs",
+        envvar="BENCH_RUNS",
+        show_envvar=True,
+        help="Where runs are stored.  [default: ./runs]",
+    ),
+    option(
+        OUTPUT,
+        "--dry-run",
+        is_flag=True,
+        help="Show what would be done: runs, time, memory, recipes, what is fetched.",
+    ),
+    option(
+        OUTPUT,
+        "--all",
+        "everything",
+        is_flag=True,
+        help="With --dry-run: every recipe value with its source, run ids, terms of use.",
+    ),
+    option(
+        OUTPUT, "--to", type=FILE, help="With --dry-run: write the plan into a file, for --plan."
+    ),
+    option(
+        OUTPUT,
+        "--json",
+        "as_json",
+        is_flag=True,
+        help="JSON on standard output, and nothing else there.",
+    ),
+)
+SAME = (
+    hidden("--method", "methods", help="The same as METHOD."),
+    hidden("--plugin", "plugins", multiple=True, help="The same as FILE.py."),
+    hidden("--recipe", "recipes", multiple=True, help="The same as RECIPE.toml."),
+    hidden("--plain", is_flag=True),
+    hidden("--only", metavar="RUN_ID", help="Of the plan this run alone: for workers."),
+    hidden(
+        "--wait", is_flag=True, help="Wait for another process that works on a run: for workers."
+    ),
+)
+"""Options that mean what an argument means, and those of workers."""
+COUNT = click.IntRange(min=1)
+OLD: Mapping[str, tuple[dict[str, Any], str]] = {
+    "--variant": ({}, "METHOD+VARIANT"),
+    "--name": ({}, "--backbone NAME=FOLDER"),
+    "--max-steps": ({"type": COUNT}, "--set max_steps={value}, or --budget {value}steps"),
+    "--auto-batch": ({"is_flag": True}, "--chunk auto"),
+    "--compile": ({"is_flag": True}, "--set compile=true"),
+    "--executor": (
+        {"type": click.Choice(["local", "torchrun", "slurm", "ray"]), "default": "local"},
+        "--on",
+    ),
+    "--gpus": ({"type": COUNT}, "--on"),
+    "--cpus": ({"type": COUNT}, "--on"),
+    "--memory": ({}, "--on"),
+    "--parallel": ({"type": COUNT}, "--on"),
+    "--retries": ({"type": click.IntRange(min=0)}, "--on"),
+    "--slurm": ({"multiple": True}, "--on"),
+    "--commands": ({"is_flag": False, "flag_value": "-"}, "--on"),
+}
+"""Options of the version before -> how click reads them, and what is typed now. They work in this version only."""
+
+
+def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """All options of ``bench run``; the command gets those of a RunConfig as keywords, for :func:`plan_of`."""
+    old = [hidden(name, **more) for name, (more, _) in OLD.items()]
+    for decorate in reversed([*OPTIONS, *SAME, *old]):
+        command = decorate(command)
+    return command
+
+
+def plan_of(targets: Sequence[str], plan_file: Path | None, options: Mapping[str, Any]) -> Plan:
+    """The plan that the arguments and the options of ``bench run`` mean. Raises BenchError."""
+    source = click.get_current_context().get_parameter_source
+    typed = {
+        key: value
+        for key, value in options.items()
+        if source(key) not in (None, click.core.ParameterSource.DEFAULT)
+    }
+    values = _values_of_old(typed) | _values(typed)
+    files = [target for target in targets if target.endswith(".py")]
+    for key, more in (("plugins", files), ("recipes", [t for t in targets if t.endswith(".toml")])):
+        if more := [*values.get(key, ()), *more]:
+            values[key] = tuple(more)
+    if values.get("plugins"):
+        use_files([Path(file) for file in values["plugins"]])
+    if "suites" in typed:
+        check_commas("--suite", typed["suites"])
+        values["suites"] = split_names(typed["suites"])
+    if methods := _methods(typed.get("methods"), targets):
+        values["methods"] = methods
+    if plan_file is None:
+        return Plan((with_recipes(RunConfig(**values), values),))
+    plan = read_plan(plan_file).replaced(**values)
+    use_files([Path(file) for file in plan.runs[0].plugins])
+    return plan
+
+
+def _methods(text: str | None, targets: Sequence[str]) -> tuple[str, ...]:
+    """Those of --method and of the arguments. A file stands for every method that it defines, unless --method says which are run."""
+    check_commas("--method", text)
+    methods = list(comma_list(text))
+    for target in targets:
+        if target.endswith(".py"):
+            methods += [] if text else [plugin.name for plugin in from_file(Path(target))]
+        elif not target.endswith(".toml"):
+            check_commas("METHOD", target)
+            methods += comma_list(target)
+    return tuple(methods)
+
+
+def _values(typed: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of a RunConfig from what was typed."""
+    same = [
+        "setting",
+        "corpus",
+        "budget",
+        "device",
+        "precision",
+        "on",
+        "fresh",
+        "offline",
+        "allow_pickle",
+        "data",
+        "runs",
+    ]
+    values: dict[str, Any] = {key: typed[key] for key in same if key in typed}
+    values |= {key: tuple(typed[key]) for key in ("plugins", "recipes") if key in typed}
+    if "seeds" in typed:
+        values["seeds"] = parse_seeds(typed["seeds"])
+    if "text" in typed:
+        values["text"] = ",".join(comma_list(typed["text"]))
+    if "chunk" in typed:
+        values["chunk"] = _chunk(typed["chunk"])
+    if "backbones" in typed:
+        check_commas("--backbone", typed["backbones"])
+        values |= _backbones(comma_list(typed["backbones"]))
+    if overrides := parse_overrides(typed.get("pairs", ()), typed.get("max_steps")):
+        if "compile" in overrides:
+            values["compile"] = overrides.pop("compile").lower() in ("true", "1", "yes")
+        values["overrides"] = overrides
+    return values
+
+
+def _backbones(names: Sequence[str]) -> dict[str, Any]:
+    """``NAME=FOLDER`` gives a backbone the name that tables print."""
+    pairs = [
+        (title, place) if equals and not os.path.exists(name) else (name, name)
+        for name in names
+        for title, equals, place in [name.partition("=")]
+    ]
+    titles = tuple(title for title, _ in pairs)
+    backbones = tuple(place for _, place in pairs)
+    return {"backbones": backbones} | ({"names": titles} if titles != backbones else {})
+
+
+def _chunk(text: str) -> int | str:
+    if text != "auto" and not (text.isdigit() and int(text)):
+        raise BenchError(f"--chunk {text}: expected a number of rows, or auto", "--chunk 16")
+    return text if text == "auto" else int(text)
+
+
+def _values_of_old(typed: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of a RunConfig from options that have other names now; a line on standard error names the new ones."""
+    used = {name: name[2:].replace("-", "_") for name in OLD if name[2:].replace("-", "_") in typed}
+    values: dict[str, Any] = {}
+    for name, key in used.items():
+        new = OLD[name][1].format(value=typed[key])
+        if new != "--on":
+            _say_new(name, new)
+    if "variant" in typed:
+        values["variant"] = typed["variant"]
+    if "name" in typed:
+        values["names"] = comma_list(typed["name"])
+    if "auto_batch" in typed:
+        values["chunk"] = "auto"
+    if "compile" in typed:
+        values["compile"] = True
+    if of_target := [name for name in used if OLD[name][1] == "--on"]:
+        values["on"] = _target(typed)
+        _say_new(list_names(of_target), f"--on {values['on']}")
+    return values
+
+
+def _target(typed: Mapping[str, Any]) -> str:
+    """The value of --on that stands for options of the version before."""
+    name = typed.get("executor", "here").replace("local", "here")
+    if "commands" in typed:
+        if name in ELSEWHERE:
+            raise BenchError(
+                f"--commands cannot be combined with --executor {name}", "--on commands"
+            )
+        name = "commands"
+    numbers = ("gpus", "cpus", "memory", "parallel", "retries")
+    parts = [f"{key}={typed[key]}" for key in numbers if key in typed]
+    if typed.get("commands", "-") != "-":
+        parts.append(f"file={typed['commands']}")
+    parts += typed.get("slurm", ())
+    return f"{name}:{','.join(parts)}" if parts else name
+
+
+def _say_new(old: str, new: str) -> None:
+    if "LOCAL_RANK" not in os.environ:
+        warn(f"{old}: now {new}; the old name works in this version only")

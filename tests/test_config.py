@@ -1,0 +1,132 @@
+"""The options of a run as one config: --on, --budget, plans as TOML, and the names that options had before."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import argv, bench, error_line
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bench.base.errors import BenchError
+from bench.cli.run import run
+from bench.run.config import RunConfig, Target, budget_values, from_table, parse_target, to_table
+from bench.run.plan_file import Plan, read_plan, write_plan
+
+TEXTS = st.text("ab,=é\"'\\\n ", max_size=6)
+WORDS = TEXTS.filter(bool)
+CONFIGS = st.builds(
+    RunConfig,
+    methods=st.lists(WORDS, min_size=1, max_size=3).map(tuple),
+    backbones=st.lists(WORDS, min_size=1, max_size=2).map(tuple),
+    setting=st.none() | WORDS,
+    seeds=st.lists(st.integers(0, 9), min_size=1, max_size=3).map(tuple),
+    corpus=st.none() | WORDS,
+    overrides=st.dictionaries(st.sampled_from(["temperature", "dropout"]), WORDS),
+    chunk=st.none() | st.just("auto") | st.integers(1, 9),
+    allow_pickle=st.booleans(),
+    save_seconds=st.floats(0, 1e6),
+)
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(CONFIGS, TEXTS)
+def test_a_plan_is_read_as_it_was_written(
+    tmp_path_factory: pytest.TempPathFactory, config: RunConfig, question: str
+) -> None:
+    file = tmp_path_factory.mktemp("plan") / "plan.toml"
+    several = Plan((config,), question).replaced(seeds=(7,), overrides={"mlm": "true"}).runs
+    for plan in (Plan((config,), question), Plan((config, *several), question)):
+        write_plan(file, plan)
+        assert read_plan(file) == plan
+
+
+@pytest.mark.parametrize(
+    ("text", "target"),
+    [
+        ("here", Target()),
+        ("torchrun:4", Target(name="torchrun", gpus=4)),
+        ("ray:cpus=4,memory=16G", Target(name="ray", cpus=4, memory="16G")),
+        (
+            "slurm:gpus=1,nodelist=a,b,time=4:00:00",
+            Target(name="slurm", gpus=1, options=(("nodelist", "a,b"), ("time", "4:00:00"))),
+        ),
+        ("commands:file=a.sh", Target(name="commands", file="a.sh")),
+    ],
+)
+def test_where_runs_go(text: str, target: Target) -> None:
+    assert parse_target(text) == target
+
+
+@pytest.mark.parametrize(
+    "text", ["", "gpu", "torchrun:x", "here:gpus=2", "ray:time=1", "slurm:gpus=-1", "slurm:,"]
+)
+def test_where_runs_cannot_go(text: str) -> None:
+    with pytest.raises(BenchError):
+        parse_target(text)
+
+
+def test_a_budget_of_epochs_is_the_recipe_value() -> None:
+    assert budget_values("2epochs,0.5 epoch") == {"epochs": "2,0.5"}
+    assert budget_values("60steps") == {"budget": "60steps"} and budget_values(None) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "it has no [[run]]"),
+        ("run = 3", "not"),
+        ("[[run]]\nmethod = ['simcse']", "unknown key 'method' of a run"),
+        ("[[run]]\nseeds = 'x'", "seeds"),
+        ("[[run]]\nset = 3", "`set` is not a table"),
+        ("[[run]]\ndevice = 'cpu'\n[[run]]", "one value of device for all runs"),
+        ("other = 1\n[[run]]", "found other"),
+        ("[[run]\n", "Expected"),
+    ],
+)
+def test_a_file_that_is_not_a_plan(tmp_path: Path, text: str, words: str) -> None:
+    (tmp_path / "plan.toml").write_text(text)
+    assert words in error_line(bench("run", "--plan", tmp_path / "plan.toml"))
+
+
+def ids(*arguments: Any) -> list[str]:
+    done = bench(*arguments, "--dry-run", "--json")
+    assert done.exit_code == 0, done.stderr
+    return [json.loads(line)["run_id"] for line in done.stdout.splitlines()]
+
+
+def test_a_plan_has_the_runs_of_the_command_that_wrote_it(tmp_path: Path) -> None:
+    words = "run simcse cls simcse+mlm --suite check --corpus builtin --seeds 1-2 --budget 9steps"
+    words += " --set temperature=0.03,0.05 --device cpu"
+    file = tmp_path / "plan.toml"
+    assert bench(*argv(words), "--dry-run", "--to", file).exit_code == 0
+    assert sorted(ids("run", "--plan", file)) == sorted(ids(*argv(words)))
+    assert len(read_plan(file).runs) == 6 and len(ids("run", "--plan", file, "--seeds", "3")) == 5
+
+
+def test_options_of_the_version_before_mean_the_same_runs_with_a_line() -> None:
+    new = "run simcse+mlm --suite check --corpus builtin --set max_steps=5 --device cpu"
+    old = "run --method simcse --variant mlm --suite check --corpus builtin --max-steps 5"
+    old += " --device cpu --auto-batch --executor local"
+    assert ids(*argv(new)) == ids(*argv(old))
+    lines = bench(*argv(old), "--dry-run").stderr.splitlines()
+    assert [line.partition(": now ")[0] for line in lines] == [
+        "--variant",
+        "--max-steps",
+        "--auto-batch",
+        "--executor",
+    ]
+
+
+def test_bench_run_has_at_most_22_options() -> None:
+    shown = [param for param in run.params if not getattr(param, "hidden", True)]
+    assert len(shown) <= 22
+
+
+def test_a_table_takes_numbers_and_lists() -> None:
+    config = from_table({"set": {"temperature": [0.03, 0.05], "mlm": True, "pooler": "a,b"}})
+    assert config.overrides == {"temperature": "0.03,0.05", "mlm": "true", "pooler": "a,b"}
+    assert to_table(RunConfig()) == {}
