@@ -266,7 +266,9 @@ def parse_spaces(pairs: Sequence[str], fixed: Collection[str]) -> dict[str, str]
     for pair in pairs:
         key, _, text = (part.strip() for part in pair.partition("="))
         if not key or not text or key in fixed:
-            reason = f"{key} has one value for all trials" if key in fixed else "expected KEY=VALUES"
+            reason = (
+                f"{key} has one value for all trials" if key in fixed else "expected KEY=VALUES"
+            )
             raise BenchError(
                 f"--space {pair}: {reason}",
                 "--space temperature=0.03,0.05,0.1, or --space learning_rate=log:1e-5..1e-3",
