@@ -183,7 +183,6 @@ class TableOptions:
     tasks: tuple[str, ...] = ()  # only these; a single one is what a table ranks by
     with_paper: bool = False
     cost: bool = False
-    equal_budget: bool = False
     strict: bool = False
 
 
@@ -201,7 +200,8 @@ def compare_runs(
     if not tables:
         raise BenchError("none of these runs has a score", "bench run ... --suite sts")
     tables = with_footnotes(tables, records)
-    check_alike(tables, records, options)
+    if options.strict:
+        refuse_footnotes(tables)
     if options.statistics != NO:
         tables = _judged(tables, {run[0].run_id: run for run in runs}, options, report)
     if options.with_paper:
@@ -209,14 +209,10 @@ def compare_runs(
     return costs.with_costs(tables, records) if options.cost else tables
 
 
-def check_alike(
-    tables: Sequence[Table], records: Mapping[str, RunRecord], options: TableOptions
-) -> None:
-    """Raises BenchError where a table has a footnote (``--strict``), or rows of unequal training (``--equal-budget``)."""
-    if options.equal_budget:
-        costs.refuse_unequal(tables, records)
+def refuse_footnotes(tables: Sequence[Table]) -> None:
+    """``--strict``: raises BenchError where a table has a footnote."""
     footnotes = [(table.suite, footnote) for table in tables for footnote in table.footnotes]
-    if not options.strict or not footnotes:
+    if not footnotes:
         return
     (suite, first), more = footnotes[0], len(footnotes) - 1
     rest = f" (and {plural(more, 'more difference')})" if more else ""

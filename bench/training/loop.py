@@ -288,15 +288,13 @@ def resume(trainer: Trainer) -> bool:
     """Put the trainer where the newest good state was; False where there is none. What came after that state is taken back."""
     note, chunk = trainer.context.reporter.note, trainer.progress.chunk
 
-    def newest() -> Any:
-        trainer.checkpoints.settle()
-        return newest_good(trainer.states, lambda state: _check(state, trainer), note)
-
     def take_back() -> None:
         trainer.checkpoints.forget_after(trainer.progress.step)
         trainer.curve.go_back_to(trainer.progress.logged)
 
-    state = trainer.ranks.first(newest)
+    state = trainer.ranks.first(
+        lambda: newest_good(trainer.states, lambda state: _check(state, trainer), note)
+    )
     if state is not None:
         _restore(read_state(state), trainer)
         trainer.progress.chunk = (
@@ -311,7 +309,7 @@ def resume(trainer: Trainer) -> bool:
 
 
 def _check(state: dict[str, Any], trainer: Trainer) -> None:
-    """Raises Damaged where a state is not of this training, or its best checkpoint is lost. That is put in its place."""
+    """Raises Damaged where a state is not of this training, or its best checkpoint was altered."""
     try:
         progress = Progress(**state["progress"])
         whole = {"optimizer", "scaler", "window", "entry", "rng"} <= state.keys()
@@ -321,9 +319,7 @@ def _check(state: dict[str, Any], trainer: Trainer) -> None:
     if not same:
         raise Damaged("it is of another version of this training")
     if progress.best_score is not None:
-        trainer.checkpoints.restore(
-            progress.best_step, progress.best_files, trainer.context.reporter.note
-        )
+        trainer.checkpoints.check(progress.best_step, progress.best_files)
 
 
 def _restore(state: dict[str, Any], trainer: Trainer) -> None:

@@ -20,16 +20,6 @@ WIDE = 0.05
 """Level of the F tests, over all methods (Bonferroni), by which one whose seeds spread more than the others' keeps its own variance."""
 
 
-def pooled_sd(variances: ArrayLike, degrees_of_freedom: ArrayLike) -> tuple[float, float]:
-    """(standard deviation over seeds pooled over rows, its degrees of freedom); (nan, 0) where no row has a degree of freedom."""
-    freedom_M = np.asarray(degrees_of_freedom, dtype=np.float64)
-    if not freedom_M.sum() > 0:
-        return math.nan, 0.0
-    return math.sqrt(float(np.average(np.asarray(variances), weights=freedom_M))), float(
-        freedom_M.sum()
-    )
-
-
 def seed_variances(variance_M: Floats, freedom_M: ArrayLike) -> tuple[Floats, Floats]:
     """(M,) variances over seeds that a comparison uses, and their degrees of freedom; arguments as for ``moderated_variances``.
 
