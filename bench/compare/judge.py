@@ -9,6 +9,7 @@ Legend: M rows.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.base.errors import BenchError, DataDamaged
+from bench.base.errors import BenchError, DataDamaged, DataMissing
 from bench.compare.formatting import list_names
 from bench.compare.statistics.column import Column, column
 from bench.compare.statistics.influence import Influence, influence
@@ -32,6 +33,7 @@ from bench.compare.statistics.table import (
     Table,
     Tested,
     by_protocol,
+    prediction_hashes,
 )
 from bench.data.sets.sts import STS_TASKS
 from bench.runs.packed import has_predictions
@@ -145,9 +147,7 @@ def _judge(loaded: Loaded) -> Table:
         if any(row.cells[j] for row in loaded.table.rows)
     }
     table = _with_intervals(loaded.table, columns)
-    table = replace(
-        table, notes=(*table.notes, *_reasons(loaded), *_limits(loaded, cells, columns))
-    )
+    table = replace(table, notes=(*table.notes, *_reasons(loaded), *_limits(cells)))
     last = len(table.columns) - 1
     if table.head is None or last not in columns:
         return table
@@ -156,20 +156,19 @@ def _judge(loaded: Loaded) -> Table:
 
 def _column(loaded: Loaded, cells: Cells, j: int) -> tuple[Column, tuple[int, ...]]:
     """Column j of the rows that have it, whether or not their predictions are known."""
-    rows = tuple(i for i, row in enumerate(loaded.table.rows) if row.cells[j] is not None)
+    having = {i: cell for i, row in enumerate(loaded.table.rows) if (cell := row.cells[j])}
+    rows = tuple(having)
     tasks = loaded.average if j == len(loaded.table.columns) - 1 and loaded.average else (j,)
     answers = []
-    for i in rows:
-        seeds = loaded.seeds[i, j]
-        parts = [cells.get((i, task)) for task in tasks]
-        known = [part for part in parts if part is not None and set(seeds) <= set(part[0].seeds)]
-        answers.append(
-            [(p.of_seeds(seeds), moved.of(p.seeds, seeds)) for p, moved in known]
-            if len(known) == len(parts)
-            else None
-        )
-    values = [cell.values for i in rows if (cell := loaded.table.rows[i].cells[j]) is not None]
-    random = [loaded.seeds[i, j] != (None,) for i in rows]
+    for i, cell in having.items():
+        known = [
+            (p.of_seeds(cell.seeds), moved.of(p.seeds, cell.seeds))
+            for p, moved in (cells[i, task] for task in tasks if (i, task) in cells)
+            if set(cell.seeds) <= set(p.seeds)
+        ]
+        answers.append(known if len(known) == len(tasks) else None)
+    values = [cell.values for cell in having.values()]
+    random = [cell.seeds != (None,) for cell in having.values()]
     try:
         return column(answers, values, random), rows
     except ValueError as error:
@@ -271,49 +270,33 @@ ONE_SEED = "one seed, and no two other rows have several"
 NO_PREDICTIONS = "no predictions of every task"
 
 
-def _limits(loaded: Loaded, cells: Cells, columns: Columns) -> list[str]:
-    """What a reader must know of the statistics: who is not judged and why, and where shared sentences are not counted."""
-    if not cells:
-        return []
-    table, lines = loaded.table, []
-    if len(table.rows) < 2:
-        lines.append("nothing to compare: there is one row")
-    last = len(table.columns) - 1
-    whole = columns[last][1] if table.head is not None and last in columns else None
-    if (
-        whole is not None
-        and loaded.average
-        and (missing := [row.name for i, row in enumerate(table.rows) if i not in whole])
-    ):
-        lines.append(
-            f"without {table.head}, for some task is missing: {list_names(dict.fromkeys(missing))}"
-        )
+def _limits(cells: Cells) -> list[str]:
+    """A note where sentences that pairs share are not counted."""
     of_task = {column: p for (_, column), (p, _) in cells.items()}.values()
-    strange = [
+    unknown = [
         p.task
         for p in of_task
         if p.metric == "spearman" and p.task in STS_TASKS and p.shared_NK is None
     ]
-    if strange:
-        lines.append(
-            f"pairs of {list_names(strange)} are taken to share no sentence: the data is not the known one"
-        )
-    return lines
+    return (
+        [
+            f"pairs of {list_names(unknown)} are taken to share no sentence: the data is not the known one"
+        ]
+        if unknown
+        else []
+    )
 
 
 def _reasons(loaded: Loaded) -> list[str]:
     """A line for each reason why cells have no statistics."""
     places: dict[str, list[Position]] = {}
     for place, why in loaded.missing.items():
-        places.setdefault(
-            "" if why.endswith("has no predictions of " + loaded.table.columns[place[1]]) else why,
-            [],
-        ).append(place)
+        places.setdefault(why, []).append(place)
     lines = []
     for why, cells in places.items():
         shown = list_names(dict.fromkeys(loaded.table.rows[i].name for i, _ in cells))
         tasks = ", ".join(dict.fromkeys(loaded.table.columns[j] for _, j in cells))
-        lines.append(f"without statistics: {shown} on {tasks} ({why or 'no predictions'})")
+        lines.append(f"without statistics: {shown} on {tasks} ({why})")
     return lines
 
 
@@ -329,8 +312,6 @@ class Loaded:
     missing: dict[Position, str] = field(default_factory=dict)
     same: frozenset[int] = frozenset()
     """Rows whose predictions all equal the baseline's."""
-    seeds: dict[Position, tuple[int | None, ...]] = field(default_factory=dict)
-    """Of every cell that has a score, in the order of its values."""
     average: tuple[
         int, ...
     ] = ()  # columns that the last one averages; empty where there is no average
@@ -344,31 +325,19 @@ def load(
     kept = predictions and any(
         has_predictions(runs[run].folder) for row in table.rows for run in row.runs
     )
-    scores = [
-        [(runs[run], _scores(runs[run].record, table)) for run in row.runs] for row in table.rows
-    ]
     for j, task in enumerate(table.columns):
         if report is not None and kept:
             report(task, j, len(table.columns))
+        if task == AVERAGE or not kept:
+            continue
         for i, row in enumerate(table.rows):
-            if (cell := row.cells[j]) is None:
-                continue
-            if task == AVERAGE:  # taken of the runs that have all tasks
-                parts = [table.columns[part] for part in loaded.average]
-                whole = [
-                    run for run, by_task in scores[i] if all(part in by_task for part in parts)
-                ]
-                unknown = len(whole) != len(cell.values) or not whole
-                loaded.seeds[i, j] = (
-                    (-1,) * len(cell.values) if unknown else tuple(run[0].seed for run in whole)
-                )
-                continue
-            having = [(run, by_task[task]) for run, by_task in scores[i] if task in by_task]
-            loaded.seeds[i, j] = tuple(run[0].seed for run, _ in having)
-            if not kept:
-                continue
+            scores = [(runs[run], _scores(runs[run].record, table).get(task)) for run in row.runs]
+            having = [(run, score) for run, score in scores if score is not None]
             try:
-                loaded.predicted[i, j] = _predicted(having)
+                if having:
+                    loaded.predicted[i, j] = _predicted(having)
+            except DataMissing:
+                loaded.missing[i, j] = "no predictions"
             except BenchError as error:
                 loaded.missing[i, j] = error.message
     return loaded
@@ -376,20 +345,13 @@ def load(
 
 def _same_as_baseline(table: Table, runs: Mapping[str, Run]) -> frozenset[int]:
     hashes = [
-        sorted(
-            tuple(
-                (task, score.predictions_sha256)
-                for task, score in sorted(_scores(runs[run].record, table).items())
-                if task != AVERAGE
-            )
-            for run in row.runs
-        )
+        Counter(prediction_hashes(_scores(runs[run].record, table)) for run in row.runs)
         for row in table.rows
     ]
     base = next((i for i, row in enumerate(table.rows) if row.is_baseline), None)
-    if base is None or any(sha256 is None for of_run in hashes[base] for _, sha256 in of_run):
+    if base is None or None in hashes[base]:
         return frozenset()
-    return frozenset(i for i, own in enumerate(hashes) if i != base and own == hashes[base])
+    return frozenset(i for i, row in enumerate(hashes) if i != base and row == hashes[base])
 
 
 def _predicted(having: Sequence[tuple[Run, Score]]) -> Predicted:

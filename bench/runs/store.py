@@ -10,7 +10,7 @@ import json
 import os
 import re
 import socket
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,8 @@ from filelock import FileLock, Timeout
 
 from bench.base.errors import BenchError, DataMissing, RecordDamaged, RunLocked, UnknownName
 from bench.base.files import ELSEWHERE, is_free, write_or_fail
-from bench.runs.record import RUN_ID, RunRecord, loads, read_record
+from bench.base.text import list_names
+from bench.runs.record import RUN_ID, RunRecord, read_record
 
 if TYPE_CHECKING:
     import numpy as np
@@ -66,14 +67,13 @@ class RunsFolder:
 
     def write(self, record: RunRecord) -> Path:
         """Write ``run.json`` whole or not at all; what could not be read back is refused. Returns its path."""
-        content: Any = None
         try:
             content = record.to_json()
+            RunRecord.from_json(content)  # names the place of what does not fit
             text = _in_lines(content)
-            RunRecord.from_json(loads(text))
-        except ValueError as error:
+        except (ValueError, RecordDamaged) as error:
             raise RecordDamaged(
-                f"the record of {record.run_id} cannot be written: {_not_finite(content) or error}"
+                f"the record of {record.run_id} cannot be written: {error}"
             ) from None
         try:
             data = text.encode()
@@ -178,12 +178,11 @@ class RunsFolder:
         """The one record's file that ``reference`` means. Raises BenchError where it means several."""
         files = self.record_files(reference)
         if len(files) > 1:
-            raise means_several(reference, [file.parent.name for file in files])
+            names = list_names(file.parent.name for file in files)
+            raise BenchError(
+                f"'{reference}' means {len(files)} runs: {names}", "give more of the id"
+            )
         return files[0]
-
-    def find(self, reference: str) -> RunRecord:
-        """The record of one run, by id, unique prefix, or path."""
-        return read_record(self.record_file(reference))
 
     # --- one process on one run ---
 
@@ -339,12 +338,6 @@ def _in_lines(content: Mapping[str, Any], *, ascii_only: bool = False) -> str:
     )
 
 
-def means_several(reference: str, names: Sequence[str]) -> BenchError:
-    """The refusal of a beginning that several runs share."""
-    listed = ", ".join(names[:4]) + (", ..." if len(names) > 4 else "")
-    return BenchError(f"'{reference}' means {len(names)} runs: {listed}", "give more of the id")
-
-
 def _by_path(reference: str) -> Path | None:
     """The record's file when ``reference`` is a path to it or to its folder."""
     path = Path(reference)
@@ -355,15 +348,3 @@ def _by_path(reference: str) -> Path | None:
         return record if record.is_file() else None
     except (OSError, ValueError):  # a name too long, or with a zero byte
         return None
-
-
-def _not_finite(value: Any, path: str = "") -> str | None:
-    """The path of the first NaN or infinity."""
-    if isinstance(value, float) and not -1.8e308 < value < 1.8e308:
-        return f"{path}: {value} is no JSON number"
-    inside: Iterable[tuple[str, Any]] = ()
-    if isinstance(value, Mapping):
-        inside = ((f"{path}.{key}".lstrip("."), part) for key, part in value.items())
-    elif isinstance(value, list | tuple):
-        inside = ((f"{path}[{i}]", part) for i, part in enumerate(value))
-    return next((problem for place, part in inside if (problem := _not_finite(part, place))), None)

@@ -8,7 +8,6 @@ holds the hash of its content, so that a file that was cut short or altered is n
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import re
 import shutil
@@ -16,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import torch
 from safetensors import SafetensorError
@@ -161,14 +160,9 @@ def saved_states(folder: Path) -> list[SavedState]:
         for path in folder.glob("step-*.pt")
         if (name := re.fullmatch(pattern, path.name))
     ]
-    return sorted(states, key=lambda state: (state.step, _written(state.path)), reverse=True)
-
-
-def _written(path: Path) -> int:
-    try:
-        return path.stat().st_mtime_ns
-    except OSError:
-        return 0
+    return sorted(
+        states, key=lambda state: (state.step, state.path.stat().st_mtime_ns), reverse=True
+    )
 
 
 def save_state(folder: Path, step: int, content: Mapping[str, Any]) -> list[int]:
@@ -180,11 +174,10 @@ def save_state(folder: Path, step: int, content: Mapping[str, Any]) -> list[int]
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with new.open("wb") as file:
-            hashed = _Hashed(file)
-            torch.save(dict(content), hashed)  # type: ignore[arg-type]
+            torch.save(dict(content), file)
             file.flush()
             os.fsync(file.fileno())
-        new.replace(folder / f"step-{step:08d}-{hashed.digest.hexdigest()[:HASH]}.pt")
+        new.replace(folder / f"step-{step:08d}-{file_sha256(new)[:HASH]}.pt")
     except (OSError, RuntimeError) as error:  # torch wraps what a write raises
         with contextlib.suppress(OSError):
             new.unlink(missing_ok=True)
@@ -205,35 +198,21 @@ def _remove_old(folder: Path) -> list[int]:
     return steps
 
 
-class _Hashed:
-    """A file that is only written to, and the hash of what was."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self.file, self.digest = file, hashlib.sha256()
-
-    def write(self, data: bytes) -> int:
-        self.digest.update(data)
-        return self.file.write(data)
-
-    def flush(self) -> None:
-        self.file.flush()
-
-
 def newest_good(
     folder: Path, check: Callable[[dict[str, Any]], None], say: Callable[[str], None]
 ) -> Path | None:
     """The newest state that is whole and passes ``check``; None where there is none, and training starts anew.
 
-    One that is damaged, or with which ``check`` raises Damaged, is removed and told of, and the one before is tried.
+    One that is damaged, or with which ``check`` raises Damaged, is removed, ``say`` gets a line, and the one before is tried.
     """
     states = saved_states(folder)
     for i, state in enumerate(states):
         try:
-            if not _sha256(state.path).startswith(state.sha256):
+            if not file_sha256(state.path).startswith(state.sha256):
                 raise Damaged("it was cut short or altered")
             check(read_state(state.path))
             return state.path
-        except Damaged as problem:
+        except (Damaged, OSError) as problem:
             state.path.unlink(missing_ok=True)
             instead = (
                 f"the one of step {states[i + 1].step} is tried"
@@ -253,13 +232,6 @@ def read_state(path: Path) -> dict[str, Any]:
     ) as error:  # whatever its bytes lead to; an older state loses time, never correctness
         raise Damaged(f"it cannot be read ({' '.join(str(error).split())[:80]})") from None
     return content
-
-
-def _sha256(path: Path) -> str:
-    try:
-        return file_sha256(path)
-    except OSError as error:
-        raise Damaged(f"it cannot be read ({error.strerror})") from None
 
 
 def rng_state(device: torch.device) -> dict[str, Any]:
