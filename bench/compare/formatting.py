@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from bench.base.errors import printable
 from bench.base.text import duration as duration
@@ -236,7 +236,12 @@ def csv_value(value: object, limit: int | None = LONGEST) -> str:
 # --- the blocks of a docstring: paragraphs, list items and equations, for a terminal or a page to lay out ---
 
 
-BULLETS = ("* ", "- ")
+PIECE = re.compile(
+    r"(?P<item>[*-] .*(?:\n(?:  \S|(?![*-] )\S).*)*)"
+    r"|(?P<lines> .*(?:\n .*)*)"
+    r"|(?P<paragraph>\S.*(?:\n(?![*-] )\S.*)*)"
+)
+"""Of a paragraph: an item goes on in lines that are not indented, or by two blanks; indented lines stand as they are."""
 
 
 @dataclass(frozen=True)
@@ -251,26 +256,15 @@ class Block:
 
 def blocks(text: str) -> tuple[Block, ...]:
     """Lines that belong together joined; an indented line that continues no bullet stands as it is. Control characters are shown."""
-    made: list[Block] = []
-    for paragraph in re.split(r"\n\s*\n", text.strip()) if text.strip() else []:
-        inside: list[Block] = []
-        for line in lines(paragraph):
-            last = inside[-1] if inside else None
-            bullet = next((sign for sign in BULLETS if line.startswith(sign)), "")
-            goes_on = last is not None and last.kind == "item" and re.match(r"  \S", line)
-            if bullet:
-                inside.append(Block("item", line[2:], bullet, not inside))
-            elif last is not None and (
-                goes_on or (not line.startswith(" ") and last.kind != "lines")
-            ):
-                inside[-1] = replace(last, text=f"{last.text} {line.strip()}")
-            elif last is not None and last.kind == "lines" and line.startswith(" "):
-                inside[-1] = replace(last, text=f"{last.text}\n{line}")
-            else:
-                inside.append(
-                    Block("lines" if line.startswith(" ") else "paragraph", line, "", not inside)
-                )
-        made += inside
+    made = []
+    for paragraph in re.split(r"\n\s*\n", text.strip()):
+        for found in PIECE.finditer("\n".join(lines(paragraph))):
+            kind, piece = str(found.lastgroup), found.group()
+            bullet = piece[:2] if kind == "item" else ""
+            joined = " ".join(line.strip() for line in piece[len(bullet) :].splitlines())
+            made.append(
+                Block(kind, piece if kind == "lines" else joined, bullet, found.start() == 0)
+            )
     return tuple(made)
 
 

@@ -29,6 +29,7 @@ from bench.compare.statistics.table import (
     INCONCLUSIVE,
     WORSE,
     Cell,
+    Row,
     Spread,
     Table,
     Tested,
@@ -133,14 +134,9 @@ def _judge(loaded: Loaded) -> Table:
     for place, p in loaded.predicted.items():
         try:
             same_items(first.setdefault(place[1], p), p)
-            moved = influence(p)
+            cells[place] = p, _checked_influence(p)
         except ValueError as error:
             loaded.missing[place] = str(error)
-            continue
-        if (why := _off(p, moved)) is None:
-            cells[place] = p, moved
-        else:
-            loaded.missing[place] = why
     columns = {
         j: _column(loaded, cells, j)
         for j in range(len(loaded.table.columns))
@@ -176,40 +172,35 @@ def _column(loaded: Loaded, cells: Cells, j: int) -> tuple[Column, tuple[int, ..
         return Column(values, random), rows
 
 
-def _off(p: Predicted, moved: Influence) -> str | None:
-    """Words about a recorded value that does not follow from the predictions; None where it does."""
-    if p.metric not in EXACT or p.score_S is None:
-        return None
-    off = float(abs(moved.value_SR.mean(axis=1) - p.score_S).max())
-    return (
-        f"{p.task}: its predictions give another score, by {off:.2f}; see bench verify"
-        if off > APART
-        else None
-    )
+def _checked_influence(p: Predicted) -> Influence:
+    """Raises ValueError where the recorded value does not follow from the predictions, or is undefined."""
+    moved = influence(p)
+    if p.metric in EXACT and p.score_S is not None:
+        off = float(abs(moved.value_SR.mean(axis=1) - p.score_S).max())
+        if off > APART:
+            raise ValueError(
+                f"{p.task}: its predictions give another score, by {off:.2f}; see bench verify"
+            )
+    return moved
 
 
 def _with_intervals(table: Table, columns: Columns) -> Table:
-    cells = [list(row.cells) for row in table.rows]
-    for j, (of, rows) in columns.items():
-        for i, half, se, covers in zip(rows, *of.half_widths(), strict=True):
-            cell = cells[i][j]
-            if cell is not None and covers:
-                low, high = cell.mean - float(half), cell.mean + float(half)
-                if covers != "seeds":  # of predictions is known that no value lies outside
-                    low, high = max(-100.0, low), min(100.0, high)
-                cells[i][j] = replace(
-                    cell, spread=Spread(low=low, high=high, covers=covers, se=float(se))
-                )
-    return _with_cells(table, cells)
+    rows = list(table.rows)
+    for j, (of, places) in columns.items():
+        for i, half, se, covers in zip(places, *of.half_widths(), strict=True):
+            cell = rows[i].cells[j]
+            if cell is None or not covers:
+                continue
+            low, high = cell.mean - float(half), cell.mean + float(half)
+            if covers != "seeds":  # of predictions is known that no value lies outside
+                low, high = max(-100.0, low), min(100.0, high)
+            spread = Spread(low=low, high=high, covers=covers, se=float(se))
+            rows[i] = _with_cell(rows[i], j, replace(cell, spread=spread))
+    return replace(table, rows=tuple(rows))
 
 
-def _with_cells(table: Table, cells: Sequence[Sequence[Cell | None]]) -> Table:
-    return replace(
-        table,
-        rows=tuple(
-            replace(row, cells=tuple(own)) for row, own in zip(table.rows, cells, strict=True)
-        ),
-    )
+def _with_cell(row: Row, column: int, cell: Cell) -> Row:
+    return replace(row, cells=(*row.cells[:column], cell, *row.cells[column + 1 :]))
 
 
 def _with_verdicts(table: Table, of: Column, places: Sequence[int], same: Collection[int]) -> Table:
@@ -252,8 +243,8 @@ def _with_verdicts(table: Table, of: Column, places: Sequence[int], same: Collec
             verdict=verdict,
             mde=float(less.detectable_P(said.critical)[place]),
         )
-        cells = (*rows[i].cells[:-1], replace(cell, against=tested))
-        rows[i] = replace(rows[i], cells=cells, difference=tested.difference)
+        row = _with_cell(rows[i], len(rows[i].cells) - 1, replace(cell, against=tested))
+        rows[i] = replace(row, difference=tested.difference)
     if base_row is not None and base is not None:
         top = rows[base_row].may_be_best
         rows = [replace(row, may_be_best=top) if i in same else row for i, row in enumerate(rows)]
@@ -273,18 +264,10 @@ NO_PREDICTIONS = "no predictions of every task"
 def _limits(cells: Cells) -> list[str]:
     """A note where sentences that pairs share are not counted."""
     of_task = {column: p for (_, column), (p, _) in cells.items()}.values()
-    unknown = [
-        p.task
-        for p in of_task
-        if p.metric == "spearman" and p.task in STS_TASKS and p.shared_NK is None
-    ]
-    return (
-        [
-            f"pairs of {list_names(unknown)} are taken to share no sentence: the data is not the known one"
-        ]
-        if unknown
-        else []
-    )
+    pairs = [p for p in of_task if p.metric == "spearman" and p.task in STS_TASKS]
+    unknown = list_names(p.task for p in pairs if p.shared_NK is None)
+    note = f"pairs of {unknown} are taken to share no sentence: the data is not the known one"
+    return [note] if unknown else []
 
 
 def _reasons(loaded: Loaded) -> list[str]:

@@ -49,8 +49,8 @@ def _with_failures(table: Table, records: Mapping[str, RunRecord]) -> Table:
     """With a note for each finished run of which another suite or task could not be scored."""
     failed = [run for row in table.rows for run in row.runs if records[run].error]
     notes = [f"not scored in {run}: {records[run].error}" for run in failed[:MOST_FAILURES]]
-    if len(failed) > MOST_FAILURES:
-        notes.append(f"{len(failed) - MOST_FAILURES} more runs have such failures: bench runs RUN")
+    if more := failed[MOST_FAILURES:]:
+        notes.append(f"{len(more)} more runs have such failures: bench runs RUN")
     return replace(table, notes=(*table.notes, *notes))
 
 
@@ -60,38 +60,33 @@ MOST_FAILURES = 3  # that a table lists
 def _with_differences(table: Table, records: Mapping[str, RunRecord]) -> Table:
     facts = {run: _facts(records[run], table) for row in table.rows for run in row.runs}
     footnotes = list(table.footnotes)
-    marks = {i: dict.fromkeys(row.footnotes) for i, row in enumerate(table.rows)}
-    for what in dict.fromkeys(key for fact in facts.values() for key in fact):
-        having = {run: of_run[what] for run, of_run in facts.items() if what in of_run}
+    marks = [list(row.footnotes) for row in table.rows]
+    for setting in dict.fromkeys(key for fact in facts.values() for key in fact):
+        having = {run: of_run[setting] for run, of_run in facts.items() if setting in of_run}
         counts = Counter(having.values())
-        different = set(counts)
         if all(search_of(records[run]) for run in having):
-            different -= {SEARCHED}  # rows of a search may differ in what it chose
-        if len(different) < 2:
+            counts.pop(SEARCHED, None)  # rows of a search may differ in what it chose
+        if len(counts) < 2:
             continue
-        rule = max(counts, key=lambda value: (counts[value], value))
-        for value in sorted(set(counts) - {rule}):
+        usual = max(counts, key=lambda value: (counts[value], value))
+        for value in sorted(counts.keys() - {usual}):
             names = []
-            for i, row in enumerate(table.rows):
+            for row, own in zip(table.rows, marks, strict=True):
                 seeds = [
                     seed
                     for run, seed in zip(row.runs, row.seeds, strict=True)
                     if having.get(run) == value
                 ]
                 if seeds:
-                    marks.setdefault(i, {})[len(footnotes)] = None
+                    own.append(len(footnotes))
                     names.append(row_name(row, table) + _some_of(seeds, row))
-            footnotes.append(Footnote(what, value, list_names(names), rule))
-    marked = tuple(
-        replace(
-            row,
-            footnotes=tuple(marks.get(i, ())),
-            values=values_words([records[run] for run in row.runs]),
-        )
-        for i, row in enumerate(table.rows)
+            footnotes.append(Footnote(setting, value, list_names(names), usual))
+    rows = tuple(
+        replace(row, footnotes=tuple(own), values=values_words([records[run] for run in row.runs]))
+        for row, own in zip(table.rows, marks, strict=True)
     )
     notes = (*table.notes, *_chosen_on(table, records))
-    return replace(table, rows=marked, footnotes=tuple(footnotes), notes=notes)
+    return replace(table, rows=rows, footnotes=tuple(footnotes), notes=notes)
 
 
 def _some_of(seeds: Sequence[int | None], row: Row) -> str:
@@ -145,22 +140,20 @@ def _with_those_elsewhere(table: Table, tables: Sequence[Table]) -> Table:
     """With a footnote for rows of the same suite that only other tables have, under another protocol or text form."""
     here = {run for row in table.rows for run in row.runs}
     footnotes = list(table.footnotes)
+    place = (table.suite, table.setting, table.backbone)
     for other in tables:
-        alike = (other.suite, other.setting, other.backbone) == (
-            table.suite,
-            table.setting,
-            table.backbone,
-        )
-        if not alike or (other.protocol, other.text) == (table.protocol, table.text):
-            continue
-        missing = dict.fromkeys(row.name for row in other.rows if not here & set(row.runs))
-        if missing:
-            form = f" ({other.text})" if other.text else ""
-            here_only = f"{table.protocol}{f' ({table.text})' if table.text else ''}"
-            footnotes.append(
-                Footnote("protocol", f"{other.protocol}{form} only", list_names(missing), here_only)
-            )
+        if (other.suite, other.setting, other.backbone) == place and _form(other) != _form(table):
+            missing = dict.fromkeys(row.name for row in other.rows if not here & set(row.runs))
+            if missing:
+                footnotes.append(
+                    Footnote("protocol", f"{_form(other)} only", list_names(missing), _form(table))
+                )
     return replace(table, footnotes=tuple(footnotes))
+
+
+def _form(table: Table) -> str:
+    """ "senteval-all/1 (tokenised)" """
+    return table.protocol + (f" ({table.text})" if table.text else "")
 
 
 # --- the tables ---
@@ -203,7 +196,7 @@ def compare_runs(
     if options.strict:
         refuse_footnotes(tables)
     if options.statistics != NO:
-        tables = _judged(tables, {run[0].run_id: run for run in runs}, options, report)
+        tables = _judged(tables, {run.record.run_id: run for run in runs}, options, report)
     if options.with_paper:
         tables = with_papers(tables, records)
     return costs.with_costs(tables, records) if options.cost else tables
@@ -225,17 +218,17 @@ def refuse_footnotes(tables: Sequence[Table]) -> None:
 def _judged(
     tables: tuple[Table, ...], runs: Mapping[str, Run], options: TableOptions, report: Report | None
 ) -> tuple[Table, ...]:
+    from bench.compare.judge import judge
+
     shown = {run: runs[run] for table in tables for row in table.rows for run in row.runs}
-    kept = sum(has_predictions(folder) for _, folder in shown.values())
-    if not kept and options.statistics == YES:
+    stored = sum(has_predictions(run.folder) for run in shown.values())
+    if not stored and options.statistics == YES:
         raise BenchError(
             "--statistics yes: none of these runs has predictions",
             "the command of each run makes them again",
         )
-    from bench.compare.judge import judge
-
-    many = options.statistics == AUTO and kept > MANY_RUNS
+    many = options.statistics == AUTO and stored > MANY_RUNS
     if many:
-        note = f"not tested: reading the predictions of {kept:,} runs takes minutes; choose fewer runs, or --statistics yes"
+        note = f"not tested: reading the predictions of {stored:,} runs takes minutes; choose fewer runs, or --statistics yes"
         tables = tuple(replace(table, notes=(*table.notes, note)) for table in tables)
     return judge(tables, shown, report, predictions=not many)

@@ -296,15 +296,16 @@ class RunRecord(
         self, suite: str, task: str, protocol: str | None = None, text: str | None = None
     ) -> Score | None:
         """The first score of a task; ``protocol`` and ``text`` narrow it."""
-        for score in self.scores:
-            if (
-                score.suite == suite
-                and score.task == task
+        return next(
+            (
+                score
+                for score in self.scores
+                if (score.suite, score.task) == (suite, task)
                 and protocol in (None, score.protocol)
                 and text in (None, score.text)
-            ):
-                return score
-        return None
+            ),
+            None,
+        )
 
     def to_json(self) -> dict[str, Any]:
         """The JSON object; NumPy's numbers and arrays become plain ones."""
@@ -336,7 +337,9 @@ class RunRecord(
                 )
         if not _bounded(value for _, value in self._free()):
             place = next(place for place, value in self._free() if not _bounded([value]))
-            raise RecordDamaged(f"{place}: a number beyond {LARGEST_NUMBER:.3g}, more than 64 bits")
+            raise RecordDamaged(
+                f"{place}: a number beyond {LARGEST_NUMBER:.3g}, more than 64 bits, or not finite"
+            )
         return self
 
     def _free(self) -> Iterator[tuple[str, Any]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bench.base.errors import DataMissing
 from bench.runs.record import RunRecord, Score, ScoreKey
-from bench.runs.store import RunsFolder
+from bench.runs.store import predictions_name
 
 if TYPE_CHECKING:
     from collections.abc import Container
@@ -35,11 +35,8 @@ class Run(NamedTuple):
         raise DataMissing(f"{self.record.run_id} has no score of {key.task}")
 
     def predictions_file(self, key: ScoreKey) -> Path:
-        """Where the predictions of a score lie. Raises BenchError where the folder's name is not a run id."""
-        folder = self.folder.resolve()
-        return RunsFolder(folder.parent).predictions_path(
-            folder.name, key.task, key.text, key.suite
-        )
+        """Where the predictions of a score lie."""
+        return self.folder / predictions_name(key.task, key.text, key.suite)
 
     def predictions(
         self, key: ScoreKey, names: Container[str] | None = None

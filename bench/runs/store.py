@@ -6,6 +6,7 @@ Everything is written whole or not at all: beside its place, synced, then rename
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import re
@@ -100,18 +101,12 @@ class RunsFolder:
 
     def get(self, run_id: str, fingerprint: str | None = None) -> RunRecord | None:
         """The record of a run; None where there is none, it is damaged, or it is of another fingerprint. Looks at no other run."""
-        file = self.folder(run_id) / RECORD
-        if not file.is_file():
-            return None
         try:
-            record = read_record(file)
+            record = read_record(self.folder(run_id) / RECORD)
         except RecordDamaged:
             return None
-        return (
-            record
-            if record.run_id == run_id and fingerprint in (None, record.fingerprint)
-            else None
-        )
+        same = record.run_id == run_id and fingerprint in (None, record.fingerprint)
+        return record if same else None
 
     def _unknown(self, name: str) -> UnknownName:
         ids = self.ids()
@@ -198,7 +193,7 @@ class RunsFolder:
         """
         path = self.folder(run_id) / LOCK
         held = FileLock(path, poll_interval=0.1)
-        with self._locking(path):
+        try:
             path.parent.mkdir(parents=True, exist_ok=True)
             try:
                 held.acquire(timeout=0)
@@ -206,13 +201,14 @@ class RunsFolder:
                 owner = self.worked_on_by(run_id) or "another process"
                 if wait_seconds:
                     say(f"{run_id} is locked by {owner}; waiting")
-                try:
-                    held.acquire(timeout=wait_seconds)
-                except Timeout:
-                    raise RunLocked(
-                        f"{run_id} is locked by {owner}",
-                        "wait for it or stop it, then run this again",
-                    ) from None
+                held.acquire(timeout=wait_seconds)
+        except Timeout:
+            raise RunLocked(
+                f"{run_id} is locked by {owner}", "wait for it or stop it, then run this again"
+            ) from None
+        except (OSError, NotImplementedError) as error:  # a file system without locks, among others
+            why = getattr(error, "strerror", None) or error
+            raise BenchError(f"cannot write {path}: {why}", ELSEWHERE) from None
         try:
             with contextlib.suppress(OSError):  # a full disk: the name is a courtesy
                 path.write_text(f"{socket.gethostname()}:{os.getpid()}")
@@ -224,15 +220,6 @@ class RunsFolder:
             with contextlib.suppress(OSError):
                 os.truncate(path, 0)
             held.release()
-
-    @contextlib.contextmanager
-    def _locking(self, path: Path) -> Iterator[None]:
-        """While open, an error of the file system becomes a BenchError that names ``path``."""
-        try:
-            yield
-        except (OSError, NotImplementedError) as error:  # a file system without locks, among others
-            why = getattr(error, "strerror", None) or error
-            raise BenchError(f"cannot write {path}: {why}", ELSEWHERE) from None
 
     def worked_on_by(self, run_id: str) -> str | None:
         """The process that holds the run now, as HOST:PID; None where it is free."""
@@ -246,14 +233,12 @@ class RunsFolder:
 
     def without_record(self) -> list[str]:
         """Runs that were begun, with a training state, and have no record: an older bench wrote it later."""
-        with contextlib.suppress(OSError):
-            folders = [
-                path
-                for path in self.path.iterdir()
-                if _RUN_ID.search(path.name) and not (path / RECORD).exists()
-            ]
-            return sorted(path.name for path in folders if any(path.glob("state/step-*.pt")))
-        return []
+        begun = {path.parent.parent for path in self.path.glob("*/state/step-*.pt")}
+        return sorted(
+            path.name
+            for path in begun
+            if _RUN_ID.search(path.name) and not (path / RECORD).exists()
+        )
 
     # --- predictions ---
 
@@ -277,8 +262,6 @@ class RunsFolder:
         Arrays of a second set of items share a prefix ("all_splits_prediction", "all_splits_gold"). Raises ValueError where
         the three named first differ in length, or an array holds Python objects.
         """
-        import io
-
         import numpy as np
 
         if any(np.asarray(array).dtype.hasobject for array in arrays.values()):
@@ -320,22 +303,18 @@ def _in_lines(content: Mapping[str, Any], *, ascii_only: bool = False) -> str:
     def dumped(value: Any) -> str:
         return json.dumps(value, ensure_ascii=ascii_only, allow_nan=False)
 
-    def part(value: Any) -> str:
-        if isinstance(value, Mapping) and value:
-            return (
-                "{\n  "
-                + ",\n  ".join(f"{dumped(key)}: {dumped(item)}" for key, item in value.items())
-                + "\n }"
-            )
-        if isinstance(value, list) and value:
-            return "[\n  " + ",\n  ".join(map(dumped, value)) + "\n ]"
-        return dumped(value)
+    def lines(value: Any, depth: int) -> str:
+        if depth == 3 or not value or not isinstance(value, Mapping | list):
+            return dumped(value)
+        if isinstance(value, Mapping):
+            parts = [f"{dumped(key)}: {lines(item, depth + 1)}" for key, item in value.items()]
+        else:
+            parts = [lines(item, depth + 1) for item in value]
+        first, last = "{}" if isinstance(value, Mapping) else "[]"
+        inside, outside = "\n" + " " * depth, "\n" + " " * (depth - 1)
+        return f"{first}{inside}{(',' + inside).join(parts)}{outside}{last}"
 
-    return (
-        "{\n "
-        + ",\n ".join(f"{dumped(key)}: {part(value)}" for key, value in content.items())
-        + "\n}"
-    )
+    return lines(content, 1)
 
 
 def _by_path(reference: str) -> Path | None:

@@ -97,7 +97,7 @@ def test_what_cannot_be_read_back_is_not_written(store: RunsFolder, value: float
     cell = {"suite": "sts", "task": "STS12", "protocol": "p/1", "metric": "m", "n": 1}
     for detail, number, place in (
         ({}, value, "scores[0].value"),
-        ({"deep": [1, {"x": value}]}, 1.0, "scores[0].detail.deep[1].x"),
+        ({"deep": [1, {"x": value}]}, 1.0, "scores[0].detail: a number beyond"),
     ):
         bad = record(scores=(Score(**cell, value=number, detail=detail),))
         assert bad.run_id == first.run_id

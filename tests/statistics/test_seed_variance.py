@@ -58,21 +58,6 @@ def test_zero_variances() -> None:
     assert 0 < posterior[0] < posterior[2]
 
 
-@pytest.mark.parametrize(
-    ("variances", "df"),
-    [
-        ([1.0], [1.0, 2.0]),
-        ([-1.0, 1.0], [2, 2]),
-        ([1.0, 2.0], [0, 0]),
-        ([math.inf, 1], [2, 2]),
-        ([1.0, 1], [-1, 2]),
-    ],
-)
-def test_what_is_no_variance_is_refused(variances: list[float], df: list[float]) -> None:
-    with pytest.raises(ValueError, match=r"varianc|degrees"):
-        moderated_variances(variances, df)
-
-
 EIGHT = [0.21, 1.3, 0.055, 0.62, 4.1, 0.33, 0.9, 0.018]
 LIMMA: list[tuple[list[float], list[int], float, float]] = [
     (EIGHT, [2] * 8, 0.3672539758919288, 2.2087861870100918),

@@ -220,8 +220,7 @@ class Interval:
     low: float
     high: float
     covers: str
-    """What the interval is over: "items and seeds", or "items" (one seed: another one may lie outside)."""
-    level: float = LEVEL
+    """What the interval, of 95 %, is over: "items and seeds", or "items" (one seed: another one may lie outside)."""
 
 
 def interval_of_method(*cells: Predicted) -> Interval:
