@@ -14,7 +14,7 @@ import functools
 import json
 import re
 import stat
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -335,11 +335,11 @@ class RunRecord(
                 raise RecordDamaged(
                     f"scores[{i}]: the same cell as scores[{first[score.key]}]: {cell}"
                 )
-        if not _bounded(value for _, value in self._free()):
-            place = next(place for place, value in self._free() if not _bounded([value]))
-            raise RecordDamaged(
-                f"{place}: a number beyond {LARGEST_NUMBER:.3g}, more than 64 bits, or not finite"
-            )
+        for place, value in self._free():
+            if not _bounded(value):
+                raise RecordDamaged(
+                    f"{place}: a number beyond {LARGEST_NUMBER:.3g}, more than 64 bits, or not finite"
+                )
         return self
 
     def _free(self) -> Iterator[tuple[str, Any]]:
@@ -355,15 +355,15 @@ class RunRecord(
         yield "provenance.corpus.overlap", origin.corpus.overlap
 
 
-def _bounded(values: Iterable[Any]) -> bool:
-    """Whether every number in these JSON values is one that sums and squares of survive."""
-    left = list(values)
-    for item in left:  # which grows as it goes
+def _bounded(value: Any) -> bool:
+    """Whether every number in a JSON value is one that sums and squares of survive."""
+    pending = [value]
+    for item in pending:  # which grows as it goes
         kind = type(item)
         if kind is dict:
-            left.extend(item.values())
+            pending.extend(item.values())
         elif kind is list:
-            left.extend(item)
+            pending.extend(item)
         elif (kind is float or kind is int) and not -LARGEST_NUMBER <= item <= LARGEST_NUMBER:
             return False
     return True

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ import torch
 from bench.base.errors import Interrupted, OutOfMemory, RunFailed
 from bench.method import Context, TrainReport, seed_for
 from bench.method.features import attention, float32_products
-from bench.method.torch_method import Batch, TorchMethod, check_schedule
+from bench.method.torch_method import TorchMethod, check_schedule
 from bench.training.batches import batch_of, batches, move
 from bench.training.gradient import check_spread
 from bench.training.state import (
@@ -207,23 +207,16 @@ def train_to_end(trainer: Trainer) -> bool:
                 return True
             if stop:
                 raise interruption(trainer)
-            if not _fits(trainer, feed):
+            try:
+                trainer.step(feed)
+            except MEMORY_ERRORS as error:
+                if not is_out_of_memory(error):
+                    raise
                 break
     finally:
         feed.close()
     release()  # not while the error is handled: it holds on to the tensors of the step
     return False
-
-
-def _fits(trainer: Trainer, feed: Iterator[Batch]) -> bool:
-    """One step; False where it did not fit into memory."""
-    try:
-        trainer.step(feed)
-        return True
-    except MEMORY_ERRORS as error:
-        if not is_out_of_memory(error):
-            raise
-        return False
 
 
 def _score(trainer: Trainer) -> None:

@@ -90,7 +90,10 @@ def replace_folder(folder: Path, write: Callable[[Path], object]) -> None:
         folder.parent.mkdir(parents=True, exist_ok=True)
         write(new)
         new.mkdir(exist_ok=True)  # a method may have nothing to save
-        sync_files(new)
+        for path in new.rglob("*"):
+            if path.is_file():  # on the disk before the rename, which would else show an empty one
+                with path.open("rb") as file:
+                    os.fsync(file.fileno())
         shutil.rmtree(old, ignore_errors=True)
         if folder.exists():
             folder.rename(old)
@@ -102,14 +105,6 @@ def replace_folder(folder: Path, write: Callable[[Path], object]) -> None:
         why = getattr(error, "strerror", None) or error
         raise RunFailed(f"the checkpoint cannot be written to {folder}: {why}", NO_SPACE) from None
     shutil.rmtree(old, ignore_errors=True)
-
-
-def sync_files(folder: Path) -> None:
-    """Wait until every file below is on the disk, so that a rename after it never shows an empty one."""
-    for path in folder.rglob("*"):
-        if path.is_file():
-            with path.open("rb") as file:
-                os.fsync(file.fileno())
 
 
 # --- what resume needs, in one file a state: ``state/step-00000120-<hash>.pt``. The last two are kept ---
@@ -185,10 +180,6 @@ def save_state(folder: Path, step: int, content: Mapping[str, Any]) -> list[int]
         raise RunFailed(
             f"the training state cannot be written to {folder}: {why}", NO_SPACE
         ) from None
-    return _remove_old(folder)
-
-
-def _remove_old(folder: Path) -> list[int]:
     steps: list[int] = []
     for state in saved_states(folder):
         if len(steps) < STATES and state.step not in steps:

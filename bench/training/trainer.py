@@ -157,12 +157,9 @@ class Trainer:
             self.method,
             batch,
             chunk=self.progress.chunk,
-            autocast=self.autocast(),
+            autocast=torch.autocast(self.device.type, self.dtype, enabled=self.dtype is not None),
             scaler=self.scaler,
         )
-
-    def autocast(self) -> torch.autocast:
-        return torch.autocast(self.device.type, self.dtype, enabled=self.dtype is not None)
 
     # the curve
 
