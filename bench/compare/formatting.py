@@ -40,17 +40,10 @@ def variant_words(row: Row, table: Table) -> str:
         parts.append(row.backbone)
     if table.setting is None:
         parts.append("not trained here" if row.setting == "none" else row.setting)
-    if by_values or (row.values.startswith(TUNED) and not tuned_alike(table)):
+    trained = {other.values for other in table.rows if other.values and other.setting != "none"}
+    if by_values or (row.values.startswith(TUNED) and len(trained) > 1):
         parts.append(row.values)
     return " ".join(parts)
-
-
-def tuned_alike(table: Table) -> str:
-    """ "tuned with 12 trials" where all rows that were trained are, which is then said once; "" where they differ, or are not tuned. What
-    is fitted without a setting of its own (flow) is none of them."""
-    kinds = {row.values for row in table.rows if row.values and row.setting != "none"}
-    alike = kinds.pop() if len(kinds) == 1 else ""
-    return alike.replace(":", " with", 1) if alike.startswith(TUNED) and "," not in alike else ""
 
 
 def _values_suffice(row: Row, table: Table) -> bool:
@@ -78,22 +71,17 @@ def setting_words(setting: str | None) -> str:
     return {"none": "nothing trained", None: "several settings"}.get(setting) or setting or ""
 
 
-def seeds_words(table: Table) -> str:
-    fewest, most = table.seeds
-    return plural(most, "seed") if fewest == most else f"{fewest} to {most} seeds"
+def protocol_words(table: Table) -> str:
+    """ "senteval-all/1 (tokenised)" """
+    return table.protocol + (f" ({table.text})" if table.text else "")
 
 
 def headline(table: Table) -> str:
     """ "unsupervised, builtin, 3 seeds, senteval-all/1 (tokenised)" """
-    where = [
-        part for part in (table.setting and setting_words(table.setting), table.backbone) if part
-    ]
-    protocol = table.protocol + (f" ({table.text})" if table.text else "")
-    return ", ".join([*where, seeds_words(table), protocol])
-
-
-def cells_of(table: Table) -> list[Cell]:
-    return [cell for row in table.rows for cell in row.cells if cell is not None]
+    fewest, most = table.seeds
+    seeds = plural(most, "seed") if fewest == most else f"{fewest} to {most} seeds"
+    setting = table.setting and setting_words(table.setting)
+    return ", ".join(filter(None, (setting, table.backbone, seeds, protocol_words(table))))
 
 
 def spread(cell: Cell) -> float | None:

@@ -11,7 +11,7 @@ from bench.base.errors import BenchError
 from bench.base.text import list_names, plural
 from bench.compare import costs
 from bench.compare.costs import SEARCHED, terms
-from bench.compare.formatting import row_name
+from bench.compare.formatting import protocol_words, row_name
 from bench.compare.printed import with_papers
 from bench.compare.statistics.summary import summarise
 from bench.compare.statistics.table import AVERAGE, Footnote, Row, Table
@@ -39,22 +39,29 @@ def with_footnotes(tables: Sequence[Table], records: Mapping[str, RunRecord]) ->
     Of each thing that is compared, the value that most runs have is the rule; one footnote names all who differ. Rows that a
     suite has only under another protocol or text form, in another table, are named too.
     """
-    return tuple(
-        _with_failures(_with_those_elsewhere(_with_differences(table, records), tables), records)
-        for table in tables
+    return tuple(_with_footnotes(table, tables, records) for table in tables)
+
+
+def _with_footnotes(
+    table: Table, tables: Sequence[Table], records: Mapping[str, RunRecord]
+) -> Table:
+    table = _with_differences(table, records)
+    return replace(
+        table,
+        footnotes=(*table.footnotes, *_elsewhere(table, tables)),
+        notes=(*table.notes, *_chosen_on(table, records), *_failures(table, records)),
     )
 
 
-def _with_failures(table: Table, records: Mapping[str, RunRecord]) -> Table:
-    """With a note for each finished run of which another suite or task could not be scored."""
+MOST_FAILURES = 3  # that a table lists
+
+
+def _failures(table: Table, records: Mapping[str, RunRecord]) -> list[str]:
+    """A note for each finished run of which another suite or task could not be scored."""
     failed = [run for row in table.rows for run in row.runs if records[run].error]
     notes = [f"not scored in {run}: {records[run].error}" for run in failed[:MOST_FAILURES]]
-    if more := failed[MOST_FAILURES:]:
-        notes.append(f"{len(more)} more runs have such failures: bench runs RUN")
-    return replace(table, notes=(*table.notes, *notes))
-
-
-MOST_FAILURES = 3  # that a table lists
+    more = len(failed) - MOST_FAILURES
+    return notes + [f"{more} more runs have such failures: bench runs RUN"] * (more > 0)
 
 
 def _with_differences(table: Table, records: Mapping[str, RunRecord]) -> Table:
@@ -85,8 +92,7 @@ def _with_differences(table: Table, records: Mapping[str, RunRecord]) -> Table:
         replace(row, footnotes=tuple(own), values=values_words([records[run] for run in row.runs]))
         for row, own in zip(table.rows, marks, strict=True)
     )
-    notes = (*table.notes, *_chosen_on(table, records))
-    return replace(table, rows=rows, footnotes=tuple(footnotes), notes=notes)
+    return replace(table, rows=rows, footnotes=tuple(footnotes))
 
 
 def _some_of(seeds: Sequence[int | None], row: Row) -> str:
@@ -136,24 +142,16 @@ def values_words(runs: Sequence[RunRecord]) -> str:
     return ", ".join(filter(None, dict.fromkeys(map(kind_of_values, runs))))
 
 
-def _with_those_elsewhere(table: Table, tables: Sequence[Table]) -> Table:
-    """With a footnote for rows of the same suite that only other tables have, under another protocol or text form."""
+def _elsewhere(table: Table, tables: Sequence[Table]) -> list[Footnote]:
+    """A footnote for rows of the same suite that only other tables have, under another protocol or text form."""
     here = {run for row in table.rows for run in row.runs}
-    footnotes = list(table.footnotes)
-    place = (table.suite, table.setting, table.backbone)
-    for other in tables:
-        if (other.suite, other.setting, other.backbone) == place and _form(other) != _form(table):
-            missing = dict.fromkeys(row.name for row in other.rows if not here & set(row.runs))
-            if missing:
-                footnotes.append(
-                    Footnote("protocol", f"{_form(other)} only", list_names(missing), _form(table))
-                )
-    return replace(table, footnotes=tuple(footnotes))
-
-
-def _form(table: Table) -> str:
-    """ "senteval-all/1 (tokenised)" """
-    return table.protocol + (f" ({table.text})" if table.text else "")
+    place, own = (table.suite, table.setting, table.backbone), protocol_words(table)
+    return [
+        Footnote("protocol", f"{protocol_words(other)} only", list_names(names), own)
+        for other in tables
+        if (other.suite, other.setting, other.backbone) == place and protocol_words(other) != own
+        if (names := dict.fromkeys(row.name for row in other.rows if not here & set(row.runs)))
+    ]
 
 
 # --- the tables ---

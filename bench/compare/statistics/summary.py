@@ -121,7 +121,7 @@ def _table(
         len(columns) == 1 and metrics[columns[0]] not in LOWER_IS_BETTER
     )
     notes: list[str] = []
-    rows, titles, footnotes = [], dict[str, str](), list[Footnote]()
+    rows, footnotes = list[Row](), list[Footnote]()
     for runs, differs, other_code in rows_of([record for record, _ in scored], notes):
         first = runs[0]
         cells = tuple(
@@ -132,7 +132,6 @@ def _table(
                 notes.append(
                     f"{title(first, differs)}: {column} from {len(cell.values)} of {len(runs)} seeds"
                 )
-        titles |= dict.fromkeys((run.run_id for run in runs), title(first, differs))
         rows.append(
             Row(
                 method=first.method,
@@ -149,7 +148,7 @@ def _table(
         )
         footnotes += [other_code] if other_code else []
     rows = sorted(_marked(rows, columns, metrics), key=_best_first if ranks else _by_name)
-    notes += _the_same(titles, by_run)
+    notes += _the_same(rows, by_run)
     untrained = dict.fromkeys(row.name for row in rows if row.setting == "none")
     if untrained and setting == "unsupervised":
         notes.insert(0, f"encoder not trained: {', '.join(untrained)}")
@@ -170,12 +169,13 @@ def _table(
     return against(table, baseline)
 
 
-def _the_same(titles: Mapping[str, str], by_run: Mapping[str, Mapping[str, Score]]) -> list[str]:
-    """A note of rows whose predictions are equal to the last bit. ``titles``: of the row of each run."""
-    having: dict[object, dict[str, None]] = {}
-    for run, name in titles.items():
-        if (hashes := prediction_hashes(by_run[run])) is not None:
-            having.setdefault(hashes, {})[name] = None
+def _the_same(rows: Sequence[Row], by_run: Mapping[str, Mapping[str, Score]]) -> list[str]:
+    """A note of rows whose predictions are equal to the last bit."""
+    having: dict[object, list[str]] = {}
+    for row in rows:
+        name = " ".join([row.name, *(f"{key}={value}" for key, value in row.differs)])
+        for hashes in {prediction_hashes(by_run[run]) for run in row.runs} - {None}:
+            having.setdefault(hashes, []).append(name)
     same = dict.fromkeys(tuple(sorted(names)) for names in having.values() if len(names) > 1)
     return [f"same predictions on every item: {', '.join(names)}" for names in same]
 
