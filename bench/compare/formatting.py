@@ -246,12 +246,12 @@ def blocks(text: str) -> tuple[Block, ...]:
     """Lines that belong together joined; an indented line that continues no bullet stands as it is. Control characters are shown."""
     made = []
     for paragraph in re.split(r"\n\s*\n", text.strip()):
-        for found in PIECE.finditer("\n".join(lines(paragraph))):
-            kind, piece = str(found.lastgroup), found.group()
+        for match in PIECE.finditer("\n".join(lines(paragraph))):
+            kind, piece = str(match.lastgroup), match.group()
             bullet = piece[:2] if kind == "item" else ""
             joined = " ".join(line.strip() for line in piece[len(bullet) :].splitlines())
             made.append(
-                Block(kind, piece if kind == "lines" else joined, bullet, found.start() == 0)
+                Block(kind, piece if kind == "lines" else joined, bullet, match.start() == 0)
             )
     return tuple(made)
 

@@ -305,13 +305,13 @@ def load(
 ) -> Loaded:
     """Read what the table's cells are made of. Nothing that is missing or damaged is fatal: it is named in ``missing``."""
     loaded = Loaded(table, average=_averaged(table, runs), same=_same_as_baseline(table, runs))
-    kept = predictions and any(
+    stored = predictions and any(
         has_predictions(runs[run].folder) for row in table.rows for run in row.runs
     )
     for j, task in enumerate(table.columns):
-        if report is not None and kept:
+        if report is not None and stored:
             report(task, j, len(table.columns))
-        if task == AVERAGE or not kept:
+        if task == AVERAGE or not stored:
             continue
         for i, row in enumerate(table.rows):
             scores = [(runs[run], _scores(runs[run].record, table).get(task)) for run in row.runs]
@@ -402,17 +402,15 @@ def predicted_by_own_scorer(runs: Sequence[Run], key: ScoreKey) -> Predicted:
                 f"{key.task}: its predictions give another score, by {abs(value - score.value):.2f}; see bench verify"
             )
         moved.append(moved_N)
-    moved_SN = np.stack(moved)
-    gold_N = np.unique(stored[0].get("gold", np.arange(len(block_N))), return_inverse=True)[
-        1
-    ].reshape(-1)
+    gold = stored[0].get("gold", np.arange(len(block_N)))
     try:
+        moved_SN = np.stack(moved)
         return Predicted(
             task=key[1],
             metric=metric,
             seeds=tuple(run.record.seed for run in runs),
             prediction_SN=moved_SN,
-            gold_N=gold_N,
+            gold_N=np.unique(gold, return_inverse=True)[1].reshape(-1),
             shared_NK=block_N[:, None] if block_N[-1] + 1 < len(block_N) else None,
             moved_SN=moved_SN,
             score_S=np.array([score.value for score in scores]),

@@ -15,11 +15,11 @@ from bench.compare.formatting import protocol_words, row_name
 from bench.compare.printed import with_papers
 from bench.compare.statistics.summary import summarise
 from bench.compare.statistics.table import AVERAGE, Footnote, Row, Table
-from bench.runs import FOREIGN
 from bench.runs.packed import has_predictions
 from bench.runs.predictions import Run
 from bench.runs.record import RunRecord, dev_words
 from bench.runs.searches import kind_of_values, search_of
+from bench.runs.store import data_key
 
 if TYPE_CHECKING:
     from bench.compare.judge import Report
@@ -78,19 +78,21 @@ def _with_differences(table: Table, records: Mapping[str, RunRecord]) -> Table:
         usual = max(counts, key=lambda value: (counts[value], value))
         for value in sorted(counts.keys() - {usual}):
             names = []
-            for row, own in zip(table.rows, marks, strict=True):
+            for row, row_marks in zip(table.rows, marks, strict=True):
                 seeds = [
                     seed
                     for run, seed in zip(row.runs, row.seeds, strict=True)
                     if having.get(run) == value
                 ]
                 if seeds:
-                    own.append(len(footnotes))
+                    row_marks.append(len(footnotes))
                     names.append(row_name(row, table) + _some_of(seeds, row))
             footnotes.append(Footnote(setting, value, list_names(names), usual))
     rows = tuple(
-        replace(row, footnotes=tuple(own), values=values_words([records[run] for run in row.runs]))
-        for row, own in zip(table.rows, marks, strict=True)
+        replace(
+            row, footnotes=tuple(row_marks), values=values_words([records[run] for run in row.runs])
+        )
+        for row, row_marks in zip(table.rows, marks, strict=True)
     )
     return replace(table, rows=rows, footnotes=tuple(footnotes))
 
@@ -126,9 +128,8 @@ def _facts(record: RunRecord, table: Table) -> dict[str, str]:
             and (score.text == table.text or score.text.startswith("other-"))
         ):
             facts[f"text of {score.task}"] = score.text
-        own = f"{table.suite}/" if table.suite in FOREIGN else ""
-        form = "" if score.text in (None, "tokenised") else f"@{score.text}"
-        if score.text == table.text and (sha := data.get(f"{own}{score.task}{form}")) is not None:
+        key = data_key(score.task, score.text, table.suite)
+        if score.text == table.text and (sha := data.get(key)) is not None:
             facts[f"data of {score.task}"] = str(sha)[:8]
     if kind := kind_of_values(record):
         facts["values"] = kind
@@ -145,11 +146,11 @@ def values_words(runs: Sequence[RunRecord]) -> str:
 def _elsewhere(table: Table, tables: Sequence[Table]) -> list[Footnote]:
     """A footnote for rows of the same suite that only other tables have, under another protocol or text form."""
     here = {run for row in table.rows for run in row.runs}
-    place, own = (table.suite, table.setting, table.backbone), protocol_words(table)
+    place, form = (table.suite, table.setting, table.backbone), protocol_words(table)
     return [
-        Footnote("protocol", f"{protocol_words(other)} only", list_names(names), own)
+        Footnote("protocol", f"{protocol_words(other)} only", list_names(names), form)
         for other in tables
-        if (other.suite, other.setting, other.backbone) == place and protocol_words(other) != own
+        if (other.suite, other.setting, other.backbone) == place and protocol_words(other) != form
         if (names := dict.fromkeys(row.name for row in other.rows if not here & set(row.runs)))
     ]
 

@@ -212,9 +212,11 @@ class RunsFolder:
         try:
             with contextlib.suppress(OSError):  # a full disk: the name is a courtesy
                 path.write_text(f"{socket.gethostname()}:{os.getpid()}")
-            for left in path.parent.rglob(".*.tmp"):  # of a process that was killed while it wrote
+            for partial in path.parent.rglob(
+                ".*.tmp"
+            ):  # of a process that was killed while it wrote
                 with contextlib.suppress(OSError):
-                    left.unlink()
+                    partial.unlink()
             yield
         finally:
             with contextlib.suppress(OSError):
