@@ -133,7 +133,7 @@ class Column:
         )
         error_M = np.sqrt(items_M + repeated_M + one_M + other_M)
         error_M[other] = np.nan
-        parts = [
+        parts: list[tuple[Floats, Floats | float]] = [
             (items_M, self.freedom),
             (repeated_M, self.repeated_freedom),
             (one_M + other_M, seeds_freedom_M),
