@@ -52,7 +52,9 @@ def backward(
     total.backward()
     gradients = zip(views, own_gradients(leaves, views, method.ranks), strict=True)
     if reached := [(view, gradient) for view, gradient in gradients if gradient is not None]:
-        torch.autograd.backward(*map(list, zip(*reached, strict=True)))
+        torch.autograd.backward(
+            [view for view, _ in reached], [gradient for _, gradient in reached]
+        )
     return {
         "loss": loss.total.detach(),
         **{name: part.detach() for name, part in loss.parts.items()},
