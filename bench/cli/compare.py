@@ -29,7 +29,7 @@ from bench.cli.options import (
 )
 from bench.compare import statements
 from bench.compare.formatting import SEVERAL, row_name, score, visible
-from bench.compare.tables import TableOptions, check_alike, compare_runs
+from bench.compare.tables import TableOptions, compare_runs, refuse_footnotes
 from bench.runs import RunsFolder
 from bench.runs.run import Run
 from bench.runs.store import read_record
@@ -63,14 +63,9 @@ HELP = {
 @click.option("--with-paper", is_flag=True, help=HELP["with_paper"])
 @click.option("--cost", is_flag=True, help="Trained parameters, training time, peak memory.")
 @click.option(
-    "--equal-budget",
-    is_flag=True,
-    help="Refuse rows that were not trained alike: rows seen, corpus, seeds.",
-)
-@click.option(
     "--strict",
     is_flag=True,
-    help="Refuse runs of other protocols, text forms, data or library versions.",
+    help="Refuse runs that differ in protocol, text, data, training or library versions.",
 )
 @click.option("--together", is_flag=True, help="All backbones and settings in one table.")
 @click.option(
@@ -115,7 +110,6 @@ def compare(
     baseline: str | None,
     with_paper: bool,
     cost: bool,
-    equal_budget: bool,
     strict: bool,
     together: bool,
     everything: bool,
@@ -150,7 +144,7 @@ def compare(
     if items:
         _show_items(kept, chosen, top, data, form)
         return
-    common = TableOptions(statistics=statistics, equal_budget=equal_budget, strict=strict)
+    common = TableOptions(statistics=statistics, strict=strict)
     options = replace(
         common,
         baseline=baseline,
@@ -261,7 +255,8 @@ def show_answer(kept: Sequence[Run], options: TableOptions, html: Path | None) -
         raise BenchError("none of these runs has a score", "bench run ... --suite sts")
     tables = board_tables(judged, records)
     shown = [board_table.table for board_table in tables]
-    check_alike(shown, records, options)
+    if options.strict:
+        refuse_footnotes(shown)
     if html is not None:
         _write_page(_page(kept, shown), html)
     first = next((table for table in shown if table.head and len(table.rows) > 1), shown[0])

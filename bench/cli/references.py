@@ -5,21 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import click
 
 from bench.base.errors import BenchError, UnknownName
-from bench.base.files import write_or_fail
 from bench.base.text import list_names, plural
 from bench.cli.columns import print_grid, say
-from bench.cli.options import comma_list, json_option, json_text, runs_option
+from bench.cli.options import comma_list, json_option, json_text
 from bench.references import (
     PAPERS,
     ReferenceResult,
     Row,
-    imported,
     results,
     rows,
     split_name,
@@ -30,81 +27,7 @@ from bench.references.audit import audit as audit_
 from bench.references.audit import show as decimals
 from bench.references.checkpoints import Checkpoint, checkpoints, released_for, scored_from
 from bench.references.ours import meaning
-from bench.runs import RunsFolder
 from bench.show.grid import Cell, Column, Grid, grid
-
-# --- ``bench references import``: published mteb result files as reference rows ---
-
-FILE = "references.jsonl"  # in the runs folder
-
-
-class WithImport(click.Command):
-    """The command ``bench references [NAME]``, which also takes ``bench references import FILE ...`` and ``bench references
-    checkpoints``: @click.command(cls=WithImport)."""
-
-    commands = ("import", "checkpoints")
-
-    def make_context(
-        self,
-        info_name: str | None,
-        args: list[str],
-        parent: click.Context | None = None,
-        **extra: Any,
-    ) -> click.Context:
-        if args and args[0] in self.commands:
-            command = import_ if args[0] == "import" else checkpoints_
-            return command.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
-        return super().make_context(info_name, args, parent, **extra)
-
-
-@click.command("import")
-@click.argument(
-    "paths", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path)
-)
-@click.option(
-    "--model", help="Whose results they are, where neither model_meta.json nor the folders say so."
-)
-@click.option(
-    "--to",
-    "out",
-    type=click.Path(path_type=Path),
-    envvar="BENCH_REFERENCES",
-    show_envvar=True,
-    help=f"File that keeps the rows.  [default: {FILE} in the runs folder]",
-)
-@runs_option
-def import_(
-    paths: tuple[Path, ...], model: str | None, out: Path | None, runs: Path | None
-) -> None:
-    """Keep published mteb results as reference rows: numbers of others, shown beside runs and never counted among them.
-
-    FILE is a result file that mteb wrote, or a folder of them (MODEL/REVISION/TASK.json, as in mteb's results repository).
-    A number that is there already is replaced; all files are read before anything is written.
-
-    \b
-    Example:  bench references import results/sentence-transformers__all-MiniLM-L6-v2
-    """
-    from bench.score.suites.mteb import quiet
-
-    file = out or RunsFolder(runs).path / FILE
-    before = imported.read_imported(file)
-    files = imported.result_files(paths)
-    with quiet(offline=True):
-        read = [imported.read_mteb_file(path, model) for path in files]
-    rows = [result for result in read if not isinstance(result, imported.LeftOut)]
-    for result in read:
-        if isinstance(result, imported.LeftOut):
-            click.echo(f"left out: {result.file}: {result.why}", err=True)
-    if not rows:
-        raise BenchError(f"none of {len(files)} files gives a number", "see the lines above")
-    merged = imported.merge(before, rows)
-    write_or_fail(file, imported.as_lines(merged), "--to FILE, or BENCH_REFERENCES")
-    models = plural(len({row.backbone for row in rows}), "model")
-    new = len(merged) - len(before)
-    click.echo(
-        f"{plural(len(rows), 'result')} of {models}, {new} of them new; {len(merged)} in {file}"
-    )
-
 
 # --- ``bench references checkpoints``: what authors released ---
 
@@ -148,7 +71,22 @@ def how_scored(checkpoint: Checkpoint) -> str:
     )
 
 
-@click.command(cls=WithImport)
+class WithCheckpoints(click.Command):
+    """The command ``bench references [NAME]``, which also takes ``bench references checkpoints``: @click.command(cls=WithCheckpoints)."""
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        if args[:1] == ["checkpoints"]:
+            return checkpoints_.make_context(f"{info_name} checkpoints", args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+
+@click.command(cls=WithCheckpoints)
 @click.argument("name", metavar="[PAPER[:TABLE]]", required=False)
 @click.option(
     "--method", help="Only rows of these methods (a,b), as the tables or as bench call them."

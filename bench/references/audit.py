@@ -300,18 +300,15 @@ def _copied(every: Sequence[Row]) -> Iterator[Remark]:
 
 def _claims(every: Sequence[Row]) -> Iterator[Remark]:
     """Gains that a text claims (``claims.tsv``), where the two printed cells differ by something else than rounding explains."""
-    for row in every:
-        for cell in row.cells:
-            for claim in _gains_claimed().get(
-                (cell.paper, cell.table, cell.label, cell.setting, cell.backbone, cell.task), ()
-            ):
-                if abs(claim.gain - float(claim.claimed)) > claim.rounding + TINY:
-                    text = f"{claim.place} claims {claim.claimed} above {claim.less.label}; the printed {cell.printed} and"
-                    yield _remark(
-                        "claim",
-                        cell,
-                        f"{text} {claim.less.printed} give {show(claim.gain, cell.metric)}",
-                    )
+    printed = {
+        cell: place for place, cell in enumerate(cell for row in every for cell in row.cells)
+    }
+    claims = [claim for claim in claimed_gains() if claim.cell in printed]
+    for claim in sorted(claims, key=lambda claim: printed[claim.cell]):
+        if abs(claim.gain - float(claim.claimed)) > claim.rounding + TINY:
+            cell, less = claim.cell, claim.less
+            text = f"{claim.place} claims {claim.claimed} above {less.label}; the printed {cell.printed} and {less.printed} give "
+            yield _remark("claim", cell, text + show(claim.gain, cell.metric))
 
 
 def _trained_shares(every: Sequence[Row]) -> Iterator[Remark]:
@@ -461,17 +458,6 @@ def _printed_cell(row: dict[str, str], table: str, label: str) -> ReferenceResul
     raise BenchError(
         f"{CLAIMS}: {row['paper']} table {table} has no cell {row['task']} of '{label}', {row['setting']}, {row['backbone']}"
     )
-
-
-@cache
-def _gains_claimed() -> dict[tuple[str, ...], list[ClaimedGain]]:
-    claims: dict[tuple[str, ...], list[ClaimedGain]] = {}
-    for claim in claimed_gains():
-        cell = claim.cell
-        claims.setdefault(
-            (cell.paper, cell.table, cell.label, cell.setting, cell.backbone, cell.task), []
-        ).append(claim)
-    return claims
 
 
 SIZES = {  # layers, width, vocabulary, parameters without the heads of pretraining

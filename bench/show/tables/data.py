@@ -215,6 +215,7 @@ def _cell(cell: Cell | None) -> dict[str, Any] | None:
     if cell is None:
         return None
     facts = _facts(cell) | {"values": list(cell.values)}
+    del facts["seeds"]  # the row has them
     if cell.against:
         facts["against"] = _against(cell)
     return facts
