@@ -6,6 +6,7 @@ figures(board)        # those that the records have data for; printed gains agai
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bench.show.figures.drawing import Figure
