@@ -92,14 +92,6 @@ def headline(table: Table) -> str:
     return ", ".join([*where, seeds_words(table), protocol])
 
 
-def cells_of(table: Table) -> list[Cell]:
-    return [cell for row in table.rows for cell in row.cells if cell is not None]
-
-
-def has_spread(table: Table) -> bool:
-    return any(cell.spread for cell in cells_of(table))
-
-
 def spread(cell: Cell) -> float | None:
     """What stands after ±: half of the 95 % interval."""
     return None if cell.spread is None else (cell.spread.high - cell.spread.low) / 2

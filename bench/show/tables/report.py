@@ -12,6 +12,7 @@ import msgspec
 from bench.base.text import duration, plural, size
 from bench.compare.formatting import score, setting_words, signed_number
 from bench.compare.statistics.table import DECIMALS
+from bench.data.overlap import Overlap
 from bench.runs.intact import read_curve, series
 from bench.runs.record import AVERAGE, RunRecord, Score, dev_words
 from bench.show.grid import Column, Grid, grid
@@ -281,18 +282,6 @@ def _pairs_grid(title: str, heading: tuple[str, ...], pairs: Sequence[Pair]) -> 
 # --- sentences of the evaluation sets that stand in a run's corpus ---
 
 
-class TaskOverlap(msgspec.Struct):
-    """One task in a record's ``provenance.corpus.overlap``."""
-
-    suite: str
-    task: str
-    text: str | None
-    sentences: int
-    exact: int
-    near: int
-    rows: int
-
-
 def overlap_grid(overlap: Any) -> Grid:
     """Of what a record stores as ``provenance.corpus.overlap``, which may be anything. Tasks without any such sentence are named
     in one last row; no rows where nothing was recorded."""
@@ -301,7 +290,7 @@ def overlap_grid(overlap: Any) -> Grid:
     clean: list[str] = []
     for values in tasks if isinstance(tasks, list) else []:
         try:
-            one = msgspec.convert(values, TaskOverlap)
+            one = msgspec.convert(values, Overlap)
         except msgspec.ValidationError:  # not of this version
             continue
         both = one.exact + one.near
