@@ -71,13 +71,12 @@ def swept(points: Sequence[Point]) -> list[tuple[str, str, Curve]]:
                 rest = tuple(pair for pair in row.differs if pair[0] != key)
                 alike = series.setdefault((row.name, key, row.setting, row.backbone), {})
                 alike.setdefault(rest, {}).setdefault(value, point)
-    made = []
-    for (name, key, *_), alike in series.items():
-        longest = max(alike.values(), key=len)
-        if len(longest) >= FEWEST:
-            made.append(
-                (visible(name, limit=40), visible(key, limit=40), dict(sorted(longest.items())))
-            )
+    longest = {names: max(alike.values(), key=len) for names, alike in series.items()}
+    made = [
+        (visible(name, limit=40), visible(key, limit=40), dict(sorted(curve.items())))
+        for (name, key, *_), curve in longest.items()
+        if len(curve) >= FEWEST
+    ]
     return sorted(made, key=lambda one: (-len(one[2]), one[0], one[1]))
 
 
