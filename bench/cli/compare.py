@@ -182,18 +182,18 @@ def choose(
 def _read(store: RunsFolder, references: Sequence[str]) -> list[Run]:
     """The runs that are named, else all; a warning names damaged ones."""
     if references:
-        found, damaged = list[Run](), list[RecordDamaged]()
+        runs, damaged = [], list[RecordDamaged]()
         for file in (file for name in references for file in store.record_files(name)):
             try:
-                found.append(Run(read_record(file), file.parent))
+                runs.append(Run(read_record(file), file.parent))
             except RecordDamaged as error:
                 damaged.append(error)
     else:
         records, damaged = store.records()
-        found = [Run(record, store.folder(record.run_id)) for record in records]
+        runs = [Run(record, store.folder(record.run_id)) for record in records]
     for one in damaged:
         warn(f"left out, damaged: {one.message}")
-    return found
+    return runs
 
 
 def _check_names(kind: str, names: Sequence[str], known: set[str], where: str) -> None:
@@ -212,34 +212,33 @@ FIELDS = {
 def _fitting(runs: list[Run], filters: dict[str, Sequence[str]]) -> list[Run]:
     for key, names in filters.items():
         fields = FIELDS.get(key, (key,))
-        having = [(run, {getattr(run.record, name) or "none" for name in fields}) for run in runs]
+        values = [{getattr(run.record, field) or "none" for field in fields} for run in runs]
         if runs:
-            known = {value for _, values in having for value in values}
-            _check_names(key, names, known, "among these runs")
-        runs = [run for run, values in having if not values.isdisjoint(names)]
+            _check_names(key, names, set().union(*values), "among these runs")
+        runs = [run for run, those in zip(runs, values, strict=True) if not those.isdisjoint(names)]
     return runs
 
 
 def with_scores(
-    kept: list[Run], suites: Sequence[str], texts: Sequence[str], tasks: Sequence[str] = ()
+    runs: list[Run], suites: Sequence[str], texts: Sequence[str], tasks: Sequence[str] = ()
 ) -> list[Run]:
     """With the scores of these suites, text forms and tasks only; runs without any are left out."""
-    for kind, names in (("suite", suites), ("text", texts), ("task", tasks)):
+    for key, names in (("suite", suites), ("text", texts), ("task", tasks)):
         if not names:
             continue
-        having = [
-            (run, [(score, getattr(score, kind) or "none") for score in run.record.scores])
-            for run in kept
+        known = {getattr(score, key) or "none" for run in runs for score in run.record.scores}
+        kind = "text form" if key == "text" else key
+        _check_names(kind, names, known, "among the scores of these runs")
+        chosen = [
+            tuple(s for s in run.record.scores if (getattr(s, key) or "none") in names)
+            for run in runs
         ]
-        known = {value for _, scores in having for _, value in scores}
-        label = "text form" if kind == "text" else kind
-        _check_names(label, names, known, "among the scores of these runs")
-        kept = [
+        runs = [
             Run(structs.replace(run.record, scores=scores), run.folder)
-            for run, every in having
-            if (scores := tuple(score for score, value in every if value in names))
+            for run, scores in zip(runs, chosen, strict=True)
+            if scores
         ]
-    return kept
+    return runs
 
 
 def show_answer(kept: Sequence[Run], options: TableOptions, html: Path | None) -> None:
