@@ -63,7 +63,7 @@ def test_the_methods_are_listed() -> None:
         "summary": simcse.summary,
     }
     shown = bench("methods").stdout
-    assert all(f"  {name} " in shown for name in rows)
+    assert all(f"\n{name} " in shown for name in rows)
 
 
 def test_everything_about_one_method(snapshot: object) -> None:
@@ -95,7 +95,7 @@ def test_mistakes(snapshot: object) -> None:
     mistakes = (
         *("methods simsce", "methods --check simsce", "methods --check /nothing.py", "methods a b"),
         *("methods --plugin /nothing.py", "methods --check cls --set pooling=cls"),
-        *("methods --check cls --set x", "methods --about"),
+        *("methods --check cls --set x", "methods --all"),
         *("methods simcse --backbone bert-base", "doctor --backbone /nothing", "doctor --fetch"),
         *("doctor --backbone a*b", "doctor --runs /etc/passwd", "doctor --data /nothing"),
     )
