@@ -100,17 +100,12 @@ def _list(registry: Registry, as_json: bool) -> None:
     if as_json:
         click.echo(json_text(rows))
         return
-    columns = [Column("summary", wrap=24), Column("settings", wrap=12, drop=2)]
     listed = [
-        (row["name"], row["summary"], ", ".join(row["settings"]), ", ".join(row["variants"]))
+        (row["name"], row["summary"], ", ".join(row["settings"]))
         for row in sorted(rows, key=lambda row: row["settings"] == ("none",))
     ]
-    table = grid(
-        ["method", *columns, Column("variants", wrap=12, drop=1)],
-        listed,
-        notes=["everything about one: bench methods NAME"],
-    )
-    print_grid(table)
+    columns = ("method", Column("summary", wrap=24), Column("settings", wrap=12, drop=1))
+    print_grid(grid(columns, listed, notes=["everything about one: bench methods NAME"]))
 
 
 def _check(name: str, pairs: tuple[str, ...], plugins: tuple[Path, ...], as_json: bool) -> None:
