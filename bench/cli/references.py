@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -22,8 +21,7 @@ from bench.references import (
     split_name,
     tables,
 )
-from bench.references.audit import KINDS, Remark, as_data, checked_rows, count_remarks, remarks
-from bench.references.audit import audit as audit_
+from bench.references.audit import KINDS, Remark, as_data, remarks
 from bench.references.audit import show as decimals
 from bench.references.checkpoints import Checkpoint, checkpoints, released_for, scored_from
 from bench.references.ours import meaning
@@ -66,9 +64,8 @@ def checkpoints_(as_json: bool) -> None:
 def how_scored(checkpoint: Checkpoint) -> str:
     """ "stored-prefix pooling=mlp, a prefix of 10"."""
     values = " ".join(f"{key}={value}" for key, value in checkpoint.set.items())
-    return f"{checkpoint.ours} {values}" + (
-        f", a prefix of {checkpoint.prefix}" if checkpoint.prefix else ""
-    )
+    prefix = f", a prefix of {checkpoint.prefix}" if checkpoint.prefix else ""
+    return f"{checkpoint.ours} {values}{prefix}"
 
 
 class WithCheckpoints(click.Command):
@@ -175,19 +172,13 @@ def show_overview() -> None:
         lines = []
         for table in (t for p, t in tables() if p == paper):
             numbers = [r for r in results(paper=paper) if r.table == table]
-            printed = rows(numbers, by_metric=False)
-            about = (remark for remark in audit_() if remark.cell.table == table)
-            counts = [
-                len(printed),
-                sum(not row.first.own_result for row in printed),
-                count_remarks(remark for remark in about if remark.cell.paper == paper),
-            ]
+            count = len(rows(numbers, by_metric=False))
             metrics = ", ".join(dict.fromkeys(r.metric for r in numbers))
             settings = ", ".join(dict.fromkeys(r.setting for r in numbers))
-            lines.append((f"{paper}:{table}", *map(str, counts), metrics, settings))
-        columns = [Column(name, right=True) for name in ("rows", "copied", "remarks")]
+            lines.append((f"{paper}:{table}", str(count), metrics, settings))
         texts = [Column("metric", wrap=12), Column("settings", wrap=12)]
-        print_grid(grid(["table", *columns, *texts], lines, title=f"{paper}: {title}"))
+        columns = ["table", Column("rows", right=True), *texts]
+        print_grid(grid(columns, lines, title=f"{paper}: {title}"))
         click.echo()
     click.echo("one of them: bench references PAPER:TABLE; all remarks: bench references --audit")
 
@@ -264,6 +255,9 @@ def _row_notes(row: Row) -> Iterator[str]:
             yield f"{scored}: {checkpoint.hub}"
 
 
+LONG = ("differs", "copied")  # kinds with hundreds of remarks
+
+
 def _audit(numbers: Sequence[ReferenceResult], kinds: Sequence[str], as_json: bool) -> None:
     """Kind after kind, a line for each remark."""
     for kind in kinds:
@@ -275,29 +269,28 @@ def _audit(numbers: Sequence[ReferenceResult], kinds: Sequence[str], as_json: bo
         for remark in chosen:
             click.echo(json_text(as_data(remark)))
         return
+    listed = [remark for remark in chosen if kinds or remark.kind not in LONG]
     for kind, title in KINDS.items():
-        listed = [remark for remark in chosen if remark.kind == kind]
-        if listed:
-            table = _copied_grid if kind == "copied" else _audit_grid
-            print_grid(table(listed, f"{kind}: {title}"))
+        table = _audit_grid([r for r in listed if r.kind == kind], f"{kind}: {title}")
+        if table.rows:
+            print_grid(table)
             click.echo()
-    counts = f"{plural(len(numbers), 'printed number')}, {plural(len(chosen), 'remark')}"
-    click.echo(f"{counts}, all computed from the numbers and what is recorded of their rows")
+    click.echo(f"{plural(len(numbers), 'printed number')}, {plural(len(listed), 'remark')}")
+    if not kinds:
+        click.echo(f"longer lists, only by name: --kind {','.join(LONG)}")
 
 
 def _audit_grid(listed: Sequence[Remark], title: str) -> Grid:
-    """A line for each row; of several cells that are printed differently elsewhere the average, or the first, stands for all."""
-    groups: dict[tuple[str, ...], list[Remark]] = {}
+    """A line for each remark; cells of one row with the same remark share it."""
+    groups: dict[tuple[str, ...], list[str]] = {}
     for remark in listed:
         cell = remark.cell
         names = (f"{cell.paper}:{cell.table}", cell.setting, cell.label, cell.backbone)
-        same = cell.variant + cell.metric if remark.kind == "differs" else remark.why
-        groups.setdefault((*names, same), []).append(remark)
-    lines = []
-    for (*row, _), group in groups.items():
-        shown = next((remark for remark in group if remark.task == "Avg."), group[0])
-        tasks = dict.fromkeys([shown.task, *(remark.task for remark in group)])
-        lines.append((*row, list_names(filter(None, tasks), 1), shown.why))
+        groups.setdefault((*names, remark.why), []).append(remark.task)
+    lines = [
+        (*row, list_names(filter(None, dict.fromkeys(tasks)), 1), why)
+        for (*row, why), tasks in groups.items()
+    ]
     columns = [Column("row", wrap=16), Column("backbone", drop=1), Column("cell", wrap=8)]
     return grid(
         ["table", Column("setting", drop=2), *columns, Column("remark", wrap=24)],
@@ -305,14 +298,3 @@ def _audit_grid(listed: Sequence[Remark], title: str) -> Grid:
         title=title,
         whole="--json",
     )
-
-
-def _copied_grid(listed: Sequence[Remark], title: str) -> Grid:
-    """A line for each source, and how many of the rows were compared with the source's own table."""
-    checked, counts = checked_rows(), Counter(remark.why for remark in listed)
-    lines = [
-        (text.removeprefix("copied from "), str(n), str(checked[text]))
-        for text, n in counts.most_common()
-    ]
-    numbers = [Column(name, right=True) for name in ("rows", "compared with the source")]
-    return grid(["copied from", *numbers], lines, title=title)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -49,17 +49,6 @@ class Remark(Finding):
     """The printed cell, or the first of the row."""
     task: str
     """"" for the whole row."""
-
-
-def count_remarks(on_table: Iterable[Remark]) -> int:
-    """How many things the remarks on a table state: the same text once, what is printed differently elsewhere once a row, copies not."""
-    return len(
-        {
-            (r.cell.setting, r.cell.label, r.cell.backbone) if r.kind == "differs" else r.why
-            for r in on_table
-            if r.kind != "copied"
-        }
-    )
 
 
 @cache
@@ -330,15 +319,6 @@ def _trained_shares(every: Sequence[Row]) -> Iterator[Remark]:
             text += f", prompt and head (the authors' code trains both) {prompt + head:.2f} %"
             text += f", with the LM head {prompt + head + lm_head:.0f} %" if lm_head else ""
             yield _remark("claim", cell, text, row=True)
-
-
-def checked_rows() -> Counter[str]:
-    """How many copied rows could be compared with their source's own table, by what their remark says."""
-    return Counter(
-        f"copied from {row.first.source}"
-        for row in rows()
-        if row.first.source and in_source(row.first)
-    )
 
 
 CHECKS: tuple[Callable[[Sequence[Row]], Iterator[Remark]], ...] = (
