@@ -177,7 +177,7 @@ def show_overview() -> None:
             settings = ", ".join(dict.fromkeys(r.setting for r in numbers))
             lines.append((f"{paper}:{table}", str(count), metrics, settings))
         texts = [Column("metric", wrap=12), Column("settings", wrap=12)]
-        columns = ["table", Column("rows", right=True), *texts]
+        columns: list[Column | str] = ["table", Column("rows", right=True), *texts]
         print_grid(grid(columns, lines, title=f"{paper}: {title}"))
         click.echo()
     click.echo("one of them: bench references PAPER:TABLE; all remarks: bench references --audit")

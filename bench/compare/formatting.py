@@ -78,8 +78,10 @@ def protocol_words(table: Table) -> str:
 
 def headline(table: Table) -> str:
     """ "unsupervised, builtin, 3 seeds, senteval-all/1 (tokenised)" """
+    fewest, most = table.seeds
+    seeds = plural(most, "seed") if fewest == most else f"{fewest} to {most} seeds"
     setting = table.setting and setting_words(table.setting)
-    parts = (setting, table.backbone, seeds_words(table), protocol_words(table))
+    parts = (setting, table.backbone, seeds, protocol_words(table))
     return ", ".join(filter(None, parts))
 
 

@@ -78,8 +78,8 @@ def _course(row: Row, runs: Mapping[str, PublishedRun], dev: str) -> list[Line]:
 
 
 def draw_learning(axes: Axes, courses: Sequence[Course], dev: str) -> None:
-    for line in (line for _, course in courses for line in course):
-        axes.plot(line.x, line.y, color=QUIET, linewidth=0.5, alpha=0.6)
+    for seed in (seed for _, course in courses for seed in course):
+        axes.plot(seed.x, seed.y, color=QUIET, linewidth=0.5, alpha=0.6)
     means = [line for name, course in courses if (line := mean_line(name, course))]
     best = max(means, key=lambda line: line.y[-1])
     lines(axes, means, best, "rows of the corpus seen", dev)

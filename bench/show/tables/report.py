@@ -77,7 +77,7 @@ def suites(record: RunRecord) -> list[tuple[str, str, list[str]]]:
 def score_grids(record: RunRecord) -> list[Grid]:
     """One for each suite, protocol and text form; the sub-datasets of a task stand indented below it."""
     numbers = ("score", "sd", "n", "mean", "wmean", "Pearson")
-    columns = ["task", *(Column(name, right=True) for name in numbers)]
+    columns: list[Column | str] = ["task", *(Column(name, right=True) for name in numbers)]
     made = []
     for (suite, protocol, text), scores in by_form(record).items():
         metrics = ", ".join(dict.fromkeys(result.metric for result in scores))
@@ -303,7 +303,7 @@ def overlap_grid(overlap: Any) -> Grid:
     if clean:
         rows.append(("none of " + ", ".join(dict.fromkeys(clean)), "", "", "", "", ""))
     numbers = ("sentences", "the same", "nearly", "%", "rows of the corpus")
-    columns = ["task", *(Column(name, right=True) for name in numbers)]
+    columns: list[Column | str] = ["task", *(Column(name, right=True) for name in numbers)]
     return grid(columns, rows, title="sentences of the evaluation sets that stand in the corpus")
 
 
