@@ -1,9 +1,10 @@
-"""Readers of the clustering sets: counts, text forms, and what is refused."""
+"""Readers of the clustering sets: counts, both known forms wherever they lie, and what is refused."""
 
 from __future__ import annotations
 
 import json
 import shutil
+from collections import Counter
 from importlib import resources
 
 import pytest
@@ -13,10 +14,11 @@ from bench.base.errors import DataDamaged, DataMissing, UnknownName
 from bench.data.sets import CLUSTERING_TASKS, DataFolder, data_set, read_clustering
 
 CLASSES = {"AgNews": 4, "SearchSnippets": 8, "StackOverflow": 20, "Biomedical": 20, "Tweet": 89}
+ORIGINALS = ("StackOverflow", "GoogleNews-TS", "GoogleNews-T", "GoogleNews-S")
 
 
 @pytest.mark.parametrize("name", CLUSTERING_TASKS)
-def test_every_set(shared, name):
+def test_both_forms_of_every_set(shared, name):
     folder = DataFolder(shared / "data")
     found = read_clustering(folder, name)
     assert found.form == "sccl" and len(found) == len(found.labels) == data_set(name).items["test"]
@@ -24,34 +26,59 @@ def test_every_set(shared, name):
     file = shared / "data" / "clustering" / f"{name}.tsv"
     rows = [f"{label}\t{text}" for label, text in zip(found.labels, found.texts, strict=True)]
     assert rows == file.read_text(encoding="utf-8").split("\n")[:-1]
+    other = read_clustering(folder, name, text="raw")
+    if name not in ORIGINALS:
+        assert (other.form, other.sha256) == (found.form, found.sha256)
+        return
+    assert other.form == "original" and other.sha256 != found.sha256
+    assert len(other) == (20000 if name == "StackOverflow" else 11109)
+    one, two = (sorted(Counter(x.labels.tolist()).values())[1:] for x in (other, found))
+    assert one == pytest.approx(two, abs=1)
+    empty = [i for i, text in enumerate(other.texts) if text == "."]
+    assert empty == {"GoogleNews-T": [3950], "GoogleNews-S": [6831]}.get(name, [])
+    if name == "StackOverflow":  # 45 titles lost their quotes
+        differ = [(a, b) for a, b in zip(other.texts, found.texts, strict=True) if a != b]
+        assert len(differ) == 45
+        assert all(a.replace('"', "").split() == b.replace('"', "").split() for a, b in differ)
+    else:  # "lt" and "gt" were cut out
+        words = [{w for text in x.texts for w in text.split()} for x in (other, found)]
+        assert ["washington" in one for one in words] == [True, False]
 
 
-def test_what_text_selects(shared, tmp_path):
+def test_what_text_selects(shared):
     folder = DataFolder(shared / "data")
-    for text in ("tokenised", "raw", "sccl", "any"):
+    for text in ("tokenised", "sccl", "any"):
         assert read_clustering(folder, "GoogleNews-T", text=text).form == "sccl"
+    for text in ("raw", "original"):
+        assert read_clustering(folder, "GoogleNews-T", text=text).form == "original"
+        assert read_clustering(folder, "Tweet", text=text).form == "sccl"
     with pytest.raises(DataMissing, match="GoogleNews-T: no other-12345678 text found, only sccl"):
         read_clustering(folder, "GoogleNews-T", text="other-12345678")
     with pytest.raises(UnknownName, match="nearest: Tweet"):
         read_clustering(folder, "Tweets")
-    file = tmp_path / "clustering" / "Tweet.tsv"
-    file.parent.mkdir()
-    text = (shared / "data" / "clustering" / "Tweet.tsv").read_text(encoding="utf-8")
-    file.write_text(text.upper(), encoding="utf-8")
-    other = read_clustering(DataFolder(tmp_path), "Tweet", text="any")
-    assert other.form.startswith("other-")
-    for text in ("tokenised", "raw"):
-        with pytest.raises(DataMissing, match=f"no {text} text found, only other-"):
-            read_clustering(DataFolder(tmp_path), "Tweet", text=text)
 
 
-def test_the_authors_copy_of_a_set_is_refused(shared, tmp_path):
-    """Its texts hold more words than those that the papers scored."""
-    (tmp_path / "clustering").mkdir()
-    source = shared / "data" / "clustering" / "variants" / "GoogleNews-S.gsdmm.tsv"
-    shutil.copyfile(source, tmp_path / "clustering" / "GoogleNews-S.tsv")
-    with pytest.raises(DataDamaged, match="11,109 rows found, 11,108 expected"):
-        read_clustering(DataFolder(tmp_path), "GoogleNews-S")
+def test_a_form_is_known_by_content_not_by_place(shared, tmp_path):
+    home = tmp_path / "clustering"
+    home.mkdir()
+    source = shared / "data" / "clustering"
+    shutil.copyfile(source / "variants" / "GoogleNews-S.gsdmm.tsv", home / "GoogleNews-S.tsv")
+    folder = DataFolder(tmp_path)
+    assert read_clustering(folder, "GoogleNews-S", text="raw").form == "original"
+    assert read_clustering(folder, "GoogleNews-S", text="any").form == "original"
+    with pytest.raises(
+        DataMissing, match="no sccl text found, only original in GoogleNews-S.tsv"
+    ) as caught:
+        read_clustering(folder, "GoogleNews-S")
+    assert "--text raw" in str(caught.value.hint)
+    assert "short-text-clustering-enhancement" in str(caught.value.hint)
+    (home / "variants").mkdir()
+    shutil.copyfile(source / "GoogleNews-S.tsv", home / "variants" / "GoogleNews-S.gsdmm.tsv")
+    assert read_clustering(folder, "GoogleNews-S").form == "sccl"
+    shutil.copyfile(source / "GoogleNews-S.tsv", home / "GoogleNews-S.tsv")
+    with pytest.raises(DataMissing, match="no original text found, only sccl") as caught:
+        read_clustering(folder, "GoogleNews-S", text="raw")
+    assert "--text tokenised" in str(caught.value.hint) and "GSDMM" in str(caught.value.hint)
 
 
 @pytest.mark.parametrize(

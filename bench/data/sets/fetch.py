@@ -292,6 +292,26 @@ def labelled_lines(data: Sequence[bytes]) -> bytes:
     return _joined(rows)
 
 
+def json_lines(data: Sequence[bytes]) -> bytes:
+    """JSON lines with ``text`` and ``cluster``, as the authors of GSDMM keep their sets: label, tab, text without outer blanks."""
+    (file,) = data
+    rows = [json.loads(line) for line in _lines(file)]
+    return _joined([f"{row['cluster']}\t{row['text'].strip()}" for row in rows])
+
+
+def text_and_labels(data: Sequence[bytes]) -> bytes:
+    """A file of texts and one of labels, joined line by line: label, tab, text without outer blanks, inner tabs made blanks.
+
+    Raises ValueError where the two have different numbers of lines.
+    """
+    texts, labels = (_lines(file) for file in data)
+    rows = [
+        f"{label.strip()}\t{text.strip().replace(chr(9), ' ')}"
+        for text, label in zip(texts, labels, strict=True)
+    ]
+    return _joined(rows)
+
+
 def first_columns(columns: int, data: Sequence[bytes]) -> bytes:
     """The first so many columns of a table with tabs."""
     (file,) = data
@@ -336,6 +356,8 @@ def labelled_nli(data: Sequence[bytes]) -> bytes:
 
 CONVERSIONS: Mapping[str, Callable[[Sequence[bytes]], bytes]] = {
     "labelled lines": labelled_lines,
+    "JSON lines": json_lines,
+    "text and labels": text_and_labels,
     "first 2 columns": partial(first_columns, 2),
     "first 7 columns": partial(first_columns, 7),
     "labelled NLI": labelled_nli,

@@ -7,13 +7,13 @@ text is split on white space. Blank lines of CR and MPQA stay, as empty sentence
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from bench.base.errors import DataDamaged, UnknownName
+from bench.base.errors import BenchError, DataDamaged, DataMissing, UnknownName
 from bench.data.sets.folder import DataFolder, other_form
-from bench.data.sets.manifest import ANY, Found, cells, data_set, single_spaced
+from bench.data.sets.manifest import ANY, DataSet, Found, cells, data_set, data_sets, single_spaced
 
 if TYPE_CHECKING:
     import numpy as np
@@ -142,7 +142,11 @@ def _unix(copy: Found) -> str:
     return copy.text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-# --- the clustering sets: ``DIR/clustering/NAME.tsv``, a label, a tab and a text per line, in the copy that SCCL and PairSupCon point to ---
+# --- the clustering sets: ``DIR/clustering/NAME.tsv``, a label, a tab and a text per line ---
+# Two text forms are known. "sccl" is the copy that SCCL and PairSupCon point to, all eight sets; "original" is what the sets' own
+# authors published, where that differs: the three GoogleNews sets (in the sccl copy the letters lt and gt, and more stop words, were
+# cut out of the texts; T and S have one item less) and StackOverflow (45 titles lost their quotation marks). Both forms are
+# recognised by content in either place, ``NAME.tsv`` or ``variants/``. What one form holds, the other does not: they are never mixed.
 
 CLUSTERING_TASKS = (
     "AgNews",
@@ -154,8 +158,9 @@ CLUSTERING_TASKS = (
     "GoogleNews-T",
     "GoogleNews-S",
 )
-SCCL = "sccl"
-"""The text form of the copy that the papers scored; the default of ``--text`` means it."""
+SCCL, ORIGINAL = "sccl", "original"
+ROLES = {"tokenised": SCCL, "raw": ORIGINAL}
+"""What ``--text`` means here: the default is what the papers scored, "raw" what the sets' own authors published."""
 
 
 @dataclass(frozen=True)
@@ -168,7 +173,7 @@ class ClassedTexts:
     labels: np.ndarray
     """(N,) int64, as the file gives them: not from 0, nor without gaps."""
     form: str
-    """"sccl" or "other-<hash>"."""
+    """"sccl", "original" or "other-<hash>"."""
     sha256: str
 
     def __len__(self) -> int:
@@ -178,32 +183,67 @@ class ClassedTexts:
 def read_clustering(folder: DataFolder, task: str, *, text: str = "tokenised") -> ClassedTexts:
     """One set, checked against what is known of its file.
 
-    ``text``: "any", a form's own name, or "tokenised" or "raw", which both mean the only form that is known.
-    Raises DataMissing, DataDamaged; UnknownName for a set that does not exist.
+    ``text``: "tokenised" (the sccl form), "raw" (the original form of the sets that have one, the only form of the others),
+    "any", or a form's own name. Raises DataMissing, DataDamaged; UnknownName for a set that does not exist.
     """
-    import numpy as np
-
     if task not in CLUSTERING_TASKS:
         raise UnknownName("clustering set", task, CLUSTERING_TASKS)
-    wanted = data_set(task)
+    asked = ROLES.get(text, text)
+    known = {SCCL: data_set(task)}
+    if f"{task}-{ORIGINAL}" in data_sets():
+        known[ORIGINAL] = data_set(f"{task}-{ORIGINAL}")
+    elif asked == ORIGINAL:
+        asked = SCCL
+    problems: list[BenchError] = []
+    there: dict[str, str] = {}
+    for form, wanted in sorted(known.items(), key=lambda item: item[0] != asked):
+        for place in _places(wanted, known):
+            try:
+                texts = _read(folder, task, form, place)
+            except (DataMissing, DataDamaged) as problem:
+                problems.append(problem)
+                continue
+            if asked in (ANY, texts.form):
+                return texts
+            there.setdefault(texts.form, place.files[0].path)
+    if there:
+        form, path = next(iter(there.items()))
+        use = {value: key for key, value in ROLES.items()}.get(form, ANY)
+        raise other_form(task, asked, f"{form} in {path}", use, known.get(asked, known[SCCL]).get)
+    raise next((error for error in problems if isinstance(error, DataDamaged)), problems[0])
+
+
+def _places(wanted: DataSet, known: Mapping[str, DataSet]) -> list[DataSet]:
+    """The form's set where it belongs, then where another form belongs: a file may have any form's content."""
+    (file,) = wanted.files
+    others = [other for other in known.values() if other is not wanted]
+    return [
+        wanted,
+        *(
+            replace(wanted, files=(replace(file, path=other.files[0].path),), homes=other.homes)
+            for other in others
+        ),
+    ]
+
+
+def _read(folder: DataFolder, task: str, form: str, wanted: DataSet) -> ClassedTexts:
+    import numpy as np
+
     copy = folder.open(wanted)
     (file,) = copy.files
-    form = SCCL if copy.form == ANY else copy.form
-    if text not in (ANY, form) and (form != SCCL or text not in ("tokenised", "raw")):
-        raise other_form(task, text, f"{form} in {file.file.path}", ANY, wanted.get)
     labels, texts = [], []
-    for number, (label, line) in enumerate(cells(file.text, file.file), start=1):
+    for number, (label, text) in enumerate(cells(file.text, file.file), start=1):
         if not label.strip().isdecimal():
             raise DataDamaged(
                 f"{task}: line {number}: '{label[:40]}' is no label, in {file.path}",
                 f"to get it: {wanted.get}",
             )
         labels.append(int(label))
-        texts.append(line.strip() or ".")
+        texts.append(text.strip() or ".")
     return ClassedTexts(
         name=task,
         texts=texts,
         labels=np.array(labels, dtype=np.int64),
-        form=form,
+        form=form if copy.form == ANY else copy.form,
         sha256=copy.sha256,
     )
