@@ -57,6 +57,7 @@ NIGHTLY = (
     "publish/test_versions_older.py",
     "submit/",
     "suites/test_mteb.py",
+    "suites/test_mteb_tasks.py",
     "test_golden.py::test_no_loss_has_moved",
     "test_kills.py",
     "test_readers_fuzzed.py",

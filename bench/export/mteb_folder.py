@@ -118,7 +118,7 @@ def write_results(record: RunRecord, run_folder: Path, to: Path) -> list[Path]:
     """Write ``to/results/<model>/<revision>/<task>.json`` and return these files, in the order of the record's scores.
 
     Tasks of the suite mteb are the files that mteb wrote when it scored them. Tasks of our own suites have the names and
-    metrics that ``bench.score.suites.mteb_tasks`` gives them ("bench-STS12", "bench_spearman"), for mteb's own STS12
+    metrics that they have as mteb tasks (``bench.score.suites.mteb_tasks``: "bench-STS12", "bench_spearman"), for mteb's own STS12
     is another protocol. Averages are left out: they are no tasks. Raises DataMissing where a file that mteb wrote is gone.
     """
     import mteb

@@ -1,17 +1,33 @@
-"""Scores of our suites as mteb keeps scores of its tasks, for results in mteb's form.
+"""Our suites as task classes of the mteb package: mteb runs any model that it knows on local data, and gives our numbers.
 
-The main score is our own under its own name ("bench_spearman", "bench_accuracy"), on mteb's scale (0 to 1). Importing this
-module imports mteb.
+    import mteb
+    from bench.score.suites.mteb_tasks import tasks
+
+    mteb.evaluate(model, tasks("sts", "transfer", data="DIR"))
+
+The main score is what ``bench run`` gives with the same vectors, under its own name ("bench_spearman", "bench_accuracy"), on
+mteb's scale (0 to 1); an STS task also has mteb's own metrics. Each distinct sentence is asked for once. Importing this module
+imports mteb.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+from mteb.abstasks import AbsTask
+from mteb.abstasks.sts import AbsTaskSTS
 from mteb.abstasks.task_metadata import TaskMetadata
 
-from bench.score.suites import LoadedTask, Task, TaskResult, suite
+from bench.base.errors import BenchError
+from bench.data.sets import DataFolder
+from bench.score.encoding import VectorStore
+from bench.score.suites import LoadedTask, Task, TaskResult, Vectors, suite
+from bench.score.suites.mteb import MtebEncoder, as_dataset
+from bench.score.suites.sts import LoadedPairs
 
 TYPES = {
     "sts": "STS",
@@ -20,6 +36,160 @@ TYPES = {
     "geometry": "STS",
 }  # of the others: Classification
 HUNDREDTHS = re.compile("spearman|accuracy")  # metrics that the papers print x 100
+BATCH = 1024  # sentences in one batch of the DataLoader, unless mteb is told otherwise
+
+
+def tasks(*suites: str, data: str | Path, text: str = "tokenised") -> list[AbsTask]:
+    """Every task of these suites, all of "sts" if none is named, read from the data folder and checked.
+
+    Raises what ``bench run`` would: DataMissing, DataDamaged, UnknownName.
+    """
+    folder = DataFolder(data, offline=True)
+    made: list[AbsTask] = []
+    for name in suites or ("sts",):
+        if name.partition(":")[0] == "mteb":
+            raise BenchError("the suite mteb is mteb's own", "mteb.get_tasks gives its tasks")
+        made += [task_class(task, task.load(folder, text))() for task in suite(name).tasks]
+    return made
+
+
+def task_class(task: Task, loaded: LoadedTask) -> type[BenchTask]:
+    """A class of its own for one set in one text form, as mteb has one for each task."""
+    base = BenchStsTask if isinstance(loaded, LoadedPairs) else BenchTask
+    metadata = metadata_of(task, loaded)
+    name = "".join(part.capitalize() for part in metadata.name.replace(".", "-").split("-"))
+    return type(
+        name,
+        (base,),
+        {
+            "metadata": metadata,
+            "loaded": loaded,
+            "__module__": __name__,
+            "__doc__": metadata.description,
+        },
+    )
+
+
+class BenchTask(AbsTask):
+    """Any task of any suite: mteb brings the vectors, the suite scores them. ``task_class`` makes one for a set."""
+
+    loaded: LoadedTask
+
+    def load_data(self, num_proc: int | None = None, **_: Any) -> None:
+        """The data was read and checked when the task was made."""
+        self.dataset = self._dataset()
+        self.data_loaded = True
+
+    def _dataset(self) -> Any:
+        from datasets import Dataset, DatasetDict
+
+        return DatasetDict(
+            test=Dataset.from_dict({"text": list(dict.fromkeys(self.loaded.sentences))})
+        )
+
+    def _evaluate_subset(
+        self,
+        model: Any,
+        data_split: Any,
+        *,
+        encode_kwargs: Any,
+        hf_split: str,
+        hf_subset: str,
+        prediction_folder: Path | None = None,
+        **_: Any,
+    ) -> Any:
+        result = self.loaded.score(self._vectors(model, encode_kwargs, hf_split, hf_subset))
+        if prediction_folder:
+            kept = {name: values.tolist() for name, values in result.predictions.items()}
+            self._save_task_predictions(
+                kept, model, prediction_folder, hf_split=hf_split, hf_subset=hf_subset
+            )
+        return scores_of(result)
+
+    def _vectors(
+        self, model: Any, encode_kwargs: Any, hf_split: str, hf_subset: str
+    ) -> VectorStore:
+        """The model's vector of every distinct sentence that is scored."""
+        from torch.utils.data import DataLoader
+
+        size = (encode_kwargs or {}).get("batch_size", BATCH)
+
+        def encode(sentences: Sequence[str]) -> np.ndarray:
+            rows: Any = [{"text": sentence} for sentence in sentences]
+            vectors = model.encode(
+                DataLoader(rows, batch_size=size),
+                task_metadata=self.metadata,
+                hf_split=hf_split,
+                hf_subset=hf_subset,
+                **(encode_kwargs or {}),
+            )
+            return (
+                vectors.detach().float().cpu().numpy()
+                if hasattr(vectors, "detach")
+                else np.asarray(vectors)
+            )
+
+        store = VectorStore()
+        store.add(self.loaded.sentences, encode)
+        return store
+
+    def _calculate_descriptive_statistics_from_split(self, split: str, **_: Any) -> Any:
+        sentences = self.loaded.sentences
+        return {
+            "num_samples": self.loaded.n,
+            "number_of_characters": sum(map(len, sentences)),
+            "unique_texts": len(set(sentences)),
+        }
+
+
+class BenchStsTask(BenchTask, AbsTaskSTS):
+    """An STS set: our Spearman as main score, and the metrics that mteb computes itself from the same vectors."""
+
+    def _dataset(self) -> Any:
+        assert isinstance(self.loaded, LoadedPairs)
+        return as_dataset(self.loaded.data)
+
+    def _evaluate_subset(
+        self,
+        model: Any,
+        data_split: Any,
+        *,
+        encode_kwargs: Any,
+        hf_split: str,
+        hf_subset: str,
+        **rest: Any,
+    ) -> Any:
+        store = self._vectors(model, encode_kwargs, hf_split, hf_subset)
+        theirs = AbsTaskSTS._evaluate_subset(
+            self,
+            _Answering(model, store),
+            data_split,
+            encode_kwargs=encode_kwargs,
+            hf_split=hf_split,
+            hf_subset=hf_subset,
+            **rest,
+        )
+        return {**theirs, **scores_of(self.loaded.score(store))}
+
+    def _calculate_descriptive_statistics_from_split(self, split: str, **options: Any) -> Any:
+        return AbsTaskSTS._calculate_descriptive_statistics_from_split(self, split, **options)
+
+
+class _Answering(MtebEncoder):
+    """The model as it is, except that its vectors were computed already."""
+
+    def __init__(self, model: Any, vectors: Vectors) -> None:
+        self._model, self._vectors = model, vectors
+
+    @property
+    def mteb_model_meta(self) -> Any:
+        return self._model.mteb_model_meta
+
+    def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
+        return self._model.similarity(embeddings1, embeddings2)
+
+    def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Any:
+        return self._model.similarity_pairwise(embeddings1, embeddings2)
 
 
 def scores_of(result: TaskResult) -> dict[str, Any]:

@@ -1,0 +1,89 @@
+"""Our suites as mteb tasks: mteb, run by its own user on local data, gives our numbers."""
+
+from __future__ import annotations
+
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bench.data.sets import DataFolder
+from bench.score.suites import suite
+
+mteb = pytest.importorskip("mteb")
+from mteb.models.model_meta import ModelMeta, ScoringFunction  # noqa: E402
+
+from bench.score.suites.mteb_tasks import tasks  # noqa: E402
+
+
+class Words:
+    """Somebody's model, as mteb's protocol has it: a sum of word vectors. Counts what it was asked for."""
+
+    mteb_model_meta = ModelMeta.create_empty(
+        {
+            "name": "me/words",
+            "revision": "1",
+            "similarity_fn_name": ScoringFunction.COSINE,
+            "modalities": ["text"],
+        }
+    )
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.known: dict[str, np.ndarray] = {}
+
+    def vectors(self, sentences: Any) -> np.ndarray:
+        for word in {word for sentence in sentences for word in sentence.split()} - set(self.known):
+            self.known[word] = np.random.default_rng(zlib.crc32(word.encode())).normal(size=32)
+        return np.array(
+            [sum((self.known[w] for w in s.split()), np.zeros(32)) for s in sentences],
+            dtype=np.float32,
+        )
+
+    def encode(self, inputs: Any, **_: Any) -> np.ndarray:
+        sentences = [text for batch in inputs for text in batch["text"]]
+        self.asked += sentences
+        return self.vectors(sentences)
+
+    def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
+        raise NotImplementedError
+
+    def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Any:
+        from mteb.similarity_functions import pairwise_cos_sim
+
+        return pairwise_cos_sim(embeddings1, embeddings2)
+
+
+def evaluated(made: Any, tmp_path: Path, model: Any) -> dict[str, Any]:
+    found = mteb.evaluate(
+        model,
+        made,
+        cache=mteb.ResultCache(tmp_path),
+        prediction_folder=tmp_path / "predictions",
+        show_progress_bar=False,
+        co2_tracker=False,
+    )
+    return {one.task_name: one.scores["test"][0] for one in found.task_results}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", ["tokenised", "raw"])
+def test_every_sts_set_gives_the_number_of_our_suite(text, shared, tmp_path):
+    model = Words()
+    made = tasks(data=shared / "data", text=text)
+    assert [one.metadata.type for one in made] == ["STS"] * 7
+    scores = evaluated(made, tmp_path, model)
+    ending = "" if text == "tokenised" else "-raw"
+    for task in suite("sts").tasks:
+        ours = task.load(DataFolder(shared / "data"), text).score(model.vectors)
+        theirs = scores[f"bench-{task.name}{ending}"]
+        assert 100 * theirs["main_score"] == pytest.approx(ours.value, abs=1e-6)
+        assert 100 * theirs["bench_spearman_mean"] == pytest.approx(ours.detail["mean"], abs=1e-6)
+        # What mteb computes itself, from the same vectors, in float32: near, and not the same.
+        assert 100 * theirs["cosine_spearman"] == pytest.approx(ours.value, abs=5e-3)
+        assert (theirs["bench_n"], theirs["bench_protocol"]) == (task.n, "senteval-all/1")
+    (stored,) = mteb.ResultCache(tmp_path).load_results(include_remote=False).model_results
+    assert {one.task_name for one in stored.task_results} == set(scores)
+    assert len(list((tmp_path / "predictions").iterdir())) == 7
