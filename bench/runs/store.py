@@ -179,6 +179,10 @@ class RunsFolder:
             )
         return files[0]
 
+    def find(self, reference: str) -> RunRecord:
+        """The record of one run, by id, unique prefix, or path."""
+        return read_record(self.record_file(reference))
+
     # --- one process on one run ---
 
     @contextlib.contextmanager

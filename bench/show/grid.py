@@ -1,21 +1,23 @@
-"""A table as data, and the forms in which it is printed: terminal, Markdown, LaTeX and HTML. Nothing else draws one.
+"""A table as data, and the forms in which it is printed: terminal, Markdown, LaTeX, HTML and CSV. Nothing else draws one.
 
 Texts come from plugins, folders and other people's records: no form lets them move a cursor, open a tag, run a formula or a command.
 """
 
 from __future__ import annotations
 
+import csv
 import html as html_escape
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from io import StringIO
 from urllib.parse import quote
 
 from rich.cells import cell_len, chop_cells
 from rich.text import Text
 
 from bench.base.text import list_names
-from bench.compare.formatting import latex, markdown, visible
+from bench.compare.formatting import csv_value, latex, markdown, visible
 
 TINT = "may be the best"
 SIGNS = {"better": "▲", "worse": "▼", "outside": "*", "not tested": "-", TINT: "◆"}
@@ -420,3 +422,39 @@ def _html_cell(cell: Cell, side: str) -> str:
 
 def _html_text(text: str) -> str:
     return html_escape.escape(visible(text, limit=None))
+
+
+# --- CSV ---
+
+
+def plain(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Grid:
+    """A grid of values as they are: texts, numbers, "yes" and "no", nothing for None."""
+    cells = [
+        tuple(
+            Cell(number=float(value) if isinstance(value, float) else value)
+            if isinstance(value, (int, float)) and not isinstance(value, bool)
+            else Cell(text=value if isinstance(value, str) else csv_value(value))
+            for value in row
+        )
+        for row in rows
+    ]
+    return Grid(columns=tuple(map(Column, columns)), rows=tuple(cells))
+
+
+def as_csv(table: Grid) -> str:
+    """Numbers in full; a spread and a sign have columns of their own, named after the column that they belong to."""
+    columns = list(zip(*table.rows, strict=True)) or [() for _ in table.columns]
+    parts: list[list[object]] = []
+    for column, cells in zip(table.columns, columns, strict=True):
+        values = [cell.main if cell.number is None else cell.number for cell in cells]
+        parts.append([column.name, *values])
+        if any(cell.half for cell in cells):
+            parts.append([f"{column.name} ±", *(cell.spread for cell in cells)])
+        if any(cell.sign for cell in cells):
+            parts.append([f"{column.name} sign", *(cell.sign for cell in cells)])
+    out = StringIO()
+    lines = zip(*parts, strict=True)
+    csv.writer(out, lineterminator="\n").writerows(
+        [csv_value(value, None) for value in line] for line in lines
+    )
+    return out.getvalue()

@@ -1,4 +1,4 @@
-"""The Grid and its four writers: what each prints, that it fits, and that no text can make it misbehave; and score tables as Grids."""
+"""The Grid and its five writers: what each prints, that it fits, and that no text can make it misbehave; and score tables as Grids."""
 
 from __future__ import annotations
 
@@ -69,6 +69,7 @@ def test_each_writer(snapshot: object) -> None:
         "markdown": writers.as_markdown(TABLE),
         "latex": writers.as_latex(TABLE),
         "html": writers.as_html(TABLE),
+        "csv": writers.as_csv(TABLE),
     }
     assert forms == snapshot
 
@@ -138,8 +139,9 @@ def test_hostile_names_in_every_form() -> None:
     html = writers.as_html(score_grid(tables[0]))
     tags = "table caption thead tbody tr th td b u small div sup abbr"
     assert set(re.findall(r"<([a-z]+)", html)) <= set(tags.split())
-    cells = [cell for row in csv.reader(io.StringIO(render(tables, "csv"))) for cell in row]
-    assert not [cell for cell in cells if re.match(r"[=+@\t\r]|-(?!\d)", cell)]
+    for form in (render(tables, "csv"), writers.as_csv(score_grid(tables[0]))):
+        cells = [cell for row in csv.reader(io.StringIO(form)) for cell in row]
+        assert not [cell for cell in cells if re.match(r"[=+@\t\r]|-(?!\d)", cell)]
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex here")

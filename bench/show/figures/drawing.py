@@ -4,7 +4,6 @@ marks and lines with labels."""
 from __future__ import annotations
 
 import base64
-import csv
 import importlib.util
 import io
 import math
@@ -14,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bench.base.errors import BenchError
-from bench.compare.formatting import csv_text
+from bench.show.grid import as_csv, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,10 +44,7 @@ class Figure:
     @property
     def csv(self) -> str:
         """The data as CSV; no spreadsheet takes a name for a formula."""
-        text = io.StringIO()
-        rows = [[csv_text(x) if isinstance(x, str) else x for x in row] for row in self.data]
-        csv.writer(text, lineterminator="\n").writerows([self.header, *rows])
-        return text.getvalue()
+        return as_csv(plain(self.header, self.data))
 
 
 # --- the sheet: colours that can be seen on a light page and on a dark one ---
