@@ -12,7 +12,7 @@ import msgspec
 from bench.base.text import duration, plural, size
 from bench.compare.formatting import score, setting_words, signed_number
 from bench.compare.statistics.table import DECIMALS
-from bench.data.overlap import Overlap
+from bench.data.overlap_counts import Overlap
 from bench.runs.intact import read_curve, series
 from bench.runs.record import AVERAGE, RunRecord, Score, dev_words
 from bench.show.grid import Column, Grid, grid
