@@ -140,10 +140,7 @@ LIGHT = (
     "bench.run.reproduce",
 )
 """Parts that never need a model: none of them imports what is heavy, not even when it is called."""
-OTHERS_FILES = {
-    "bench.base.devices",
-    "bench.references.imported",
-}  # about what torch can do here, and mteb's files
+OTHERS_FILES = {"bench.base.devices"}  # about what torch can do here
 MAY_NOT = {
     "bench.data.corpora": ("bench.data.sets",),
     "bench.data.sets": ("bench.data.corpora",),

@@ -28,9 +28,8 @@ from bench.board.judged_tables import SAMPLE, answer, checkpoint_rule, how_chose
 from bench.board.names import search_file, unused_name
 from bench.board.reference_tables import reference_tables
 from bench.board.repeat import seed_words
-from bench.compare.costs import row_budget
 from bench.compare.formatting import metric_words
-from bench.compare.statistics.table import Cell, Row, Table, configuration
+from bench.compare.statistics.table import Cell, Row, Table, configuration, corpus_words
 from bench.runs.record import RunRecord, public_name
 from bench.runs.run import Run
 
@@ -234,12 +233,14 @@ def _selection(records: Sequence[RunRecord]) -> str:
 
 def _training(tables: Sequence[Table], records: Sequence[RunRecord]) -> str:
     """ "6,400 to 12,800 rows a run; wiki1m@0123ab" """
-    by_id = {record.run_id: record for record in records}
-    rows = {row.runs for table in tables for row in table.rows if by_id.keys() >= set(row.runs)}
-    budgets = [row_budget([by_id[run] for run in runs]) for runs in rows]
-    known = [budget for budget in budgets if budget is not None and budget.sentences is not None]
-    seen = sorted({budget.sentences for budget in known if budget.sentences is not None})
-    corpora = sorted({budget.corpus for budget in known if budget.corpus})
+    shown = {run for table in tables for row in table.rows for run in row.runs}
+    trained = [
+        record for record in records if record.run_id in shown and record.training is not None
+    ]
+    seen = sorted(
+        {done.sentences for record in trained if (done := record.training) and done.sentences}
+    )
+    corpora = sorted({corpus for record in trained if (corpus := corpus_words(record))})
     if not seen:
         return ""
     most = f" to {seen[-1]:,}" if len(seen) > 1 else ""

@@ -29,7 +29,7 @@ from bench.cli.options import (
 )
 from bench.compare import statements
 from bench.compare.formatting import SEVERAL, row_name, score, visible
-from bench.compare.tables import TableOptions, check_alike, compare_runs
+from bench.compare.tables import TableOptions, compare_runs, refuse_footnotes
 from bench.runs import RunsFolder
 from bench.runs.run import Run
 from bench.runs.store import read_record
@@ -63,14 +63,9 @@ HELP = {
 @click.option("--with-paper", is_flag=True, help=HELP["with_paper"])
 @click.option("--cost", is_flag=True, help="Trained parameters, training time, peak memory.")
 @click.option(
-    "--equal-budget",
-    is_flag=True,
-    help="Refuse rows that were not trained alike: rows seen, corpus, seeds.",
-)
-@click.option(
     "--strict",
     is_flag=True,
-    help="Refuse runs of other protocols, text forms, data or library versions.",
+    help="Refuse runs that differ in protocol, text, data, training or library versions.",
 )
 @click.option("--together", is_flag=True, help="All backbones and settings in one table.")
 @click.option(
@@ -115,7 +110,6 @@ def compare(
     baseline: str | None,
     with_paper: bool,
     cost: bool,
-    equal_budget: bool,
     strict: bool,
     together: bool,
     everything: bool,
@@ -150,7 +144,7 @@ def compare(
     if items:
         _show_items(kept, chosen, top, data, form)
         return
-    common = TableOptions(statistics=statistics, equal_budget=equal_budget, strict=strict)
+    common = TableOptions(statistics=statistics, strict=strict)
     options = replace(
         common,
         baseline=baseline,
@@ -188,18 +182,18 @@ def choose(
 def _read(store: RunsFolder, references: Sequence[str]) -> list[Run]:
     """The runs that are named, else all; a warning names damaged ones."""
     if references:
-        found, damaged = list[Run](), list[RecordDamaged]()
+        runs, damaged = [], list[RecordDamaged]()
         for file in (file for name in references for file in store.record_files(name)):
             try:
-                found.append(Run(read_record(file), file.parent))
+                runs.append(Run(read_record(file), file.parent))
             except RecordDamaged as error:
                 damaged.append(error)
     else:
         records, damaged = store.records()
-        found = [Run(record, store.folder(record.run_id)) for record in records]
+        runs = [Run(record, store.folder(record.run_id)) for record in records]
     for one in damaged:
         warn(f"left out, damaged: {one.message}")
-    return found
+    return runs
 
 
 def _check_names(kind: str, names: Sequence[str], known: set[str], where: str) -> None:
@@ -218,34 +212,33 @@ FIELDS = {
 def _fitting(runs: list[Run], filters: dict[str, Sequence[str]]) -> list[Run]:
     for key, names in filters.items():
         fields = FIELDS.get(key, (key,))
-        having = [(run, {getattr(run.record, name) or "none" for name in fields}) for run in runs]
+        values = [{getattr(run.record, field) or "none" for field in fields} for run in runs]
         if runs:
-            known = {value for _, values in having for value in values}
-            _check_names(key, names, known, "among these runs")
-        runs = [run for run, values in having if not values.isdisjoint(names)]
+            _check_names(key, names, set().union(*values), "among these runs")
+        runs = [run for run, those in zip(runs, values, strict=True) if not those.isdisjoint(names)]
     return runs
 
 
 def with_scores(
-    kept: list[Run], suites: Sequence[str], texts: Sequence[str], tasks: Sequence[str] = ()
+    runs: list[Run], suites: Sequence[str], texts: Sequence[str], tasks: Sequence[str] = ()
 ) -> list[Run]:
     """With the scores of these suites, text forms and tasks only; runs without any are left out."""
-    for kind, names in (("suite", suites), ("text", texts), ("task", tasks)):
+    for key, names in (("suite", suites), ("text", texts), ("task", tasks)):
         if not names:
             continue
-        having = [
-            (run, [(score, getattr(score, kind) or "none") for score in run.record.scores])
-            for run in kept
+        known = {getattr(score, key) or "none" for run in runs for score in run.record.scores}
+        kind = "text form" if key == "text" else key
+        _check_names(kind, names, known, "among the scores of these runs")
+        chosen = [
+            tuple(s for s in run.record.scores if (getattr(s, key) or "none") in names)
+            for run in runs
         ]
-        known = {value for _, scores in having for _, value in scores}
-        label = "text form" if kind == "text" else kind
-        _check_names(label, names, known, "among the scores of these runs")
-        kept = [
+        runs = [
             Run(structs.replace(run.record, scores=scores), run.folder)
-            for run, every in having
-            if (scores := tuple(score for score, value in every if value in names))
+            for run, scores in zip(runs, chosen, strict=True)
+            if scores
         ]
-    return kept
+    return runs
 
 
 def show_answer(kept: Sequence[Run], options: TableOptions, html: Path | None) -> None:
@@ -261,7 +254,8 @@ def show_answer(kept: Sequence[Run], options: TableOptions, html: Path | None) -
         raise BenchError("none of these runs has a score", "bench run ... --suite sts")
     tables = board_tables(judged, records)
     shown = [board_table.table for board_table in tables]
-    check_alike(shown, records, options)
+    if options.strict:
+        refuse_footnotes(shown)
     if html is not None:
         _write_page(_page(kept, shown), html)
     first = next((table for table in shown if table.head and len(table.rows) > 1), shown[0])

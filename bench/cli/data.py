@@ -24,9 +24,9 @@ from bench.data.overlap import (
     Match,
     ScoredSentences,
     count_overlaps,
-    merge_overlaps,
     scored_sentences,
 )
+from bench.data.overlap_counts import merge_overlaps
 from bench.data.sets import (
     DataFolder,
     DataSet,
@@ -327,7 +327,7 @@ def overlap(
     Example:  bench data overlap nli.csv --data DIR
     """
     from bench.cli.progress import PlainReporter
-    from bench.show.tables.report import section
+    from bench.show.tables.report import overlap_grid
 
     opened = open_corpus(corpus)
     if column not in (None, "all") and len(opened.columns) > 1:
@@ -355,7 +355,7 @@ def overlap(
         click.echo(json_text({**about, "tasks": [asdict(overlap) for overlap in overlaps]}))
         return
     say(f"{opened.name}: {plural(len(opened), 'row')} of {', '.join(opened.columns)}")
-    print_section(section(merge_overlaps(overlaps)))
+    print_section(overlap_grid(merge_overlaps(overlaps)))
     if matches is not None:
         click.echo(f"every match: {matches}")
 

@@ -16,20 +16,18 @@ from bench.backbones import KNOWN, load, resolve, transformer_folder
 from bench.backbones import fetch as fetch_backbone
 from bench.backbones.families import FAMILIES, check_mlm_head, own_dropout, read_config
 from bench.base import devices
-from bench.base.errors import BenchError, DataDamaged
+from bench.base.errors import BenchError
 from bench.base.findings import AGREES, DIFFERS, UNCHECKED, Finding
 from bench.base.package import __version__
-from bench.base.text import list_names, plural, size
+from bench.base.text import plural, size
 from bench.cli.columns import print_command, print_facts, print_findings
 from bench.cli.options import data_option, json_option, json_text, runs_option
 from bench.data.corpora import default_cache
-from bench.data.sets import DataFolder, data_set
+from bench.data.sets import DataFolder, data_sets
 from bench.run.plugins import discover
 from bench.runs import RunsFolder
 from bench.score.suites import suite, suite_names
-from bench.score.suites.known import survey
 
-NOT_BY_NAME = ("mteb",)  # its tasks are named one by one, and loaded by mteb from the hub's cache
 EXTRAS = {"publish": ("matplotlib",), "search": ("optuna",), "ray": ("ray",)}
 
 
@@ -109,7 +107,6 @@ def diagnose(data: Path | None, runs: Path | None) -> dict[str, Any]:
     registry = discover()
     device = devices.choose_device("auto")
     store = RunsFolder(runs)
-    folder = DataFolder(data)
     disk = shutil.disk_usage(store.path if store.path.exists() else Path.cwd())
     facts: dict[str, Any] = {
         "bench": __version__,
@@ -124,64 +121,28 @@ def diagnose(data: Path | None, runs: Path | None) -> dict[str, Any]:
         "methods": list(registry),
         "left out": list(registry.warnings),
         "builtin": resolve("builtin").revision[:12],
-        "data": data_state(folder),
+        "data": data_state(DataFolder(data)),
         "runs": str(store.path.resolve()),
         "records": len(store.ids()),
         "cache": str(default_cache()),
         "disk free": size(disk.free),
     }
-    own_runs = "" if runs is None else f" --runs {shlex.quote(str(runs))}"
-    return facts | {"next": next_command(facts, folder, own_runs)}
+    return facts | {"next": next_command(facts, data, runs)}
 
 
-def data_state(folder: DataFolder) -> dict[str, Any]:
-    """One entry a suite, see :func:`suite_state`; ``none`` says why there is nothing to list."""
-    suites = [
-        suite_state(name, folder)
+def data_state(folder: DataFolder) -> list[dict[str, Any]]:
+    """For each suite whose data is in files: how many tasks it has, and which of them lack theirs, judged by name and size."""
+    here = {name for name, each in data_sets().items() if folder.look(each).status == "found"}
+    scored = {name for each in data_sets().values() for name in each.suites}
+    return [
+        {
+            "suite": name,
+            "tasks": len(suite(name).tasks),
+            "missing": [task.name for task in suite(name).tasks if here.isdisjoint(task.data)],
+        }
         for name in suite_names()
-        if name not in NOT_BY_NAME and _loads(name)
+        if name in scored and all(getattr(task, "data", ()) for task in suite(name).tasks)
     ]
-    none: str | None = "no folder is set (--data DIR, or BENCH_DATA) and nothing was fetched yet"
-    if folder.roots:
-        none = f"none of the sets is in {', '.join(map(str, folder.roots))}"
-    if any((s["here"] or s["damaged"]) and not s["carried"] for s in suites):
-        none = None
-    return {"none": none, "suites": suites}
-
-
-def _loads(name: str) -> bool:
-    """Whether a suite can be listed: one that an installed package registers may not import, which ``bench suites`` says."""
-    try:
-        return bool(suite(name))
-    except BenchError:
-        return False
-
-
-def suite_state(name: str, folder: DataFolder) -> dict[str, Any]:
-    """How many of its tasks have their data in each text form, and which have it in none, or damaged."""
-    tasks = suite(name).tasks
-    sets = [data_set(set_name) for task in tasks for set_name in getattr(task, "data", ())]
-    forms = ("tokenised", "raw") if any(each.forms for each in sets) else ("tokenised",)
-    state: dict[str, Any] = {"suite": name, "tokenised": "", "raw": "one form", "carried": not sets}
-    here: dict[str, list[str]] = {form: [] for form in forms}
-    problems: dict[str, BenchError] = {}
-    for form in forms:
-        for task in tasks:
-            try:
-                survey(task, folder, form)
-                here[form].append(task.name)
-            except BenchError as error:
-                problems[task.name] = error
-        count = len(here[form])
-        state[form] = {0: "missing", len(tasks): "found"}.get(count, f"{count} of {len(tasks)}")
-    damaged = [task for task, error in problems.items() if isinstance(error, DataDamaged)]
-    loaded = {task for names in here.values() for task in names}
-    return state | {
-        "here": sorted(loaded),
-        "missing": [task.name for task in tasks if task.name not in loaded],
-        "damaged": damaged,
-        "problems": {task: error.message for task, error in problems.items()},
-    }
 
 
 def findings(facts: dict[str, Any]) -> list[Finding]:
@@ -204,40 +165,24 @@ def findings(facts: dict[str, Any]) -> list[Finding]:
         hint = "" if whole else f"pip install 'sentence-bench[{extra}]'"
         lines.append(Finding("extra", extra, outcome, text, hint=hint))
     lines += [Finding("plugin", "left out", DIFFERS, text) for text in facts["left out"]]
-    if facts["data"]["none"]:
-        hint = "bench data fetch sts --data DIR"
-        lines.append(Finding("data", "all suites", UNCHECKED, facts["data"]["none"], hint=hint))
-    return [*lines, *(_of_suite(s) for s in facts["data"]["suites"] if s["here"] or s["damaged"])]
+    for state in facts["data"]:
+        outcome = UNCHECKED if state["missing"] else AGREES
+        text = f"{state['tasks'] - len(state['missing'])} of {plural(state['tasks'], 'task')}"
+        hint = f"bench data fetch {state['suite']} --data DIR" if state["missing"] else ""
+        lines.append(Finding("data", state["suite"], outcome, text, hint=hint))
+    return lines
 
 
-def _of_suite(state: dict[str, Any]) -> Finding:
-    name, damaged, missing = state["suite"], state["damaged"], state["missing"]
-    forms = [f"{form}: {state[form]}" for form in ("tokenised", "raw") if state[form] != "one form"]
-    if damaged:
-        names = list_names(damaged)
-        return Finding(
-            "data", name, DIFFERS, f"damaged: {names}", hint=f"bench data check {damaged[0]}"
-        )
-    if missing:
-        hint = f"bench data fetch {name}"
-        return Finding("data", name, UNCHECKED, f"missing: {list_names(missing)}", hint=hint)
-    return Finding("data", name, AGREES, ", ".join(forms))
-
-
-def next_command(facts: dict[str, Any], folder: DataFolder, runs: str) -> str:
-    """The one command that helps most from here. ``runs``: the option that names the runs folder, where there is one."""
-    data = f" --data {shlex.quote(str(folder.root))}" if folder.root is not None else ""
-    if facts["data"]["none"] and not facts["records"]:
-        return "bench demo   (no data and no network needed)"
-    if facts["data"]["none"]:
-        return f"bench data fetch sts{data or ' --data DIR'}"
-    whole = [
-        state["suite"]
-        for state in facts["data"]["suites"]
-        if state["tokenised"] == "found" and not state["carried"]
-    ]
-    if not whole:
-        return f"bench data list{data}   (what is missing or damaged, and how to get it)"
+def next_command(facts: dict[str, Any], data: Path | None, runs: Path | None) -> str:
+    """The command that helps most from here, with the folders that were named."""
+    named = "".join(
+        f" --{option} {shlex.quote(str(folder))}"
+        for option, folder in (("data", data), ("runs", runs))
+        if folder is not None
+    )
     if facts["records"]:
-        return f"bench compare{runs}"
-    return f"bench run --method cls,last-avg --backbone builtin --suite {whole[0]}{data}{runs}"
+        return "bench compare" + (f" --runs {shlex.quote(str(runs))}" if runs else "")
+    whole = [state["suite"] for state in facts["data"] if not state["missing"]]
+    if not whole:
+        return "bench demo   (no data and no network needed)"
+    return f"bench run --method cls,last-avg --backbone builtin --suite {whole[0]}{named}"

@@ -12,7 +12,7 @@ import click
 
 from bench.base.errors import UnknownName
 from bench.base.text import plural
-from bench.cli.columns import print_columns, print_facts, print_grid, say, title
+from bench.cli.columns import print_facts, print_grid, say
 from bench.show.grid import Column, Grid, grid
 
 if TYPE_CHECKING:
@@ -24,120 +24,92 @@ if TYPE_CHECKING:
 
 Facts = Mapping[str, Any]
 LONGEST = 24  # characters of a value that stands in a table of recipes
-PARTS = {
-    "about": "the paper's idea and equations, in words",
-    "recipes": "variants, recipe keys with the sources of their defaults, and recipes",
-    "templates": "the templates that sentences are put into",
-    "disagreements": "where paper and code disagree, and what is done here",
-    "numbers": "what the papers print of it",
-}
-"""The options of ``bench methods NAME``; without one the first screen is printed."""
-SUMMARY_KEYS = ("batch_size", "learning_rate")  # columns of the first screen's recipes
 
 
-def show(facts: Facts, backbone: str | None = None, parts: Sequence[str] = ()) -> None:
-    """The first screen; or the ``parts`` of PARTS that are named; or with a backbone its recipes, each value with its source."""
+def show(facts: Facts, backbone: str | None = None, *, everything: bool = False) -> None:
+    """Paper, settings, keys and recipes; with a ``backbone`` its recipes, each value with its source; or ``everything``."""
     if backbone is not None:
         _print_grids(_sourced_recipes(facts, backbone))
         return
-    if len(parts) != 1:
-        show_head(facts)
-    if not parts:
-        show_summary(facts)
-    for part in parts:
-        if len(parts) > 1:
-            click.echo()
-        if part == "about":
-            _print_about(facts["about"])
-        elif grids := _grids(facts, part):
-            _print_grids(grids)
-        else:
-            say(f"{PARTS[part]}: nothing is recorded of {facts['name']}")
+    _print_head(facts)
+    if not everything:
+        _print_grids([_recipes(facts)])
+        click.echo(
+            f"equations, sources, templates, printed results: bench methods {facts['name']} --all"
+        )
+        return
+    _print_about(facts["about"])
+    parts = (_variants, _keys, _recipes, _disagreements, _numbers)
+    _print_grids([part(facts) for part in parts] + _templates(facts))
 
 
-def _grids(facts: Facts, part: str) -> list[Grid]:
-    """The tables of one part; none where nothing is recorded."""
-    if part == "recipes":
-        return [*_variants(facts), *_keys(facts), *_recipes(facts)]
-    if part == "templates":
-        return _templates(facts)
-    return _disagreements(facts) if part == "disagreements" else _numbers(facts)
+def show_part(facts: Facts, part: str) -> None:
+    """The "recipes" or the "templates" of a method, as a paper's table of them."""
+    _print_grids(
+        _templates(facts)
+        if part == "templates"
+        else [f(facts) for f in (_variants, _keys, _recipes)]
+    )
 
 
 def _print_grids(grids: Sequence[Grid]) -> None:
-    for i, table in enumerate(grids):
-        if i:
+    """Print the tables that have rows."""
+    for table in grids:
+        if table.rows:
+            print_grid(table)
             click.echo()
-        print_grid(table)
 
 
 def _print_about(text: str) -> None:
     """Paragraphs and bullets filled to the terminal's width; other indented lines, such as equations, as they are."""
     from bench.compare.formatting import blocks
 
-    for i, block in enumerate(blocks(text)):
-        if block.first and i:
+    for block in blocks(text):
+        if block.first:
             click.echo()
         if block.kind == "lines":
             click.echo(block.text)
         else:
             say(block.bullet + block.text, hang=len(block.bullet))
-
-
-def show_head(facts: Facts) -> None:
-    """What it is, its paper, and what it trains."""
-    say(f"{facts['name']}: {facts['summary']}" if facts["summary"] else facts["name"])
-    settings = ", ".join(facts["settings"])
-    head = {"paper": facts["paper"], "settings": settings, "trains": facts["trains"]}
-    print_facts({**head, "from": facts["from"]}.items())
-
-
-def show_summary(facts: Facts) -> None:
-    """The rest of the first screen: variants, recipe keys, recipes in short, and the options that show more."""
-    own = [key for key, value in facts["keys"].items() if value["own"]]
-    facts_below = [("--variant", ", ".join(facts["variants"])), ("--set", ", ".join(own))]
     click.echo()
-    shared = "keys that all trained methods share: bench methods --keys" if facts["trains"] else ""
-    print_facts([*facts_below, ("", shared)])
-    if facts["recipes"]:
-        click.echo()
-        recipes = _builtin_last(facts["recipes"])
-        print_grid(_recipe_grid(recipes, SUMMARY_KEYS, "recipes", "--recipes"), indent=2)
-    title(f"more: bench methods {facts['name']} ...")
-    rows = [(f"--{part}", text) for part, text in PARTS.items()]
-    rows.append(("--backbone NAME", "its recipes for a backbone, each value with its source"))
-    print_columns([*rows, ("--all", "everything")], indent=2)
+
+
+def _print_head(facts: Facts) -> None:
+    """What it is, its paper, what it trains, and what ``bench run`` can change."""
+    say(": ".join(filter(None, (facts["name"], facts["summary"]))))
+    own = [key for key, value in facts["keys"].items() if value["own"]]
+    head = {key: facts[key] for key in ("paper", "trains", "from")}
+    head |= {"settings": ", ".join(facts["settings"])}
+    head |= {"--variant": ", ".join(facts["variants"]), "--set": ", ".join(own)}
+    print_facts({**head, "": "keys of all trained methods: bench methods --keys"}.items())
+    click.echo()
 
 
 # --- variants, recipe keys, recipes ---
 
 
-def _variants(facts: Facts) -> list[Grid]:
+def _variants(facts: Facts) -> Grid:
     rows = [
         (name, key, shown_value(value))
         for name, changes in facts["variants"].items()
         for key, value in changes.items()
     ]
     columns = ("variant", "key", Column("value", wrap=LONGEST))
-    return [grid(columns, rows, title="what variants change (--variant NAME)")] if rows else []
+    return grid(columns, rows, title="what variants change (--variant NAME)")
 
 
-def _keys(facts: Facts) -> list[Grid]:
+def _keys(facts: Facts) -> Grid:
     """The method's own recipe keys, with the sources of their defaults."""
     own = {key: value for key, value in facts["keys"].items() if value["own"]}
-    rows = [(key, shown_value(v["default"]), _source(v)) for key, v in own.items()]
-    about = "the method's recipe keys (--set KEY=VALUE); bench methods --keys lists those that all methods share"
-    return [_sourced("default", rows, about)] if rows else []
+    return _sourced("default", own, "the method's recipe keys (--set KEY=VALUE)")
 
 
 def show_shared_keys() -> None:
     """The recipe keys that every trained method has, and their defaults."""
     from bench.run.recipes import HELP, ON_REQUEST, TRAINING
 
-    rows = [
-        (key, shown_value(value.value), HELP[key], value.source, value.note or "")
-        for key, value in {**TRAINING, **ON_REQUEST}.items()
-    ]
+    keys = {**TRAINING, **ON_REQUEST}
+    rows = [(k, shown_value(v.value), HELP[k], v.source, v.note or "") for k, v in keys.items()]
     columns = [Column("means", wrap=LONGEST), Column("source", wrap=LONGEST, drop=1)]
     about = "recipe keys of every trained method (--set KEY=VALUE)"
     print_grid(
@@ -145,77 +117,50 @@ def show_shared_keys() -> None:
     )
 
 
-def _sourced(value: str, rows: Sequence[Sequence[str]], about: str, *notes: str) -> Grid:
-    """Rows of (key, value, source)."""
-    texts = [Column(name, wrap=LONGEST) for name in (value, "source")]
-    return grid(["key", *texts], rows, title=about, notes=[note for note in notes if note])
-
-
-def _source(value: Facts) -> str:
-    """The source, and what other sources say."""
-    return "; ".join(filter(None, (value.get("help"), value["source"], value.get("note"))))
-
-
-def _recipes(facts: Facts) -> list[Grid]:
-    """A table for each setting, of the keys whose values differ between its recipes; and one of all other values."""
-    by_setting: dict[str, list[Facts]] = {}
-    for recipe in _builtin_last(facts["recipes"]):
-        by_setting.setdefault(recipe["setting"], []).append(recipe)
-    whole = f"bench methods {facts['name']} --backbone NAME"
-    tables, shared = [], []
-    differs = {
-        (key, setting): len({_recipe_value(recipe, key) for recipe in recipes}) > 1
-        for setting, recipes in by_setting.items()
-        for key in facts["keys"]
-    }
-    for setting, recipes in by_setting.items():
-        keys = [key for key in facts["keys"] if differs[key, setting]]
-        keys.sort(key=lambda key: len(_recipe_value(recipes[0], key)) > LONGEST)  # templates last
-        about = f"recipes, {setting}" if setting != "none" else "recipes, nothing trained"
-        tables.append(_recipe_grid(recipes, keys, about, whole))
-    for key in facts["keys"]:
-        settings = by_setting.items()
-        cells = [
-            "" if differs[key, s] else _recipe_value(recipes[0], key) for s, recipes in settings
-        ]
-        shared += [(key, *cells)] if any(cells) else []
-    columns: list[Column | str] = [
-        "key",
-        *(Column(setting, wrap=LONGEST) for setting in by_setting),
+def _sourced(name: str, values: Mapping[str, Facts], about: str, note: str = "") -> Grid:
+    """A row for each value: the value, its source, and what other sources say."""
+    rows = [
+        (
+            key,
+            shown_value(value[name]),
+            "; ".join(filter(None, (value.get("help"), value["source"], value.get("note")))),
+        )
+        for key, value in values.items()
     ]
-    note = f"each value with its source: {whole}"
-    about = "the same in all recipes of a setting"
-    return [*tables, grid(columns, shared, title=about, notes=[note])] if shared else tables
+    texts = [Column(heading, wrap=LONGEST) for heading in (name, "source")]
+    return grid(["key", *texts], rows, title=about, notes=[note] if note else [])
 
 
-def _recipe_grid(recipes: Sequence[Facts], keys: Sequence[str], about: str, whole: str) -> Grid:
-    """A row for each recipe; their settings are a column where they have several."""
-    values = {key: [_recipe_value(recipe, key) for recipe in recipes] for key in keys}
-    several = len({recipe["setting"] for recipe in recipes}) > 1
+def _recipes(facts: Facts) -> Grid:
+    """A row for each recipe, with the short values in which they differ; those of the built-in backbone come last."""
+    recipes = sorted(facts["recipes"], key=lambda recipe: recipe["backbone"] == "builtin")
+    values = {key: [_recipe_value(recipe, key) for recipe in recipes] for key in facts["keys"]}
+    differing = {
+        key: texts
+        for key, texts in values.items()
+        if len(set(texts)) > 1 and max(map(len, texts)) <= LONGEST
+    }
     columns = [
         *(Column("setting", drop=2), Column("recipe", wrap=18), Column("corpus", wrap=8, drop=1)),
         Column("printed Avg.", right=True),
-        *(Column(key, right=True, drop=3) for key in values),
+        *(Column(key, right=True, drop=3) for key in differing),
     ]
     rows = [
         (
-            recipe["setting"] if several else "",
+            recipe["setting"],
             recipe_name(recipe),
             recipe["corpus"] or "",
             f"{recipe['expect']['value']:.2f}" if recipe["expect"] else "",
-            *(texts[i] for texts in values.values()),
+            *(texts[i] for texts in differing.values()),
         )
         for i, recipe in enumerate(recipes)
     ]
-    return grid(columns, rows, title=about, whole=whole)
+    note = f"each value with its source: bench methods {facts['name']} --backbone NAME"
+    return grid(columns, rows, title="recipes", notes=[note])
 
 
 def _recipe_value(recipe: Facts, key: str) -> str:
     return shown_value(recipe["values"][key]["value"]) if key in recipe["values"] else ""
-
-
-def _builtin_last(recipes: Sequence[Facts]) -> list[Facts]:
-    return sorted(recipes, key=lambda recipe: recipe["backbone"] == "builtin")
 
 
 def _sourced_recipes(facts: Facts, backbone: str) -> list[Grid]:
@@ -226,17 +171,13 @@ def _sourced_recipes(facts: Facts, backbone: str) -> list[Grid]:
         raise UnknownName("backbone", backbone, known, f"among the recipes of {facts['name']}")
     tables = []
     for recipe in recipes:
-        values = recipe["values"].items()
-        rows = [(key, shown_value(v["value"]), _source(v)) for key, v in values]
-        if printed := recipe["expect"]:
-            average = f"{printed['value']:.2f}"
-            rows.append(("printed Avg.", average, _source(printed)))
+        values = {"corpus": {"value": recipe["corpus"], "source": ""}} if recipe["corpus"] else {}
+        values |= recipe["values"] | (
+            {"printed Avg.": recipe["expect"]} if recipe["expect"] else {}
+        )
         about = f"{facts['name']} on {recipe_name(recipe)}, {recipe['setting']}"
-        corpus = [("corpus", recipe["corpus"], "")] if recipe["corpus"] else []
-        tables.append(_sourced("value", [*corpus, *rows], about, recipe["note"]))
-        if stated := recipe["facts"].items():
-            rows = [(key, shown_value(v["value"]), _source(v)) for key, v in stated]
-            tables.append(_sourced("value", rows, "also stated, without a recipe key"))
+        tables.append(_sourced("value", values, about, recipe["note"]))
+        tables.append(_sourced("value", recipe["facts"], "also stated, without a recipe key"))
     return tables
 
 
@@ -270,32 +211,30 @@ def _templates(facts: Facts) -> list[Grid]:
     ]
 
 
-def _disagreements(facts: Facts) -> list[Grid]:
-    known = facts["disagreements"]
+def _disagreements(facts: Facts) -> Grid:
     columns = [Column(name, wrap=16) for name in ("topic", "paper", "code", "here")]
-    rows = [(d["topic"], d["paper"], d["code"], d["use"]) for d in known]
-    return [grid(columns, rows, title=PARTS["disagreements"])] if rows else []
+    rows = [(d["topic"], d["paper"], d["code"], d["use"]) for d in facts["disagreements"]]
+    return grid(columns, rows, title="where paper and code disagree, and what is done here")
 
 
-def _numbers(facts: Facts) -> list[Grid]:
-    """The printed averages; the same number in several tables is one row."""
-    rows: dict[tuple[str, ...], list[str]] = {}
-    for printed in facts["references"]:
-        if printed["task"] == "Avg.":
-            variant = variant_here(printed, facts["printed_variants"])
-            row = (printed["metric"], printed["setting"], printed["backbone"], variant)
-            rows.setdefault((*row, printed["printed"]), []).append(
-                f"{printed['paper']}:{printed['table']}"
-            )
+def _numbers(facts: Facts) -> Grid:
+    """The averages that papers print."""
+    rows = {
+        (
+            *(printed["metric"], printed["setting"], printed["backbone"]),
+            variant_here(printed, facts["printed_variants"]),
+            *(printed["printed"], f"{printed['paper']}:{printed['table']}"),
+        ): None
+        for printed in facts["references"]
+        if printed["task"] == "Avg."
+    }
     names = [Column("backbone", wrap=12), Column("variant", wrap=12)]
-    lines = [(*row, ", ".join(dict.fromkeys(tables))) for row, tables in sorted(rows.items())]
-    table = grid(
-        ["metric", "setting", *names, Column("Avg.", right=True), Column("in table", wrap=16)],
-        lines,
+    return grid(
+        ["metric", "setting", *names, Column("Avg.", right=True), "in table"],
+        sorted(rows),
         title="averages that papers print",
         notes=[f"every printed number: bench methods {facts['name']} --json, under references"],
     )
-    return [table] if facts["references"] else []
 
 
 # --- the same as data: what ``bench methods NAME --json`` prints, and the tables above lay out ---

@@ -38,22 +38,12 @@ from bench.show.grid import Column, grid
     "--backbone",
     help="With NAME: only its recipes for this backbone, each value with its source and notes.",
 )
-@click.option("--about", is_flag=True, help="With NAME: the paper's idea and equations.")
 @click.option(
-    "--recipes",
+    "--all",
+    "everything",
     is_flag=True,
-    help="With NAME: variants, recipe keys, and every recipe with its sources.",
+    help="With NAME: also equations, sources, templates, printed results.",
 )
-@click.option(
-    "--templates", is_flag=True, help="With NAME: the templates that its sentences are put into."
-)
-@click.option(
-    "--disagreements",
-    is_flag=True,
-    help="With NAME: where paper and authors' code disagree, and what is done here.",
-)
-@click.option("--numbers", is_flag=True, help="With NAME: what the papers print.")
-@click.option("--all", "everything", is_flag=True, help="With NAME: all of these.")
 @click.option(
     "--keys", is_flag=True, help="What the recipe keys mean that all trained methods share."
 )
@@ -68,14 +58,12 @@ def methods(
     plugins: tuple[Path, ...],
     as_json: bool,
     everything: bool,
-    **parts: bool,
 ) -> None:
     """List the methods, show one, or check that one keeps the contract.
 
     \b
     Example:  bench methods simcse
-              bench methods simcse --recipes
-              bench methods promcse+eh --recipes
+              bench methods promcse+eh --all
               bench methods simcse --backbone bert-base-uncased
               bench methods --check my_method.py
     """
@@ -85,13 +73,9 @@ def methods(
     if check_name:
         _check(check_name, pairs, plugins, as_json)
         return
-    wanted = [part for part, chosen in parts.items() if chosen or everything]
-    if name is None and (wanted or backbone):
-        option = "--all" if everything else f"--{wanted[0]}" if wanted else f"--backbone {backbone}"
-        raise BenchError(
-            f"{option} needs a method", f"bench methods NAME {option}; bench methods lists them"
-        )
     if name is None:
+        if everything or backbone:
+            raise BenchError("--all and --backbone need a method", "bench methods NAME --all")
         _list(known_methods(plugins), as_json)
         return
     check_methods([name], plugins)
@@ -100,7 +84,7 @@ def methods(
     if as_json:
         click.echo(json_text(facts))
     else:
-        show(facts, backbone, wanted)
+        show(facts, backbone, everything=everything)
 
 
 def _list(registry: Registry, as_json: bool) -> None:
@@ -117,21 +101,12 @@ def _list(registry: Registry, as_json: bool) -> None:
     if as_json:
         click.echo(json_text(rows))
         return
-    columns = ("method", Column("summary", wrap=24), Column("variants", wrap=12, drop=1))
-    for settings in sorted(
-        {row["settings"] for row in rows}, key=lambda s: (s == ("none",), -len(s))
-    ):
-        listed = [
-            (row["name"], row["summary"], ", ".join(row["variants"]))
-            for row in rows
-            if row["settings"] == settings
-        ]
-        title = (
-            "nothing is trained (setting none)" if settings == ("none",) else ", ".join(settings)
-        )
-        print_grid(grid(columns, listed, title=title), indent=2)
-        click.echo()
-    click.echo("everything about one: bench methods NAME")
+    listed = [
+        (row["name"], row["summary"], ", ".join(row["settings"]))
+        for row in sorted(rows, key=lambda row: row["settings"] == ("none",))
+    ]
+    columns = ("method", Column("summary", wrap=24), Column("settings", wrap=12, drop=1))
+    print_grid(grid(columns, listed, notes=["everything about one: bench methods NAME"]))
 
 
 def _check(name: str, pairs: tuple[str, ...], plugins: tuple[Path, ...], as_json: bool) -> None:

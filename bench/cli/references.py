@@ -2,109 +2,30 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import click
 
 from bench.base.errors import BenchError, UnknownName
-from bench.base.files import write_or_fail
 from bench.base.text import list_names, plural
 from bench.cli.columns import print_grid, say
-from bench.cli.options import comma_list, json_option, json_text, runs_option
+from bench.cli.options import comma_list, json_option, json_text
 from bench.references import (
     PAPERS,
     ReferenceResult,
     Row,
-    imported,
     results,
     rows,
     split_name,
     tables,
 )
-from bench.references.audit import KINDS, Remark, as_data, checked_rows, count_remarks, remarks
-from bench.references.audit import audit as audit_
+from bench.references.audit import KINDS, Remark, as_data, remarks
 from bench.references.audit import show as decimals
 from bench.references.checkpoints import Checkpoint, checkpoints, released_for, scored_from
 from bench.references.ours import meaning
-from bench.runs import RunsFolder
 from bench.show.grid import Cell, Column, Grid, grid
-
-# --- ``bench references import``: published mteb result files as reference rows ---
-
-FILE = "references.jsonl"  # in the runs folder
-
-
-class WithImport(click.Command):
-    """The command ``bench references [NAME]``, which also takes ``bench references import FILE ...`` and ``bench references
-    checkpoints``: @click.command(cls=WithImport)."""
-
-    commands = ("import", "checkpoints")
-
-    def make_context(
-        self,
-        info_name: str | None,
-        args: list[str],
-        parent: click.Context | None = None,
-        **extra: Any,
-    ) -> click.Context:
-        if args and args[0] in self.commands:
-            command = import_ if args[0] == "import" else checkpoints_
-            return command.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
-        return super().make_context(info_name, args, parent, **extra)
-
-
-@click.command("import")
-@click.argument(
-    "paths", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path)
-)
-@click.option(
-    "--model", help="Whose results they are, where neither model_meta.json nor the folders say so."
-)
-@click.option(
-    "--to",
-    "out",
-    type=click.Path(path_type=Path),
-    envvar="BENCH_REFERENCES",
-    show_envvar=True,
-    help=f"File that keeps the rows.  [default: {FILE} in the runs folder]",
-)
-@runs_option
-def import_(
-    paths: tuple[Path, ...], model: str | None, out: Path | None, runs: Path | None
-) -> None:
-    """Keep published mteb results as reference rows: numbers of others, shown beside runs and never counted among them.
-
-    FILE is a result file that mteb wrote, or a folder of them (MODEL/REVISION/TASK.json, as in mteb's results repository).
-    A number that is there already is replaced; all files are read before anything is written.
-
-    \b
-    Example:  bench references import results/sentence-transformers__all-MiniLM-L6-v2
-    """
-    from bench.score.suites.mteb import quiet
-
-    file = out or RunsFolder(runs).path / FILE
-    before = imported.read_imported(file)
-    files = imported.result_files(paths)
-    with quiet(offline=True):
-        read = [imported.read_mteb_file(path, model) for path in files]
-    rows = [result for result in read if not isinstance(result, imported.LeftOut)]
-    for result in read:
-        if isinstance(result, imported.LeftOut):
-            click.echo(f"left out: {result.file}: {result.why}", err=True)
-    if not rows:
-        raise BenchError(f"none of {len(files)} files gives a number", "see the lines above")
-    merged = imported.merge(before, rows)
-    write_or_fail(file, imported.as_lines(merged), "--to FILE, or BENCH_REFERENCES")
-    models = plural(len({row.backbone for row in rows}), "model")
-    new = len(merged) - len(before)
-    click.echo(
-        f"{plural(len(rows), 'result')} of {models}, {new} of them new; {len(merged)} in {file}"
-    )
-
 
 # --- ``bench references checkpoints``: what authors released ---
 
@@ -143,12 +64,26 @@ def checkpoints_(as_json: bool) -> None:
 def how_scored(checkpoint: Checkpoint) -> str:
     """ "stored-prefix pooling=mlp, a prefix of 10"."""
     values = " ".join(f"{key}={value}" for key, value in checkpoint.set.items())
-    return f"{checkpoint.ours} {values}" + (
-        f", a prefix of {checkpoint.prefix}" if checkpoint.prefix else ""
-    )
+    prefix = f", a prefix of {checkpoint.prefix}" if checkpoint.prefix else ""
+    return f"{checkpoint.ours} {values}{prefix}"
 
 
-@click.command(cls=WithImport)
+class WithCheckpoints(click.Command):
+    """The command ``bench references [NAME]``, which also takes ``bench references checkpoints``: @click.command(cls=WithCheckpoints)."""
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        if args[:1] == ["checkpoints"]:
+            return checkpoints_.make_context(f"{info_name} checkpoints", args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+
+@click.command(cls=WithCheckpoints)
 @click.argument("name", metavar="[PAPER[:TABLE]]", required=False)
 @click.option(
     "--method", help="Only rows of these methods (a,b), as the tables or as bench call them."
@@ -237,19 +172,13 @@ def show_overview() -> None:
         lines = []
         for table in (t for p, t in tables() if p == paper):
             numbers = [r for r in results(paper=paper) if r.table == table]
-            printed = rows(numbers, by_metric=False)
-            about = (remark for remark in audit_() if remark.cell.table == table)
-            counts = [
-                len(printed),
-                sum(not row.first.own_result for row in printed),
-                count_remarks(remark for remark in about if remark.cell.paper == paper),
-            ]
+            count = len(rows(numbers, by_metric=False))
             metrics = ", ".join(dict.fromkeys(r.metric for r in numbers))
             settings = ", ".join(dict.fromkeys(r.setting for r in numbers))
-            lines.append((f"{paper}:{table}", *map(str, counts), metrics, settings))
-        columns = [Column(name, right=True) for name in ("rows", "copied", "remarks")]
+            lines.append((f"{paper}:{table}", str(count), metrics, settings))
         texts = [Column("metric", wrap=12), Column("settings", wrap=12)]
-        print_grid(grid(["table", *columns, *texts], lines, title=f"{paper}: {title}"))
+        columns: list[Column | str] = ["table", Column("rows", right=True), *texts]
+        print_grid(grid(columns, lines, title=f"{paper}: {title}"))
         click.echo()
     click.echo("one of them: bench references PAPER:TABLE; all remarks: bench references --audit")
 
@@ -326,6 +255,9 @@ def _row_notes(row: Row) -> Iterator[str]:
             yield f"{scored}: {checkpoint.hub}"
 
 
+LONG = ("differs", "copied")  # kinds with hundreds of remarks
+
+
 def _audit(numbers: Sequence[ReferenceResult], kinds: Sequence[str], as_json: bool) -> None:
     """Kind after kind, a line for each remark."""
     for kind in kinds:
@@ -337,29 +269,28 @@ def _audit(numbers: Sequence[ReferenceResult], kinds: Sequence[str], as_json: bo
         for remark in chosen:
             click.echo(json_text(as_data(remark)))
         return
+    listed = [remark for remark in chosen if kinds or remark.kind not in LONG]
     for kind, title in KINDS.items():
-        listed = [remark for remark in chosen if remark.kind == kind]
-        if listed:
-            table = _copied_grid if kind == "copied" else _audit_grid
-            print_grid(table(listed, f"{kind}: {title}"))
+        table = _audit_grid([r for r in listed if r.kind == kind], f"{kind}: {title}")
+        if table.rows:
+            print_grid(table)
             click.echo()
-    counts = f"{plural(len(numbers), 'printed number')}, {plural(len(chosen), 'remark')}"
-    click.echo(f"{counts}, all computed from the numbers and what is recorded of their rows")
+    click.echo(f"{plural(len(numbers), 'printed number')}, {plural(len(listed), 'remark')}")
+    if not kinds:
+        click.echo(f"longer lists, only by name: --kind {','.join(LONG)}")
 
 
 def _audit_grid(listed: Sequence[Remark], title: str) -> Grid:
-    """A line for each row; of several cells that are printed differently elsewhere the average, or the first, stands for all."""
-    groups: dict[tuple[str, ...], list[Remark]] = {}
+    """A line for each remark; cells of one row with the same remark share it."""
+    groups: dict[tuple[str, ...], list[str]] = {}
     for remark in listed:
         cell = remark.cell
         names = (f"{cell.paper}:{cell.table}", cell.setting, cell.label, cell.backbone)
-        same = cell.variant + cell.metric if remark.kind == "differs" else remark.why
-        groups.setdefault((*names, same), []).append(remark)
-    lines = []
-    for (*row, _), group in groups.items():
-        shown = next((remark for remark in group if remark.task == "Avg."), group[0])
-        tasks = dict.fromkeys([shown.task, *(remark.task for remark in group)])
-        lines.append((*row, list_names(filter(None, tasks), 1), shown.why))
+        groups.setdefault((*names, remark.why), []).append(remark.task)
+    lines = [
+        (*row, list_names(filter(None, dict.fromkeys(tasks)), 1), why)
+        for (*row, why), tasks in groups.items()
+    ]
     columns = [Column("row", wrap=16), Column("backbone", drop=1), Column("cell", wrap=8)]
     return grid(
         ["table", Column("setting", drop=2), *columns, Column("remark", wrap=24)],
@@ -367,14 +298,3 @@ def _audit_grid(listed: Sequence[Remark], title: str) -> Grid:
         title=title,
         whole="--json",
     )
-
-
-def _copied_grid(listed: Sequence[Remark], title: str) -> Grid:
-    """A line for each source, and how many of the rows were compared with the source's own table."""
-    checked, counts = checked_rows(), Counter(remark.why for remark in listed)
-    lines = [
-        (text.removeprefix("copied from "), str(n), str(checked[text]))
-        for text, n in counts.most_common()
-    ]
-    numbers = [Column(name, right=True) for name in ("rows", "compared with the source")]
-    return grid(["copied from", *numbers], lines, title=title)

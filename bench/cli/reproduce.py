@@ -13,7 +13,7 @@ from bench.backbones import Reference
 from bench.base.errors import BenchError, FetchFailed, UnknownName
 from bench.cli import show_error
 from bench.cli.columns import print_columns, say
-from bench.cli.method_card import describe, show
+from bench.cli.method_card import describe, show_part
 from bench.cli.options import (
     allow_pickle_option,
     comma_list,
@@ -156,7 +156,7 @@ def reproduce(
     registry = known_methods(plugins)
     if part.how in (RECIPES, TEMPLATES):  # our recipes, each value with its source
         say(f"{part.part} of {part.paper}: {part.shows}")
-        show(describe(registry[part.paper]), parts=(part.how,))
+        show_part(describe(registry[part.paper]), part.how)
         return
     found: Sequence[TableRun] = runs_of(
         part,

@@ -143,10 +143,8 @@ def show_result(records: Sequence[RunRecord], store: RunsFolder, suites: Sequenc
         ]
     )
     if len(records) == 1:
-        for section in report.shift_sections(
-            records[0]
-        ):  # both text forms side by side, and CxC-STS beside STS-B
-            print_section(section)
+        for table in report.shift_grids(records[0]):
+            print_section(table)
     where = store.folder(records[0].run_id) if len(records) == 1 else store.path
     click.echo(f"{'records' if len(records) > 1 else 'record'}: {where}")
     click.echo(

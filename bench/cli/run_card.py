@@ -14,12 +14,11 @@ from bench.base.errors import BenchError
 from bench.base.text import list_names
 from bench.cli.columns import print_columns, print_command, print_facts, print_grid, say, title
 from bench.cli.options import json_text
-from bench.show.grid import Column, Grid, grid
 
 if TYPE_CHECKING:
     from bench.run.jobs import Job
     from bench.runs import RunRecord, RunsFolder
-    from bench.show.tables.report import Section
+    from bench.show.grid import Grid
 
 NO_RECORD = "ended before its record was written; its command goes on from the last state"
 RUNNING = "running"  # as a list says it; a record is never of a run that is not at its end
@@ -56,8 +55,8 @@ def show(reference: str, runs: Path | None, parts: Sequence[str], *, as_json: bo
         return
     known = sections(record, file.parent)
     for part in parts:
-        for section in known[part]:
-            print_section(section)
+        for table in known[part]:
+            print_section(table)
     if missing := [part for part in parts if not known[part]]:
         title(f"not recorded: {list_names(missing)}")
 
@@ -103,22 +102,21 @@ def print_summary(record: RunRecord, folder: Path, runs: str) -> None:
     facts = [
         ("model", report.model(record)),
         ("recipe", ", ".join([*values, *([f"{rest} more: --recipe"] if rest else [])])),
-        *report.training(record, folder).rows,
+        *report.training(record, folder),
     ]
     facts.append(
         (
             "cost",
             ", ".join(
                 f"{name} {value}"
-                for name, value in report.cost(record).rows
+                for name, value in report.cost(record)
                 if name in COSTS or name.startswith(report.PART)
             ),
         )
     )
-    if rows := report.overlap_section(record).rows:
-        facts.append(
-            ("overlap", f"{sum(bool(row[1]) for row in rows)} tasks have sentences in the corpus")
-        )
+    if rows := report.overlap_grid(record.provenance.corpus.overlap).rows:
+        tasks = sum(bool(row[1:] and row[1].text) for row in rows)
+        facts.append(("overlap", f"{tasks} tasks have sentences in the corpus"))
     facts.append(("folder", str(folder)))
     click.echo()
     print_facts(facts)
@@ -136,31 +134,23 @@ def print_summary(record: RunRecord, folder: Path, runs: str) -> None:
     )
 
 
-def sections(record: RunRecord, folder: Path) -> dict[str, list[Section]]:
-    """Of each of PARTS what there is to say."""
+def sections(record: RunRecord, folder: Path) -> dict[str, list[Grid]]:
+    """Of each of PARTS the tables that have rows."""
     from bench.show.tables import report
 
     parts = {
-        "scores": [*report.score_sections(record), *report.shift_sections(record)],
+        "scores": [*report.score_grids(record), *report.shift_grids(record)],
         "recipe": [report.recipe(record)],
-        "overlap": [report.overlap_section(record)],
-        "provenance": [report.cost(record), report.provenance(record), report.files(folder)],
+        "overlap": [report.overlap_grid(record.provenance.corpus.overlap)],
+        "provenance": [
+            report.facts_grid("cost", report.cost(record)),
+            report.facts_grid("provenance", report.provenance(record)),
+            report.facts_grid("files", report.files(folder)),
+        ],
     }
-    return {part: [section for section in said if section.rows] for part, said in parts.items()}
+    return {part: [table for table in tables if table.rows] for part, tables in parts.items()}
 
 
-def print_section(section: Section) -> None:
-    """Its title, and its rows below it."""
+def print_section(table: Grid) -> None:
     click.echo()
-    print_grid(section_grid(section))
-
-
-def section_grid(section: Section) -> Grid:
-    """The last column of texts wraps."""
-    names = section.heading or ("",) * len(section.rows[0])
-    last = max(i for i in range(len(names)) if i not in section.numbers)
-    columns = [
-        Column(name, right=i in section.numbers, wrap=24 if i == last and i else 0)
-        for i, name in enumerate(names)
-    ]
-    return grid(columns, section.rows, title=section.title)
+    print_grid(table)

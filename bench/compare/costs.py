@@ -1,54 +1,16 @@
-"""What a row took, and whether two rows took the same: training text, rows of it seen, seeds."""
+"""What a row took, and the settings of a training that its neighbours in a table may not share."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
-from bench.base.errors import BenchError
-from bench.base.text import plural
-from bench.compare.statistics.table import Cost, Row, Table, corpus_words
+from bench.compare.statistics.table import Cost, Table
 from bench.runs.record import EncodingCost, RunRecord
 from bench.runs.searches import is_tuned, search_of
-
-TOLERANCE = 0.01
-"""Share by which rows seen may differ: a last batch that is left out, a set that does not divide by the batch."""
-
-
-@dataclass(frozen=True)
-class RowBudget:
-    """What a row was given. Time and memory depend on the machine and are no part of it; ``--cost`` shows them."""
-
-    sentences: (
-        int | None
-    )  # rows of the corpus seen by one run, a row in two epochs counted twice; None: not recorded
-    corpus: str | None  # name and the beginning of its sha256
-    seeds: int
-    stated: str | None = None  # what `--budget` said: training time, tokens, ...
-
-    def equals(self, other: RowBudget) -> bool:
-        if self.corpus != other.corpus or self.seeds != other.seeds:
-            return False
-        if self.stated is not None and self.stated == other.stated:
-            return True  # whatever each method made of it
-        if self.sentences is None or other.sentences is None:
-            return False
-        return abs(self.sentences - other.sentences) <= TOLERANCE * max(
-            self.sentences, other.sentences
-        )
-
-    def __str__(self) -> str:
-        seen = (
-            "an unknown number of rows of"
-            if self.sentences is None
-            else f"{self.sentences:,} rows of"
-        )
-        if self.stated is not None:
-            seen = f"a budget of {self.stated} on"
-        return f"{seen} {self.corpus or 'an unknown corpus'}, {plural(self.seeds, 'seed')}"
 
 
 def with_costs(tables: Sequence[Table], records: Mapping[str, RunRecord]) -> tuple[Table, ...]:
@@ -58,31 +20,27 @@ def with_costs(tables: Sequence[Table], records: Mapping[str, RunRecord]) -> tup
 
 
 def _with_costs(table: Table, records: Mapping[str, RunRecord]) -> Table:
-    rows = [replace(row, cost=_cost([records[run] for run in row.runs])) for row in table.rows]
-    under = Counter(
-        row.cost.encode_condition for row in rows if row.cost and row.cost.encode_condition
+    costs = [_cost([records[run] for run in row.runs]) for row in table.rows]
+    conditions = Counter(cost.encode_condition for cost in costs if cost.encode_condition)
+    usual = min(conditions, key=lambda condition: (-conditions[condition], condition), default=None)
+    others = [
+        row.name
+        for row, cost in zip(table.rows, costs, strict=True)
+        if cost.encode_condition not in (None, usual)
+    ]
+    shown = f"encode was measured on: {usual}"
+    shown += f"; measured otherwise, and not shown: {', '.join(others)}" if others else ""
+    rows = tuple(
+        replace(row, cost=cost if cost.encode_condition == usual else _without_encoding(cost))
+        for row, cost in zip(table.rows, costs, strict=True)
     )
-    if not under:
-        return replace(table, rows=tuple(rows))
-    usual = min(under, key=lambda condition: (-under[condition], condition))
-    note = f"encode was measured on: {usual}"
-    if others := [
-        row.name for row in rows if row.cost and row.cost.encode_condition not in (None, usual)
-    ]:
-        note += f"; measured otherwise, and not shown: {', '.join(others)}"
+    return replace(table, rows=rows, notes=(*table.notes, *([shown] if usual else [])))
+
+
+def _without_encoding(cost: Cost) -> Cost:
     return replace(
-        table, rows=tuple(encoding_under(usual, row) for row in rows), notes=(*table.notes, note)
+        cost, encode_sentences_per_second=None, encode_memory_bytes=None, encode_condition=None
     )
-
-
-def encoding_under(condition: str | None, row: Row) -> Row:
-    """``row`` without what its encoding takes, where that was measured under another condition."""
-    if row.cost is None or row.cost.encode_condition == condition:
-        return row
-    cost = replace(
-        row.cost, encode_sentences_per_second=None, encode_memory_bytes=None, encode_condition=None
-    )
-    return replace(row, cost=cost)
 
 
 TERMS = ("learning_rate", "batch_size", "max_seq_length", "select_on")
@@ -107,73 +65,6 @@ def terms(record: RunRecord) -> dict[str, str]:
         if (value := record.recipe.get(key)) is not None and value.value is not None
     }
     return words | {"steps": f"{done.steps:,}"} if "learning_rate" in record.recipe else words
-
-
-def refuse_unequal(tables: Sequence[Table], records: Mapping[str, RunRecord]) -> None:
-    """Raises BenchError, naming two rows and what they were given, where trained rows of a table had unequal budgets.
-
-    A row in which nothing was trained or fitted spent nothing, and may stand beside any other.
-    """
-    for table in tables:
-        given = [
-            (row, budget)
-            for row in table.rows
-            if (budget := row_budget([records[run] for run in row.runs])) is not None
-        ]
-        if not given:
-            continue
-        usual = Counter(budget for _, budget in given).most_common(1)[0][0]
-        rule = next(row for row, budget in given if budget == usual)
-        others = [(row, budget) for row, budget in given if not budget.equals(usual)]
-        if not others:
-            continue
-        row, budget = others[0]
-        if row is rule:  # not even itself: something was not recorded
-            raise BenchError(
-                f"--equal-budget: the budget of {row.name} is not known: {budget}", "leave it out"
-            )
-        more = len(others) - 1
-        rest = f" (and {plural(more, 'more row')})" if more else ""
-        raise BenchError(
-            f"--equal-budget: in the table of {table.suite}, {row.name} had {budget}; {rule.name} {usual}{rest}",
-            "choose runs of one budget (--method, RUN ...), or train the others as long (bench run ... --budget)",
-        )
-
-
-def row_budget(runs: Sequence[RunRecord]) -> RowBudget | None:
-    """What the runs of one row were given; None where nothing was trained or fitted."""
-    if all(run.training is None and not run.provenance.corpus.name for run in runs):
-        return None
-    seen, corpora = [_sentences(run) for run in runs], {corpus_words(run) for run in runs}
-    known = [value for value in seen if value is not None]
-    return RowBudget(
-        sentences=max(known)
-        if len(known) == len(seen) and max(known) - min(known) <= TOLERANCE * max(known)
-        else None,
-        corpus=corpora.pop() if len(corpora) == 1 else None,
-        seeds=len(runs),
-        stated=_stated(runs),
-    )
-
-
-def _stated(runs: Sequence[RunRecord]) -> str | None:
-    """The recipe's budget, where all runs have the same."""
-    given = {value.value if (value := run.recipe.get("budget")) else None for run in runs}
-    only = given.pop() if len(given) == 1 else None
-    return only if isinstance(only, str) else None
-
-
-def _sentences(run: RunRecord) -> int | None:
-    if run.training is None:
-        return None
-    if run.training.sentences is not None:
-        return run.training.sentences
-    batch = run.recipe.get("batch_size")
-    return (
-        run.training.steps * batch.value
-        if batch and isinstance(batch.value, int) and run.training.steps
-        else None
-    )
 
 
 def _cost(runs: Sequence[RunRecord]) -> Cost:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from bench.base.errors import printable
 from bench.base.text import duration as duration
@@ -40,17 +40,10 @@ def variant_words(row: Row, table: Table) -> str:
         parts.append(row.backbone)
     if table.setting is None:
         parts.append("not trained here" if row.setting == "none" else row.setting)
-    if by_values or (row.values.startswith(TUNED) and not tuned_alike(table)):
+    trained = {other.values for other in table.rows if other.values and other.setting != "none"}
+    if by_values or (row.values.startswith(TUNED) and len(trained) > 1):
         parts.append(row.values)
     return " ".join(parts)
-
-
-def tuned_alike(table: Table) -> str:
-    """ "tuned with 12 trials" where all rows that were trained are, which is then said once; "" where they differ, or are not tuned. What
-    is fitted without a setting of its own (flow) is none of them."""
-    kinds = {row.values for row in table.rows if row.values and row.setting != "none"}
-    alike = kinds.pop() if len(kinds) == 1 else ""
-    return alike.replace(":", " with", 1) if alike.startswith(TUNED) and "," not in alike else ""
 
 
 def _values_suffice(row: Row, table: Table) -> bool:
@@ -78,26 +71,18 @@ def setting_words(setting: str | None) -> str:
     return {"none": "nothing trained", None: "several settings"}.get(setting) or setting or ""
 
 
-def seeds_words(table: Table) -> str:
-    fewest, most = table.seeds
-    return plural(most, "seed") if fewest == most else f"{fewest} to {most} seeds"
+def protocol_words(table: Table) -> str:
+    """ "senteval-all/1 (tokenised)" """
+    return table.protocol + (f" ({table.text})" if table.text else "")
 
 
 def headline(table: Table) -> str:
     """ "unsupervised, builtin, 3 seeds, senteval-all/1 (tokenised)" """
-    where = [
-        part for part in (table.setting and setting_words(table.setting), table.backbone) if part
-    ]
-    protocol = table.protocol + (f" ({table.text})" if table.text else "")
-    return ", ".join([*where, seeds_words(table), protocol])
-
-
-def cells_of(table: Table) -> list[Cell]:
-    return [cell for row in table.rows for cell in row.cells if cell is not None]
-
-
-def has_spread(table: Table) -> bool:
-    return any(cell.spread for cell in cells_of(table))
+    fewest, most = table.seeds
+    seeds = plural(most, "seed") if fewest == most else f"{fewest} to {most} seeds"
+    setting = table.setting and setting_words(table.setting)
+    parts = (setting, table.backbone, seeds, protocol_words(table))
+    return ", ".join(filter(None, parts))
 
 
 def spread(cell: Cell) -> float | None:
@@ -240,7 +225,12 @@ def csv_value(value: object, limit: int | None = LONGEST) -> str:
 # --- the blocks of a docstring: paragraphs, list items and equations, for a terminal or a page to lay out ---
 
 
-BULLETS = ("* ", "- ")
+PIECE = re.compile(
+    r"(?P<item>[*-] .*(?:\n(?:  \S|(?![*-] )\S).*)*)"
+    r"|(?P<lines> .*(?:\n .*)*)"
+    r"|(?P<paragraph>\S.*(?:\n(?![*-] )\S.*)*)"
+)
+"""Of a paragraph: an item goes on in lines that are not indented, or by two blanks; indented lines stand as they are."""
 
 
 @dataclass(frozen=True)
@@ -255,26 +245,15 @@ class Block:
 
 def blocks(text: str) -> tuple[Block, ...]:
     """Lines that belong together joined; an indented line that continues no bullet stands as it is. Control characters are shown."""
-    made: list[Block] = []
-    for paragraph in re.split(r"\n\s*\n", text.strip()) if text.strip() else []:
-        inside: list[Block] = []
-        for line in lines(paragraph):
-            last = inside[-1] if inside else None
-            bullet = next((sign for sign in BULLETS if line.startswith(sign)), "")
-            goes_on = last is not None and last.kind == "item" and re.match(r"  \S", line)
-            if bullet:
-                inside.append(Block("item", line[2:], bullet, not inside))
-            elif last is not None and (
-                goes_on or (not line.startswith(" ") and last.kind != "lines")
-            ):
-                inside[-1] = replace(last, text=f"{last.text} {line.strip()}")
-            elif last is not None and last.kind == "lines" and line.startswith(" "):
-                inside[-1] = replace(last, text=f"{last.text}\n{line}")
-            else:
-                inside.append(
-                    Block("lines" if line.startswith(" ") else "paragraph", line, "", not inside)
-                )
-        made += inside
+    made = []
+    for paragraph in re.split(r"\n\s*\n", text.strip()):
+        for match in PIECE.finditer("\n".join(lines(paragraph))):
+            kind, piece = str(match.lastgroup), match.group()
+            bullet = piece[:2] if kind == "item" else ""
+            joined = " ".join(line.strip() for line in piece[len(bullet) :].splitlines())
+            made.append(
+                Block(kind, piece if kind == "lines" else joined, bullet, match.start() == 0)
+            )
     return tuple(made)
 
 

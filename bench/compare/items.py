@@ -116,9 +116,10 @@ def _disagreement(
         shown, no_texts = texts(key, values[0]), ""
     except BenchError as error:
         shown, no_texts = None, error.message
-    columns = zip(rows, *(describe(values_N, rows) for values_N in values), strict=True)
+    gold, one, other = (describe(values_N, rows) for values_N in values)
     items = tuple(
-        Item(i + 1, shown and shown[i], *described, float(apart_N[i])) for i, *described in columns
+        Item(i + 1, shown[i] if shown else None, gold[k], one[k], other[k], float(apart_N[i]))
+        for k, i in enumerate(rows)
     )
     return Disagreement(key, a.metric, len(values[0]), int((apart_N > 0).sum()), items, no_texts)
 
@@ -148,8 +149,9 @@ def _classed(names: object, values_N: np.ndarray, rows: Sequence[int]) -> list[I
     """The class of each row; of several draws each class with its number, -1 being none."""
 
     def name(value: float) -> str:
-        known = isinstance(names, list) and 0 <= value < len(names)
-        return str(names[int(value)]) if known else f"{value:g}"
+        if isinstance(names, list) and 0 <= value < len(names):
+            return str(names[int(value)])
+        return f"{value:g}"
 
     classes = []
     for i in rows:
@@ -170,7 +172,8 @@ def read_texts(data: Path | None, key: ScoreKey, gold_N: np.ndarray) -> Texts:
         raise BenchError(f"the suite {key.suite} has no task of this name and protocol")
     loaded = scored.load(DataFolder(data, offline=True), key.text or "any")
     about: Any = getattr(loaded, "data", loaded)
-    texts, gold = [], None
+    texts: Texts = []
+    gold = None
     if hasattr(about, "sentences1"):
         texts, gold = list(zip(about.sentences1, about.sentences2, strict=True)), about.gold
     elif hasattr(about, "labels") and hasattr(about, "split"):

@@ -9,6 +9,7 @@ Legend: M rows.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.base.errors import BenchError, DataDamaged
+from bench.base.errors import BenchError, DataDamaged, DataMissing
 from bench.compare.formatting import list_names
 from bench.compare.statistics.column import Column, column
 from bench.compare.statistics.influence import Influence, influence
@@ -28,10 +29,12 @@ from bench.compare.statistics.table import (
     INCONCLUSIVE,
     WORSE,
     Cell,
+    Row,
     Spread,
     Table,
     Tested,
     by_protocol,
+    prediction_hashes,
 )
 from bench.data.sets.sts import STS_TASKS
 from bench.runs.packed import has_predictions
@@ -131,23 +134,16 @@ def _judge(loaded: Loaded) -> Table:
     for place, p in loaded.predicted.items():
         try:
             same_items(first.setdefault(place[1], p), p)
-            moved = influence(p)
+            cells[place] = p, _checked_influence(p)
         except ValueError as error:
             loaded.missing[place] = str(error)
-            continue
-        if (why := _off(p, moved)) is None:
-            cells[place] = p, moved
-        else:
-            loaded.missing[place] = why
     columns = {
         j: _column(loaded, cells, j)
         for j in range(len(loaded.table.columns))
         if any(row.cells[j] for row in loaded.table.rows)
     }
     table = _with_intervals(loaded.table, columns)
-    table = replace(
-        table, notes=(*table.notes, *_reasons(loaded), *_limits(loaded, cells, columns))
-    )
+    table = replace(table, notes=(*table.notes, *_reasons(loaded), *_limits(cells)))
     last = len(table.columns) - 1
     if table.head is None or last not in columns:
         return table
@@ -156,20 +152,19 @@ def _judge(loaded: Loaded) -> Table:
 
 def _column(loaded: Loaded, cells: Cells, j: int) -> tuple[Column, tuple[int, ...]]:
     """Column j of the rows that have it, whether or not their predictions are known."""
-    rows = tuple(i for i, row in enumerate(loaded.table.rows) if row.cells[j] is not None)
+    having = {i: cell for i, row in enumerate(loaded.table.rows) if (cell := row.cells[j])}
+    rows = tuple(having)
     tasks = loaded.average if j == len(loaded.table.columns) - 1 and loaded.average else (j,)
     answers = []
-    for i in rows:
-        seeds = loaded.seeds[i, j]
-        parts = [cells.get((i, task)) for task in tasks]
-        known = [part for part in parts if part is not None and set(seeds) <= set(part[0].seeds)]
-        answers.append(
-            [(p.of_seeds(seeds), moved.of(p.seeds, seeds)) for p, moved in known]
-            if len(known) == len(parts)
-            else None
-        )
-    values = [cell.values for i in rows if (cell := loaded.table.rows[i].cells[j]) is not None]
-    random = [loaded.seeds[i, j] != (None,) for i in rows]
+    for i, cell in having.items():
+        known = [
+            (p.of_seeds(cell.seeds), moved.of(p.seeds, cell.seeds))
+            for p, moved in (cells[i, task] for task in tasks if (i, task) in cells)
+            if set(cell.seeds) <= set(p.seeds)
+        ]
+        answers.append(known if len(known) == len(tasks) else None)
+    values = [cell.values for cell in having.values()]
+    random = [cell.seeds != (None,) for cell in having.values()]
     try:
         return column(answers, values, random), rows
     except ValueError as error:
@@ -177,40 +172,35 @@ def _column(loaded: Loaded, cells: Cells, j: int) -> tuple[Column, tuple[int, ..
         return Column(values, random), rows
 
 
-def _off(p: Predicted, moved: Influence) -> str | None:
-    """Words about a recorded value that does not follow from the predictions; None where it does."""
-    if p.metric not in EXACT or p.score_S is None:
-        return None
-    off = float(abs(moved.value_SR.mean(axis=1) - p.score_S).max())
-    return (
-        f"{p.task}: its predictions give another score, by {off:.2f}; see bench verify"
-        if off > APART
-        else None
-    )
+def _checked_influence(p: Predicted) -> Influence:
+    """Raises ValueError where the recorded value does not follow from the predictions, or is undefined."""
+    moved = influence(p)
+    if p.metric in EXACT and p.score_S is not None:
+        off = float(abs(moved.value_SR.mean(axis=1) - p.score_S).max())
+        if off > APART:
+            raise ValueError(
+                f"{p.task}: its predictions give another score, by {off:.2f}; see bench verify"
+            )
+    return moved
 
 
 def _with_intervals(table: Table, columns: Columns) -> Table:
-    cells = [list(row.cells) for row in table.rows]
-    for j, (of, rows) in columns.items():
-        for i, half, se, covers in zip(rows, *of.half_widths(), strict=True):
-            cell = cells[i][j]
-            if cell is not None and covers:
-                low, high = cell.mean - float(half), cell.mean + float(half)
-                if covers != "seeds":  # of predictions is known that no value lies outside
-                    low, high = max(-100.0, low), min(100.0, high)
-                cells[i][j] = replace(
-                    cell, spread=Spread(low=low, high=high, covers=covers, se=float(se))
-                )
-    return _with_cells(table, cells)
+    rows = list(table.rows)
+    for j, (of, places) in columns.items():
+        for i, half, se, covers in zip(places, *of.half_widths(), strict=True):
+            cell = rows[i].cells[j]
+            if cell is None or not covers:
+                continue
+            low, high = cell.mean - float(half), cell.mean + float(half)
+            if covers != "seeds":  # of predictions is known that no value lies outside
+                low, high = max(-100.0, low), min(100.0, high)
+            spread = Spread(low=low, high=high, covers=covers, se=float(se))
+            rows[i] = _with_cell(rows[i], j, replace(cell, spread=spread))
+    return replace(table, rows=tuple(rows))
 
 
-def _with_cells(table: Table, cells: Sequence[Sequence[Cell | None]]) -> Table:
-    return replace(
-        table,
-        rows=tuple(
-            replace(row, cells=tuple(own)) for row, own in zip(table.rows, cells, strict=True)
-        ),
-    )
+def _with_cell(row: Row, column: int, cell: Cell) -> Row:
+    return replace(row, cells=(*row.cells[:column], cell, *row.cells[column + 1 :]))
 
 
 def _with_verdicts(table: Table, of: Column, places: Sequence[int], same: Collection[int]) -> Table:
@@ -253,8 +243,8 @@ def _with_verdicts(table: Table, of: Column, places: Sequence[int], same: Collec
             verdict=verdict,
             mde=float(less.detectable_P(said.critical)[place]),
         )
-        cells = (*rows[i].cells[:-1], replace(cell, against=tested))
-        rows[i] = replace(rows[i], cells=cells, difference=tested.difference)
+        row = _with_cell(rows[i], len(rows[i].cells) - 1, replace(cell, against=tested))
+        rows[i] = replace(row, difference=tested.difference)
     if base_row is not None and base is not None:
         top = rows[base_row].may_be_best
         rows = [replace(row, may_be_best=top) if i in same else row for i, row in enumerate(rows)]
@@ -271,49 +261,25 @@ ONE_SEED = "one seed, and no two other rows have several"
 NO_PREDICTIONS = "no predictions of every task"
 
 
-def _limits(loaded: Loaded, cells: Cells, columns: Columns) -> list[str]:
-    """What a reader must know of the statistics: who is not judged and why, and where shared sentences are not counted."""
-    if not cells:
-        return []
-    table, lines = loaded.table, []
-    if len(table.rows) < 2:
-        lines.append("nothing to compare: there is one row")
-    last = len(table.columns) - 1
-    whole = columns[last][1] if table.head is not None and last in columns else None
-    if (
-        whole is not None
-        and loaded.average
-        and (missing := [row.name for i, row in enumerate(table.rows) if i not in whole])
-    ):
-        lines.append(
-            f"without {table.head}, for some task is missing: {list_names(dict.fromkeys(missing))}"
-        )
+def _limits(cells: Cells) -> list[str]:
+    """A note where sentences that pairs share are not counted."""
     of_task = {column: p for (_, column), (p, _) in cells.items()}.values()
-    strange = [
-        p.task
-        for p in of_task
-        if p.metric == "spearman" and p.task in STS_TASKS and p.shared_NK is None
-    ]
-    if strange:
-        lines.append(
-            f"pairs of {list_names(strange)} are taken to share no sentence: the data is not the known one"
-        )
-    return lines
+    pairs = [p for p in of_task if p.metric == "spearman" and p.task in STS_TASKS]
+    unknown = list_names(p.task for p in pairs if p.shared_NK is None)
+    note = f"pairs of {unknown} are taken to share no sentence: the data is not the known one"
+    return [note] if unknown else []
 
 
 def _reasons(loaded: Loaded) -> list[str]:
     """A line for each reason why cells have no statistics."""
     places: dict[str, list[Position]] = {}
     for place, why in loaded.missing.items():
-        places.setdefault(
-            "" if why.endswith("has no predictions of " + loaded.table.columns[place[1]]) else why,
-            [],
-        ).append(place)
+        places.setdefault(why, []).append(place)
     lines = []
     for why, cells in places.items():
         shown = list_names(dict.fromkeys(loaded.table.rows[i].name for i, _ in cells))
         tasks = ", ".join(dict.fromkeys(loaded.table.columns[j] for _, j in cells))
-        lines.append(f"without statistics: {shown} on {tasks} ({why or 'no predictions'})")
+        lines.append(f"without statistics: {shown} on {tasks} ({why})")
     return lines
 
 
@@ -329,8 +295,6 @@ class Loaded:
     missing: dict[Position, str] = field(default_factory=dict)
     same: frozenset[int] = frozenset()
     """Rows whose predictions all equal the baseline's."""
-    seeds: dict[Position, tuple[int | None, ...]] = field(default_factory=dict)
-    """Of every cell that has a score, in the order of its values."""
     average: tuple[
         int, ...
     ] = ()  # columns that the last one averages; empty where there is no average
@@ -341,34 +305,22 @@ def load(
 ) -> Loaded:
     """Read what the table's cells are made of. Nothing that is missing or damaged is fatal: it is named in ``missing``."""
     loaded = Loaded(table, average=_averaged(table, runs), same=_same_as_baseline(table, runs))
-    kept = predictions and any(
+    stored = predictions and any(
         has_predictions(runs[run].folder) for row in table.rows for run in row.runs
     )
-    scores = [
-        [(runs[run], _scores(runs[run].record, table)) for run in row.runs] for row in table.rows
-    ]
     for j, task in enumerate(table.columns):
-        if report is not None and kept:
+        if report is not None and stored:
             report(task, j, len(table.columns))
+        if task == AVERAGE or not stored:
+            continue
         for i, row in enumerate(table.rows):
-            if (cell := row.cells[j]) is None:
-                continue
-            if task == AVERAGE:  # taken of the runs that have all tasks
-                parts = [table.columns[part] for part in loaded.average]
-                whole = [
-                    run for run, by_task in scores[i] if all(part in by_task for part in parts)
-                ]
-                unknown = len(whole) != len(cell.values) or not whole
-                loaded.seeds[i, j] = (
-                    (-1,) * len(cell.values) if unknown else tuple(run[0].seed for run in whole)
-                )
-                continue
-            having = [(run, by_task[task]) for run, by_task in scores[i] if task in by_task]
-            loaded.seeds[i, j] = tuple(run[0].seed for run, _ in having)
-            if not kept:
-                continue
+            scores = [(runs[run], _scores(runs[run].record, table).get(task)) for run in row.runs]
+            having = [(run, score) for run, score in scores if score is not None]
             try:
-                loaded.predicted[i, j] = _predicted(having)
+                if having:
+                    loaded.predicted[i, j] = _predicted(having)
+            except DataMissing:
+                loaded.missing[i, j] = "no predictions"
             except BenchError as error:
                 loaded.missing[i, j] = error.message
     return loaded
@@ -376,20 +328,13 @@ def load(
 
 def _same_as_baseline(table: Table, runs: Mapping[str, Run]) -> frozenset[int]:
     hashes = [
-        sorted(
-            tuple(
-                (task, score.predictions_sha256)
-                for task, score in sorted(_scores(runs[run].record, table).items())
-                if task != AVERAGE
-            )
-            for run in row.runs
-        )
+        Counter(prediction_hashes(_scores(runs[run].record, table)) for run in row.runs)
         for row in table.rows
     ]
     base = next((i for i, row in enumerate(table.rows) if row.is_baseline), None)
-    if base is None or any(sha256 is None for of_run in hashes[base] for _, sha256 in of_run):
+    if base is None or None in hashes[base]:
         return frozenset()
-    return frozenset(i for i, own in enumerate(hashes) if i != base and own == hashes[base])
+    return frozenset(i for i, row in enumerate(hashes) if i != base and row == hashes[base])
 
 
 def _predicted(having: Sequence[tuple[Run, Score]]) -> Predicted:
@@ -457,17 +402,15 @@ def predicted_by_own_scorer(runs: Sequence[Run], key: ScoreKey) -> Predicted:
                 f"{key.task}: its predictions give another score, by {abs(value - score.value):.2f}; see bench verify"
             )
         moved.append(moved_N)
-    moved_SN = np.stack(moved)
-    gold_N = np.unique(stored[0].get("gold", np.arange(len(block_N))), return_inverse=True)[
-        1
-    ].reshape(-1)
+    gold = stored[0].get("gold", np.arange(len(block_N)))
     try:
+        moved_SN = np.stack(moved)
         return Predicted(
             task=key[1],
             metric=metric,
             seeds=tuple(run.record.seed for run in runs),
             prediction_SN=moved_SN,
-            gold_N=gold_N,
+            gold_N=np.unique(gold, return_inverse=True)[1].reshape(-1),
             shared_NK=block_N[:, None] if block_N[-1] + 1 < len(block_N) else None,
             moved_SN=moved_SN,
             score_S=np.array([score.value for score in scores]),

@@ -9,6 +9,7 @@ import statistics
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from bench.base.text import list_names
 from bench.compare.formatting import SEVERAL, row_name, score, setting_words
 from bench.compare.statistics.table import (
     AVERAGE,
@@ -46,7 +47,7 @@ def answer(table: Table) -> str:
         return f"{where}: {row_name(rows[0][0], table)} reaches {_value(rows[0][1])} on {what}."
     if table.tested is None:
         best = [(row, cell) for row, cell in rows if cell.rounded == rows[0][1].rounded]
-        names = _listed([row_name(row, table) for row, _ in best])
+        names = list_names((row_name(row, table) for row, _ in best), NAMED)
         are = "is" if len(best) == 1 else "are"
         return (
             f"{where}: highest on {what} {are} {names}, {_value(best[0][1])}; "
@@ -55,7 +56,7 @@ def answer(table: Table) -> str:
     if len(top) == 1:
         said = f"{row_name(top[0][0], table)} is the best of {len(tested)} rows on {what}, {_value(top[0][1])}."
     elif len(top) < len(tested):
-        some = _listed([f"{row_name(row, table)} ({_value(cell)})" for row, cell in top])
+        some = list_names((f"{row_name(row, table)} ({_value(cell)})" for row, cell in top), NAMED)
         said = f"the best of {len(tested)} rows on {what} is one of {some}; which, the data do not tell."
     else:
         said = f"the data do not tell which of {len(tested)} rows is best on {what}."
@@ -82,7 +83,7 @@ def not_tested(table: Table) -> str:
     for row in table.rows if table.tested else ():
         if row.untested:
             reasons.setdefault(row.untested, []).append(row_name(row, table))
-    told = "; ".join(f"{_listed(names)} ({reason})" for reason, names in reasons.items())
+    told = "; ".join(f"{list_names(names, NAMED)} ({reason})" for reason, names in reasons.items())
     return f"Not tested: {told}." if told else ""
 
 
@@ -120,13 +121,6 @@ def _value(cell: Cell) -> str:
     return score(cell.mean, cell.decimals)
 
 
-def _listed(names: Sequence[str]) -> str:
-    """ "a, b and c", "a, b, c, d, e, f and 3 more" """
-    if len(names) > NAMED:
-        return f"{', '.join(names[:NAMED])} and {len(names) - NAMED} more"
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
-
-
 # --- a row's comparison with the baseline ---
 
 
@@ -149,6 +143,9 @@ def verdict(row: Row) -> str | None:
 # --- the legend ---
 
 
+INTERVAL = "95 % CI of a row's own mean, over other items and seeds (one seed: items alone; no predictions: seeds alone)"
+
+
 def legend(table: Table, better: str, worse: str, tint: str, plus_minus: str = "±") -> list[str]:
     """At most four lines, and one of untested rows; only those whose numbers the table has. ``better``, ``worse``, ``tint``: how a form
     marks them."""
@@ -163,13 +160,9 @@ def legend(table: Table, better: str, worse: str, tint: str, plus_minus: str = "
                 f'{better} better, {worse} worse than {base}; no sign: inconclusive, which is not "equal"; -: not tested',
                 f"{tint}: may be the best; signs and {tint} together are {right} (Bonferroni-Holm over {over})",
             ]
-    if covers := interval_covers(table):
-        by = (
-            f"; all rows answer the same items, so compare rows by the difference, not by {plus_minus}"
-            if base is not None
-            else ""
-        )
-        lines.append(f"{plus_minus}: 95 % CI of a row's own mean, {covers}{by}")
+    if any(cell.spread for row in table.rows for cell in row.cells if cell):
+        by = f"; compare rows by the difference, not by {plus_minus}" if base is not None else ""
+        lines.append(f"{plus_minus}: {INTERVAL}{by}")
     if table.tested is not None and base is not None:
         level = f"{100 * table.tested.ci_level:.3g} %"
         lines.append(
@@ -178,49 +171,21 @@ def legend(table: Table, better: str, worse: str, tint: str, plus_minus: str = "
     return [*lines, *filter(None, (_spread(table, base), not_tested(table).rstrip(".")))]
 
 
-def interval_covers(table: Table) -> str:
-    """What the intervals cover; "" where there are none."""
-    spreads = [
-        (cell.spread.covers, row.seeds != (None,))
-        for row in table.rows
-        for cell in row.cells
-        if cell is not None and cell.spread
-    ]
-    if not spreads:
-        return ""
-    covers = {cover for cover, _ in spreads}
-    parts = ["other items and seeds"] if covers != {"seeds"} else []
-    parts += ["items alone where a row has one seed"] if ("items", True) in spreads else []
-    parts += ["seeds alone where there are no predictions"] if "seeds" in covers else []
-    return "; ".join(parts)
-
-
 def _spread(table: Table, base: str | None) -> str:
-    """ "SD over seeds: median 0.67, 0.07 (flow) to 3.21 (promcse); n = 6, simcse 10; MDE against simcse (80 % power): median 1.6, 1.1 to 5.0 points" """
+    """ "SD over seeds: median 0.67, 0.07 (flow) to 3.21 (promcse); n = 6 to 10; MDE against simcse (80 % power): median 1.6, 1.1 to 5.0 points" """
     ranked = _best_first(table)
-    known = sorted(
-        (cell.sd, len(cell.values), row_name(row, table))
-        for row, cell in ranked
-        if cell.sd is not None
-    )
+    known = sorted((cell.sd, row_name(row, table)) for row, cell in ranked if cell.sd is not None)
+    effects = sorted(against.mde for row, _ in ranked if (against := compared(row)) and against.mde)
     parts = []
     if known:
-        (low, _, first), (high, _, last) = known[0], known[-1]
-        middle = statistics.median(sd for sd, _, _ in known)
+        (low, first), (high, last) = known[0], known[-1]
+        counts = [len(cell.values) for _, cell in ranked if cell.sd is not None]
+        n = " to ".join(map(str, sorted({min(counts), max(counts)})))
+        middle = statistics.median(sd for sd, _ in known)
         between = f", {low:.2f} ({first}) to {high:.2f} ({last})" if len(known) > 1 else ""
-        parts.append(f"SD over seeds: median {middle:.2f}{between}; n = {_seeds(known)}")
-    effects = sorted(against.mde for row, _ in ranked if (against := compared(row)) and against.mde)
+        parts.append(f"SD over seeds: median {middle:.2f}{between}; n = {n}")
     if base is not None and effects:
         between = f", {effects[0]:.1f} to {effects[-1]:.1f}" if len(effects) > 1 else ""
         middle = statistics.median(effects)
         parts.append(f"MDE against {base} (about 80 % power): median {middle:.1f}{between} points")
     return "; ".join(parts)
-
-
-def _seeds(known: Sequence[tuple[float, int, str]]) -> str:
-    """ "6, simcse 10": the usual number, and the rows with another one."""
-    usual = Counter(n for _, n, _ in known).most_common(1)[0][0]
-    others = sorted((n, name) for _, n, name in known if n != usual)
-    if len(others) > 3:
-        return f"{min(n for _, n, _ in known)} to {max(n for _, n, _ in known)}"
-    return ", ".join([str(usual), *(f"{name} {n}" for n, name in others)])

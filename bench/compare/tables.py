@@ -12,15 +12,15 @@ from bench.base.errors import BenchError
 from bench.base.text import list_names, plural
 from bench.compare import costs
 from bench.compare.costs import SEARCHED, terms
-from bench.compare.formatting import row_name
+from bench.compare.formatting import protocol_words, row_name
 from bench.compare.printed import with_papers
 from bench.compare.statistics.summary import summarise
 from bench.compare.statistics.table import AVERAGE, Footnote, Row, Table
-from bench.runs import FOREIGN
 from bench.runs.packed import has_predictions
 from bench.runs.predictions import Run
 from bench.runs.record import RunRecord, dev_words
 from bench.runs.searches import kind_of_values, search_of
+from bench.runs.store import data_key
 
 if TYPE_CHECKING:
     from bench.compare.judge import Report
@@ -42,59 +42,62 @@ def with_footnotes(tables: Sequence[Table], records: Mapping[str, RunRecord]) ->
     all who differ. Rows that a suite has only under another protocol or text form, in another
     table, are named too.
     """
-    return tuple(
-        _with_failures(_with_those_elsewhere(_with_differences(table, records), tables), records)
-        for table in tables
+    return tuple(_with_footnotes(table, tables, records) for table in tables)
+
+
+def _with_footnotes(
+    table: Table, tables: Sequence[Table], records: Mapping[str, RunRecord]
+) -> Table:
+    table = _with_differences(table, records)
+    return replace(
+        table,
+        footnotes=(*table.footnotes, *_elsewhere(table, tables)),
+        notes=(*table.notes, *_chosen_on(table, records), *_failures(table, records)),
     )
-
-
-def _with_failures(table: Table, records: Mapping[str, RunRecord]) -> Table:
-    """With a note for each finished run of which another suite or task could not be scored."""
-    failed = [run for row in table.rows for run in row.runs if records[run].error]
-    notes = [f"not scored in {run}: {records[run].error}" for run in failed[:MOST_FAILURES]]
-    if len(failed) > MOST_FAILURES:
-        notes.append(f"{len(failed) - MOST_FAILURES} more runs have such failures: bench runs RUN")
-    return replace(table, notes=(*table.notes, *notes))
 
 
 MOST_FAILURES = 3  # that a table lists
 
 
+def _failures(table: Table, records: Mapping[str, RunRecord]) -> list[str]:
+    """A note for each finished run of which another suite or task could not be scored."""
+    failed = [run for row in table.rows for run in row.runs if records[run].error]
+    notes = [f"not scored in {run}: {records[run].error}" for run in failed[:MOST_FAILURES]]
+    more = len(failed) - MOST_FAILURES
+    return notes + [f"{more} more runs have such failures: bench runs RUN"] * (more > 0)
+
+
 def _with_differences(table: Table, records: Mapping[str, RunRecord]) -> Table:
     facts = {run: _facts(records[run], table) for row in table.rows for run in row.runs}
     footnotes = list(table.footnotes)
-    marks = {i: dict.fromkeys(row.footnotes) for i, row in enumerate(table.rows)}
-    for what in dict.fromkeys(key for fact in facts.values() for key in fact):
-        having = {run: of_run[what] for run, of_run in facts.items() if what in of_run}
+    marks = [list(row.footnotes) for row in table.rows]
+    for setting in dict.fromkeys(key for fact in facts.values() for key in fact):
+        having = {run: of_run[setting] for run, of_run in facts.items() if setting in of_run}
         counts = Counter(having.values())
-        different = set(counts)
         if all(search_of(records[run]) for run in having):
-            different -= {SEARCHED}  # rows of a search may differ in what it chose
-        if len(different) < 2:
+            counts.pop(SEARCHED, None)  # rows of a search may differ in what it chose
+        if len(counts) < 2:
             continue
-        rule = max(counts, key=lambda value: (counts[value], value))
-        for value in sorted(set(counts) - {rule}):
+        usual = max(counts, key=lambda value: (counts[value], value))
+        for value in sorted(counts.keys() - {usual}):
             names = []
-            for i, row in enumerate(table.rows):
+            for row, row_marks in zip(table.rows, marks, strict=True):
                 seeds = [
                     seed
                     for run, seed in zip(row.runs, row.seeds, strict=True)
                     if having.get(run) == value
                 ]
                 if seeds:
-                    marks.setdefault(i, {})[len(footnotes)] = None
+                    row_marks.append(len(footnotes))
                     names.append(row_name(row, table) + _some_of(seeds, row))
-            footnotes.append(Footnote(what, value, list_names(names), rule))
-    marked = tuple(
+            footnotes.append(Footnote(setting, value, list_names(names), usual))
+    rows = tuple(
         replace(
-            row,
-            footnotes=tuple(marks.get(i, ())),
-            values=values_words([records[run] for run in row.runs]),
+            row, footnotes=tuple(row_marks), values=values_words([records[run] for run in row.runs])
         )
-        for i, row in enumerate(table.rows)
+        for row, row_marks in zip(table.rows, marks, strict=True)
     )
-    notes = (*table.notes, *_chosen_on(table, records))
-    return replace(table, rows=marked, footnotes=tuple(footnotes), notes=notes)
+    return replace(table, rows=rows, footnotes=tuple(footnotes))
 
 
 def _some_of(seeds: Sequence[int | None], row: Row) -> str:
@@ -128,9 +131,8 @@ def _facts(record: RunRecord, table: Table) -> dict[str, str]:
             and (score.text == table.text or score.text.startswith("other-"))
         ):
             facts[f"text of {score.task}"] = score.text
-        own = f"{table.suite}/" if table.suite in FOREIGN else ""
-        form = "" if score.text in (None, "tokenised") else f"@{score.text}"
-        if score.text == table.text and (sha := data.get(f"{own}{score.task}{form}")) is not None:
+        key = data_key(score.task, score.text, table.suite)
+        if score.text == table.text and (sha := data.get(key)) is not None:
             facts[f"data of {score.task}"] = str(sha)[:8]
     if kind := kind_of_values(record):
         facts["values"] = kind
@@ -145,27 +147,16 @@ def values_words(runs: Sequence[RunRecord]) -> str:
     return ", ".join(filter(None, dict.fromkeys(map(kind_of_values, runs))))
 
 
-def _with_those_elsewhere(table: Table, tables: Sequence[Table]) -> Table:
-    """With a footnote for rows of the same suite that only other tables have, under another
-    protocol or text form."""
+def _elsewhere(table: Table, tables: Sequence[Table]) -> list[Footnote]:
+    """A footnote for rows of the same suite that only other tables have, under another protocol or text form."""
     here = {run for row in table.rows for run in row.runs}
-    footnotes = list(table.footnotes)
-    for other in tables:
-        alike = (other.suite, other.setting, other.backbone) == (
-            table.suite,
-            table.setting,
-            table.backbone,
-        )
-        if not alike or (other.protocol, other.text) == (table.protocol, table.text):
-            continue
-        missing = dict.fromkeys(row.name for row in other.rows if not here & set(row.runs))
-        if missing:
-            form = f" ({other.text})" if other.text else ""
-            here_only = f"{table.protocol}{f' ({table.text})' if table.text else ''}"
-            footnotes.append(
-                Footnote("protocol", f"{other.protocol}{form} only", list_names(missing), here_only)
-            )
-    return replace(table, footnotes=tuple(footnotes))
+    place, form = (table.suite, table.setting, table.backbone), protocol_words(table)
+    return [
+        Footnote("protocol", f"{protocol_words(other)} only", list_names(names), form)
+        for other in tables
+        if (other.suite, other.setting, other.backbone) == place and protocol_words(other) != form
+        if (names := dict.fromkeys(row.name for row in other.rows if not here & set(row.runs)))
+    ]
 
 
 # --- the tables ---
@@ -188,7 +179,6 @@ class TableOptions:
     tasks: tuple[str, ...] = ()  # only these; a single one is what a table ranks by
     with_paper: bool = False
     cost: bool = False
-    equal_budget: bool = False
     strict: bool = False
 
 
@@ -207,23 +197,19 @@ def compare_runs(
     if not tables:
         raise BenchError("none of these runs has a score", "bench run ... --suite sts")
     tables = with_footnotes(tables, records)
-    check_alike(tables, records, options)
+    if options.strict:
+        refuse_footnotes(tables)
     if options.statistics != NO:
-        tables = _judged(tables, {run[0].run_id: run for run in runs}, options, report)
+        tables = _judged(tables, {run.record.run_id: run for run in runs}, options, report)
     if options.with_paper:
         tables = with_papers(tables, records)
     return costs.with_costs(tables, records) if options.cost else tables
 
 
-def check_alike(
-    tables: Sequence[Table], records: Mapping[str, RunRecord], options: TableOptions
-) -> None:
-    """Raises BenchError where a table has a footnote (``--strict``), or rows of unequal training
-    (``--equal-budget``)."""
-    if options.equal_budget:
-        costs.refuse_unequal(tables, records)
+def refuse_footnotes(tables: Sequence[Table]) -> None:
+    """``--strict``: raises BenchError where a table has a footnote."""
     footnotes = [(table.suite, footnote) for table in tables for footnote in table.footnotes]
-    if not options.strict or not footnotes:
+    if not footnotes:
         return
     (suite, first), more = footnotes[0], len(footnotes) - 1
     rest = f" (and {plural(more, 'more difference')})" if more else ""
@@ -236,17 +222,17 @@ def check_alike(
 def _judged(
     tables: tuple[Table, ...], runs: Mapping[str, Run], options: TableOptions, report: Report | None
 ) -> tuple[Table, ...]:
+    from bench.compare.judge import judge
+
     shown = {run: runs[run] for table in tables for row in table.rows for run in row.runs}
-    kept = sum(has_predictions(folder) for _, folder in shown.values())
-    if not kept and options.statistics == YES:
+    stored = sum(has_predictions(run.folder) for run in shown.values())
+    if not stored and options.statistics == YES:
         raise BenchError(
             "--statistics yes: none of these runs has predictions",
             "the command of each run makes them again",
         )
-    from bench.compare.judge import judge
-
-    many = options.statistics == AUTO and kept > MANY_RUNS
+    many = options.statistics == AUTO and stored > MANY_RUNS
     if many:
-        note = f"not tested: reading the predictions of {kept:,} runs takes minutes; choose fewer runs, or --statistics yes"
+        note = f"not tested: reading the predictions of {stored:,} runs takes minutes; choose fewer runs, or --statistics yes"
         tables = tuple(replace(table, notes=(*table.notes, note)) for table in tables)
     return judge(tables, shown, report, predictions=not many)

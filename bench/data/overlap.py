@@ -13,7 +13,7 @@ import unicodedata
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,8 @@ import numpy as np
 
 from bench.base.files import CacheEntry
 from bench.data.corpora import Corpus
+from bench.data.overlap_counts import RULE, Overlap
 
-RULE = "overlap/1"  # of the way sentences are compared: two counts compare only under one
 AT_ONCE = 10_000  # rows of the corpus that are looked up together
 
 
@@ -35,20 +35,6 @@ class ScoredSentences:
     task: str
     text: str | None
     sentences: Sequence[str] = field(repr=False)
-
-
-@dataclass(frozen=True)
-class Overlap:
-    """Of the ``sentences`` distinct ones of a task, ``exact`` stand in the corpus and ``near`` others nearly; ``rows`` of the
-    corpus have at least one of either."""
-
-    suite: str
-    task: str
-    text: str | None
-    sentences: int
-    exact: int
-    near: int
-    rows: int
 
 
 @dataclass(frozen=True)
@@ -102,15 +88,6 @@ def count_overlaps(
         Overlap(sentences.suite, sentences.task, sentences.text, len(keys), **(counts or {}))
         for sentences, keys, counts in zip(wanted, sets, known, strict=True)
     ]
-
-
-def merge_overlaps(found: Sequence[Overlap], before: Any = None) -> dict[str, Any]:
-    """What a run's record keeps below ``provenance.corpus.overlap``: these, and of an earlier record what these do not replace."""
-    cells = {(overlap.suite, overlap.task, overlap.text): asdict(overlap) for overlap in found}
-    if isinstance(before, dict) and before.get("rule") == RULE:
-        old = {(task["suite"], task["task"], task["text"]): task for task in before["tasks"]}
-        cells = {**old, **cells}
-    return {"rule": RULE, "tasks": list(cells.values())}
 
 
 def _distinct(sentences: Sequence[str]) -> dict[str, tuple[list[str], str]]:

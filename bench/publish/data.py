@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
@@ -14,7 +11,8 @@ from bench.board.board import Board, BoardTable, PublishedRun
 from bench.board.changes import ChangedRow, Changes
 from bench.board.reference_tables import ReferenceCell, ReferenceRow, ReferenceTable
 from bench.board.repeat import repeat
-from bench.compare.formatting import csv_value
+from bench.show.grid import as_csv as grid_csv
+from bench.show.grid import plain
 from bench.show.tables.data import as_csv, table_data
 
 SCHEMA = "bench.board/3"
@@ -73,7 +71,7 @@ def as_csvs(board: Board) -> dict[str, str]:
 def changes_csv(changes: Changes) -> str:
     """One line for each row of a suite that has another average than in the version before, is new, or is gone."""
     names = [field.name for field in fields(ChangedRow)]
-    return _csv_file(names, [[getattr(row, name) for name in names] for row in changes.rows])
+    return grid_csv(plain(names, [[getattr(row, name) for name in names] for row in changes.rows]))
 
 
 def _table(table: BoardTable) -> dict[str, Any]:
@@ -117,14 +115,16 @@ def _run(run: PublishedRun, board: Board) -> dict[str, Any]:
 
 
 def _printed_csv(table: ReferenceTable) -> str:
-    return _csv_file(
-        PRINTED,
-        [
-            _printed(cell, row, table)
-            for row in table.rows
-            for cell in row.cells
-            if cell is not None
-        ],
+    return grid_csv(
+        plain(
+            PRINTED,
+            [
+                _printed(cell, row, table)
+                for row in table.rows
+                for cell in row.cells
+                if cell is not None
+            ],
+        )
     )
 
 
@@ -151,11 +151,3 @@ def _printed(cell: ReferenceCell, row: ReferenceRow, table: ReferenceTable) -> t
         remarks,
         row.note,
     )
-
-
-def _csv_file(heading: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(heading)
-    writer.writerows([csv_value(value, limit=None) for value in line] for line in lines)
-    return out.getvalue()

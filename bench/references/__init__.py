@@ -67,30 +67,15 @@ class ReferenceResult:
 
 
 def results(
-    method: str | None = None,
-    backbone: str | None = None,
-    *,
-    setting: str | None = None,
-    variant: str | None = None,
-    task: str | None = None,
-    metric: str | None = None,
-    paper: str | None = None,
+    method: str | None = None, backbone: str | None = None, **fields: str | None
 ) -> tuple[ReferenceResult, ...]:
-    """The printed numbers that fit all that is given, in the papers' order."""
-    wanted = {
-        "method": method,
-        "backbone": backbone,
-        "setting": setting,
-        "variant": variant,
-        "task": task,
-        "metric": metric,
-        "paper": paper,
-    }
-    given = {field: value for field, value in wanted.items() if value is not None}
+    """The printed numbers that fit all conditions, in the papers' order. ``fields``: others of ReferenceResult, such as ``task``; None fits
+    all."""
+    wanted = {"method": method, "backbone": backbone, **fields}.items()
     return tuple(
         r
         for r in _everything()
-        if all(getattr(r, field) == value for field, value in given.items())
+        if all(value in (None, getattr(r, field)) for field, value in wanted)
     )
 
 
@@ -98,25 +83,12 @@ def results(
 def _everything() -> tuple[ReferenceResult, ...]:
     return tuple(
         ReferenceResult(
-            paper=row["paper"],
-            table=row["table"],
-            label=row["label"],
-            setting=row["setting"],
-            method=row["method"],
-            backbone=row["backbone"],
-            variant=row["variant"],
             task=task,
-            metric=row["metric"],
             value=value,
             printed=printed,
             std=std,
             own_result=row["by"] == "own",
-            note=row["note"],
-            source=row["source"],
-            runs=row["runs"],
-            protocol=row["protocol"],
-            text=row["text"],
-            corpus=row["corpus"],
+            **{name: text for name, text in row.items() if name not in ("by", "scores")},
         )
         for row in read_rows(FILE)
         for task, printed, value, std in read_scores(row, FILE)
@@ -338,24 +310,24 @@ def contents() -> tuple[Part, ...]:
 def figure_runs() -> tuple[FigureRuns, ...]:
     """Of every figure that is drawn from runs."""
     parts = {(part.paper, part.part): part for part in contents()}
-    figures = []
-    for row in read_rows(HERE / "figures.tsv"):
-        part, suites = parts[row["paper"], row["part"]], tuple(row["suites"].split(","))
-        runs = tuple(_figure_run(text) for text in row["runs"].split())
-        key, _, values = row["set"].partition("=")
-        series = (key, values) if key and values else None
-        figures.append(
-            FigureRuns(
-                part,
-                row["draws"],
-                tuple(row["backbones"].split(",")),
-                suites,
-                runs,
-                series,
-                row["open"],
-            )
+    return tuple(
+        FigureRuns(
+            part=parts[row["paper"], row["part"]],
+            draws=row["draws"],
+            backbones=tuple(row["backbones"].split(",")),
+            suites=tuple(row["suites"].split(",")),
+            runs=tuple(_figure_run(text) for text in row["runs"].split()),
+            series=_series(row["set"]),
+            open=row["open"],
         )
-    return tuple(figures)
+        for row in read_rows(HERE / "figures.tsv")
+    )
+
+
+def _series(text: str) -> tuple[str, str] | None:
+    """ "m=0.1,0.2" as ("m", "0.1,0.2"); None where one of both is missing."""
+    key, _, values = text.partition("=")
+    return (key, values) if key and values else None
 
 
 def _figure_run(text: str) -> tuple[str, str, str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -49,17 +49,6 @@ class Remark(Finding):
     """The printed cell, or the first of the row."""
     task: str
     """"" for the whole row."""
-
-
-def count_remarks(on_table: Iterable[Remark]) -> int:
-    """How many things the remarks on a table state: the same text once, what is printed differently elsewhere once a row, copies not."""
-    return len(
-        {
-            (r.cell.setting, r.cell.label, r.cell.backbone) if r.kind == "differs" else r.why
-            for r in on_table
-            if r.kind != "copied"
-        }
-    )
 
 
 @cache
@@ -300,18 +289,15 @@ def _copied(every: Sequence[Row]) -> Iterator[Remark]:
 
 def _claims(every: Sequence[Row]) -> Iterator[Remark]:
     """Gains that a text claims (``claims.tsv``), where the two printed cells differ by something else than rounding explains."""
-    for row in every:
-        for cell in row.cells:
-            for claim in _gains_claimed().get(
-                (cell.paper, cell.table, cell.label, cell.setting, cell.backbone, cell.task), ()
-            ):
-                if abs(claim.gain - float(claim.claimed)) > claim.rounding + TINY:
-                    text = f"{claim.place} claims {claim.claimed} above {claim.less.label}; the printed {cell.printed} and"
-                    yield _remark(
-                        "claim",
-                        cell,
-                        f"{text} {claim.less.printed} give {show(claim.gain, cell.metric)}",
-                    )
+    printed = {
+        cell: place for place, cell in enumerate(cell for row in every for cell in row.cells)
+    }
+    claims = [claim for claim in claimed_gains() if claim.cell in printed]
+    for claim in sorted(claims, key=lambda claim: printed[claim.cell]):
+        if abs(claim.gain - float(claim.claimed)) > claim.rounding + TINY:
+            cell, less = claim.cell, claim.less
+            text = f"{claim.place} claims {claim.claimed} above {less.label}; the printed {cell.printed} and {less.printed} give "
+            yield _remark("claim", cell, text + show(claim.gain, cell.metric))
 
 
 def _trained_shares(every: Sequence[Row]) -> Iterator[Remark]:
@@ -333,15 +319,6 @@ def _trained_shares(every: Sequence[Row]) -> Iterator[Remark]:
             text += f", prompt and head (the authors' code trains both) {prompt + head:.2f} %"
             text += f", with the LM head {prompt + head + lm_head:.0f} %" if lm_head else ""
             yield _remark("claim", cell, text, row=True)
-
-
-def checked_rows() -> Counter[str]:
-    """How many copied rows could be compared with their source's own table, by what their remark says."""
-    return Counter(
-        f"copied from {row.first.source}"
-        for row in rows()
-        if row.first.source and in_source(row.first)
-    )
 
 
 CHECKS: tuple[Callable[[Sequence[Row]], Iterator[Remark]], ...] = (
@@ -461,17 +438,6 @@ def _printed_cell(row: dict[str, str], table: str, label: str) -> ReferenceResul
     raise BenchError(
         f"{CLAIMS}: {row['paper']} table {table} has no cell {row['task']} of '{label}', {row['setting']}, {row['backbone']}"
     )
-
-
-@cache
-def _gains_claimed() -> dict[tuple[str, ...], list[ClaimedGain]]:
-    claims: dict[tuple[str, ...], list[ClaimedGain]] = {}
-    for claim in claimed_gains():
-        cell = claim.cell
-        claims.setdefault(
-            (cell.paper, cell.table, cell.label, cell.setting, cell.backbone, cell.task), []
-        ).append(claim)
-    return claims
 
 
 SIZES = {  # layers, width, vocabulary, parameters without the heads of pretraining

@@ -14,7 +14,7 @@ import functools
 import json
 import re
 import stat
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -296,15 +296,16 @@ class RunRecord(
         self, suite: str, task: str, protocol: str | None = None, text: str | None = None
     ) -> Score | None:
         """The first score of a task; ``protocol`` and ``text`` narrow it."""
-        for score in self.scores:
-            if (
-                score.suite == suite
-                and score.task == task
+        return next(
+            (
+                score
+                for score in self.scores
+                if (score.suite, score.task) == (suite, task)
                 and protocol in (None, score.protocol)
                 and text in (None, score.text)
-            ):
-                return score
-        return None
+            ),
+            None,
+        )
 
     def to_json(self) -> dict[str, Any]:
         """The JSON object; NumPy's numbers and arrays become plain ones."""
@@ -317,7 +318,7 @@ class RunRecord(
         try:
             return msgspec.convert(upgrade(content), cls)._checked()
         except msgspec.ValidationError as error:
-            raise RecordDamaged(_told(str(error))) from None
+            raise RecordDamaged(_message(str(error))) from None
         except OverflowError as error:  # msgspec 0.19, of an integer that no float holds
             raise RecordDamaged(f"a number is too large: {error}") from None
 
@@ -334,9 +335,11 @@ class RunRecord(
                 raise RecordDamaged(
                     f"scores[{i}]: the same cell as scores[{first[score.key]}]: {cell}"
                 )
-        if not _bounded(value for _, value in self._free()):
-            place = next(place for place, value in self._free() if not _bounded([value]))
-            raise RecordDamaged(f"{place}: a number beyond {LARGEST_NUMBER:.3g}, more than 64 bits")
+        for place, value in self._free():
+            if not _bounded(value):
+                raise RecordDamaged(
+                    f"{place}: a number beyond {LARGEST_NUMBER:.3g}, more than 64 bits, or not finite"
+                )
         return self
 
     def _free(self) -> Iterator[tuple[str, Any]]:
@@ -352,15 +355,15 @@ class RunRecord(
         yield "provenance.corpus.overlap", origin.corpus.overlap
 
 
-def _bounded(values: Iterable[Any]) -> bool:
-    """Whether every number in these JSON values is one that sums and squares of survive."""
-    left = list(values)
-    for item in left:  # which grows as it goes
+def _bounded(value: Any) -> bool:
+    """Whether every number in a JSON value is one that sums and squares of survive."""
+    pending = [value]
+    for item in pending:  # which grows as it goes
         kind = type(item)
         if kind is dict:
-            left.extend(item.values())
+            pending.extend(item.values())
         elif kind is list:
-            left.extend(item)
+            pending.extend(item)
         elif (kind is float or kind is int) and not -LARGEST_NUMBER <= item <= LARGEST_NUMBER:
             return False
     return True
@@ -427,7 +430,7 @@ def _without_null(provenance: Any) -> Any:
     return {key: value for key, value in provenance.items() if value is not None}
 
 
-def _told(error: str) -> str:
+def _message(error: str) -> str:
     """msgspec's sentence, "Expected `float`, got `str` - at `$.scores[2].value`", with the place first."""
     what, _, path = error.partition(" - at `$")
     what = what.replace("`", "'").replace("Object", "the object")
@@ -450,7 +453,7 @@ def dev_test_pairs(name: str, sha256: str | None, tasks: Collection[str]) -> tup
 
     A pair is told by its letters and digits, whichever sentence comes first.
     """
-    content = _given()
+    content = _dev_sets()
     shas = {sha: what.partition(",")[0] for what, sha in content["dev"].items()}
     if sha256 is None or shas.get(sha256) != name or name not in content["dev_pairs"]:
         return None
@@ -461,24 +464,27 @@ def dev_test_pairs(name: str, sha256: str | None, tasks: Collection[str]) -> tup
 
 
 def dev_words(record: RunRecord) -> str:
-    """How many of the pairs on which a checkpoint was chosen are scored test pairs, in words; "" where none was chosen, or no set of the
-    suite sts was scored."""
+    """How many of the pairs on which a checkpoint was chosen are test pairs; "" where none was chosen, or no set of the suite sts was
+    scored."""
     done = record.training
-    tasks = {score.task for score in record.scores if score.suite == "sts"}
-    if done is None or done.dev_score is None or not tasks:
+    if (
+        done is None
+        or done.dev_score is None
+        or all(score.suite != "sts" for score in record.scores)
+    ):
         return ""
-    sha256 = (record.provenance.determines or {}).get("dev")
-    counts = dev_test_pairs(done.dev_task or "", sha256 if isinstance(sha256, str) else None, tasks)
-    if counts is None:
-        return f"how many pairs of {done.dev_task or 'the selection set'} are test pairs of the scored sets is not known"
-    scored, pairs = counts
-    if not scored:
-        return f"none of the {pairs:,} pairs of {done.dev_task} is a test pair of the scored sets"
-    return f"{scored:,} of the {pairs:,} pairs of {done.dev_task} are test pairs of the scored sets"
+    name, pairs, test_pairs = (
+        done.dev_task or "the selection set",
+        done.dev_pairs,
+        done.dev_test_pairs,
+    )
+    if pairs is None or test_pairs is None:
+        return f"how many pairs of {name} are test pairs of the suite sts is not recorded"
+    return f"{test_pairs:,} of the {pairs:,} pairs of {name} are test pairs of the suite sts"
 
 
 @functools.cache
-def _given() -> dict[str, Any]:
+def _dev_sets() -> dict[str, Any]:
     """Its "dev" and "dev_pairs": of a selection set, sets of the suite sts with blanks between -> pairs that those, and no other, test.
 
     Read by its path: the package that it lies in takes numpy to import.

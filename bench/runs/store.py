@@ -6,11 +6,12 @@ Everything is written whole or not at all: beside its place, synced, then rename
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import re
 import socket
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,8 @@ from filelock import FileLock, Timeout
 
 from bench.base.errors import BenchError, DataMissing, RecordDamaged, RunLocked, UnknownName
 from bench.base.files import ELSEWHERE, is_free, write_or_fail
-from bench.runs.record import RUN_ID, RunRecord, loads, read_record
+from bench.base.text import list_names
+from bench.runs.record import RUN_ID, RunRecord, read_record
 
 if TYPE_CHECKING:
     import numpy as np
@@ -66,14 +68,13 @@ class RunsFolder:
 
     def write(self, record: RunRecord) -> Path:
         """Write ``run.json`` whole or not at all; what could not be read back is refused. Returns its path."""
-        content: Any = None
         try:
             content = record.to_json()
+            RunRecord.from_json(content)  # names the place of what does not fit
             text = _in_lines(content)
-            RunRecord.from_json(loads(text))
-        except ValueError as error:
+        except (ValueError, RecordDamaged) as error:
             raise RecordDamaged(
-                f"the record of {record.run_id} cannot be written: {_not_finite(content) or error}"
+                f"the record of {record.run_id} cannot be written: {error}"
             ) from None
         try:
             data = text.encode()
@@ -100,18 +101,12 @@ class RunsFolder:
 
     def get(self, run_id: str, fingerprint: str | None = None) -> RunRecord | None:
         """The record of a run; None where there is none, it is damaged, or it is of another fingerprint. Looks at no other run."""
-        file = self.folder(run_id) / RECORD
-        if not file.is_file():
-            return None
         try:
-            record = read_record(file)
+            record = read_record(self.folder(run_id) / RECORD)
         except RecordDamaged:
             return None
-        return (
-            record
-            if record.run_id == run_id and fingerprint in (None, record.fingerprint)
-            else None
-        )
+        same = record.run_id == run_id and fingerprint in (None, record.fingerprint)
+        return record if same else None
 
     def _unknown(self, name: str) -> UnknownName:
         ids = self.ids()
@@ -178,7 +173,10 @@ class RunsFolder:
         """The one record's file that ``reference`` means. Raises BenchError where it means several."""
         files = self.record_files(reference)
         if len(files) > 1:
-            raise means_several(reference, [file.parent.name for file in files])
+            names = list_names(file.parent.name for file in files)
+            raise BenchError(
+                f"'{reference}' means {len(files)} runs: {names}", "give more of the id"
+            )
         return files[0]
 
     def find(self, reference: str) -> RunRecord:
@@ -199,7 +197,7 @@ class RunsFolder:
         """
         path = self.folder(run_id) / LOCK
         held = FileLock(path, poll_interval=0.1)
-        with self._locking(path):
+        try:
             path.parent.mkdir(parents=True, exist_ok=True)
             try:
                 held.acquire(timeout=0)
@@ -207,33 +205,27 @@ class RunsFolder:
                 owner = self.worked_on_by(run_id) or "another process"
                 if wait_seconds:
                     say(f"{run_id} is locked by {owner}; waiting")
-                try:
-                    held.acquire(timeout=wait_seconds)
-                except Timeout:
-                    raise RunLocked(
-                        f"{run_id} is locked by {owner}",
-                        "wait for it or stop it, then run this again",
-                    ) from None
+                held.acquire(timeout=wait_seconds)
+        except Timeout:
+            raise RunLocked(
+                f"{run_id} is locked by {owner}", "wait for it or stop it, then run this again"
+            ) from None
+        except (OSError, NotImplementedError) as error:  # a file system without locks, among others
+            why = getattr(error, "strerror", None) or error
+            raise BenchError(f"cannot write {path}: {why}", ELSEWHERE) from None
         try:
             with contextlib.suppress(OSError):  # a full disk: the name is a courtesy
                 path.write_text(f"{socket.gethostname()}:{os.getpid()}")
-            for left in path.parent.rglob(".*.tmp"):  # of a process that was killed while it wrote
+            for partial in path.parent.rglob(
+                ".*.tmp"
+            ):  # of a process that was killed while it wrote
                 with contextlib.suppress(OSError):
-                    left.unlink()
+                    partial.unlink()
             yield
         finally:
             with contextlib.suppress(OSError):
                 os.truncate(path, 0)
             held.release()
-
-    @contextlib.contextmanager
-    def _locking(self, path: Path) -> Iterator[None]:
-        """While open, an error of the file system becomes a BenchError that names ``path``."""
-        try:
-            yield
-        except (OSError, NotImplementedError) as error:  # a file system without locks, among others
-            why = getattr(error, "strerror", None) or error
-            raise BenchError(f"cannot write {path}: {why}", ELSEWHERE) from None
 
     def worked_on_by(self, run_id: str) -> str | None:
         """The process that holds the run now, as HOST:PID; None where it is free."""
@@ -247,14 +239,12 @@ class RunsFolder:
 
     def without_record(self) -> list[str]:
         """Runs that were begun, with a training state, and have no record: an older bench wrote it later."""
-        with contextlib.suppress(OSError):
-            folders = [
-                path
-                for path in self.path.iterdir()
-                if _RUN_ID.search(path.name) and not (path / RECORD).exists()
-            ]
-            return sorted(path.name for path in folders if any(path.glob("state/step-*.pt")))
-        return []
+        begun = {path.parent.parent for path in self.path.glob("*/state/step-*.pt")}
+        return sorted(
+            path.name
+            for path in begun
+            if _RUN_ID.search(path.name) and not (path / RECORD).exists()
+        )
 
     # --- predictions ---
 
@@ -278,8 +268,6 @@ class RunsFolder:
         Arrays of a second set of items share a prefix ("all_splits_prediction", "all_splits_gold"). Raises ValueError where
         the three named first differ in length, or an array holds Python objects.
         """
-        import io
-
         import numpy as np
 
         if any(np.asarray(array).dtype.hasobject for array in arrays.values()):
@@ -321,28 +309,18 @@ def _in_lines(content: Mapping[str, Any], *, ascii_only: bool = False) -> str:
     def dumped(value: Any) -> str:
         return json.dumps(value, ensure_ascii=ascii_only, allow_nan=False)
 
-    def part(value: Any) -> str:
-        if isinstance(value, Mapping) and value:
-            return (
-                "{\n  "
-                + ",\n  ".join(f"{dumped(key)}: {dumped(item)}" for key, item in value.items())
-                + "\n }"
-            )
-        if isinstance(value, list) and value:
-            return "[\n  " + ",\n  ".join(map(dumped, value)) + "\n ]"
-        return dumped(value)
+    def lines(value: Any, depth: int) -> str:
+        if depth == 3 or not value or not isinstance(value, Mapping | list):
+            return dumped(value)
+        if isinstance(value, Mapping):
+            parts = [f"{dumped(key)}: {lines(item, depth + 1)}" for key, item in value.items()]
+        else:
+            parts = [lines(item, depth + 1) for item in value]
+        first, last = "{}" if isinstance(value, Mapping) else "[]"
+        inside, outside = "\n" + " " * depth, "\n" + " " * (depth - 1)
+        return f"{first}{inside}{(',' + inside).join(parts)}{outside}{last}"
 
-    return (
-        "{\n "
-        + ",\n ".join(f"{dumped(key)}: {part(value)}" for key, value in content.items())
-        + "\n}"
-    )
-
-
-def means_several(reference: str, names: Sequence[str]) -> BenchError:
-    """The refusal of a beginning that several runs share."""
-    listed = ", ".join(names[:4]) + (", ..." if len(names) > 4 else "")
-    return BenchError(f"'{reference}' means {len(names)} runs: {listed}", "give more of the id")
+    return lines(content, 1)
 
 
 def _by_path(reference: str) -> Path | None:
@@ -355,15 +333,3 @@ def _by_path(reference: str) -> Path | None:
         return record if record.is_file() else None
     except (OSError, ValueError):  # a name too long, or with a zero byte
         return None
-
-
-def _not_finite(value: Any, path: str = "") -> str | None:
-    """The path of the first NaN or infinity."""
-    if isinstance(value, float) and not -1.8e308 < value < 1.8e308:
-        return f"{path}: {value} is no JSON number"
-    inside: Iterable[tuple[str, Any]] = ()
-    if isinstance(value, Mapping):
-        inside = ((f"{path}.{key}".lstrip("."), part) for key, part in value.items())
-    elif isinstance(value, list | tuple):
-        inside = ((f"{path}[{i}]", part) for i, part in enumerate(value))
-    return next((problem for place, part in inside if (problem := _not_finite(part, place))), None)

@@ -1,14 +1,14 @@
-"""A table as data, and the five forms in which it is printed: terminal, Markdown, LaTeX, HTML and CSV. Nothing else draws one.
+"""A table as data, and the forms in which it is printed: terminal, Markdown, LaTeX, HTML and CSV. Nothing else draws one.
 
 Texts come from plugins, folders and other people's records: no form lets them move a cursor, open a tag, run a formula or a command.
 """
 
 from __future__ import annotations
 
+import csv
 import html as html_escape
 import re
-from collections.abc import Iterable, Sequence
-from csv import writer as csv_writer
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from urllib.parse import quote
@@ -272,14 +272,19 @@ def _raised(marks: Sequence[int], encoding: str) -> str:
 # --- Markdown, LaTeX, HTML ---
 
 
+def _notes(table: Grid, mark: str, written: Callable[[str], str]) -> list[str]:
+    """Footnotes with their numbers as ``mark`` has them, then the notes and the key."""
+    footnotes = [mark.format(i) + written(note) for i, note in enumerate(table.footnotes, 1)]
+    return [*footnotes, *(written(note) for note in (*table.notes, table.key) if note)]
+
+
 def as_markdown(table: Grid) -> str:
     """For ordinary forges; ends with a newline."""
     lines = [f"**{markdown(table.title)}**", ""] if table.title else []
     lines.append(_pipes(markdown(column.name) for column in table.columns))
     lines.append(_pipes("--:" if column.right else ":--" for column in table.columns))
     lines += [_pipes(map(_markdown_cell, row)) for row in table.rows]
-    notes = [f"<sup>{i}</sup> {markdown(note, None)}" for i, note in enumerate(table.footnotes, 1)]
-    notes += [markdown(note, None) for note in (*table.notes, table.key) if note]
+    notes = _notes(table, "<sup>{}</sup> ", lambda note: markdown(note, None))
     if table.below:
         lines += ["", as_markdown(table.below).rstrip("\n")]
     return "\n".join([*lines, *([""] if notes else []), *(f"- {note}" for note in notes)]) + "\n"
@@ -319,10 +324,7 @@ def latex_document(tables: Sequence[Grid]) -> str:
 def as_latex(table: Grid) -> str:
     """A float with booktabs' rules; the title, footnotes and notes are its caption."""
     caption = [_sentence(table.title)] if table.title else []
-    caption += [
-        rf"\textsuperscript{{{i}}} {_sentence(note)}" for i, note in enumerate(table.footnotes, 1)
-    ]
-    caption += [_sentence(note) for note in (*table.notes, table.key) if note]
+    caption += _notes(table, r"\textsuperscript{{{}}} ", _sentence)
     tables = [table, table.below] if table.below else [table]
     lines = [
         r"\begin{table}[ht]",
@@ -378,10 +380,9 @@ def as_html(table: Grid, *, styled: bool = True) -> str:
 
     ``styled=False`` is for our pages, which have a style sheet: columns of numbers have the class "number" instead of a style.
     """
-    escape = html_escape.escape
     sides = [_side(column, styled) for column in table.columns]
     head = "".join(
-        f'<th{side} scope="col">{escape(visible(column.name, limit=None))}</th>'
+        f'<th{side} scope="col">{_html_text(column.name)}</th>'
         for side, column in zip(sides, table.columns, strict=True)
     )
     rows = [
@@ -390,12 +391,8 @@ def as_html(table: Grid, *, styled: bool = True) -> str:
         + "</tr>"
         for row in table.rows
     ]
-    caption = f"<caption>{escape(visible(table.title))}</caption>" if table.title else ""
-    notes = [
-        f"<sup>{i}</sup> {escape(visible(note, limit=None))}"
-        for i, note in enumerate(table.footnotes, 1)
-    ]
-    notes += [escape(visible(note, limit=None)) for note in (*table.notes, table.key) if note]
+    caption = f"<caption>{_html_text(table.title)}</caption>" if table.title else ""
+    notes = _notes(table, "<sup>{}</sup> ", _html_text)
     below = "".join(f"<div><small>{note}</small></div>" for note in notes)
     body = "\n".join(rows)
     small = as_html(table.below, styled=styled) if table.below else ""
@@ -409,59 +406,55 @@ def _side(column: Column, styled: bool) -> str:
 
 
 def _html_cell(cell: Cell, side: str) -> str:
-    text = html_escape.escape(visible(cell.main, limit=None))
+    text = _html_text(cell.main)
     if cell.link and text:
         text = f'<a href="{html_escape.escape(quote(cell.link, safe="/:?#=&%+@"))}">{text}</a>'
     tag = {"best": "b", "strong": "b", "second": "u", "dim": "small"}.get(cell.emphasis)
     text = f"<{tag}>{text}</{tag}>" if tag and text else text
     text += f" <small>± {cell.half}</small>" if cell.half else ""
-    if cell.sign:
-        text += _abbreviated(cell.sign)
-    text += _abbreviated(TINT) * cell.tint
+    for sign in filter(None, (cell.sign, TINT * cell.tint)):
+        text += f' <abbr title="{sign}">{SIGNS[sign]}</abbr>'
     text += f"<sup>{', '.join(map(str, cell.marks))}</sup>" if cell.marks else ""
     if cell.tint:
-        side = (
-            side.replace('class="', 'class="tint ') if "class" in side else f' class="tint"{side}'
-        )
+        side = f' class="tint"{side}'.replace('" class="', " ")
     return f"<td{side}>{text}</td>"
 
 
-def _abbreviated(sign: str) -> str:
-    return f' <abbr title="{sign}">{SIGNS[sign]}</abbr>'
+def _html_text(text: str) -> str:
+    return html_escape.escape(visible(text, limit=None))
 
 
 # --- CSV ---
 
 
-def as_csv(table: Grid) -> str:
-    """Numbers in full; a spread and a sign have their own columns, named after the column they belong to."""
-    out = StringIO()
-    more = [
-        (any(row[i].half for row in table.rows), any(row[i].sign for row in table.rows))
-        for i in range(len(table.columns))
-    ]
-    writer = csv_writer(out, lineterminator="\n")
-    writer.writerow(
-        _csv_row(
-            [(column.name, f"{column.name} ±", f"{column.name} sign") for column in table.columns],
-            more,
+def plain(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Grid:
+    """A grid of values as they are: texts, numbers, "yes" and "no", nothing for None."""
+    cells = [
+        tuple(
+            Cell(number=float(value) if isinstance(value, float) else value)
+            if isinstance(value, (int, float)) and not isinstance(value, bool)
+            else Cell(text=value if isinstance(value, str) else csv_value(value))
+            for value in row
         )
-    )
-    for row in table.rows:
-        cells = [
-            (cell.main if cell.number is None else cell.number, cell.spread, cell.sign)
-            for cell in row
-        ]
-        writer.writerow(_csv_row(cells, more))
-    return out.getvalue()
-
-
-def _csv_row(
-    cells: Sequence[tuple[object, object, object]], more: Sequence[tuple[bool, bool]]
-) -> list[str]:
-    return [
-        csv_value(part, None)
-        for cell, (spread, sign) in zip(cells, more, strict=True)
-        for part, used in zip(cell, (True, spread, sign), strict=True)
-        if used
+        for row in rows
     ]
+    return Grid(columns=tuple(map(Column, columns)), rows=tuple(cells))
+
+
+def as_csv(table: Grid) -> str:
+    """Numbers in full; a spread and a sign have columns of their own, named after the column that they belong to."""
+    columns = list(zip(*table.rows, strict=True)) or [() for _ in table.columns]
+    parts: list[list[object]] = []
+    for column, cells in zip(table.columns, columns, strict=True):
+        values = [cell.main if cell.number is None else cell.number for cell in cells]
+        parts.append([column.name, *values])
+        if any(cell.half for cell in cells):
+            parts.append([f"{column.name} ±", *(cell.spread for cell in cells)])
+        if any(cell.sign for cell in cells):
+            parts.append([f"{column.name} sign", *(cell.sign for cell in cells)])
+    out = StringIO()
+    lines = zip(*parts, strict=True)
+    csv.writer(out, lineterminator="\n").writerows(
+        [csv_value(value, None) for value in line] for line in lines
+    )
+    return out.getvalue()

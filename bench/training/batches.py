@@ -9,9 +9,9 @@ Neither changes which rows a batch has, nor what stands in them.
 from __future__ import annotations
 
 import itertools
-import queue
-import threading
+from collections import deque
 from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -152,38 +152,13 @@ def prefetch(source: Generator[T], ahead: int) -> Generator[T]:
 
     What ``source`` raises is raised here, after the items before it. Closing this ends the thread, and closes ``source``.
     """
-    waiting: queue.Queue[tuple[Any, BaseException | None]] = queue.Queue(ahead)
-    closed = threading.Event()
-
-    def put(item: Any, error: BaseException | None = None) -> None:
-        while not closed.is_set():
-            try:
-                return waiting.put((item, error), timeout=0.1)
-            except queue.Full:
-                continue
-
-    def work() -> None:
+    end: Any = object()
+    with ThreadPoolExecutor(1, "batches") as thread:
+        waiting = deque(thread.submit(next, source, end) for _ in range(ahead))
         try:
-            for item in source:
-                put(item)
-                if closed.is_set():
-                    break
-            put(None, StopIteration())
-        except BaseException as error:  # whatever it is, it belongs to who asked for the item
-            put(None, error)
+            while (item := waiting.popleft().result()) is not end:
+                waiting.append(thread.submit(next, source, end))
+                yield item
         finally:
+            thread.shutdown(cancel_futures=True)
             source.close()
-
-    thread = threading.Thread(target=work, name="batches", daemon=True)
-    thread.start()
-    try:
-        while True:
-            item, error = waiting.get()
-            if isinstance(error, StopIteration):
-                return
-            if error is not None:
-                raise error
-            yield item
-    finally:
-        closed.set()
-        thread.join()

@@ -50,24 +50,15 @@ def backward(
             loss = checked_loss(method, method(batch))
     total: Tensor = loss.total if scaler is None else scaler.scale(loss.total)
     total.backward()
-    send_back(views, own_gradients(leaves, views, method.ranks))
+    gradients = zip(views, own_gradients(leaves, views, method.ranks), strict=True)
+    if reached := [(view, gradient) for view, gradient in gradients if gradient is not None]:
+        torch.autograd.backward(
+            [view for view, _ in reached], [gradient for _, gradient in reached]
+        )
     return {
         "loss": loss.total.detach(),
         **{name: part.detach() for name, part in loss.parts.items()},
     }
-
-
-def send_back(views: Sequence[Tensor], gradients: Sequence[Tensor | None]) -> None:
-    """From the gradients of the views, where there are any, to those of the parameters that made them."""
-    reached = [
-        (view, gradient)
-        for view, gradient in zip(views, gradients, strict=True)
-        if gradient is not None
-    ]
-    if reached:
-        torch.autograd.backward(
-            [view for view, _ in reached], [gradient for _, gradient in reached]
-        )
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from bench.method.budget import GPU_SECONDS, SENTENCES, STEPS, TOKENS, budget_of
+from bench.method.budget import SENTENCES, STEPS, budget_of
 
 if TYPE_CHECKING:
     from bench.method import Recipe
@@ -78,16 +78,4 @@ class Horizon:
             tokens=p.tokens,
             seconds=p.train_seconds,
             device_seconds=p.device_seconds,
-        )
-
-    def left(self, p: Progress, tokens: int) -> tuple[int | None, float | None]:
-        """(steps, seconds) before the end, of which one is known: by a clock the second, a step having ``tokens`` of them."""
-        if self.steps is not None:
-            return self.steps - p.step, None
-        assert self.budget is not None
-        rest = max(0.0, 1 - self._share(p)) * self.budget.amount
-        if self.budget.unit == TOKENS:
-            return min(self.most - p.step, math.ceil(rest / max(1, tokens))), None
-        return None, rest / (
-            max(1, p.ranks[-1]) if self.budget.unit == GPU_SECONDS and p.ranks else 1
         )

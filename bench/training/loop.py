@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ import torch
 from bench.base.errors import Interrupted, OutOfMemory, RunFailed
 from bench.method import Context, TrainReport, seed_for
 from bench.method.features import attention, float32_products
-from bench.method.torch_method import Batch, TorchMethod, check_schedule
+from bench.method.torch_method import TorchMethod, check_schedule
 from bench.training.batches import batch_of, batches, move
 from bench.training.gradient import check_spread
 from bench.training.state import (
@@ -207,23 +207,16 @@ def train_to_end(trainer: Trainer) -> bool:
                 return True
             if stop:
                 raise interruption(trainer)
-            if not _fits(trainer, feed):
+            try:
+                trainer.step(feed)
+            except MEMORY_ERRORS as error:
+                if not is_out_of_memory(error):
+                    raise
                 break
     finally:
         feed.close()
     release()  # not while the error is handled: it holds on to the tensors of the step
     return False
-
-
-def _fits(trainer: Trainer, feed: Iterator[Batch]) -> bool:
-    """One step; False where it did not fit into memory."""
-    try:
-        trainer.step(feed)
-        return True
-    except MEMORY_ERRORS as error:
-        if not is_out_of_memory(error):
-            raise
-        return False
 
 
 def _score(trainer: Trainer) -> None:
@@ -288,15 +281,13 @@ def resume(trainer: Trainer) -> bool:
     """Put the trainer where the newest good state was; False where there is none. What came after that state is taken back."""
     note, chunk = trainer.context.reporter.note, trainer.progress.chunk
 
-    def newest() -> Any:
-        trainer.checkpoints.settle()
-        return newest_good(trainer.states, lambda state: _check(state, trainer), note)
-
     def take_back() -> None:
         trainer.checkpoints.forget_after(trainer.progress.step)
         trainer.curve.go_back_to(trainer.progress.logged)
 
-    state = trainer.ranks.first(newest)
+    state = trainer.ranks.first(
+        lambda: newest_good(trainer.states, lambda state: _check(state, trainer), note)
+    )
     if state is not None:
         _restore(read_state(state), trainer)
         trainer.progress.chunk = (
@@ -311,7 +302,7 @@ def resume(trainer: Trainer) -> bool:
 
 
 def _check(state: dict[str, Any], trainer: Trainer) -> None:
-    """Raises Damaged where a state is not of this training, or its best checkpoint is lost. That is put in its place."""
+    """Raises Damaged where a state is not of this training, or its best checkpoint was altered."""
     try:
         progress = Progress(**state["progress"])
         whole = {"optimizer", "scaler", "window", "entry", "rng"} <= state.keys()
@@ -321,9 +312,7 @@ def _check(state: dict[str, Any], trainer: Trainer) -> None:
     if not same:
         raise Damaged("it is of another version of this training")
     if progress.best_score is not None:
-        trainer.checkpoints.restore(
-            progress.best_step, progress.best_files, trainer.context.reporter.note
-        )
+        trainer.checkpoints.check(progress.best_step, progress.best_files)
 
 
 def _restore(state: dict[str, Any], trainer: Trainer) -> None:

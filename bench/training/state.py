@@ -1,13 +1,13 @@
-"""What a training keeps on the disk: its best checkpoint in two copies, and the states from which it goes on.
+"""What a training keeps on the disk: its best checkpoint, and the states from which it goes on.
 
-A state is one file, ``state/step-00000120-<hash>.pt``; the last two are kept. It is written aside, synced and renamed. Its name holds the hash of its content, so that a file that was cut short or
-altered is found out, and the state before it is used. It is read with ``weights_only=True``: nothing in it is executed.
+A state is one file, ``state/step-00000120-<hash>.pt``; the last two are kept. It is written under another name, synced and renamed. Its name
+holds the hash of its content, so that a file that was cut short or altered is noticed, and the state before it is used. It is read with
+``weights_only=True``: nothing in it is executed.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import re
 import shutil
@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import torch
 from safetensors import SafetensorError
@@ -23,10 +23,9 @@ from safetensors import SafetensorError
 from bench.base.errors import RunFailed
 from bench.base.files import file_sha256, folder_sha256
 
-# --- the checkpoint with the best dev score: two copies, each with known hashes, replaced whole ---
-# ``checkpoint/`` is the one that is used, and ``state/best-00000125/`` its second copy while the training is not finished. A
-# state to resume from names the step and the hashes of its best checkpoint; from these :meth:`Checkpoints.restore` knows whether
-# a copy was cut short or altered, and which of several belongs to that state.
+# --- the checkpoint with the best dev score ---
+# While a training goes on it lies in ``state/best-00000125/``; at the end it becomes ``checkpoint/``. A state names the step and the
+# hashes of its best checkpoint, and the checkpoint that each of the last two states names is kept.
 
 
 NO_SPACE = "free disk space, or another --runs"
@@ -43,69 +42,44 @@ class Checkpoints:
         self.used, self.state = folder / "checkpoint", folder / "state"
 
     def keep(self, step: int, write: Callable[[Path], object]) -> dict[str, str]:
-        """Both copies of a new best checkpoint, as ``write`` makes it in a folder. Returns the hash of each file.
+        """A new best checkpoint, as ``write`` makes it in a folder. Returns the hash of each file.
 
-        Raises RunFailed where it cannot be written; then the copies before are as they were.
+        Raises RunFailed where it cannot be written.
         """
-        second = self._second(step)
-        replace_folder(second, write)
-        files = folder_sha256(second)
-        replace_folder(self.used, partial(shutil.copytree, second))
-        return files
+        folder = self._best(step)
+        replace_folder(folder, write)
+        return folder_sha256(folder)
 
-    def restore(self, step: int, files: Mapping[str, str], say: Callable[[str], None]) -> None:
-        """Make both copies those of ``step``, whose hashes are known; ``say`` is told where one was damaged.
+    def check(self, step: int, files: Mapping[str, str]) -> None:
+        """Raises Damaged where the best checkpoint, of ``step``, has not the hashes that its state names."""
+        if folder_sha256(self._best(step)) != files:
+            raise Damaged(f"the best checkpoint, of step {step}, was cut short or altered")
 
-        Raises Damaged where neither is good.
-        """
-        copies = {copy: folder_sha256(copy) for copy in (self.used, self._second(step))}
-        good = next((copy for copy, hashes in copies.items() if hashes == files), None)
-        if good is None:
-            raise Damaged(
-                f"the best checkpoint, of step {step}, was cut short or altered, and so was its copy"
-            )
-        # after a crash the used one may be that of a later step, whole: its second copy was written first
-        later = [folder_sha256(folder) for of_step, folder in self._seconds() if of_step > step]
-        for copy, hashes in copies.items():
-            if hashes != files:
-                damaged = copy.exists() and hashes not in later
-                replace_folder(copy, partial(shutil.copytree, good))
-                if damaged:
-                    say(f"{copy} was cut short or altered: made again from {good}")
-
-    def settle(self) -> None:
-        """After a crash: what was being replaced is whole again, what was half written is gone."""
-        settle_folder(self.used)
-        for left in [*self.state.glob("best-*.old"), *self.state.glob("best-*.new")]:
-            settle_folder(left.with_suffix(""))
+    def finish(self, step: int) -> None:
+        """Make the best checkpoint, of ``step``, the run's."""
+        replace_folder(self.used, partial(shutil.copytree, self._best(step)))
 
     def forget_after(self, step: int) -> None:
-        """Second copies of later steps belong to a training that is done again from here."""
-        for of_step, folder in self._seconds():
-            if of_step > step:
+        """Remove those of later steps, which are trained again from here, and what a crash left half-written."""
+        for of_step, folder in self._all():
+            if of_step > step or folder.suffix:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def forget_all_but(self, states: Iterable[int]) -> None:
-        """Keep the second copies that states of these steps name: of each, the newest that is not newer than itself."""
-        seconds = self._seconds()
-        kept = {
-            max((of_step for of_step, _ in seconds if of_step <= step), default=None)
-            for step in states
-        }
-        for of_step, folder in seconds:
-            if of_step not in kept:
+        """Keep those that states of these steps name: of each, the newest that is not newer than itself."""
+        every = self._all()
+        needed = {max((best for best, _ in every if best <= step), default=None) for step in states}
+        for of_step, folder in every:
+            if of_step not in needed:
                 shutil.rmtree(folder, ignore_errors=True)
 
-    def _second(self, step: int) -> Path:
+    def _best(self, step: int) -> Path:
         return self.state / f"best-{step:08d}"
 
-    def _seconds(self) -> list[tuple[int, Path]]:
-        """(step, folder) of each, in the order of steps."""
-        return sorted(
-            (int(name[1]), path)
-            for path in self.state.glob("best-*")
-            if (name := re.fullmatch("best-([0-9]{8,})", path.name))
-        )
+    def _all(self) -> list[tuple[int, Path]]:
+        """(step, folder) of each."""
+        folders = self.state.glob("best-*")
+        return [(int(path.stem.removeprefix("best-")), path) for path in folders]
 
 
 def replace_folder(folder: Path, write: Callable[[Path], object]) -> None:
@@ -116,34 +90,21 @@ def replace_folder(folder: Path, write: Callable[[Path], object]) -> None:
         folder.parent.mkdir(parents=True, exist_ok=True)
         write(new)
         new.mkdir(exist_ok=True)  # a method may have nothing to save
-        sync_files(new)
+        for path in new.rglob("*"):
+            if path.is_file():  # on the disk before the rename, which would else show an empty one
+                with path.open("rb") as file:
+                    os.fsync(file.fileno())
         shutil.rmtree(old, ignore_errors=True)
         if folder.exists():
             folder.rename(old)
         new.rename(folder)
     except (OSError, SafetensorError) as error:  # the second, too, is how a full disk is told
         shutil.rmtree(new, ignore_errors=True)
-        settle_folder(folder)
+        if old.exists() and not folder.exists():
+            old.rename(folder)
         why = getattr(error, "strerror", None) or error
         raise RunFailed(f"the checkpoint cannot be written to {folder}: {why}", NO_SPACE) from None
     shutil.rmtree(old, ignore_errors=True)
-
-
-def sync_files(folder: Path) -> None:
-    """Wait until every file below is on the disk, so that a rename after it never shows an empty one."""
-    for path in folder.rglob("*"):
-        if path.is_file():
-            with path.open("rb") as file:
-                os.fsync(file.fileno())
-
-
-def settle_folder(folder: Path) -> None:
-    """After a crash inside :func:`replace_folder`: the old folder goes back where no new one is, half-written ones go."""
-    new, old = folder.with_name(folder.name + ".new"), folder.with_name(folder.name + ".old")
-    if old.exists() and not folder.exists():
-        old.rename(folder)
-    for left in (new, old):
-        shutil.rmtree(left, ignore_errors=True)
 
 
 # --- what resume needs, in one file a state: ``state/step-00000120-<hash>.pt``. The last two are kept ---
@@ -194,14 +155,9 @@ def saved_states(folder: Path) -> list[SavedState]:
         for path in folder.glob("step-*.pt")
         if (name := re.fullmatch(pattern, path.name))
     ]
-    return sorted(states, key=lambda state: (state.step, _written(state.path)), reverse=True)
-
-
-def _written(path: Path) -> int:
-    try:
-        return path.stat().st_mtime_ns
-    except OSError:
-        return 0
+    return sorted(
+        states, key=lambda state: (state.step, state.path.stat().st_mtime_ns), reverse=True
+    )
 
 
 def save_state(folder: Path, step: int, content: Mapping[str, Any]) -> list[int]:
@@ -213,11 +169,10 @@ def save_state(folder: Path, step: int, content: Mapping[str, Any]) -> list[int]
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with new.open("wb") as file:
-            hashed = _Hashed(file)
-            torch.save(dict(content), hashed)  # type: ignore[arg-type]
+            torch.save(dict(content), file)
             file.flush()
             os.fsync(file.fileno())
-        new.replace(folder / f"step-{step:08d}-{hashed.digest.hexdigest()[:HASH]}.pt")
+        new.replace(folder / f"step-{step:08d}-{file_sha256(new)[:HASH]}.pt")
     except (OSError, RuntimeError) as error:  # torch wraps what a write raises
         with contextlib.suppress(OSError):
             new.unlink(missing_ok=True)
@@ -225,10 +180,6 @@ def save_state(folder: Path, step: int, content: Mapping[str, Any]) -> list[int]
         raise RunFailed(
             f"the training state cannot be written to {folder}: {why}", NO_SPACE
         ) from None
-    return _remove_old(folder)
-
-
-def _remove_old(folder: Path) -> list[int]:
     steps: list[int] = []
     for state in saved_states(folder):
         if len(steps) < STATES and state.step not in steps:
@@ -238,35 +189,21 @@ def _remove_old(folder: Path) -> list[int]:
     return steps
 
 
-class _Hashed:
-    """A file that is only written to, and the hash of what was."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self.file, self.digest = file, hashlib.sha256()
-
-    def write(self, data: bytes) -> int:
-        self.digest.update(data)
-        return self.file.write(data)
-
-    def flush(self) -> None:
-        self.file.flush()
-
-
 def newest_good(
     folder: Path, check: Callable[[dict[str, Any]], None], say: Callable[[str], None]
 ) -> Path | None:
     """The newest state that is whole and passes ``check``; None where there is none, and training starts anew.
 
-    One that is damaged, or with which ``check`` raises Damaged, is removed and told of, and the one before is tried.
+    One that is damaged, or with which ``check`` raises Damaged, is removed, ``say`` gets a line, and the one before is tried.
     """
     states = saved_states(folder)
     for i, state in enumerate(states):
         try:
-            if not _sha256(state.path).startswith(state.sha256):
+            if not file_sha256(state.path).startswith(state.sha256):
                 raise Damaged("it was cut short or altered")
             check(read_state(state.path))
             return state.path
-        except Damaged as problem:
+        except (Damaged, OSError) as problem:
             state.path.unlink(missing_ok=True)
             instead = (
                 f"the one of step {states[i + 1].step} is tried"
@@ -286,13 +223,6 @@ def read_state(path: Path) -> dict[str, Any]:
     ) as error:  # whatever its bytes lead to; an older state loses time, never correctness
         raise Damaged(f"it cannot be read ({' '.join(str(error).split())[:80]})") from None
     return content
-
-
-def _sha256(path: Path) -> str:
-    try:
-        return file_sha256(path)
-    except OSError as error:
-        raise Damaged(f"it cannot be read ({error.strerror})") from None
 
 
 def rng_state(device: torch.device) -> dict[str, Any]:

@@ -98,17 +98,17 @@ class Trainer:
         )
 
     def _settle_checkpoint(self) -> None:
-        """The best checkpoint is where it belongs: the last step where nothing was scored, else checked against its hashes."""
+        """Put the best checkpoint in its place: the last step where nothing was scored, else checked against its hashes."""
         p = self.progress
-        if p.best_score is None:
-            p.best_step, p.best_files = p.step, self.checkpoints.keep(p.step, self.method.save)
-        else:
-            try:
-                self.checkpoints.restore(p.best_step, p.best_files, self.context.reporter.note)
-            except Damaged as problem:
-                raise RunFailed(
-                    str(problem), "the same command goes on from the last good state"
-                ) from None
+        try:
+            if p.best_score is None:
+                p.best_step, p.best_files = p.step, self.checkpoints.keep(p.step, self.method.save)
+            self.checkpoints.check(p.best_step, p.best_files)
+        except Damaged as problem:
+            raise RunFailed(
+                str(problem), "the same command goes on from the last good state"
+            ) from None
+        self.checkpoints.finish(p.best_step)
         (self.context.folder / FAILED_BATCH).unlink(missing_ok=True)
 
     def is_done(self) -> bool:
@@ -157,12 +157,9 @@ class Trainer:
             self.method,
             batch,
             chunk=self.progress.chunk,
-            autocast=self.autocast(),
+            autocast=torch.autocast(self.device.type, self.dtype, enabled=self.dtype is not None),
             scaler=self.scaler,
         )
-
-    def autocast(self) -> torch.autocast:
-        return torch.autocast(self.device.type, self.dtype, enabled=self.dtype is not None)
 
     # the curve
 

@@ -15,6 +15,7 @@ from commands import bench, error_line, the_run, tree
 from hub import StandInHub
 
 from bench.runs import Run, RunsFolder
+from bench.runs.store import read_record
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "export"))
 from exports import outside  # noqa: E402
@@ -82,7 +83,7 @@ def test_the_interval_is_that_of_a_plain_bootstrap(finished: Finished) -> None:
     from bench.export.card import _interval
 
     store = RunsFolder(finished[0])
-    record = store.find("simcse")
+    record = read_record(store.record_file("simcse"))
     score = record.scores[0]
     stored = store.read_predictions(record.run_id, score.task, score.text, score.suite)
     rng = np.random.default_rng(11)

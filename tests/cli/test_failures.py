@@ -93,7 +93,7 @@ def test_a_loss_that_is_no_number_names_step_sentences_and_what_is_kept(
     assert header == "row\tsentence" and len(rows) == 4
     for row, sentence in (line.split("\t") for line in rows):
         assert corpus[int(row) - 1] == sentence
-    assert (folder / "checkpoint" / "trained.safetensors").exists()
+    assert (folder / "state" / "best-00000005" / "trained.safetensors").exists()
     record = RunsFolder(folder.parent).read(folder.name)
     assert record.status == "failed" and "the loss became nan at step 7" in str(record.error)
 
@@ -122,7 +122,7 @@ def test_a_full_disk_ends_the_run_with_one_line_and_the_same_command_goes_on(
         for path in folder.rglob("*")
         if path.is_file() and path.suffix in (".pt", ".safetensors")
     }
-    assert len(kept) == 3
+    assert len(kept) == 2  # the state and its best checkpoint
     with files_at_most(room), pytest.MonkeyPatch.context() as patch:
         patch.setenv("BENCH_SAVE_SECONDS", "0")  # a state, which is larger, at the very next step
         done = bench_run(text, tiny, "--set", "stop=6")

@@ -139,11 +139,11 @@ class Tags(html.parser.HTMLParser):
 
     def __init__(self) -> None:
         super().__init__()
-        self.tags: set[str] = set()
+        self.tags: list[str] = []
         self.attributes: list[tuple[str, str | None]] = []
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        self.tags.add(tag)
+        self.tags.append(tag)
         self.attributes += attributes
 
 
@@ -153,10 +153,11 @@ def test_html_has_no_tag_of_theirs(bad_runs: Path, together: list[str]) -> None:
     page = Tags()
     page.feed(done.stdout)
     foreign = {"script", "img", "iframe", "object", "link", "base", "form"}
-    assert page.tags & foreign == set() and "table" in page.tags
+    ours = ["link", "script", "script"]  # an empty icon, the data of the numbers and board.js
+    assert [tag for tag in page.tags if tag in foreign] == ours and "table" in page.tags
     assert [pair for pair in page.attributes if pair[0].startswith("on")] == []
     links = [value or "" for name, value in page.attributes if name in ("href", "src", "action")]
-    assert [link for link in links if not link.startswith("#")] == []
+    assert [link for link in links if not link.startswith("#")] == ["data:,"]
     assert "49" not in re.findall(r'class="method">(.*?)</', done.stdout), "no template was run"
 
 
@@ -293,8 +294,9 @@ def test_predictions_that_are_something_else_are_never_fatal(tmp_path: Path, odd
     done = bench("compare", good.run_id, bad.run_id, "--items", "--runs", store.path)
     assert done.exit_code in (0, 2) and "Traceback" not in done.output
     done = bench("verify", "--runs", store.path)
-    assert done.exit_code == 1 and f"{bad.run_id} differs" in done.output
-    assert f"{good.run_id} agrees" in done.output
+    results = " ".join(done.output.split())
+    assert done.exit_code == 1 and f"{bad.run_id} differs" in results
+    assert f"{good.run_id} agrees" in results
 
 
 def test_reading_while_another_writes(tmp_path: Path) -> None:

@@ -39,7 +39,6 @@ WHY = {  # docs/verified.md has the same reasons for the reader
     r"--runs leaderboards/v[23]|^bench methods simcse|roberta-large --dry-run|^bench doctor": "run elsewhere: tests/docs/test_readme.py, tests/docs/test_numbers.py",
     r"mteb:": "mteb is slow to import; tests/suites/test_mteb.py",
     r"^bench verify leaderboards/v3": "147 runs; tests/publish/test_published_boards.py",
-    r"^bench references import": "a folder of mteb's results; tests/references",
     r"--retrain-free|--items|^bench data check": "evaluation data or a checkpoint; tests/verify, tests/cli/test_compare_items.py",
     r"--submissions|--predictions-url": "a run of somebody else, a server; tests/submit, tests/publish, tests/test_workflows.py",
 }

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from bench.base.errors import DataMissing
 from bench.export.mteb_folder import write_results as write
-from bench.references.imported import ImportedResult, read_mteb_file
 from bench.runs import RunRecord, Score
 from bench.runs.intact import foreign_files
 
@@ -54,9 +53,9 @@ def test_mteb_loads_them(made: RunRecord, tmp_path: Path) -> None:
     assert details["bench_spearman_bootstrap_std"] == pytest.approx(0.0125)
     assert not [name for name in scores if "Avg" in name], "an average is no task"
     assert len(files) == len(model.task_results) and all(file.is_file() for file in files)
-    back = read_mteb_file(files[0])
-    assert isinstance(back, ImportedResult) and back.task == "bench-STS12"
-    assert back.value == pytest.approx(made.scores[0].value, abs=1e-4)
+    back = mteb.TaskResult.from_disk(files[0])
+    assert back.task_name == "bench-STS12"
+    assert 100 * back.get_score() == pytest.approx(made.scores[0].value, abs=1e-4)
 
 
 class Words:

@@ -140,8 +140,9 @@ def close(found: list[Any], expected: list[Any]) -> None:
 
 
 def test_what_they_say(made: Drawn, with_papers: Drawn, snapshot: Any) -> None:
-    every = made.figures | {"papers": with_papers.figures["papers"]}
-    assert {kind: f"{one.title}: {one.caption}" for kind, one in every.items()} == snapshot
+    every = made.figures.items()
+    assert {kind: f"{one.title}: {one.caption}" for kind, one in every} == snapshot
+    assert with_papers.figures["ablation"].data == snapshot(name="with printed values")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -276,12 +277,6 @@ def test_learning_curves_are_those_of_the_runs(made: Drawn) -> None:
     shown = [row for row in sorted(expected) if row[0] in {one[0] for one in data}]
     assert len(data) > 9 and [row[0] for row in data] == [row[0] for row in shown]
     np.testing.assert_allclose([row[1:] for row in data], [row[1:] for row in shown], atol=0.006)
-
-
-# --- one recipe value ---
-
-
-# --- printed against ours ---
 
 
 def test_two_folders_of_one_name_have_figures_of_their_own(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from bench.base.errors import (
 )
 from bench.base.files import write_or_fail
 from bench.runs import RunsFolder, Score
+from bench.runs.record import read_record
 
 
 @pytest.fixture
@@ -51,14 +52,14 @@ def test_a_run_is_found_by_id_prefix_and_path(
     file = store.write(one)
     store.write(two)
     for reference in (one.run_id, one.run_id[:-3], str(file), str(file.parent), f"{file.parent}/"):
-        assert store.find(reference) == one
+        assert read_record(store.record_file(reference)) == one
     with pytest.raises(BenchError, match="means 2 runs"):
-        store.find("simcse")
+        store.record_file("simcse")
     assert len(store.record_files("simcse")) == 2
     with pytest.raises(UnknownName, match="nearest: simcse-builtin-s1"):
-        store.find("simsce-builtin-s1-00000000")
+        store.record_file("simsce-builtin-s1-00000000")
     monkeypatch.chdir(store.path)
-    assert store.find(f"./{two.run_id}") == two
+    assert read_record(store.record_file(f"./{two.run_id}")) == two
 
 
 @pytest.mark.parametrize("run_id", ["../x", "", ".", "a/b", "a\x00", "a\n", "-rf"])
@@ -96,7 +97,7 @@ def test_what_cannot_be_read_back_is_not_written(store: RunsFolder, value: float
     cell = {"suite": "sts", "task": "STS12", "protocol": "p/1", "metric": "m", "n": 1}
     for detail, number, place in (
         ({}, value, "scores[0].value"),
-        ({"deep": [1, {"x": value}]}, 1.0, "scores[0].detail.deep[1].x"),
+        ({"deep": [1, {"x": value}]}, 1.0, "scores[0].detail: a number beyond"),
     ):
         bad = record(scores=(Score(**cell, value=number, detail=detail),))
         assert bad.run_id == first.run_id

@@ -31,15 +31,18 @@ def test_all_pairs_are_tukeys_of_statsmodels() -> None:
     values, names = np.concatenate(ALIKE), np.repeat(np.arange(4), 3)
     theirs = multicomp.pairwise_tukeyhsd(values, names)
     of = only_seeds(ALIKE)
-    first, second, found = of.pairs()
-    np.testing.assert_allclose(-found.value_P, theirs.meandiffs)
-    np.testing.assert_allclose(found.freedom_P, theirs.df_total)
-    np.testing.assert_allclose(
-        found.error_P, theirs.std_pairs * math.sqrt(2)
-    )  # theirs is of a mean, as the studentised range has it
-    tukeys = scipy.stats.studentized_range.sf(
-        math.sqrt(2) * np.abs(found.value_P) / found.error_P, 4, 8
+    first, second = np.triu_indices(4, 1)
+    less = [of.less(other) for other in range(4)]
+    value, error, freedom = (
+        np.array([getattr(less[j], name)[i] for i, j in zip(first, second, strict=True)])
+        for name in ("value_P", "error_P", "freedom_P")
     )
+    np.testing.assert_allclose(-value, theirs.meandiffs)
+    np.testing.assert_allclose(freedom, theirs.df_total)
+    np.testing.assert_allclose(
+        error, theirs.std_pairs * math.sqrt(2)
+    )  # theirs is of a mean, as the studentised range has it
+    tukeys = scipy.stats.studentized_range.sf(math.sqrt(2) * np.abs(value) / error, 4, 8)
     np.testing.assert_allclose(tukeys, theirs.pvalues, atol=1e-4)
 
 

@@ -10,7 +10,6 @@ from scipy import optimize, special, stats
 
 from bench.compare.statistics.seed_variance import (
     moderated_variances,
-    pooled_sd,
     raise_variances,
     seed_variances,
 )
@@ -59,21 +58,6 @@ def test_zero_variances() -> None:
     assert 0 < posterior[0] < posterior[2]
 
 
-@pytest.mark.parametrize(
-    ("variances", "df"),
-    [
-        ([1.0], [1.0, 2.0]),
-        ([-1.0, 1.0], [2, 2]),
-        ([1.0, 2.0], [0, 0]),
-        ([math.inf, 1], [2, 2]),
-        ([1.0, 1], [-1, 2]),
-    ],
-)
-def test_what_is_no_variance_is_refused(variances: list[float], df: list[float]) -> None:
-    with pytest.raises(ValueError, match=r"varianc|degrees"):
-        moderated_variances(variances, df)
-
-
 EIGHT = [0.21, 1.3, 0.055, 0.62, 4.1, 0.33, 0.9, 0.018]
 LIMMA: list[tuple[list[float], list[int], float, float]] = [
     (EIGHT, [2] * 8, 0.3672539758919288, 2.2087861870100918),
@@ -109,12 +93,3 @@ def test_a_row_that_spreads_more_than_the_others_keeps_its_own_variance() -> Non
     np.testing.assert_allclose(found[:4], raised[:4])
     less = np.array([0.3, 0.5, 0.4, 0.2, 2.0])
     assert stats.f.sf(2.0 / rest, 2, 8) > 0.05 / 5 and seed_variances(less, freedom)[0][4] < 2.0
-
-
-def test_the_pooled_standard_deviation() -> None:
-    rows = [[70.1, 70.9, 70.2], [71.0, 71.9], [69.5]]
-    variances = [np.var(row, ddof=1) if len(row) > 1 else 0.0 for row in rows]
-    sd, df = pooled_sd(variances, [len(row) - 1 for row in rows])
-    squares = sum(((np.array(row) - np.mean(row)) ** 2).sum() for row in rows)
-    assert (sd, df) == (pytest.approx(math.sqrt(squares / 3)), 3)
-    assert math.isnan(pooled_sd([0.0], [0])[0])

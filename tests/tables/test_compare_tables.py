@@ -25,7 +25,7 @@ from bench.compare.statements import answer, compared, verdict
 from bench.compare.statistics.table import Footnote, Row, Table
 from bench.compare.statistics.table import Tested as OneFamily
 from bench.compare.tables import TableOptions, compare_runs
-from bench.runs import Code, CorpusUsed, RecipeValue, Run, RunRecord, RunsFolder
+from bench.runs import Code, Run, RunRecord, RunsFolder
 from bench.score.metrics.correlation import spearman
 from bench.show.tables import print_tables, render
 
@@ -306,50 +306,6 @@ def test_strict_refuses_runs_of_the_methods_older_code() -> None:
     with pytest.raises(BenchError, match=older.run_id):
         compare_runs(runs, TableOptions(strict=True))
     assert compare_runs(runs[1:], TableOptions(strict=True))
-
-
-def trained(
-    name: str, seed: int = 1, rows: int = 64_000, budget: str | None = None, corpus: str = ""
-) -> Run:
-    one = record(name, seed)
-    assert one.training is not None
-    one = structs.replace(one, training=structs.replace(one.training, sentences=rows))
-    if budget:
-        value = RecipeValue(value=budget, source="--set")
-        one = structs.replace(one, recipe={**one.recipe, "budget": value})
-    if corpus:
-        one = with_origin(one, corpus=CorpusUsed(**{"name": corpus, "sha256": "e" * 64}))
-    return Run(one, Path("nowhere"))
-
-
-A, FAST = trained("a"), [trained("fast", 1, 128_000, "600s"), trained("fast", 2, 120_000, "600s")]
-
-
-@pytest.mark.parametrize(
-    ("runs", "said"),
-    [
-        ([A, trained("b", rows=64_320)], ""),  # a last batch
-        ([A, Run(record("cls", None, setting="none", training=None), Path("nowhere"))], ""),
-        (
-            [A, trained("b"), trained("c", rows=128_000)],
-            r"c had 128,000 rows of wiki.txt@cccccc, 1 seed; a 64,000 rows",
-        ),
-        ([A, trained("d"), trained("b"), trained("b", 2)], r"b had .*, 2 seeds"),
-        ([A, trained("b"), trained("c", corpus="news")], "c had 64,000 rows of news@eeeeee"),
-        # rows of one stated budget are equal whatever they made of it
-        ([*FAST, trained("slow", 1, 64_000, "600s"), trained("slow", 2, 60_000, "600s")], ""),
-        (
-            [*FAST, trained("slow", 1, 64_000, "1200s"), trained("slow", 2, 64_000, "1200s")],
-            "had a budget of 1200s on .*, 2 seeds; fast a budget of 600s on",
-        ),
-    ],
-)
-def test_unequal_budgets_are_refused_and_named(runs: list[Run], said: str) -> None:
-    if not said:
-        assert compare_runs(runs, TableOptions(equal_budget=True))
-        return
-    with pytest.raises(BenchError, match=said):
-        compare_runs(runs, TableOptions(equal_budget=True))
 
 
 # --- beside the papers ---

@@ -12,11 +12,11 @@ import pytest
 import torch
 from models import Columns, built, sentences
 
-from bench.base.errors import Interrupted
+from bench.base.errors import Interrupted, RunFailed
 from bench.method import Context, SilentReporter
 from bench.runs.intact import read_curve
 from bench.training.loop import run_loop
-from bench.training.state import save_state, saved_states
+from bench.training.state import Checkpoints, save_state, saved_states
 from bench.training.trainer import Trainer
 from methods.simcse import SimCSE
 
@@ -140,12 +140,12 @@ def test_a_crash_goes_on_from_the_last_state_and_repeats_what_came_after(tiny, t
     shutil.rmtree(tmp_path / "state")
     (tmp_path / "kept").rename(tmp_path / "state")
     (tmp_path / "state" / "state.pt.new").write_bytes(b"half a st")
-    (tmp_path / "checkpoint.new").mkdir()
+    (tmp_path / "state" / "best-00000030.new").mkdir(parents=True)
     with (tmp_path / "curve.jsonl").open("a") as file:
         file.write('{"step": 34, "lo')
     last = Training(tiny, tmp_path).run()
     assert last.outcome() == whole.outcome()
-    assert not (tmp_path / "checkpoint.new").exists()
+    assert not (tmp_path / "state" / "best-00000030.new").exists()
 
 
 @pytest.mark.slow
@@ -173,8 +173,8 @@ def test_a_stop_during_a_dev_score_keeps_a_state_in_which_it_is_still_due(
     assert Training(tiny, tmp_path).run().outcome() == whole.outcome()
 
 
-def test_a_crash_between_two_renames_loses_no_checkpoint(tiny, tmp_path, whole):
-    stopped(tiny, tmp_path, 35)
+def test_a_crash_while_the_checkpoint_is_put_in_its_place_loses_nothing(tiny, tmp_path, whole):
+    Training(tiny, tmp_path).run()
     (tmp_path / "checkpoint").rename(tmp_path / "checkpoint.old")
     (tmp_path / "checkpoint.new").mkdir()
     assert Training(tiny, tmp_path).run().outcome() == whole.outcome()
@@ -223,37 +223,30 @@ def test_a_damaged_state_gives_way_to_the_one_before_or_training_starts_anew(
         assert problem.endswith("training starts anew") and not goes_on
 
 
-class Best:
-    """A training that was stopped after two dev scores, with a state before and one after the second."""
-
-    def __init__(self, tiny: str, folder: Path) -> None:
-        stopped(tiny, folder, 12, 11)
-        states = [torch.load(s.path, weights_only=True) for s in saved_states(folder / "state")]
-        self.progress = [state["progress"] for state in states]
-        self.used = folder / "checkpoint" / "trained.safetensors"
-        best = f"best-{self.progress[0]['best_step']:08d}"
-        self.second = folder / "state" / best / "trained.safetensors"
-        assert self.used.read_bytes() == self.second.read_bytes()
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("which", ["used", "second"])
 @pytest.mark.parametrize("how", ["cut", "one bit"])
-def test_a_damaged_checkpoint_is_made_again_from_its_copy(tiny, tmp_path, whole, which, how):
-    best = Best(tiny, tmp_path)
-    damage(getattr(best, which), how)
-    last = Training(tiny, tmp_path).run()
-    assert last.outcome() == whole.outcome()
-    told = [note for note in last.notes if "was cut short or altered: made again from" in note]
-    assert len(told) == 1 and str(getattr(best, which).parent) in told[0].split(" was cut")[0]
-
-
-def test_a_checkpoint_of_which_both_copies_are_damaged_costs_its_states(tiny, tmp_path, whole):
+def test_a_damaged_checkpoint_costs_the_states_that_name_it(tiny, tmp_path, whole, how):
     """The best step stays the best: a later one may not take its place only because it was lost."""
-    best = Best(tiny, tmp_path)
-    for path in (best.used, best.second):
-        damage(path, "cut")
+    stopped(tiny, tmp_path, 12, 11)
+    states = [torch.load(s.path, weights_only=True) for s in saved_states(tmp_path / "state")]
+    best = [state["progress"]["best_step"] for state in states]
+    damage(tmp_path / "state" / f"best-{best[0]:08d}" / "trained.safetensors", how)
     last = Training(tiny, tmp_path).run()
     assert last.outcome() == whole.outcome()
     lost = [note for note in last.notes if "the best checkpoint, of step" in note]
-    assert len(lost) == sum(p["best_step"] == best.progress[0]["best_step"] for p in best.progress)
+    assert len(lost) == best.count(best[0])
+
+
+def test_a_checkpoint_that_is_damaged_before_the_end_is_never_used(tiny, tmp_path):
+    training = Training(tiny, tmp_path)
+    check = Checkpoints.check
+
+    def damaged(self: Checkpoints, step: int, files: dict[str, str]) -> None:
+        damage(tmp_path / "state" / f"best-{step:08d}" / "trained.safetensors", "one bit")
+        check(self, step, files)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Checkpoints, "check", damaged)
+        with pytest.raises(RunFailed, match="the best checkpoint, of step .* was cut short"):
+            training.run()
+    assert not (tmp_path / "checkpoint").exists()

@@ -29,7 +29,7 @@ POWER = 0.8
 
 @dataclass(frozen=True)
 class Differences:
-    """One method less another, for P pairs at once; NaN where there is nothing to go by."""
+    """One method less another, for P pairs at once; NaN where nothing is known of it."""
 
     value_P: Floats
     error_P: Floats
@@ -89,8 +89,9 @@ class Column:
         spread_M: Floats = squares_M / np.maximum(self.runs_M - 1, 1)
         self._moderate(spread_M, np.asarray(random, dtype=bool), freedom_M)
         self.items, self.freedom = np.full((2, len(values), len(values)), np.nan), freedom
-        if covariance is not None:
-            self.items = self._items(covariance)
+        if covariance is not None:  # (2, M, M) of the means over the runs of each method
+            sums = np.add.reduceat(np.add.reduceat(covariance, self._starts, 1), self._starts, 2)
+            self.items = sums / np.multiply.outer(self.runs_M, self.runs_M)
         self.repeated_MM, self.repeated_freedom = np.zeros_like(self.items[0]), math.inf
         if repeated:
             for values_RQ in repeated:
@@ -111,62 +112,33 @@ class Column:
             self.seed_M[known_M] = seed_M[known_M]
             self.seed_freedom_M[known_M] = seed_freedom_M[known_M]
 
-    def _items(self, covariance: Floats) -> Floats:
-        """(2, M, M) of the means over the runs of each method."""
-        sums = np.add.reduceat(np.add.reduceat(covariance, self._starts, 1), self._starts, 2)
-        return sums / np.multiply.outer(self.runs_M, self.runs_M)
-
-    def _differences(self, first_P: NDArray[np.int64], second_P: NDArray[np.int64]) -> Differences:
-        def variance(matrix: Floats) -> Floats:
-            both = (
-                matrix[..., first_P, first_P]
-                + matrix[..., second_P, second_P]
-                - 2 * matrix[..., first_P, second_P]
-            )
-            return np.maximum(both, 0)
-
-        items_P, repeated_P = variance(self.items).max(axis=0), variance(self.repeated_MM)
-        one_P, other_P = (
-            self.seed_M[side_P] / self.runs_M[side_P] for side_P in (first_P, second_P)
-        )
-        seeds_freedom_P = self._seeds_freedom(one_P, other_P, first_P, second_P)
-        error2_P = items_P + repeated_P + one_P + other_P
-        return Differences(
-            self.mean_M[first_P] - self.mean_M[second_P],
-            np.sqrt(error2_P),
-            _satterthwaite(
-                [
-                    (items_P, self.freedom),
-                    (repeated_P, self.repeated_freedom),
-                    (one_P + other_P, seeds_freedom_P),
-                ]
-            ),
-        )
-
-    def _seeds_freedom(
-        self,
-        one_P: Floats,
-        other_P: Floats,
-        first_P: NDArray[np.int64],
-        second_P: NDArray[np.int64],
-    ) -> Floats:
-        """Of a sum of two moderated variances: no more than all seeds of the column together."""
-        of_two_P = _satterthwaite(
-            [(one_P, self.seed_freedom_M[first_P]), (other_P, self.seed_freedom_M[second_P])]
-        )
-        return np.where(np.isinf(of_two_P), of_two_P, np.minimum(of_two_P, self.total_freedom))
-
     def less(self, other: int) -> Differences:
         """(M,) every method less the one at ``other``; NaN at itself."""
-        every_M = np.arange(len(self.mean_M))
-        differences = self._differences(every_M, np.full(len(every_M), other))
-        differences.error_P[other] = np.nan
-        return differences
 
-    def pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Differences]:
-        """The first and the second method of every pair, and their difference."""
-        first_P, second_P = np.triu_indices(len(self.mean_M), 1)
-        return first_P, second_P, self._differences(first_P, second_P)
+        def variance(matrix: Floats) -> Floats:
+            """(..., M) of the difference, from covariances (..., M, M)."""
+            own = np.diagonal(matrix, axis1=-2, axis2=-1)
+            both = own + own[..., other, None] - 2 * matrix[..., other]
+            return np.maximum(both, 0)
+
+        items_M, repeated_M = variance(self.items).max(axis=0), variance(self.repeated_MM)
+        one_M = self.seed_M / self.runs_M
+        other_M = np.full_like(one_M, one_M[other])
+        # of a sum of two moderated variances: no more than all seeds of the column together
+        of_two_M = _satterthwaite(
+            [(one_M, self.seed_freedom_M), (other_M, self.seed_freedom_M[other])]
+        )
+        seeds_freedom_M = np.where(
+            np.isinf(of_two_M), of_two_M, np.minimum(of_two_M, self.total_freedom)
+        )
+        error_M = np.sqrt(items_M + repeated_M + one_M + other_M)
+        error_M[other] = np.nan
+        parts: list[tuple[Floats, Floats | float]] = [
+            (items_M, self.freedom),
+            (repeated_M, self.repeated_freedom),
+            (one_M + other_M, seeds_freedom_M),
+        ]
+        return Differences(self.mean_M - self.mean_M[other], error_M, _satterthwaite(parts))
 
     def half_widths(self) -> tuple[Floats, Floats, list[str]]:
         """(M,) half of each method's interval and its standard error, NaN where nothing is known; what they cover: "items and seeds",
@@ -183,15 +155,14 @@ class Column:
             ]
         )
         error_M = np.sqrt(here_M + repeated_M + there_M)
-        covers = []
-        for items, seeds in zip(
-            np.isfinite(items_M),
-            np.isfinite(seeds_M) & np.isfinite(self.seed_freedom_M),
-            strict=True,
-        ):
-            covers.append(
-                " and ".join(name for name, there in (("items", items), ("seeds", seeds)) if there)
+        covers = [
+            " and ".join(name for name, known in (("items", items), ("seeds", seeds)) if known)
+            for items, seeds in zip(
+                np.isfinite(items_M),
+                np.isfinite(seeds_M) & np.isfinite(self.seed_freedom_M),
+                strict=True,
             )
+        ]
         error_M = np.where([bool(cover) for cover in covers], error_M, np.nan)
         return _quantile((1 + LEVEL) / 2, freedom_M) * error_M, error_M, covers
 
@@ -249,8 +220,7 @@ class Interval:
     low: float
     high: float
     covers: str
-    """What the interval is over: "items and seeds", or "items" (one seed: another one may lie outside)."""
-    level: float = LEVEL
+    """What the interval, of 95 %, is over: "items and seeds", or "items" (one seed: another one may lie outside)."""
 
 
 def interval_of_method(*cells: Predicted) -> Interval:

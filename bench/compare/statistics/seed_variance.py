@@ -20,16 +20,6 @@ WIDE = 0.05
 """Level of the F tests, over all methods (Bonferroni), by which one whose seeds spread more than the others' keeps its own variance."""
 
 
-def pooled_sd(variances: ArrayLike, degrees_of_freedom: ArrayLike) -> tuple[float, float]:
-    """(standard deviation over seeds pooled over rows, its degrees of freedom); (nan, 0) where no row has a degree of freedom."""
-    freedom_M = np.asarray(degrees_of_freedom, dtype=np.float64)
-    if not freedom_M.sum() > 0:
-        return math.nan, 0.0
-    return math.sqrt(float(np.average(np.asarray(variances), weights=freedom_M))), float(
-        freedom_M.sum()
-    )
-
-
 def seed_variances(variance_M: Floats, freedom_M: ArrayLike) -> tuple[Floats, Floats]:
     """(M,) variances over seeds that a comparison uses, and their degrees of freedom; arguments as for ``moderated_variances``.
 
@@ -58,26 +48,14 @@ def moderated_variances(
     """(prior variance, prior degrees of freedom, (M,) posterior variances, (M,) posterior degrees of freedom).
 
     ``variances``: (M,) sample variances of independent groups; one without degrees of freedom (a single seed) is not looked at, and
-    gets the prior's. The prior is fitted to the logarithms by moments (Smyth 2004, section 6.2). Where they differ by no more than
+    gets the prior's; one at least has some. The prior is fitted to the logarithms by moments (Smyth 2004, section 6.2). Where they differ by no more than
     chance, its degrees of freedom are infinite, and the posterior is the pooled variance. No posterior has more degrees of
     freedom than all groups together. With one group to learn from nothing is borrowed: the prior has zero degrees of freedom.
-
-    Raises ValueError where shapes differ, for negative or infinite values, and where no group has a degree of freedom.
     """
     variance_M, freedom_M = (
         np.asarray(given, dtype=np.float64) for given in (variances, degrees_of_freedom)
     )
-    if variance_M.ndim != 1 or variance_M.shape != freedom_M.shape:
-        raise ValueError(
-            f"variances of shape {variance_M.shape} and degrees of freedom of shape {freedom_M.shape}"
-        )
     known_M = freedom_M > 0
-    if (freedom_M < 0).any() or not np.isfinite(freedom_M).all() or not known_M.any():
-        raise ValueError(
-            "degrees of freedom are finite, none is negative, and one at least is above zero"
-        )
-    if not (np.isfinite(variance_M[known_M]) & (variance_M[known_M] >= 0)).all():
-        raise ValueError("a variance is finite and not negative")
     prior_variance, prior_freedom = _prior(variance_M[known_M], freedom_M[known_M])
     own_M = np.where(known_M, variance_M, prior_variance)
     if math.isinf(prior_freedom):

@@ -8,11 +8,10 @@ older code a footnote says how to see them. Pure Python, so that
 
 from __future__ import annotations
 
-import math
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from statistics import fmean
+from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
 from msgspec import structs
@@ -32,6 +31,7 @@ from bench.compare.statistics.table import (
     Row,
     Table,
     by_protocol,
+    prediction_hashes,
     rows_of,
     title,
 )
@@ -121,16 +121,17 @@ def _table(
         len(columns) == 1 and metrics[columns[0]] not in LOWER_IS_BETTER
     )
     notes: list[str] = []
-    rows, titles, footnotes = [], dict[str, str](), list[Footnote]()
+    rows, footnotes = list[Row](), list[Footnote]()
     for runs, differs, other_code in rows_of([record for record, _ in scored], notes):
         first = runs[0]
-        cells = tuple(_cell([by_run[run.run_id].get(column) for run in runs]) for column in columns)
+        cells = tuple(
+            _cell({run.seed: by_run[run.run_id].get(column) for run in runs}) for column in columns
+        )
         for column, cell in zip(columns, cells, strict=True):
             if cell is not None and len(cell.values) < len(runs):
                 notes.append(
                     f"{title(first, differs)}: {column} from {len(cell.values)} of {len(runs)} seeds"
                 )
-        titles |= dict.fromkeys((run.run_id for run in runs), title(first, differs))
         rows.append(
             Row(
                 method=first.method,
@@ -147,7 +148,7 @@ def _table(
         )
         footnotes += [other_code] if other_code else []
     rows = sorted(_marked(rows, columns, metrics), key=_best_first if ranks else _by_name)
-    notes += _the_same(titles, by_run)
+    notes += _the_same(rows, by_run)
     untrained = dict.fromkeys(row.name for row in rows if row.setting == "none")
     if untrained and setting == "unsupervised":
         notes.insert(0, f"encoder not trained: {', '.join(untrained)}")
@@ -168,17 +169,13 @@ def _table(
     return against(table, baseline)
 
 
-def _the_same(titles: Mapping[str, str], by_run: Mapping[str, Mapping[str, Score]]) -> list[str]:
-    """A note of rows whose predictions are equal to the last bit. ``titles``: of the row of each run."""
-    having: dict[tuple[tuple[str, str | None], ...], dict[str, None]] = {}
-    for run, name in titles.items():
-        hashes = tuple(
-            (task, score.predictions_sha256)
-            for task, score in sorted(by_run[run].items())
-            if task != AVERAGE
-        )
-        if hashes and all(sha256 is not None for _, sha256 in hashes):
-            having.setdefault(hashes, {})[name] = None
+def _the_same(rows: Sequence[Row], by_run: Mapping[str, Mapping[str, Score]]) -> list[str]:
+    """A note of rows whose predictions are equal to the last bit."""
+    having: dict[object, list[str]] = {}
+    for row in rows:
+        name = " ".join([row.name, *(f"{key}={value}" for key, value in row.differs)])
+        for hashes in {prediction_hashes(by_run[run]) for run in row.runs} - {None}:
+            having.setdefault(hashes, []).append(name)
     same = dict.fromkeys(tuple(sorted(names)) for names in having.values() if len(names) > 1)
     return [f"same predictions on every item: {', '.join(names)}" for names in same]
 
@@ -221,19 +218,19 @@ def _with_average(suite: str, scores: Mapping[str, Score]) -> dict[str, Score]:
     return by_task
 
 
-def _cell(scores: Sequence[Score | None]) -> Cell | None:
-    known = [score for score in scores if score is not None]
+def _cell(by_seed: Mapping[int | None, Score | None]) -> Cell | None:
+    known = {seed: score for seed, score in by_seed.items() if score is not None}
     if not known:
         return None
-    values = tuple(score.value for score in known)
-    mean = fmean(values)
-    sd = (
-        math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
-        if len(values) > 1
-        else None
-    )
+    first, *others = known.values()
+    values = tuple(score.value for score in known.values())
     return Cell(
-        mean=mean, sd=sd, values=values, n=known[0].n, decimals=DECIMALS.get(known[0].metric, 2)
+        mean=fmean(values),
+        sd=stdev(values) if others else None,
+        values=values,
+        seeds=tuple(known),
+        n=first.n,
+        decimals=DECIMALS.get(first.metric, 2),
     )
 
 

@@ -52,6 +52,17 @@ def by_protocol(record: RunRecord) -> dict[tuple[str, str, str], dict[str, Score
     return groups
 
 
+def prediction_hashes(scores: Mapping[str, Score]) -> tuple[tuple[str, str], ...] | None:
+    """(task, hash of the predictions) of every task; None where one was not recorded."""
+    hashes = [
+        (task, score.predictions_sha256)
+        for task, score in sorted(scores.items())
+        if task != AVERAGE
+    ]
+    known = tuple((task, sha256) for task, sha256 in hashes if sha256 is not None)
+    return known if known and len(known) == len(hashes) else None
+
+
 def rows_of(
     records: Sequence[RunRecord], notes: list[str]
 ) -> list[tuple[list[RunRecord], Differs, Footnote | None]]:
@@ -236,6 +247,7 @@ class Cell:
     mean: float  # over seeds
     sd: float | None  # over seeds, divided by n - 1; None with one seed
     values: tuple[float, ...]  # one per run, in the order of the row's runs
+    seeds: tuple[int | None, ...] = ()  # of these runs
     n: int  # items scored
     mark: str = ""  # "best", "second" or ""
     decimals: int = 2  # that are printed, and that a mark goes by

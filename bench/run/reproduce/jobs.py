@@ -106,12 +106,13 @@ def plan_job(
         below = {record.seed: str(folder) for record, folder in records(job.first, store)}
         if not below:
             raise BenchError(f"it stands on {job.first.run.name}, which has no finished run")
-    folders = {seed: below.get(seed, below.get(None)) for seed in job.seeds}
+    job_seeds = [FIRST_SEED if seed is None else seed for seed in job.seeds]
+    folders = {seed: below.get(seed, below.get(None)) for seed in job_seeds}
     planned = []
     for folder in dict.fromkeys(folder for folder in folders.values() if folder is not None):
-        seeds = [seed for seed in job.seeds if folders[seed] == folder]
+        seeds = tuple(seed for seed in job_seeds if folders[seed] == folder)
         request = job.run.request(
-            tuple(FIRST_SEED if seed is None else seed for seed in seeds),
+            seeds,
             below=folder,
             text=options.text,
             corpus=options.corpora.get(job.corpus or "") or options.corpora.get(""),

@@ -9,7 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from bench.show.figures.curves import frequent, learning, spectrum
 from bench.show.figures.drawing import Figure
+from bench.show.figures.gains import gains, paper_gains
+from bench.show.figures.papers import ablations, few_shot
+from bench.show.figures.points import table_groups
+from bench.show.figures.scatters import cost, geometry, shift
 
 if TYPE_CHECKING:
     from bench.board.board import Board
@@ -20,22 +25,14 @@ __all__ = ["Figure", "figures"]
 def figures(board: Board) -> tuple[Figure, ...]:
     """The figures of a version, group by group: settings and backbones with most rows first. Each
     has a name of its own."""
-    from bench.show.figures.curves import frequent, learning, spectrum
-    from bench.show.figures.gains import gains, paper_gains
-    from bench.show.figures.papers import ablations, few_shot, papers
-    from bench.show.figures.points import table_groups
-    from bench.show.figures.scatters import cost, geometry, shift
-
     made: list[Figure | None] = []
-    for i, group in enumerate(table_groups(board)):
-        made += [paper_gains(group)] if i == 0 else []
+    for group in table_groups(board):
+        made += [paper_gains(group)] if not made else []
         made += [gains(group), cost(group, "cost"), cost(group, "encoding"), shift(group)]
-        made += [learning(group)]
-        made += [papers(board)] if i == 0 else []
-        made += [geometry(group), spectrum(group), cost(group, "parameters")]
+        made += [learning(group), geometry(group), spectrum(group), cost(group, "parameters")]
         made += [frequent(group), few_shot(group), *ablations(group)]
     named: dict[str, Figure] = {}
-    for figure in filter(None, made or [papers(board)]):
+    for figure in filter(None, made):
         name, number = figure.name, 1
         while name in named:  # two folders of one name
             number += 1

@@ -20,6 +20,7 @@ from bench.show.figures.drawing import (
     Figure,
     Line,
     drawn,
+    line_data,
     lines,
     number,
 )
@@ -57,9 +58,7 @@ def learning(group: Group) -> Figure | None:
         LEARNING,
         svg=drawn(draw_learning, courses[:MOST_LINES], dev),
         header=("method", "seed", "rows of the corpus", dev),
-        data=tuple(
-            (name, *row) for name, course in courses for line in course for row in line.data()
-        ),
+        data=tuple((name, *row) for name, course in courses for row in line_data(course)),
     )
 
 
@@ -75,26 +74,25 @@ def _course(row: Row, runs: Mapping[str, PublishedRun], dev: str) -> list[Line]:
         points = [(step, value) for step, value in scored if value is not None and step > 0]
         seen = tuple(step * done.sentences / done.steps for step, _ in points)
         course.append(Line("any" if seed is None else str(seed), seen, [y for _, y in points]))
-    alike = len({line.x for line in course}) == 1 and len(course[0].x) > 1
-    return course if alike else []
+    return course if mean_line("", course) else []
 
 
 def draw_learning(axes: Axes, courses: Sequence[Course], dev: str) -> None:
-    for line in (line for _, course in courses for line in course):
-        axes.plot(line.x, line.y, color=QUIET, linewidth=0.5, alpha=0.6)
-    means = [
-        Line(name, course[0].x, mean_of([one.y for one in course])) for name, course in courses
-    ]
-    lines(axes, means, max(means, key=lambda line: line.y[-1]))
+    for seed in (seed for _, course in courses for seed in course):
+        axes.plot(seed.x, seed.y, color=QUIET, linewidth=0.5, alpha=0.6)
+    means = [line for name, course in courses if (line := mean_line(name, course))]
+    best = max(means, key=lambda line: line.y[-1])
+    lines(axes, means, best, "rows of the corpus seen", dev)
     axes.locator_params(axis="x", nbins=4)
     axes.xaxis.set_major_formatter("{x:,.0f}")
-    axes.set_xlabel("rows of the corpus seen")
-    axes.set_title(dev)
 
 
-def mean_of(columns: Sequence[Sequence[float]]) -> list[float]:
-    """Place by place."""
-    return [fmean(values) for values in zip(*columns, strict=True)]
+def mean_line(label: str, course: Sequence[Line]) -> Line | None:
+    """The mean over seeds at each place; None where they have not the same places, at least two."""
+    if len({tuple(line.x) for line in course}) != 1 or len(course[0].x) < 2:
+        return None
+    means = [fmean(values) for values in zip(*(line.y for line in course), strict=True)]
+    return Line(label, course[0].x, means)
 
 
 # --- where vectors lie: singular values, and correlation without the most frequent words ---
@@ -116,29 +114,28 @@ def spectrum(group: Group) -> Figure | None:
     than two methods have them."""
     found = []
     for point in group.methods("geometry", "uniformity"):
-        values = [_singular_values(group, run) for run in point.row.runs]
-        values = [one for one in values if one]
-        if len({len(one) for one in values}) == 1:
-            shares = mean_of([[value / one[0] for value in one] for one in values])
-            found.append((fmean(map(effective_rank, values)), point.label, shares))
+        values = [one for run in point.row.runs if (one := _singular_values(group, run))]
+        shares = [Line("", range(len(one)), [value / one[0] for value in one]) for one in values]
+        if (line := mean_line(point.label, shares)) is not None:
+            found.append((fmean(map(effective_rank, values)), line))
     if len(found) < 2:
         return None
     found.sort(key=lambda one: -one[0])
-    last = min(len(shares) for _, _, shares in found)
+    last = min(len(line.y) for _, line in found)
     places = sorted({*(1 << i for i in range(last.bit_length())), last})
-    made = [Line(label, places, [shares[k - 1] for k in places]) for _, label, shares in found]
-    ranks = {label: round(rank, 3) for rank, label, _ in found}
+    made = [Line(line.label, places, [line.y[k - 1] for k in places]) for _, line in found]
+    ranks = {line.label: round(rank, 3) for rank, line in found}
     return group.figure(
         "spectrum",
         "How many directions the vectors use",
         SPECTRUM,
         svg=drawn(
-            draw_steps, made, made[0], ("singular value, the largest first", "share of the largest")
+            draw_steps, made, made[0], "singular value, the largest first", "share of the largest"
         ),
         suites=("geometry",),
         paper_figure="SimCSE, Figure F.1",
         header=("method", "singular value", "share of the largest", "effective rank"),
-        data=tuple((*row, ranks[line.label]) for line in made for row in line.data()),
+        data=tuple((*row, ranks[str(row[0])]) for row in line_data(made)),
     )
 
 
@@ -163,13 +160,12 @@ def frequent(group: Group) -> Figure | None:
     them."""
     made = []
     for point in group.methods("geometry", "alignment"):
-        curves = [curve for run in point.row.runs if (curve := _without_words(group, run))]
-        taken = sorted(set[int]().union(*curves)) if curves else []
-        if taken and all(len(curve) == len(taken) for curve in curves):
-            made.append(Line(point.label, taken, mean_of([[c[k] for k in taken] for c in curves])))
-    steps = max((line.x for line in made), key=len, default=[])
+        course = [line for run in point.row.runs if (line := _without_words(group, run))]
+        if (mean := mean_line(point.label, course)) is not None:
+            made.append(mean)
+    steps = max((line.x for line in made), key=len, default=())
     made = [line for line in made if line.x == steps]
-    if len(made) < 2 or len(steps) < 2:
+    if len(made) < 2:
         return None
     made.sort(key=lambda line: -line.y[0])
     gain = max(made, key=lambda line: line.y[-1] - line.y[0])
@@ -178,17 +174,17 @@ def frequent(group: Group) -> Figure | None:
         "Without the most frequent words",
         FREQUENT,
         svg=drawn(
-            draw_steps, made, gain, ("most frequent words taken out", "STS-B test, Spearman × 100")
+            draw_steps, made, gain, "most frequent words taken out", "STS-B test, Spearman × 100"
         ),
         suites=("geometry",),
         header=("method", "words taken out", "STS-B test"),
-        data=tuple(row for line in made for row in line.data()),
+        data=line_data(made),
     )
 
 
-def _without_words(group: Group, run: str) -> dict[int, float]:
-    """Number of words taken out -> correlation; empty where the record holds none, or something
-    else."""
+def _without_words(group: Group, run: str) -> Line | None:
+    """Correlation over the number of words taken out; None where the record holds none, or
+    something else."""
     table = group.tables["geometry"]
     published = group.runs.get(run)
     key = ScoreKey("geometry", "alignment", table.protocol, table.text)
@@ -196,14 +192,13 @@ def _without_words(group: Group, run: str) -> dict[int, float]:
     stored: Any = alignment.detail.get("without_frequent_words") if alignment else None
     entries = [e for e in stored if isinstance(e, dict)] if isinstance(stored, list) else []
     pairs = [(number(entry.get("k")), number(entry.get("spearman"))) for entry in entries]
-    return {int(k): value for k, value in pairs if k is not None and value is not None}
+    known = sorted((int(k), value) for k, value in pairs if k is not None and value is not None)
+    return Line("", [k for k, _ in known], [value for _, value in known]) if known else None
 
 
-def draw_steps(axes: Axes, those: Sequence[Line], strong: Line, names: tuple[str, str]) -> None:
+def draw_steps(axes: Axes, those: Sequence[Line], strong: Line, across: str, up: str) -> None:
     """Lines over the same numbers, each of which is a step of equal width."""
     steps = those[0].x
     even = {line.label: replace(line, x=range(len(steps))) for line in those}
-    lines(axes, list(even.values()), even[strong.label])
+    lines(axes, list(even.values()), even[strong.label], across, up)
     axes.set_xticks(range(len(steps)), [f"{step:g}" for step in steps])
-    axes.set_xlabel(names[0])
-    axes.set_title(names[1])

@@ -4,7 +4,6 @@ marks and lines with labels."""
 from __future__ import annotations
 
 import base64
-import csv
 import importlib.util
 import io
 import math
@@ -14,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bench.base.errors import BenchError
-from bench.compare.formatting import csv_text
+from bench.show.grid import as_csv, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +27,7 @@ class Figure:
     """One drawing with the data that it was drawn from."""
 
     name: str  # "cost-unsupervised-builtin": letters, digits and hyphens; its file is figures/<name>.svg
-    kind: str  # "gains", "cost", "shift", "papers" ...
+    kind: str  # "gains", "cost", "shift" ...
     title: str  # a heading, and the text where the picture is not seen
     caption: str  # static text: what is drawn
     svg: str  # a file
@@ -45,10 +44,7 @@ class Figure:
     @property
     def csv(self) -> str:
         """The data as CSV; no spreadsheet takes a name for a formula."""
-        text = io.StringIO()
-        rows = [[csv_text(x) if isinstance(x, str) else x for x in row] for row in self.data]
-        csv.writer(text, lineterminator="\n").writerows([self.header, *rows])
-        return text.getvalue()
+        return as_csv(plain(self.header, self.data))
 
 
 # --- the sheet: colours that can be seen on a light page and on a dark one ---
@@ -187,8 +183,8 @@ class Mark:
     y_ends: Ends | None = None
 
 
-def scatter(axes: Axes, marks: Sequence[Mark]) -> None:
-    """Points with bars; emphasised ones in the accent colour, and labelled first. Of many points
+def scatter(axes: Axes, marks: Sequence[Mark], across: str, up: str) -> None:
+    """Points with bars, and the names of both axes; emphasised ones in the accent colour, and labelled first. Of many points
     not all have a label."""
     marks = sorted(marks, key=lambda mark: mark.strong)
     for mark in marks:
@@ -202,19 +198,18 @@ def scatter(axes: Axes, marks: Sequence[Mark]) -> None:
         style: dict[str, Any] = {"size": 10, "ha": "center", "va": "center", "zorder": 4}
         axes.text(mark.x, mark.y, mark.label, gid=NEXT_TO_POINT, weight=weight, **style)
     axes.margins(0.12)
-    axes.locator_params(axis="y", nbins=5)
-    if axes.get_xscale() == "linear":
-        axes.locator_params(axis="x", nbins=5)
+    axes.locator_params(axis="both" if axes.get_xscale() == "linear" else "y", nbins=5)
+    axes.set(xlabel=across, title=up)
 
 
-def scatter_data(marks: Sequence[Mark]) -> list[DataRow]:
+def scatter_data(marks: Sequence[Mark]) -> tuple[DataRow, ...]:
     """(label, x, y, low of y, high of y, low of x, high of x) of each point; "" for bars that are
     not known."""
     none = (None, None)
-    return [
+    return tuple(
         (one.label, *rounded(one.x, one.y, *(one.y_ends or none), *(one.x_ends or none)))
         for one in marks
-    ]
+    )
 
 
 def rounded(*values: float | None) -> DataRow:
@@ -237,13 +232,16 @@ class Line:
     x: Sequence[float]
     y: Sequence[float]
 
-    def data(self) -> list[DataRow]:
-        return [(self.label, x, round(y, 4)) for x, y in zip(self.x, self.y, strict=True)]
+
+def line_data(those: Sequence[Line]) -> tuple[DataRow, ...]:
+    """(label, x, y) of each point of each line."""
+    points = [(line.label, x, y) for line in those for x, y in zip(line.x, line.y, strict=True)]
+    return tuple((label, x, round(y, 4)) for label, x, y in points)
 
 
-def lines(axes: Axes, those: Sequence[Line], strong: Line) -> None:
-    """Lines whose names stand at their right ends: ``strong`` in the accent colour, and as many
-    others as there is room for."""
+def lines(axes: Axes, those: Sequence[Line], strong: Line, across: str, up: str) -> None:
+    """Lines whose names stand at their right ends, and the names of both axes. ``strong`` has the
+    accent colour; of the others there are as many as there is room for."""
     shown = [*(line for line in those if line is not strong)][: MOST_LINES - 1]
     right, left = max(max(line.x) for line in those), min(min(line.x) for line in those)
     gap = 0.02 * (right - left)
@@ -255,6 +253,7 @@ def lines(axes: Axes, those: Sequence[Line], strong: Line) -> None:
     axes.set_xlim(left - gap, right + gap)
     axes.margins(y=0.1)
     axes.locator_params(axis="y", nbins=5)
+    axes.set(xlabel=across, title=up)
 
 
 def rows(axes: Axes, labels: Iterable[str]) -> None:

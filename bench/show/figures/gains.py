@@ -7,7 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bench.compare.formatting import signed_number
 from bench.compare.statistics.table import BETTER, WORSE
@@ -122,20 +122,15 @@ def draw_gains(axes: Axes, shown: Sequence[tuple[str, Against]], axis: str) -> N
     lowest, highest = min(low - reach, 0.0), max(high + reach, 0.0)
     for i, (_, one) in enumerate(shown):
         value, colour = one.difference, ACCENT if one.verdict in (BETTER, WORSE) else QUIET
-        text = signed_number(value).replace("-", "−")
-        style: dict[str, Any] = {
-            "va": "center",
-            "size": 10,
-            "transform": axes.get_yaxis_transform(),
-        }
-        if value < lowest:
-            axes.text(0.0, i, f"← {text}", ha="left", **style)
-        elif value > highest:
-            axes.text(1.0, i, f"{text} →", ha="right", **style)
-        else:
+        if lowest <= value <= highest:
             if one.ci_low is not None and one.ci_high is not None:
                 bar(axes, (max(one.ci_low, lowest), min(one.ci_high, highest)), (i, i), colour)
             axes.plot([value], [i], "o", color=colour)
+            continue
+        text, is_low = signed_number(value).replace("-", "−"), value < lowest
+        text, side = (f"← {text}", "left") if is_low else (f"{text} →", "right")
+        across = axes.get_yaxis_transform()  # 0 and 1 are the edges
+        axes.text(float(not is_low), i, text, ha=side, va="center", size=10, transform=across)
     axes.axvline(0, color=QUIET, linewidth=0.9)
     axes.set_xlabel(axis)
     rows(axes, (label for label, _ in shown))

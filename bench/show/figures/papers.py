@@ -1,5 +1,4 @@
-"""The papers' own figures, drawn from our runs: printed values against ours, ablations, few-shot,
-and one that is a formula."""
+"""The papers' own figures, drawn from our runs: ablations, few-shot, and one that is a formula."""
 
 from __future__ import annotations
 
@@ -8,7 +7,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from bench.compare.formatting import visible
-from bench.compare.statistics.table import AVERAGE, LOWER_IS_BETTER, SENDER
+from bench.compare.statistics.table import AVERAGE, SENDER
 from bench.references import figure_runs, printed_points, results
 from bench.references.ours import meaning
 from bench.runs.record import ScoreKey
@@ -17,87 +16,18 @@ from bench.show.figures.drawing import (
     QUIET,
     Figure,
     Line,
-    Mark,
     bar,
     drawn,
+    line_data,
     lines,
     number,
     rounded,
     rows,
-    scatter,
-    scatter_data,
 )
-from bench.show.figures.points import Group, Point, points, short_name
+from bench.show.figures.points import Group, Point, short_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from bench.board.board import Board
-
-# --- printed against ours ---
-
-PAPERS = (
-    "Numbers that papers print across, ours of the same cell upwards; on the line both are equal. "
-    "Bars: our intervals. Coloured: the printed value lies outside the prediction interval of "
-    "ours. The numbers farthest from the line are named. Averages, which follow from the others, "
-    "are left out."
-)
-NAMED = 6  # cells that are labelled
-NUMBERS = ("printed", "here", "low", "high", "difference")
-
-
-def papers(board: Board) -> Figure | None:
-    """Every cell of the board that a paper printed on the same scale, without averages. None for
-    fewer than two."""
-    cells = [
-        (point, task, point.cell.printed)
-        for table in (one.table for one in board.tables)
-        for task in table.columns
-        if (task != AVERAGE or len(table.columns) == 1) and task not in LOWER_IS_BETTER
-        for point in points(table, task)
-        if point.cell.printed
-    ]
-    if len(cells) < 2:
-        return None
-    named = sorted(cells, key=lambda cell: -abs(cell[2].difference))[:NAMED]
-    marks = [
-        Mark(
-            visible(f"{point.label} {task}", limit=24) if (point, task, printed) in named else "",
-            printed.value,
-            point.cell.mean,
-            printed.inside is False,
-            y_ends=point.ends if point.cell.spread else None,
-        )
-        for point, task, printed in cells
-    ]
-    return Figure(
-        name="papers",
-        kind="papers",
-        title="Printed against reproduced",
-        caption=PAPERS,
-        svg=drawn(draw_papers, marks, height=360.0),
-        suites=(),
-        header=("method", "setting", "backbone", "task", "paper:table", *NUMBERS),
-        data=tuple(
-            (
-                point.label,
-                point.row.setting,
-                visible(short_name(point.row.backbone)),
-                task,
-                printed.source,
-                *row[1:5],
-                printed.difference,
-            )
-            for (point, task, printed), row in zip(cells, scatter_data(marks), strict=True)
-        ),
-    )
-
-
-def draw_papers(axes: Axes, marks: Sequence[Mark]) -> None:
-    scatter(axes, marks)
-    axes.axline((marks[0].x, marks[0].x), slope=1, color=QUIET, linewidth=0.9)
-    axes.set_xlabel("printed in the paper")
-    axes.set_title("measured here")
 
 
 # --- against one recipe value (PromCSE, Figure 2) ---
@@ -141,13 +71,12 @@ def swept(points: Sequence[Point]) -> list[tuple[str, str, Curve]]:
                 rest = tuple(pair for pair in row.differs if pair[0] != key)
                 alike = series.setdefault((row.name, key, row.setting, row.backbone), {})
                 alike.setdefault(rest, {}).setdefault(value, point)
-    made = []
-    for (name, key, *_), alike in series.items():
-        longest = max(alike.values(), key=len)
-        if len(longest) >= FEWEST:
-            made.append(
-                (visible(name, limit=40), visible(key, limit=40), dict(sorted(longest.items())))
-            )
+    longest = {names: max(alike.values(), key=len) for names, alike in series.items()}
+    made = [
+        (visible(name, limit=40), visible(key, limit=40), dict(sorted(curve.items())))
+        for (name, key, *_), curve in longest.items()
+        if len(curve) >= FEWEST
+    ]
     return sorted(made, key=lambda one: (-len(one[2]), one[0], one[1]))
 
 
@@ -194,8 +123,7 @@ def draw_ablation(
     axes.set_xticks(values, [f"{x:g}" for x in values])
     axes.set_xticks([], minor=True)
     axes.locator_params(axis="y", nbins=5)
-    axes.set_xlabel(key)
-    axes.set_title(score)
+    axes.set(xlabel=key, title=score)
 
 
 def _printed_points(group: Group, method: str, key: str, task: str) -> dict[float, float]:
@@ -324,12 +252,10 @@ def rescaling() -> Figure:
         suites=(),
         paper_figure="Focal-InfoNCE, Figure 1",
         header=("m", "cosine s", "s (s + m)"),
-        data=tuple(row for line in made for row in line.data()),
+        data=line_data(made),
     )
 
 
 def draw_rescaling(axes: Axes, those: Sequence[Line]) -> None:
     axes.plot([0, 1], [0, 1], "--", color=QUIET)
-    lines(axes, those, those[-1])
-    axes.set_xlabel("cosine s of a negative pair")
-    axes.set_title("re-scaled: s (s + m)")
+    lines(axes, those, those[-1], "cosine s of a negative pair", "re-scaled: s (s + m)")

@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from bench.compare.statistics.table import Cost
 from bench.show.figures.drawing import ACCENT, Figure, Mark, drawn, scatter, scatter_data
 from bench.show.figures.points import Group, Point, join_points
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from bench.compare.statistics.table import Cost
+    from bench.compare.statistics.table import Row
 
 BARS = " Bars: the intervals of the table, or standard deviations over seeds where it has none."
 
@@ -51,7 +52,7 @@ def cost(group: Group, kind: str) -> Figure | None:
     known."""
     title, axis, caption = COSTS[kind]
     points = group.methods("sts")
-    paid = [(c, p) for p in points if (c := _cost(kind, p.row.cost, p.row.setting)) is not None]
+    paid = [(c, p) for p in points if (c := _cost(kind, p.row)) is not None]
     costs = {spent for spent, _ in paid}
     if not any(costs) or max(costs) <= 1.01 * min(costs):
         return None  # all cost the same
@@ -73,25 +74,27 @@ def cost(group: Group, kind: str) -> Figure | None:
     )
 
 
-def _cost(kind: str, of: Cost | None, setting: str) -> float | None:
+def _cost(kind: str, row: Row) -> float | None:
     """In seconds or parameters. Untrained rows take no time of training."""
-    if kind == "cost":
-        seconds = of.train_seconds if of else None
-        return 0.0 if seconds is None and setting == "none" else seconds
-    if kind == "parameters":
-        return of.trainable_parameters if of else None
-    rate = of.encode_sentences_per_second if of else None
-    return 1000 / rate if rate else None
+    cost = row.cost or Cost()
+    rate = cost.encode_sentences_per_second
+    known = {
+        "cost": 0.0 if row.setting == "none" else None,
+        "parameters": cost.trainable_parameters,
+        "encoding": 1000 / rate if rate else None,
+    }
+    return cost.train_seconds if kind == "cost" and cost.train_seconds is not None else known[kind]
 
 
 def front(priced: Sequence[tuple[float, float]]) -> list[int]:
     """Of (cost, quality) pairs those on the Pareto front, cheapest first: every other is worse,
     costs more, or is equal in both."""
-    chosen: list[int] = []
-    for i in sorted(range(len(priced)), key=lambda i: (priced[i][0], -priced[i][1], i)):
-        if not chosen or priced[i][1] > priced[chosen[-1]][1] or priced[i] == priced[chosen[-1]]:
-            chosen.append(i)
-    return chosen
+    best = [
+        i
+        for i, (cost, quality) in enumerate(priced)
+        if not any((c <= cost and q > quality) or (c < cost and q >= quality) for c, q in priced)
+    ]
+    return sorted(best, key=lambda i: priced[i])
 
 
 def draw_cost(axes: Axes, marks: Sequence[Mark], axis: str) -> None:
@@ -102,7 +105,7 @@ def draw_cost(axes: Axes, marks: Sequence[Mark], axis: str) -> None:
     room = max((highest / lowest) ** 0.15, 1.5)
     free = len(paid) < len(marks)
     axes.set_xscale("symlog", linthresh=lowest / room, linscale=0.3)
-    scatter(axes, marks)
+    scatter(axes, marks, f"{axis} (logarithmic)", "STS Avg.")
     axes.set_xlim(-lowest / room / 2 if free else lowest / room, highest * room)
     best = sorted((one for one in marks if one.strong), key=lambda one: one.x)
     x, y = [*(one.x for one in best), highest * room], [one.y for one in best]
@@ -112,8 +115,6 @@ def draw_cost(axes: Axes, marks: Sequence[Mark], axis: str) -> None:
     ticks = [0.0] * free + inside[:: -(-len(inside) // MOST_TICKS) or 1]
     axes.set_xticks(ticks, [short_number(tick) for tick in ticks])
     axes.set_xticks([], minor=True)
-    axes.set_xlabel(f"{axis} (logarithmic)")
-    axes.set_title("STS Avg.")
 
 
 def short_number(value: float) -> str:
@@ -146,11 +147,11 @@ def shift(group: Group) -> Figure | None:
         "shift",
         "STS against captions of another domain",
         SHIFT,
-        svg=drawn(draw_pairs, marks, "STS Avg.", "CxC-STS"),
+        svg=drawn(scatter, marks, "STS Avg.", "CxC-STS"),
         suites=("sts", "cxc"),
         paper_figure="PromCSE, Figure 1",
         header=("method", "STS Avg.", "CxC-STS", *PAIR_ENDS),
-        data=tuple(scatter_data(marks)),
+        data=scatter_data(marks),
     )
 
 
@@ -172,7 +173,7 @@ def geometry(group: Group) -> Figure | None:
         "Alignment against uniformity",
         SPHERE,
         svg=drawn(
-            draw_pairs,
+            scatter,
             marks,
             "uniformity (lower: spread more evenly)",
             "alignment (lower: paraphrases closer)",
@@ -180,7 +181,7 @@ def geometry(group: Group) -> Figure | None:
         suites=("geometry",),
         paper_figure="SimCSE, Figure 3",
         header=("method (STS Avg.)", "uniformity", "alignment", *PAIR_ENDS),
-        data=tuple(scatter_data(marks)),
+        data=scatter_data(marks),
     )
 
 
@@ -199,9 +200,3 @@ def _marks(across: Sequence[Point], up: Sequence[Point], best: Callable[..., flo
         )
         for x, y in pairs
     ]
-
-
-def draw_pairs(axes: Axes, marks: Sequence[Mark], across: str, up: str) -> None:
-    scatter(axes, marks)
-    axes.set_xlabel(across)
-    axes.set_title(up)

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 
 from bench.compare.statistics.expected_best import expected_best
 from bench.runs.searches import RECIPE, RUNNING, write_result
-from bench.show.figures.drawing import ACCENT, MOST_LINES, QUIET, Figure, Line, drawn, lines
+from bench.show.figures.drawing import (
+    ACCENT,
+    MOST_LINES,
+    QUIET,
+    Figure,
+    Line,
+    drawn,
+    line_data,
+    lines,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,12 +44,14 @@ def write_figures(folder: Path, study: Study, trials: Mapping[str, Sequence[Tria
 
 def of_all_methods(study: Study, trials: Mapping[str, Sequence[Trial]]) -> list[Figure]:
     """The figure of a search; none where no method has two trials."""
-    recipes: dict[str, float] = {}
+    recipes = {
+        method: trial.score
+        for method, every in trials.items()
+        for trial in every
+        if trial.number == RECIPE and trial.score is not None
+    }
     made = []
     for method, every in trials.items():
-        for trial in every:
-            if trial.number == RECIPE and trial.score is not None:
-                recipes[method] = trial.score
         curve = expected_best([t.score for t in every if t.number != RECIPE and t.state != RUNNING])
         if len(curve) > 1:
             made.append(Line(method, range(1, len(curve) + 1), curve))
@@ -58,7 +69,7 @@ def of_all_methods(study: Study, trials: Mapping[str, Sequence[Trial]]) -> list[
         svg=drawn(draw_expected_best, made, recipes, study.select_on),
         suites=(),
         header=("method", "trials", "expected best"),
-        data=(*at_zero, *(row for line in made for row in line.data())),
+        data=(*at_zero, *line_data(made)),
     )
     return [figure]
 
@@ -67,7 +78,7 @@ def draw_expected_best(
     axes: Axes, those: Sequence[Line], recipes: Mapping[str, float], dev: str
 ) -> None:
     """``those``: the highest first."""
-    lines(axes, those, those[0])
+    lines(axes, those, those[0], "trials", dev)
     for line in those[:MOST_LINES]:
         if line.label in recipes:
             colour = ACCENT if line is those[0] else QUIET
@@ -75,5 +86,3 @@ def draw_expected_best(
     most = max(max(line.x) for line in those)
     axes.set_xlim(-0.04 * most, 1.02 * most)
     axes.locator_params(axis="x", nbins=6, integer=True)
-    axes.set_xlabel("trials")
-    axes.set_title(dev)

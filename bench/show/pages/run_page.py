@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from bench.board.board import Board, PublishedRun, TableRow
@@ -27,7 +28,6 @@ from bench.show.tables.lines import spread_text
 
 if TYPE_CHECKING:
     from bench.compare.statistics.table import Table
-    from bench.show.tables.report import Section
 
 UP = 2  # folders between a run's page and its version
 
@@ -45,10 +45,10 @@ def about(board: Board, run: PublishedRun, up: int = 0) -> dict[str, Any]:
     again = repeat([record])
     typed = without_folders(record.provenance.command or "")
     sections = [
-        report.training(record, None),
-        report.cost(record),
-        report.overlap_section(record),
-        report.provenance(record),
+        report.facts_grid("training", report.training(record, None)),
+        report.facts_grid("cost", report.cost(record)),
+        report.overlap_grid(record.provenance.corpus.overlap),
+        report.facts_grid("provenance", report.provenance(record)),
     ]
     return {
         "record": record,
@@ -62,14 +62,12 @@ def about(board: Board, run: PublishedRun, up: int = 0) -> dict[str, Any]:
         "files": [] if board.one_file else list(files(board, run)),
         "scores": [
             *score_grids(record, places),
-            *((part.title, section_grid(part)) for part in report.shift_sections(record)),
+            *((part.title, untitled(part)) for part in report.shift_grids(record)),
         ],
         "curves": curves(record, run.folder),
         "cosines": cosines(Run(record, run.folder)),
         "recipe": recipe_grid(record),
-        "sections": [
-            (section.title, section_grid(section)) for section in sections if section.rows
-        ],
+        "sections": [(part.title, untitled(part)) for part in sections if part.rows],
     }
 
 
@@ -175,10 +173,11 @@ def predictions_link(board: Board, up: int = 0) -> str:
 def score_grids(record: RunRecord, places: Sequence[TableRow]) -> Iterator[tuple[str, Grid]]:
     """Title and table of each suite, protocol and text form; the sub-datasets of a task stand indented below it."""
     forms = report.by_form(record)
-    for (suite, protocol, text), section in zip(forms, report.score_sections(record), strict=True):
+    for (suite, protocol, text), table in zip(forms, report.score_grids(record), strict=True):
         place = place_of(places, suite, protocol, text)
         rows, task = [], ""
-        for name, value, *rest in section.rows:
+        for row in table.rows:
+            name, value, *rest = (one.text for one in row)
             part = name.startswith(" ")
             task = task if part else name
             cell = None if part else cell_of(place, name)
@@ -186,11 +185,8 @@ def score_grids(record: RunRecord, places: Sequence[TableRow]) -> Iterator[tuple
             paper = score(printed.value, cell.decimals) if cell and printed else ""
             if name != f"  {task}":  # a sub-dataset that is the whole task would repeat it
                 rows.append((name, value, over_seeds(cell), paper, *rest))
-        columns = [section.heading[1], "mean of seeds", "paper", *section.heading[2:]]
-        yield (
-            section.title,
-            grid([section.heading[0], *(Column(name, right=True) for name in columns)], rows),
-        )
+        added = (Column(name, right=True) for name in ("mean of seeds", "paper"))
+        yield table.title, grid([*table.columns[:2], *added, *table.columns[2:]], rows)
 
 
 def place_of(
@@ -215,12 +211,11 @@ def over_seeds(cell: Cell | None) -> str:
     return score(cell.mean, cell.decimals) + (f" ±{half}" if half else "")
 
 
-def section_grid(section: Section) -> Grid:
-    """A section of a run's report; without the version of code that was never released, whose commit stands next to it."""
-    width = max(len(row) for row in section.rows)
-    names = section.heading or ("",) * width
-    columns = [Column(name, right=i in section.numbers) for i, name in enumerate(names)]
-    return grid(columns, [row for row in section.rows if FROM_SOURCE not in row])
+def untitled(table: Grid) -> Grid:
+    """A table under a heading that has its title; without the version of code that was never released, whose commit stands next
+    to it."""
+    rows = tuple(row for row in table.rows if all(cell.text != FROM_SOURCE for cell in row))
+    return replace(table, title="", rows=rows)
 
 
 def recipe_grid(record: RunRecord) -> Grid:

@@ -39,9 +39,11 @@ def drawn(
 
 def render(tables: Sequence[Table], form: str) -> str:
     """The tables as text: md, latex, csv or json; ends with a newline."""
-    if form in ("csv", "json"):
-        return data.as_csv(tables) if form == "csv" else data.as_json(tables)
+    if form == "csv":
+        return data.as_csv(tables)
+    if form == "json":
+        return data.as_json(tables)
     grids = [score_grid(table) for table in tables]
-    if form == "latex":
-        return grid.latex_document(grids)
-    return "\n".join(map(grid.as_markdown, grids))
+    return (
+        grid.latex_document(grids) if form == "latex" else "\n".join(map(grid.as_markdown, grids))
+    )

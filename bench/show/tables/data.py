@@ -10,7 +10,7 @@ from dataclasses import is_dataclass
 from typing import Any
 
 from bench.compare.formatting import csv_value
-from bench.compare.statistics.table import Cell, Row, Spread, Table
+from bench.compare.statistics.table import Cell, Row, Table
 from bench.runs.record import RunRecord, Score
 
 SCHEMA = "bench.compare/3"
@@ -119,8 +119,9 @@ def _cell_facts(cell: Cell | None) -> dict[str, Any]:
         "n": cell.n,
         "mark": cell.mark,
     }
-    if cell.spread:
-        facts |= _mean_interval(cell.spread) | {"covers": cell.spread.covers}
+    if spread := cell.spread:
+        interval = {"se": spread.se, "ci_low": spread.low, "ci_high": spread.high}
+        facts |= interval | {"covers": spread.covers}
     if against := cell.against:
         facts |= {
             "difference": _difference(cell),
@@ -194,36 +195,29 @@ def _row(row: Row, table: Table) -> dict[str, Any]:
 def _head(row: Row, table: Table) -> dict[str, Any]:
     """The statistics of a row on the column that ranks; all None where the table has none."""
     cell = row.cells[-1] if table.head is not None else None
+    facts = _cell(cell) or {}
+    spread = facts.get("spread") or {}
     return {
         "n": None if cell is None else len(cell.values),
-        "mean": None if cell is None else cell.mean,
-        "sd": None if cell is None else cell.sd,
-        **_mean_interval(None if cell is None else cell.spread),
-        "against": None if cell is None or cell.against is None else _against(cell),
+        "mean": facts.get("mean"),
+        "sd": facts.get("sd"),
+        "se": spread.get("se"),
+        "ci_low": spread.get("low"),
+        "ci_high": spread.get("high"),
+        "against": facts.get("against"),
         "may_be_best": row.may_be_best,
         "untested": row.untested,
     }
-
-
-def _mean_interval(spread: Spread | None) -> dict[str, Any]:
-    if spread is None:
-        return {"se": None, "ci_low": None, "ci_high": None}
-    return {"se": spread.se, "ci_low": spread.low, "ci_high": spread.high}
 
 
 def _cell(cell: Cell | None) -> dict[str, Any] | None:
     if cell is None:
         return None
     facts = _facts(cell) | {"values": list(cell.values)}
+    del facts["seeds"]  # the row has them
     if cell.against:
-        facts["against"] = _against(cell)
+        facts["against"]["difference"] = _difference(cell)
     return facts
-
-
-def _against(cell: Cell) -> dict[str, Any]:
-    """A cell less the baseline's."""
-    assert cell.against is not None
-    return _facts(cell.against) | {"difference": _difference(cell)}
 
 
 def _difference(cell: Cell) -> float | None:
@@ -245,32 +239,19 @@ def scores_csv(record: RunRecord) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(RUN_HEADING)
     for score in record.scores:
-        for subset, value, std, n in _lines(score):
-            cells = (
-                score.suite,
-                score.task,
-                subset,
-                score.protocol,
-                score.text,
-                score.metric,
-                value,
-                std,
-                n,
-            )
+        about = (score.protocol, score.text, score.metric)
+        for subset, *numbers in _numbers(score):
+            cells = (score.suite, score.task, subset, *about, *numbers)
             writer.writerow([csv_value(cell) for cell in cells])
     return out.getvalue()
 
 
-def _lines(score: Score) -> Iterator[tuple[str, float, float | None, int | None]]:
+def _numbers(score: Score) -> Iterator[tuple[str, float, float | None, int | None]]:
+    """Sub-dataset, value, deviation and items."""
     yield "", score.value, score.std, score.n
     subsets = score.detail.get("subsets")
     for name, part in subsets.items() if isinstance(subsets, Mapping) else ():
         value = part.get(score.metric) if isinstance(part, Mapping) else None
         if isinstance(value, int | float) and not isinstance(value, bool):
             n = part.get("n")
-            yield (
-                str(name),
-                value,
-                None,
-                n if isinstance(n, int) and not isinstance(n, bool) else None,
-            )
+            yield str(name), value, None, n if type(n) is int else None

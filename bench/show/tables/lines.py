@@ -1,19 +1,15 @@
-"""What stands beside a row's means in every form of a table: the difference from the baseline,
-cost, and the legend."""
+"""What pages and printed tables both write of a table's rows: intervals, the difference from the baseline, what papers printed,
+what a row trains."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
-from bench.base.text import duration, list_names
+from bench.base.text import list_names
 from bench.compare import statements
 from bench.compare.formatting import score, signed_number, spread, with_interval
-from bench.compare.statistics.table import BETTER, WORSE, Cell, Cost, Row, Table
-from bench.show import grid
+from bench.compare.statistics.table import BETTER, WORSE, Cell, Row, Table
 from bench.show.grid import Cell as GridCell
-
-SIGNS = grid.SIGNS
-OUTSIDE, UNTESTED, TOP = "outside", "not tested", grid.TINT  # keys of SIGNS
 
 
 def spread_text(cell: Cell) -> str:
@@ -26,15 +22,15 @@ def spread_text(cell: Cell) -> str:
 
 
 def sign_name(row: Row, table: Table) -> str:
-    """Which of the signs stands at a row's number in the column that ranks; "" for none."""
+    """The key of SIGNS that stands at a row's number in the column that ranks; "" for none."""
     if table.tested is not None and row.untested and row.cells[-1] is not None:
-        return UNTESTED
+        return "not tested"
     verdict = statements.verdict(row)
     return verdict if verdict in (BETTER, WORSE) else ""
 
 
 def has_differences(table: Table) -> bool:
-    return any(map(statements.verdict, table.rows))
+    return table.head is not None and any(map(statements.verdict, table.rows))
 
 
 def difference_heading(table: Table) -> str:
@@ -53,8 +49,7 @@ def difference_text(row: Row) -> str:
 # --- what papers printed ---
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(NamedTuple):
     """One line under a row: its entries belong to the table's columns."""
 
     label: str
@@ -62,8 +57,8 @@ class Line:
 
 
 def under(row: Row) -> list[Line]:
-    """For each paper table that prints a number of this row: what it prints, ours less that, and
-    half of the prediction interval."""
+    """For each paper table that prints a number of this row: what it prints, ours less that, and half of the prediction
+    interval."""
     every = [cell.printed for cell in row.cells if cell and cell.printed]
     made = []
     for source in dict.fromkeys(printed.source for printed in every):
@@ -79,31 +74,16 @@ def _paper_cells(cell: Cell | None, source: str) -> tuple[GridCell, GridCell, Gr
     if cell is None or cell.printed is None or cell.printed.source != source:
         return GridCell(), GridCell(), GridCell()
     printed, places = cell.printed, cell.decimals
-    less = signed_number(printed.difference, places)
     half = "" if printed.half is None else score(printed.half, places)
+    less, sign = signed_number(printed.difference, places), "outside" * (printed.inside is False)
     return (
         GridCell(text=score(printed.value, places), emphasis="dim"),
-        GridCell(text=less, sign=OUTSIDE if printed.inside is False else "", emphasis="dim"),
+        GridCell(text=less, sign=sign, emphasis="dim"),
         GridCell(text=half, emphasis="dim"),
     )
 
 
 # --- cost ---
-
-COST_LEGEND = {
-    "params": "params: trained; train: time of training; memory: peak, bytes; means over seeds",
-    "tuning": "tuning: time of the search for the values / its trials, once for all seeds",
-    "encode": "encode: sentences a second",
-}
-
-
-def cost_columns(table: Table) -> tuple[str, ...]:
-    """Headings of the columns of cost; none where no row has a cost."""
-    if all(row.cost is None for row in table.rows):
-        return ()
-    tuned = any(row.cost and row.cost.tuning_seconds is not None for row in table.rows)
-    encode = ["encode"] if encode_condition(table) else []
-    return "params", "train", *(["tuning"] if tuned else []), "memory", *encode
 
 
 def encode_condition(table: Table) -> str:
@@ -112,27 +92,9 @@ def encode_condition(table: Table) -> str:
     return next(filter(None, known), "")
 
 
-def costs(cost: Cost | None) -> dict[str, str]:
-    """What a row took by heading, and short: "5.3M" parameters, "13m32s", a search of "2h36m/12"
-    trials, "1.4G", "1.2k/s"; "" where it was not recorded."""
-    cost = cost or Cost()
-    trials, encode = cost.tuning_trials or "?", short(cost.encode_sentences_per_second)
-    train, tuning = (
-        "" if seconds is None else duration(seconds)
-        for seconds in (cost.train_seconds, cost.tuning_seconds)
-    )
-    return {
-        "params": short(cost.trainable_parameters),
-        "train": train,
-        "tuning": tuning and f"{tuning}/{trials}",
-        "memory": short(cost.peak_memory_bytes),
-        "encode": encode and f"{encode}/s",
-    }
-
-
 def parts_trained(table: Table) -> list[str]:
-    """ "trained of promcse, dcpcse: 295k prompt, 591k head", a line for all rows that train the
-    same numbers of the same parts."""
+    """ "trained of promcse, dcpcse: 295k prompt, 591k head", a line for all rows that train the same numbers of the same
+    parts."""
     rows: dict[str, dict[str, None]] = {}
     for row in table.rows:
         if row.cost is not None and row.cost.trainable_parts:
@@ -156,28 +118,3 @@ def short(count: float | None) -> str:
             return f"{count:.0f}{unit}" if not unit or count >= 99.95 else f"{count:.1f}{unit}"
         count /= 1000
     return f"{count:.1f}T"
-
-
-# --- the legend ---
-
-PAPER_LEGEND = "paper:table: what it printed"
-OUTSIDE_LEGEND = "outside the 95 % prediction interval for as many runs of ours as the paper had"
-
-
-def legend(table: Table, signs: dict[str, str], *, tint: str = "") -> list[str]:
-    """What the signs and columns mean, a sentence each; only what the table has. ``signs`` as the
-    form prints them; ``tint``: the word for what marks a row that may be the best, where it is none
-    of them."""
-    lines = statements.legend(table, signs[BETTER], signs[WORSE], tint or signs[TOP])
-    cells = [cell for row in table.rows for cell in row.cells]
-    printed = [cell.printed for cell in cells if cell is not None and cell.printed]
-    lines += [PAPER_LEGEND] if printed else []
-    if any(one.inside is not None for one in printed):
-        lines.append(f"{signs[OUTSIDE]} {OUTSIDE_LEGEND}")
-    lines += [text for name, text in COST_LEGEND.items() if name in cost_columns(table)]
-    return [*lines, *parts_trained(table)]
-
-
-def average_place(table: Table) -> int | None:
-    """Of the average among the columns, where it stands after two others or more."""
-    return len(table.columns) - 1 if table.head is not None and len(table.columns) > 2 else None
