@@ -90,7 +90,7 @@ def items() -> list[Item]:
             environment={"CUBLAS_WORKSPACE_CONFIG": ":4096:8"},
         ),
         Item("right.chunk", "`--chunk`", "gpu_right.chunked", seconds=12),
-        Item("right.auto-batch", "`--auto-batch`", "gpu_right.auto_batch", seconds=20, alone=True),
+        Item("right.auto-batch", "`--chunk auto`", "gpu_right.auto_batch", seconds=20, alone=True),
         Item("right.classifiers", "classifiers of `transfer`", "gpu_right.classifiers", seconds=25),
         Item("right.scores", "k-means and CxC of the GPU's vectors", "gpu_right.scored", seconds=8),
         *(

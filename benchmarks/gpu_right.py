@@ -359,7 +359,7 @@ def chunked(place: Place) -> Outcome:
 
 
 def auto_batch(place: Place) -> Outcome:
-    """--auto-batch: a batch that does not fit is halved until it does, and the weights move as they do with --chunk."""
+    """--chunk auto: a batch that does not fit is halved until it does, and the weights move as they do with --chunk."""
     from gpu_models import methods_of
 
     from bench.backbones import load, resolve

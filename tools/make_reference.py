@@ -26,7 +26,7 @@ SCHEMAS = {
     "Tables of a published version, `vN/tables.json`": "bench/publish/schema/board-3.schema.json",
 }
 MODULES = {
-    "bench": ["evaluate", "train", "compare", "runs", "frame", "load_run"],
+    "bench": ["evaluate", "train", "compare_runs", "load_runs", "frame", "load_run"],
     "bench.library": ["Result", "Results", "Tables", "Comparison", "LoadedRun"],
     "bench.method": [],  # all that it names in __all__
     "bench.score.suites": ["Suite", "Task", "LoadedTask", "TaskResult"],

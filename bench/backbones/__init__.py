@@ -80,9 +80,7 @@ class Reference:
     trained: Path | None = (
         None  # the checkpoint of a run that fine-tuned it: its encoder weights replace the pretrained ones
     )
-    title: str = (
-        ""  # what tables call it, where that is not its name: as its model card says, or --name
-    )
+    title: str = ""  # what tables call it, where that is not its name: as its model card says, or NAME=FOLDER
     source: str | None = (
         None  # what to ask the hub for, where it is not ``name``: the base of a run, the revision of a record
     )

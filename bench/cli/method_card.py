@@ -95,7 +95,7 @@ def _variants(facts: Facts) -> Grid:
         for key, value in changes.items()
     ]
     columns = ("variant", "key", Column("value", wrap=LONGEST))
-    return grid(columns, rows, title="what variants change (--variant NAME)")
+    return grid(columns, rows, title="what variants change (METHOD+VARIANT)")
 
 
 def _keys(facts: Facts) -> Grid:

@@ -19,9 +19,8 @@ from bench.cli.options import (
     warn,
 )
 from bench.run.config import ELSEWHERE, RunConfig
-from bench.run.plan_file import Plan, read_plan
+from bench.run.plan_file import Plan, read_plan, with_recipes
 from bench.run.plugins import from_file
-from bench.run.recipe_file import with_recipes
 from bench.score.suites import split_names, use_files
 
 WHAT, HOW, FOLDERS, OUTPUT = "What is run", "How it is run", "Folders", "Output"

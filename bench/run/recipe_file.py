@@ -43,15 +43,14 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from bench.base.errors import BenchError, UnknownName
 from bench.method.values import SETTINGS, Value
-from bench.run.config import RunConfig
 
 MALFORMED = (
     tomllib.TOMLDecodeError,
@@ -311,34 +310,3 @@ def read_all_given(files: Sequence[str]) -> dict[str, GivenRecipe]:
             )
         by_method[given.method] = given
     return by_method
-
-
-def with_recipes(config: RunConfig, typed: Container[str]) -> RunConfig:
-    """The config, where its recipe files say method, backbone, setting, variant and corpus unless these were ``typed``.
-
-    Raises BenchError for a file of another method, and where the files do not agree on what an option has to say then.
-    """
-    if not config.recipes:
-        return config
-    given = read_all_given(config.recipes)
-    named = dict(config.named)
-    if strange := [name for name in given if named and name not in named]:
-        raise BenchError(
-            f"--recipe: a file is of {strange[0]}, and the command names {', '.join(config.methods)}",
-            "leave the method out",
-        )
-    values: dict[str, Any] = {}
-    for key in ("backbone", "setting", "variant", "corpus"):
-        field_name = "backbones" if key == "backbone" else key
-        if field_name in typed or (key == "variant" and any(named.values())):
-            continue
-        known = {method: getattr(recipe, key) for method, recipe in given.items()}
-        if len(set(known.values())) > 1:
-            each = ", ".join(f"{value or 'none'} for {method}" for method, value in known.items())
-            hint = (
-                "a command for each" if key == "variant" else f"--{key} NAME, or a command for each"
-            )
-            raise BenchError(f"--recipe: the files do not agree on the {key}: {each}", hint)
-        if value := next(iter(known.values())):
-            values[field_name] = (value,) if key == "backbone" else value
-    return replace(config, methods=config.methods or tuple(given), **values)
