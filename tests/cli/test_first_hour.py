@@ -72,7 +72,7 @@ def test_a_run_that_another_process_works_on(tiny: str, tmp_path: Path) -> None:
     with RunsFolder(tmp_path).lock(plan["run_id"]):
         done = bench(*command)
     assert f":{os.getpid()}" in error_line(done) and "is locked by" in error_line(done)
-    assert hint(done).startswith("--wait ") and bench(*command, "--wait").exit_code == 0
+    assert hint(done).startswith("wait for it") and bench(*command, "--wait").exit_code == 0
 
 
 # --- files, options and groups ---
