@@ -120,8 +120,6 @@ def look(plan: Plan, dry_run: bool, everything: bool, to: Path | None, as_json: 
     whole = prepare(make, config, downloads(True), only_look=dry_run)
     settle.check_chunks(whole.runs, config.chunk)
     missing, store = show_missing(whole.runs), RunsFolder(config.runs)
-    if config.offline and dry_run:
-        check_nothing_to_fetch(whole.to_fetch)
     if to is not None:
         write_plan(to, typed.single())
         click.echo(f"next: bench run --plan {to}")
@@ -129,4 +127,6 @@ def look(plan: Plan, dry_run: bool, everything: bool, to: Path | None, as_json: 
         return max(run_elsewhere(plan, whole.runs, store, dry_run), missing)
     else:
         show_plan(whole, store, config, as_json, everything=everything)
+        if config.offline:
+            check_nothing_to_fetch(whole.to_fetch)
     return missing

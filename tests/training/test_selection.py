@@ -161,7 +161,7 @@ def test_out_of_memory_names_the_batch_size_that_fits(tmp_path: Path, kind: str)
     ) as caught:
         train(tmp_path, None, holding(3, kind), batch_size=8)
     assert caught.value.fits == 2 and caught.value.exit_code == 1
-    assert str(caught.value.hint).startswith("--set batch_size=2") and "--auto-batch" in str(
+    assert str(caught.value.hint).startswith("--set batch_size=2") and "--chunk auto" in str(
         caught.value.hint
     )
 
