@@ -1,0 +1,99 @@
+"""The contract of a method: the only module of ``bench`` that a plugin imports.
+
+A method is anything that turns sentences into vectors. Two layers:
+
+* :class:`Method` needs a name and ``encode``; it may use torch or not.
+* :class:`TorchMethod` (a ``torch.nn.Module``) is for trained ones: ``views(batch)`` is what the loss needs of each row,
+  ``loss(views, batch)`` the loss of one batch, and ``embed(features)`` the vectors that are scored; training, precision, large
+  batches on small devices, checkpoints, resume and progress come with it.
+
+Importing this module does not import torch; naming ``TorchMethod`` does. What needs no torch lies in :mod:`bench.method.contract`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from bench.base.errors import BenchError, Interrupted
+from bench.method.contract import (
+    PLACE,
+    Affine,
+    Context,
+    Method,
+    ModuleFile,
+    Portable,
+    Recipe,
+    Reporter,
+    TrainReport,
+    Value,
+    check_choice,
+    check_positive,
+    prompted,
+    read_json,
+    rng_for,
+    seed_for,
+    task_prompt,
+    write_json,
+)
+from bench.method.contract import SilentReporter as SilentReporter
+
+if TYPE_CHECKING:
+    from bench.backbones import check_mlm_head, load_backbone
+    from bench.backbones.families import check_placed, check_prefix
+    from bench.backbones.model import Backbone
+    from bench.method.features import Features, Ids, join, pad, widened
+    from bench.method.torch_method import Batch, Loss, TorchMethod, UncorrectedAdamW, adamw
+
+__all__ = [
+    "PLACE",
+    "Affine",
+    "Backbone",
+    "Batch",
+    "BenchError",
+    "Context",
+    "Features",
+    "Ids",
+    "Interrupted",
+    "Loss",
+    "Method",
+    "ModuleFile",
+    "Portable",
+    "Recipe",
+    "Reporter",
+    "TorchMethod",
+    "TrainReport",
+    "UncorrectedAdamW",
+    "Value",
+    "adamw",
+    "check_choice",
+    "check_mlm_head",
+    "check_placed",
+    "check_positive",
+    "check_prefix",
+    "join",
+    "load_backbone",
+    "pad",
+    "prompted",
+    "read_json",
+    "rng_for",
+    "seed_for",
+    "task_prompt",
+    "widened",
+    "write_json",
+]
+
+LAZY = {
+    "bench.backbones.model": ("Backbone",),
+    "bench.backbones": ("check_mlm_head", "load_backbone"),
+    "bench.backbones.families": ("check_placed", "check_prefix"),
+    "bench.method.torch_method": ("Batch", "Loss", "TorchMethod", "UncorrectedAdamW", "adamw"),
+    "bench.method.features": ("Features", "Ids", "join", "pad", "widened"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in LAZY.items():
+        if name in names:
+            return getattr(importlib.import_module(module), name)
+    raise AttributeError(f"module 'bench.method' has no attribute '{name}'")
