@@ -83,7 +83,7 @@ def test_the_next_version_leaves_the_last_one_alone_and_shows_what_changed(
     assert made.board.changes is not None
     changed = {row.method: row.differs for row in made.board.changes.rows}
     assert changed == {"promptbert": "new", "simcse": "seeds: 1-2 before, 1-3 now"}
-    assert "| simcse (" in (out / "v2" / "README.md").read_text()
+    assert "| simcse | unsupervised, builtin |" in (out / "v2" / "README.md").read_text()
     page = (out / "v2" / "index.html").read_text()
     assert "Changed since v1" in page and (out / "v2" / "tables" / "changes.csv").is_file()
     index = (out / "index.html").read_text()
@@ -93,7 +93,7 @@ def test_the_next_version_leaves_the_last_one_alone_and_shows_what_changed(
     again = quick(runs=out / "v2" / "runs")
     assert again.folder is None
     third = quick(runs=out / "v2" / "runs", note="")
-    assert third.name == "v3" and versions(out)[-1].content.note is None
+    assert third.name == "v3" and versions(out)[-1].note is None
     assert (out / "v3" / NAME).read_bytes() == (out / "v2" / NAME).read_bytes()
 
 
@@ -188,7 +188,7 @@ def test_what_is_altered_is_named(version: Path, tmp_path: Path, kind: str, chan
     said = " ".join(done.output.split())
     assert done.exit_code == 1 and f"v1 files {name} {why}" in said, done.output
     with pytest.raises(BenchError, match="v1 is not as it was published"):
-        build.publish(build.PublishOptions(runs=version / "runs", out=out))
+        build.publish(runs=version / "runs", out=out)
 
 
 @pytest.fixture(scope="module")
@@ -200,9 +200,7 @@ def version(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "leaderboards" / "plans" / "v1.md").write_text("# Plan")
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(build, "draw_figures", lambda *_: ())
-        made = build.publish(
-            build.PublishOptions(runs=folder / "runs", out=folder / "leaderboards", statistics="no")
-        )
+        made = build.publish(runs=folder / "runs", out=folder / "leaderboards", statistics="no")
     assert made.folder is not None
     return made.folder
 

@@ -69,7 +69,6 @@ def test_each_writer(snapshot: object) -> None:
         "markdown": writers.as_markdown(TABLE),
         "latex": writers.as_latex(TABLE),
         "html": writers.as_html(TABLE),
-        "csv": writers.as_csv(TABLE),
     }
     assert forms == snapshot
 
@@ -139,7 +138,8 @@ def test_hostile_names_in_every_form() -> None:
     html = writers.as_html(score_grid(tables[0]))
     tags = "table caption thead tbody tr th td b u small div sup abbr"
     assert set(re.findall(r"<([a-z]+)", html)) <= set(tags.split())
-    for form in (render(tables, "csv"), writers.as_csv(score_grid(tables[0]))):
+    texts = [[cell.main for cell in row] for row in score_grid(tables[0]).rows]
+    for form in (render(tables, "csv"), writers.as_csv(["a"], texts)):
         cells = [cell for row in csv.reader(io.StringIO(form)) for cell in row]
         assert not [cell for cell in cells if re.match(r"[=+@\t\r]|-(?!\d)", cell)]
 
