@@ -107,7 +107,7 @@ def show(records: Sequence[RunRecord], store: RunsFolder, out: Path, browse: boo
     from bench.board.content import board
     from bench.publish.build import publish
     from bench.show.figures.drawing import missing_library
-    from bench.show.tables import print_tables
+    from bench.show.tables.scores import print_tables
 
     page, title, baseline = None, "bench demo", records[0].method
     pooled = any(

@@ -22,8 +22,7 @@ from bench.compare.statistics.summary import summarise
 from bench.runs import RunRecord
 from bench.show import grid as writers
 from bench.show.grid import Cell, Column, Grid, grid, terminal
-from bench.show.tables import render, render_terminal
-from bench.show.tables.scores import score_grid
+from bench.show.tables.scores import print_tables, render, score_grid
 
 HOSTILE = [
     *("\x1b[2J\x1b]0;title\x07", "[bold red]rich[/]", "\u202eevil", "=HYPERLINK(1)", "@SUM(A1)"),
@@ -105,7 +104,7 @@ def hostile() -> list[RunRecord]:
 
 def printed(records: list[RunRecord], width: int) -> str:
     out = io.StringIO()
-    render_terminal(records, console=Console(file=out, width=width, highlight=False))
+    print_tables(summarise(records), console=Console(file=out, width=width, highlight=False))
     return out.getvalue()
 
 

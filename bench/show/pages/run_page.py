@@ -24,7 +24,7 @@ from bench.show.pages.curves import curves
 from bench.show.pages.engine import naming, run_link, value_text
 from bench.show.pages.engine import render as rendered
 from bench.show.tables import report
-from bench.show.tables.lines import spread_text
+from bench.show.tables.scores import spread_text
 
 if TYPE_CHECKING:
     from bench.compare.statistics.table import Table
