@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bench.base.text import plural
 from bench.board.board import PREVIEW, PREVIEW_NOTE, Board, BoardTable, PublishedRun
-from bench.board.changes import ChangedRow, Changes
 from bench.board.names import link, method_page, run_file, run_page, search_file
 from bench.board.reference_tables import ReferenceTable
 from bench.board.repeat import repeat
@@ -27,7 +26,7 @@ from bench.show.pages import run_page as page_of_run
 from bench.show.pages.board import changes_grid, overviews
 from bench.show.pages.engine import ASSETS, TEMPLATES, render
 from bench.show.tables.data import as_csv as table_csv
-from bench.show.tables.data import scores_csv, table_data
+from bench.show.tables.data import table_data
 from bench.show.tables.scores import score_grid
 
 if TYPE_CHECKING:
@@ -49,8 +48,6 @@ def version_files(
     for figure in figures:
         yield f"figures/{figure.name}.svg", figure.svg.encode()
         yield f"figures/{figure.name}.csv", figure.csv.encode()
-    for run in board.paged:
-        yield run_file(run.record.run_id, "scores.csv"), scores_csv(run.record).encode()
     yield "README.md", markdown_page(board, figures).encode()
     for name in ASSETS:
         yield f"assets/{name}", (TEMPLATES / name).read_bytes()
@@ -110,17 +107,7 @@ def as_json(board: Board) -> str:
 def as_csvs(board: Board) -> dict[str, str]:
     """File name -> text: one file for each table of runs, one line per cell; and one for each printed table."""
     files = {f"{table.anchor}.csv": table_csv([table.table]) for table in board.tables}
-    if board.changes is not None and board.changes.rows:
-        files["changes.csv"] = changes_csv(board.changes)
-    return files | {
-        f"{reference.anchor}.csv": _printed_csv(reference) for reference in board.references
-    }
-
-
-def changes_csv(changes: Changes) -> str:
-    """One line for each row of a suite that has another average than in the version before, is new, or is gone."""
-    names = [field.name for field in fields(ChangedRow)]
-    return as_csv(names, ([getattr(row, name) for name in names] for row in changes.rows))
+    return files | {f"{printed.anchor}.csv": _printed_csv(printed) for printed in board.references}
 
 
 def _table(table: BoardTable) -> dict[str, Any]:
@@ -269,19 +256,16 @@ def _facts(board: Board) -> Iterator[str]:
 
 
 def _runs(board: Board) -> Grid:
-    paged = {run.record.run_id for run in board.paged}
     rows = [
         [
-            Cell(text=run_id, link=link(run_file(run_id, "run.json"))),
+            Cell(text=run.record.run_id, link=link(run_file(run.record.run_id, "run.json"))),
             "any" if run.record.seed is None else str(run.record.seed),
             run.submitted_by or "",
-            Cell(text="CSV", link=link(run_file(run_id, "scores.csv"))) if run_id in paged else "",
         ]
         for run in board.runs
-        for run_id in [run.record.run_id]
     ]
     note = "The record of a run holds its recipe, its command and every score."
-    return grid(["record", number("seed"), "run by", "scores"], rows, notes=[note])
+    return grid(["record", number("seed"), "run by"], rows, notes=[note])
 
 
 # --- the page of all versions ---

@@ -186,14 +186,9 @@ def searches(
         name = search_of(run.record).get("name")
         if run.submitted_by is None and isinstance(name, str):
             named.setdefault(name, []).append(run.record)
-    read, missing = [], []
-    for name, records in sorted(named.items()):
-        search = _search(name, store, last)
-        if search is not None and all(map(search.of, records)):
-            read.append(search)
-        else:
-            missing.append(name)
-    return read, missing
+    by_name = {name: _search(name, store, last) for name in sorted(named)}
+    read = [one for name, one in by_name.items() if one and all(map(one.of, named[name]))]
+    return read, sorted(named.keys() - {one.name for one in read})
 
 
 def _search(name: str, store: RunsFolder, last: Version | None) -> Search | None:

@@ -48,15 +48,12 @@ def by_form(record: RunRecord) -> dict[tuple[str, str, str | None], list[Score]]
 
 
 def heads(record: RunRecord) -> str:
-    """ "sts 76.25, sts (raw) 77.10": each suite's average, else its only task."""
-    parts = []
-    for (suite, _, text), scores in by_form(record).items():
-        head = next((s for s in scores if s.task == AVERAGE or len(scores) == 1), None)
-        form = "" if text in (None, "tokenised") else f" ({text})"
-        parts.append(
-            f"{suite}{form} {head.value:.2f}" if head else f"{suite}{form}: {len(scores)} tasks"
-        )
-    return ", ".join(parts)
+    """ "sts 76.25, sts (raw) 77.10": each suite's average, or its only task."""
+    heads = []
+    for name, average, tasks in suites(record):
+        only = tasks[0].rpartition(" ")[2] if len(tasks) == 1 else f"{len(tasks)} tasks"
+        heads.append(f"{name} {average or only}")
+    return ", ".join(heads)
 
 
 def suites(record: RunRecord) -> list[tuple[str, str, list[str]]]:
