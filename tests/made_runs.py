@@ -26,8 +26,8 @@ from msgspec import convert, to_builtins
 from msgspec.structs import replace
 
 from bench.base.files import values_sha256
-from bench.run import provenance as facts
 from bench.runs import Cost, Provenance, RunRecord, RunsFolder, Score
+from bench.runs.record import record_fingerprint
 from bench.runs.store import data_key
 from bench.score.suites import average, suite
 from bench.score.suites.from_predictions import rescore
@@ -249,7 +249,7 @@ def cost(basis: RunRecord, device: str) -> Cost:
 
 def named(made: RunRecord) -> RunRecord:
     """With the fingerprint of what it is, and the id that ends in it."""
-    of = facts.record_fingerprint(made)
+    of = record_fingerprint(made)
     assert of is not None
     stem = made.run_id.rsplit("-s", 1)[0].lstrip("_")[:100]
     return replace(

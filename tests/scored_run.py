@@ -12,8 +12,8 @@ from generated import generated
 from msgspec.structs import replace
 
 from bench.base.files import folder_sha256
-from bench.run import provenance
 from bench.runs import RunRecord, RunsFolder, Score
+from bench.runs.record import record_fingerprint
 
 DETERMINES = {"precision": "fp32", "dev": None, "places": {"teacher": None}}
 
@@ -35,7 +35,7 @@ def finished_run(
         made,
         provenance=replace(made.provenance, data={"CHECK": task.sha256}, determines=DETERMINES),
     )
-    of = provenance.record_fingerprint(made)
+    of = record_fingerprint(made)
     assert of is not None
     made = replace(made, fingerprint=of, run_id=f"simcse-builtin-s{seed}-{of[:8]}")
     folder = store.folder(made.run_id)

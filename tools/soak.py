@@ -98,10 +98,10 @@ main(sys.argv[1:])
 PUBLISH = """
 import sys
 from pathlib import Path
-from bench.publish.build import PublishOptions, publish
+from bench.publish.build import publish
 done, count = open(sys.argv[1], "a", buffering=1), int(sys.argv[2])
 for _ in range(count):
-    publish(PublishOptions(runs=Path(sys.argv[3]), out=Path(sys.argv[4]), preview=True, statistics="no"))
+    publish(runs=Path(sys.argv[3]), out=Path(sys.argv[4]), preview=True, statistics="no")
     done.write("x\\n")
 """
 

@@ -31,7 +31,7 @@ def run_page(run_id: str) -> str:
 
 
 def run_file(run_id: str, name: str) -> str:
-    """A file of a run: "run.json", "scores.csv", "predictions/STS12.npz"."""
+    """A file of a run: "run.json", "predictions/STS12.npz"."""
     return f"runs/{run_id}/{name}"
 
 

@@ -33,7 +33,7 @@ from bench.compare.tables import TableOptions, compare_runs, refuse_footnotes
 from bench.runs import RunsFolder
 from bench.runs.run import Run
 from bench.runs.store import read_record
-from bench.show.tables import print_tables, render
+from bench.show.tables.scores import print_tables, render
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

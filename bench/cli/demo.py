@@ -105,9 +105,9 @@ def show(records: Sequence[RunRecord], store: RunsFolder, out: Path, browse: boo
     """
     from bench.board.board import PREVIEW, PublishedRun
     from bench.board.content import board
-    from bench.publish.build import PublishOptions, publish
+    from bench.publish.build import publish
     from bench.show.figures.drawing import missing_library
-    from bench.show.tables import print_tables
+    from bench.show.tables.scores import print_tables
 
     page, title, baseline = None, "bench demo", records[0].method
     pooled = any(
@@ -127,14 +127,7 @@ def show(records: Sequence[RunRecord], store: RunsFolder, out: Path, browse: boo
             compared = board(runs_here, version=PREVIEW, title=title, baseline=baseline)
         else:
             made = publish(
-                PublishOptions(
-                    runs=store.path,
-                    out=out,
-                    preview=True,
-                    title=title,
-                    note=note,
-                    baseline=baseline,
-                )
+                runs=store.path, out=out, preview=True, title=title, note=note, baseline=baseline
             )
             assert made.folder is not None
             compared, page = made.board, (made.folder / "index.html").resolve()

@@ -91,12 +91,11 @@ def publish(
     if check:
         context.exit(_check(out, as_json))
     from bench.data.sets.folder import DataFolder
-    from bench.publish.build import PublishOptions
     from bench.publish.build import publish as build
 
     folder = DataFolder(data, offline=True) if data is not None else None
     with no_collection(), _progress() as report:
-        outcome = build(PublishOptions(out=out, data=folder, **options), report)
+        outcome = build(out=out, data=folder, report=report, **options)
     left_out = [f"left out: {line}" for line in outcome.board.left_out]
     for line in [*outcome.refused, *left_out][:SHOWN]:
         warn(line)
@@ -112,10 +111,10 @@ def publish(
 def _show(outcome: Outcome) -> None:
     from bench.compare.formatting import visible
 
+    board = outcome.board
     if outcome.folder is None:
         click.echo(f"nothing is new since {outcome.name}; no version is made")
         return
-    board = outcome.board
     runs, methods = plural(len(board.runs), "run"), plural(len(board.methods), "method")
     counted = f"{runs} of {methods}, {plural(len(board.tables), 'table')}"
     click.echo(f"{outcome.name}: {counted}: {outcome.folder / 'index.html'}")

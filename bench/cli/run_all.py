@@ -133,17 +133,18 @@ def show_result(records: Sequence[RunRecord], store: RunsFolder, suites: Sequenc
     """The table of these suites as the papers print it, where the records are, and the next command."""
     from msgspec.structs import replace
 
-    from bench.show.tables import render_terminal, report
+    from bench.compare.statistics.summary import summarise
+    from bench.show.tables.report import shift_grids
+    from bench.show.tables.scores import print_tables
 
-    asked = {name.partition(":")[0] for name in suites}
-    render_terminal(
-        [
-            replace(record, scores=tuple(score for score in record.scores if score.suite in asked))
-            for record in records
-        ]
-    )
+    named = {name.partition(":")[0] for name in suites}
+    shown = [
+        replace(record, scores=tuple(score for score in record.scores if score.suite in named))
+        for record in records
+    ]
+    print_tables(summarise(shown))
     if len(records) == 1:
-        for table in report.shift_grids(records[0]):
+        for table in shift_grids(records[0]):
             print_section(table)
     where = store.folder(records[0].run_id) if len(records) == 1 else store.path
     click.echo(f"{'records' if len(records) > 1 else 'record'}: {where}")

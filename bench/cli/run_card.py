@@ -31,7 +31,7 @@ PARTS = {
 """What there is to know of a run beyond the first screen: an option each."""
 MAIN = ("batch_size", "learning_rate", "epochs", "max_steps", "max_seq_length", "temperature")
 """Recipe values of the first screen, beside those that the command set."""
-COSTS = ("trainable parameters", "train time", "peak memory", "device")
+COSTS = ("trainable parameters", "trainable parts", "train time", "peak memory", "device")
 """Those of the first screen."""
 
 
@@ -107,11 +107,7 @@ def print_summary(record: RunRecord, folder: Path, runs: str) -> None:
     facts.append(
         (
             "cost",
-            ", ".join(
-                f"{name} {value}"
-                for name, value in report.cost(record)
-                if name in COSTS or name.startswith(report.PART)
-            ),
+            ", ".join(f"{name} {value}" for name, value in report.cost(record) if name in COSTS),
         )
     )
     if rows := report.overlap_grid(record.provenance.corpus.overlap).rows:

@@ -359,7 +359,7 @@ class Tables:
     tables: tuple[Table, ...]
 
     def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
-        from bench.show.tables import drawn
+        from bench.show.tables.scores import drawn
 
         yield drawn(self.tables, options.max_width, console.encoding, styled=console.is_terminal)
 
@@ -380,7 +380,7 @@ class Tables:
 
     def markdown(self) -> str:
         """The tables as Markdown."""
-        from bench.show.tables import render
+        from bench.show.tables.scores import render
 
         return render(self.tables, "md")
 

@@ -16,10 +16,19 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from bench.backbones import Reference, load
 from bench.backbones.model import Backbone
 from bench.base.contract import place_of_code
 from bench.base.errors import BenchError, Interrupted, PluginFailed, RunFailed
-from bench.method import Context, Method, Recipe, TrainReport, read_json, write_json
+from bench.method.contract import (
+    Context,
+    Method,
+    Recipe,
+    TrainReport,
+    read_json,
+    seed_for,
+    write_json,
+)
 from bench.method.features import Features, Ids, by_length, by_rows, exact, pad, take, widened
 
 if TYPE_CHECKING:
@@ -453,3 +462,33 @@ def check_schedule(recipe: Recipe) -> None:
     """Raises BenchError for a schedule that is not known."""
     if recipe.schedule not in ("linear", "constant"):
         raise BenchError(f"schedule={recipe.schedule} is unknown", "choose linear or constant")
+
+
+def build_method(
+    cls: type[Method], backbone: Reference, recipe: Recipe, context: Context, *, learns: bool
+) -> Method:
+    """A method on its backbone, in evaluation mode on the context's device, with initial weights that the context's seed fixes.
+
+    ``learns``: it is trained or fitted; else its weights are frozen, for what trains decides what a checkpoint holds. A method that
+    brings its own vectors is handed the reference. Raises NotAModel where the backbone cannot be had.
+    """
+    method = cls()
+    method.context = context
+    loaded: Any = backbone
+    if cls.own_backbone is None:
+        dtype = recipe.get("dtype", "fp32") if "dtype" in cls.optional else "fp32"
+        loaded = load(
+            backbone,
+            dropout=recipe.get("dropout"),
+            offline=context.offline,
+            dtype=dtype,
+            reads=cls.reads,
+        )
+    torch.manual_seed(seed_for(context.seed, "init"))
+    method.build(loaded, recipe)
+    if isinstance(method, nn.Module):
+        if not learns:
+            method.requires_grad_(False)
+        method.to(context.device)
+        method.eval()
+    return method

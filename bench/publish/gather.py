@@ -4,17 +4,22 @@ out."""
 from __future__ import annotations
 
 import contextlib
+import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bench.base.errors import BenchError, DataDamaged, DataMissing, RecordDamaged, UnknownName
 from bench.base.files import values_sha256
-from bench.board.board import PublishedRun
+from bench.board.board import Board, MethodDescription, PublishedRun
 from bench.board.names import search_file
 from bench.publish.submissions import check_submission, refuse, sender_of
 from bench.publish.versions import RUNS, Version, read_version
+from bench.run import recipe_file
+from bench.run.plugins import Plugin, discover
+from bench.run.recipe_file import RecipeFile
 from bench.runs.intact import CURVE
 from bench.runs.packed import Packed
 from bench.runs.record import AVERAGE, REDUCED, RunRecord, Score
@@ -66,9 +71,8 @@ def gather(
             gathered.files |= _read_verified(run, gathered.predictions)
             gathered.runs.append(run)
         except (DataMissing, DataDamaged) as error:
-            _leave_out(
-                gathered, run.record.run_id, "cannot be published", error.message, run.folder
-            )
+            what = "cannot be published"
+            gathered.left_out.append(left_out(run.record.run_id, what, error.message, run.folder))
     if not gathered.runs and finished:
         why = f"none of these runs can be published: {gathered.left_out[-1]}"
         raise BenchError(why, "bench verify names what is wrong with each")
@@ -88,14 +92,14 @@ def _finished(store: RunsFolder, gathered: Gathered) -> list[PublishedRun]:
         try:
             record = store.read(run_id)
         except (RecordDamaged, UnknownName) as error:  # or removed since it was listed
-            _leave_out(gathered, run_id, "damaged", error.message, folder)
+            gathered.left_out.append(left_out(run_id, "damaged", error.message, folder))
             continue
         if record.status == "finished" and record.scores:
             by = senders.get(run_id)
             runs.append(PublishedRun(record=record, folder=folder, submitted_by=by))
         else:
             why = "it has no scores" if record.status == "finished" else record.status
-            _leave_out(gathered, run_id, why, record.error or "", folder)
+            gathered.left_out.append(left_out(run_id, why, record.error or "", folder))
     return runs
 
 
@@ -182,14 +186,9 @@ def searches(
         name = search_of(run.record).get("name")
         if run.submitted_by is None and isinstance(name, str):
             named.setdefault(name, []).append(run.record)
-    read, missing = [], []
-    for name, records in sorted(named.items()):
-        search = _search(name, store, last)
-        if search is not None and all(map(search.of, records)):
-            read.append(search)
-        else:
-            missing.append(name)
-    return read, missing
+    by_name = {name: _search(name, store, last) for name in sorted(named)}
+    read = [one for name, one in by_name.items() if one and all(map(one.of, named[name]))]
+    return read, sorted(named.keys() - {one.name for one in read})
 
 
 def _search(name: str, store: RunsFolder, last: Version | None) -> Search | None:
@@ -203,10 +202,6 @@ def _search(name: str, store: RunsFolder, last: Version | None) -> Search | None
     return None
 
 
-def _leave_out(gathered: Gathered, run_id: str, what: str, why: str, folder: Path) -> None:
-    gathered.left_out.append(left_out(run_id, what, why, folder))
-
-
 def left_out(run_id: str, what: str, why: str, folder: Path) -> str:
     """ "simcse-builtin-s42-1a2b3c4d: failed: out of memory", on one line and without the publisher's own folders."""
     for path, text in (
@@ -217,3 +212,46 @@ def left_out(run_id: str, what: str, why: str, folder: Path) -> str:
         why = why.replace(path, text)
     text = " ".join(why.split())
     return f"{run_id}: {what}" + (f": {text[:LONGEST]}" if text else "")
+
+
+# --- what the installed methods say of themselves ---
+
+
+@cache
+def _installed() -> Mapping[str, Plugin]:
+    """Loaded once per process, which takes seconds."""
+    return discover().plugins
+
+
+def describe(board: Board) -> Board:
+    """The board with what its methods say of themselves: of those that are installed from where its runs had them, as far as the records say."""
+    made_by = {(run.record.method, run.record.provenance.plugin.package) for run in board.runs}
+    known = {
+        name: _described(_installed()[name])
+        for name, package in made_by
+        if name in _installed() and package in (None, _installed()[name].package)
+    }
+    return replace(board, described=known)
+
+
+def _described(plugin: Plugin) -> MethodDescription:
+    cls, name = plugin.cls, plugin.name
+    variants: Mapping[str, Mapping[str, Any]] = cls.variants
+    file = RecipeFile()
+    with contextlib.suppress(BenchError):
+        file = recipe_file.read(plugin.folder, name)
+        variants = recipe_file.with_file_variants(cls.variants, plugin.folder, name)
+    return MethodDescription(
+        name=name,
+        package=plugin.package,
+        summary=cls.summary,
+        paper=cls.paper,
+        settings=cls.settings,
+        trains=cls.trains,
+        about=inspect.cleandoc(cls.__doc__ or plugin.module.__doc__ or ""),
+        variants={
+            variant: {key: getattr(value, "value", value) for key, value in values.items()}
+            for variant, values in variants.items()
+        },
+        file=file,
+    )

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +16,9 @@ from msgspec import Struct
 
 from bench.base.errors import BenchError, DataDamaged, one_line
 from bench.base.files import file_sha256
-from bench.runs.packed import MANIFEST, NAME, read_manifest
-from bench.runs.record import loads
-from bench.runs.store import RECORD
+from bench.runs.packed import MANIFEST, NAME
+from bench.runs.record import RunRecord, loads
+from bench.runs.store import RunsFolder
 from bench.verify.findings import RunReport
 from bench.verify.findings import check as finding
 from bench.verify.identity import check_manifest
@@ -35,8 +34,8 @@ class PublishedRow(Struct):
     submitted_by: str | None  # None: a run of the publisher
 
 
-class Tables(Struct):
-    """What is read of a version's ``tables.json``."""
+class Version(Struct):
+    """A published version, as far as it is read of its ``tables.json``."""
 
     date: str  # of its newest own run: "2026-11-21"
     title: str
@@ -45,14 +44,7 @@ class Tables(Struct):
     runs: list[PublishedRow]
     left_out: list[str]
     tables: list[dict[str, Any]] = []
-
-
-@dataclass(frozen=True)
-class Version:
-    """A published version."""
-
-    folder: Path
-    content: Tables
+    folder: Path = Path()
 
     @property
     def name(self) -> str:
@@ -61,17 +53,15 @@ class Version:
     @property
     def senders(self) -> dict[str, str | None]:
         """Run id -> who submitted it."""
-        return {run.run_id: run.submitted_by for run in self.content.runs}
+        return {run.run_id: run.submitted_by for run in self.runs}
 
     @property
     def methods(self) -> list[str]:
-        return sorted({run.method for run in self.content.runs})
+        return sorted({run.method for run in self.runs})
 
-    def records(self) -> dict[str, str]:
-        """Path -> sha256 of each record. Raises DataDamaged."""
-        manifest = read_manifest(self.folder)
-        files = {} if manifest is None else manifest.files
-        return {path: files[path] for path in files if path.endswith(f"/{RECORD}")}
+    def records(self) -> list[RunRecord]:
+        store = RunsFolder(self.folder / RUNS)
+        return [store.read(run.run_id) for run in self.runs]
 
 
 def version_folders(out: Path) -> list[Path]:
@@ -97,10 +87,12 @@ def read_version(folder: Path) -> Version:
     """Raises DataDamaged."""
     path = folder / "tables.json"
     try:
-        return Version(folder, msgspec.convert(loads(path.read_bytes()), Tables))
+        version = msgspec.convert(loads(path.read_bytes()), Version)
     except (OSError, ValueError, msgspec.ValidationError, RecursionError) as error:
         hint = "a published version never changes: restore it (git checkout)"
         raise DataDamaged(f"{path} cannot be read: {one_line(error)}", hint) from None
+    version.folder = folder
+    return version
 
 
 def next_name(before: Sequence[Version]) -> str:

@@ -162,6 +162,7 @@ def released_as(method: str, setting: str, backbone: str) -> Checkpoint | None:
     )
 
 
+@cache
 def find_checkpoint(name: str) -> Checkpoint | None:
     """The listed one that a backbone's name means: owner/name, with or without @revision, or a folder called so."""
     last = Path(name).name.partition("@")[0]

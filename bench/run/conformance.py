@@ -40,9 +40,9 @@ from bench.base.errors import BenchError, UnknownName
 from bench.base.findings import AGREES, DIFFERS, Finding
 from bench.data.corpora import KINDS
 from bench.method import Context, Method
-from bench.method.torch_method import Batch, Loss, TorchMethod, checked_loss
+from bench.method.torch_method import Batch, Loss, TorchMethod, build_method, checked_loss
 from bench.run.plan import learns
-from bench.run.plugins import Plugin, build_method
+from bench.run.plugins import Plugin
 from bench.run.recipe_file import entries, read
 from bench.run.recipes import check_entries, check_overrides, choose, merge, variants_of
 from bench.run.search.space import space_of, with_values

@@ -22,7 +22,6 @@ from bench.data.sets.manifest import TARGET, data_sets
 from bench.data.sets.sources import NotFetchedYet
 from bench.method import Method, Recipe, Value
 from bench.method.budget import SENTENCES, STEPS, budget_of
-from bench.run import provenance
 from bench.run.config import RunConfig, series, split_variant
 from bench.run.corpus_choice import AbsentCorpus, CorpusShelf, check_asked
 from bench.run.plugins import Plugin, Registry, check_name
@@ -36,6 +35,7 @@ from bench.run.recipes import (
     settings_with_recipe,
     whole_entry,
 )
+from bench.runs.record import fingerprint_of
 
 if TYPE_CHECKING:
     from bench.data.corpora import Corpus
@@ -444,7 +444,7 @@ def ended_early(recipe: Recipe) -> list[str]:
 
 def with_fingerprint(run: PlannedRun) -> PlannedRun:
     """The run under the name that everything gives it that determines its result."""
-    return replace(run, fingerprint=provenance.fingerprint_of(determinants(run)))
+    return replace(run, fingerprint=fingerprint_of(determinants(run)))
 
 
 def determinants(run: PlannedRun) -> dict[str, Any]:

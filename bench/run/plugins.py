@@ -1,4 +1,4 @@
-"""Finds methods, and builds them. Installed packages register them under the entry-point group ``bench.methods``; ``--plugin FILE``
+"""Finds methods. Installed packages register them under the entry-point group ``bench.methods``; ``--plugin FILE``
 adds a file.
 
 An entry point names a method class, or a module: then every method class that the module itself defines is taken. A
@@ -19,10 +19,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from bench.backbones import Reference, load
 from bench.base.contract import check_files, import_file, located, place_of_code
 from bench.base.errors import BenchError, UnknownName
-from bench.method import SETTINGS, Context, Method, Recipe, seed_for
+from bench.method.contract import SETTINGS, Method
 from bench.runs.record import Code
 
 GROUP = "bench.methods"  # of the entry points
@@ -226,35 +225,3 @@ def source_hash(cls: type[Method]) -> str:
         if file:
             digest.update(Path(file).read_bytes())
     return digest.hexdigest()
-
-
-def build_method(
-    cls: type[Method], backbone: Reference, recipe: Recipe, context: Context, *, learns: bool
-) -> Method:
-    """A method on its backbone, in evaluation mode on the context's device, with initial weights that the context's seed fixes.
-
-    ``learns``: it is trained or fitted; else its weights are frozen, for what trains decides what a checkpoint holds. A method that
-    brings its own vectors is handed the reference. Raises NotAModel where the backbone cannot be had.
-    """
-    import torch
-
-    method = cls()
-    method.context = context
-    loaded: Any = backbone
-    if cls.own_backbone is None:
-        dtype = recipe.get("dtype", "fp32") if "dtype" in cls.optional else "fp32"
-        loaded = load(
-            backbone,
-            dropout=recipe.get("dropout"),
-            offline=context.offline,
-            dtype=dtype,
-            reads=cls.reads,
-        )
-    torch.manual_seed(seed_for(context.seed, "init"))
-    method.build(loaded, recipe)
-    if isinstance(method, torch.nn.Module):
-        if not learns:
-            method.requires_grad_(False)
-        method.to(context.device)
-        method.eval()
-    return method

@@ -50,7 +50,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.base.errors import BenchError, UnknownName
-from bench.method.values import SETTINGS, Value
+from bench.method.contract import SETTINGS, Value
 
 MALFORMED = (
     tomllib.TOMLDecodeError,

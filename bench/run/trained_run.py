@@ -11,7 +11,7 @@ from bench.base.errors import BenchError, NotAModel
 from bench.method import Context, Method, Recipe, Reporter, SilentReporter, Value
 from bench.run.models import not_kept
 from bench.run.plan import learns
-from bench.run.plugins import Plugin, build_method, discover
+from bench.run.plugins import Plugin, discover
 from bench.runs import RunRecord, RunsFolder
 from bench.runs.intact import CHECKPOINT, checkpoint_problem, repeat_command
 from bench.runs.store import read_record
@@ -107,6 +107,8 @@ def load_run(
 
     Raises NotAModel where the backbone cannot be had, BenchError where checkpoint, backbone and recipe do not fit.
     """
+    from bench.method.torch_method import build_method
+
     record, cls = run.record, run.plugin.cls
     context = Context(
         device=device,

@@ -56,7 +56,7 @@ def read_arrays(path: Path, only: Container[str] | None = None) -> dict[str, np.
 def _read_file(path: Path, only: Container[str] | None) -> tuple[dict[str, np.ndarray], str | None]:
     """What the file itself holds, and the hash of the arrays that its version stores for it. Raises as ``read_arrays``."""
     try:
-        if path.exists() and not path.is_file():
+        if not path.is_file() and path.exists():
             raise ValueError("not a file")  # opening a pipe would wait for ever
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()

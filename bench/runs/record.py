@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import hashlib
 import json
 import re
 import stat
@@ -550,3 +551,42 @@ def _whole(text: str) -> int:
     if len(text) > 300:  # more than a float can hold
         raise ValueError(f"{text[:20]}... has {len(text)} digits")
     return int(text)
+
+
+# --- what determines a run's result, and the hash that names it ---
+# The plan makes the fingerprint from everything that was asked (:func:`bench.run.plan.with_fingerprint`); a record keeps enough to make
+# it again, so that a record whose seed or recipe was changed afterwards is found out. What its own fields do not say stands in
+# ``provenance.determines``. Of recipe keys that name a file or a backbone ("places") the content counts, not the name: they are kept
+# there with the content's name, or None where the recipe gives none.
+
+
+def fingerprint_of(determines: Mapping[str, Any]) -> str:
+    """sha256 of everything that determines a result, as JSON with sorted keys."""
+    return hashlib.sha256(json.dumps(determines, sort_keys=True).encode()).hexdigest()
+
+
+def record_fingerprint(record: RunRecord, rest: Mapping[str, Any] | None = None) -> str | None:
+    """The fingerprint made again from a record; None where the record, being older, does not keep what it was made of.
+
+    ``rest`` takes the place of ``provenance.determines``.
+    """
+    rest = rest if rest is not None else record.provenance.determines
+    places = (rest or {}).get("places")
+    if rest is None or not isinstance(places, Mapping):
+        return None
+    return fingerprint_of(
+        {
+            "method": record.method,
+            "plugin": record.provenance.plugin.sha256,
+            "variant": record.variant,
+            "setting": record.setting,
+            "seed": record.seed,
+            "backbone": record.provenance.backbone.revision,
+            "recipe": {
+                key: value.value for key, value in record.recipe.items() if key not in places
+            },
+            "corpus": record.provenance.corpus.sha256,
+            **rest,
+            "places": {key: name for key, name in places.items() if name is not None},
+        }
+    )

@@ -427,34 +427,9 @@ def _html_text(text: str) -> str:
 # --- CSV ---
 
 
-def plain(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Grid:
-    """A grid of values as they are: texts, numbers, "yes" and "no", nothing for None."""
-    cells = [
-        tuple(
-            Cell(number=float(value) if isinstance(value, float) else value)
-            if isinstance(value, (int, float)) and not isinstance(value, bool)
-            else Cell(text=value if isinstance(value, str) else csv_value(value))
-            for value in row
-        )
-        for row in rows
-    ]
-    return Grid(columns=tuple(map(Column, columns)), rows=tuple(cells))
-
-
-def as_csv(table: Grid) -> str:
-    """Numbers in full; a spread and a sign have columns of their own, named after the column that they belong to."""
-    columns = list(zip(*table.rows, strict=True)) or [() for _ in table.columns]
-    parts: list[list[object]] = []
-    for column, cells in zip(table.columns, columns, strict=True):
-        values = [cell.main if cell.number is None else cell.number for cell in cells]
-        parts.append([column.name, *values])
-        if any(cell.half for cell in cells):
-            parts.append([f"{column.name} ±", *(cell.spread for cell in cells)])
-        if any(cell.sign for cell in cells):
-            parts.append([f"{column.name} sign", *(cell.sign for cell in cells)])
+def as_csv(names: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
+    """A line of names, then a line for each row: numbers with all digits, "yes" and "no", nothing for None; no text is a formula."""
     out = StringIO()
-    lines = zip(*parts, strict=True)
-    csv.writer(out, lineterminator="\n").writerows(
-        [csv_value(value, None) for value in line] for line in lines
-    )
+    lines = ([csv_value(value, None) for value in row] for row in (names, *rows))
+    csv.writer(out, lineterminator="\n").writerows(lines)
     return out.getvalue()

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 from bench.base.errors import BenchError, DataDamaged, DataMissing, FetchFailed
 from bench.base.files import file_sha256
 from bench.data.fetching import Site, download
-from bench.run import provenance
 from bench.runs.packed import MANIFEST, NAME, Elsewhere, cached, read_manifest
-from bench.runs.record import AVERAGE, RunRecord, Score, ScoreKey
+from bench.runs.record import AVERAGE, RunRecord, Score, ScoreKey, record_fingerprint
 from bench.runs.run import Run
 from bench.runs.store import RECORD, RunsFolder, data_key
 from bench.score.suites import suite_names
@@ -34,7 +33,7 @@ def _fingerprint_difference(record: RunRecord) -> str:
     if not record.run_id.endswith(f"-{record.fingerprint[:8]}"):
         return f"{record.run_id} does not end in its fingerprint's {record.fingerprint[:8]}"
     try:
-        again = provenance.record_fingerprint(record)
+        again = record_fingerprint(record)
     except (TypeError, ValueError) as error:
         return f"it cannot be made from this record: {error}"
     if again is None:

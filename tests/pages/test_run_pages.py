@@ -13,7 +13,7 @@ from bench.board import names as addresses
 from bench.board.board import Board, PublishedRun
 from bench.board.content import board
 from bench.board.repeat import repeat
-from bench.publish.descriptions import describe
+from bench.publish.gather import describe
 from bench.runs import RunRecord
 from bench.show.pages import run_page
 

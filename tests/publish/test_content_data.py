@@ -19,8 +19,7 @@ import bench.show.tables
 from bench.board.board import Board, PublishedRun
 from bench.board.content import board
 from bench.board.reference_tables import reference_tables
-from bench.publish.data import as_csvs, as_json
-from bench.publish.readme import markdown_page
+from bench.publish.files import as_csvs, as_json, markdown_page
 from bench.references import results
 from bench.references.audit import audit
 

@@ -8,7 +8,7 @@ import pytest
 from commands import bench
 from made_runs import HOSTILE, made_run
 
-from bench.publish.build import PublishOptions, publish
+from bench.publish.build import publish
 from bench.runs.searches import Search, Searched, Study, Trial, read_search_file, write_search
 from bench.verify.identity import runs_below
 
@@ -86,7 +86,7 @@ def runs(tmp_path: Path) -> Path:
 
 
 def test_every_trial_is_in_the_version_and_on_a_page(runs: Path, tmp_path: Path) -> None:
-    folder = publish(PublishOptions(runs=runs, out=tmp_path / "boards")).folder
+    folder = publish(runs=runs, out=tmp_path / "boards").folder
     assert folder is not None
     file = folder / "searches" / "search-1a2b3c4d.json"
     found = read_search_file(file)
@@ -115,11 +115,11 @@ def test_every_trial_is_in_the_version_and_on_a_page(runs: Path, tmp_path: Path)
 def test_the_next_version_keeps_a_search_whose_folder_is_gone(runs: Path, tmp_path: Path) -> None:
     import shutil
 
-    first = publish(PublishOptions(runs=runs, out=tmp_path / "boards")).folder
+    first = publish(runs=runs, out=tmp_path / "boards").folder
     assert first is not None
     shutil.rmtree(runs / "search-1a2b3c4d")
     made_run(runs, "sncse", 1)
-    second = publish(PublishOptions(runs=runs, out=tmp_path / "boards")).folder
+    second = publish(runs=runs, out=tmp_path / "boards").folder
     assert second is not None and second.name == "v2"
     name = Path("searches") / "search-1a2b3c4d.json"
     assert (second / name).read_bytes() == (first / name).read_bytes()
@@ -143,7 +143,7 @@ def test_a_search_that_is_not_there_or_is_another_one_is_said(
 ) -> None:
     made_search(tmp_path / "runs")
     tuned_runs(tmp_path / "runs", **changes)
-    folder = publish(PublishOptions(runs=tmp_path / "runs", out=tmp_path / "boards")).folder
+    folder = publish(runs=tmp_path / "runs", out=tmp_path / "boards").folder
     assert folder is not None and not (folder / "searches").exists()
     page = (folder / "index.html").read_text()
     assert (

@@ -27,7 +27,7 @@ from bench.compare.statistics.table import Tested as OneFamily
 from bench.compare.tables import TableOptions, compare_runs
 from bench.runs import Code, Run, RunRecord, RunsFolder
 from bench.score.metrics.correlation import spearman
-from bench.show.tables import print_tables, render
+from bench.show.tables.scores import print_tables, render
 
 NOISES = {"sure": 0.1, "good": 0.32, "alike": 0.33, "weak": 1.5}
 SEEDS = (1, 2, 3, 4, 5)

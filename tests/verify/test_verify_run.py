@@ -17,8 +17,8 @@ from msgspec.structs import replace
 from scored_run import finished_run, predictions
 
 from bench.base.files import values_sha256
-from bench.run import provenance
 from bench.runs import RunRecord, RunsFolder
+from bench.runs.record import fingerprint_of, record_fingerprint
 from bench.verify import AGREES, DIFFERS, UNCHECKED, verify_run
 from bench.verify.scores import KnownHashes, close, known_hashes
 
@@ -331,11 +331,11 @@ def test_the_fingerprint_of_a_plan_is_found_again_in_its_record(store: RunsFolde
     for path in ("/here/words.txt", "/there/words.txt"):
         recipe = {**run.recipe, "words": replace(run.recipe["epochs"], value=path)}
         made = replace(run, recipe=recipe, provenance=origin)
-        assert provenance.record_fingerprint(made) == provenance.fingerprint_of(determines)
-    other = provenance.record_fingerprint(replace(made, seed=1))
-    assert other != provenance.fingerprint_of(determines)
+        assert record_fingerprint(made) == fingerprint_of(determines)
+    other = record_fingerprint(replace(made, seed=1))
+    assert other != fingerprint_of(determines)
     unknown = replace(made, provenance=replace(origin, determines=None))
-    assert provenance.record_fingerprint(unknown) is None
+    assert record_fingerprint(unknown) is None
 
 
 def test_data_in_a_folder_is_read_and_what_is_not_there_is_told_by_its_hash(

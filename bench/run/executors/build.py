@@ -13,7 +13,6 @@ from bench.run import provenance
 from bench.run.config import RunConfig
 from bench.run.executors.scoring import dev_scorer
 from bench.run.plan import PlannedRun, learns
-from bench.run.plugins import build_method
 
 if TYPE_CHECKING:
     from bench.data.corpora import Corpus
@@ -31,6 +30,8 @@ def build(
     ranks: Alone | None = None,
 ) -> Method:
     """The method of a run on its backbone, with initial weights that the seed fixes."""
+    from bench.method.torch_method import build_method
+
     devices.keep_freed_memory()
     devices.reset_peak_memory(config.device)
     context = Context(

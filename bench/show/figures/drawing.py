@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bench.base.errors import BenchError
-from bench.show.grid import as_csv, plain
+from bench.show.grid import as_csv
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,7 +44,7 @@ class Figure:
     @property
     def csv(self) -> str:
         """The data as CSV; no spreadsheet takes a name for a formula."""
-        return as_csv(plain(self.header, self.data))
+        return as_csv(self.header, self.data)
 
 
 # --- the sheet: colours that can be seen on a light page and on a dark one ---

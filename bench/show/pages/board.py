@@ -41,8 +41,7 @@ from bench.show.pages.run_page import (
     remarks,
     sentences,
 )
-from bench.show.tables import lines
-from bench.show.tables.scores import score_grid
+from bench.show.tables.scores import encode_condition, parts_trained, score_grid, short
 
 if TYPE_CHECKING:
     from bench.show.figures.drawing import Figure
@@ -151,14 +150,14 @@ def cost_texts(row: Row | None, table: Table) -> dict[str, tuple[str, float]]:
         seconds = 0.0
     speed, trials = cost.encode_sentences_per_second, cost.tuning_trials or "?"
     texts = {
-        "params": (lines.short(cost.trainable_parameters), cost.trainable_parameters),
+        "params": (short(cost.trainable_parameters), cost.trainable_parameters),
         "train": ("none" if seconds == 0 else duration(seconds) if seconds else "", seconds),
         "tuning": ("" if tuning is None else f"{duration(tuning)}/{trials}", tuning),
-        "encode": (f"{lines.short(speed)}/s" if speed else "", speed),
+        "encode": (f"{short(speed)}/s" if speed else "", speed),
     }
     shown = {
         "tuning": any(one.tuning_seconds is not None for one in costs),
-        "encode": bool(lines.encode_condition(table)),
+        "encode": bool(encode_condition(table)),
     }
     return {
         name: (text, -1.0 if amount is None else amount)
@@ -183,7 +182,7 @@ def legend(shown: BoardTable) -> list[str]:
         TUNING * ("tuning" in costs),
         shown.selection.rstrip("."),
         shown.cost_note.rstrip(".") * bool(costs),
-        *lines.parts_trained(table),
+        *parts_trained(table),
     ]
     return [text for text in texts if text]
 

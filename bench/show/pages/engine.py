@@ -19,7 +19,14 @@ from bench.base.text import plural
 from bench.board.names import link, method_page, run_page
 from bench.compare.formatting import metric_words, score, setting_words, visible
 from bench.show.grid import Grid, as_html
-from bench.show.tables import lines
+from bench.show.tables.scores import (
+    difference_heading,
+    difference_text,
+    has_differences,
+    sign_name,
+    spread_text,
+    under,
+)
 
 if TYPE_CHECKING:
     from bench.board.board import Board
@@ -85,7 +92,12 @@ def _environment() -> jinja2.Environment:
         "method_link": method_link,
         "plural": plural,
         "zip": zip,
-        "lines": lines,
+        "difference_heading": difference_heading,
+        "difference_text": difference_text,
+        "has_differences": has_differences,
+        "sign_name": sign_name,
+        "spread_text": spread_text,
+        "under": under,
         "asset": asset,
         "script_hash": script_hash,
         # text with the blanks that align it: its control characters were shown before (bench.compare.formatting.lines)

@@ -24,7 +24,7 @@ from bench.show.pages.curves import curves
 from bench.show.pages.engine import naming, run_link, value_text
 from bench.show.pages.engine import render as rendered
 from bench.show.tables import report
-from bench.show.tables.lines import spread_text
+from bench.show.tables.scores import spread_text
 
 if TYPE_CHECKING:
     from bench.compare.statistics.table import Table
@@ -154,7 +154,6 @@ def _seed_link(board: Board, run: str, up: int) -> str:
 def files(board: Board, run: PublishedRun) -> Iterator[tuple[str, str, str]]:
     """(name, link, what it holds) of what can be downloaded."""
     yield "run.json", "run.json", "the record"
-    yield "scores.csv", "scores.csv", "all scores, sub-datasets too"
     if (run.folder / "curve.jsonl").is_file():
         yield "curve.jsonl", "curve.jsonl", "the training curve"
     if has_predictions(run.folder):

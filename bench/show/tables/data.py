@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import is_dataclass
 from typing import Any
 
-from bench.compare.formatting import csv_value
 from bench.compare.statistics.table import Cell, Row, Table
-from bench.runs.record import RunRecord, Score
+from bench.show.grid import as_csv as lines_csv
 
 SCHEMA = "bench.compare/3"
 HEADING = (
@@ -66,13 +63,7 @@ HEADING = (
 
 def as_csv(tables: Sequence[Table]) -> str:
     """One line per (row, task); numbers in full, empty where there is none."""
-    out = io.StringIO()
-    writer = csv.DictWriter(out, HEADING, lineterminator="\n", restval="")
-    writer.writeheader()
-    writer.writerows(
-        {key: csv_value(value) for key, value in line.items()} for line in cell_rows(tables)
-    )
-    return out.getvalue()
+    return lines_csv(HEADING, ([line.get(name) for name in HEADING] for line in cell_rows(tables)))
 
 
 def cell_rows(tables: Sequence[Table]) -> Iterator[dict[str, Any]]:
@@ -226,32 +217,3 @@ def _difference(cell: Cell) -> float | None:
         return None
     tested = against.verdict is not None
     return against.difference if tested else round(against.difference, cell.decimals)
-
-
-# --- all scores of one run as CSV: one line per task and per sub-dataset, numbers in full ---
-
-RUN_HEADING = ("suite", "task", "subset", "protocol", "text", "metric", "value", "std", "n")
-
-
-def scores_csv(record: RunRecord) -> str:
-    """``subset`` is empty in the line of the task itself. What was not recorded is empty."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(RUN_HEADING)
-    for score in record.scores:
-        about = (score.protocol, score.text, score.metric)
-        for subset, *numbers in _numbers(score):
-            cells = (score.suite, score.task, subset, *about, *numbers)
-            writer.writerow([csv_value(cell) for cell in cells])
-    return out.getvalue()
-
-
-def _numbers(score: Score) -> Iterator[tuple[str, float, float | None, int | None]]:
-    """Sub-dataset, value, deviation and items."""
-    yield "", score.value, score.std, score.n
-    subsets = score.detail.get("subsets")
-    for name, part in subsets.items() if isinstance(subsets, Mapping) else ():
-        value = part.get(score.metric) if isinstance(part, Mapping) else None
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            n = part.get("n")
-            yield str(name), value, None, n if type(n) is int else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,6 @@ from bench.data.overlap_counts import Overlap
 from bench.runs.intact import read_curve, series
 from bench.runs.record import AVERAGE, RunRecord, Score, dev_words
 from bench.show.grid import Column, Grid, grid
-from bench.show.tables.lines import part_name
 
 NARROWEST = 24  # characters of a column of text that can still be read
 BARS = "▁▂▃▄▅▆▇█"
@@ -48,15 +48,12 @@ def by_form(record: RunRecord) -> dict[tuple[str, str, str | None], list[Score]]
 
 
 def heads(record: RunRecord) -> str:
-    """ "sts 76.25, sts (raw) 77.10": each suite's average, else its only task."""
-    parts = []
-    for (suite, _, text), scores in by_form(record).items():
-        head = next((s for s in scores if s.task == AVERAGE or len(scores) == 1), None)
-        form = "" if text in (None, "tokenised") else f" ({text})"
-        parts.append(
-            f"{suite}{form} {head.value:.2f}" if head else f"{suite}{form}: {len(scores)} tasks"
-        )
-    return ", ".join(parts)
+    """ "sts 76.25, sts (raw) 77.10": each suite's average, or its only task."""
+    heads = []
+    for name, average, tasks in suites(record):
+        only = tasks[0].rpartition(" ")[2] if len(tasks) == 1 else f"{len(tasks)} tasks"
+        heads.append(f"{name} {average or only}")
+    return ", ".join(heads)
 
 
 def suites(record: RunRecord) -> list[tuple[str, str, list[str]]]:
@@ -166,43 +163,40 @@ def sparkline(values: Sequence[float], width: int = 32) -> str:
     return "".join(BARS[min(len(BARS) - 1, int((value - low) * scale))] for value in values)
 
 
-PART = "trainable in "
-
-
 def cost(record: RunRecord) -> Facts:
-    """Facts of the record's cost, each by the unit in its name."""
-    facts: Facts = []
-    for field, value in msgspec.structs.asdict(record.cost).items():
-        name = field.replace("_", " ")
-        if value is None:
-            continue
-        if field == "encoding":
-            speed = f"{value.sentences_per_second:,.0f} sentences/s, {size(value.memory_bytes)}"
-            facts.append(("encoding, measured", f"{speed}; {value.condition}"))
-        elif field == "trainable_parts":
-            facts += [(PART + part_name(part), f"{count:,}") for part, count in value.items()]
-        elif field.endswith("_bytes"):
-            facts.append((name.removesuffix(" bytes"), size(value)))
-        elif field.endswith("_seconds"):
-            facts.append((name.replace(" seconds", " time"), duration(value)))
-        elif field.endswith("_per_second"):
-            facts.append((name, f"{value:,.0f}"))
-        else:
-            facts.append((name, f"{value:,}" if isinstance(value, int) else str(value)))
-    return facts
+    return _facts(msgspec.to_builtins(record.cost))
 
 
 def provenance(record: RunRecord) -> Facts:
-    """Where the run comes from; nested objects are flattened."""
-    facts = [("fingerprint", record.fingerprint)]
-    for field, value in msgspec.to_builtins(record.provenance).items():
-        if isinstance(value, Mapping):
-            known = {key: item for key, item in value.items() if item is not None}
-            known.pop("overlap", None)
-            value = ", ".join(_fact(key, item) for key, item in known.items()) or None
-        if value is not None and field != "command":
-            facts.append((field.replace("_", " "), str(value)))
-    return facts
+    """Where the run comes from; what is nested stands on one line."""
+    made = msgspec.to_builtins(record.provenance) | {"command": None}
+    corpus = {key: value for key, value in made.get("corpus", {}).items() if key != "overlap"}
+    return [("fingerprint", record.fingerprint), *_facts(made | {"corpus": corpus})]
+
+
+def _facts(values: Mapping[str, Any]) -> Facts:
+    """A name and a text for each field that was recorded."""
+    facts = [_fact(key, value) for key, value in values.items() if value is not None]
+    return [(name, text) for name, text in facts if text]
+
+
+def _fact(key: str, value: Any) -> tuple[str, str]:
+    """("train time", "13m32s"), ("plugin", "package sentence-bench, sha256 0123456789ab"): the name of a field says its unit."""
+    name = key.replace("_", " ")
+    if isinstance(value, Mapping):
+        return name, ", ".join(" ".join(fact) for fact in _facts(value))
+    if isinstance(value, str) and re.fullmatch("[0-9a-f]{40}|[0-9a-f]{64}", value):
+        return name, value[:12]
+    if isinstance(value, bool):
+        return name, "yes" if value else "no"
+    if not isinstance(value, int | float):
+        return name, plain_value(value)
+    if key.endswith("_bytes"):
+        return name.removesuffix(" bytes"), size(value)
+    if key.endswith("_seconds"):
+        return name.replace(" seconds", " time"), duration(value)
+    digits = ",.0f" if key.endswith("_per_second") else ",.6g"
+    return name, f"{value:,}" if isinstance(value, int) else f"{value:{digits}}"
 
 
 def files(folder: Path) -> Facts:
@@ -224,15 +218,6 @@ def plain_value(value: Any) -> str:
 
 def _number(value: Any) -> str:
     return score(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
-
-
-def _fact(key: str, value: Any) -> str:
-    """ "torch 2.13.0", "not dirty", a hash by its first 12 digits"""
-    if isinstance(value, bool):
-        return key if value else f"not {key}"
-    text = plain_value(value)
-    is_hash = len(text) in (40, 64) and all(c in "0123456789abcdef" for c in text)
-    return f"{key} {text[:12] if is_hash else text}"
 
 
 # --- what changes with the form of the text (the papers' and the authors'), and from STS-B to the captions of CxC ---

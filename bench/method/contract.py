@@ -1,0 +1,366 @@
+"""The contract of a method, in the parts that need no torch: what plugins import from :mod:`bench.method`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from bench.base.errors import BenchError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from torch import Tensor
+
+    from bench.method.ranks import Alone
+
+SETTINGS = ("unsupervised", "supervised", "none")
+CORPORA = (
+    "sentences",
+    "pairs",
+    "triplets",
+    "labelled",
+)  # kinds of corpus, by their columns; see bench.data.corpora
+
+
+@dataclass(frozen=True)
+class Value:
+    """One recipe value with the place it comes from; ``note`` keeps what another source says."""
+
+    value: Any
+    source: str
+    note: str | None = None
+
+
+class Recipe(Mapping[str, Any]):
+    """Every hyperparameter of one run. ``recipe.temperature`` is the value, ``recipe.values_with_source()`` the whole story."""
+
+    def __init__(self, values: Mapping[str, Value]) -> None:
+        self._values = dict(values)
+
+    def __getitem__(self, key: str) -> Any:
+        return self._values[key].value
+
+    def __getattr__(self, key: str) -> Any:
+        if key.startswith("_"):
+            raise AttributeError(key)
+        try:
+            return self._values[key].value
+        except KeyError:
+            raise AttributeError(
+                f"the recipe has no key '{key}'; declare it in the method's `defaults`"
+            ) from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def values_with_source(self) -> dict[str, Value]:
+        return dict(self._values)
+
+
+class Reporter(Protocol):
+    """Where a long step says how far it is."""
+
+    def phase(self, name: str, total: int | None = None) -> None: ...
+
+    def advance(self, done: int, **fields: Any) -> None: ...
+
+    def note(self, text: str) -> None: ...
+
+
+class SilentReporter:
+    def phase(self, name: str, total: int | None = None) -> None:
+        pass
+
+    def advance(self, done: int, **fields: Any) -> None:
+        pass
+
+    def note(self, text: str) -> None:
+        pass
+
+
+@dataclass(frozen=True)
+class Context:
+    """What the harness hands to a method besides its recipe. It stays as it is; what changes while a method trains is the trainer's
+    (:class:`bench.training.state.Progress`)."""
+
+    device: str = "cpu"
+    precision: str = (
+        "fp32"  # "fp32" | "tf32" | "bf16" | "fp16" while training; scoring is always float32
+    )
+    seed: int = 42
+    folder: Path = Path(".")  # the run's folder: checkpoint/, state/, curve.jsonl
+    dev_score: Callable[[Method], float] | None = (
+        None  # Spearman x 100 of the selection set; None: the last step is kept
+    )
+    reporter: Reporter = field(default_factory=SilentReporter)
+    should_stop: Callable[[], bool] = lambda: False
+    offline: bool = False  # open no connection
+    chunk: int | None = (
+        None  # rows of a batch whose activations are held at once; None: all of them
+    )
+    ranks: Alone | None = None  # the processes that train together; None: this one alone
+    auto_batch: bool = False  # hold fewer rows at once where a batch does not fit into memory
+    compiled: bool = False  # torch compiles the encoder's forward while training
+    save_seconds: float = 60.0  # a state is kept this often while training; what came after the last one is done again
+
+
+@dataclass
+class TrainReport:
+    """What training did. ``dev_score`` is Spearman x 100 of the checkpoint that was kept, None without a dev set."""
+
+    steps: int
+    best_step: int
+    dev_score: float | None
+    train_seconds: float  # without dev evaluation
+    dev_seconds: float
+    sentences: int  # corpus rows seen, the same row in two epochs counted twice
+    tokens: int = 0  # of these rows, without padding
+    execution: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # what was decided on the way and changes no result by intent
+
+    @property
+    def sentences_per_second(self) -> float:
+        return self.sentences / self.train_seconds if self.train_seconds > 0 else 0.0
+
+    @property
+    def tokens_per_second(self) -> float:
+        return self.tokens / self.train_seconds if self.train_seconds > 0 else 0.0
+
+
+def seed_for(seed: int, *what: object) -> int:
+    """A 63-bit seed for one kind of randomness, named: ``seed_for(42, "data order")`` is the same for every method."""
+    digest = hashlib.sha256(repr((seed, *what)).encode()).digest()
+    return int.from_bytes(digest[:8], "little") >> 1
+
+
+def rng_for(seed: int, *what: object) -> np.random.Generator:
+    """A numpy generator for one named draw: ``rng_for(42, "template", epoch, row)`` is the same whoever asks, and when."""
+    import numpy as np
+
+    return np.random.default_rng(seed_for(seed, *what))
+
+
+class Method:
+    """A way to turn sentences into vectors.
+
+    Class attributes: ``name`` ([a-z0-9-]+), ``settings`` (what it can be run in), ``variants`` (name -> recipe overrides),
+    ``defaults`` (its own recipe keys; a :class:`Value` names its source), ``summary`` (one line), ``paper`` (citation),
+    ``trains`` (one line: which parameters train), ``deterministic`` (settings in which no seed changes the result: one run
+    stands for all seeds), ``by_dropout`` (settings in which dropout alone makes two views of a sentence differ: a backbone
+    whose own dropout is 0 is refused there), ``own_backbone`` (it brings its own vectors and ignores ``--backbone``; the name stands in the
+    record), ``places`` (recipe keys that name a file, a folder or a backbone: the content, not the path, makes a run another
+    run), ``optional`` (recipe keys that a recipe has only where they are given), ``reads`` (how the names of tensors begin that its backbone's checkpoint holds beside the encoder, and that it reads:
+    any that nobody reads is refused, but for heads) and ``fitted`` (in the setting "none", yet fitted on unlabelled text, in one "pass" of its own or in
+    "steps" of the training loop: it gets a corpus, and ``fit`` is called).
+    """
+
+    name: ClassVar[str]
+    settings: ClassVar[tuple[str, ...]] = ("none",)
+    variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    defaults: ClassVar[Mapping[str, Any]] = {}
+    summary: ClassVar[str] = ""
+    paper: ClassVar[str] = ""
+    trains: ClassVar[str] = ""
+    deterministic: ClassVar[tuple[str, ...]] = ()
+    by_dropout: ClassVar[tuple[str, ...]] = ()
+    own_backbone: ClassVar[str | None] = None
+    places: ClassVar[tuple[str, ...]] = ()
+    optional: ClassVar[Mapping[str, Any]] = {}
+    fitted: ClassVar[str | None] = None
+    reads: ClassVar[tuple[str, ...]] = ()
+
+    text_prompt: str | None = (
+        None  # what :meth:`encode` puts around every sentence, see :func:`prompted`
+    )
+    backbone: Any
+    recipe: Recipe
+    context: Context
+
+    @classmethod
+    def check(cls, recipe: Recipe, backbone: Path | None) -> None:
+        """Raise BenchError for a recipe that cannot work, before anything is started. ``backbone`` is its folder, if here."""
+
+    @classmethod
+    def needs(cls, setting: str, recipe: Recipe) -> tuple[str, ...]:
+        """The kinds of corpus (of ``CORPORA``) that it can be trained on. Raises BenchError for a setting and recipe that
+        do not go together."""
+        return ("pairs", "triplets") if setting == "supervised" else ("sentences",)
+
+    @classmethod
+    def is_split(cls) -> bool:
+        """Is its loss made of ``views`` and ``loss``, so that a batch of it can be cut into chunks and shared exactly?"""
+        return False
+
+    @classmethod
+    def own_revision(cls, recipe: Recipe) -> str:
+        """What names the vectors of a method with an ``own_backbone``: the sha256 of its file."""
+        return "unknown"
+
+    def build(self, backbone: Any, recipe: Recipe) -> None:
+        """Create what is needed to encode and train. Called once, after ``context`` is set; touches nothing global."""
+        self.backbone, self.recipe = backbone, recipe
+
+    def fit(self, corpus: Any, context: Context) -> TrainReport | None:
+        """Called with the tokenised corpus before the training loop, on every process that trains it.
+
+        Returns None where the loop is to do the rest; or does all of it, leaves what to keep in ``context.folder / "checkpoint"``
+        and returns what it did (``fitted = "pass"``).
+        """
+        raise NotImplementedError(f"{self.name} has nothing to train")
+
+    def encode(self, sentences: Sequence[str]) -> np.ndarray:
+        """(n, dim) float32; row i belongs to sentence i, whatever stands around it."""
+        raise NotImplementedError
+
+    def encode_with(self, prompt: str | None, sentences: Sequence[str]) -> np.ndarray:
+        """As :meth:`encode`, with a task's own prompt in the place of the method's; None: that of the method."""
+        if prompt is None:
+            return self.encode(sentences)
+        before, self.text_prompt = self.text_prompt, prompt
+        try:
+            return self.encode(sentences)
+        finally:
+            self.text_prompt = before
+
+    def about(self) -> Mapping[str, Any]:
+        """What the record says of a finished encoder beyond its name and revision, as JSON: pooling, dtype, prompt ..."""
+        return {}
+
+    def portable(self) -> Portable:
+        """What computes :meth:`encode`'s vectors, in parts that other libraries know; ``bench export`` writes them.
+
+        Raises BenchError with the reason where there is none, as here, for who did not define it.
+        """
+        hint = f"define {type(self).__name__}.portable(); docs/export.md shows how"
+        raise BenchError(
+            f"{self.name} does not say what computes its vectors without its own code", hint
+        )
+
+    def save(self, folder: Path) -> None:
+        """Write what was trained, as safetensors and JSON. Nothing was: the name of the method is enough."""
+        folder.mkdir(parents=True, exist_ok=True)
+        write_json(
+            folder / "method.json",
+            {"method": self.name, "backbone": getattr(self.backbone, "name", None)},
+        )
+
+    def load(self, folder: Path) -> None:
+        """Read back what :meth:`save` wrote. Called after :meth:`build` with the same backbone and recipe."""
+        stored = read_json(folder / "method.json").get("method")
+        if stored != self.name:
+            raise BenchError(f"{folder} is a checkpoint of '{stored}', not of '{self.name}'")
+
+
+PLACE = (
+    "[X]"  # in a template: where the sentence stands, as Jiang et al. 2022 (PromptBERT) write it
+)
+
+
+def prompted(prompt: str | None, sentences: Sequence[str]) -> list[str]:
+    """Each sentence in its prompt: in the place of [X] where the prompt is a template, behind the prompt otherwise."""
+    if not prompt:
+        return list(sentences)
+    template = prompt if PLACE in prompt else prompt + PLACE
+    return [template.replace(PLACE, sentence) for sentence in sentences]
+
+
+def task_prompt(recipe: Mapping[str, Any], suite: str, task: str) -> str | None:
+    """The prompt that the recipe has for a task, or else for its suite; None where it has neither."""
+    prompts = json.loads(recipe.get("prompts") or "{}")
+    found = prompts.get(task, prompts.get(suite))
+    return None if found is None else str(found)
+
+
+def check_choice(recipe: Recipe, key: str, choices: Collection[str]) -> None:
+    """Raises BenchError where the recipe's value is none of ``choices``."""
+    if recipe[key] not in choices:
+        raise BenchError(f"{key}={recipe[key]} is unknown", f"choose from {', '.join(choices)}")
+
+
+def check_positive(recipe: Recipe, key: str) -> None:
+    """Raises BenchError where the recipe's number is not above 0."""
+    if not recipe[key] > 0:
+        raise BenchError(f"{key} must be greater than 0, not {recipe[key]}", f"--set {key}=VALUE")
+
+
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The JSON object in ``path``. Raises BenchError, naming the file, where it is missing or damaged."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise BenchError(f"{path}: {error}") from None
+    if not isinstance(content, dict):
+        raise BenchError(f"{path}: expected a JSON object, found {type(content).__name__}")
+    return content
+
+
+# --- what computes a method's vectors, said in parts that other libraries know: ``portable()`` gives it to ``bench export`` ---
+# sentence -> reader (tokenizer, encoder) -> pooling -> layers after it -> vector. Where no ready part does what a method does, a
+# ModuleFile travels: a class in a source file of its own, which is copied into the export and runs without this package.
+
+
+@dataclass(frozen=True)
+class Affine:
+    """y = W x + b, then tanh if ``tanh``."""
+
+    weight: Tensor  # (out, in)
+    bias: Tensor | None = None  # (out,)
+    tanh: bool = False
+
+
+@dataclass(frozen=True)
+class ModuleFile:
+    """A class that travels in the export, with what it reads.
+
+    ``file`` imports nothing but torch, safetensors, transformers and sentence-transformers, and nothing relative. A reader's
+    class derives from sentence-transformers' ``Transformer`` or ``InputModule`` and finds ``settings`` in ``<file's stem>.json``
+    and ``tensors`` in ``<file's stem>.safetensors``, in the export's own folder. The class of a layer is a ``torch.nn.Module``
+    with ``load(folder)``, which finds ``config.json`` and ``model.safetensors`` there, and ``forward(features)``, which sets
+    ``features["sentence_embedding"]``.
+    """
+
+    file: Path
+    name: str  # of the class
+    settings: Mapping[str, Any] = field(default_factory=dict)  # as JSON
+    tensors: Mapping[str, Tensor] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Portable:
+    """The parts of one method, with the weights that it has now.
+
+    ``pooling``: "cls" (the first token), "mean" (over the tokens whose mask is 1), or None where the reader or the first layer
+    gives the sentence's vector. ``states``: which hidden states are averaged before that, by number: 0 the embedding layer, l
+    layer l, -1 the last; the last alone is the normal case.
+    """
+
+    encoder: Any = None  # transformers.PreTrainedModel
+    tokenizer: Any = None  # transformers' tokenizer that goes with it
+    max_tokens: int | None = None  # of a sentence, special tokens included; longer ones are cut
+    pooling: str | None = None
+    states: tuple[int, ...] = (-1,)
+    layers: tuple[Affine | ModuleFile, ...] = ()
+    reader: ModuleFile | None = (
+        None  # reads sentences in the place of encoder and tokenizer as they are
+    )
+    write: Callable[[Path], None] | None = (
+        None  # a method that is a sentence-transformers model already writes its folder itself
+    )
+
+    @property
+    def module_files(self) -> tuple[ModuleFile, ...]:
+        """Everything that travels as source: who loads the export has to allow it."""
+        parts = (self.reader, *self.layers)
+        return tuple(part for part in parts if isinstance(part, ModuleFile))

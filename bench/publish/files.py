@@ -1,0 +1,342 @@
+"""What a version and the page of all versions consist of, but for runs, predictions and manifest: data, Markdown, HTML, figures.
+
+Pure functions of the board, and of published versions: nothing here reads a clock or the network.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from bench.base.text import plural
+from bench.board.board import PREVIEW, PREVIEW_NOTE, Board, BoardTable, PublishedRun
+from bench.board.names import link, method_page, run_file, run_page, search_file
+from bench.board.reference_tables import ReferenceTable
+from bench.board.repeat import repeat
+from bench.compare.formatting import SEVERAL, markdown, setting_words
+from bench.publish.versions import PLAN, Version
+from bench.runs.searches import search_bytes
+from bench.show.grid import Cell, Column, Grid, as_csv, as_markdown, grid
+from bench.show.pages import board as main_page
+from bench.show.pages import method_page as page_of_method
+from bench.show.pages import run_page as page_of_run
+from bench.show.pages.board import changes_grid, overviews
+from bench.show.pages.engine import ASSETS, TEMPLATES, render
+from bench.show.tables.data import as_csv as table_csv
+from bench.show.tables.data import table_data
+from bench.show.tables.scores import score_grid
+
+if TYPE_CHECKING:
+    from bench.publish.gather import Report
+    from bench.show.figures.drawing import Figure
+
+
+def version_files(
+    board: Board, figures: Sequence[Figure], report: Report
+) -> Iterator[tuple[str, bytes]]:
+    """(path below the version's folder, content) of every file."""
+    yield "tables.json", as_json(board).encode()
+    for name, text in as_csvs(board).items():
+        yield f"tables/{name}", text.encode()
+    if board.plan is not None:
+        yield PLAN, board.plan
+    for search in board.searches:
+        yield search_file(search.name, "json"), search_bytes(search)
+    for figure in figures:
+        yield f"figures/{figure.name}.svg", figure.svg.encode()
+        yield f"figures/{figure.name}.csv", figure.csv.encode()
+    yield "README.md", markdown_page(board, figures).encode()
+    for name in ASSETS:
+        yield f"assets/{name}", (TEMPLATES / name).read_bytes()
+    yield "index.html", main_page.render(board, figures).encode()
+    for i, run in enumerate(board.paged):
+        report("writing pages", i, len(board.paged))
+        yield run_page(run.record.run_id), page_of_run.render(board, run).encode()
+    for method in board.methods:
+        yield method_page(method), page_of_method.render(board, method).encode()
+
+
+# --- tables.json (schema/board-3.schema.json), and a CSV file of every table ---
+
+SCHEMA = "bench.board/3"
+PRINTED = (
+    "paper",
+    "table",
+    "label",
+    "method",
+    "variant",
+    "setting",
+    "backbone",
+    "task",
+    "metric",
+    "value",
+    "std",
+    "own",
+    "source",
+    "runs",
+    "protocol",
+    "corpus",
+    "ours",
+    "remarks",
+    "note",
+)
+
+
+def as_json(board: Board) -> str:
+    """Everything that the pages show but the recipes, which are in each run's record. On one line: it is for programs."""
+    content = {
+        "schema": SCHEMA,
+        "version": board.version,
+        "date": board.date,
+        "title": board.title,
+        "note": board.note,
+        "answer": board.answer,
+        "tables": [_table(table) for table in board.tables],
+        "runs": [_run(run, board) for run in board.runs],
+        "left_out": list(board.left_out),
+        "references": [asdict(reference) for reference in board.references],
+        "made": [asdict(fact) for fact in board.made],
+        "changes": None if board.changes is None else asdict(board.changes),
+    }
+    return json.dumps(content, allow_nan=False, separators=(",", ":")) + "\n"
+
+
+def as_csvs(board: Board) -> dict[str, str]:
+    """File name -> text: one file for each table of runs, one line per cell; and one for each printed table."""
+    files = {f"{table.anchor}.csv": table_csv([table.table]) for table in board.tables}
+    return files | {f"{printed.anchor}.csv": _printed_csv(printed) for printed in board.references}
+
+
+def _table(table: BoardTable) -> dict[str, Any]:
+    return {
+        "anchor": table.anchor,
+        "selection": table.selection,
+        "costs_comparable": table.costs_comparable,
+        "cost_note": table.cost_note,
+        "cost_of": None if table.cost_of is None else asdict(table.cost_of),
+        "table": table_data(table.table),
+        "beside": [
+            {
+                "name": other.name,
+                "suite": other.suite,
+                "protocol": other.protocol,
+                "metric": other.metric,
+                "anchor": other.anchor,
+                "means": [None if cell is None else cell.mean for cell in other.cells],
+            }
+            for other in table.beside
+        ],
+    }
+
+
+def _run(run: PublishedRun, board: Board) -> dict[str, Any]:
+    record = run.record
+    return {
+        "run_id": record.run_id,
+        "method": record.method,
+        "variant": record.variant,
+        "setting": record.setting,
+        "backbone": record.backbone_name,
+        "seed": record.seed,
+        "submitted_by": run.submitted_by,
+        "created": record.provenance.created,
+        "command": repeat([record]).command,
+        "fingerprint": record.fingerprint,
+        "record": run_file(record.run_id, "run.json"),
+        "page": run_page(board.page_of[record.run_id]),
+    }
+
+
+def _printed_csv(table: ReferenceTable) -> str:
+    """One line for each printed number."""
+    rows = []
+    for row in table.rows:
+        for cell in filter(None, row.cells):
+            facts = {**vars(table), **vars(row), **vars(cell)}
+            facts["remarks"] = "; ".join(remark.text for remark in (*cell.remarks, *row.remarks))
+            rows.append([facts[name] for name in PRINTED])
+    return as_csv(PRINTED, rows)
+
+
+# --- README.md ---
+
+prose = partial(markdown, limit=None)  # sentences are shown whole, names are cut
+number = partial(Column, right=True)
+
+
+def markdown_page(board: Board, figures: Sequence[Figure] = ()) -> str:
+    """The whole version. Of the pages only the first is linked, for a code host shows their source."""
+    changes = changes_grid(board)
+    sections: dict[str, Iterable[str]] = {
+        "Tables": (_table_section(board, table) for table in board.tables),
+        "All suites": map(_overview, overviews(board)),
+        "Figures": map(_figure, figures),
+        "What papers printed": [as_markdown(_printed(board))] if board.references else (),
+        "How this was made": ["\n".join(_facts(board))],
+        "Changed since the version before": [as_markdown(changes)] if changes else (),
+        "Runs": [as_markdown(_runs(board))],
+        "Left out": ["\n".join(f"- {prose(line)}" for line in board.left_out)],
+    }
+    parts = [*_head(board)]
+    for heading, texts in sections.items():
+        body = [text for text in texts if text]
+        parts += [f"## {heading}", *body] if body else []
+    return "\n\n".join(part.strip("\n") for part in parts) + "\n"
+
+
+def _head(board: Board) -> Iterator[str]:
+    yield f"# {markdown(board.title)}: {markdown(board.version)}"
+    yield f"**{prose(board.answer)}**"
+    if board.version == PREVIEW:
+        yield PREVIEW_NOTE
+    if board.note:
+        yield f"> {prose(board.note)}"
+    links = {
+        "page, for a browser": "index.html",
+        "plan": "" if board.plan is None else "plan.md",
+        **{
+            markdown(search.name): link(search_file(search.name, "json"))
+            for search in board.searches
+        },
+        "tables as JSON": "tables.json",
+        "all versions": "" if board.alone else "../README.md",
+    }
+    linked = ", ".join(f"[{text}]({path})" for text, path in links.items() if path)
+    counted = f"{plural(len(board.runs), 'run')} of {plural(len(board.methods), 'method')}"
+    yield f"{board.date}, {counted}: {linked}"
+
+
+def _table_section(board: Board, board_table: BoardTable) -> str:
+    table = board_table.table
+    text = f"{table.text} text" if table.text else ""
+    place = (setting_words(table.setting), table.backbone or SEVERAL)
+    heading = ", ".join(part for part in (*place, table.suite, table.protocol, text) if part)
+    scale = [(other.table, i) for other, i in board.finished(board_table)]
+    notes = (board_table.selection, board_table.cost_note)
+    below = [*(prose(note) for note in notes if note), f"[CSV](tables/{board_table.anchor}.csv)"]
+    rows = as_markdown(replace(score_grid(table, scale), title=""))
+    return f"### {markdown(heading)}\n\n{rows}\n{' '.join(below)}"
+
+
+def _overview(suites: tuple[BoardTable, Grid]) -> str:
+    """The average of each suite."""
+    first, averages = suites
+    place = f"{setting_words(first.table.setting)}, {first.table.backbone or SEVERAL}"
+    return f"### {markdown(place)}\n\n{as_markdown(averages)}"
+
+
+def _figure(figure: Figure) -> str:
+    of = f" {markdown(figure.paper_figure)}." if figure.paper_figure else ""
+    image = f"![{prose(figure.title)}](figures/{figure.name}.svg)"
+    caption = f"{prose(figure.caption)}{of} [Data](figures/{figure.name}.csv)"
+    return f"**{markdown(figure.title)}**\n\n{image}\n\n{caption}"
+
+
+def _printed(board: Board) -> Grid:
+    rows: list[list[Cell | str]] = [
+        [
+            printed.paper,
+            Cell(text=printed.table, link=f"tables/{printed.anchor}.csv"),
+            printed.title,
+            f"{len(printed.rows):,}",
+        ]
+        for printed in board.references
+    ]
+    note = "As printed, with what an audit of the tables says of them. No run of this board is in these tables."
+    return grid(["paper", "table", "title", number("rows")], rows, notes=[note])
+
+
+def _facts(board: Board) -> Iterator[str]:
+    for fact in board.made:
+        command = f" `{fact.command}`" if fact.command else ""
+        yield f"- **{markdown(fact.topic)}.** {prose(fact.text)}{command}"
+
+
+def _runs(board: Board) -> Grid:
+    rows = [
+        [
+            Cell(text=run.record.run_id, link=link(run_file(run.record.run_id, "run.json"))),
+            "any" if run.record.seed is None else str(run.record.seed),
+            run.submitted_by or "",
+        ]
+        for run in board.runs
+    ]
+    note = "The record of a run holds its recipe, its command and every score."
+    return grid(["record", number("seed"), "run by"], rows, notes=[note])
+
+
+# --- the page of all versions ---
+
+ERRATA = "ERRATA.md"
+"""What turned out to be wrong with published versions, written by hand beside them."""
+HOW_TO_CHECK = """A published version never changes: each has a `MANIFEST.json` with the sha256 of every file, and
+`bench publish --check` compares them. `bench verify` with the folder of a version computes every
+score again."""
+LEGEND = (
+    "◆: it may be the best.",
+    "±: half of the 95 % interval, where there is one.",
+)
+
+
+def index_files(versions: Sequence[Version]) -> dict[str, bytes]:
+    """File name -> content, for what is written beside the versions."""
+    newest = versions[-1]
+    errata = (newest.folder.parent / ERRATA).is_file()
+    table = main_grid(newest)
+    page = render(
+        "versions.html", versions=versions[::-1], table=table, errata=errata, plural=plural
+    )
+    style = [(TEMPLATES / name).read_bytes() for name in ("board.css", "versions.css")]
+    return {
+        "README.md": _index_markdown(versions[::-1], table, errata).encode(),
+        "index.html": page.encode(),
+        "style.css": b"".join(style),
+    }
+
+
+def main_grid(version: Version) -> Grid:
+    """The version's first table, its average first."""
+    table = version.tables[0]["table"]
+    names = [table["columns"][-1], *table["columns"][:-1]]
+    title = (table["suite"], table["setting"], table["backbone"])
+    return grid(
+        ["method", *(Column(str(name), right=True) for name in names)],
+        [
+            [_name(row, version), *(_cell(row["cells"][name]) for name in names)]
+            for row in table["rows"]
+        ],
+        title=", ".join(str(part) for part in title if part and part != "none"),
+        notes=LEGEND,
+    )
+
+
+def _name(row: Mapping[str, Any], version: Version) -> Cell:
+    """ "promcse eh temperature=0.1" """
+    differs = (f"{key}={value}" for key, value in row["differs"].items())
+    text = " ".join(str(part) for part in (row["method"], row["variant"], *differs) if part)
+    link = f"{version.name}/{method_page(row['method'])}"
+    return Cell(text=text, link=link, tint=bool(row.get("may_be_best")))
+
+
+def _cell(cell: Mapping[str, Any] | None) -> Cell:
+    if cell is None:
+        return Cell()
+    spread = cell["spread"] and (cell["spread"]["high"] - cell["spread"]["low"]) / 2
+    return Cell(number=cell["mean"], decimals=cell["decimals"], spread=spread)
+
+
+def _index_markdown(versions: Sequence[Version], table: Grid, errata: bool) -> str:
+    newest = versions[0]
+    parts = [f"# {markdown(newest.title)}"]
+    for version in versions:
+        runs, methods = (plural(len(version.runs), "run"), plural(len(version.methods), "method"))
+        name = f"[{version.name}]({version.name}/README.md)"
+        parts += [f"## {name}, {version.date}: {runs} of {methods}", prose(version.answer)]
+        parts += [f"> {prose(version.note)}"] if version.note else []
+        parts += [as_markdown(table).rstrip("\n")] if version is newest else []
+    if errata:
+        parts.append(f"Errata, and versions that left the tree: [{ERRATA}]({ERRATA}).")
+    return "\n\n".join([*parts, HOW_TO_CHECK]) + "\n"
