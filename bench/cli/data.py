@@ -326,7 +326,7 @@ def overlap(
     \b
     Example:  bench data overlap nli.csv --data DIR
     """
-    from bench.cli.progress import PlainReporter
+    from bench.cli.progress import RunReporter
     from bench.show.tables.report import overlap_grid
 
     opened = open_corpus(corpus)
@@ -338,7 +338,7 @@ def overlap(
             f"--matches {matches.with_suffix('.jsonl')}",
         )
     tasks = _sentences(DataFolder(data, offline=True), comma_list(suites), text)
-    reporter = PlainReporter()
+    reporter = RunReporter()
     reporter.phase("rows", len(opened))
     lines: list[str] = []
 

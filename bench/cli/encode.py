@@ -86,7 +86,7 @@ def encode(
     from bench.base import devices
     from bench.base.signals import stop_signals
     from bench.base.text import size
-    from bench.cli.progress import PlainReporter, reporting
+    from bench.cli.progress import reporting
     from bench.run.executors.scoring import EncodingReporter
     from bench.run.trained_run import find_run, load_run
     from bench.runs import RunsFolder
@@ -112,8 +112,7 @@ def encode(
             texts = list(sentences)
             vectors = _vectors(method, texts, run.record.run_id)
         facts = write_vectors(out, texts, vectors, _about(run))
-        if isinstance(shown, PlainReporter):
-            shown.label = ""
+        shown.label = ""
         shown.done(
             f"done: {facts['rows']:,} vectors of {facts['dim']} dimensions, {size(facts['bytes'])}"
         )

@@ -13,7 +13,7 @@ import click
 
 from bench.base.errors import DataMissing, FetchFailed
 from bench.base.text import duration, list_names, plural, size
-from bench.cli.columns import print_columns, print_grid, say, width
+from bench.cli.columns import print_grid, say, width
 from bench.cli.options import json_text, warn
 from bench.data.sets import DataFolder, Fetcher, Later, Pending, fetched_folder
 from bench.run.estimates import (
@@ -31,7 +31,7 @@ from bench.run.plugins import Registry, discover
 from bench.run.printed import aim, short_source
 from bench.run.recipes import merge
 from bench.runs import RunsFolder
-from bench.show.grid import Column, grid, terminal
+from bench.show.grid import Cell, Column, Grid, grid, terminal
 
 if TYPE_CHECKING:
     from bench.backbones import Reference
@@ -243,99 +243,78 @@ def show_plan(
             click.echo(json_text(as_dict(run, *by_run[id(run)], pending, device)))
         return
     say(_device_line(rows, device), hang=2)
-    for note in _notes(rows):
-        say(note, hang=2)
-    click.echo()
-    _show_runs(rows)
-    click.echo()
     first = rows[0].first
-    say(
-        f"scored on {', '.join(dict.fromkeys(task.name for task in first.tasks))} ({first.text} text)",
-        hang=2,
-    )
-    _show_recipes(rows, everything)
+    scored = list_names(dict.fromkeys(task.name for task in first.tasks), 20)
+    say(f"scored on {scored} ({first.text} text)", hang=2)
+    click.echo()
+    print_grid(_runs_grid(rows, device))
+    click.echo()
+    print_grid(_recipe_grid(rows, everything))
+    if everything:
+        states = [
+            (run.run_id, "finished" if finished else "to do")
+            for row in rows
+            for run, finished in zip(row.runs, row.finished, strict=True)
+        ]
+        click.echo()
+        print_grid(grid(("run", "state"), states))
     if pending:
         _show_pending(pending, config.data, everything)
     click.echo()
-    for line in (*_memory_lines(rows, device), _total(rows, pending, device)):
-        say(line, hang=2)
+    say(_total(rows, pending), hang=2)
 
 
 def _device_line(rows: Sequence[PlanRow], device: str) -> str:
     """What the plan is for, and what its times are computed from."""
-    precision, card = rows[0].first.precision, card_named(device)
+    card = card_named(device)
     title = f"planned for one {card.name} ({card.gib} GB)" if card else f"device {device}"
-    bases = dict.fromkeys(
-        row.guess.basis for row in rows if row.guess.seconds is not None and row.guess.steps
-    )
-    return "; ".join([f"{title}, precision {precision}", *bases])
+    bases = dict.fromkeys(row.guess.basis for row in rows if row.first.corpus is not None)
+    return "; ".join([f"{title}, precision {rows[0].first.precision}", *bases])
 
 
-def _label(row: PlanRow, rows: Sequence[PlanRow]) -> str:
-    """The shortest that tells a row from the others: "promcse", "promcse+eh on roberta-large"."""
-    run = row.first
-    several = len({_backbone(other.first) for other in rows}) > 1
-    settings = {other.first.setting for other in rows if other.first.method == run.method}
-    name = (
-        run.method
-        + (f"+{run.variant}" if run.variant else "")
-        + (f" {run.setting}" if len(settings) > 1 else "")
-    )
-    return name + (f" on {_backbone(run)}" if several else "")
-
-
-def _backbone(run: PlannedRun) -> str:
-    """What a table calls it: a folder by its title, or its last part."""
-    return run.backbone.title or (run.backbone.name if run.backbone.hub else run.backbone.short)
-
-
-def _notes(rows: Sequence[PlanRow]) -> list[str]:
-    """Every note of the runs once, after the runs that it is about where it is not about all of them."""
-    about: dict[str, list[str]] = {}
-    for row in rows:
-        remarks = aim(row.first) if len(rows) == 1 else [row.first.remark]  # else the table has it
-        for note in dict.fromkeys([*remarks, *(note for run in row.runs for note in run.notes)]):
-            about.setdefault(note, []).append(_label(row, rows))
-    return [
-        note if len(names) == len(rows) else f"{', '.join(dict.fromkeys(names))}: {note}"
-        for note, names in about.items()
-        if note
-    ]
-
-
-def _show_runs(rows: Sequence[PlanRow]) -> None:
+def _runs_grid(rows: Sequence[PlanRow], device: str) -> Grid:
+    """A line for each row, numbered where there are several; what is noted of runs stands below, once."""
     from bench.board.repeat import seed_words
 
-    table = []
-    for row in rows:
-        run, guess = row.first, row.guess
-        seeds = seed_words(sorted({run.seed for run in row.runs if run.seed is not None})) or "any"
-        memory = "" if guess.memory_bytes is None else f"{guess.memory_bytes / 2**30:.1f}"
-        steps = "" if guess.steps is None else f"{guess.steps:,}"
-        state = (
-            ""
-            if row.pending == len(row.runs)
-            else f"{len(row.runs) - row.pending} of {len(row.runs)} finished"
-        )
-        hours = "" if guess.seconds is None else hour_text(guess.seconds)
-        variant = " ".join([*([run.variant] if run.variant else []), *_series(row, rows)])
-        table.append(
-            (
-                run.method,
-                run.setting,
-                variant,
-                _backbone(run),
-                seeds,
-                steps,
-                memory,
-                hours,
-                state,
-                printed_text(run),
-            )
-        )
-    numbers = [Column(name, right=True) for name in ("steps", "GiB", "h/run")]
-    texts = ("method", "setting", "variant", "backbone", "seeds")
-    print_grid(grid([*texts, *numbers, "state", Column("printed", right=True)], table))
+    footnotes: dict[str, int] = {}
+    lines = []
+    for number, row in enumerate(rows, 1):
+        run, guess, done = row.first, row.guess, len(row.runs) - row.pending
+        remarks = aim(run) if len(rows) == 1 else [run.remark]  # else the table has it
+        notes = dict.fromkeys([*remarks, *(note for one in row.runs for note in one.notes)])
+        marks = [footnotes.setdefault(note, len(footnotes) + 1) for note in notes if note]
+        line = {
+            "": _number(number, rows),
+            "method": Cell(text=run.method, marks=tuple(marks)),
+            "setting": run.setting,
+            "variant": " ".join(filter(None, [run.variant, *_series(row, rows)])),
+            "backbone": run.backbone.title
+            or (run.backbone.name if run.backbone.hub else run.backbone.short),
+            "seeds": seed_words(sorted({one.seed for one in row.runs if one.seed is not None}))
+            or "any",
+            "steps": "" if guess.steps is None else f"{guess.steps:,}",
+            "GiB": "" if guess.memory_bytes is None else f"{guess.memory_bytes / 2**30:.1f}",
+            "fits with": _what_fits(row, device),
+            "h/run": "" if guess.seconds is None else hour_text(guess.seconds),
+            "state": f"{done} of {len(row.runs)} finished" if done else "",
+            "printed": printed_text(run),
+        }
+        lines.append(line)
+    right = ("steps", "GiB", "h/run", "printed")
+    columns = [Column(name, right=name in right) for name in lines[0]]
+    return grid(columns, [line.values() for line in lines], footnotes=list(footnotes))
+
+
+def _number(number: int, rows: Sequence[PlanRow]) -> str:
+    return str(number) if len(rows) > 1 else ""
+
+
+def _what_fits(row: PlanRow, device: str) -> str:
+    """The --chunk with which runs fit into the memory of the device; "" for those that fit as they are."""
+    if (row.guess.memory_bytes or 0) <= USABLE * memory_here(device):
+        return ""
+    chunk = fitting_chunk(row.first, device)
+    return f"--chunk {chunk}" if chunk else "no --chunk"
 
 
 def _series(row: PlanRow, rows: Sequence[PlanRow]) -> list[str]:
@@ -373,50 +352,25 @@ def printed_text(run: PlannedRun) -> str:
     return f"{run.expect['value']:.2f}"
 
 
-def _show_recipes(rows: Sequence[PlanRow], everything: bool) -> None:
-    """Each recipe once: its corpus, where its result is printed, and the values that are not the defaults, with their sources."""
-    click.echo()
-    hidden = False
-    for row in rows:
-        run = row.first
+def _recipe_grid(rows: Sequence[PlanRow], everything: bool) -> Grid:
+    """Of each row its corpus, the values that are not the defaults (or all), with their sources, and the printed result."""
+    lines = []
+    for number, row in enumerate(rows, 1):
+        run, name = row.first, _number(number, rows)
+        if run.corpus is not None:
+            count = corpus_rows(run)
+            size_text = "rows not counted yet" if count is None else f"{count:,} rows"
+            lines.append((name, "corpus", run.corpus.name, size_text))
         values = run.recipe.values_with_source()
-        shown = values if everything else {key: values[key] for key in changed_keys(run)}
-        hidden = hidden or len(shown) < len(values)
-        why = (
-            row.guess.basis
-            if run.corpus is not None and None in (row.guess.steps, row.guess.seconds)
-            else ""
-        )  # that is not known
-        facts = [fact for fact in (_corpus_text(run), why, _source_text(run)) if fact]
-        if shown or facts:
-            say(
-                f"{' '.join([_label(row, rows), *_series(row, rows)])}: {'; '.join(facts) or 'not trained'}",
-                hang=2,
-            )
-        lines = [
-            (
-                key,
-                json.dumps(value.value),
-                value.source + (f" ({value.note})" if value.note else ""),
-            )
-            for key, value in shown.items()
-        ]
-        print_columns(lines, indent=2)
-        if everything:
-            states = ("finished already" if finished else "to do" for finished in row.finished)
-            print_columns(
-                [(run.run_id, state) for run, state in zip(row.runs, states, strict=True)], indent=2
-            )
-    if hidden:
-        say(
-            "recipe values that are defaults are not listed: --all lists them, with their sources",
-            hang=2,
-        )
-
-
-def _source_text(run: PlannedRun) -> str:
-    """Where the value of :func:`printed_text` stands: "printed: 78.49 (PromCSE table 1)"."""
-    return f"printed: {printed_text(run)} ({short_source(run.expect)})" if run.expect else ""
+        for key in values if everything else changed_keys(run):
+            value = values[key]
+            source = value.source + (f" ({value.note})" if value.note else "")
+            lines.append((name, key, json.dumps(value.value), source))
+        if run.expect:
+            lines.append((name, "printed", printed_text(run), short_source(run.expect)))
+    columns = ("", "recipe", Column("value", wrap=24), Column("source", wrap=24))
+    note = "with --all: the values that are defaults, with their sources"
+    return grid(columns, lines, notes=[] if everything else [note])
 
 
 def changed_keys(run: PlannedRun) -> list[str]:
@@ -427,13 +381,6 @@ def changed_keys(run: PlannedRun) -> list[str]:
         for key, value in run.recipe.values_with_source().items()
         if key not in defaults or value.value != defaults[key] or value.source == "--set"
     ]
-
-
-def _corpus_text(run: PlannedRun) -> str:
-    if run.corpus is None:
-        return ""
-    rows = corpus_rows(run)
-    return f"corpus {run.corpus.name}, {f'{rows:,}' if rows is not None else 'nobody knows yet how many'} rows"
 
 
 def _show_pending(pending: Sequence[Pending], data: str | None, everything: bool) -> None:
@@ -449,40 +396,19 @@ def _show_pending(pending: Sequence[Pending], data: str | None, everything: bool
         say("terms of use and notes: --all", indent=2, hang=4)
 
 
-def _memory_lines(rows: Sequence[PlanRow], device: str) -> list[str]:
-    """What does not fit into the memory of the device, with the --chunk that does."""
-    room, card = memory_here(device), card_named(device)
-    large: dict[int | None, list[PlanRow]] = {}
-    for row in rows:
-        if (row.guess.memory_bytes or 0) > USABLE * room:
-            large.setdefault(fitting_chunk(row.first, device), []).append(row)
-    lines = []
-    for fits, needing in large.items():
-        most = max(row.guess.memory_bytes or 0 for row in needing)
-        names = ", ".join(dict.fromkeys(_label(row, rows) for row in needing))
-        what = (
-            f"--chunk {fits} fits, with the same batch and gradient" if fits else "no --chunk fits"
-        )
-        has = f"one {card.name}" if card else "this machine" if device == "cpu" else device
-        lines.append(
-            f"memory: about {most / 2**30:.0f} GiB for {names}, and {has} has {room / 2**30:.0f}: {what}"
-        )
-    return lines
-
-
-def _total(rows: Sequence[PlanRow], pending: Sequence[Pending], device: str) -> str:
+def _total(rows: Sequence[PlanRow], pending: Sequence[Pending]) -> str:
     """The sum over what is to do."""
     todo = [row for row in rows if row.pending]
-    count, card = sum(row.pending for row in todo), card_named(device)
-    times = [row.guess.seconds * row.pending for row in todo if row.guess.seconds is not None]
-    parts = [f"total: {plural(count, 'run')} to do"]
-    if times:
-        days = f" ({duration(sum(times))})" if sum(times) > 48 * 3600 else ""
-        about = f"about {hour_text(sum(times))}".replace("about <", "under ")
-        parts.append(f"{about} hours of training{days}{f' on one {card.name}' if card else ''}")
-    if unknown := sum(
+    seconds = sum((row.guess.seconds or 0) * row.pending for row in todo)
+    unknown = sum(
         row.pending for row in todo if row.guess.seconds is None and row.first.corpus is not None
-    ):
+    )
+    parts = [f"total: {plural(sum(row.pending for row in todo), 'run')} to do"]
+    if seconds:
+        days = f" ({duration(seconds)})" if seconds > 48 * 3600 else ""
+        about = f"about {hour_text(seconds)}".replace("about <", "under ")
+        parts.append(f"{about} hours of training{days}")
+    if unknown:
         parts.append(f"how long {unknown} of them take is not known")
     if pending:
         parts.append(f"{size(sum(item.bytes or 0 for item in pending))} to fetch")

@@ -140,13 +140,13 @@ def to_submit(
 
 def start_afresh(planned: Sequence[PlannedRun], store: RunsFolder) -> None:
     """``--fresh``: once, before anything is queued, so that a run that is started again goes on."""
-    from bench.cli.progress import PlainReporter
+    from bench.cli.progress import RunReporter
     from bench.run.executors.local import forget
 
     for run in planned:
         if store.folder(run.run_id).exists():
             with store.lock(run.run_id):
-                forget(run, store, PlainReporter())
+                forget(run, store, RunReporter())
 
 
 def stay(batch: jobs.Batch) -> int:
