@@ -283,7 +283,7 @@ def _runs_grid(rows: Sequence[PlanRow], device: str) -> Grid:
         remarks = aim(run) if len(rows) == 1 else [run.remark]  # else the table has it
         notes = dict.fromkeys([*remarks, *(note for one in row.runs for note in one.notes)])
         marks = [footnotes.setdefault(note, len(footnotes) + 1) for note in notes if note]
-        line = {
+        line: dict[str, Cell | str] = {
             "": _number(number, rows),
             "method": Cell(text=run.method, marks=tuple(marks)),
             "setting": run.setting,
