@@ -26,8 +26,6 @@ __all__ = ["__version__", "compare_runs", "evaluate", "frame", "load_run", "load
 def __getattr__(name: str) -> Any:
     if name in __all__:
         return getattr(importlib.import_module("bench.library"), name)
-    if name in ("compare", "runs"):  # packages that could be called in the version before
-        return importlib.import_module(f"bench.{name}")
     raise AttributeError(f"module 'bench' has no attribute '{name}'")
 
 

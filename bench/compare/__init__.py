@@ -1,5 +1,1 @@
 """What ``bench compare`` adds to means: how sure they are, what papers printed, what they cost, and what must not be compared."""
-
-from bench.base.package import make_callable
-
-make_callable(__name__)

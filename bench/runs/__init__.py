@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bench.base.package import make_callable
 from bench.runs.record import (
     BackboneUsed,
     Checkout,
@@ -38,5 +37,3 @@ __all__ = [
     "Training",
     "default_runs",
 ]
-
-make_callable(__name__)
