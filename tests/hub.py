@@ -41,6 +41,8 @@ class StandInHub:
         """One per commit: {"kind", "name", "revision", "summary", "files": {path: bytes}, "deleted": [path]}."""
         self.tokens: set[str] = {"hf_good"}
         """Tokens that may see gated and private repositories, and push."""
+        self.stale: set[str] = set()
+        """Tokens that expired: every request with one is refused, also for what is public."""
         self.blobs: dict[str, bytes] = {}
         self._lock = threading.Lock()
 

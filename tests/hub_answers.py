@@ -33,6 +33,8 @@ class Fault:
     """No Content-Length: the end of the connection is the end of the file."""
     slow: float = 0.0
     """Seconds before each 64 KiB."""
+    silent: float = 0.0
+    """Seconds before anything is answered."""
     times: int | None = 1
     """How many answers are spoilt; None: all."""
     methods: tuple[str, ...] = ("GET",)
@@ -104,7 +106,10 @@ class Handler(BaseHTTPRequestHandler):
         chunked = "chunked" in (self.headers.get("Transfer-Encoding") or "")
         self.sent_body = self._chunks() if chunked else self.rfile.read(length) if length else b""
         fault = self.hub._spoilt(self.command, self.where)
-        if fault and fault.status:
+        time.sleep(fault.silent if fault else 0)
+        if self._token() in self.hub.stale:
+            self._error(401, "", "Invalid credentials in Authorization header")
+        elif fault and fault.status:
             self._answer(fault.status, b"spoilt for the test", fault.headers)
         else:
             try:

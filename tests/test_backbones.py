@@ -321,3 +321,64 @@ def test_ids_are_those_of_the_tokenizer_whatever_it_was_told_before(
     assert backbone.ids(tuple(TEXTS[:2])) == wanted[:2] and backbone.ids([]) == []
     padded = backbone.tokenizer("a b c d e f", padding="max_length", max_length=16)
     assert padded["attention_mask"].count(0) > 0  # its own calls still pad
+
+
+def test_a_model_with_code_of_its_own_is_not_run(copy: Path, tmp_path: Path) -> None:
+    """transformers would ask on the terminal, and run what the repository holds."""
+    mark = tmp_path / "ran"
+    (copy / "configuration_new.py").write_text(f"open({str(mark)!r}, 'w')")
+    config = json.loads((copy / "config.json").read_text())
+    config |= {"model_type": "new", "auto_map": {"AutoConfig": "configuration_new.NewConfig"}}
+    (copy / "config.json").write_text(json.dumps(config))
+    with pytest.raises(NotAModel, match="needs code from its own repository") as caught:
+        load(resolve(str(copy)))
+    assert "bench.evaluate" in str(caught.value.hint) and not mark.exists()
+
+
+@pytest.fixture
+def deberta(tmp_path: Path) -> Path:
+    """As microsoft/deberta-v3-base lies on the hub: spm.model is its only vocabulary."""
+    sentencepiece = pytest.importorskip("sentencepiece")
+    from transformers import DebertaV2Config, DebertaV2Model
+
+    folder, text = tmp_path / "deberta", tmp_path / "text.txt"
+    sizes = {
+        "hidden_size": 16,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "intermediate_size": 32,
+        "max_position_embeddings": 64,
+    }
+    DebertaV2Model(DebertaV2Config(vocab_size=128, **sizes)).save_pretrained(folder)
+    text.write_text("a cat sits on the mat\nthe dog runs\npeople walk in the park\n" * 20)
+    pieces = {"pad": "[PAD]", "bos": "[CLS]", "eos": "[SEP]", "unk": "[UNK]"}
+    sentencepiece.SentencePieceTrainer.train(
+        input=str(text),
+        model_prefix=str(folder / "spm"),
+        vocab_size=24,
+        user_defined_symbols="[MASK]",
+        minloglevel=2,
+        **{f"{name}_piece": piece for name, piece in pieces.items()},
+        **{f"{name}_id": i for i, name in enumerate(pieces)},
+    )
+    (folder / "spm.vocab").unlink()
+    (folder / "tokenizer_config.json").write_text('{"vocab_type": "spm"}')
+    return folder
+
+
+def test_a_sentencepiece_vocabulary(deberta: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    backbone = load(resolve(str(deberta)))
+    assert backbone.special_tokens() == ([1], [2])
+    assert backbone.tokenizer.decode(backbone.ids(["a cat runs"])[0]) == "a cat runs"
+    monkeypatch.setattr("bench.backbones.distributions", lambda name: [])
+    with pytest.raises(NotAModel, match=r"spm.model.*sentencepiece and protobuf") as caught:
+        load(resolve(str(deberta)))
+    assert caught.value.hint == "pip install 'sentence-bench[sentencepiece]'"
+
+
+def test_what_transformers_computes_itself_is_not_reported_as_unused(copy: Path) -> None:
+    """RoBERTa's checkpoints on the hub hold position_ids."""
+    weights = load_file(copy / "model.safetensors")
+    weights["embeddings.position_ids"] = torch.arange(8)
+    save_file(weights, copy / "model.safetensors", metadata={"format": "pt"})
+    assert "embeddings" not in load(resolve(str(copy))).report()

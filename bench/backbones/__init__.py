@@ -12,6 +12,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from importlib.metadata import distributions
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -273,7 +274,7 @@ def load(
     folder = transformer_folder(reference.path)
     quiet()
     try:
-        config = transformers.AutoConfig.from_pretrained(folder)
+        config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=False)
         if dropout is not None:
             for key in families.DROPOUTS:
                 if hasattr(config, key):
@@ -285,11 +286,17 @@ def load(
                 f"{reference.name} has no tokenizer: none of {', '.join(VOCABULARIES)} is there",
                 "save the tokenizer into the folder",
             )
-        tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+        _check_sentencepiece(reference.name, folder)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
         encoder, missing, unused = _encoder(folder, config, dtype)
     except BenchError:
         raise
     except Exception as error:  # transformers raises many kinds for a damaged folder
+        if "trust_remote_code" in str(error):
+            raise NotAModel(
+                f"{reference.name} needs code from its own repository, which bench does not run",
+                "load it in Python and score the object: bench.evaluate(model, ...), docs/evaluate.md",
+            ) from None
         raise NotAModel(
             f"{reference.name} cannot be loaded as an encoder: {one_line(error)}"
         ) from None
@@ -320,6 +327,20 @@ def load(
     )
 
 
+def _check_sentencepiece(name: str, folder: Path) -> None:
+    """Raises NotAModel where the only vocabulary is a SentencePiece model (DeBERTa-v3), and no library reads it."""
+    here = [vocabulary for vocabulary in VOCABULARIES if (folder / vocabulary).exists()]
+    if all(vocabulary.endswith(".model") for vocabulary in here):
+        lacking = [name for name in SENTENCEPIECE if not any(distributions(name=name))]
+        if lacking:
+            raise NotAModel(
+                f"{name} has a SentencePiece vocabulary ({here[0]}), which needs {' and '.join(lacking)}",
+                "pip install 'sentence-bench[sentencepiece]'",
+            )
+
+
+SENTENCEPIECE = ("sentencepiece", "protobuf")
+"""What transformers needs to read a SentencePiece vocabulary."""
 PREFIX = "prefix_encoder."
 """How PromCSE's and DCPCSE's class calls the prompt that its checkpoints hold beside the encoder."""
 MOST_NAMES = 3
@@ -371,7 +392,12 @@ def _encoder(folder: Path, config: Any, dtype: str) -> tuple[Any, list[str], tup
     import transformers
 
     number = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}[dtype]
-    options: dict[str, Any] = {"config": config, "dtype": number, "output_loading_info": True}
+    options: dict[str, Any] = {
+        "config": config,
+        "dtype": number,
+        "output_loading_info": True,
+        "trust_remote_code": False,
+    }
     try:
         encoder, info = transformers.AutoModel.from_pretrained(
             folder, add_pooling_layer=False, **options

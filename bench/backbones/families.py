@@ -118,15 +118,18 @@ def is_head(tensor: str) -> bool:
     return without_base(tensor).startswith(HEADS)
 
 
+def is_buffer(tensor: str) -> bool:
+    """Whether every version of transformers computes this tensor of a checkpoint itself."""
+    return tensor.split(".")[-1] in BUFFERS
+
+
 def not_read(tensors: Iterable[str], reads: tuple[str, ...] = ()) -> list[str]:
     """Of the tensors that an encoder has no place for: those whose loss would change its vectors. Heads and buffers are harmless,
     and what begins with one of ``reads`` is read by the method."""
     return [
         name
         for name in tensors
-        if not is_head(name)
-        and name.split(".")[-1] not in BUFFERS
-        and not without_base(name).startswith(reads)
+        if not is_head(name) and not is_buffer(name) and not without_base(name).startswith(reads)
     ]
 
 

@@ -289,6 +289,11 @@ def _convert(folder: Path, to: Path) -> None:
 def _tensors(file: Path) -> dict[str, Any]:
     import torch
 
+    if tuple(map(int, torch.__version__.split(".")[:2])) < (2, 10):
+        raise NotAModel(
+            f"{file} is not read: torch {torch.__version__} can be made to corrupt memory by a pickle (CVE-2026-24747)",
+            "pip install 'torch>=2.10', or ask its owner for safetensors",
+        )
     try:
         state = torch.load(file, weights_only=True, map_location="cpu")
         if isinstance(state, dict) and isinstance(state.get("state_dict"), dict):

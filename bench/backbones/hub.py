@@ -16,7 +16,7 @@ from typing import Any
 
 from bench.backbones.folder import PICKLES, WEIGHTS, is_whole
 from bench.base.errors import NotAModel
-from bench.data.fetching import endpoint
+from bench.data.fetching import TIMEOUT, endpoint, without_refused_token
 from bench.data.sets.sources import ON_ITS_PAGE, Pending
 
 CANONICAL = {
@@ -92,7 +92,12 @@ def download(name: str, *, allow_pickle: bool, hint: str, say: Callable[[str], N
     repo = repositories(model)[0]
     with _in_plain_words(name, repo, hint):
         revision = revision or PINNED.get(repo, "main")
-        info = HfApi().model_info(repo, revision=revision, files_metadata=True)
+        info = without_refused_token(
+            lambda token: HfApi(token=token).model_info(
+                repo, revision=revision, files_metadata=True, timeout=TIMEOUT
+            ),
+            say,
+        )
         sizes = {file.rfilename: file.size or 0 for file in info.siblings or []}
         wanted = _wanted(name, repo, sizes, allow_pickle)
         total = sum(wanted.values())
@@ -103,7 +108,18 @@ def download(name: str, *, allow_pickle: bool, hint: str, say: Callable[[str], N
         )
         if not sys.stderr.isatty():
             disable_progress_bars()
-        return Path(snapshot_download(repo, revision=revision, allow_patterns=sorted(wanted)))
+        return Path(
+            without_refused_token(
+                lambda token: snapshot_download(
+                    repo,
+                    revision=revision,
+                    allow_patterns=sorted(wanted),
+                    etag_timeout=TIMEOUT,
+                    token=token,
+                ),
+                say,
+            )
+        )
 
 
 def _wanted(name: str, repo: str, sizes: dict[str, int], allow_pickle: bool) -> dict[str, int]:
@@ -113,14 +129,14 @@ def _wanted(name: str, repo: str, sizes: dict[str, int], allow_pickle: bool) -> 
     """
     names = {Path(file).name for file in sizes}
     if not names.isdisjoint(WEIGHTS):
-        weights, stem = "*.safetensors", "model"
+        weights, parts = "*.safetensors", ("model.safetensors", "model-*-of-*.safetensors")
     elif names.isdisjoint(PICKLES):
         raise NotAModel(
             f"'{name}' is no model that can be read here: {repo} has no model.safetensors",
             "give the name of a model of transformers or sentence-transformers",
         )
     elif allow_pickle:
-        weights, stem = "*.bin", "pytorch_model"
+        weights, parts = "*.bin", ("pytorch_model.bin", "pytorch_model-*-of-*.bin")
     else:
         raise NotAModel(
             f"backbone '{name}' has its weights as a pickle only ({repo}: pytorch_model.bin), which could run code",
@@ -130,11 +146,8 @@ def _wanted(name: str, repo: str, sizes: dict[str, int], allow_pickle: bool) -> 
     def is_wanted(file: str) -> bool:
         if any(fnmatch(file, pattern) for pattern in NOT):
             return False
-        return (
-            Path(file).name.startswith(stem)
-            if fnmatch(file, weights)
-            else any(fnmatch(file, pattern) for pattern in FILES)
-        )
+        name, patterns = (Path(file).name, parts) if fnmatch(file, weights) else (file, FILES)
+        return any(fnmatch(name, pattern) for pattern in patterns)
 
     return {file: size for file, size in sizes.items() if is_wanted(file)}
 

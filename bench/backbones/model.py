@@ -5,6 +5,7 @@ Shapes: n rows, T tokens, H hidden size, V vocabulary.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,10 +15,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from bench.backbones.families import FAMILIES, check_mlm_head, head_name, title
+from bench.backbones.families import FAMILIES, check_mlm_head, head_name, is_buffer, title
 from bench.backbones.folder import pooling_layer, stored_tensors
 from bench.base.errors import BenchError, NotAModel
 
+TOKENIZING = threading.Lock()
+"""Batches are made in another thread than dev scores, and tokenizers before 0.23 fail where two threads use one."""
 PROBE = ["A word, or two.", " Ünïcode  中文, \U0001f600\t[SEP] </s> <mask> ", "", "x" * 3000]
 
 
@@ -65,11 +68,8 @@ class Backbone:
         """One line: which weights were loaded, and which tensors of the checkpoint the encoder has no place for."""
         count = sum(p.numel() for p in self.encoder.parameters())
         line = f"{self.name} at {self.revision[:12]}: {title(self.family)}, {count:,} weights of the encoder, none missing"
-        return (
-            f"{line}; not used: {', '.join(sorted({head_name(name) for name in self.unused}))}"
-            if self.unused
-            else line
-        )
+        heads = sorted({head_name(name) for name in self.unused if not is_buffer(name)})
+        return f"{line}; not used: {', '.join(heads)}" if heads else line
 
     @property
     def mask_id(self) -> int:
@@ -95,7 +95,8 @@ class Backbone:
     def ids(self, sentences: Sequence[str]) -> list[list[int]]:
         """Each sentence's ids, without special tokens and not cut."""
         texts = list(sentences)
-        return self._backend_ids(texts) if self._plain else self._tokenizer_ids(texts)
+        with TOKENIZING:
+            return self._backend_ids(texts) if self._plain else self._tokenizer_ids(texts)
 
     def _tokenizer_ids(self, texts: list[str]) -> list[list[int]]:
         return (
@@ -165,7 +166,7 @@ class Backbone:
         check_mlm_head(folder)
         try:
             model, info = AutoModelForMaskedLM.from_pretrained(
-                folder, dtype=torch.float32, output_loading_info=True
+                folder, dtype=torch.float32, output_loading_info=True, trust_remote_code=False
             )
         except Exception as error:  # transformers raises many kinds
             raise NotAModel(

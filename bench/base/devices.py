@@ -8,12 +8,13 @@ import os
 import platform
 import re
 import resource
+import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from bench.base.errors import BenchError
+from bench.base.errors import BenchError, one_line
 
 PACKAGES = (
     "torch",
@@ -28,52 +29,119 @@ PACKAGES = (
 )
 
 
-def choose_device(asked: str) -> str:
-    """``auto`` is cuda, else mps, else cpu. Raises BenchError for a device that is not here."""
+def choose_device(requested: str) -> str:
+    """``auto`` is cuda, else mps, else cpu. Raises BenchError for a device that is not here, or a GPU that torch cannot use.
+
+    One sum is computed on a GPU, so that a driver or a card that does not fit this torch shows before anything is fetched. For ``auto``
+    such a GPU is a warning of two lines, and the device is the CPU.
+    """
     if not re.fullmatch(
-        r"auto|cpu|(cuda|mps)(:[0-9]+)?", asked
+        r"auto|cpu|(cuda|mps)(:[0-9]+)?", requested
     ):  # before torch is loaded, which takes seconds
         raise BenchError(
-            f"--device {asked} is not available here", "--device auto, cpu, cuda, cuda:1 or mps"
+            f"--device {requested} is not available here", "--device auto, cpu, cuda, cuda:1 or mps"
         )
     import torch
 
-    here = {
-        "cpu": True,
-        "cuda": torch.cuda.is_available(),
-        "mps": torch.backends.mps.is_available(),
-    }
-    if asked == "auto":
-        return next(name for name in ("cuda", "mps", "cpu") if here[name])
-    if not here.get(asked.partition(":")[0], False):
-        raise BenchError(
-            f"--device {asked} is not available here",
-            f"--device {' or '.join(d for d, ok in here.items() if ok)}",
+    kind = requested.partition(":")[0]
+    problem = None
+    if kind in ("auto", "cuda"):
+        if torch.cuda.is_available():
+            problem = _problem_of_use("cuda" if kind == "auto" else requested)
+            if problem is None:
+                return "cuda" if kind == "auto" else requested
+        else:
+            problem = _problem_of_torch()
+        if problem is not None and kind == "cuda":
+            raise problem
+    has_mps = torch.backends.mps.is_available()
+    if kind == "auto":
+        if problem is not None:
+            sys.stderr.write(f"warning: {problem.message}; this command uses the CPU\n")
+            sys.stderr.write(f"try: {problem.hint}\n")
+        return "mps" if has_mps else "cpu"
+    if kind == "cpu" or (kind == "mps" and has_mps):
+        return requested
+    raise BenchError(
+        f"--device {requested} is not available here",
+        f"--device {'mps or cpu' if has_mps else 'cpu'}",
+    )
+
+
+def _problem_of_use(device: str) -> BenchError | None:
+    """Why a GPU that torch sees computes nothing; None where it does."""
+    import torch
+
+    index, count = int(device.partition(":")[2] or 0), torch.cuda.device_count()
+    if index >= count:
+        return BenchError(
+            f"--device {device}: the last GPU here is cuda:{count - 1}",
+            f"--device cuda:{count - 1}",
         )
-    return asked
+    try:
+        torch.ones(1, device=device).add_(1).item()
+        return None
+    except RuntimeError as error:  # no kernels for this card, or a card that another process holds
+        major, minor = torch.cuda.get_device_capability(device)
+        return BenchError(
+            f"{torch.cuda.get_device_name(device)} (compute capability {major}.{minor}) computes nothing with torch "
+            f"{torch.__version__}: {one_line(error, 100)}",
+            f"{_build_of_cuda_12()}, for cards from 5.0 to 9.0; or --device cpu",
+        )
 
 
-def choose_precision(asked: str, device: str) -> str:
-    """``auto`` is bf16 autocast on a GPU that computes in it, and fp32 elsewhere: always on a CPU.
+def _build_of_cuda_12() -> str:
+    """How to install the build of this torch that runs on drivers of CUDA 12 and has kernels for Maxwell, Pascal and Volta."""
+    import torch
+
+    version = torch.__version__.partition("+")[0]
+    return f"pip install torch=={version} --index-url https://download.pytorch.org/whl/cu126"
+
+
+def _problem_of_torch() -> BenchError | None:
+    """Why torch sees no GPU although the driver has one; None where the driver has none, or the user hid it."""
+    if os.environ.get("CUDA_VISIBLE_DEVICES", "all") in ("", "-1"):
+        return None
+    query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
+    try:
+        listed = subprocess.run(query, capture_output=True, text=True, timeout=20, check=True)
+        name, _, driver = listed.stdout.splitlines()[0].rpartition(", ")
+    except (OSError, subprocess.SubprocessError, IndexError):
+        return None
+    import torch
+
+    if torch.version.cuda is None:
+        return BenchError(
+            f"{name} is here, and torch {torch.__version__} was built without CUDA",
+            f"pip install torch=={torch.__version__.partition('+')[0]} from PyPI, or --device cpu",
+        )
+    needed = 580 if int(torch.version.cuda.partition(".")[0]) >= 13 else 525
+    return BenchError(
+        f"{name} is here with driver {driver}, and torch {torch.__version__} cannot use it: CUDA {torch.version.cuda} needs driver {needed}",
+        f"update the driver, or {_build_of_cuda_12()}, or --device cpu",
+    )
+
+
+def choose_precision(requested: str, device: str) -> str:
+    """``auto`` is bf16 autocast on a GPU that computes in it, fp16 autocast on one with fast fp16 alone (compute capability 7.0 and 7.5), and
+    fp32 elsewhere: always on a CPU.
 
     Raises BenchError for a precision that the device does not have.
     """
     cpu = device.partition(":")[0] == "cpu"
-    if asked == "fp16" and cpu:
+    if requested == "fp16" and cpu:
         raise BenchError("--precision fp16 needs a GPU", "--precision bf16 or fp32")
-    if asked == "tf32" and not device.startswith("cuda"):
+    if requested == "tf32" and not device.startswith("cuda"):
         raise BenchError("--precision tf32 needs an NVIDIA GPU", "--precision fp32, which is exact")
-    if asked != "auto":
-        return asked
-    if cpu:
+    if requested != "auto":
+        return requested
+    if not device.startswith("cuda"):
         return "fp32"
     import torch
 
-    return (
-        "bf16"
-        if device.startswith("cuda") and torch.cuda.is_bf16_supported(including_emulation=False)
-        else "fp32"
-    )
+    if torch.cuda.is_bf16_supported(including_emulation=False):
+        return "bf16"
+    return "fp16" if torch.cuda.get_device_capability(device) >= (7, 0) else "fp32"
 
 
 def cpu_info() -> str:
@@ -115,6 +183,7 @@ def reset_peak_memory(device: str) -> None:
     if device.startswith("cuda"):
         import torch
 
+        torch.cuda.init()  # else "Invalid device argument" for cuda:1
         torch.cuda.reset_peak_memory_stats(device)
     with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")

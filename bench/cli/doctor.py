@@ -28,7 +28,12 @@ from bench.run.plugins import discover
 from bench.runs import RunsFolder
 from bench.score.suites import suite, suite_names
 
-EXTRAS = {"publish": ("matplotlib",), "search": ("optuna",), "ray": ("ray",)}
+EXTRAS = {
+    "publish": ("matplotlib",),
+    "search": ("optuna",),
+    "ray": ("ray",),
+    "sentencepiece": ("sentencepiece",),
+}
 
 
 @click.command()

@@ -333,6 +333,21 @@ def dataset_info(repo: str, revision: str, report: Report | None = None) -> Data
     )
 
 
+def without_refused_token(call: Callable[[str | bool | None], T], say: Callable[[str], None]) -> T:
+    """The result of a call of the hub's client; where the hub refuses the token itself, also for public files, of one more without it."""
+    from huggingface_hub.errors import HfHubHTTPError
+
+    try:
+        return call(None)
+    except HfHubHTTPError as error:
+        if "Invalid credentials" not in str(error):
+            raise
+        say(
+            "the hub refuses your token: asking without it (remove HF_TOKEN, or log in again: hf auth login)"
+        )
+        return call(False)
+
+
 def on_hub(call: Callable[[str | bool | None], T], where: Site, report: Report) -> T:
     """The result of a call of the hub's client, which gets the token; once more without one where the hub refuses the token itself.
 
@@ -341,13 +356,7 @@ def on_hub(call: Callable[[str | bool | None], T], where: Site, report: Report) 
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
     try:
-        try:
-            return call(None)
-        except HfHubHTTPError as error:
-            if "Invalid credentials" not in str(error):
-                raise
-            report.say("the hub refuses your token (HF_TOKEN, or hf auth login): asking without it")
-            return call(False)
+        return without_refused_token(call, report.say)
     except (FetchFailed, Passing, OSError, ValueError) as error:
         cause = error.__cause__ if isinstance(error, LocalEntryNotFoundError) else error
         if isinstance(cause, HfHubHTTPError) and cause.response is not None:

@@ -113,13 +113,17 @@ def attention(encoder: Any, name: str) -> Iterator[None]:
 
 @contextmanager
 def float32_products(*, tf32: bool) -> Iterator[None]:
-    """While open, a GPU multiplies float32 matrices in float32, or rounds them to TF32 (10 bits of 23) first."""
-    before = torch.get_float32_matmul_precision()
+    """While open, a GPU multiplies float32 matrices in float32, or rounds them to TF32 (10 bits of 23) first: also in cuDNN's convolutions and
+    LSTMs, which have a switch of their own."""
+    cudnn = torch.backends.cudnn
+    before = torch.get_float32_matmul_precision(), cudnn.allow_tf32
     torch.set_float32_matmul_precision("high" if tf32 else "highest")
+    cudnn.allow_tf32 = tf32
     try:
         yield
     finally:
-        torch.set_float32_matmul_precision(before)
+        torch.set_float32_matmul_precision(before[0])
+        cudnn.allow_tf32 = before[1]
 
 
 @contextmanager

@@ -175,3 +175,24 @@ def test_half_of_the_weights_in_parts_is_not_whole(tiny: str, tmp_path: Path) ->
     assert len(shards) > 1 and hub_models.is_whole(parts)
     shards[-1].unlink()
     assert not hub_models.is_whole(parts)
+
+
+def test_a_token_that_the_hub_refuses_is_left_out_once(
+    hub: StandInHub, tiny: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stale token makes the hub refuse public files, too."""
+    monkeypatch.setenv("HF_TOKEN", "hf_expired")
+    monkeypatch.setattr("huggingface_hub.utils._headers.get_token", lambda: "hf_expired")
+    hub.stale = {"hf_expired"}
+    hub.add("model", NAME, files_of(tiny))
+    reference, lines = told(NAME)
+    assert reference.path is not None and "the hub refuses your token" in lines[0]
+
+
+def test_a_hub_that_never_answers_ends_in_one_line(
+    hub: StandInHub, tiny: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub.add("model", NAME, files_of(tiny))
+    hub.fault("api/models/" + NAME + "/revision/main", silent=2.0, times=None)
+    monkeypatch.setattr(hub_models, "TIMEOUT", 0.3)
+    assert "could not be fetched from the hub" in refusal(NAME).message

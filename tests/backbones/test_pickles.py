@@ -91,3 +91,11 @@ def test_what_is_no_weights_is_not_read(folder: Path, tmp_path: Path, content: s
     assert not [f for f in (tmp_path / "cache" / "converted").iterdir() if f.is_dir()], (
         "nothing half-made stays"
     )
+
+
+def test_a_torch_that_a_pickle_can_harm_reads_none(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch, "__version__", "2.9.1+cu128")
+    with pytest.raises(NotAModel, match="CVE-2026-24747"):
+        resolve(str(folder), allow_pickle=True)
