@@ -25,7 +25,8 @@ from bench.base.files import file_sha256, folder_sha256
 
 # --- the checkpoint with the best dev score ---
 # While a training goes on it lies in ``state/best-00000125/``; at the end it becomes ``checkpoint/``. A state names the step and the
-# hashes of its best checkpoint, and the checkpoint that each of the last two states names is kept.
+# hashes of its best checkpoint. Two exist at most, the newest and the one that the newest state names: they may take gigabytes each. Where that
+# state is damaged and the one before names a checkpoint that is gone, training starts anew.
 
 
 NO_SPACE = "free disk space, or another --runs"
@@ -44,10 +45,11 @@ class Checkpoints:
     def keep(self, step: int, write: Callable[[Path], object]) -> dict[str, str]:
         """A new best checkpoint, as ``write`` makes it in a folder. Returns the hash of each file.
 
-        Raises RunFailed where it cannot be written.
+        Two exist at most: this one, and the one that the newest state names. Raises RunFailed where it cannot be written.
         """
         folder = self._best(step)
         replace_folder(folder, write)
+        self.forget_all_but([step, *(state.step for state in saved_states(self.state)[:1])])
         return folder_sha256(folder)
 
     def check(self, step: int, files: Mapping[str, str]) -> None:
@@ -57,7 +59,8 @@ class Checkpoints:
 
     def finish(self, step: int) -> None:
         """Make the best checkpoint, of ``step``, the run's."""
-        replace_folder(self.used, partial(shutil.copytree, self._best(step)))
+        copy = partial(shutil.copytree, self._best(step), copy_function=link_or_copy)
+        replace_folder(self.used, copy)
 
     def forget_after(self, step: int) -> None:
         """Remove those of later steps, which are trained again from here, and what a crash left half-written."""
@@ -80,6 +83,14 @@ class Checkpoints:
         """(step, folder) of each."""
         folders = self.state.glob("best-*")
         return [(int(path.stem.removeprefix("best-")), path) for path in folders]
+
+
+def link_or_copy(source: str, to: str) -> None:
+    """A second name for a file, where the disk has such; a checkpoint's files are never changed."""
+    try:
+        os.link(source, to)
+    except OSError:
+        shutil.copy2(source, to)
 
 
 def replace_folder(folder: Path, write: Callable[[Path], object]) -> None:

@@ -250,3 +250,20 @@ def test_a_checkpoint_that_is_damaged_before_the_end_is_never_used(tiny, tmp_pat
         with pytest.raises(RunFailed, match="the best checkpoint, of step .* was cut short"):
             training.run()
     assert not (tmp_path / "checkpoint").exists()
+
+
+def test_two_best_checkpoints_exist_at_most(tiny, tmp_path):
+    """However often the score improves between two states; the one that the newest state names is among them."""
+    folder = Checkpoints(tmp_path)
+    kept: dict[int, list[str]] = {}
+    for step in range(1, 9):
+        folder.keep(step, lambda place: (place.mkdir(), (place / "weights").write_text("1")))
+        if step == 3:
+            save_state(tmp_path / "state", step, {})
+        kept[step] = sorted(path.name[-1] for path in (tmp_path / "state").glob("best-*"))
+    assert kept[2] == ["2"] and kept[3] == ["3"] and kept[4] == ["3", "4"] and kept[8] == ["3", "8"]
+    folder.finish(8)
+    first, second = (
+        tmp_path / place / "weights" for place in ("state/best-00000008", "checkpoint")
+    )
+    assert first.stat().st_ino == second.stat().st_ino
