@@ -11,7 +11,7 @@ from bench.board.content import board
 from bench.references import Part, figure_runs, printed_points
 from bench.runs.predictions import Run
 from bench.show.figures import figures
-from bench.show.figures.papers import rescaling
+from bench.show.figures.lines import rescaling
 from bench.show.grid import Column, grid
 from bench.show.pages.cosines import cosines
 from bench.show.pages.engine import render as rendered
