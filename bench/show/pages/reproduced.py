@@ -13,7 +13,7 @@ from bench.runs.predictions import Run
 from bench.show.figures import figures
 from bench.show.figures.lines import rescaling
 from bench.show.grid import Column, grid
-from bench.show.pages.cosines import cosines
+from bench.show.pages.drawings import cosines
 from bench.show.pages.engine import render as rendered
 
 Rows = Iterable[Sequence[str]]
