@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from bench.board.names import unused_name
 from bench.show.figures.ablations import ablations
 from bench.show.figures.drawing import Figure
 from bench.show.figures.lines import frequent, learning, spectrum
@@ -23,8 +24,7 @@ __all__ = ["Figure", "figures"]
 
 
 def figures(board: Board) -> list[Figure]:
-    """The figures of a version, group by group: settings and backbones with most rows first. Each
-    has a name of its own."""
+    """The figures of a version, group by group, each with a name that no other has."""
     made: list[Figure | None] = []
     for group in table_groups(board):
         made += [] if made else [paper_gains(group)]
@@ -33,7 +33,6 @@ def figures(board: Board) -> list[Figure]:
         made += [frequent(group), few_shot(group), *ablations(group)]
     named: dict[str, Figure] = {}
     for figure in filter(None, made):
-        # two folders of one name are two backbones
-        name = figure.name if figure.name not in named else f"{figure.name}-{len(named)}"
+        name = unused_name(figure.name, named)  # two folders may have one name
         named[name] = replace(figure, name=name)
     return list(named.values())

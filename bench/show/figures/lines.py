@@ -139,9 +139,10 @@ def spectrum(group: Group) -> Figure | None:
 def _spectrum(group: Group, run: str) -> Line:
     """Number of the singular value -> its share of the largest; empty where the run stored none, or
     something else."""
-    key, name = group.key("geometry", "uniformity"), "singular_values"
+    score, name = group.score(run, "geometry", "uniformity"), "singular_values"
     try:
-        values = group.runs[run].predictions(key, (name,))[name].astype(float)
+        arrays = group.runs[run].predictions(score.key, (name,)) if score else {}
+        values = arrays[name].astype(float)
         effective_rank(values)
     except (BenchError, KeyError, ValueError):
         return {}
@@ -182,10 +183,11 @@ def frequent(group: Group) -> Figure | None:
 
 def _without_words(group: Group, run: str) -> Line:
     """Words taken out -> correlation; empty where the record holds none, or something else."""
+    score = group.score(run, "geometry", "alignment")
+    stored = score.detail.get("without_frequent_words") if score else None
     try:
-        detail = group.runs[run].score(group.key("geometry", "alignment")).detail
-        entries = msgspec.convert(detail.get("without_frequent_words"), list[WithoutWords])
-    except (BenchError, msgspec.ValidationError):
+        entries = msgspec.convert(stored, list[WithoutWords])
+    except msgspec.ValidationError:
         return {}
     return {entry.k: entry.spearman for entry in entries}
 
@@ -202,38 +204,27 @@ def write_figures(folder: Path, study: Study, trials: Mapping[str, Sequence[Tria
 
 def expected_best_figure(study: Study, trials: Mapping[str, Sequence[Trial]]) -> Figure | None:
     """None where no method has two trials."""
-    lines, recipes = [], {}
+    lines = []
     for method, every in trials.items():
         curve = expected_best([t.score for t in every if t.number != RECIPE and t.state != RUNNING])
+        recipe = [t.score for t in every if t.number == RECIPE and t.score is not None]
         if len(curve) > 1:
-            lines.append((method, dict(enumerate(curve, 1))))
-            recipes[method] = next((t.score for t in every if t.number == RECIPE), None)
+            lines.append((method, {0: score for score in recipe} | dict(enumerate(curve, 1))))
     if not lines:
         return None
-    lines.sort(key=lambda line: -max(line[1].values()))
-    at_zero = [(name, 0, *rounded(recipes[name])) for name, _ in lines]
+    lines.sort(key=lambda line: -list(line[1].values())[-1])
     return Figure(
         name="expected-best",
         kind="search",
         title=f"Expected best {study.select_on} against trials",
         caption="Expected best dev score of n of the trials (Dodge et al. 2019); a trial that failed "
-        "or was pruned counts as the lowest. Squares at 0: the recipe without a search. Coloured: "
-        "highest with all trials. Of many methods the highest are drawn.",
-        svg=drawn(draw_expected_best, lines, recipes, study.select_on),
+        "or was pruned counts as the lowest. At 0: the recipe without a search. Coloured: highest "
+        "with all trials. Of many methods the highest are drawn.",
+        svg=drawn(draw_lines, lines, "trials", study.select_on),
         suites=(),
         header=("method", "trials", "expected best"),
-        data=(*at_zero, *line_data(lines)),
+        data=line_data(lines),
     )
-
-
-def draw_expected_best(
-    axes: Axes, lines: Lines, recipes: Mapping[str, float | None], dev: str
-) -> None:
-    draw_lines(axes, lines, "trials", dev)
-    for i, (name, _) in enumerate(lines[:MOST_LINES]):
-        axes.plot([0], [recipes[name]], "s", color=QUIET if i else ACCENT, markersize=5)
-    axes.set_xlim(left=-0.04 * axes.get_xlim()[1])
-    axes.locator_params(axis="x", nbins=6, integer=True)
 
 
 # --- Focal-InfoNCE's re-scaling of negative pairs (Figure 1) ---

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 from bench.base.text import slug
 from bench.compare.formatting import setting_words, variant_words, visible
 from bench.compare.statistics.table import SENDER, Cell, Row, Table
-from bench.runs.record import ScoreKey
 from bench.runs.run import Run
 from bench.show.figures.drawing import Figure
 
 if TYPE_CHECKING:
     from bench.board.board import Board
+    from bench.runs.record import Score
 
 LONGEST = 26  # characters of a label
 PREFERRED = ("senteval-all/1", "cxc-promcse/1", "geometry-stsb/1", "senteval-fewshot/1")
@@ -52,11 +52,6 @@ class Group:
     runs: Mapping[str, Run]
     alone: bool  # the board has no other group
 
-    @property
-    def suites(self) -> list[str]:
-        """The STS sets first, then by name."""
-        return sorted(self.tables, key=lambda suite: (suite != "sts", suite))
-
     def points(self, suite: str, column: str | None = None) -> list[Point]:
         """The rows of a suite that have a number in ``column``, in the table's order; None: in the
         column that ranks."""
@@ -67,9 +62,10 @@ class Group:
         cells = [(row, row.cells[table.columns.index(column)]) for row in table.rows]
         return [Point(_label(row, table), row, cell) for row, cell in cells if cell is not None]
 
-    def key(self, suite: str, task: str) -> ScoreKey:
-        """Of the scores that the suite's table shows."""
-        return ScoreKey(suite, task, self.tables[suite].protocol, self.tables[suite].text)
+    def score(self, run: str, suite: str, task: str) -> Score | None:
+        """The score of a run by the protocol of the suite's table."""
+        table = self.tables[suite]
+        return self.runs[run].record.score(suite, task, table.protocol, table.text)
 
     def by_run(self, suite: str, column: str | None = None) -> dict[str, Point]:
         """Run id -> the point of its row."""
@@ -121,20 +117,23 @@ def _label(row: Row, table: Table) -> str:
 
 
 def table_groups(board: Board) -> list[Group]:
-    """Settings and backbones of at least two rows, those with most rows first."""
-    chosen: dict[tuple[str, str], dict[str, Table]] = {}
-    for table in sorted((one.table for one in board.tables), key=_preference):
-        tables = chosen.setdefault((table.setting or "", table.backbone or ""), {})
-        tables.setdefault(table.suite, table)
-    sizes = {place: max(len(t.rows) for t in tables.values()) for place, tables in chosen.items()}
-    order = sorted((p for p in sizes if sizes[p] > 1), key=lambda place: (-sizes[place], place))
+    """Settings and backbones of at least two rows, in the order of the board's tables."""
+    tables: dict[tuple[str, str], dict[str, Table]] = {}
+    for table in sorted((one.table for one in board.tables), key=_is_other):
+        suites = tables.setdefault((table.setting or "", table.backbone or ""), {})
+        suites.setdefault(table.suite, table)
+    several = [
+        place for place in tables if any(len(table.rows) > 1 for table in tables[place].values())
+    ]
     runs = {run.record.run_id: Run(run.record, run.folder) for run in board.runs}
-    return [Group(*place, chosen[place], runs, len(order) == 1) for place in order[:MOST_GROUPS]]
+    return [
+        Group(*place, tables[place], runs, len(several) == 1) for place in several[:MOST_GROUPS]
+    ]
 
 
-def _preference(table: Table) -> tuple[Any, ...]:
-    text, known = table.text or "", table.text in (None, "tokenised")
-    return table.protocol not in PREFERRED, not known, -len(table.rows), table.protocol, text
+def _is_other(table: Table) -> bool:
+    """Whether papers' figures show another protocol of its suite."""
+    return table.protocol not in PREFERRED
 
 
 def short_name(backbone: str) -> str:

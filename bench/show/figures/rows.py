@@ -7,16 +7,13 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from statistics import fmean, median
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from bench.base.errors import BenchError
 from bench.compare.formatting import signed_number
-from bench.compare.statistics.table import AVERAGE, BETTER, WORSE
+from bench.compare.statistics.table import BETTER, WORSE
 from bench.references import BASE, PrintedGain, printed_gains
 from bench.show.figures.drawing import ACCENT, QUIET, Figure, drawn, mark, rounded
-from bench.show.figures.points import Group, Point
+from bench.show.figures.points import Group
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -96,7 +93,7 @@ MOST = 24  # rows
 def gains(group: Group) -> Figure | None:
     """The rows that were compared with the baseline, the largest gain first. None where there is
     none."""
-    suite = group.suites[0]
+    suite = min(group.tables, key=lambda suite: (suite != "sts", suite))
     table = group.tables[suite]
     pairs = [(point.label, point.cell.against) for point in group.methods(suite)]
     compared = [(label, one) for label, one in pairs if one is not None and one.verdict is not None]
@@ -141,58 +138,35 @@ def draw_gains(axes: Axes, shown: Sequence[tuple[str, Against]], across: str) ->
 # --- accuracy from few labelled examples, draw by draw (ConPVP, Figure 7) ---
 
 MOST_METHODS = 4
-Accuracies = list[Annotated[float, msgspec.Meta(ge=0, le=100)]]
-"""As a record has them: one per draw."""
 
 
 def few_shot(group: Group) -> Figure | None:
-    """None where fewer than two methods have their draws."""
-    points = group.methods("fewshot")
-    scored = [(point.label, draws) for point in points if (draws := _draws(group, point))]
-    if len(scored) < 2:
+    """None where fewer than two methods have the scores."""
+    table, shown = group.tables.get("fewshot"), []
+    if table is None or len(group.methods("fewshot")) < 2:
         return None
-    scored.sort(key=lambda one: -fmean(one[1][AVERAGE]))
-    tasks = list(scored[0][1])
-    shown = [(task, name, draws[task]) for task in tasks for name, draws in scored[:MOST_METHODS]]
+    for task in table.columns[:-1]:  # but the average
+        for point in group.methods("fewshot", task)[:MOST_METHODS]:
+            scores = [group.score(run, "fewshot", task) for run in point.row.runs]
+            spread = fmean(score.std or 0.0 for score in scores if score)
+            mean = point.cell.mean
+            shown.append((point.label, task, *rounded(mean, mean - spread, mean + spread)))
     return group.figure(
         "few-shot",
         "From 16 examples a class",
-        "Accuracy from 16 examples a class. Dot: the mean over draws of the examples and seeds; "
-        "bar: from the lowest to the highest. The draws are the same for all methods. Coloured: the method that is "
-        "highest on average. Of many methods the four highest are drawn.",
+        "Accuracy from 16 examples a class, a mean over draws of the examples and over seeds; bar: "
+        "one standard deviation over draws each way. The draws are the same for all methods. "
+        "Coloured: the highest. Of many methods the first four of the table are drawn.",
         svg=drawn(draw_few_shot, shown, height=height(len(shown))),
         suites=("fewshot",),
         paper_figure="ConPVP, Figure 7",
-        header=("method", "task", "mean", "lowest", "highest", "draws and seeds"),
-        data=tuple(
-            (name, task, *rounded(fmean(values), min(values), max(values), len(values)))
-            for name, draws in scored
-            for task, values in draws.items()
-        ),
+        header=("method", "task", "mean", "mean - sd", "mean + sd"),
+        data=tuple(shown),
     )
 
 
-def _draws(group: Group, point: Point) -> dict[str, list[float]]:
-    """Task -> accuracies of all draws and seeds, the average first. Empty where a run has not the
-    same number of draws for every task."""
-    table = group.tables["fewshot"]
-    tasks = [task for task in table.columns if task != AVERAGE]
-    made: dict[str, list[float]] = {task: [] for task in (AVERAGE, *tasks)}
-    for run in point.row.runs:
-        try:
-            scores = [group.runs[run].score(group.key("fewshot", task)) for task in tasks]
-            stored = [score.detail.get("draws") for score in scores]
-            each = msgspec.convert(stored, list[Accuracies])
-            averages = [fmean(values) for values in zip(*each, strict=True)]
-        except (BenchError, ValueError):  # something else is stored, or other numbers of draws
-            return {}
-        for task, values in zip(made, (averages, *each), strict=True):
-            made[task] += values
-    return made if made[AVERAGE] else {}
-
-
-def draw_few_shot(axes: Axes, shown: Sequence[tuple[str, str, Sequence[float]]]) -> None:
-    for i, (_, name, values) in enumerate(shown):
-        colour = ACCENT if name == shown[0][1] else QUIET
-        mark(axes, fmean(values), i, colour, (min(values), max(values)))
-    name_rows(axes, [f"{task}, {name}" for task, name, _ in shown], "accuracy, %")
+def draw_few_shot(axes: Axes, shown: Sequence[tuple[Any, ...]]) -> None:
+    for i, (_, task, mean, *bar) in enumerate(shown):
+        best = max(row[2] for row in shown if row[1] == task)
+        mark(axes, mean, i, ACCENT if mean == best else QUIET, bar)
+    name_rows(axes, [f"{task}, {name}" for name, task, *_ in shown], "accuracy, %")
