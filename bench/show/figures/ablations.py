@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bench.compare.formatting import visible
 from bench.references import figure_runs, printed_points, results
 from bench.references.ours import meaning
-from bench.show.figures.drawing import ACCENT, QUIET, Figure, drawn, mark, rounded
+from bench.show.figures.drawing import ACCENT, QUIET, Figure, mark, rounded
 from bench.show.figures.points import Group, Point, short_name
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ Curve = Mapping[float, Point]
 """Value of the recipe key -> the row that has it."""
 
 
-def ablations(group: Group) -> Iterator[Figure]:
+def ablations(group: Group) -> Iterator[Figure | None]:
     """A figure for each recipe value of which a method has at least three, those with most values
     first: on the STS sets and on CxC."""
     for suite, score in (("sts", "STS Avg."), ("cxc", "CxC-STS")):
@@ -37,18 +38,20 @@ def ablations(group: Group) -> Iterator[Figure]:
             yield group.figure(
                 "ablation",
                 f"{method}: {key}",
-                "Runs that are equal in all but the recipe value on the axis below, means over seeds. Bars: "
-                "the intervals of the table, or standard deviations over seeds where it has none. Grey "
-                "squares: what papers print.",
+                "Runs that are equal in all but the recipe value on the axis below, means over "
+                "seeds. Bars: the intervals of the table, or standard deviations over seeds where "
+                "it has none. Grey squares: what papers print.",
+                [
+                    (method, x, *rounded(p.cell.mean, *(p.ends or (None, None)), printed.get(x)))
+                    for x, p in curve.items()
+                ],
                 more=(method, key, *(["cxc"] if suite == "cxc" else [])),
-                svg=drawn(draw_ablation, curve, printed, key, score, height=260.0),
+                fewest=1,
+                plot=partial(draw_ablation, curve=curve, printed=printed, key=key, score=score),
+                height=260.0,
                 suites=(suite,),
                 paper_figure=SHOWN_BY.get(key, ""),
                 header=("method", key, score, "low", "high", "printed"),
-                data=tuple(
-                    (method, x, *rounded(p.cell.mean, *(p.ends or (None, None)), printed.get(x)))
-                    for x, p in curve.items()
-                ),
             )
 
 

@@ -9,6 +9,7 @@ import io
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from bench.base.errors import BenchError
@@ -18,32 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 DataRow = tuple[str | float, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Figure:
-    """One drawing with the data that it was drawn from."""
-
-    name: str  # "cost-unsupervised-builtin": letters, digits and hyphens; its file is figures/<name>.svg
-    kind: str  # "gains", "cost", "shift" ...
-    title: str  # a heading, and the text where the picture is not seen
-    caption: str  # static text: what is drawn
-    svg: str  # a file
-    header: tuple[str, ...]  # of the data
-    data: tuple[DataRow, ...]  # "" where something was not recorded
-    suites: tuple[str, ...] = ("sts",)  # that it shows; none where it fits tables of any suite
-    paper_figure: str = ""  # the paper's figure that it corresponds to: "PromCSE, Figure 1"
-
-    @property
-    def uri(self) -> str:
-        """The picture as an address, for pages that are one file."""
-        return f"data:image/svg+xml;base64,{base64.b64encode(self.svg.encode()).decode()}"
-
-    @property
-    def csv(self) -> str:
-        """The data as CSV; no spreadsheet takes a name for a formula."""
-        return as_csv(self.header, self.data)
-
 
 # --- the sheet: colours that can be seen on a light page and on a dark one ---
 
@@ -99,24 +74,50 @@ def missing_library(command: str) -> BenchError | None:
     return None
 
 
-def drawn(plot: Callable[..., None], *data: Any, height: float = 300.0) -> str:
-    """An SVG file: ``plot(axes, *data)`` on transparent ground. The same data give the same bytes."""
-    import matplotlib.style
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure as Sheet
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """One drawing with the data that it is drawn from."""
 
-    with matplotlib.style.context(STYLE, after_reset=True), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the font may lack a character of a foreign name
-        sheet, out = Sheet(figsize=(WIDTH / 72, height / 72)), io.StringIO()
-        axes = sheet.subplots()
-        plot(axes, *data)
-        FigureCanvasAgg(sheet).draw()
-        sheet.set_layout_engine("none")  # the axes stay where they are from here on
-        _place_labels(axes)
-        undated = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-        sheet.savefig(out, format="svg", transparent=True, metadata=undated)
-    svg = out.getvalue().replace("'DejaVu Sans'", FONTS)
-    return svg.replace("</style>", f"{DARK}</style>", 1)
+    name: str  # "cost-unsupervised-builtin": letters, digits and hyphens; its file is figures/<name>.svg
+    kind: str  # "gains", "cost", "shift" ...
+    title: str  # a heading, and the text where the picture is not seen
+    caption: str  # static text: what is drawn
+    plot: Callable[[Axes], None]
+    height: float = 300.0  # points
+    header: tuple[str, ...]  # of the data
+    data: Sequence[DataRow]  # "" where something was not recorded
+    suites: tuple[str, ...] = ("sts",)  # that it shows; none where it fits tables of any suite
+    paper_figure: str = ""  # the paper's figure that it corresponds to: "PromCSE, Figure 1"
+
+    @cached_property
+    def svg(self) -> str:
+        """A file: the plot on transparent ground. The same data give the same bytes."""
+        import matplotlib.style
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure as Sheet
+
+        with matplotlib.style.context(STYLE, after_reset=True), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the font may lack a character of a foreign name
+            sheet, out = Sheet(figsize=(WIDTH / 72, self.height / 72)), io.StringIO()
+            axes = sheet.subplots()
+            self.plot(axes)
+            FigureCanvasAgg(sheet).draw()
+            sheet.set_layout_engine("none")  # the axes stay where they are from here on
+            _place_labels(axes)
+            undated = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+            sheet.savefig(out, format="svg", transparent=True, metadata=undated)
+        svg = out.getvalue().replace("'DejaVu Sans'", FONTS)
+        return svg.replace("</style>", f"{DARK}</style>", 1)
+
+    @property
+    def uri(self) -> str:
+        """The picture as an address, for pages that are one file."""
+        return f"data:image/svg+xml;base64,{base64.b64encode(self.svg.encode()).decode()}"
+
+    @property
+    def csv(self) -> str:
+        """The data as CSV; no spreadsheet takes a name for a formula."""
+        return as_csv(self.header, self.data)
 
 
 NEXT_TO_POINT, AT_END = "label of a point", "label at the end of a line"
@@ -139,7 +140,7 @@ def _place_labels(axes: Axes) -> None:
 
     bars = [line for line in axes.lines if line.get_label() == BAR and len(line.get_xdata())]
     for kind, options in PLACING.items():
-        texts = [text for text in axes.texts if text.get_gid() == kind]
+        texts = [text for text in axes.texts if text.get_label() == kind]
         if texts:
             adjust_text(
                 texts,
@@ -150,8 +151,6 @@ def _place_labels(axes: Axes) -> None:
                 arrowprops={"arrowstyle": "-", "color": QUIET, "linewidth": 0.6},
                 **options,
             )
-        for text in texts:
-            text.set_gid(None)  # ids of a file are unique
 
 
 # --- points ---

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,15 +17,14 @@ from bench.base.errors import BenchError
 from bench.compare.statistics.expected_best import expected_best
 from bench.runs.intact import read_curve, series
 from bench.runs.run import Run
-from bench.runs.searches import RECIPE, RUNNING, write_result
+from bench.runs.searches import RECIPE, RUNNING, Study, Trial, write_result
 from bench.score.metrics.geometry import effective_rank
-from bench.show.figures.drawing import ACCENT, AT_END, QUIET, DataRow, Figure, drawn, rounded
+from bench.show.figures.drawing import ACCENT, AT_END, QUIET, DataRow, Figure, rounded
 from bench.show.figures.points import Group
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from bench.runs.searches import Study, Trial
 
 MOST_LINES = 9  # of a figure
 Line = Mapping[float, float]
@@ -42,7 +42,7 @@ def draw_lines(axes: Axes, lines: Lines, across: str, up: str, even: bool = Fals
     for i, (name, x, y) in reversed(list(enumerate(shown))):
         colour, weight = (QUIET, "normal") if i else (ACCENT, "bold")
         axes.plot(x, y, "o-", color=colour, markersize=4, zorder=3)
-        style: dict[str, Any] = {"gid": AT_END, "size": 10, "weight": weight, "va": "center"}
+        style: dict[str, Any] = {"label": AT_END, "size": 10, "weight": weight, "va": "center"}
         axes.text(right + 2 * gap, y[-1], name, **style)
     axes.set_xlim(left - gap, right + gap)
     axes.margins(y=0.1)
@@ -54,9 +54,9 @@ def draw_lines(axes: Axes, lines: Lines, across: str, up: str, even: bool = Fals
         axes.set_xticks(range(len(steps)), [f"{step:g}" for step in steps])
 
 
-def line_data(lines: Lines) -> tuple[DataRow, ...]:
+def line_data(lines: Lines) -> list[DataRow]:
     """(name, x, y) of each point of each line."""
-    return tuple((name, *rounded(x, y)) for name, line in lines for x, y in line.items())
+    return [(name, *rounded(x, y)) for name, line in lines for x, y in line.items()]
 
 
 def method_lines(
@@ -90,8 +90,6 @@ def learning(group: Group) -> Figure | None:
         return {step * done.sentences / done.steps: score for step, score in scores if step > 0}
 
     lines = method_lines(group, "sts", None, read)
-    if len(lines) < 2:
-        return None
     lines.sort(key=lambda line: -list(line[1].values())[-1])
     across = "rows of the corpus seen"
     return group.figure(
@@ -100,9 +98,9 @@ def learning(group: Group) -> Figure | None:
         "Score on the dev set against rows of the corpus seen, means over seeds. Coloured: highest "
         "at the end. These scores chose the checkpoints and are of no test set. Of many methods the "
         "highest are drawn.",
-        svg=drawn(draw_lines, lines, across, dev),
+        line_data(lines),
+        plot=partial(draw_lines, lines=lines, across=across, up=dev),
         header=("method", across, dev),
-        data=line_data(lines),
     )
 
 
@@ -116,8 +114,6 @@ def _dev_set(run: Run) -> str:
 def spectrum(group: Group) -> Figure | None:
     """None where fewer than two methods have singular values."""
     spectra = method_lines(group, "geometry", "uniformity", _spectrum)
-    if len(spectra) < 2:
-        return None
     spectra.sort(key=lambda line: -effective_rank(list(line[1].values())))
     powers = [1 << i for i in range(20)]
     lines = [(name, {k: line[k] for k in powers if k in line}) for name, line in spectra]
@@ -128,11 +124,11 @@ def spectrum(group: Group) -> Figure | None:
         "Singular values of the unit vectors of STS-B test less their mean, each over the largest; "
         "means over seeds. Coloured: the largest effective rank, which is exp of the entropy of all "
         "these values (Roy and Vetterli 2007). Of many methods those of the largest ranks are drawn.",
-        svg=drawn(draw_lines, lines, across, up, True),
+        line_data(lines),
+        plot=partial(draw_lines, lines=lines, across=across, up=up, even=True),
         suites=("geometry",),
         paper_figure="SimCSE, Figure F.1",
         header=("method", across, up),
-        data=line_data(lines),
     )
 
 
@@ -163,8 +159,6 @@ def frequent(group: Group) -> Figure | None:
     lines = method_lines(group, "geometry", "alignment", _without_words)
     steps = max((list(line) for _, line in lines), key=len, default=[])
     lines = [(name, line) for name, line in lines if list(line) == steps]
-    if len(lines) < 2:
-        return None
     lines.sort(key=lambda line: line[1][steps[0]] - line[1][steps[-1]])
     across, up = "most frequent words taken out", "STS-B test, Spearman × 100"
     return group.figure(
@@ -174,10 +168,10 @@ def frequent(group: Group) -> Figure | None:
         "sentences; means over seeds. Coloured: the largest gain. Of many methods those of the "
         "largest gains are drawn. (ConPVP's Figure 5 takes out tokens, and averages the seven STS "
         "sets.)",
-        svg=drawn(draw_lines, lines, across, up, True),
+        line_data(lines),
+        plot=partial(draw_lines, lines=lines, across=across, up=up, even=True),
         suites=("geometry",),
         header=("method", across, up),
-        data=line_data(lines),
     )
 
 
@@ -204,12 +198,12 @@ def write_figures(folder: Path, study: Study, trials: Mapping[str, Sequence[Tria
 
 def expected_best_figure(study: Study, trials: Mapping[str, Sequence[Trial]]) -> Figure | None:
     """None where no method has two trials."""
-    lines = []
+    lines: list[tuple[str, Line]] = []
     for method, every in trials.items():
         curve = expected_best([t.score for t in every if t.number != RECIPE and t.state != RUNNING])
-        recipe = [t.score for t in every if t.number == RECIPE and t.score is not None]
+        points = [(0, t.score) for t in every if t.number == RECIPE and t.score is not None]
         if len(curve) > 1:
-            lines.append((method, {0: score for score in recipe} | dict(enumerate(curve, 1))))
+            lines.append((method, dict([*points, *enumerate(curve, 1)])))
     if not lines:
         return None
     lines.sort(key=lambda line: -list(line[1].values())[-1])
@@ -220,7 +214,7 @@ def expected_best_figure(study: Study, trials: Mapping[str, Sequence[Trial]]) ->
         caption="Expected best dev score of n of the trials (Dodge et al. 2019); a trial that failed "
         "or was pruned counts as the lowest. At 0: the recipe without a search. Coloured: highest "
         "with all trials. Of many methods the highest are drawn.",
-        svg=drawn(draw_lines, lines, "trials", study.select_on),
+        plot=partial(draw_lines, lines=lines, across="trials", up=study.select_on),
         suites=(),
         header=("method", "trials", "expected best"),
         data=line_data(lines),
@@ -251,7 +245,7 @@ def rescaling() -> Figure:
         "pair, for the values of m in its Table 5. Coloured: the largest m. Above the line of s "
         "itself, where s > 1 − m, a pair counts more; below it, less. Drawn from the formula, "
         "without a run.",
-        svg=drawn(draw_lines, lines, across, up),
+        plot=partial(draw_lines, lines=lines, across=across, up=up),
         suites=(),
         paper_figure="Focal-InfoNCE, Figure 1",
         header=("m", across, up),

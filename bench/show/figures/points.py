@@ -12,7 +12,7 @@ from bench.base.text import slug
 from bench.compare.formatting import setting_words, variant_words, visible
 from bench.compare.statistics.table import SENDER, Cell, Row, Table
 from bench.runs.run import Run
-from bench.show.figures.drawing import Figure
+from bench.show.figures.drawing import DataRow, Figure
 
 if TYPE_CHECKING:
     from bench.board.board import Board
@@ -96,14 +96,24 @@ class Group:
         return chosen
 
     def figure(
-        self, kind: str, title: str, caption: str, *, more: Sequence[str] = (), **rest: Any
-    ) -> Figure:
-        """A figure named after the group; its title says where it is from unless that is the same
-        for all."""
+        self,
+        kind: str,
+        title: str,
+        caption: str,
+        data: Sequence[DataRow],
+        *,
+        more: Sequence[str] = (),
+        fewest: int = 2,
+        **rest: Any,
+    ) -> Figure | None:
+        """A figure named after the group, whose title says where it is from unless that is the same
+        for all. None where ``data`` are of fewer than ``fewest`` names, which stand first."""
+        if len({row[0] for row in data}) < fewest:
+            return None
         backbone = short_name(self.backbone)
         name = slug(kind, *more, self.setting or "any", backbone or "any", longest=80)
         title += "" if self.alone else f" ({setting_words(self.setting)}, {backbone})"
-        return Figure(name=name, kind=kind, title=title, caption=caption, **rest)
+        return Figure(name=name, kind=kind, title=title, caption=caption, data=data, **rest)
 
 
 def _sender(row: Row) -> tuple[tuple[str, str], ...]:

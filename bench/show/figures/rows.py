@@ -6,19 +6,18 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
 from bench.compare.formatting import signed_number
-from bench.compare.statistics.table import BETTER, WORSE
+from bench.compare.statistics.table import BETTER, WORSE, Against
 from bench.references import BASE, PrintedGain, printed_gains
-from bench.show.figures.drawing import ACCENT, QUIET, Figure, drawn, mark, rounded
+from bench.show.figures.drawing import ACCENT, QUIET, Figure, mark, rounded
 from bench.show.figures.points import Group
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from bench.compare.statistics.table import Against
 
 
 def height(rows: int) -> float:
@@ -62,12 +61,13 @@ def paper_gains(group: Group) -> Figure | None:
         "many. Line: 1.96 × √(s² + m²), where s is the standard deviation of simcse over seeds on "
         "this board, and m the median of the standard deviations of its rows. Coloured: above the "
         "line.",
-        svg=drawn(draw_paper_gains, printed, line, height=height(len(printed))),
-        header=("method", "paper:table", "setting, backbone", "SimCSE", "gain", "line", "s", "m"),
-        data=tuple(
+        [
             (one.label, one.source, one.where, *rounded(one.base, one.gain), *numbers)
             for one in printed
-        ),
+        ],
+        plot=partial(draw_paper_gains, printed=printed, line=line),
+        height=height(len(printed)),
+        header=("method", "paper:table", "setting, backbone", "SimCSE", "gain", "line", "s", "m"),
     )
 
 
@@ -97,8 +97,6 @@ def gains(group: Group) -> Figure | None:
     table = group.tables[suite]
     pairs = [(point.label, point.cell.against) for point in group.methods(suite)]
     compared = [(label, one) for label, one in pairs if one is not None and one.verdict is not None]
-    if not compared:
-        return None
     compared.sort(key=lambda gain: -gain[1].difference)
     shown = compared[:MOST]
     across = f"{suite.replace('sts', 'STS')} {table.head} less that of {table.baseline}"
@@ -108,13 +106,15 @@ def gains(group: Group) -> Figure | None:
         "Each row less the baseline. Bar: the confidence interval of that difference, at the level "
         "that the table of this figure gives. Coloured: better or worse than the baseline; grey: "
         "inconclusive. An arrow stands for a row more than 20 points away.",
-        svg=drawn(draw_gains, shown, across, height=height(len(shown))),
-        suites=(suite,),
-        header=("method", "gain", "low", "high", "level of the interval", "verdict"),
-        data=tuple(
+        [
             (label, *rounded(one.difference, one.ci_low, one.ci_high, one.ci_level), one.verdict)
             for label, one in compared
-        ),
+        ],
+        fewest=1,
+        plot=partial(draw_gains, shown=shown, across=across),
+        height=height(len(shown)),
+        suites=(suite,),
+        header=("method", "gain", "low", "high", "level of the interval", "verdict"),
     )
 
 
@@ -142,10 +142,8 @@ MOST_METHODS = 4
 
 def few_shot(group: Group) -> Figure | None:
     """None where fewer than two methods have the scores."""
-    table, shown = group.tables.get("fewshot"), []
-    if table is None or len(group.methods("fewshot")) < 2:
-        return None
-    for task in table.columns[:-1]:  # but the average
+    shown = []
+    for task in group.tables["fewshot"].columns[:-1] if "fewshot" in group.tables else ():
         for point in group.methods("fewshot", task)[:MOST_METHODS]:
             scores = [group.score(run, "fewshot", task) for run in point.row.runs]
             spread = fmean(score.std or 0.0 for score in scores if score)
@@ -157,11 +155,12 @@ def few_shot(group: Group) -> Figure | None:
         "Accuracy from 16 examples a class, a mean over draws of the examples and over seeds; bar: "
         "one standard deviation over draws each way. The draws are the same for all methods. "
         "Coloured: the highest. Of many methods the first four of the table are drawn.",
-        svg=drawn(draw_few_shot, shown, height=height(len(shown))),
+        shown,
+        plot=partial(draw_few_shot, shown=shown),
+        height=height(len(shown)),
         suites=("fewshot",),
         paper_figure="ConPVP, Figure 7",
         header=("method", "task", "mean", "mean - sd", "mean + sd"),
-        data=tuple(shown),
     )
 
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from bench.compare.statistics.table import Cell, Cost
+from bench.compare.statistics.table import Cell, Cost, Row
 from bench.show.figures.drawing import (
     ACCENT,
     NEXT_TO_POINT,
     QUIET,
     DataRow,
     Figure,
-    drawn,
     mark,
     rounded,
 )
@@ -22,21 +22,19 @@ from bench.show.figures.points import Group, Point
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from bench.compare.statistics.table import Row
-
 BARS = " Bars: the intervals of the table, or standard deviations over seeds where it has none."
 MOST_LABELS = 30  # of the coloured points, then of the first ones
 Pairs = Sequence[tuple[Point, Point]]
 """Across and upwards, of the same runs."""
 
 
-def pair_data(pairs: Pairs) -> tuple[DataRow, ...]:
+def pair_data(pairs: Pairs) -> list[DataRow]:
     """(label, x, y, low of y, high of y, low of x, high of x) of each pair."""
     none = (None, None)
-    return tuple(
+    return [
         (x.label, *rounded(x.cell.mean, y.cell.mean, *(y.ends or none), *(x.ends or none)))
         for x, y in pairs
-    )
+    ]
 
 
 def scatter(axes: Axes, pairs: Pairs, strong: Collection[int], across: str, up: str) -> None:
@@ -45,13 +43,12 @@ def scatter(axes: Axes, pairs: Pairs, strong: Collection[int], across: str, up: 
     places = sorted(range(len(pairs)), key=lambda i: i not in strong)
     for i in reversed(places):
         x, y = pairs[i]
-        colour = ACCENT if i in strong else QUIET
+        colour, weight = (ACCENT, "bold") if i in strong else (QUIET, "normal")
         mark(axes, x.cell.mean, y.cell.mean, colour, x.ends, y.ends)
-    for i in places[:MOST_LABELS]:
-        x, y = pairs[i]
-        style: dict[str, Any] = {"size": 10, "ha": "center", "va": "center", "zorder": 4}
-        style["weight"] = "bold" if i in strong else "normal"
-        axes.text(x.cell.mean, y.cell.mean, x.label, gid=NEXT_TO_POINT, **style)
+        if i in places[:MOST_LABELS]:
+            style: dict[str, Any] = {"size": 10, "ha": "center", "va": "center", "zorder": 4}
+            place = x.cell.mean, y.cell.mean
+            axes.text(*place, x.label, label=NEXT_TO_POINT, weight=weight, **style)
     axes.margins(0.12)
     axes.locator_params(axis="both" if axes.get_xscale() == "linear" else "y", nbins=5)
     axes.set(xlabel=across, title=up)
@@ -59,11 +56,6 @@ def scatter(axes: Axes, pairs: Pairs, strong: Collection[int], across: str, up: 
 
 # --- quality against cost, with the Pareto front ---
 
-FRONT = (
-    " Coloured, and joined by the line: methods that no other method is both cheaper and better "
-    "than, by the means; neighbours on the line may not "
-    "differ." + BARS + " Methods without a comparable cost are not shown."
-)
 COSTS = {
     "cost": (
         "Quality against training time",
@@ -81,12 +73,12 @@ COSTS = {
         "STS average against the number of parameters that get a gradient.",
     ),
 }
-"""Kind of figure -> its title, the name of its axis, and its caption."""
+"""Kind of figure -> its title, the name of its axis, and the first sentence of its caption."""
 
 
 def cost(group: Group, kind: str) -> Figure | None:
-    """Average of the STS sets against a cost; 0 is free. None where fewer than two costs are
-    known."""
+    """Average of the STS sets against a cost; 0 is free. None where all that is known costs the
+    same."""
     title, axis, caption = COSTS[kind]
     pairs = [
         (replace(point, cell=Cell(mean=spent, sd=None, values=(), n=0)), point)
@@ -95,17 +87,19 @@ def cost(group: Group, kind: str) -> Figure | None:
     ]
     costs = {x.cell.mean for x, _ in pairs}
     if not any(costs) or max(costs) <= 1.01 * min(costs):
-        return None  # all cost the same
+        return None
     best = front([(x.cell.mean, y.cell.mean) for x, y in pairs])
+    data = [(*row[:5], "yes" if i in best else "no") for i, row in enumerate(pair_data(pairs))]
     return group.figure(
         kind,
         title,
-        caption + FRONT,
-        svg=drawn(draw_cost, pairs, best, axis, height=340.0),
+        f"{caption} Coloured, and joined by the line: methods that no other method is both cheaper "
+        "and better than, by the means; neighbours on the line may not differ."
+        f"{BARS} Methods without a comparable cost are not shown.",
+        data,
+        plot=partial(draw_cost, pairs=pairs, best=best, axis=axis),
+        height=340.0,
         header=("method", axis, "STS Avg.", "low", "high", "on the front"),
-        data=tuple(
-            (*row[:5], "yes" if i in best else "no") for i, row in enumerate(pair_data(pairs))
-        ),
     )
 
 
@@ -152,39 +146,34 @@ def draw_cost(axes: Axes, pairs: Pairs, best: Sequence[int], axis: str) -> None:
 
 # --- two scores of the same runs ---
 
+
 PAIR_ENDS = ("second, low", "second, high", "first, low", "first, high")
 
 
 def shift(group: Group) -> Figure | None:
-    """Average of the STS sets against CxC-STS. None where fewer than two rows have both."""
+    """Average of the STS sets against CxC-STS."""
     up = group.by_run("cxc")
     pairs = [(x, up[x.row.runs[0]]) for x in group.methods("sts") if x.row.runs[0] in up]
-    if len(pairs) < 2:
-        return None
     return group.figure(
         "shift",
         "STS against captions of another domain",
         "Average of the seven STS sets across, similarity of image captions (CxC-STS), another "
         "domain, upwards. Coloured: highest on either." + BARS,
-        svg=drawn(scatter, pairs, extremes(pairs, max), "STS Avg.", "CxC-STS"),
+        pair_data(pairs),
+        plot=partial(draw_pairs, pairs=pairs, best=max, across="STS Avg.", up="CxC-STS"),
         suites=("sts", "cxc"),
         paper_figure="PromCSE, Figure 1",
         header=("method", "STS Avg.", "CxC-STS", *PAIR_ENDS),
-        data=pair_data(pairs),
     )
 
 
 def geometry(group: Group) -> Figure | None:
-    """Uniformity across, alignment upwards, the average of the STS sets in brackets. None where
-    fewer than two rows have both."""
+    """Uniformity across, alignment upwards, the average of the STS sets in brackets."""
     up, averages, pairs = group.by_run("geometry", "alignment"), group.by_run("sts"), []
     for x in group.methods("geometry", "uniformity"):
         run = x.row.runs[0]
-        if run in averages:
-            x = replace(x, label=f"{x.label} ({averages[run].cell.mean:.1f})")
-        pairs += [(x, up[run])] if run in up else []
-    if len(pairs) < 2:
-        return None
+        average = f" ({averages[run].cell.mean:.1f})" if run in averages else ""
+        pairs += [(replace(x, label=x.label + average), up[run])] if run in up else []
     across, upwards = (
         "uniformity (lower: spread more evenly)",
         "alignment (lower: paraphrases closer)",
@@ -192,18 +181,18 @@ def geometry(group: Group) -> Figure | None:
     return group.figure(
         "geometry",
         "Alignment against uniformity",
-        "Uniformity and alignment of the vectors of STS-B test, lower is better on both. In brackets:"
-        " the average of the STS sets. "
-        "Coloured: lowest on either." + BARS,
-        svg=drawn(scatter, pairs, extremes(pairs, min), across, upwards),
+        "Uniformity and alignment of the vectors of STS-B test, lower is better on both. In "
+        "brackets: the average of the STS sets. Coloured: lowest on either." + BARS,
+        pair_data(pairs),
+        plot=partial(draw_pairs, pairs=pairs, best=min, across=across, up=upwards),
         suites=("geometry",),
         paper_figure="SimCSE, Figure 3",
         header=("method (STS Avg.)", "uniformity", "alignment", *PAIR_ENDS),
-        data=pair_data(pairs),
     )
 
 
-def extremes(pairs: Pairs, best: Callable[..., int]) -> set[int]:
-    """Places of the pairs that have the highest (``max``) or lowest (``min``) number on either
-    axis."""
-    return {best(range(len(pairs)), key=lambda i: pairs[i][axis].cell.mean) for axis in (0, 1)}
+def draw_pairs(axes: Axes, pairs: Pairs, best: Callable[..., int], across: str, up: str) -> None:
+    """Coloured are the highest (``max``) or lowest (``min``) on either axis."""
+    places = range(len(pairs))
+    strong = {best(places, key=lambda i: pairs[i][axis].cell.mean) for axis in (0, 1)}
+    scatter(axes, pairs, strong, across, up)
