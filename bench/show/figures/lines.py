@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 
 MOST_LINES = 9  # of a figure
-Line = Mapping[float, float]
-"""From left to right."""
-Lines = Sequence[tuple[str, Line]]
+Line = dict[float, float]
+"""Its points from left to right."""
+Lines = list[tuple[str, Line]]
 
 
 def draw_lines(axes: Axes, lines: Lines, across: str, up: str, even: bool = False) -> None:
@@ -61,10 +61,10 @@ def line_data(lines: Lines) -> list[DataRow]:
 
 def method_lines(
     group: Group, suite: str, task: str | None, read: Callable[[Group, str], Line]
-) -> list[tuple[str, Line]]:
+) -> Lines:
     """What ``read`` makes of the runs of each method, a mean over seeds. Methods whose seeds have not
     the same places, at least two, are left out."""
-    lines = []
+    lines: Lines = []
     for point in group.methods(suite, task):
         seeds = [read(group, run) for run in point.row.runs]
         if len(seeds[0]) > 1 and all(line.keys() == seeds[0].keys() for line in seeds):
@@ -115,8 +115,8 @@ def spectrum(group: Group) -> Figure | None:
     """None where fewer than two methods have singular values."""
     spectra = method_lines(group, "geometry", "uniformity", _spectrum)
     spectra.sort(key=lambda line: -effective_rank(list(line[1].values())))
-    powers = [1 << i for i in range(20)]
-    lines = [(name, {k: line[k] for k in powers if k in line}) for name, line in spectra]
+    powers = {1 << i for i in range(20)}
+    lines = [(name, {k: y for k, y in line.items() if k in powers}) for name, line in spectra]
     across, up = "singular value, the largest first", "share of the largest"
     return group.figure(
         "spectrum",
@@ -198,7 +198,7 @@ def write_figures(folder: Path, study: Study, trials: Mapping[str, Sequence[Tria
 
 def expected_best_figure(study: Study, trials: Mapping[str, Sequence[Trial]]) -> Figure | None:
     """None where no method has two trials."""
-    lines: list[tuple[str, Line]] = []
+    lines: Lines = []
     for method, every in trials.items():
         curve = expected_best([t.score for t in every if t.number != RECIPE and t.state != RUNNING])
         points = [(0, t.score) for t in every if t.number == RECIPE and t.score is not None]

@@ -124,7 +124,7 @@ def draw_gains(axes: Axes, shown: Sequence[tuple[str, Against]], across: str) ->
         axes.margins(x=0.25)  # room for the arrows
     for i, (_, one) in enumerate(shown):
         number = signed_number(one.difference).replace("-", "−")
-        edge = {"va": "center", "size": 10, "transform": axes.get_yaxis_transform()}
+        edge: dict[str, Any] = {"va": "center", "size": 10, "transform": axes.get_yaxis_transform()}
         if one.difference < -FAR:
             axes.text(0, i, f"← {number}", ha="left", **edge)
         elif one.difference > FAR:
