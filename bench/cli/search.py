@@ -323,7 +323,7 @@ def show_result(folder: Path, search: Search, as_json: bool) -> None:
     from bench.run.search.study import search_facts, write_recipe
     from bench.runs.searches import FAILED, FINISHED, PRUNED, RECIPE, RUNNING, best_trial
     from bench.show.figures.drawing import missing_library
-    from bench.show.figures.search import write_figures
+    from bench.show.figures.lines import write_figures
 
     rows, files = [], []
     for method, trials in search.trials.items():

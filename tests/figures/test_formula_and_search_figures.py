@@ -12,8 +12,13 @@ import torch
 
 from bench.compare.statistics.expected_best import expected_best
 from bench.runs.searches import RECIPE
-from bench.show.figures.papers import ADDED, rescaled, rescaling
-from bench.show.figures.search import of_all_methods, write_figures
+from bench.show.figures.lines import (
+    ADDED,
+    expected_best_figure,
+    rescaled,
+    rescaling,
+    write_figures,
+)
 from methods.losses import focal_logits
 
 SCORES: dict[str, list[float | None]] = {
@@ -44,10 +49,11 @@ TRIALS = {method: trials_of(scores) for method, scores in SCORES.items()}
 
 def test_a_search_has_its_figures_with_their_data(tmp_path: Path, snapshot: Any) -> None:
     (tmp_path / "study").mkdir()  # where files are made before they are there
-    names = write_figures(tmp_path, STUDY, TRIALS)
-    assert sorted(names) == sorted(p.name for p in tmp_path.iterdir() if p.is_file())
-    every = [*of_all_methods(STUDY, TRIALS), rescaling()]
-    assert {one.name: f"{one.title}: {one.caption}" for one in every} == snapshot
+    write_figures(tmp_path, STUDY, TRIALS)
+    names = ["expected-best.csv", "expected-best.svg"]
+    assert sorted(p.name for p in tmp_path.iterdir() if p.is_file()) == names
+    every = [expected_best_figure(STUDY, TRIALS), rescaling()]
+    assert {one.name: f"{one.title}: {one.caption}" for one in every if one} == snapshot
     expected = list(csv.reader((tmp_path / "expected-best.csv").open()))
     for method in ("simcse", "promcse"):
         curve = [float(row[2]) for row in expected if row[0] == method]
@@ -55,7 +61,7 @@ def test_a_search_has_its_figures_with_their_data(tmp_path: Path, snapshot: Any)
             [SCORES[method][0], *expected_best(SCORES[method][1:])], abs=1e-3
         )
     assert "one" not in {row[0] for row in expected}, "one trial is no curve"
-    assert write_figures(tmp_path / "none", STUDY, {"a": TRIALS["one"][:1], "b": []}) == []
+    assert expected_best_figure(STUDY, {"a": TRIALS["one"][:1], "b": []}) is None
 
 
 @pytest.mark.parametrize("m", ADDED)

@@ -7,19 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from made_runs import made_run
-from scipy.stats import gaussian_kde
 
 from bench.runs import Run, RunsFolder
-from bench.show.pages.cosines import BINS, FEWEST, cosines, density
-
-
-@pytest.mark.parametrize(("n", "seed"), [(40, 1), (333, 2), (4000, 3)])
-def test_density_is_scipys_up_to_the_histograms_width(n: int, seed: int) -> None:
-    values = np.random.default_rng(seed).beta(5, 2, n)
-    theirs = gaussian_kde(values)(
-        -1 + (np.arange(BINS) + 0.5) * 2.5 / BINS
-    )  # Scott's bandwidth is its default
-    assert density(values, -1, 1.5) == pytest.approx(theirs, abs=theirs.max() * 0.02)
+from bench.show.pages.drawings import FEWEST, RIDGE, cosines
 
 
 def test_each_level_has_its_pairs_and_their_mean(tmp_path: Path) -> None:
@@ -27,27 +17,43 @@ def test_each_level_has_its_pairs_and_their_mean(tmp_path: Path) -> None:
     drawn = cosines(Run(record, tmp_path / record.run_id))
     assert drawn is not None
     stored = RunsFolder(tmp_path).read_predictions(record.run_id, "STS-B", "tokenised")
-    for ridge in drawn.ridges:
-        low = int(ridge.label[0])
+    levels, pairs = [], 0
+    for ridge, row in zip(drawn["ridges"], drawn["grid"].rows, strict=True):
+        low = int(ridge["label"][0])
         inside = [
             c
             for c, g in zip(stored["prediction"], stored["gold"], strict=True)
             if low <= g < low + 1 or (low == 4 and g == 5)
         ]
-        assert (ridge.pairs, ridge.mean) == (len(inside), pytest.approx(np.mean(inside)))
-        assert ridge.middle == pytest.approx(tuple(np.percentile(inside, [25, 75])))
-    assert [ridge.label for ridge in drawn.ridges] == [
-        "4 to 5",
-        "3 to 4",
-        "2 to 3",
-        "1 to 2",
-        "0 to 1",
-    ]
-    assert sum(ridge.pairs for ridge in drawn.ridges) == len(stored["gold"])
+        numbers = (np.mean(inside), *np.percentile(inside, [25, 75]))
+        expected = [ridge["label"], str(len(inside)), *(f"{number:.3f}" for number in numbers)]
+        assert [cell.main for cell in row] == expected
+        assert ridge["mean"] == pytest.approx(np.mean(inside))
+        levels, pairs = [*levels, ridge["label"]], pairs + len(inside)
+    assert levels == ["4 to 5", "3 to 4", "2 to 3", "1 to 2", "0 to 1"]
+    assert pairs == len(stored["gold"])
+
+
+def test_a_density_lies_over_its_cosines(tmp_path: Path) -> None:
+    """Pairs rated high at 0.6, pairs rated low at -0.3: the axis goes from -0.4 to 1, and the peaks are there."""
+    record = made_run(tmp_path, "simcse", 1)
+    path = RunsFolder(tmp_path).predictions_path(record.run_id, "STS-B", "tokenised")
+    noise = np.random.default_rng(0).normal(0, 0.02, 2000)
+    cosine = np.concatenate([0.6 + noise, -0.3 + noise])
+    np.savez(path, prediction=cosine, gold=np.repeat([4.5, 0.5], 2000))
+    drawn = cosines(Run(record, tmp_path / record.run_id))
+    assert drawn is not None and drawn["ticks"][0] == (0.0, "-0.4")
+    assert drawn["ticks"][-1] == (RIDGE[0], "1.0")
+    for ridge, middle in zip(drawn["ridges"], (0.6, -0.3), strict=True):
+        points = [tuple(map(float, pair.split())) for pair in ridge["path"].split("L")]
+        x, y = min(points, key=lambda point: point[1])
+        assert x == pytest.approx((middle + 0.4) / 1.4 * RIDGE[0], abs=4)
+        assert -y == pytest.approx(RIDGE[1], rel=0.15) and ridge["x"] == pytest.approx(x, abs=4)
 
 
 @pytest.mark.parametrize(
-    "damage", ["missing", "text", "out of range", "other shape", "few", "not a file of arrays"]
+    "damage",
+    ["missing", "text", "out of range", "other shape", "few", "all alike", "not a file of arrays"],
 )
 def test_nothing_is_drawn_of_what_are_no_cosines(damage: str, tmp_path: Path) -> None:
     record = made_run(tmp_path, "simcse", 1)
@@ -59,6 +65,7 @@ def test_nothing_is_drawn_of_what_are_no_cosines(damage: str, tmp_path: Path) ->
         "text": {"prediction": np.full(60, "a"), "gold": gold},
         "out of range": {"prediction": gold, "gold": gold},
         "other shape": {"prediction": np.zeros((60, 2)), "gold": gold},
+        "all alike": {"prediction": np.full(60, 0.5), "gold": gold},
         "few": {
             "prediction": np.zeros(2 * FEWEST - 2),
             "gold": np.arange(2 * FEWEST - 2) % 2 * 4.0,

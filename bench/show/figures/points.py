@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 from bench.base.text import slug
 from bench.compare.formatting import setting_words, variant_words, visible
 from bench.compare.statistics.table import SENDER, Cell, Row, Table
-from bench.show.figures.drawing import Figure
+from bench.runs.run import Run
+from bench.show.figures.drawing import DataRow, Figure
 
 if TYPE_CHECKING:
-    from bench.board.board import Board, PublishedRun
+    from bench.board.board import Board
+    from bench.runs.record import Score
 
 LONGEST = 26  # characters of a label
 PREFERRED = ("senteval-all/1", "cxc-promcse/1", "geometry-stsb/1", "senteval-fewshot/1")
@@ -31,13 +33,13 @@ class Point:
     cell: Cell
 
     @property
-    def ends(self) -> tuple[float, float] | None:
+    def ends(self) -> tuple[float, ...]:
         """The error bar of the mean, of the same kind as the table's: the interval, else one
-        standard deviation each way."""
+        standard deviation each way; () where neither is known."""
         cell = self.cell
         if cell.spread is not None:
             return cell.spread.low, cell.spread.high
-        return None if cell.sd is None else (cell.mean - cell.sd, cell.mean + cell.sd)
+        return () if cell.sd is None else (cell.mean - cell.sd, cell.mean + cell.sd)
 
 
 @dataclass(frozen=True)
@@ -47,17 +49,27 @@ class Group:
     setting: str
     backbone: str
     tables: Mapping[str, Table]  # by suite
-    runs: Mapping[str, PublishedRun]
+    runs: Mapping[str, Run]
     alone: bool  # the board has no other group
 
-    @property
-    def suites(self) -> list[str]:
-        """The STS sets first, then by name."""
-        return sorted(self.tables, key=lambda suite: (suite != "sts", suite))
-
     def points(self, suite: str, column: str | None = None) -> list[Point]:
-        """The points of the suite's table; none where there is no such table."""
-        return points(self.tables[suite], column) if suite in self.tables else []
+        """The rows of a suite that have a number in ``column``, in the table's order; None: in the
+        column that ranks."""
+        table = self.tables.get(suite)
+        column = column or (table.head if table else None)
+        if table is None or column not in table.columns:
+            return []
+        cells = [(row, row.cells[table.columns.index(column)]) for row in table.rows]
+        return [Point(_label(row, table), row, cell) for row, cell in cells if cell is not None]
+
+    def score(self, run: str, suite: str, task: str) -> Score | None:
+        """The score of a run by the protocol of the suite's table."""
+        table = self.tables[suite]
+        return self.runs[run].record.score(suite, task, table.protocol, table.text)
+
+    def by_run(self, suite: str, column: str | None = None) -> dict[str, Point]:
+        """Run id -> the point of its row."""
+        return {run: p for p in self.points(suite, column) for run in p.row.runs}
 
     def methods(self, suite: str, column: str | None = None) -> list[Point]:
         """One point per method and variant where that is clear: of rows that differ in their recipe
@@ -66,47 +78,42 @@ class Group:
         Where several have as many, all stay: taking the best of them would be a choice by test
         scores.
         """
-        seeds: dict[tuple[str, ...], list[int]] = {}
-        every = self.points(suite, column)
-        for point in every:
-            seeds.setdefault(_method(point.row), []).append(len(point.row.runs))
+        alike: dict[object, list[Point]] = {}
+        for point in self.points(suite, column):
+            # a submitted row is never one with somebody else's
+            alike.setdefault((point.row.name, point.row.setting, _sender(point.row)), []).append(
+                point
+            )
         chosen = []
-        for point in every:
-            counts, sender = seeds[_method(point.row)], _sender(point.row)
-            if counts.count(max(counts)) == 1 < len(counts):  # its recipe need not be named
-                label = _label(replace(point.row, differs=sender), self.tables[suite])
-                point = replace(point, label=label)
-            if len(point.row.runs) == max(counts):
-                chosen.append(point)
+        for points in alike.values():
+            most = max(len(point.row.runs) for point in points)
+            points = [point for point in points if len(point.row.runs) == most]
+            if len(points) == 1:  # its recipe need not be named
+                row = points[0].row
+                label = _label(replace(row, differs=_sender(row)), self.tables[suite])
+                points = [replace(points[0], label=label)]
+            chosen += points
         return chosen
 
-    def name(self, kind: str, *more: str) -> str:
-        parts = (kind, *more, self.setting or "any", short_name(self.backbone) or "any")
-        return slug(*parts, longest=80)
-
     def figure(
-        self, kind: str, title: str, caption: str, *, more: Sequence[str] = (), **rest: Any
-    ) -> Figure:
-        """A figure named after the group; its title says where it is from unless that is the same
-        for all."""
-        where = f" ({setting_words(self.setting)}, {short_name(self.backbone)})"
-        title += "" if self.alone else where
-        return Figure(name=self.name(kind, *more), kind=kind, title=title, caption=caption, **rest)
-
-
-def points(table: Table, column: str | None = None) -> list[Point]:
-    """The rows that have a number in ``column``, in the table's order; None: in the column that
-    ranks."""
-    column = column or table.head
-    if column not in table.columns:
-        return []
-    having = [(row, row.cells[table.columns.index(column)]) for row in table.rows]
-    return [Point(_label(row, table), row, cell) for row, cell in having if cell is not None]
-
-
-def _method(row: Row) -> tuple[str, ...]:
-    """Rows of one method; a submitted row is never one with somebody else's."""
-    return row.name, row.setting, row.backbone, *(value for _, value in _sender(row))
+        self,
+        kind: str,
+        title: str,
+        caption: str,
+        data: Sequence[DataRow],
+        *,
+        more: Sequence[str] = (),
+        fewest: int = 2,
+        **rest: Any,
+    ) -> Figure | None:
+        """A figure named after the group, whose title says where it is from unless that is the same
+        for all. None where ``data`` are of fewer than ``fewest`` names, which stand first."""
+        if len({row[0] for row in data}) < fewest:
+            return None
+        backbone = short_name(self.backbone)
+        name = slug(kind, *more, self.setting or "any", backbone or "any", longest=80)
+        title += "" if self.alone else f" ({setting_words(self.setting)}, {backbone})"
+        return Figure(name=name, kind=kind, title=title, caption=caption, data=data, **rest)
 
 
 def _sender(row: Row) -> tuple[tuple[str, str], ...]:
@@ -120,30 +127,23 @@ def _label(row: Row, table: Table) -> str:
 
 
 def table_groups(board: Board) -> list[Group]:
-    """Settings and backbones of at least two rows, those with most rows first."""
-    chosen: dict[tuple[str, str], dict[str, Table]] = {}
-    for table in sorted((one.table for one in board.tables), key=_preference):
-        tables = chosen.setdefault((table.setting or "", table.backbone or ""), {})
-        tables.setdefault(table.suite, table)
-    sizes = {place: max(len(t.rows) for t in tables.values()) for place, tables in chosen.items()}
-    order = sorted((p for p in sizes if sizes[p] > 1), key=lambda place: (-sizes[place], place))
-    runs = {run.record.run_id: run for run in board.runs}
-    return [Group(*place, chosen[place], runs, len(order) == 1) for place in order[:MOST_GROUPS]]
-
-
-def _preference(table: Table) -> tuple[Any, ...]:
-    text, known = table.text or "", table.text in (None, "tokenised")
-    return table.protocol not in PREFERRED, not known, -len(table.rows), table.protocol, text
-
-
-def join_points(first: Sequence[Point], second: Sequence[Point]) -> list[tuple[Point, Point]]:
-    """The points of the same runs."""
-    by_run = {run: point for point in second for run in point.row.runs}
-    return [
-        (point, other)
-        for point in first
-        if (other := next((by_run[r] for r in point.row.runs if r in by_run), None))
+    """Settings and backbones of at least two rows, in the order of the board's tables."""
+    tables: dict[tuple[str, str], dict[str, Table]] = {}
+    for table in sorted((one.table for one in board.tables), key=_is_other):
+        suites = tables.setdefault((table.setting or "", table.backbone or ""), {})
+        suites.setdefault(table.suite, table)
+    several = [
+        place for place in tables if any(len(table.rows) > 1 for table in tables[place].values())
     ]
+    runs = {run.record.run_id: Run(run.record, run.folder) for run in board.runs}
+    return [
+        Group(*place, tables[place], runs, len(several) == 1) for place in several[:MOST_GROUPS]
+    ]
+
+
+def _is_other(table: Table) -> bool:
+    """Whether papers' figures show another protocol of its suite."""
+    return table.protocol not in PREFERRED
 
 
 def short_name(backbone: str) -> str:

@@ -2,29 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from bench.compare.statistics.table import Cost
-from bench.show.figures.drawing import ACCENT, Figure, Mark, drawn, scatter, scatter_data
-from bench.show.figures.points import Group, Point, join_points
+from bench.compare.statistics.table import Cell, Cost, Row
+from bench.show.figures.drawing import (
+    ACCENT,
+    NEXT_TO_POINT,
+    QUIET,
+    DataRow,
+    Figure,
+    mark,
+    rounded,
+)
+from bench.show.figures.points import Group, Point
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from bench.compare.statistics.table import Row
-
 BARS = " Bars: the intervals of the table, or standard deviations over seeds where it has none."
+MOST_LABELS = 30  # of the coloured points, then of the first ones
+Pairs = Sequence[tuple[Point, Point]]
+"""Across and upwards, of the same runs."""
+
+
+def pair_data(pairs: Pairs) -> list[DataRow]:
+    """(label, x, y, low of y, high of y, low of x, high of x) of each pair."""
+    none = (None, None)
+    return [
+        (x.label, *rounded(x.cell.mean, y.cell.mean, *(y.ends or none), *(x.ends or none)))
+        for x, y in pairs
+    ]
+
+
+def scatter(axes: Axes, pairs: Pairs, strong: Collection[int], across: str, up: str) -> None:
+    """Points with bars, and the names of both axes; those at the places ``strong`` are coloured,
+    above the others, and labelled first."""
+    places = sorted(range(len(pairs)), key=lambda i: i not in strong)
+    for i in reversed(places):
+        x, y = pairs[i]
+        colour, weight = (ACCENT, "bold") if i in strong else (QUIET, "normal")
+        mark(axes, x.cell.mean, y.cell.mean, colour, x.ends, y.ends)
+        if i in places[:MOST_LABELS]:
+            style: dict[str, Any] = {"size": 10, "ha": "center", "va": "center", "zorder": 4}
+            place = x.cell.mean, y.cell.mean
+            axes.text(*place, x.label, label=NEXT_TO_POINT, weight=weight, **style)
+    axes.margins(0.12)
+    axes.locator_params(axis="both" if axes.get_xscale() == "linear" else "y", nbins=5)
+    axes.set(xlabel=across, title=up)
 
 
 # --- quality against cost, with the Pareto front ---
 
-FRONT = (
-    " Coloured, and joined by the line: methods that no other method is both cheaper and better "
-    "than, by the means; neighbours on the line may not "
-    "differ." + BARS + " Methods without a comparable cost are not shown."
-)
 COSTS = {
     "cost": (
         "Quality against training time",
@@ -42,48 +73,45 @@ COSTS = {
         "STS average against the number of parameters that get a gradient.",
     ),
 }
-"""Kind of figure -> its title, the name of its axis, and its caption."""
-MOST_TICKS = 5
-UNITS = {1e9: "G", 1e6: "M", 1e3: "k"}
+"""Kind of figure -> its title, the name of its axis, and the first sentence of its caption."""
 
 
 def cost(group: Group, kind: str) -> Figure | None:
-    """Average of the STS sets against a cost; 0 is free. None where fewer than two costs are
-    known."""
+    """Average of the STS sets against a cost; 0 is free. None where all that is known costs the
+    same."""
     title, axis, caption = COSTS[kind]
-    points = group.methods("sts")
-    paid = [(c, p) for p in points if (c := _cost(kind, p.row)) is not None]
-    costs = {spent for spent, _ in paid}
-    if not any(costs) or max(costs) <= 1.01 * min(costs):
-        return None  # all cost the same
-    best = set(front([(spent, point.cell.mean) for spent, point in paid]))
-    marks = [
-        Mark(point.label, spent, point.cell.mean, i in best, y_ends=point.ends)
-        for i, (spent, point) in enumerate(paid)
+    pairs = [
+        (replace(point, cell=Cell(mean=spent, sd=None, values=(), n=0)), point)
+        for point in group.methods("sts")
+        if (spent := _cost(kind, point.row)) is not None
     ]
+    costs = {x.cell.mean for x, _ in pairs}
+    if not any(costs) or max(costs) <= 1.01 * min(costs):
+        return None
+    best = front([(x.cell.mean, y.cell.mean) for x, y in pairs])
+    data = [(*row[:5], "yes" if i in best else "no") for i, row in enumerate(pair_data(pairs))]
     return group.figure(
         kind,
         title,
-        caption + FRONT,
-        svg=drawn(draw_cost, marks, axis, height=340.0),
+        f"{caption} Coloured, and joined by the line: methods that no other method is both cheaper "
+        "and better than, by the means; neighbours on the line may not differ."
+        f"{BARS} Methods without a comparable cost are not shown.",
+        data,
+        plot=partial(draw_cost, pairs=pairs, best=best, axis=axis),
+        height=340.0,
         header=("method", axis, "STS Avg.", "low", "high", "on the front"),
-        data=tuple(
-            (*row[:5], "yes" if one.strong else "no")
-            for one, row in zip(marks, scatter_data(marks), strict=True)
-        ),
     )
 
 
 def _cost(kind: str, row: Row) -> float | None:
     """In seconds or parameters. Untrained rows take no time of training."""
     cost = row.cost or Cost()
-    rate = cost.encode_sentences_per_second
-    known = {
-        "cost": 0.0 if row.setting == "none" else None,
-        "parameters": cost.trainable_parameters,
+    untrained, rate = row.setting == "none", cost.encode_sentences_per_second
+    return {
+        "cost": 0.0 if untrained and cost.train_seconds is None else cost.train_seconds,
         "encoding": 1000 / rate if rate else None,
-    }
-    return cost.train_seconds if kind == "cost" and cost.train_seconds is not None else known[kind]
+        "parameters": cost.trainable_parameters,
+    }[kind]
 
 
 def front(priced: Sequence[tuple[float, float]]) -> list[int]:
@@ -97,106 +125,74 @@ def front(priced: Sequence[tuple[float, float]]) -> list[int]:
     return sorted(best, key=lambda i: priced[i])
 
 
-def draw_cost(axes: Axes, marks: Sequence[Mark], axis: str) -> None:
+def draw_cost(axes: Axes, pairs: Pairs, best: Sequence[int], axis: str) -> None:
     """Costs on a logarithmic axis; it is linear below the lowest cost, so that what is free has a
     place."""
-    paid = [one.x for one in marks if one.x > 0]
-    lowest, highest = min(paid), max(paid)
-    room = max((highest / lowest) ** 0.15, 1.5)
-    free = len(paid) < len(marks)
-    axes.set_xscale("symlog", linthresh=lowest / room, linscale=0.3)
-    scatter(axes, marks, f"{axis} (logarithmic)", "STS Avg.")
-    axes.set_xlim(-lowest / room / 2 if free else lowest / room, highest * room)
-    best = sorted((one for one in marks if one.strong), key=lambda one: one.x)
-    x, y = [*(one.x for one in best), highest * room], [one.y for one in best]
-    axes.plot(x, [*y, y[-1]], drawstyle="steps-post", color=ACCENT, linewidth=1.0, alpha=0.6)
-    round_numbers = [digit * 10.0**power for power in range(-3, 13) for digit in (1, 3)]
-    inside = [one for one in round_numbers if lowest / room <= one <= highest * room]
-    ticks = [0.0] * free + inside[:: -(-len(inside) // MOST_TICKS) or 1]
-    axes.set_xticks(ticks, [short_number(tick) for tick in ticks])
-    axes.set_xticks([], minor=True)
+    from matplotlib.ticker import EngFormatter
 
-
-def short_number(value: float) -> str:
-    """ "0.3", "30", "100k", "3M" """
-    unit = next((unit for unit in UNITS if value >= unit), 1.0)
-    return f"{value / unit:g}{UNITS.get(unit, '')}"
+    costs = [x.cell.mean for x, _ in pairs]
+    lowest, highest = min(filter(None, costs)) / 1.5, max(costs) * 1.5
+    free = min(costs) == 0
+    axes.set_xscale("symlog", linthresh=lowest, linscale=0.3)
+    scatter(axes, pairs, best, f"{axis} (logarithmic)", "STS Avg.")
+    axes.set_xlim(-lowest / 2 if free else lowest, highest)
+    x, y = zip(*((costs[i], pairs[i][1].cell.mean) for i in best), strict=True)
+    axes.plot(x, y, drawstyle="steps-post", color=ACCENT, linewidth=1.0, alpha=0.6)
+    numbers = [digit * 10.0**power for power in range(-3, 13) for digit in (1, 2, 5)]
+    inside = [number for number in numbers if lowest <= number <= highest]
+    axes.set_xticks([0.0] * free + inside[:: len(inside) // 6 + 1])
+    axes.xaxis.set_major_formatter(EngFormatter(sep="") if "parameters" in axis else "{x:g}")
 
 
 # --- two scores of the same runs ---
 
-SHIFT = (
-    "Average of the seven STS sets across, similarity of image captions (CxC-STS), another "
-    "domain, upwards. Coloured: highest on either." + BARS
-)
-SPHERE = (
-    "Uniformity and alignment of the vectors of STS-B test, lower is better on both. In brackets:"
-    " the average of the STS sets. "
-    "Coloured: lowest on either." + BARS
-)
+
 PAIR_ENDS = ("second, low", "second, high", "first, low", "first, high")
 
 
 def shift(group: Group) -> Figure | None:
-    """Average of the STS sets against CxC-STS. None where fewer than two rows have both."""
-    columns = group.tables["cxc"].columns if "cxc" in group.tables else ("",)
-    marks = _marks(group.methods("sts"), group.points("cxc", columns[0]), max)
-    if len(marks) < 2:
-        return None
+    """Average of the STS sets against CxC-STS."""
+    up = group.by_run("cxc")
+    pairs = [(x, up[x.row.runs[0]]) for x in group.methods("sts") if x.row.runs[0] in up]
     return group.figure(
         "shift",
         "STS against captions of another domain",
-        SHIFT,
-        svg=drawn(scatter, marks, "STS Avg.", "CxC-STS"),
+        "Average of the seven STS sets across, similarity of image captions (CxC-STS), another "
+        "domain, upwards. Coloured: highest on either." + BARS,
+        pair_data(pairs),
+        plot=partial(draw_pairs, pairs=pairs, best=max, across="STS Avg.", up="CxC-STS"),
         suites=("sts", "cxc"),
         paper_figure="PromCSE, Figure 1",
         header=("method", "STS Avg.", "CxC-STS", *PAIR_ENDS),
-        data=scatter_data(marks),
     )
 
 
 def geometry(group: Group) -> Figure | None:
-    """Uniformity across, alignment upwards, the average of the STS sets in brackets. None where
-    fewer than two rows have both."""
-    averages = {run: p.cell.mean for p in group.points("sts") for run in p.row.runs}
-    points = [
-        replace(p, label=f"{p.label} ({averages[p.row.runs[0]]:.1f})")
-        if p.row.runs[0] in averages
-        else p
-        for p in group.methods("geometry", "uniformity")
-    ]
-    marks = _marks(points, group.points("geometry", "alignment"), min)
-    if len(marks) < 2:
-        return None
+    """Uniformity across, alignment upwards, the average of the STS sets in brackets."""
+    up, averages, pairs = group.by_run("geometry", "alignment"), group.by_run("sts"), []
+    for x in group.methods("geometry", "uniformity"):
+        run = x.row.runs[0]
+        average = f" ({averages[run].cell.mean:.1f})" if run in averages else ""
+        pairs += [(replace(x, label=x.label + average), up[run])] if run in up else []
+    across, upwards = (
+        "uniformity (lower: spread more evenly)",
+        "alignment (lower: paraphrases closer)",
+    )
     return group.figure(
         "geometry",
         "Alignment against uniformity",
-        SPHERE,
-        svg=drawn(
-            scatter,
-            marks,
-            "uniformity (lower: spread more evenly)",
-            "alignment (lower: paraphrases closer)",
-        ),
+        "Uniformity and alignment of the vectors of STS-B test, lower is better on both. In "
+        "brackets: the average of the STS sets. Coloured: lowest on either." + BARS,
+        pair_data(pairs),
+        plot=partial(draw_pairs, pairs=pairs, best=min, across=across, up=upwards),
         suites=("geometry",),
         paper_figure="SimCSE, Figure 3",
         header=("method (STS Avg.)", "uniformity", "alignment", *PAIR_ENDS),
-        data=scatter_data(marks),
     )
 
 
-def _marks(across: Sequence[Point], up: Sequence[Point], best: Callable[..., float]) -> list[Mark]:
-    """The points that stand for the same runs; emphasised is the best on either axis."""
-    pairs = join_points(across, up)
-    tops = [best((pair[i].cell.mean for pair in pairs), default=0.0) for i in (0, 1)]
-    return [
-        Mark(
-            x.label,
-            x.cell.mean,
-            y.cell.mean,
-            tops[0] == x.cell.mean or tops[1] == y.cell.mean,
-            x.ends,
-            y.ends,
-        )
-        for x, y in pairs
-    ]
+def draw_pairs(axes: Axes, pairs: Pairs, best: Callable[..., int], across: str, up: str) -> None:
+    """Coloured are the highest (``max``) or lowest (``min``) on either axis."""
+    places = range(len(pairs))
+    strong = {best(places, key=lambda i: pairs[i][axis].cell.mean) for axis in (0, 1)}
+    scatter(axes, pairs, strong, across, up)

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from bench.base.errors import BenchError
 from bench.board.board import PublishedRun
 from bench.board.content import board
 from bench.references import Part, figure_runs, printed_points
-from bench.runs.predictions import Run
+from bench.runs.run import Run
 from bench.show.figures import figures
-from bench.show.figures.papers import rescaling
+from bench.show.figures.lines import rescaling
 from bench.show.grid import Column, grid
-from bench.show.pages.cosines import cosines
+from bench.show.pages.drawings import cosines
 from bench.show.pages.engine import render as rendered
 
 Rows = Iterable[Sequence[str]]
@@ -35,30 +34,22 @@ def render(
 
 
 def paper_figure(part: Part, runs: Mapping[str, Sequence[Run]]) -> dict[str, Any]:
-    """A figure of a paper, drawn from our runs, or from its formula; or why it is not drawn. ``runs``: by name, one a seed."""
+    """A figure of a paper, drawn from our runs, or from its formula. ``runs``: by name, one a seed. Raises BenchError where none
+    of them has a score."""
     spec = next((one for one in figure_runs() if one.part == part), None)
-    texts = [f"It shows {part.shows}" + (f"; {spec.open}." if spec and spec.open else ".")]
-    drawn, ridges = [], []
-    try:
-        if spec is None:
-            drawn = [rescaling()]
-        elif spec.draws == "cosines":
-            ridges = [(name, one) for name, ours in runs.items() if (one := cosines(ours[0]))]
-        elif runs:
-            published = [
-                PublishedRun(record=r, folder=f) for ours in runs.values() for r, f in ours
-            ]
-            made = board(published, version="reproduced", title=part.name, statistics="no")
-            drawn = [one for one in figures(made) if one.kind == spec.draws]
-    except BenchError as error:
-        texts.append(f"Not drawn: {error.message}.")
-    if not drawn and not ridges and len(texts) == 1:
-        texts.append("Not drawn: its finished runs do not have what it needs.")
     points = [(p.panel, f"{p.key} {p.x:g}", f"{p.y:g}", p.read) for p in printed_points(part)]
-    return {
-        "title": f"{part.paper} {part.part}",
-        "drawn": drawn,
-        "ridges": ridges,
-        "texts": texts,
+    page = {
+        "part": part,
+        "open": spec.open if spec else "",
+        "drawn": [] if spec else [rescaling()],
+        "ridges": [],
         "points": grid(("task", "at", Column("printed", right=True), "read from"), points),
     }
+    if spec and spec.draws == "cosines":
+        ridges = [(name, cosines(ours[0])) for name, ours in runs.items()]
+        page["ridges"] = [(name, one) for name, one in ridges if one]
+    elif spec and runs:
+        published = [PublishedRun(record=r, folder=f) for ours in runs.values() for r, f in ours]
+        made = board(published, version="reproduced", title=part.name, statistics="no")
+        page["drawn"] = [one for one in figures(made) if one.kind == spec.draws]
+    return page

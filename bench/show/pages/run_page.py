@@ -19,8 +19,7 @@ from bench.runs.record import RunRecord
 from bench.runs.run import Run
 from bench.show.grid import Cell as GridCell
 from bench.show.grid import Column, Grid, grid
-from bench.show.pages.cosines import cosines
-from bench.show.pages.curves import curves
+from bench.show.pages.drawings import cosines, curves
 from bench.show.pages.engine import naming, run_link, value_text
 from bench.show.pages.engine import render as rendered
 from bench.show.tables import report
@@ -64,7 +63,7 @@ def about(board: Board, run: PublishedRun, up: int = 0) -> dict[str, Any]:
             *score_grids(record, places),
             *((part.title, untitled(part)) for part in report.shift_grids(record)),
         ],
-        "curves": curves(record, run.folder),
+        "curves": curves(Run(record, run.folder)),
         "cosines": cosines(Run(record, run.folder)),
         "recipe": recipe_grid(record),
         "sections": [(part.title, untitled(part)) for part in sections if part.rows],

@@ -1,0 +1,253 @@
+"""Methods as lines: the dev score while training, singular values, STS-B without frequent words, the
+expected best of a search, and a formula."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+
+from bench.base.errors import BenchError
+from bench.compare.statistics.expected_best import expected_best
+from bench.runs.intact import read_curve, series
+from bench.runs.run import Run
+from bench.runs.searches import RECIPE, RUNNING, Study, Trial, write_result
+from bench.score.metrics.geometry import effective_rank
+from bench.show.figures.drawing import ACCENT, AT_END, QUIET, DataRow, Figure, rounded
+from bench.show.figures.points import Group
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+MOST_LINES = 9  # of a figure
+Line = dict[float, float]
+"""Its points from left to right."""
+Lines = list[tuple[str, Line]]
+
+
+def draw_lines(axes: Axes, lines: Lines, across: str, up: str, even: bool = False) -> None:
+    """The first lines with their names at the right end, the very first in the accent colour, and
+    the names of both axes. ``even``: from each x to the next is a step of equal width."""
+    shown = [(name, range(len(y)) if even else list(y), list(y.values())) for name, y in lines]
+    shown = shown[:MOST_LINES]
+    left, right = min(x[0] for _, x, _ in shown), max(x[-1] for _, x, _ in shown)
+    gap = 0.02 * (right - left)
+    for i, (name, x, y) in reversed(list(enumerate(shown))):
+        colour, weight = (QUIET, "normal") if i else (ACCENT, "bold")
+        axes.plot(x, y, "o-", color=colour, markersize=4, zorder=3)
+        style: dict[str, Any] = {"label": AT_END, "size": 10, "weight": weight, "va": "center"}
+        axes.text(right + 2 * gap, y[-1], name, **style)
+    axes.set_xlim(left - gap, right + gap)
+    axes.margins(y=0.1)
+    axes.locator_params(nbins=5)
+    axes.xaxis.set_major_formatter("{x:,.10g}")
+    axes.set(xlabel=across, title=up)
+    if even:
+        steps = max((list(line) for _, line in lines), key=len)
+        axes.set_xticks(range(len(steps)), [f"{step:g}" for step in steps])
+
+
+def line_data(lines: Lines) -> list[DataRow]:
+    """(name, x, y) of each point of each line."""
+    return [(name, *rounded(x, y)) for name, line in lines for x, y in line.items()]
+
+
+def method_lines(
+    group: Group, suite: str, task: str | None, read: Callable[[Group, str], Line]
+) -> Lines:
+    """What ``read`` makes of the runs of each method, a mean over seeds. Methods whose seeds have not
+    the same places, at least two, are left out."""
+    lines: Lines = []
+    for point in group.methods(suite, task):
+        seeds = [read(group, run) for run in point.row.runs]
+        if len(seeds[0]) > 1 and all(line.keys() == seeds[0].keys() for line in seeds):
+            mean = {x: fmean(line[x] for line in seeds) for x in seeds[0]}
+            lines.append((point.label, mean))
+    return lines
+
+
+# --- the dev score while training ---
+
+
+def learning(group: Group) -> Figure | None:
+    """None where fewer than two methods have a curve of one dev set, that of most runs."""
+    sets = Counter(_dev_set(run) for run in group.runs.values() if run.record.training)
+    dev = max(sets, key=lambda name: sets[name], default="")
+
+    def read(group: Group, run: str) -> Line:
+        published = group.runs[run]
+        done = published.record.training
+        if done is None or _dev_set(published) != dev or not done.steps or not done.sentences:
+            return {}  # another set, or it is not known how much the run saw
+        scores = series(read_curve(published.folder), "dev_score")
+        return {step * done.sentences / done.steps: score for step, score in scores if step > 0}
+
+    lines = method_lines(group, "sts", None, read)
+    lines.sort(key=lambda line: -list(line[1].values())[-1])
+    across = "rows of the corpus seen"
+    return group.figure(
+        "learning",
+        f"{dev} while training",
+        "Score on the dev set against rows of the corpus seen, means over seeds. Coloured: highest "
+        "at the end. These scores chose the checkpoints and are of no test set. Of many methods the "
+        "highest are drawn.",
+        line_data(lines),
+        plot=partial(draw_lines, lines=lines, across=across, up=dev),
+        header=("method", across, dev),
+    )
+
+
+def _dev_set(run: Run) -> str:
+    return (run.record.training.dev_task if run.record.training else None) or "dev"
+
+
+# --- where vectors lie: singular values, and correlation without the most frequent words ---
+
+
+def spectrum(group: Group) -> Figure | None:
+    """None where fewer than two methods have singular values."""
+    spectra = method_lines(group, "geometry", "uniformity", _spectrum)
+    spectra.sort(key=lambda line: -effective_rank(list(line[1].values())))
+    powers = {1 << i for i in range(20)}
+    lines = [(name, {k: y for k, y in line.items() if k in powers}) for name, line in spectra]
+    across, up = "singular value, the largest first", "share of the largest"
+    return group.figure(
+        "spectrum",
+        "How many directions the vectors use",
+        "Singular values of the unit vectors of STS-B test less their mean, each over the largest; "
+        "means over seeds. Coloured: the largest effective rank, which is exp of the entropy of all "
+        "these values (Roy and Vetterli 2007). Of many methods those of the largest ranks are drawn.",
+        line_data(lines),
+        plot=partial(draw_lines, lines=lines, across=across, up=up, even=True),
+        suites=("geometry",),
+        paper_figure="SimCSE, Figure F.1",
+        header=("method", across, up),
+    )
+
+
+def _spectrum(group: Group, run: str) -> Line:
+    """Number of the singular value -> its share of the largest; empty where the run stored none, or
+    something else."""
+    score, name = group.score(run, "geometry", "uniformity"), "singular_values"
+    try:
+        arrays = group.runs[run].predictions(score.key, (name,)) if score else {}
+        values = arrays[name].astype(float)
+        effective_rank(values)
+    except (BenchError, KeyError, ValueError):
+        return {}
+    if values.ndim != 1 or not 0 < values[0] < math.inf or values.min() < 0:
+        return {}
+    return dict(enumerate((values / values[0]).tolist(), 1))
+
+
+class WithoutWords(msgspec.Struct):
+    """As a record has it: the correlation when the ``k`` most frequent words are taken out."""
+
+    k: int
+    spearman: Annotated[float, msgspec.Meta(ge=-100, le=100)]
+
+
+def frequent(group: Group) -> Figure | None:
+    """None where fewer than two methods have the correlations."""
+    lines = method_lines(group, "geometry", "alignment", _without_words)
+    steps = max((list(line) for _, line in lines), key=len, default=[])
+    lines = [(name, line) for name, line in lines if list(line) == steps]
+    lines.sort(key=lambda line: line[1][steps[0]] - line[1][steps[-1]])
+    across, up = "most frequent words taken out", "STS-B test, Spearman × 100"
+    return group.figure(
+        "frequent-words",
+        "Without the most frequent words",
+        "Correlation on STS-B test when the most frequent words of STS-B test are taken out of the "
+        "sentences; means over seeds. Coloured: the largest gain. Of many methods those of the "
+        "largest gains are drawn. (ConPVP's Figure 5 takes out tokens, and averages the seven STS "
+        "sets.)",
+        line_data(lines),
+        plot=partial(draw_lines, lines=lines, across=across, up=up, even=True),
+        suites=("geometry",),
+        header=("method", across, up),
+    )
+
+
+def _without_words(group: Group, run: str) -> Line:
+    """Words taken out -> correlation; empty where the record holds none, or something else."""
+    score = group.score(run, "geometry", "alignment")
+    stored = score.detail.get("without_frequent_words") if score else None
+    try:
+        entries = msgspec.convert(stored, list[WithoutWords])
+    except msgspec.ValidationError:
+        return {}
+    return {entry.k: entry.spearman for entry in entries}
+
+
+# --- a search: the expected best dev score against trials ---
+
+
+def write_figures(folder: Path, study: Study, trials: Mapping[str, Sequence[Trial]]) -> None:
+    """Draws what there is data for into the search's folder, with its data as CSV."""
+    if figure := expected_best_figure(study, trials):
+        write_result(folder, f"{figure.name}.svg", figure.svg.encode())
+        write_result(folder, f"{figure.name}.csv", figure.csv.encode())
+
+
+def expected_best_figure(study: Study, trials: Mapping[str, Sequence[Trial]]) -> Figure | None:
+    """None where no method has two trials."""
+    lines: Lines = []
+    for method, every in trials.items():
+        curve = expected_best([t.score for t in every if t.number != RECIPE and t.state != RUNNING])
+        points = [(0, t.score) for t in every if t.number == RECIPE and t.score is not None]
+        if len(curve) > 1:
+            lines.append((method, dict([*points, *enumerate(curve, 1)])))
+    if not lines:
+        return None
+    lines.sort(key=lambda line: -list(line[1].values())[-1])
+    return Figure(
+        name="expected-best",
+        kind="search",
+        title=f"Expected best {study.select_on} against trials",
+        caption="Expected best dev score of n of the trials (Dodge et al. 2019); a trial that failed "
+        "or was pruned counts as the lowest. At 0: the recipe without a search. Coloured: highest "
+        "with all trials. Of many methods the highest are drawn.",
+        plot=partial(draw_lines, lines=lines, across="trials", up=study.select_on),
+        suites=(),
+        header=("method", "trials", "expected best"),
+        data=line_data(lines),
+    )
+
+
+# --- Focal-InfoNCE's re-scaling of negative pairs (Figure 1) ---
+
+ADDED = (0.4, 0.3, 0.2, 0.1)  # values of m
+
+
+def rescaled(s: float, m: float) -> float:
+    """What stands for the cosine s of a negative pair in the loss, before the temperature
+    (Focal-InfoNCE, eq. 2)."""
+    return s * (s + m)
+
+
+def rescaling() -> Figure:
+    cosines = [i / 20 for i in range(21)]
+    lines: Lines = [(f"m = {m:g}", {s: rescaled(s, m) for s in cosines}) for m in ADDED]
+    lines = [*lines, ("s itself", {s: s for s in cosines})]
+    across, up = "cosine s of a negative pair", "re-scaled: s (s + m)"
+    return Figure(
+        name="rescaling",
+        kind="rescaling",
+        title="Re-scaled negative pairs",
+        caption="The value s (s + m) that Focal-InfoNCE takes in place of the cosine s of a negative "
+        "pair, for the values of m in its Table 5. Coloured: the largest m. Above the line of s "
+        "itself, where s > 1 − m, a pair counts more; below it, less. Drawn from the formula, "
+        "without a run.",
+        plot=partial(draw_lines, lines=lines, across=across, up=up),
+        suites=(),
+        paper_figure="Focal-InfoNCE, Figure 1",
+        header=("m", across, up),
+        data=line_data(lines),
+    )
