@@ -14,18 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
-from bench.board.reference_tables import ReferenceTable
-from bench.board.repeat import SET
+from bench.compare.printed import Beside as PrintedRow
+from bench.compare.printed import Reproduced, changed_by_hand, judge_rows, printed_for
 from bench.compare.statistics.table import SENDER, Cell, Row, Table
 from bench.references import ReferenceResult, results, rows, tables
-from bench.references.ours import find_printed, meaning
 from bench.run.recipe_file import RecipeFile
 from bench.runs.packed import NAME
 from bench.runs.record import RecipeValue, RunRecord
 
 if TYPE_CHECKING:
     from bench.board.changes import Changes
-    from bench.compare.printed import Reproduced
     from bench.runs.searches import Search
 
 
@@ -39,8 +37,6 @@ PAGES = 100
 """Runs of a version up to which each has a page. In a larger one the first run of a row has one, which tells of the others, too."""
 MOST_FINISHED = 5
 """Backbones beside which a table is set for scale."""
-Key = tuple[str, ...]
-"""Of a printed number: paper, table, label, setting, backbone, variant, task."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,7 +146,6 @@ class Board:
     runs: tuple[PublishedRun, ...]  # by run id
     left_out: tuple[str, ...]  # failed, interrupted, damaged, replaced by newer runs: one line each
     tables: tuple[BoardTable, ...]
-    references: tuple[ReferenceTable, ...]
     changes: Changes | None = None
     made: tuple[Fact, ...] = ()
     methods: tuple[str, ...] = ()  # of the runs, by name
@@ -220,7 +215,7 @@ class Board:
         return [TableRow(table, row) for table in self.tables for row in table.table.rows]
 
     @cached_property
-    def reproduced(self) -> Mapping[Key, Reproduced]:
+    def reproduced(self) -> Mapping[ReferenceResult, Reproduced]:
         """Printed number -> what became of it here, where checked runs of this board are of it."""
         return _reproduced(self)
 
@@ -233,64 +228,32 @@ class Board:
 # --- what became of a printed number here: the board's own runs of the same method, backbone and recipe, judged as ``bench reproduce`` does ---
 
 
-def key(cell: ReferenceResult) -> Key:
-    return (
-        cell.paper,
-        cell.table,
-        cell.label,
-        cell.setting,
-        cell.backbone,
-        cell.variant,
-        cell.task,
-    )
-
-
-def _reproduced(board: Board) -> Mapping[Key, Reproduced]:
+def _reproduced(board: Board) -> Mapping[ReferenceResult, Reproduced]:
     """Verdicts of the printed numbers that have runs here. Submitted runs, and rows with recipe values that a command set, are not
     among them."""
     records = {run.record.run_id: run.record for run in board.runs if run.submitted_by is None}
     runs_of = _runs_of(board, records)
-    if not runs_of:
-        return {}
-    from bench.compare.printed import Beside, judge_rows
-
-    verdicts: dict[Key, Reproduced] = {}
+    verdicts: dict[ReferenceResult, Reproduced] = {}
     for paper, table in tables():
         pairs = []
-        for row in rows([result for result in results(paper=paper) if result.table == table]):
-            ours = dict.fromkeys(run for cell in row.cells for run in runs_of.get(key(cell), ()))
-            pairs += [Beside(row.cells, [records[run] for run in ours])] if ours else []
+        for row in rows(results(paper=paper, table=table)):
+            ours = dict.fromkeys(run for cell in row.cells for run in runs_of.get(cell, ()))
+            pairs += [PrintedRow(row.cells, [records[run] for run in ours])] if ours else []
         for cells in judge_rows(pairs, "tokenised"):
-            verdicts.update({key(cell.printed): cell for cell in cells if cell.mean is not None})
+            verdicts |= {cell.printed: cell for cell in cells if cell.mean is not None}
     return verdicts
 
 
-def _runs_of(board: Board, records: Mapping[str, RunRecord]) -> dict[Key, tuple[str, ...]]:
+def _runs_of(
+    board: Board, records: Mapping[str, RunRecord]
+) -> dict[ReferenceResult, tuple[str, ...]]:
     """Printed number -> runs of the row that means it; of several rows that one of most seeds, the first of them in the table."""
-    runs_of: dict[Key, tuple[str, ...]] = {}
+    runs_of: dict[ReferenceResult, tuple[str, ...]] = {}
     for place in board._places:
-        row, table = place.row, place.of.table
-        if row.runs[0] not in records:
-            continue
-        record = records[row.runs[0]]
-        recipe = {name: entry.value for name, entry in record.recipe.items()}
-        by_hand = {name for name, entry in record.recipe.items() if entry.source.startswith(SET)}
-        for task in table.columns:
-            for cell in find_printed(
-                row.method,
-                task,
-                suite=table.suite,
-                setting=row.setting,
-                backbone=record.backbone,
-                variant=row.variant,
-                protocol=table.protocol,
-                recipe=recipe,
-            ):
-                means = meaning(cell.method, cell.variant, cell.setting, cell.backbone)
-                if (
-                    (not cell.text or table.text in (None, cell.text))
-                    and by_hand <= set(means.set)
-                    and len(row.runs) > len(runs_of.get(key(cell), ()))
-                ):
-                    runs_of[key(cell)] = row.runs
+        row, table, record = place.row, place.of.table, records.get(place.row.runs[0])
+        for task in table.columns if record else ():
+            for printed in printed_for(row, task, table, record):
+                more = len(row.runs) > len(runs_of.get(printed, ()))
+                if more and not changed_by_hand(record, printed):
+                    runs_of[printed] = row.runs
     return runs_of

@@ -26,7 +26,6 @@ from bench.board.board import (
 )
 from bench.board.judged_tables import SAMPLE, answer, checkpoint_rule, how_chosen, judged_tables
 from bench.board.names import search_file, unused_name
-from bench.board.reference_tables import reference_tables
 from bench.board.repeat import seed_words
 from bench.compare.formatting import metric_words
 from bench.compare.statistics.table import Cell, Row, Table, configuration, corpus_words
@@ -79,7 +78,6 @@ def board(
         runs=shown,
         left_out=(*left_out, *replaced),
         tables=tables,
-        references=reference_tables(),
         methods=tuple(sorted({run.record.method for run in shown})),
     )
     return replace(made, made=facts(made))

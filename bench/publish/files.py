@@ -11,13 +11,14 @@ from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from bench.base.text import plural
+from bench.base.text import plural, slug
 from bench.board.board import PREVIEW, PREVIEW_NOTE, Board, BoardTable, PublishedRun
 from bench.board.names import link, method_page, run_file, run_page, search_file
-from bench.board.reference_tables import ReferenceTable
 from bench.board.repeat import repeat
 from bench.compare.formatting import SEVERAL, markdown, setting_words
 from bench.publish.versions import PLAN, Version
+from bench.references import PAPERS, results, tables
+from bench.references.audit import remarks
 from bench.runs.searches import search_bytes
 from bench.show.grid import Cell, Column, Grid, as_csv, as_markdown, grid
 from bench.show.pages import board as main_page
@@ -62,27 +63,6 @@ def version_files(
 # --- tables.json (schema/board-3.schema.json), and a CSV file of every table ---
 
 SCHEMA = "bench.board/3"
-PRINTED = (
-    "paper",
-    "table",
-    "label",
-    "method",
-    "variant",
-    "setting",
-    "backbone",
-    "task",
-    "metric",
-    "value",
-    "std",
-    "own",
-    "source",
-    "runs",
-    "protocol",
-    "corpus",
-    "ours",
-    "remarks",
-    "note",
-)
 
 
 def as_json(board: Board) -> str:
@@ -97,7 +77,6 @@ def as_json(board: Board) -> str:
         "tables": [_table(table) for table in board.tables],
         "runs": [_run(run, board) for run in board.runs],
         "left_out": list(board.left_out),
-        "references": [asdict(reference) for reference in board.references],
         "made": [asdict(fact) for fact in board.made],
         "changes": None if board.changes is None else asdict(board.changes),
     }
@@ -107,7 +86,8 @@ def as_json(board: Board) -> str:
 def as_csvs(board: Board) -> dict[str, str]:
     """File name -> text: one file for each table of runs, one line per cell; and one for each printed table."""
     files = {f"{table.anchor}.csv": table_csv([table.table]) for table in board.tables}
-    return files | {f"{printed.anchor}.csv": _printed_csv(printed) for printed in board.references}
+    printed = {f"printed-{slug(*name)}.csv": _printed_csv(*name) for name in tables()}
+    return files | printed
 
 
 def _table(table: BoardTable) -> dict[str, Any]:
@@ -150,15 +130,13 @@ def _run(run: PublishedRun, board: Board) -> dict[str, Any]:
     }
 
 
-def _printed_csv(table: ReferenceTable) -> str:
+def _printed_csv(paper: str, table: str) -> str:
     """One line for each printed number."""
-    rows = []
-    for row in table.rows:
-        for cell in filter(None, row.cells):
-            facts = {**vars(table), **vars(row), **vars(cell)}
-            facts["remarks"] = "; ".join(remark.text for remark in (*cell.remarks, *row.remarks))
-            rows.append([facts[name] for name in PRINTED])
-    return as_csv(PRINTED, rows)
+    printed = [
+        {**asdict(cell), "remarks": "; ".join(remark.why for remark in remarks(cell))}
+        for cell in results(paper=paper, table=table)
+    ]
+    return as_csv(list(printed[0]), (line.values() for line in printed))
 
 
 # --- README.md ---
@@ -174,7 +152,7 @@ def markdown_page(board: Board, figures: Sequence[Figure] = ()) -> str:
         "Tables": (_table_section(board, table) for table in board.tables),
         "All suites": map(_overview, overviews(board)),
         "Figures": map(_figure, figures),
-        "What papers printed": [as_markdown(_printed(board))] if board.references else (),
+        "What papers printed": [as_markdown(_printed())],
         "How this was made": ["\n".join(_facts(board))],
         "Changed since the version before": [as_markdown(changes)] if changes else (),
         "Runs": [as_markdown(_runs(board))],
@@ -235,18 +213,13 @@ def _figure(figure: Figure) -> str:
     return f"**{markdown(figure.title)}**\n\n{image}\n\n{caption}"
 
 
-def _printed(board: Board) -> Grid:
-    rows: list[list[Cell | str]] = [
-        [
-            printed.paper,
-            Cell(text=printed.table, link=f"tables/{printed.anchor}.csv"),
-            printed.title,
-            f"{len(printed.rows):,}",
-        ]
-        for printed in board.references
+def _printed() -> Grid:
+    rows = [
+        (paper, Cell(text=table, link=f"tables/printed-{slug(paper, table)}.csv"), PAPERS[paper])
+        for paper, table in tables()
     ]
     note = "As printed, with what an audit of the tables says of them. No run of this board is in these tables."
-    return grid(["paper", "table", "title", number("rows")], rows, notes=[note])
+    return grid(["paper", "table", "title"], rows, notes=[note])
 
 
 def _facts(board: Board) -> Iterator[str]:

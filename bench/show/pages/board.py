@@ -103,7 +103,6 @@ def comparison(
         tables=board_tables(
             [(table, "") for table in tables], {run: by_id[run].record for run in shown}
         ),
-        references=(),
         methods=tuple(sorted({by_id[run].record.method for run in shown})),
         one_file=True,
     )
@@ -122,13 +121,11 @@ def first_sentences(text: str) -> tuple[str, str]:
 def score_table_values(board: Board, up: int) -> dict[str, Any]:
     records = {run.record.run_id: run.record for run in board.runs}
     described = board.described
-    sources = {f"{table.paper}:{table.table}": table.anchor for table in board.references}
     return {
         "board": board,
         "up": up,
         "remarks": partial(remarks, board),
         "described": described,
-        "printed_at": sources,
         "row_link": lambda row: method_link(board, row.method) or run_link(board, row.runs[0]),
         "variant": variant_words,
         "cost_texts": cost_texts,

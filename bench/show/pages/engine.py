@@ -15,7 +15,7 @@ import jinja2
 from markupsafe import Markup, escape
 
 from bench.base.errors import BenchError
-from bench.base.text import plural
+from bench.base.text import plural, slug
 from bench.board.names import link, method_page, run_page
 from bench.compare.formatting import metric_words, score, setting_words, visible
 from bench.show.grid import Grid, as_html
@@ -91,6 +91,7 @@ def _environment() -> jinja2.Environment:
         "run_link": run_link,
         "method_link": method_link,
         "plural": plural,
+        "slug": slug,
         "zip": zip,
         "difference_heading": difference_heading,
         "difference_text": difference_text,
