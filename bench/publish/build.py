@@ -86,7 +86,8 @@ def publish(
             report=lambda task, done, of: report(f"comparing {task}", done, of),
         )
         found, missing = searches(made.runs, RunsFolder(runs), last)
-        lines = [f"{name}: not published, although runs here have values of it" for name in missing]
+        why = "not published, although runs here have values that it found"
+        lines = [f"{name}: {why}" for name in missing]
         made = replace(
             describe(made),
             predictions=url or NAME,
