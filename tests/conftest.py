@@ -46,7 +46,6 @@ NIGHTLY = (
     "publish/test_board_in_browser.py",
     "publish/test_grades.py",
     "publish/test_history.py",
-    "publish/test_many_runs.py",
     "publish/test_pages_in_browser.py",
     "publish/test_panel_in_browser.py",
     "publish/test_repeat.py",

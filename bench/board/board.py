@@ -14,33 +14,25 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
-from bench.board.reference_tables import ReferenceTable
-from bench.board.repeat import SET
+from bench.compare.printed import Beside, Reproduced, changed_by_hand, judge_rows, printed_for
 from bench.compare.statistics.table import SENDER, Cell, Row, Table
 from bench.references import ReferenceResult, results, rows, tables
-from bench.references.ours import find_printed, meaning
 from bench.run.recipe_file import RecipeFile
 from bench.runs.packed import NAME
 from bench.runs.record import RecipeValue, RunRecord
 
 if TYPE_CHECKING:
     from bench.board.changes import Changes
-    from bench.compare.printed import Reproduced
     from bench.runs.searches import Search
 
 
-PLAN = "plan.md"
 PREVIEW = "preview"
 """The name in the place of a version's, of what is not published."""
 PREVIEW_NOTE = "A preview, not published."
-YOURS = "Add your row"
-"""Topic of the facts that say how a reader's run gets into a table."""
-PAGES = 100
-"""Runs of a version up to which each has a page. In a larger one the first run of a row has one, which tells of the others, too."""
 MOST_FINISHED = 5
-"""Backbones beside which a table is set for scale."""
-Key = tuple[str, ...]
-"""Of a printed number: paper, table, label, setting, backbone, variant, task."""
+"""Backbones that a table shows for scale."""
+BESIDE = {"sts": ("cxc", "cxc-promcse/1")}
+"""Suite -> (suite, protocol) of one column that stands beside its average, as the papers set domain shift beside STS."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,58 +76,13 @@ def dating_runs(runs: Sequence[PublishedRun]) -> Sequence[PublishedRun]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Beside:
-    """A column of another suite, shown beside a table's own: CxC-STS beside the seven STS tasks. It is never part of an average."""
-
-    name: str  # of the task: "CxC-STS"
-    suite: str
-    protocol: str
-    metric: str
-    anchor: str  # of the table that it is a column of
-    cells: tuple[Cell | None, ...]  # one per row
-
-
-@dataclass(frozen=True, kw_only=True, order=True)
-class CostOf:
-    """Hardware and harness that the times and memory of a table are of."""
-
-    device: str  # "cpu: Intel(R) Xeon(R) Processor, 2 cores"
-    bench_version: str
-
-
-@dataclass(frozen=True, kw_only=True)
 class BoardTable:
-    """One comparable set of numbers: rows are methods, columns tasks.
+    """One comparable set of numbers: rows are methods, columns tasks. ``table`` is judged against its baseline, where it has one."""
 
-    ``table`` is judged against its baseline, where it has one.
-    """
-
-    anchor: (
-        str  # "unsupervised-builtin-sts-senteval-all-1-tokenised"; stays from version to version
-    )
+    anchor: str  # "unsupervised-builtin-sts-senteval-all-1-tokenised"; the same in all versions
     table: Table
     selection: str  # how checkpoints were chosen: "best on STS-B dev, scored every 125 steps"
-    costs_comparable: bool  # every time and memory of ``table`` that was recorded is shown; False: those of ``cost_of`` alone
-    cost_note: str  # what times and memory are of, one sentence; "" where there are none
-    cost_of: CostOf | None = None  # None: nothing recorded
-    beside: tuple[Beside, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Fact:
-    """Something about how a version was made, or how to go on from it: PAGES, main page, 6."""
-
-    topic: str  # "Protocols"
-    text: str  # one or two sentences
-    command: str | None = None  # what to type for it
-
-
-@dataclass(frozen=True)
-class TableRow:
-    """One row of one table."""
-
-    of: BoardTable
-    row: Row
+    cost_note: str = ""  # what times and memory are of; "" where there are none
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,147 +97,108 @@ class Board:
     runs: tuple[PublishedRun, ...]  # by run id
     left_out: tuple[str, ...]  # failed, interrupted, damaged, replaced by newer runs: one line each
     tables: tuple[BoardTable, ...]
-    references: tuple[ReferenceTable, ...]
     changes: Changes | None = None
-    made: tuple[Fact, ...] = ()
-    methods: tuple[str, ...] = ()  # of the runs, by name
-    plan: bytes | None = (
-        None  # what was to be found out and how, in Markdown, as it lay beside the versions
-    )
+    made: Mapping[str, str] = field(default_factory=dict)  # topic -> how the version was made
+    plan: bytes | None = None  # what was to be found out and how, in Markdown
     searches: tuple[Search, ...] = ()  # that found recipe values of own runs
-    described: Mapping[str, MethodDescription] = field(
-        default_factory=dict
-    )  # method -> what it says of itself
+    described: Mapping[str, MethodDescription] = field(default_factory=dict)  # by method
     predictions: str = NAME  # the file of all predictions: below the version's folder, or a URL
     one_file: bool = False  # its page holds everything: links lead to places on it
 
-    def finished(self, board_table: BoardTable) -> tuple[tuple[BoardTable, int], ...]:
-        """(table, place of the row in it) of the best untrained row of each other backbone that is scored as it is, the best
-        first: for scale, not ranked. It is what a reader needs to judge the numbers of a small backbone.
-        """
-        mine = board_table.table
-        form = ("none", mine.suite, mine.protocol, mine.text, mine.columns)
-        best: dict[str, tuple[float, BoardTable, int]] = {}
-        for other in self.tables if mine.setting != "none" else ():
-            table = other.table
-            if (table.setting, table.suite, table.protocol, table.text, table.columns) == form:
-                for i, row in enumerate(table.rows):  # the best first
-                    mean = 0.0 if row.cells[-1] is None else row.cells[-1].mean
-                    if row.backbone != mine.backbone:
-                        best.setdefault(row.backbone, (mean, other, i))
-        ordered = sorted(best.values(), key=lambda one: one[0], reverse=True)
-        return tuple((other, i) for _, other, i in ordered[:MOST_FINISHED])
-
     @cached_property
-    def page_of(self) -> Mapping[str, str]:
-        """Run id -> the run whose page tells of it: its own, or that of the first run of its row."""
-        own = {run.record.run_id: run.record.run_id for run in self.runs}
-        if len(own) <= PAGES:
-            return own
-        rows = [place.row.runs for place in reversed(self._places)]  # the first row's stays
-        shared = {run: runs[0] for runs in rows for run in runs}
-        return own | shared | {runs[0]: runs[0] for runs in rows}
+    def records(self) -> Mapping[str, RunRecord]:
+        """By run id."""
+        return {run.record.run_id: run.record for run in self.runs}
 
-    @cached_property
-    def paged(self) -> tuple[PublishedRun, ...]:
-        """The runs that have a page, and a file of their scores beside it."""
-        return tuple(
-            run for run in self.runs if self.page_of[run.record.run_id] == run.record.run_id
-        )
-
-    @cached_property
-    def by_run(self) -> Mapping[str, Sequence[TableRow]]:
-        """Run id -> the rows that it is in, in the order of the board's tables."""
-        places: dict[str, list[TableRow]] = {}
-        for place in self._places:
-            for run_id in place.row.runs:
-                places.setdefault(run_id, []).append(place)
-        return places
-
-    @cached_property
-    def by_method(self) -> Mapping[str, Sequence[TableRow]]:
-        """Method -> its rows, in the order of the board's tables."""
-        places: dict[str, list[TableRow]] = {}
-        for place in self._places:
-            places.setdefault(place.row.method, []).append(place)
-        return places
-
-    @cached_property
-    def _places(self) -> list[TableRow]:
-        return [TableRow(table, row) for table in self.tables for row in table.table.rows]
-
-    @cached_property
-    def reproduced(self) -> Mapping[Key, Reproduced]:
-        """Printed number -> what became of it here, where checked runs of this board are of it."""
-        return _reproduced(self)
+    @property
+    def methods(self) -> list[str]:
+        return sorted({run.record.method for run in self.runs})
 
     @property
     def alone(self) -> bool:
         """A preview where nothing is published yet, so that there is no page of all versions to go to."""
         return self.version == PREVIEW and self.changes is None
 
+    @cached_property
+    def rows(self) -> list[tuple[BoardTable, Row]]:
+        """The rows of all tables, in their order."""
+        return [(table, row) for table in self.tables for row in table.table.rows]
 
-# --- what became of a printed number here: the board's own runs of the same method, backbone and recipe, judged as ``bench reproduce`` does ---
+    def rows_of(self, run_id: str) -> list[tuple[BoardTable, Row]]:
+        return [(table, row) for table, row in self.rows if run_id in row.runs]
+
+    def finished(self, table: Table) -> list[tuple[Table, Row]]:
+        """The best untrained row of each other backbone that is scored as the table is, the best first: for scale, not ranked. It is
+        what a reader needs to judge the numbers of a small backbone.
+        """
+        form = ("none", *_form(table))
+        best: dict[str, tuple[Table, Row]] = {}
+        for other, row in self.rows if table.setting != "none" else ():
+            if (other.table.setting, *_form(other.table)) == form:
+                best.setdefault(row.backbone, (other.table, row))  # the best of a table come first
+        best.pop(table.backbone or "", None)
+        return sorted(best.values(), key=lambda pair: _mean(pair[1]), reverse=True)[:MOST_FINISHED]
+
+    @cached_property
+    def _single(self) -> Mapping[tuple[object, ...], Cell | None]:
+        """The cells of tables of one column."""
+        return {
+            (*_form(shown.table), row.runs): row.cells[0]
+            for shown, row in self.rows
+            if len(shown.table.columns) == 1
+        }
+
+    def cell_beside(self, row: Row, other: Table) -> Cell | None:
+        """What the runs of a row have in a table of one column; None where it has other runs, even other seeds."""
+        return self._single.get((*_form(other), row.runs))
+
+    def beside(self, table: Table) -> list[BoardTable]:
+        """The tables of one column that are shown beside a table's average: CxC-STS beside the seven STS tasks. Never part of it."""
+        form = (BESIDE.get(table.suite), table.setting, table.backbone, table.text)
+        return [
+            shown
+            for shown in self.tables
+            if ((other := shown.table).suite, other.protocol) == form[0]
+            and (other.setting, other.backbone, other.text) == form[1:]
+            and any(self.cell_beside(row, other) for row in table.rows)
+        ]
+
+    @cached_property
+    def reproduced(self) -> Mapping[ReferenceResult, Reproduced]:
+        """Printed number -> what became of it here, judged as ``bench reproduce`` does. Submitted runs, and rows with recipe values
+        that a command set, are not among them."""
+        records = {run.record.run_id: run.record for run in self.runs if run.submitted_by is None}
+        runs_of = _runs_of(self, records)
+        verdicts: dict[ReferenceResult, Reproduced] = {}
+        for paper, table in tables():
+            pairs = []
+            for row in rows(results(paper=paper, table=table)):
+                ours = dict.fromkeys(run for cell in row.cells for run in runs_of.get(cell, ()))
+                pairs += [Beside(row.cells, [records[run] for run in ours])] if ours else []
+            for cells in judge_rows(pairs, "tokenised"):
+                verdicts |= {cell.printed: cell for cell in cells if cell.mean is not None}
+        return verdicts
 
 
-def key(cell: ReferenceResult) -> Key:
-    return (
-        cell.paper,
-        cell.table,
-        cell.label,
-        cell.setting,
-        cell.backbone,
-        cell.variant,
-        cell.task,
-    )
+def _form(table: Table) -> tuple[object, ...]:
+    """What tables share whose numbers may stand in one column."""
+    return table.suite, table.protocol, table.text, table.columns
 
 
-def _reproduced(board: Board) -> Mapping[Key, Reproduced]:
-    """Verdicts of the printed numbers that have runs here. Submitted runs, and rows with recipe values that a command set, are not
-    among them."""
-    records = {run.record.run_id: run.record for run in board.runs if run.submitted_by is None}
-    runs_of = _runs_of(board, records)
-    if not runs_of:
-        return {}
-    from bench.compare.printed import Beside, judge_rows
-
-    verdicts: dict[Key, Reproduced] = {}
-    for paper, table in tables():
-        pairs = []
-        for row in rows([result for result in results(paper=paper) if result.table == table]):
-            ours = dict.fromkeys(run for cell in row.cells for run in runs_of.get(key(cell), ()))
-            pairs += [Beside(row.cells, [records[run] for run in ours])] if ours else []
-        for cells in judge_rows(pairs, "tokenised"):
-            verdicts.update({key(cell.printed): cell for cell in cells if cell.mean is not None})
-    return verdicts
+def _mean(row: Row) -> float:
+    return 0.0 if row.cells[-1] is None else row.cells[-1].mean
 
 
-def _runs_of(board: Board, records: Mapping[str, RunRecord]) -> dict[Key, tuple[str, ...]]:
+def _runs_of(
+    board: Board, records: Mapping[str, RunRecord]
+) -> dict[ReferenceResult, tuple[str, ...]]:
     """Printed number -> runs of the row that means it; of several rows that one of most seeds, the first of them in the table."""
-    runs_of: dict[Key, tuple[str, ...]] = {}
-    for place in board._places:
-        row, table = place.row, place.of.table
-        if row.runs[0] not in records:
-            continue
-        record = records[row.runs[0]]
-        recipe = {name: entry.value for name, entry in record.recipe.items()}
-        by_hand = {name for name, entry in record.recipe.items() if entry.source.startswith(SET)}
-        for task in table.columns:
-            for cell in find_printed(
-                row.method,
-                task,
-                suite=table.suite,
-                setting=row.setting,
-                backbone=record.backbone,
-                variant=row.variant,
-                protocol=table.protocol,
-                recipe=recipe,
-            ):
-                means = meaning(cell.method, cell.variant, cell.setting, cell.backbone)
-                if (
-                    (not cell.text or table.text in (None, cell.text))
-                    and by_hand <= set(means.set)
-                    and len(row.runs) > len(runs_of.get(key(cell), ()))
-                ):
-                    runs_of[key(cell)] = row.runs
+    runs_of: dict[ReferenceResult, tuple[str, ...]] = {}
+    for shown, row in board.rows:
+        record = records.get(row.runs[0])
+        for task in shown.table.columns if record else ():
+            for printed in printed_for(row, task, shown.table, record):
+                more = len(row.runs) > len(runs_of.get(printed, ()))
+                if more and not changed_by_hand(record, printed):
+                    runs_of[printed] = row.runs
     return runs_of

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import NamedTuple
 
 from bench.base.text import list_names
 from bench.board.repeat import seed_words
@@ -18,17 +19,12 @@ UNSET = "not set"
 HASHED = ("code", "data")  # of which a reader is told that they differ, not how
 
 
-@dataclass(frozen=True, kw_only=True)
-class ChangedRow:
+class ChangedRow(NamedTuple):
     """One row of one suite: a suite's average or, where it has none, one of its tasks. ``before``, ``now``: None where it was not there."""
 
-    method: str  # "promcse+eh"
-    setting: str
-    backbone: str
-    suite: str
-    task: str
-    protocol: str
-    text: str | None
+    row: str  # "promcse+eh"
+    where: str  # "unsupervised, builtin"
+    suite: str  # with the task: "sts Avg."
     before: float | None
     now: float | None
     differs: str  # "seeds: 1-3 before, 1-5 now and code"
@@ -61,6 +57,7 @@ def _rows(records: Sequence[RunRecord]) -> dict[tuple[object, ...], list[RunReco
 
 def _changed(old: Sequence[RunRecord], new: Sequence[RunRecord]) -> Iterator[ChangedRow]:
     means_before, means_now, first = _means(old), _means(new), (new or old)[0]
+    where = f"{setting_words(first.setting)}, {first.backbone_name}"
     for key in means_now | means_before:
         before, now = means_before.get(key), means_now.get(key)
         if before is None or now is None:
@@ -69,18 +66,7 @@ def _changed(old: Sequence[RunRecord], new: Sequence[RunRecord]) -> Iterator[Cha
             continue
         else:
             differs = list_names(_differences(old, new, key), 6) or "libraries or hardware"
-        yield ChangedRow(
-            method=first.method_name,
-            setting=setting_words(first.setting),
-            backbone=first.backbone_name,
-            suite=key.suite,
-            task=key.task,
-            protocol=key.protocol,
-            text=key.text,
-            before=before,
-            now=now,
-            differs=differs,
-        )
+        yield ChangedRow(first.method_name, where, f"{key.suite} {key.task}", before, now, differs)
 
 
 def _means(runs: Sequence[RunRecord]) -> dict[ScoreKey, float]:
@@ -97,29 +83,25 @@ def _means(runs: Sequence[RunRecord]) -> dict[ScoreKey, float]:
 def _differences(old: Sequence[RunRecord], new: Sequence[RunRecord], key: ScoreKey) -> list[str]:
     """Seeds, recipe values, code and data, as far as the records differ in them."""
     before, now = _facts(old, key), _facts(new, key)
-    names = [name for name in now | before if before.get(name, UNSET) != now.get(name, UNSET)]
+    pairs = {name: (before.get(name, UNSET), now.get(name, UNSET)) for name in now | before}
     return [
-        name
-        if name in HASHED
-        else f"{name}: {before.get(name, UNSET)} before, {now.get(name, UNSET)} now"
-        for name in names
+        name if name in HASHED else f"{name}: {then} before, {value} now"
+        for name, (then, value) in pairs.items()
+        if then != value
     ]
 
 
 def _facts(runs: Sequence[RunRecord], key: ScoreKey) -> dict[str, str]:
     """What runs of a row had, by name: their seeds, the recipe, and hashes of the method's code and of the scored data."""
-    seeds = seed_words(run.seed for run in runs)
     data = {
         run.provenance.data.get(data_key(score.task, key.text, key.suite))
         for run in runs
         for score in run.scores
         if score.key._replace(task=key.task) == key
     }
-    values = {name: value for name, value in configuration(runs[0]).items() if value != "null"}
-    code = {run.provenance.plugin.sha256 for run in runs}
     return {
-        "seeds": seeds or "any",
-        **values,
-        "code": str(code),
+        "seeds": seed_words(run.seed for run in runs) or "any",
+        **{name: value for name, value in configuration(runs[0]).items() if value != "null"},
+        "code": str({run.provenance.plugin.sha256 for run in runs}),
         "data": str(sorted(map(str, data))),
     }

@@ -35,9 +35,9 @@ def run_file(run_id: str, name: str) -> str:
     return f"runs/{run_id}/{name}"
 
 
-def search_file(search: str, kind: str) -> str:
-    """The page ("html") or the trials ("json") of a search. Any name becomes one that a folder can hold, different for each."""
-    return f"searches/{method_file(search)}.{kind}"
+def search_file(search: str) -> str:
+    """The trials of a search. Any name becomes one that a folder can hold, different for each."""
+    return f"searches/{method_file(search)}.json"
 
 
 def method_page(method: str) -> str:

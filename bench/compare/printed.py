@@ -300,24 +300,29 @@ def _with_paper(table: Table, records: Mapping[str, RunRecord]) -> Table:
 def _row_with_paper(
     row: Row, table: Table, record: RunRecord, pooled: Mapping[str, tuple[float, float]]
 ) -> Row:
-    recipe = {key: value.value for key, value in record.recipe.items()}
     cells = list(row.cells)
     for i, (task, cell) in enumerate(zip(table.columns, row.cells, strict=True)):
-        results = find_printed(
-            row.method,
-            task,
-            suite=table.suite,
-            setting=row.setting,
-            backbone=record.backbone,
-            variant=row.variant,
-            protocol=table.protocol,
-            recipe=recipe,
-        )
-        fitting = [one for one in results if not one.text or table.text in (None, one.text)]
+        fitting = printed_for(row, task, table, record)
         if cell is not None and fitting:
             spread = pooled[task] if row.seeds[0] is not None else (0.0, math.inf)
             cells[i] = replace(cell, printed=_printed(cell, fitting[0], spread, record))
     return replace(row, cells=tuple(cells))
+
+
+def printed_for(row: Row, task: str, table: Table, record: RunRecord) -> list[ReferenceResult]:
+    """What papers printed for a row on a task, in the table's protocol and text form; the one to compare with first. ``record``: of
+    one of the row's runs."""
+    printed = find_printed(
+        row.method,
+        task,
+        suite=table.suite,
+        setting=row.setting,
+        backbone=record.backbone,
+        variant=row.variant,
+        protocol=table.protocol,
+        recipe={key: value.value for key, value in record.recipe.items()},
+    )
+    return [one for one in printed if not one.text or table.text in (None, one.text)]
 
 
 def _printed(

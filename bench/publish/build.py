@@ -19,7 +19,7 @@ from bench.base.errors import BenchError
 from bench.base.files import default_cache, lock, writing
 from bench.board.board import PREVIEW, Board
 from bench.board.changes import changes_since
-from bench.board.content import board, with_plan, with_searches
+from bench.board.content import board
 from bench.publish import versions as published
 from bench.publish.files import index_files, version_files
 from bench.publish.gather import Report, describe, gather, searches
@@ -85,9 +85,16 @@ def publish(
             statistics=statistics,
             report=lambda task, done, of: report(f"comparing {task}", done, of),
         )
-        made = replace(made, predictions=url or NAME)
-        made = with_plan(describe(made), published.read_plan(out, name))
-        made = with_searches(made, *searches(made.runs, RunsFolder(runs), last))
+        found, missing = searches(made.runs, RunsFolder(runs), last)
+        why = "not published, although runs here have values that it found"
+        lines = [f"{name}: {why}" for name in missing]
+        made = replace(
+            describe(made),
+            predictions=url or NAME,
+            plan=published.read_plan(out, name),
+            searches=tuple(found),
+            left_out=(*made.left_out, *lines),
+        )
         if last is not None:
             made = replace(
                 made,

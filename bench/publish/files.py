@@ -11,20 +11,22 @@ from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from bench.base.text import plural
+from bench.base.text import plural, slug
 from bench.board.board import PREVIEW, PREVIEW_NOTE, Board, BoardTable, PublishedRun
 from bench.board.names import link, method_page, run_file, run_page, search_file
-from bench.board.reference_tables import ReferenceTable
 from bench.board.repeat import repeat
 from bench.compare.formatting import SEVERAL, markdown, setting_words
+from bench.compare.statistics.table import Table
 from bench.publish.versions import PLAN, Version
+from bench.references import PAPERS, results, tables
+from bench.references.audit import remarks
 from bench.runs.searches import search_bytes
 from bench.show.grid import Cell, Column, Grid, as_csv, as_markdown, grid
 from bench.show.pages import board as main_page
 from bench.show.pages import method_page as page_of_method
 from bench.show.pages import run_page as page_of_run
 from bench.show.pages.board import changes_grid, overviews
-from bench.show.pages.engine import ASSETS, TEMPLATES, render
+from bench.show.pages.engine import ASSETS, TEMPLATES, render_template
 from bench.show.tables.data import as_csv as table_csv
 from bench.show.tables.data import table_data
 from bench.show.tables.scores import score_grid
@@ -44,7 +46,7 @@ def version_files(
     if board.plan is not None:
         yield PLAN, board.plan
     for search in board.searches:
-        yield search_file(search.name, "json"), search_bytes(search)
+        yield search_file(search.name), search_bytes(search)
     for figure in figures:
         yield f"figures/{figure.name}.svg", figure.svg.encode()
         yield f"figures/{figure.name}.csv", figure.csv.encode()
@@ -52,8 +54,8 @@ def version_files(
     for name in ASSETS:
         yield f"assets/{name}", (TEMPLATES / name).read_bytes()
     yield "index.html", main_page.render(board, figures).encode()
-    for i, run in enumerate(board.paged):
-        report("writing pages", i, len(board.paged))
+    for i, run in enumerate(board.runs):
+        report("writing pages", i, len(board.runs))
         yield run_page(run.record.run_id), page_of_run.render(board, run).encode()
     for method in board.methods:
         yield method_page(method), page_of_method.render(board, method).encode()
@@ -62,27 +64,6 @@ def version_files(
 # --- tables.json (schema/board-3.schema.json), and a CSV file of every table ---
 
 SCHEMA = "bench.board/3"
-PRINTED = (
-    "paper",
-    "table",
-    "label",
-    "method",
-    "variant",
-    "setting",
-    "backbone",
-    "task",
-    "metric",
-    "value",
-    "std",
-    "own",
-    "source",
-    "runs",
-    "protocol",
-    "corpus",
-    "ours",
-    "remarks",
-    "note",
-)
 
 
 def as_json(board: Board) -> str:
@@ -97,9 +78,12 @@ def as_json(board: Board) -> str:
         "tables": [_table(table) for table in board.tables],
         "runs": [_run(run, board) for run in board.runs],
         "left_out": list(board.left_out),
-        "references": [asdict(reference) for reference in board.references],
-        "made": [asdict(fact) for fact in board.made],
-        "changes": None if board.changes is None else asdict(board.changes),
+        "made": board.made,
+        "changes": board.changes
+        and {
+            "before": board.changes.before,
+            "rows": [row._asdict() for row in board.changes.rows],
+        },
     }
     return json.dumps(content, allow_nan=False, separators=(",", ":")) + "\n"
 
@@ -107,28 +91,16 @@ def as_json(board: Board) -> str:
 def as_csvs(board: Board) -> dict[str, str]:
     """File name -> text: one file for each table of runs, one line per cell; and one for each printed table."""
     files = {f"{table.anchor}.csv": table_csv([table.table]) for table in board.tables}
-    return files | {f"{printed.anchor}.csv": _printed_csv(printed) for printed in board.references}
+    printed = {f"printed-{slug(*name)}.csv": _printed_csv(*name) for name in tables()}
+    return files | printed
 
 
 def _table(table: BoardTable) -> dict[str, Any]:
     return {
         "anchor": table.anchor,
         "selection": table.selection,
-        "costs_comparable": table.costs_comparable,
         "cost_note": table.cost_note,
-        "cost_of": None if table.cost_of is None else asdict(table.cost_of),
         "table": table_data(table.table),
-        "beside": [
-            {
-                "name": other.name,
-                "suite": other.suite,
-                "protocol": other.protocol,
-                "metric": other.metric,
-                "anchor": other.anchor,
-                "means": [None if cell is None else cell.mean for cell in other.cells],
-            }
-            for other in table.beside
-        ],
     }
 
 
@@ -146,19 +118,17 @@ def _run(run: PublishedRun, board: Board) -> dict[str, Any]:
         "command": repeat([record]).command,
         "fingerprint": record.fingerprint,
         "record": run_file(record.run_id, "run.json"),
-        "page": run_page(board.page_of[record.run_id]),
+        "page": run_page(record.run_id),
     }
 
 
-def _printed_csv(table: ReferenceTable) -> str:
+def _printed_csv(paper: str, table: str) -> str:
     """One line for each printed number."""
-    rows = []
-    for row in table.rows:
-        for cell in filter(None, row.cells):
-            facts = {**vars(table), **vars(row), **vars(cell)}
-            facts["remarks"] = "; ".join(remark.text for remark in (*cell.remarks, *row.remarks))
-            rows.append([facts[name] for name in PRINTED])
-    return as_csv(PRINTED, rows)
+    printed = [
+        {**asdict(cell), "remarks": "; ".join(remark.why for remark in remarks(cell))}
+        for cell in results(paper=paper, table=table)
+    ]
+    return as_csv(list(printed[0]), (line.values() for line in printed))
 
 
 # --- README.md ---
@@ -174,7 +144,7 @@ def markdown_page(board: Board, figures: Sequence[Figure] = ()) -> str:
         "Tables": (_table_section(board, table) for table in board.tables),
         "All suites": map(_overview, overviews(board)),
         "Figures": map(_figure, figures),
-        "What papers printed": [as_markdown(_printed(board))] if board.references else (),
+        "What papers printed": [as_markdown(_printed())],
         "How this was made": ["\n".join(_facts(board))],
         "Changed since the version before": [as_markdown(changes)] if changes else (),
         "Runs": [as_markdown(_runs(board))],
@@ -197,10 +167,7 @@ def _head(board: Board) -> Iterator[str]:
     links = {
         "page, for a browser": "index.html",
         "plan": "" if board.plan is None else "plan.md",
-        **{
-            markdown(search.name): link(search_file(search.name, "json"))
-            for search in board.searches
-        },
+        **{markdown(search.name): link(search_file(search.name)) for search in board.searches},
         "tables as JSON": "tables.json",
         "all versions": "" if board.alone else "../README.md",
     }
@@ -214,17 +181,16 @@ def _table_section(board: Board, board_table: BoardTable) -> str:
     text = f"{table.text} text" if table.text else ""
     place = (setting_words(table.setting), table.backbone or SEVERAL)
     heading = ", ".join(part for part in (*place, table.suite, table.protocol, text) if part)
-    scale = [(other.table, i) for other, i in board.finished(board_table)]
     notes = (board_table.selection, board_table.cost_note)
     below = [*(prose(note) for note in notes if note), f"[CSV](tables/{board_table.anchor}.csv)"]
-    rows = as_markdown(replace(score_grid(table, scale), title=""))
+    rows = as_markdown(replace(score_grid(table, board.finished(table)), title=""))
     return f"### {markdown(heading)}\n\n{rows}\n{' '.join(below)}"
 
 
-def _overview(suites: tuple[BoardTable, Grid]) -> str:
+def _overview(suites: tuple[Table, Grid]) -> str:
     """The average of each suite."""
     first, averages = suites
-    place = f"{setting_words(first.table.setting)}, {first.table.backbone or SEVERAL}"
+    place = f"{setting_words(first.setting)}, {first.backbone}"
     return f"### {markdown(place)}\n\n{as_markdown(averages)}"
 
 
@@ -235,24 +201,18 @@ def _figure(figure: Figure) -> str:
     return f"**{markdown(figure.title)}**\n\n{image}\n\n{caption}"
 
 
-def _printed(board: Board) -> Grid:
-    rows: list[list[Cell | str]] = [
-        [
-            printed.paper,
-            Cell(text=printed.table, link=f"tables/{printed.anchor}.csv"),
-            printed.title,
-            f"{len(printed.rows):,}",
-        ]
-        for printed in board.references
+def _printed() -> Grid:
+    rows = [
+        (paper, Cell(text=table, link=f"tables/printed-{slug(paper, table)}.csv"), PAPERS[paper])
+        for paper, table in tables()
     ]
     note = "As printed, with what an audit of the tables says of them. No run of this board is in these tables."
-    return grid(["paper", "table", "title", number("rows")], rows, notes=[note])
+    return grid(["paper", "table", "title"], rows, notes=[note])
 
 
 def _facts(board: Board) -> Iterator[str]:
-    for fact in board.made:
-        command = f" `{fact.command}`" if fact.command else ""
-        yield f"- **{markdown(fact.topic)}.** {prose(fact.text)}{command}"
+    for topic, text in board.made.items():
+        yield f"- **{topic}.** {prose(text)}"
 
 
 def _runs(board: Board) -> Grid:
@@ -286,7 +246,7 @@ def index_files(versions: Sequence[Version]) -> dict[str, bytes]:
     newest = versions[-1]
     errata = (newest.folder.parent / ERRATA).is_file()
     table = main_grid(newest)
-    page = render(
+    page = render_template(
         "versions.html", versions=versions[::-1], table=table, errata=errata, plural=plural
     )
     style = [(TEMPLATES / name).read_bytes() for name in ("board.css", "versions.css")]

@@ -197,7 +197,7 @@ def _search(name: str, store: RunsFolder, last: Version | None) -> Search | None
     with contextlib.suppress(BenchError, ValueError):  # ValueError: not the name of a file
         search = read_search(store.path / name)
         if search is None and last is not None:
-            search = read_search_file(last.folder / search_file(name, "json"))
+            search = read_search_file(last.folder / search_file(name))
         return search
     return None
 

@@ -53,10 +53,10 @@ def moved(runs: list[PublishedRun], by: float) -> Board:
 def cells(made: Board, sign: str | None = None) -> dict[str, Cell]:
     """Task -> ours below the printed row; empty where nothing stands below it."""
     (grid,) = [
-        grid
+        printed.grid
         for tables in printed_papers(made).values()
-        for table, grid in tables
-        if (table.paper, table.table) == ("promcse", "1")
+        for printed in tables
+        if printed.anchor == "printed-promcse-1"
     ]
     labels = [[cell.main for cell in row[:2]] for row in grid.rows]
     places = [

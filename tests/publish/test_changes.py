@@ -28,7 +28,7 @@ def run(
 
 
 def rows(changes: Changes) -> list[tuple[str, str, float | None, float | None, str]]:
-    return [(row.method, row.task, row.before, row.now, row.differs) for row in changes.rows]
+    return [(row.row, row.suite, row.before, row.now, row.differs) for row in changes.rows]
 
 
 def test_the_same_runs_and_the_noise_of_a_library_change_nothing() -> None:
@@ -40,9 +40,9 @@ def test_new_rows_rows_that_are_gone_and_seeds() -> None:
     old = [run(1), run(1, method="ct")]
     new = [run(1), run(2, 52.0), run(1, 40.0, method="diffcse")]
     assert rows(changes_since("v1", old, new)) == [
-        ("diffcse", "Avg.", None, 40.0, "new"),
-        ("simcse", "Avg.", 50.0, 51.0, "seeds: 1 before, 1-2 now"),
-        ("ct", "Avg.", 50.0, None, "no longer shown"),
+        ("diffcse", "sts Avg.", None, 40.0, "new"),
+        ("simcse", "sts Avg.", 50.0, 51.0, "seeds: 1 before, 1-2 now"),
+        ("ct", "sts Avg.", 50.0, None, "no longer shown"),
     ]
 
 

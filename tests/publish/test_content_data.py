@@ -18,10 +18,10 @@ import bench.publish
 import bench.show.tables
 from bench.board.board import Board, PublishedRun
 from bench.board.content import board
-from bench.board.reference_tables import reference_tables
 from bench.publish.files import as_csvs, as_json, markdown_page
-from bench.references import results
-from bench.references.audit import audit
+from bench.references import ReferenceResult, results, tables
+from bench.references.audit import audit, remarks
+from bench.show.pages.printed import printed_papers
 
 SCHEMA = Path(bench.publish.__file__).with_name("schema") / "board-3.schema.json"
 PLAIN = set(
@@ -105,32 +105,47 @@ def test_no_spreadsheet_takes_a_name_for_a_formula(hostile: Board) -> None:
 # --- what papers printed ---
 
 
-def test_every_printed_number_stands_in_its_table_once() -> None:
-    told = sorted(
-        (one.paper, one.table, row.label, row.backbone)
-        + (cell.task, cell.metric, cell.value, cell.std or 0.0)
-        for one in reference_tables()
-        for row in one.rows
-        for cell in row.cells
-        if cell is not None
-    )
-    assert told == sorted(
-        (r.paper, r.table, r.label, r.backbone, r.task, r.metric, r.value, r.std or 0.0)
-        for r in results()
-    )
+def test_every_printed_number_stands_once_in_the_files_with_what_the_audit_says(
+    shown: Board,
+) -> None:
+    lines = [
+        line
+        for name, text in as_csvs(shown).items()
+        if name.startswith("printed-")
+        for line in csv.DictReader(io.StringIO(text))
+    ]
+    assert [(line["label"], line["task"], float(line["value"])) for line in lines] == [
+        (one.label, one.task, one.value) for paper, table in tables() for one in of(paper, table)
+    ]
+    written = "".join(line["remarks"] for line in lines)
+    assert all(" ".join(remark.why.split()) in written for remark in audit())
 
 
-def test_every_remark_of_the_audit_is_beside_its_cell_or_row() -> None:
-    told = {
-        (one.paper, one.table, row.label, task, remark.kind, remark.text)
-        for one in reference_tables()
-        for row in one.rows
-        for task, part in (("", row), *((cell.task, cell) for cell in row.cells if cell))
-        for remark in part.remarks
-    }
-    assert told == {
-        (r.cell.paper, r.cell.table, r.cell.label, r.task, r.kind, r.why) for r in audit()
-    }
+def test_every_printed_number_stands_on_the_page_with_every_remark_of_the_audit(
+    shown: Board,
+) -> None:
+    made = [one for listed in printed_papers(shown).values() for one in listed]
+    assert [one.table for one in made] == [table for _, table in tables()]
+    for one, (paper, table) in zip(made, tables(), strict=True):
+        texts = [
+            cell.text.split(" ±")[0]
+            for column, cells in zip(
+                one.grid.columns, zip(*one.grid.rows, strict=True), strict=True
+            )
+            for cell in cells
+            if column.right
+        ]
+        numbers = of(paper, table)
+        assert sorted(filter(None, texts)) == sorted(number.printed for number in numbers)
+        about = {remark for number in numbers for remark in remarks(number)}
+        whys = {remark.why for remark in about if remark.kind != "copied"}
+        assert {text.split(": ", 1)[1] for text in one.grid.footnotes} == whys
+        marked = {mark for row in one.grid.rows for cell in row for mark in cell.marks}
+        assert marked == set(range(1, len(one.grid.footnotes) + 1))
+
+
+def of(paper: str, table: str) -> tuple[ReferenceResult, ...]:
+    return results(paper=paper, table=table)
 
 
 # --- Markdown ---

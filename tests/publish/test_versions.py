@@ -81,7 +81,7 @@ def test_the_next_version_leaves_the_last_one_alone_and_shows_what_changed(
     made = quick()
     assert made.name == "v2" and contents(out / "v1") == before
     assert made.board.changes is not None
-    changed = {row.method: row.differs for row in made.board.changes.rows}
+    changed = {row.row: row.differs for row in made.board.changes.rows}
     assert changed == {"promptbert": "new", "simcse": "seeds: 1-2 before, 1-3 now"}
     assert "| simcse | unsupervised, builtin |" in (out / "v2" / "README.md").read_text()
     page = (out / "v2" / "index.html").read_text()

@@ -5,8 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 import jinja2
 from markupsafe import Markup, escape
 
-from bench.base.errors import BenchError
-from bench.base.text import plural
-from bench.board.names import link, method_page, run_page
+from bench.base.text import plural, slug
+from bench.board.names import link, method_page, run_page, search_file
 from bench.compare.formatting import metric_words, score, setting_words, visible
 from bench.show.grid import Grid, as_html
 from bench.show.tables.scores import (
@@ -30,6 +28,7 @@ from bench.show.tables.scores import (
 
 if TYPE_CHECKING:
     from bench.board.board import Board
+    from bench.compare.statistics.table import Table
 
 
 TEMPLATES = Path(__file__).with_name("templates")
@@ -37,21 +36,9 @@ ASSETS = ("board.css", "board.js")
 """Files that lie in ``assets/`` of a version."""
 
 
-def render(template: str, **values: Any) -> str:
+def render_template(template: str, **values: Any) -> str:
     """The page as HTML. Raises ``jinja2.UndefinedError`` where the template needs something that is not among ``values``."""
     return _environment().get_template(template).render(**values)
-
-
-@contextmanager
-def naming(page: str) -> Iterator[None]:
-    """Any error in a page, such as one that a record causes, becomes a BenchError that names the page."""
-    try:
-        yield
-    except BenchError:
-        raise
-    except Exception as error:
-        why = f"{page} cannot be made: {type(error).__name__}: {error}"
-        raise BenchError(why, "bench verify RUN says what is wrong with a record") from error
 
 
 @cache
@@ -85,12 +72,15 @@ def _environment() -> jinja2.Environment:
         "metric": metric_words,
         "setting": setting_words,
         "html": html,
+        "form": form_text,
     }
     environment.globals |= {
         "link": link,
+        "search_file": search_file,
         "run_link": run_link,
         "method_link": method_link,
         "plural": plural,
+        "slug": slug,
         "zip": zip,
         "difference_heading": difference_heading,
         "difference_text": difference_text,
@@ -123,21 +113,26 @@ def _shown(text: str) -> Markup:
 
 
 def html(grid: Grid) -> Markup:
-    return Markup(as_html(grid, styled=False))  # noqa: S704 - it escapes every text
+    """A table under a heading that has its title."""
+    return Markup(as_html(replace(grid, title=""), styled=False))  # noqa: S704 - it escapes every text
 
 
 # --- where links lead, how numbers and values of a recipe are written ---
 
 
 def run_link(board: Board, run_id: str, up: int = 0) -> str:
-    """To what tells of a run, from a page that lies ``up`` folders deep."""
-    page = board.page_of[run_id]
-    return f"#{link(page)}" if board.one_file else link(run_page(page), up)
+    """To the page of a run, from a page that lies ``up`` folders deep."""
+    return f"#{link(run_id)}" if board.one_file else link(run_page(run_id), up)
 
 
 def method_link(board: Board, method: str, up: int = 0) -> str:
     """To the page of a method; "" where there is none."""
     return "" if board.one_file else link(method_page(method), up)
+
+
+def form_text(table: Table) -> str:
+    """ "senteval-all/1, tokenised" """
+    return f"{table.protocol}, {table.text}" if table.text else table.protocol
 
 
 def minus(text: str) -> str:

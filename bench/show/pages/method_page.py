@@ -7,61 +7,49 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from bench.base.text import duration, plural
-from bench.board.board import Board, BoardTable, MethodDescription
-from bench.board.names import link, search_file
+from bench.base.text import duration
+from bench.board.board import Board, MethodDescription, PublishedRun
+from bench.board.names import link
 from bench.board.repeat import without_folders
-from bench.compare.formatting import Block, blocks, score, setting_words, signed_number, spans
+from bench.compare.formatting import Block, blocks, score, setting_words, spans
 from bench.compare.statistics.expected_best import expected_best
-from bench.compare.statistics.table import Cell as ScoreCell
+from bench.compare.statistics.table import Row, Table
 from bench.run.recipe_file import Disagreement, Entry
 from bench.runs.searches import RECIPE, Search, best_trial
 from bench.show.grid import Cell, Column, Grid, grid
-from bench.show.pages.board import first_sentences, score_table_values
-from bench.show.pages.engine import naming, run_link, value_text
-from bench.show.pages.engine import render as rendered
+from bench.show.pages.engine import render_template, run_link, value_text
 from bench.show.pages.printed import printed_papers
+from bench.show.pages.run_page import remarks, sentences
 from bench.show.tables.report import heads
+from bench.show.tables.scores import score_grid
 
 UP = 1  # folders between a method's page and its version
 
 
 def render(board: Board, method: str) -> str:
-    """The page ``methods/<method>.html`` as HTML, a function of the board and of the method's source where it is installed. Raises
-    BenchError where it cannot be made."""
-    with naming(f"the page of method {method}"):
-        values = score_table_values(board, UP)
-        described = values["described"].get(method)
-        tables, links = method_tables(board, method)
-        return rendered(
-            "method.html",
-            **values
-            | {
-                "values": values | {"row_link": lambda row: links[row.runs], "describe": describe},
-                "value_text": value_text,
-                "code": sorted(
-                    {
-                        f"{code.package} {code.version}"
-                        for run in board.runs
-                        if run.record.method == method
-                        and (code := run.record.provenance.plugin).package
-                    }
-                ),
-                "method": method,
-                "one": described,
-                "caveat": first_sentences(board.note or "")[0],
-                "paragraphs": paragraphs(described) if described else [],
-                "spans": spans,
-                "tables": tables,
-                "runs": runs_grid(board, method),
-                "recipes": recipe_grids(described) if described else [],
-                "searches": [
-                    searched(one, method) for one in board.searches if method in one.trials
-                ],
-                "disagreements": disagreements(described.file.disagreements if described else ()),
-                "papers": printed_papers(board, method, UP),
-            },
-        )
+    """The page ``methods/<method>.html`` as HTML, a function of the board and of the method's source where it is installed."""
+    described = board.described.get(method)
+    plugins = [run.record.provenance.plugin for run in board.runs if run.record.method == method]
+    return render_template(
+        "method.html",
+        board=board,
+        up=UP,
+        method=method,
+        one=described,
+        code=sorted({f"{code.package} {code.version}" for code in plugins if code.package}),
+        notes=[" ".join(sentences(board.note or "")[:2]), *remarks(board, method)],
+        paragraphs=paragraphs(described) if described else [],
+        spans=spans,
+        value_text=value_text,
+        tables=method_tables(board, method),
+        runs=runs_grid(board, method),
+        recipes=recipe_grids(described) if described else [],
+        searches=[one for one in board.searches if method in one.trials],
+        search_command=lambda search: without_folders(search.study.command),
+        trials=trials_grid,
+        disagreements=disagreements(described.file.disagreements if described else ()),
+        papers=printed_papers(board, method, UP),
+    )
 
 
 def paragraphs(described: MethodDescription) -> list[Block]:
@@ -74,51 +62,47 @@ def paragraphs(described: MethodDescription) -> list[Block]:
     return others if is_title else [first, *others]
 
 
-def method_tables(board: Board, method: str) -> tuple[list[BoardTable], dict[tuple[str, ...], str]]:
-    """(the rows of the method, one table per suite and protocol, whatever the setting and backbone; link of each row to its table)"""
-    groups: dict[tuple[object, ...], list[Any]] = {}
-    links = {}
-    for place in board.by_method.get(method, ()):
-        table = place.of.table
-        form = (table.suite, table.protocol, table.text, table.metric, table.columns)
-        groups.setdefault(form, []).append(place)
-        links[place.row.runs] = f"{link('index.html', UP)}#{place.of.anchor}"
-    tables = []
-    for places in groups.values():
-        first = places[0].of
-        rows = tuple(replace(place.row, footnotes=()) for place in places)
-        table = replace(first.table, setting=None, backbone=None, rows=rows, footnotes=(), notes=())
-        tables.append(replace(first, table=table, beside=()))
-    return tables, links
+def method_tables(board: Board, method: str) -> list[tuple[Table, Grid]]:
+    """The rows of the method, one table per suite and protocol, whatever the setting and backbone. Each row leads to its table."""
+    groups: dict[tuple[object, ...], list[tuple[str, Table, Row]]] = {}
+    for shown, row in board.rows:
+        if row.method == method:
+            table = shown.table
+            form = (table.suite, table.protocol, table.text, table.metric, table.columns)
+            address = f"{link('index.html', UP)}#{shown.anchor}"
+            groups.setdefault(form, []).append((address, table, row))
+    made = []
+    for lines in groups.values():
+        rows = tuple(replace(row, footnotes=(), cost=None) for _, _, row in lines)
+        table = replace(lines[0][1], setting=None, backbone=None, rows=rows, footnotes=())
+        made.append(
+            (
+                table,
+                _linked(score_grid(table, intervals=True), [address for address, _, _ in lines]),
+            )
+        )
+    return made
 
 
-def describe(cell: ScoreCell) -> str:
-    """ "6 seeds, 18,850 items; 95 % interval 59.27 to 62.43; +0.18 from the baseline" """
-    d, spread, against = cell.decimals, cell.spread, cell.against
-    parts = [f"{plural(len(cell.values), 'seed')}, {cell.n:,} items"]
-    if spread:
-        ends = f"{score(spread.low, d)} to {score(spread.high, d)}"
-        parts.append(f"{100 * spread.level:g} % interval {ends}")
-    if against:
-        parts.append(f"{signed_number(against.difference, d)} from the baseline")
-    return "; ".join(parts)
+def _linked(table: Grid, addresses: Sequence[str]) -> Grid:
+    """The columns that rank come first, without their ±, which each number has; the name of each row leads to its address. What papers printed stands indented below a row."""
+    places = iter(addresses)
+    rows = [
+        (name if name.text.startswith(" ") else replace(name, link=next(places)), *rest)
+        for name, *rest in table.rows
+    ]
+    columns = [i for i, column in enumerate(table.columns) if column.name != "±"]
+    order = sorted(columns, key=lambda i: (i > 0, not table.columns[i].lead))
+    return grid([table.columns[i] for i in order], [[row[i] for i in order] for row in rows])
 
 
 def runs_grid(board: Board, method: str) -> Grid:
     """Every run of the method, by setting, backbone, variant and seed."""
-    runs = [run for run in board.runs if run.record.method == method]
-    order = {run.record.run_id: run.record for run in runs}
     rows = []
-    for run in sorted(
-        runs,
-        key=lambda run: (
-            run.record.setting,
-            run.record.backbone,
-            run.record.variant,
-            -1 if run.record.seed is None else run.record.seed,
-        ),
-    ):
-        record, seconds = order[run.record.run_id], run.record.cost.train_seconds
+    for run in sorted(board.runs, key=_place):
+        record, seconds = run.record, run.record.cost.train_seconds
+        if record.method != method:
+            continue
         trusted = run.submitted_by is None  # else time and date are the sender's word
         rows.append(
             (
@@ -133,6 +117,16 @@ def runs_grid(board: Board, method: str) -> Grid:
         )
     seed, time = Column("seed", right=True), Column("training", right=True)
     return grid(("run", "setting, backbone", seed, "averages", "run by", time, "made"), rows)
+
+
+def _place(run: PublishedRun) -> tuple[object, ...]:
+    record = run.record
+    return (
+        record.setting,
+        record.backbone,
+        record.variant,
+        -1 if record.seed is None else record.seed,
+    )
 
 
 # --- the recipes that lie next to a method: each value, which recipes have it, and its source ---
@@ -193,17 +187,6 @@ def disagreements(listed: Sequence[Disagreement]) -> Grid:
 
 
 # --- how its values were searched ---
-
-
-def searched(search: Search, method: str) -> dict[str, Any]:
-    """A search as a section of the page: how, with which command, every trial of the method, and where all trials are as data."""
-    study = search.study
-    return {
-        "study": study,
-        "command": without_folders(study.command),
-        "data": link(search_file(search.name, "json"), UP),
-        "trials": trials_grid(search, method),
-    }
 
 
 def trials_grid(search: Search, method: str) -> Grid:

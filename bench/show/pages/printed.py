@@ -2,77 +2,120 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
+from bench.base.text import plural, slug
 from bench.board.board import Board
-from bench.board.reference_tables import ReferenceCell, ReferenceRow, ReferenceTable
 from bench.compare.printed import DIFFERS, NOT_TESTED
-from bench.references.ours import meaning
+from bench.references import PAPERS, ReferenceResult, Row, results, rows, tables
+from bench.references.audit import KINDS, Remark, remarks
+from bench.references.ours import SUITES, meaning
 from bench.show.grid import Cell, Column, Grid, grid
 from bench.show.pages.engine import method_link
 
 SIGNS = {DIFFERS: "outside", NOT_TESTED: "not tested"}
 
 
+class PrintedTable(NamedTuple):
+    anchor: str  # "printed-promcse-1"
+    table: str  # "1"
+    about: str  # "sts, 24 rows, 3 remarks"
+    grid: Grid
+
+
 def printed_papers(
     board: Board, method: str | None = None, up: int = 0
-) -> dict[str, list[tuple[ReferenceTable, Grid]]]:
-    """Short name and citation of a paper -> its tables, in the paper's order; with ``method`` the rows that mean it, and the
-    columns in which they have a number."""
-    papers: dict[str, list[tuple[ReferenceTable, Grid]]] = {}
-    for table in board.references:
-        rows = [row for row in table.rows if method in (None, method_of(row))]
-        if rows:
-            made = (table, printed_grid(board, table, rows, up))
-            papers.setdefault(f"{table.paper}: {table.title}", []).append(made)
+) -> dict[str, list[PrintedTable]]:
+    """Name and citation of a paper -> its tables, in the paper's order; with ``method`` the rows that mean it, and the columns in
+    which they have a number."""
+    papers: dict[str, list[PrintedTable]] = {}
+    for paper, table in () if board.one_file else tables():
+        lines = rows(results(paper=paper, table=table), by_metric=False)
+        lines = tuple(row for row in lines if method in (None, method_of(row)))
+        if not lines:
+            continue
+        made = printed_grid(board, lines, up)
+        suites = dict.fromkeys(SUITES[cell.metric] for row in lines for cell in row.cells)
+        about = [*suites, plural(len(lines), "row")]
+        about += [plural(len(made.footnotes), "remark")] if made.footnotes else []
+        anchor = f"printed-{slug(paper, table)}"
+        papers.setdefault(f"{paper}: {PAPERS[paper]}", []).append(
+            PrintedTable(anchor, table, ", ".join(about), made)
+        )
     return papers
 
 
-def method_of(row: ReferenceRow) -> str:
+def method_of(row: Row) -> str:
     """The method that a printed row means, "" for none of ours."""
-    return meaning(row.method, row.variant, row.setting).method
+    return meaning(row.first.method, row.first.variant, row.first.setting).method
 
 
-def printed_grid(
-    board: Board, table: ReferenceTable, rows: Sequence[ReferenceRow], up: int = 0
-) -> Grid:
-    """Rows as printed, each with ours below it where runs have its method, backbone and recipe; columns without a number are left out."""
-    parts = [part for row in rows for part in (row, *row.cells) if part]
-    texts = list(dict.fromkeys(text for part in parts for text in remarks(part)))
-
-    def cell(part: ReferenceRow | ReferenceCell, text: str, link: str = "") -> Cell:
-        marks = sorted(texts.index(remark) + 1 for remark in remarks(part))
-        return Cell(text=text, link=link, marks=tuple(marks))
-
-    lines: list[list[Cell | str]] = []
-    for row in rows:
-        method = method_of(row)
-        link = method_link(board, method) if method in board.methods and up == 0 else ""
-        numbers = [cell(one, number_text(one)) if one else "" for one in row.cells]
-        copied = "" if row.own else f"copied from {row.source}".removesuffix(" from ")
-        setting = "" if row.setting == "none" else row.setting
-        facts = "; ".join(filter(None, (setting, row.corpus, copied, row.runs)))
-        lines.append([cell(row, row.label, link), row.backbone, *numbers, facts])
-        ours = [_ours(board, table, row, task) for task in table.tasks]
-        lines += [["  ours", "", *ours, ""]] if any(one.main for one in ours) else []
-    tasks = [Column(task, right=True) for task in table.tasks]
-    return grid(["as printed", "backbone", *tasks, "of"], lines, footnotes=texts)
+def printed_grid(board: Board, lines: Sequence[Row], up: int = 0) -> Grid:
+    """Rows as printed, each with ours below it where runs have its method, backbone and recipe."""
+    texts = remark_texts(lines)
+    tasks = dict.fromkeys(cell.task for row in lines for cell in row.cells)
+    made: list[list[Cell | str]] = []
+    for row in lines:
+        cells, ours = {cell.task: cell for cell in row.cells}, method_of(row)
+        label = Cell(
+            text=row.first.label,
+            link=method_link(board, ours) if ours in board.methods and up == 0 else "",
+            marks=_marks(
+                (one for cell in row.cells for one in remarks(cell) if not one.task), texts
+            ),
+        )
+        numbers = [_number(cells.get(task), texts) for task in tasks]
+        made.append([label, row.first.backbone, *numbers, _origin(row)])
+        here = [_ours(board, cells.get(task)) for task in tasks]
+        made += [["  ours", "", *here, ""]] if any(cell.main for cell in here) else []
+    columns = [Column(task, right=True) for task in tasks]
+    return grid(["as printed", "backbone", *columns, "of"], made, footnotes=texts)
 
 
-def remarks(part: ReferenceRow | ReferenceCell) -> list[str]:
-    """What the audit says of a row or a cell; that a row is copied stands next to it."""
-    return [f"{one.title}: {one.text}" for one in part.remarks if one.kind != "copied"]
+def _origin(row: Row) -> str:
+    """ "unsupervised; copied from simcse; one run" """
+    first = row.first
+    facts = ["" if first.setting == "none" else first.setting]
+    facts += [cell.corpus for cell in row.cells]
+    facts += [
+        f"copied from {cell.source}".removesuffix(" from ")
+        for cell in row.cells
+        if not cell.own_result
+    ]
+    facts += [cell.runs for cell in row.cells]
+    return "; ".join(dict.fromkeys(filter(None, facts)))
 
 
-def number_text(cell: ReferenceCell) -> str:
-    return cell.text if cell.std is None else f"{cell.text} ±{cell.std:g}"
+def remark_texts(lines: Sequence[Row]) -> list[str]:
+    """What the audit says of these rows, the gravest kinds first; that a row is copied stands next to it."""
+    every = {one for row in lines for cell in row.cells for one in remarks(cell)}
+    ranked = {(list(KINDS).index(one.kind), _text(one)) for one in every if one.kind != "copied"}
+    return [text for _, text in sorted(ranked)]
 
 
-def _ours(board: Board, table: ReferenceTable, row: ReferenceRow, task: str) -> Cell:
+def _text(remark: Remark) -> str:
+    return f"{KINDS[remark.kind]}: {remark.why}"
+
+
+def _marks(about: Iterable[Remark], texts: Sequence[str]) -> tuple[int, ...]:
+    """Numbers of these remarks."""
+    mine = set(map(_text, about))
+    return tuple(i for i, text in enumerate(texts, 1) if text in mine)
+
+
+def _number(cell: ReferenceResult | None, texts: Sequence[str]) -> Cell:
+    if cell is None:
+        return Cell()
+    std = "" if cell.std is None else f" ±{cell.std:g}"
+    about = (one for one in remarks(cell) if one.task)
+    return Cell(text=cell.printed + std, marks=_marks(about, texts))
+
+
+def _ours(board: Board, cell: ReferenceResult | None) -> Cell:
     """The mean of our runs with half of the prediction interval for as many runs as the paper had."""
-    place = (table.paper, table.table, row.label, row.setting, row.backbone, row.variant, task)
-    here = board.reproduced.get(place)
-    if here is None:
+    here = board.reproduced.get(cell) if cell else None
+    if here is None or here.mean is None:
         return Cell()
     sign = SIGNS.get(here.verdict, "")
     return Cell(number=here.mean, decimals=here.decimals, spread=here.half, sign=sign)

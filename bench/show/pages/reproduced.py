@@ -13,7 +13,7 @@ from bench.show.figures import figures
 from bench.show.figures.lines import rescaling
 from bench.show.grid import Column, grid
 from bench.show.pages.drawings import cosines
-from bench.show.pages.engine import render as rendered
+from bench.show.pages.engine import render_template
 
 Rows = Iterable[Sequence[str]]
 
@@ -23,7 +23,7 @@ def render(
 ) -> str:
     """The page as HTML: one file, no network. ``rows``: title of a printed row -> (task, printed, ours, verdict) of each cell."""
     columns = ("task", Column("printed", right=True), Column("ours", right=True), "verdict")
-    return rendered(
+    return render_template(
         "reproduced.html",
         one_file=True,
         title=title,

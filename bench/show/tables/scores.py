@@ -28,11 +28,13 @@ PAPER = "paper:table: what it printed"
 OUTSIDE = "outside the 95 % prediction interval for as many runs of ours as the paper had"
 
 
-def score_grid(table: Table, scale: Sequence[tuple[Table, int]] = ()) -> Grid:
-    """The table as every form prints it. ``scale``: rows of other tables that stand last, by table and place.
+def score_grid(
+    table: Table, scale: Sequence[tuple[Table, Row]] = (), *, intervals: bool = False
+) -> Grid:
+    """The table as every form prints it. ``scale``: rows of other tables that stand last.
 
     Where a table has a column that ranks, its interval and the difference from the baseline stand beside it; elsewhere each
-    number has its own ±.
+    number has its own ±, and with ``intervals`` everywhere.
     """
     ranked = [table.head, "±"] if table.head else []
     ranked += [difference_heading(table)] if has_differences(table) else []
@@ -42,28 +44,35 @@ def score_grid(table: Table, scale: Sequence[tuple[Table, int]] = ()) -> Grid:
     columns += [Column(name, right=True, drop=1) for name in COSTS]
     rows: list[list[GridCell | str]] = []
     for row in table.rows:
-        rows.append([*_scores(row, table), *(_ranked(row, table) if ranked else []), *_costs(row)])
+        costs = [text for text, _ in cost_texts(row).values()]
+        rows.append(
+            [
+                *_scores(row, table, intervals or not table.head),
+                *(_ranked(row, table) if ranked else []),
+                *costs,
+            ]
+        )
         rows += _paper_rows(row)
-    for other, i in scale:
-        rows.append(list(_scale_cells(other.rows[i], other)))
+    for other, row in scale:
+        rows.append(list(_scale_cells(row, other)))
     return grid(
         columns,
         [[*cells, *[""] * (len(columns) - len(cells))] for cells in rows],
         title=headline(table) + (f"; baseline: {table.baseline}" if table.baseline else ""),
         below=_settings(table),
-        notes=(*table.notes, *_legend(table), *([SCALE] if scale else [])),
+        notes=(*table.notes, *legend(table), *([SCALE] if scale else [])),
         whole=WHOLE,
         key="bold: highest; underlined: second" if len(table.rows) > 1 else "",
     )
 
 
-def _scores(row: Row, table: Table) -> list[GridCell]:
-    """Name, n and means; with ± where no column of its own has it."""
+def _scores(row: Row, table: Table, with_spread: bool) -> list[GridCell]:
+    """Name, n and means."""
     marks = tuple(i + 1 for i in row.footnotes)
     return [
         GridCell(text=row_name(row, table), tint=row.may_be_best, marks=marks),
         GridCell(text=str(table.n(row)), emphasis="dim"),
-        *(_mean(cell, with_spread=not table.head) for cell in row.cells),
+        *(_mean(cell, with_spread=with_spread) for cell in row.cells),
     ]
 
 
@@ -77,7 +86,7 @@ def _mean(cell: Cell | None, *, with_spread: bool) -> GridCell:
 def _scale_cells(row: Row, table: Table) -> list[GridCell]:
     """A row under the headings of another table."""
     name = " ".join(filter(None, (row_name(row, table), table.backbone, "(for scale)")))
-    cells = [GridCell(text=name), *_scores(row, table)[1:]]
+    cells = [GridCell(text=name), *_scores(row, table, not table.head)[1:]]
     return [replace(cell, emphasis="dim") for cell in cells]
 
 
@@ -92,19 +101,20 @@ def _ranked(row: Row, table: Table) -> list[GridCell]:
     return [half, GridCell(text=text, sign=sign_name(row, table))]
 
 
-def _costs(row: Row) -> list[str]:
-    """In the order of COSTS, short: "5.3M" parameters, "13m32s", a search of "2h36m/12" trials, "1.4G", "1.2k/s"; "" where it
-    was not recorded."""
+def cost_texts(row: Row) -> dict[str, tuple[str, float | None]]:
+    """By the names of COSTS what a row took, short ("5.3M" parameters, "13m32s", a search of "2h36m/12" trials, "1.4G", "1.2k/s"; ""
+    where it was not recorded), and the number itself."""
     cost = row.cost or Cost()
     seconds, tuning = cost.train_seconds, cost.tuning_seconds
     encode = short(cost.encode_sentences_per_second)
-    return [
-        short(cost.trainable_parameters),
-        "" if seconds is None else duration(seconds),
-        "" if tuning is None else f"{duration(tuning)}/{cost.tuning_trials or '?'}",
-        short(cost.peak_memory_bytes),
-        encode and f"{encode}/s",
-    ]
+    texts = (
+        (short(cost.trainable_parameters), cost.trainable_parameters),
+        ("" if seconds is None else duration(seconds), seconds),
+        ("" if tuning is None else f"{duration(tuning)}/{cost.tuning_trials or '?'}", tuning),
+        (short(cost.peak_memory_bytes), cost.peak_memory_bytes),
+        (encode and f"{encode}/s", cost.encode_sentences_per_second),
+    )
+    return dict(zip(COSTS, texts, strict=True))
 
 
 def _paper_rows(row: Row) -> list[list[GridCell | str]]:
@@ -124,19 +134,19 @@ def _settings(table: Table) -> Grid | None:
     return grid(["", "setting", *wrapped], rows) if rows else None
 
 
-def _legend(table: Table) -> list[str]:
-    """What the signs and columns of the table mean, a sentence each."""
+def legend(table: Table, tint: str = SIGNS[TINT]) -> list[str]:
+    """What the signs and columns of the table mean, a sentence each. ``tint``: the sign of a row that may be the best."""
     printed = [cell.printed for row in table.rows for cell in row.cells if cell and cell.printed]
     costs = [row.cost for row in table.rows if row.cost]
-    legend = {
+    texts = {
         PAPER: bool(printed),
         f"{SIGNS['outside']} {OUTSIDE}": any(one.inside is not None for one in printed),
         COST: bool(costs),
         TUNING: any(one.tuning_seconds is not None for one in costs),
         ENCODE: bool(encode_condition(table)),
     }
-    signs = statements.legend(table, SIGNS[BETTER], SIGNS[WORSE], SIGNS[TINT])
-    return [*signs, *(text for text, used in legend.items() if used), *parts_trained(table)]
+    signs = statements.legend(table, SIGNS[BETTER], SIGNS[WORSE], tint)
+    return [*signs, *(text for text, used in texts.items() if used), *parts_trained(table)]
 
 
 # --- of a row: intervals, the difference from the baseline ---

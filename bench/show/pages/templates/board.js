@@ -40,19 +40,19 @@
 
   const tables = [...document.querySelectorAll(".scores")].map((section) => {
     const anchor = section.querySelector("h2").id, heads = [...section.querySelector("thead tr").cells];
-    const table = { section, anchor, heads, rows: [], data: data.tables[anchor], body: section.querySelector("tbody"), ...section.dataset };
+    const table = { section, anchor, heads, rows: [], body: section.querySelector("tbody"), ...section.dataset };
     for (const row of table.body.rows) {
       if (row.matches(".printed")) {
         table.rows.at(-1).below.push(row);
         continue;
       }
-      const place = table.rows.length, [head] = row.cells;
+      const place = table.rows.length, [head] = row.cells, { runs, cells } = data.tables[anchor].rows[place];
       table.rows.push({ row, place, below: [], text: head.textContent.toLowerCase(), name: head.querySelector("a").textContent,
-        variant: head.querySelector("small")?.textContent ?? "", ...row.dataset, ...table.data.rows[place] });
+        variant: head.querySelector("small")?.textContent ?? "", ...row.dataset, runs, cells });
     }
     return table;
   });
-  const baseOf = (table) => table.rows.find((one) => one.run === table.data.baseline);
+  const baseOf = (table) => table.rows.find((one) => one.baseline);
 
   // --- the state, and the address that holds it ---
 
@@ -153,7 +153,7 @@
     const back = state.sort.startsWith("-"), name = state.sort.slice(back ? 1 : 0), head = table.heads.find((one) => one.dataset.sort === name);
     for (const one of table.heads) one.removeAttribute("aria-sort");
     if (!head) return rows;
-    const rising = name === "method" || (head.matches(".cost") && name !== "seeds" && name !== "encode") || table.data.lower.includes(name);
+    const rising = name === "method" || (head.matches(".cost") && name !== "seeds" && name !== "encode") || "lower" in head.dataset;
     const value = (one) => {
       const cell = cellAt(table, one, name), amount = Number(cell.dataset.v);
       return name === "method" ? one.text : cell.dataset.v ? (amount < 0 ? NaN : amount) : numberIn(textOf(cell));
@@ -201,15 +201,15 @@
 
   function difference(cell, base, isBaseline) {
     if (!cell || !base) return "";
-    const by = signed(numberIn(cell.text) - numberIn(base.text), cell.d);
-    if (!cell.against || !isBaseline) return `${by}; not tested`;
-    const { verdict, ends: [value, low, high], level, p } = cell.against;
-    return `${verdict}, ${signed(value, cell.d)} [${signed(low, cell.d)}, ${signed(high, cell.d)}] (${level} % CI); p ${Number(p) < 0.001 ? "below 0.001" : p}`;
+    const digits = cell.decimals, by = signed(numberIn(cell.text) - numberIn(base.text), digits);
+    if (!cell.against?.verdict || !isBaseline) return `${by}; not tested`;
+    const { verdict, difference: value, ci_low: low, ci_high: high, ci_level: level, p } = cell.against;
+    return `${verdict}, ${signed(value, digits)} [${signed(low, digits)}, ${signed(high, digits)}] (${Number((100 * level).toPrecision(3))} % CI); p ${p < 0.001 ? "below 0.001" : Number(p.toPrecision(2))}`;
   }
 
   // Seeds as dots on a line, with the interval of the mean; a tick where a paper's value is.
   function strip(cells) {
-    const { d, task, printed } = cells[0], all = cells.flatMap((cell) => [...cell.values, ...("low" in cell ? [cell.low, cell.high] : [])]);
+    const { decimals: d, task, printed } = cells[0], all = cells.flatMap((cell) => [...cell.values, ...(cell.spread ? [cell.spread.low, cell.spread.high] : [])]);
     if (printed) all.push(printed.value);
     const least = Math.min(...all), most = Math.max(...all), room = (most - least) * 0.06 || 0.5, left = 84, right = 336;
     const x = (value) => left + ((value - least + room) / (most - least + 2 * room)) * (right - left), top = printed ? 32 : 14, bottom = top - 12 + cells.length * 24;
@@ -222,7 +222,7 @@
     cells.forEach((cell, i) => {
       const y = top + i * 24, of = i ? "other" : "first";
       parts.push(draw("text", { class: of, x: 0, y: y + 4 }, cell.name.slice(0, 14)));
-      if ("low" in cell) parts.push(draw("path", { class: `bar ${of}`, d: `M${x(cell.low)} ${y - 4}v8m0-4H${x(cell.high)}m0-4v8` }));
+      if (cell.spread) parts.push(draw("path", { class: `bar ${of}`, d: `M${x(cell.spread.low)} ${y - 4}v8m0-4H${x(cell.spread.high)}m0-4v8` }));
       parts.push(...cell.values.map((value) => draw("circle", { class: of, cx: x(value), cy: y, r: 3.5 })));
     });
     const label = `${task}: ${cells[0].values.map((value) => fixed(value, d)).join(", ")}`;
@@ -238,15 +238,15 @@
     const [anchor, run, ...task] = state.cell.split("/"), table = tables.find((one) => one.anchor === anchor && !one.section.hidden);
     const one = table?.shown.find((row) => row.run === run), cell = one && cellOf(table, one, task.join("/"));
     if (!cell) return;
-    const base = baseOf(table), other = base && base !== one ? cellOf(table, base, cell.task) : null, facts = [], d = cell.d;
+    const base = baseOf(table), other = base && base !== one ? cellOf(table, base, cell.task) : null, facts = [], d = cell.decimals;
     const fact = (name, text) => facts.push(make("dt", {}, name), make("dd", {}, text));
     if (cell.values.length > 1) fact("seeds", cell.values.map((value) => fixed(value, d)).join(", "));
-    if ("low" in cell) fact("interval", `${fixed(cell.low, d)} to ${fixed(cell.high, d)}; ${cell.covers}`);
+    if (cell.spread) fact("interval", `${fixed(cell.spread.low, d)} to ${fixed(cell.spread.high, d)}; ${100 * cell.spread.level} % interval over ${cell.spread.covers}`);
     if (base === one) fact("baseline", "this row: the others are compared with it");
     if (other) fact(`less ${base.name}`, difference(cell, other, true));
-    if (cell.printed) fact("printed", `${fixed(cell.printed.value, d)}${cell.printed.std ? ` \u00b1${cell.printed.std}` : ""}: ${cell.printed.source}; ours less that ${signed(numberIn(cell.text) - cell.printed.value, d)}`);
+    if (cell.printed) fact("printed", `${fixed(cell.printed.value, d)}${cell.printed.std ? ` \u00b1${cell.printed.std}` : ""}: ${cell.printed.source.replace(":", ", table ")}${cell.printed.own ? "" : ", copied"}; ours less that ${signed(numberIn(cell.text) - cell.printed.value, d)}`);
     fact("items", cell.n.toLocaleString("en"));
-    fact("protocol", cell.of.data.form);
+    fact("protocol", cell.of.form);
     const from = cellAt(table, one, cell.task).querySelector("a"), what = one.row.querySelector("a").title;
     const shut = make("button", { type: "button", "aria-label": "close" }, "\u00d7");
     shut.addEventListener("click", leave);
