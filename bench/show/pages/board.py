@@ -41,7 +41,7 @@ from bench.show.pages.run_page import (
     remarks,
     sentences,
 )
-from bench.show.tables.scores import encode_condition, parts_trained, score_grid, short
+from bench.show.tables.scores import encode_condition, score_grid, short
 
 if TYPE_CHECKING:
     from bench.show.figures.drawing import Figure
@@ -182,7 +182,6 @@ def legend(shown: BoardTable) -> list[str]:
         TUNING * ("tuning" in costs),
         shown.selection.rstrip("."),
         shown.cost_note.rstrip(".") * bool(costs),
-        *parts_trained(table),
     ]
     return [text for text in texts if text]
 

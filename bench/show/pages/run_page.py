@@ -45,7 +45,7 @@ def about(board: Board, run: PublishedRun, up: int = 0) -> dict[str, Any]:
     again = repeat([record])
     typed = without_folders(record.provenance.command or "")
     sections = [
-        report.facts_grid("training", report.training(record, None)),
+        report.facts_grid("training", report.training(record)),
         report.facts_grid("cost", report.cost(record)),
         report.overlap_grid(record.provenance.corpus.overlap),
         report.facts_grid("provenance", report.provenance(record)),
@@ -60,10 +60,7 @@ def about(board: Board, run: PublishedRun, up: int = 0) -> dict[str, Any]:
         "again": again,
         "typed": typed if typed != again.command else "",
         "files": [] if board.one_file else list(files(board, run)),
-        "scores": [
-            *score_grids(record, places),
-            *((part.title, untitled(part)) for part in report.shift_grids(record)),
-        ],
+        "scores": list(score_grids(record, places)),
         "curves": curves(record, run.folder),
         "cosines": cosines(Run(record, run.folder)),
         "recipe": recipe_grid(record),
