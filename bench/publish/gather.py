@@ -180,16 +180,15 @@ def searches(
 ) -> tuple[list[Search], list[str]]:
     """(the searches of recipe values of own runs, the names of those that are not there or that do not fit these runs).
 
-    A search is read from its folder, or from the last version, which may hold it.
+    A search is read from its folder, from the version whose runs these are, or from the last version.
     """
     named: dict[str, list[RunRecord]] = {}
     for run in runs:
         name = search_of(run.record).get("name")
         if run.submitted_by is None and isinstance(name, str):
             named.setdefault(name, []).append(run.record)
-    files = [*store.path.glob(f"*/{SUMMARY}")] if named else []
-    if named and last is not None:
-        files += last.folder.glob("searches/*.json")
+    files = [*store.path.glob(f"*/{SUMMARY}"), *store.path.absolute().parent.glob("searches/*.json")]
+    files += [] if last is None else last.folder.glob("searches/*.json")
     known: dict[str, Search] = {}
     for file in files:
         with contextlib.suppress(BenchError):

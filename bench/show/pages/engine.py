@@ -123,7 +123,7 @@ def _shown(text: str) -> Markup:
 
 
 def html(grid: Grid) -> Markup:
-    return Markup(as_html(grid, styled=False))  # noqa: S704 - it escapes every text
+    return Markup(as_html(grid))  # noqa: S704 - it escapes every text
 
 
 # --- where links lead, how numbers and values of a recipe are written ---
