@@ -11,7 +11,6 @@ import click
 from bench.base.errors import OutOfMemory, RunFailed, RunLocked
 from bench.cli import show_error
 from bench.cli.options import json_text
-from bench.cli.run_card import print_section
 
 if TYPE_CHECKING:
     from bench.cli.progress import RunReporter
@@ -134,7 +133,6 @@ def show_result(records: Sequence[RunRecord], store: RunsFolder, suites: Sequenc
     from msgspec.structs import replace
 
     from bench.compare.statistics.summary import summarise
-    from bench.show.tables.report import shift_grids
     from bench.show.tables.scores import print_tables
 
     named = {name.partition(":")[0] for name in suites}
@@ -143,9 +141,6 @@ def show_result(records: Sequence[RunRecord], store: RunsFolder, suites: Sequenc
         for record in records
     ]
     print_tables(summarise(shown))
-    if len(records) == 1:
-        for table in shift_grids(records[0]):
-            print_section(table)
     where = store.folder(records[0].run_id) if len(records) == 1 else store.path
     click.echo(f"{'records' if len(records) > 1 else 'record'}: {where}")
     click.echo(

@@ -135,7 +135,7 @@ def sections(record: RunRecord, folder: Path) -> dict[str, list[Grid]]:
     from bench.show.tables import report
 
     parts = {
-        "scores": [*report.score_grids(record), *report.shift_grids(record)],
+        "scores": report.score_grids(record),
         "recipe": [report.recipe(record)],
         "overlap": [report.overlap_grid(record.provenance.corpus.overlap)],
         "provenance": [

@@ -350,6 +350,7 @@ def _named(reference: str, store: RunsFolder) -> list[Result]:
 # --- what the public functions return: scores with a table, an HTML form and a pandas frame. All of it is read from records ---
 
 WIDTH = 120  # characters of a table where nobody says how wide the terminal is
+STYLE = "<style>th, td { text-align: left } th.number, td.number { text-align: right }</style>"
 
 
 @dataclass(frozen=True)
@@ -376,7 +377,7 @@ class Tables:
         from bench.show.grid import as_html
         from bench.show.tables.scores import score_grid
 
-        return "\n".join(as_html(score_grid(table)) for table in self.tables)
+        return STYLE + "\n".join(as_html(score_grid(table)) for table in self.tables)
 
     def markdown(self) -> str:
         """The tables as Markdown."""

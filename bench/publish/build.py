@@ -20,10 +20,17 @@ from bench.base.files import default_cache, lock, writing
 from bench.board.board import PREVIEW, Board
 from bench.board.changes import changes_since
 from bench.board.content import board
-from bench.publish import versions as published
 from bench.publish.files import index_files, version_files
 from bench.publish.gather import Report, describe, gather, searches
-from bench.publish.versions import Version
+from bench.publish.versions import (
+    RUNS,
+    Version,
+    next_name,
+    read_plan,
+    refuse_altered,
+    seal,
+    versions,
+)
 from bench.runs.packed import NAME, Packed
 from bench.runs.store import RECORD, RunsFolder
 from bench.show.figures import figures as draw_figures
@@ -70,9 +77,9 @@ def publish(
     if not (predictions_url or "https://").startswith(("https://", "http://")):
         raise BenchError(f"--predictions-url {predictions_url}: expected https://...")
     with _alone(out):
-        published.refuse_altered(out)
-        before = published.versions(out)
-        last, name = before[-1] if before else None, published.next_name(before)
+        refuse_altered(out)
+        before = versions(out)
+        last, name = before[-1] if before else None, next_name(before)
         url = None if preview else predictions_url
         gathered = gather(runs, submissions, data, report)
         made = board(
@@ -91,7 +98,7 @@ def publish(
         made = replace(
             describe(made),
             predictions=url or NAME,
-            plan=published.read_plan(out, name),
+            plan=read_plan(out, name),
             searches=tuple(found),
             left_out=(*made.left_out, *lines),
         )
@@ -100,7 +107,7 @@ def publish(
                 made,
                 changes=changes_since(last.name, last.records(), [run.record for run in made.runs]),
             )
-        shown = {f"{published.RUNS}/{run.record.run_id}" for run in made.runs}
+        shown = {f"{RUNS}/{run.record.run_id}" for run in made.runs}
         files = {
             path: content
             for path, content in gathered.files.items()
@@ -159,7 +166,7 @@ def _write(place: Path, files: Mapping[str, bytes], predictions: Packed, url: st
         packed = (version if url is None else temporary) / NAME
         predictions.write(packed)
         hashes = {path: sha256(content).hexdigest() for path, content in files.items()}
-        published.seal(version, hashes, packed, url)
+        seal(version, hashes, packed, url)
         if place.name == PREVIEW and place.exists():
             place.rename(temporary / "old")
         version.rename(place)
@@ -170,7 +177,7 @@ def _write(place: Path, files: Mapping[str, bytes], predictions: Packed, url: st
 
 def _write_index(out: Path) -> None:
     """What lies beside the versions, where it is not up to date; also after a process was killed before it did this."""
-    for name, content in index_files(published.versions(out)).items():
+    for name, content in index_files(versions(out)).items():
         if not (out / name).is_file() or (out / name).read_bytes() != content:
             with _temporary(out) as temporary:
                 (temporary / name).write_bytes(content)

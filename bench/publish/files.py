@@ -6,32 +6,35 @@ Pure functions of the board, and of published versions: nothing here reads a clo
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from functools import partial
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
+import jinja2
+from markupsafe import Markup
+
 from bench.base.text import plural, slug
-from bench.board.board import PREVIEW, PREVIEW_NOTE, Board, BoardTable, PublishedRun
+from bench.board.board import Board, BoardTable, PublishedRun
 from bench.board.names import link, method_page, run_file, run_page, search_file
 from bench.board.repeat import repeat
 from bench.compare.formatting import SEVERAL, markdown, setting_words
 from bench.compare.statistics.table import Table
 from bench.publish.versions import PLAN, Version
-from bench.references import PAPERS, results, tables
+from bench.references import results, tables
 from bench.references.audit import remarks
 from bench.runs.searches import search_bytes
 from bench.show.grid import Cell, Column, Grid, as_csv, as_markdown, grid
-from bench.show.pages import board as main_page
-from bench.show.pages import method_page as page_of_method
-from bench.show.pages import run_page as page_of_run
-from bench.show.pages.board import changes_grid, overviews
+from bench.show.pages.board import render as render_board
 from bench.show.pages.engine import ASSETS, TEMPLATES, render_template
+from bench.show.pages.method_page import render as render_method
+from bench.show.pages.run_page import render as render_run
 from bench.show.tables.data import as_csv as table_csv
 from bench.show.tables.data import table_data
 from bench.show.tables.scores import score_grid
 
 if TYPE_CHECKING:
+    from bench.compare.statistics.table import Table
     from bench.publish.gather import Report
     from bench.show.figures.drawing import Figure
 
@@ -53,12 +56,12 @@ def version_files(
     yield "README.md", markdown_page(board, figures).encode()
     for name in ASSETS:
         yield f"assets/{name}", (TEMPLATES / name).read_bytes()
-    yield "index.html", main_page.render(board, figures).encode()
+    yield "index.html", render_board(board, figures).encode()
     for i, run in enumerate(board.runs):
         report("writing pages", i, len(board.runs))
-        yield run_page(run.record.run_id), page_of_run.render(board, run).encode()
+        yield run_page(run.record.run_id), render_run(board, run).encode()
     for method in board.methods:
-        yield method_page(method), page_of_method.render(board, method).encode()
+        yield method_page(method), render_method(board, method).encode()
 
 
 # --- tables.json (schema/board-3.schema.json), and a CSV file of every table ---
@@ -131,110 +134,65 @@ def _printed_csv(paper: str, table: str) -> str:
     return as_csv(list(printed[0]), (line.values() for line in printed))
 
 
-# --- README.md ---
+# --- Markdown, for code hosts: templates in which every text is escaped ---
 
-prose = partial(markdown, limit=None)  # sentences are shown whole, names are cut
-number = partial(Column, right=True)
+
+@cache
+def _templates() -> jinja2.Environment:
+    environment = jinja2.Environment(  # noqa: S701 - ``finalize`` escapes, for Markdown
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=lambda value: value if isinstance(value, Markup) else markdown(value, limit=None),
+    )
+    environment.globals |= {
+        "link": lambda path: Markup(link(path)),  # noqa: S704 - quoted
+        "search_file": search_file,
+        "table": lambda table: Markup(as_markdown(table)),  # noqa: S704 - escaped
+        "counted": counted,
+        "slug": slug,
+        "place": place,
+    }
+    return environment
+
+
+def counted(of: Board | Version) -> str:
+    """ "12 runs of 4 methods" """
+    return f"{plural(len(of.runs), 'run')} of {plural(len(of.methods), 'method')}"
+
+
+def place(table: Table) -> str:
+    """ "unsupervised, bert-base-uncased" """
+    return f"{setting_words(table.setting)}, {table.backbone or SEVERAL}"
 
 
 def markdown_page(board: Board, figures: Sequence[Figure] = ()) -> str:
-    """The whole version. Of the pages only the first is linked, for a code host shows their source."""
-    changes = changes_grid(board)
-    sections: dict[str, Iterable[str]] = {
-        "Tables": (_table_section(board, table) for table in board.tables),
-        "All suites": map(_overview, overviews(board)),
-        "Figures": map(_figure, figures),
-        "What papers printed": [as_markdown(_printed())],
-        "How this was made": ["\n".join(_facts(board))],
-        "Changed since the version before": [as_markdown(changes)] if changes else (),
-        "Runs": [as_markdown(_runs(board))],
-        "Left out": ["\n".join(f"- {prose(line)}" for line in board.left_out)],
-    }
-    parts = [*_head(board)]
-    for heading, texts in sections.items():
-        body = [text for text in texts if text]
-        parts += [f"## {heading}", *body] if body else []
-    return "\n\n".join(part.strip("\n") for part in parts) + "\n"
+    """README.md: the whole version. Of the pages only the first is linked, for a code host shows their source."""
 
+    def scores(shown: BoardTable) -> Markup:
+        table = replace(score_grid(shown.table, board.finished(shown.table)), title="")
+        return Markup(as_markdown(table))  # noqa: S704 - escaped
 
-def _head(board: Board) -> Iterator[str]:
-    yield f"# {markdown(board.title)}: {markdown(board.version)}"
-    yield f"**{prose(board.answer)}**"
-    if board.version == PREVIEW:
-        yield PREVIEW_NOTE
-    if board.note:
-        yield f"> {prose(board.note)}"
-    links = {
-        "page, for a browser": "index.html",
-        "plan": "" if board.plan is None else "plan.md",
-        **{markdown(search.name): link(search_file(search.name)) for search in board.searches},
-        "tables as JSON": "tables.json",
-        "all versions": "" if board.alone else "../README.md",
-    }
-    linked = ", ".join(f"[{text}]({path})" for text, path in links.items() if path)
-    counted = f"{plural(len(board.runs), 'run')} of {plural(len(board.methods), 'method')}"
-    yield f"{board.date}, {counted}: {linked}"
-
-
-def _table_section(board: Board, board_table: BoardTable) -> str:
-    table = board_table.table
-    text = f"{table.text} text" if table.text else ""
-    place = (setting_words(table.setting), table.backbone or SEVERAL)
-    heading = ", ".join(part for part in (*place, table.suite, table.protocol, text) if part)
-    notes = (board_table.selection, board_table.cost_note)
-    below = [*(prose(note) for note in notes if note), f"[CSV](tables/{board_table.anchor}.csv)"]
-    rows = as_markdown(replace(score_grid(table, board.finished(table)), title=""))
-    return f"### {markdown(heading)}\n\n{rows}\n{' '.join(below)}"
-
-
-def _overview(suites: tuple[Table, Grid]) -> str:
-    """The average of each suite."""
-    first, averages = suites
-    place = f"{setting_words(first.setting)}, {first.backbone}"
-    return f"### {markdown(place)}\n\n{as_markdown(averages)}"
-
-
-def _figure(figure: Figure) -> str:
-    of = f" {markdown(figure.paper_figure)}." if figure.paper_figure else ""
-    image = f"![{prose(figure.title)}](figures/{figure.name}.svg)"
-    caption = f"{prose(figure.caption)}{of} [Data](figures/{figure.name}.csv)"
-    return f"**{markdown(figure.title)}**\n\n{image}\n\n{caption}"
-
-
-def _printed() -> Grid:
-    rows = [
-        (paper, Cell(text=table, link=f"tables/printed-{slug(paper, table)}.csv"), PAPERS[paper])
-        for paper, table in tables()
-    ]
-    note = "As printed, with what an audit of the tables says of them. No run of this board is in these tables."
-    return grid(["paper", "table", "title"], rows, notes=[note])
-
-
-def _facts(board: Board) -> Iterator[str]:
-    for topic, text in board.made.items():
-        yield f"- **{topic}.** {prose(text)}"
-
-
-def _runs(board: Board) -> Grid:
-    rows: list[list[Cell | str]] = [
-        [
-            Cell(text=run.record.run_id, link=link(run_file(run.record.run_id, "run.json"))),
-            "any" if run.record.seed is None else str(run.record.seed),
-            run.submitted_by or "",
-        ]
-        for run in board.runs
-    ]
-    note = "The record of a run holds its recipe, its command and every score."
-    return grid(["record", number("seed"), "run by"], rows, notes=[note])
+    return (
+        _templates()
+        .get_template("version.md")
+        .render(
+            board=board,
+            preview=PREVIEW,
+            scores=scores,
+            overviews=overviews(board),
+            figures=figures,
+            changes=changes_grid(board),
+            printed=[(paper, table, PAPERS[paper]) for paper, table in tables()],
+        )
+    )
 
 
 # --- the page of all versions ---
 
 ERRATA = "ERRATA.md"
 """What turned out to be wrong with published versions, written by hand beside them."""
-HOW_TO_CHECK = """A published version never changes: each has a `MANIFEST.json` with the sha256 of every file, and
-`bench publish --check` compares them. `bench verify` with the folder of a version computes every
-score again."""
 LEGEND = (
     "◆: it may be the best.",
     "±: half of the 95 % interval, where there is one.",
@@ -245,13 +203,12 @@ def index_files(versions: Sequence[Version]) -> dict[str, bytes]:
     """File name -> content, for what is written beside the versions."""
     newest = versions[-1]
     errata = (newest.folder.parent / ERRATA).is_file()
+    facts = {"versions": versions[::-1], "errata": errata}
     table = main_grid(newest)
-    page = render_template(
-        "versions.html", versions=versions[::-1], table=table, errata=errata, plural=plural
-    )
+    page = render_template("versions.html", **facts, table=table, plural=plural)
     style = [(TEMPLATES / name).read_bytes() for name in ("board.css", "versions.css")]
     return {
-        "README.md": _index_markdown(versions[::-1], table, errata).encode(),
+        "README.md": _templates().get_template("versions.md").render(**facts, main=table).encode(),
         "index.html": page.encode(),
         "style.css": b"".join(style),
     }
@@ -286,17 +243,3 @@ def _cell(cell: Mapping[str, Any] | None) -> Cell:
         return Cell()
     spread = cell["spread"] and (cell["spread"]["high"] - cell["spread"]["low"]) / 2
     return Cell(number=cell["mean"], decimals=cell["decimals"], spread=spread)
-
-
-def _index_markdown(versions: Sequence[Version], table: Grid, errata: bool) -> str:
-    newest = versions[0]
-    parts = [f"# {markdown(newest.title)}"]
-    for version in versions:
-        runs, methods = (plural(len(version.runs), "run"), plural(len(version.methods), "method"))
-        name = f"[{version.name}]({version.name}/README.md)"
-        parts += [f"## {name}, {version.date}: {runs} of {methods}", prose(version.answer)]
-        parts += [f"> {prose(version.note)}"] if version.note else []
-        parts += [as_markdown(table).rstrip("\n")] if version is newest else []
-    if errata:
-        parts.append(f"Errata, and versions that left the tree: [{ERRATA}]({ERRATA}).")
-    return "\n\n".join([*parts, HOW_TO_CHECK]) + "\n"

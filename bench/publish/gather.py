@@ -7,24 +7,22 @@ import contextlib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bench.base.errors import BenchError, DataDamaged, DataMissing, RecordDamaged, UnknownName
 from bench.base.files import values_sha256
 from bench.board.board import Board, MethodDescription, PublishedRun
-from bench.board.names import search_file
 from bench.publish.submissions import check_submission, refuse, sender_of
 from bench.publish.versions import RUNS, Version, read_version
-from bench.run import recipe_file
 from bench.run.plugins import Plugin, discover
 from bench.run.recipe_file import RecipeFile
+from bench.run.recipe_file import read as read_recipes
 from bench.runs.intact import CURVE
 from bench.runs.packed import Packed
 from bench.runs.record import AVERAGE, REDUCED, RunRecord, Score
 from bench.runs.run import Run
-from bench.runs.searches import Search, read_search, read_search_file, search_of
+from bench.runs.searches import SUMMARY, Search, read_search_file, search_of
 from bench.runs.store import RECORD, RunsFolder, predictions_name, read_record
 from bench.score.suites.from_predictions import reduce_predictions
 from bench.verify.scores import check_average, check_hash, check_score
@@ -71,14 +69,12 @@ def gather(
             gathered.files |= _read_verified(run, gathered.predictions)
             gathered.runs.append(run)
         except (DataMissing, DataDamaged) as error:
-            what = "cannot be published"
-            gathered.left_out.append(left_out(run.record.run_id, what, error.message, run.folder))
-    if not gathered.runs and finished:
-        why = f"none of these runs can be published: {gathered.left_out[-1]}"
-        raise BenchError(why, "bench verify names what is wrong with each")
+            why = f"cannot be published: {error.message}"
+            gathered.left_out.append(left_out(run.folder, why))
     if not gathered.runs:
-        hint = "bench run ..., or another folder: --runs DIR"
-        raise BenchError(f"no finished run in {RunsFolder(runs).path}", hint)
+        why = f"no finished run in {RunsFolder(runs).path} can be published"
+        lines = "".join(f"; {line}" for line in gathered.left_out[-1:])
+        raise BenchError(why + lines, "bench run ..., or another folder: --runs DIR")
     return gathered
 
 
@@ -87,19 +83,18 @@ def _finished(store: RunsFolder, gathered: Gathered) -> list[PublishedRun]:
     is_version = store.path.name == RUNS and (above / "tables.json").is_file()
     senders = read_version(above).senders if is_version else {}
     runs = []
-    for run_id in store.ids():
-        folder = store.folder(run_id)
+    for folder in map(store.folder, store.ids()):
         try:
-            record = store.read(run_id)
+            record = store.read(folder.name)
         except (RecordDamaged, UnknownName) as error:  # or removed since it was listed
-            gathered.left_out.append(left_out(run_id, "damaged", error.message, folder))
+            gathered.left_out.append(left_out(folder, f"damaged: {error.message}"))
             continue
         if record.status == "finished" and record.scores:
-            by = senders.get(run_id)
+            by = senders.get(record.run_id)
             runs.append(PublishedRun(record=record, folder=folder, submitted_by=by))
         else:
-            why = "it has no scores" if record.status == "finished" else record.status
-            gathered.left_out.append(left_out(run_id, why, record.error or "", folder))
+            why = f"{record.status}: {record.error or 'it has no scores'}"
+            gathered.left_out.append(left_out(folder, why))
     return runs
 
 
@@ -110,24 +105,30 @@ def _submitted(
     if not submissions.is_dir():
         raise BenchError(f"there is no folder {submissions}", "--submissions DIR")
     runs: list[PublishedRun] = []
-    for folder in sorted(path for path in submissions.iterdir() if path.name[0] != "."):
+    known = {name: run.record for run in finished for name in _names(run.record)}
+    for folder in sorted(submissions.glob("[!.]*")):
         try:
             record = check_submission(folder, data)
-            names = {record.run_id, record.fingerprint}
-            same = [
-                run
-                for run in [*finished, *runs]
-                if names & {run.record.run_id, run.record.fingerprint}
-            ]
+            same = [known[name] for name in _names(record) if name in known]
             if not same:
                 by = sender_of(folder)
                 runs.append(PublishedRun(record=record, folder=folder, submitted_by=by))
-            elif same[0].record != record:
-                raise BenchError(f"{same[0].record.run_id} has the same id or fingerprint")
+                known |= dict.fromkeys(_names(record), record)
+            elif same[0] != record:
+                raise BenchError(f"{same[0].run_id} has the same id or fingerprint")
         except BenchError as error:
-            line = left_out(folder.name, "refused", error.message, folder)
-            gathered.refused.append(line)
+            gathered.refused.append(left_out(folder, f"refused: {error.message}"))
     return runs
+
+
+def _names(record: RunRecord) -> tuple[str, str]:
+    return record.run_id, record.fingerprint
+
+
+def left_out(folder: Path, why: str) -> str:
+    """ "simcse-builtin-s42-1a2b3c4d: failed: out of memory", on one line and without the publisher's own folders."""
+    text = why.replace(f"{folder}/", "").replace(str(folder), "its folder")
+    return f"{folder.name}: {' '.join(text.split())[:LONGEST]}"
 
 
 # --- what is published of a run: its record, its curve, its predictions; no checkpoint and no vectors ---
@@ -179,70 +180,52 @@ def searches(
 ) -> tuple[list[Search], list[str]]:
     """(the searches of recipe values of own runs, the names of those that are not there or that do not fit these runs).
 
-    A search is read from its folder, or from the last version, which may hold it.
+    A search is read from its folder, from the version whose runs these are, or from the last version.
     """
     named: dict[str, list[RunRecord]] = {}
     for run in runs:
         name = search_of(run.record).get("name")
         if run.submitted_by is None and isinstance(name, str):
             named.setdefault(name, []).append(run.record)
-    by_name = {name: _search(name, store, last) for name in sorted(named)}
-    read = [one for name, one in by_name.items() if one and all(map(one.of, named[name]))]
-    return read, sorted(named.keys() - {one.name for one in read})
-
-
-def _search(name: str, store: RunsFolder, last: Version | None) -> Search | None:
-    if Path(name).name != name or name.startswith("."):  # a record may hold anything
-        return None
-    with contextlib.suppress(BenchError, ValueError):  # ValueError: not the name of a file
-        search = read_search(store.path / name)
-        if search is None and last is not None:
-            search = read_search_file(last.folder / search_file(name))
-        return search
-    return None
-
-
-def left_out(run_id: str, what: str, why: str, folder: Path) -> str:
-    """ "simcse-builtin-s42-1a2b3c4d: failed: out of memory", on one line and without the publisher's own folders."""
-    for path, text in (
-        (f"{folder / RECORD}: ", ""),
-        (f"{folder}/", ""),
-        (str(folder), "its folder"),
-    ):
-        why = why.replace(path, text)
-    text = " ".join(why.split())
-    return f"{run_id}: {what}" + (f": {text[:LONGEST]}" if text else "")
+    files = [
+        *store.path.glob(f"*/{SUMMARY}"),
+        *store.path.absolute().parent.glob("searches/*.json"),
+    ]
+    files += [] if last is None else last.folder.glob("searches/*.json")
+    known: dict[str, Search] = {}
+    for file in files:
+        with contextlib.suppress(BenchError):
+            if (search := read_search_file(file)) is not None:
+                known.setdefault(search.name, search)
+    fitting = [
+        known[name]
+        for name in sorted(named)
+        if name in known and all(map(known[name].of, named[name]))
+    ]
+    return fitting, sorted(named.keys() - {search.name for search in fitting})
 
 
 # --- what the installed methods say of themselves ---
 
 
-@cache
-def _installed() -> Mapping[str, Plugin]:
-    """Loaded once per process, which takes seconds."""
-    return discover().plugins
-
-
 def describe(board: Board) -> Board:
     """The board with what its methods say of themselves: of those that are installed from where its runs had them, as far as the records say."""
+    plugins = discover().plugins
     made_by = {(run.record.method, run.record.provenance.plugin.package) for run in board.runs}
     known = {
-        name: _described(_installed()[name])
+        name: _described(plugins[name])
         for name, package in made_by
-        if name in _installed() and package in (None, _installed()[name].package)
+        if name in plugins and package in (None, plugins[name].package)
     }
     return replace(board, described=known)
 
 
 def _described(plugin: Plugin) -> MethodDescription:
-    cls, name = plugin.cls, plugin.name
-    variants: Mapping[str, Mapping[str, Any]] = cls.variants
-    file = RecipeFile()
+    cls, file = plugin.cls, RecipeFile()
     with contextlib.suppress(BenchError):
-        file = recipe_file.read(plugin.folder, name)
-        variants = recipe_file.with_file_variants(cls.variants, plugin.folder, name)
+        file = read_recipes(plugin.folder, plugin.name)
     return MethodDescription(
-        name=name,
+        name=plugin.name,
         package=plugin.package,
         summary=cls.summary,
         paper=cls.paper,
@@ -251,7 +234,7 @@ def _described(plugin: Plugin) -> MethodDescription:
         about=inspect.cleandoc(cls.__doc__ or plugin.module.__doc__ or ""),
         variants={
             variant: {key: getattr(value, "value", value) for key, value in values.items()}
-            for variant, values in variants.items()
+            for variant, values in {**cls.variants, **file.variants}.items()
         },
         file=file,
     )

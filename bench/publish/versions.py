@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +20,13 @@ from bench.base.files import file_sha256
 from bench.runs.packed import MANIFEST, NAME
 from bench.runs.record import RunRecord, loads
 from bench.runs.store import RunsFolder
-from bench.verify.findings import RunReport
-from bench.verify.findings import check as finding
+from bench.verify.findings import DIFFERS, Finding, RunReport
 from bench.verify.identity import check_manifest
 
 RUNS, PLAN, PLANS = "runs", "plan.md", "plans"
 """Folder of a version's runs. What was to be found out, written before the runs: PLANS/vN.md beside the versions, PLAN in the version."""
 _NAME = re.compile(r"v([1-9][0-9]{0,8})")
+UNLISTED = RunReport("", [Finding("files", MANIFEST, DIFFERS, "missing")], "published")
 
 
 class PublishedRow(Struct):
@@ -66,11 +67,9 @@ class Version(Struct):
 
 def version_folders(out: Path) -> list[Path]:
     """ "v1", "v2", ..., "v10": folders with a manifest or tables."""
-    if not out.is_dir():
-        return []
     folders = [
         path
-        for path in out.iterdir()
+        for path in out.glob("v*")
         if _NAME.fullmatch(path.name)
         and not path.is_symlink()
         and ((path / MANIFEST).is_file() or (path / "tables.json").is_file())
@@ -100,14 +99,9 @@ def next_name(before: Sequence[Version]) -> str:
 
 
 def read_plan(out: Path, version: str) -> bytes | None:
-    """The plan of the next version; None where none was written. Raises BenchError where it is not UTF-8 text."""
+    """The plan of the next version; None where none was written."""
     path = out / PLANS / f"{version}.md"
-    try:
-        return path.read_bytes().decode().encode()
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except (OSError, ValueError) as error:
-        raise BenchError(f"{path} cannot be read: {error}", "a plan is a Markdown file") from None
+    return path.read_bytes() if path.is_file() else None
 
 
 # --- whether published versions are as they were published ---
@@ -118,20 +112,7 @@ def check(out: Path) -> list[RunReport]:
     folders = version_folders(out)
     if not folders:
         raise BenchError(f"no version in {out}", "bench publish, or another folder: --out DIR")
-    return [_check(folder) for folder in folders]
-
-
-def _check(version: Path) -> RunReport:
-    report = check_manifest(version)
-    findings = [finding("files", MANIFEST, str, "missing")] if report is None else report.findings
-    tables = finding("files", "tables.json", _unread, version)
-    return RunReport(version.name, [*findings, *([] if tables.passed else [tables])], "published")
-
-
-def _unread(version: Path) -> str:
-    """Raises DataDamaged where the tables cannot be read."""
-    read_version(version)
-    return ""
+    return [replace(check_manifest(folder) or UNLISTED, name=folder.name) for folder in folders]
 
 
 def refuse_altered(out: Path) -> None:

@@ -21,7 +21,6 @@ from bench.compare.formatting import csv_value, latex, markdown, visible
 
 TINT = "may be the best"
 SIGNS = {"better": "▲", "worse": "▼", "outside": "*", "not tested": "-", TINT: "◆"}
-ASCII = str.maketrans("▲▼±◆·…", "^v~o,.")
 RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 STYLES = {"best": "bold", "strong": "bold", "second": "underline", "dim": "dim"}
 
@@ -114,51 +113,50 @@ def grid(
 def terminal(
     table: Grid, width: int, encoding: str = "utf-8", *, indent: int = 0, styled: bool = True
 ) -> list[Text]:
-    """Lines of at most ``width`` characters, but for a word that is longer.
+    """Lines of at most ``width`` characters, but for a long word in the last column.
 
-    Where the columns do not fit, texts are wrapped, then columns are left out and named below the table. What wraps in the last
-    column stands below its row where it has too little room.
+    Where the columns do not fit, texts are wrapped, then columns are left out and named below the table.
     """
     room = width - indent
     texts = [
         [_parts(cell, column, encoding) for cell, column in zip(row, table.columns, strict=True)]
         for row in table.rows
     ]
-    names = [_visible(column.name, encoding) for column in table.columns]
+    names = [visible(column.name, encoding, limit=None) for column in table.columns]
     tails = [max([cell_len(row[i][1]) for row in texts], default=0) for i in range(len(names))]
     natural = [
         max([cell_len(name), *(cell_len(row[i][0]) + tails[i] for row in texts)])
         for i, name in enumerate(names)
     ]
-    shown, wide, below = _fitted(table.columns, natural, room)
-    lines = [Text(line, "bold") for line in wrap(_visible(table.title, encoding), room) if line]
-    if any(names):
-        over = [
-            (name, " " * min(tail, wide_ - cell_len(name)), "dim")
-            for name, tail, wide_ in zip(names, tails, natural, strict=True)
-        ]
-        lines += _row(over, shown[:-1] if below else shown, wide, table.columns, room)
+    shown, wide = _fitted(table.columns, natural, room)
+    title = visible(table.title, encoding, limit=None)
+    lines = [Text(line, "bold") for line in wrap(title, room) if line]
+    heads = [
+        (name, " " * min(tail, most - cell_len(name)), "dim")
+        for name, tail, most in zip(names, tails, natural, strict=True)
+    ]
+    lines += _row(heads, shown, wide, table.columns) if any(names) else []
     for row, cells in zip(texts, table.rows, strict=True):
         drawn = [
             (main, tail + " " * (tails[i] - cell_len(tail)), STYLES.get(cells[i].emphasis, ""))
             for i, (main, tail) in enumerate(row)
         ]
-        lines += _row(drawn, shown, wide, table.columns, room, below=below)
+        lines += _row(drawn, shown, wide, table.columns)
     if table.below:
         lines += [Text(""), *terminal(table.below, room, encoding), Text("")]
-    left_out = [names[i] for i in range(len(names)) if i not in shown]
-    notes = [f"{_raised((i,), encoding)} {note}" for i, note in enumerate(table.footnotes, 1)]
+    notes = [f"{_raised((i,))} {note}" for i, note in enumerate(table.footnotes, 1)]
     notes += [*table.notes, *([table.key] if styled and table.key else [])]
-    if left_out:
+    if left_out := [name for i, name in enumerate(names) if i not in shown]:
         notes.append(f"not shown at {width} columns: {list_names(left_out, 20)} ({table.whole})")
-    lines += [Text(line, "dim") for note in notes for line in wrap(_visible(note, encoding), room)]
-    return [Text(" " * indent).append_text(line) if indent else line for line in lines]
+    for note in notes:
+        lines += [Text(line, "dim") for line in wrap(visible(note, encoding, limit=None), room)]
+    return [Text(" " * indent).append_text(line) for line in lines]
 
 
 def _fitted(
     columns: Sequence[Column], natural: Sequence[int], room: int
-) -> tuple[list[int], dict[int, int], bool]:
-    """The columns that are shown, in order, how wide each is, and whether the last stands below its row."""
+) -> tuple[list[int], dict[int, int]]:
+    """The columns that are shown, in order, and how wide each is."""
     shown, wide = list(range(len(columns))), dict(enumerate(natural))
 
     def excess() -> int:
@@ -166,20 +164,19 @@ def _fitted(
 
     while excess() > 0:
         wrapped = [i for i in shown if columns[i].wrap and wide[i] > columns[i].wrap]
-        dropped = [i for i in shown if columns[i].drop]
+        dropped = [i for i in shown if columns[i].drop and len(shown) > 1]
         if wrapped:
             wide[max(wrapped, key=lambda i: wide[i])] -= 1
         elif dropped:
             shown.remove(max(dropped, key=lambda i: (columns[i].drop, i)))
         else:
             break
-    below = excess() > 0 and len(shown) > 1 and columns[shown[-1]].wrap > 0
     if len(shown) < len(columns):
         for i in shown:  # what the columns left out gave back
             if columns[i].wrap:
                 wide[i] = min(natural[i], wide[i] + max(0, -excess()))
         shown.sort(key=lambda i: (i > 0, not columns[i].lead, i))
-    return shown, wide, below
+    return shown, wide
 
 
 def _row(
@@ -187,24 +184,14 @@ def _row(
     shown: Sequence[int],
     wide: dict[int, int],
     columns: Sequence[Column],
-    room: int,
-    *,
-    below: bool = False,
 ) -> list[Text]:
     """One row as lines: its cells side by side, wrapped ones over several lines."""
-    if not shown:  # the only column stands below its row
-        return []
-    last = shown[-1]
-    long_word = any(cell_len(word) > wide[last] for word in cells[last][0].split())
-    if len(shown) > 1 and columns[last].wrap and (below or long_word):
-        ahead = _row(cells, shown[:-1], wide, columns, room)
-        return ahead + [Text("    " + line) for line in wrap(cells[last][0], room - 4) if line]
     texts = {
-        i: wrap(cells[i][0], wide[i], fold=i != last) if columns[i].wrap else [cells[i][0]]
+        i: wrap(cells[i][0], wide[i], fold=i != shown[-1]) if columns[i].wrap else [cells[i][0]]
         for i in shown
     }
     lines = []
-    for number in range(max(len(text) for text in texts.values())):
+    for number in range(max(map(len, texts.values()))):
         line = Text()
         for i, gap in zip(shown, [0, *_gaps(shown, columns)], strict=True):
             main, tail, style = cells[i]
@@ -242,30 +229,15 @@ def wrap(text: str, room: int, *, fold: bool = False) -> list[str]:
 def _parts(cell: Cell, column: Column, encoding: str) -> tuple[str, str]:
     """A cell's text, and what stands after a number without moving its digits: spread, sign, marks."""
     inside = cell.main.lstrip(" ")  # leading blanks show that a row belongs to the one above
-    main = " " * (len(cell.main) - len(inside)) + _visible(inside, encoding)
+    main = " " * (len(cell.main) - len(inside)) + visible(inside, encoding, limit=None)
     tail = (f" ± {cell.half}" if cell.half else "") + f" {SIGNS[TINT]}" * cell.tint
-    tail += f" {SIGNS[cell.sign]}" if cell.sign else ""
-    tail = _writable(tail, encoding) + (_raised(cell.marks, encoding) if cell.marks else "")
+    tail += (f" {SIGNS[cell.sign]}" if cell.sign else "") + _raised(cell.marks)
+    tail = tail.encode(encoding, "backslashreplace").decode(encoding)
     return (main, tail) if column.right else (main + tail, "")
 
 
-def _visible(text: str, encoding: str) -> str:
-    return visible(_writable(text, encoding), encoding, limit=None)
-
-
-def _writable(text: str, encoding: str) -> str:
-    """With our own characters in ASCII where the terminal has no others."""
-    try:
-        "▲▼±◆·…⁰".encode(encoding)
-    except UnicodeEncodeError:
-        return text.translate(ASCII)
-    return text
-
-
-def _raised(marks: Sequence[int], encoding: str) -> str:
-    """ "¹·²", or "[1,2]" where there are no raised digits."""
-    if _writable("±", encoding) != "±":
-        return f"[{','.join(map(str, marks))}]"
+def _raised(marks: Sequence[int]) -> str:
+    """ "¹·²" """
     return "·".join(str(mark).translate(RAISED) for mark in marks)
 
 
@@ -375,34 +347,28 @@ def _latex_cell(cell: Cell) -> str:
     return (r"\cellcolor[gray]{0.9}" if cell.tint else "") + text
 
 
-def as_html(table: Grid, *, styled: bool = True) -> str:
-    """A ``<table>`` and what is noted below it: cells that are shaded have the class "tint".
-
-    ``styled=False`` is for our pages, which have a style sheet: columns of numbers have the class "number" instead of a style.
-    """
-    sides = [_side(column, styled) for column in table.columns]
+def as_html(table: Grid) -> str:
+    """A ``<table>`` and what is noted below it: columns of numbers have the class "number", shaded cells "tint", rows that belong to the
+    one above "part"."""
+    sides = ["number" * column.right for column in table.columns]
     head = "".join(
-        f'<th{side} scope="col">{_html_text(column.name)}</th>'
+        f'<th{_class(side)} scope="col">{_html_text(column.name)}</th>'
         for side, column in zip(sides, table.columns, strict=True)
     )
     rows = [
-        ('<tr class="part">' if not styled and row[0].main.startswith(" ") else "<tr>")
-        + "".join(map(_html_cell, row, sides))
-        + "</tr>"
+        f"<tr{_class('part' * row[0].main.startswith(' '))}>{''.join(map(_html_cell, row, sides))}</tr>"
         for row in table.rows
     ]
     caption = f"<caption>{_html_text(table.title)}</caption>" if table.title else ""
     notes = _notes(table, "<sup>{}</sup> ", _html_text)
     below = "".join(f"<div><small>{note}</small></div>" for note in notes)
     body = "\n".join(rows)
-    small = as_html(table.below, styled=styled) if table.below else ""
+    small = as_html(table.below) if table.below else ""
     return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table>{small}{below}\n"
 
 
-def _side(column: Column, styled: bool) -> str:
-    if styled:
-        return f' style="text-align:{"right" if column.right else "left"}"'
-    return ' class="number"' if column.right else ""
+def _class(names: str) -> str:
+    return f' class="{names}"' if names else ""
 
 
 def _html_cell(cell: Cell, side: str) -> str:
@@ -415,9 +381,7 @@ def _html_cell(cell: Cell, side: str) -> str:
     for sign in filter(None, (cell.sign, TINT * cell.tint)):
         text += f' <abbr title="{sign}">{SIGNS[sign]}</abbr>'
     text += f"<sup>{', '.join(map(str, cell.marks))}</sup>" if cell.marks else ""
-    if cell.tint:
-        side = f' class="tint"{side}'.replace('" class="', " ")
-    return f"<td{side}>{text}</td>"
+    return f"<td{_class(' '.join(filter(None, ('tint' * cell.tint, side))))}>{text}</td>"
 
 
 def _html_text(text: str) -> str:

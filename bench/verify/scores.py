@@ -193,7 +193,7 @@ def _hash_difference(score: Score, arrays: Arrays) -> str:
         raise NotChecked("the record keeps no hash of them")
     if _sha256(arrays) == expected:
         return ""
-    return "they are not those that were recorded: another hash"
+    return "the predictions are not those that were recorded: another hash"
 
 
 def _sha256(arrays: Arrays) -> str | None:

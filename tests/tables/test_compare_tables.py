@@ -245,11 +245,6 @@ def test_the_terminal(table: Table, width: int, snapshot: SnapshotAssertion) -> 
         assert text == snapshot
 
 
-def test_an_ascii_terminal_gets_ascii(table: Table) -> None:
-    text = printed((table,), 100, "ascii")
-    assert "^ better, v worse than good" in " ".join(text.split()) and text.isascii()
-
-
 def test_json_follows_its_schema(table: Table, runs: list[Run]) -> None:
     file = Path(show.__file__).parent / "tables" / "schema" / "compare-3.schema.json"
     schema = json.loads(file.read_text(encoding="utf-8"))

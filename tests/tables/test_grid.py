@@ -64,7 +64,6 @@ def test_each_writer(snapshot: object) -> None:
     forms = {
         "terminal, 80": "\n".join(lines(TABLE, 80)),
         "terminal, 44": "\n".join(lines(TABLE, 44)),
-        "terminal, ascii": "\n".join(lines(TABLE, 80, "ascii")),
         "markdown": writers.as_markdown(TABLE),
         "latex": writers.as_latex(TABLE),
         "html": writers.as_html(TABLE),
@@ -87,7 +86,8 @@ def test_a_terminal_loses_no_word_and_is_as_wide_as_it_says(
     shown = lines(table, width)
     for line in shown:
         longest = max((cell_len(word) for word in line.split()), default=0)
-        assert line.isprintable() and (cell_len(line) <= width or longest > 8)
+        fits = cell_len(line) <= width or longest > 8 or len(table.columns) == 1
+        assert line.isprintable() and fits
     flat = "".join(" ".join(shown).split())
     for row in rows:
         for word in visible(row[2], limit=None).split():

@@ -114,7 +114,7 @@ def _shown(text: str) -> Markup:
 
 def html(grid: Grid) -> Markup:
     """A table under a heading that has its title."""
-    return Markup(as_html(replace(grid, title=""), styled=False))  # noqa: S704 - it escapes every text
+    return Markup(as_html(replace(grid, title="")))  # noqa: S704 - it escapes every text
 
 
 # --- where links lead, how numbers and values of a recipe are written ---

@@ -38,7 +38,7 @@ def about(board: Board, run: PublishedRun, up: int = 0) -> dict[str, Any]:
     record = run.record
     again, typed = repeat([record]), without_folders(record.provenance.command or "")
     sections = [
-        report.facts_grid("training", report.training(record, None)),
+        report.facts_grid("training", report.training(record)),
         report.facts_grid("cost", report.cost(record)),
         report.overlap_grid(record.provenance.corpus.overlap),
         report.facts_grid("provenance", report.provenance(record)),
@@ -51,12 +51,8 @@ def about(board: Board, run: PublishedRun, up: int = 0) -> dict[str, Any]:
         "heads": list(heads(board, record)),
         "again": again,
         "typed": typed if typed != again.command else "",
-        "files": files(board, run, up),
-        "scores": [
-            *score_grids(board, record),
-            *report.shift_grids(record),
-            *seed_grids(board, record, up),
-        ],
+        "files": [] if board.one_file else list(files(board, run, up)),
+        "scores": [*score_grids(board, record), *seed_grids(board, record, up)],
         "curves": curves(Run(record, run.folder)),
         "cosines": cosines(Run(record, run.folder)),
         "recipe": recipe_grid(record),

@@ -67,15 +67,11 @@ def as_csv(tables: Sequence[Table]) -> str:
 
 
 def cell_rows(tables: Sequence[Table]) -> Iterator[dict[str, Any]]:
-    """One mapping per (row, task), with those keys of ``HEADING`` of which something is known."""
+    """One mapping per (row, task), with those keys of ``HEADING`` of which something is known, and others."""
     for table in tables:
         for row in table.rows:
             for task, cell in zip(table.columns, row.cells, strict=True):
-                yield {
-                    **_row_facts(row, table),
-                    **_cell_facts(cell),
-                    "task": task,
-                }
+                yield {**_row_facts(row, table), **_cell_facts(cell), "task": task}
 
 
 def _row_facts(row: Row, table: Table) -> dict[str, Any]:
@@ -94,47 +90,41 @@ def _row_facts(row: Row, table: Table) -> dict[str, Any]:
         "runs": " ".join(row.runs),
         "values": row.values,
     }
-    costs = _facts(row.cost) if row.cost else {}
-    return facts | {
-        key: value for key, value in costs.items() if key in HEADING
-    }  # parts of a method are no columns
+    return facts | (_facts(row.cost) if row.cost else {})
 
 
 def _cell_facts(cell: Cell | None) -> dict[str, Any]:
     if cell is None:
         return {}
-    facts: dict[str, Any] = {
+    spread, against, paper = (
+        vars(part) if part else {} for part in (cell.spread, cell.against, cell.printed)
+    )
+    return {
         "mean": cell.mean,
         "sd": cell.sd,
+        "se": spread.get("se"),
+        "ci_low": spread.get("low"),
+        "ci_high": spread.get("high"),
+        "covers": spread.get("covers"),
         "seeds": len(cell.values),
         "n": cell.n,
         "mark": cell.mark,
+        "difference": _difference(cell),
+        "difference_se": against.get("se"),
+        "difference_df": against.get("df"),
+        "difference_ci_low": against.get("ci_low"),
+        "difference_ci_high": against.get("ci_high"),
+        "difference_ci_level": against.get("ci_level"),
+        "p": against.get("p"),
+        "verdict": against.get("verdict"),
+        "mde": against.get("mde"),
+        "paper": paper["source"] + " (copied)" * (not paper["own"]) if paper else None,
+        "paper_value": paper.get("value"),
+        "paper_std": paper.get("std"),
+        "paper_difference": paper.get("difference"),
+        "paper_inside": paper.get("inside"),
+        "paper_half": paper.get("half"),
     }
-    if spread := cell.spread:
-        interval = {"se": spread.se, "ci_low": spread.low, "ci_high": spread.high}
-        facts |= interval | {"covers": spread.covers}
-    if against := cell.against:
-        facts |= {
-            "difference": _difference(cell),
-            "difference_se": against.se,
-            "difference_df": against.df,
-            "difference_ci_low": against.ci_low,
-            "difference_ci_high": against.ci_high,
-            "difference_ci_level": against.ci_level,
-            "p": against.p,
-            "verdict": against.verdict,
-            "mde": against.mde,
-        }
-    if paper := cell.printed:
-        facts |= {
-            "paper": paper.source + ("" if paper.own else " (copied)"),
-            "paper_value": paper.value,
-            "paper_std": paper.std,
-            "paper_difference": paper.difference,
-            "paper_inside": paper.inside,
-            "paper_half": paper.half,
-        }
-    return facts
 
 
 def as_json(tables: Sequence[Table]) -> str:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from bench.base.text import duration, plural, size
-from bench.compare.formatting import score, setting_words, signed_number
+from bench.compare.formatting import score, setting_words
 from bench.compare.statistics.table import DECIMALS
 from bench.data.overlap_counts import Overlap
 from bench.runs.intact import read_curve, series
@@ -19,8 +19,13 @@ from bench.runs.record import AVERAGE, RunRecord, Score, dev_words
 from bench.show.grid import Column, Grid, grid
 
 NARROWEST = 24  # characters of a column of text that can still be read
-BARS = "▁▂▃▄▅▆▇█"
 Facts = list[tuple[str, str]]
+
+
+class Counts(msgspec.Struct):
+    """Of a corpus that was compared with the evaluation sets."""
+
+    tasks: list[Overlap]
 
 
 def facts_grid(title: str, facts: Facts) -> Grid:
@@ -116,51 +121,27 @@ def recipe(record: RunRecord) -> Grid:
 
 
 def model(record: RunRecord) -> str:
-    """What is recorded of a finished encoder, in a line: "folder, 384 dimensions, normalised, pooling mean, fp32"; "" of all
-    others."""
-    about = record.provenance.backbone.model
-    if not about:
-        return ""
-    parts = [
-        str(about.get("kind", "")),
-        f"{about['dimension']} dimensions" if "dimension" in about else "",
-        "normalised" if about.get("normalised") else "",
-        *(f"{key} {about[key]}" for key in ("pooling", "dtype") if about.get(key)),
-        f"prompt {about['prompt']!r}" if about.get("prompt") else "",
-        "prompts by task" if about.get("prompts") else "",
-        "" if about.get("known", True) else f"known by its {about.get('identity')} alone",
-    ]
-    return ", ".join(filter(None, parts))
+    """What is recorded of a finished encoder: "kind folder, dimension 384, normalised yes, pooling mean"; "" of all others."""
+    return _fact("model", record.provenance.backbone.model)[1]
 
 
-def training(record: RunRecord, folder: Path | None) -> Facts:
-    """Steps, the checkpoint, and the curves in ``folder``; none for what is not trained."""
+def training(record: RunRecord, folder: Path | None = None) -> Facts:
+    """Steps, the checkpoint, and where the curves in ``folder`` begin and end; none for what is not trained."""
     facts: Facts = []
     if (done := record.training) is not None:
         rows = "" if done.sentences is None else f", {done.sentences:,} sentences"
-        step = "?" if done.best_step is None else f"{done.best_step:,}"
         best = "the last step"
         if done.dev_score is not None:
+            step = "?" if done.best_step is None else f"{done.best_step:,}"
             best = f"step {step}: {done.dev_task or 'dev'} {score(done.dev_score)}"
         facts = [("steps", f"{done.steps:,}{rows}"), ("kept", best)]
-        if done.dev_score is not None and (chosen := dev_words(record)):
-            facts.append(("chosen on", chosen))
+        facts += [("chosen on", dev_words(record))] if done.dev_score is not None else []
     curve = [] if folder is None else read_curve(folder)
-    for name, key, digits in (("loss", "loss", 4), ("dev score", "dev_score", 2)):
-        if points := [value for _, value in series(curve, key)]:
-            first, last = (score(value, digits) for value in (points[0], points[-1]))
-            facts.append((name, f"{first} {sparkline(points)} {last}"))
-    return facts
-
-
-def sparkline(values: Sequence[float], width: int = 32) -> str:
-    """The course of ``values`` in at most ``width`` characters; each stands for the mean of its stretch."""
-    if len(values) > width:
-        edges = [round(i * len(values) / width) for i in range(width + 1)]
-        values = [sum(values[a:b]) / (b - a) for a, b in zip(edges, edges[1:], strict=False)]
-    low, high = min(values), max(values)
-    scale = len(BARS) / (high - low) if high > low else 0.0
-    return "".join(BARS[min(len(BARS) - 1, int((value - low) * scale))] for value in values)
+    for key in ("loss", "dev_score"):
+        if points := series(curve, key):
+            ends = f"{score(points[0][1])} to {score(points[-1][1])}"
+            facts.append((key.replace("_", " "), ends))
+    return [(name, text) for name, text in facts if text]
 
 
 def cost(record: RunRecord) -> Facts:
@@ -220,73 +201,28 @@ def _number(value: Any) -> str:
     return score(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
 
 
-# --- what changes with the form of the text (the papers' and the authors'), and from STS-B to the captions of CxC ---
-
-FORMS = {"tokenised": "raw", "sccl": "original"}
-"""What the papers scored -> what the data's authors published."""
-FORM_HEADING = ("task", "papers' text", "raw text", "raw less papers'")
-SHIFT_HEADING = ("CxC protocol", "STS-B text", "STS-B", "CxC-STS", "CxC-STS less STS-B")
-Pair = tuple[tuple[str, ...], Score, Score]
-
-
-def shift_grids(record: RunRecord) -> list[Grid]:
-    """Tasks that were scored in both known forms of the text; STS-B next to CxC-STS, of captions that no campaign of STS-B saw."""
-    scores = record.scores
-    forms: list[Pair] = [
-        ((f"{one.suite}: {one.task}",), one, other)
-        for one in scores
-        if (form := FORMS.get(one.text or ""))
-        and (other := record.score(one.suite, one.task, one.protocol, form)) is not None
-    ]
-    domains: list[Pair] = [
-        ((far.protocol, near.text or ""), near, far)
-        for near in scores
-        for far in scores
-        if (near.suite, far.suite) == ("sts", "cxc")
-        and near.task.startswith("STS-B")
-        and far.task.startswith("CxC-STS")  # other protocols have a longer name
-    ]
-    made = [
-        _pairs_grid("robustness to the form of the text", FORM_HEADING, forms),
-        _pairs_grid("domain shift", SHIFT_HEADING, domains),
-    ]
-    return [table for table in made if table.rows]
-
-
-def _pairs_grid(title: str, heading: tuple[str, ...], pairs: Sequence[Pair]) -> Grid:
-    """Both numbers as printed, and the second less the first."""
-    rows = []
-    for names, first, second in pairs:
-        places = DECIMALS.get(first.metric, 2)
-        a, b = round(first.value, places), round(second.value, places)
-        rows.append((*names, score(a, places), score(b, places), signed_number(b - a, places)))
-    numbers = [Column(name, right=True) for name in heading[-3:]]
-    return grid((*heading[:-3], *numbers), rows, title=title)
-
-
 # --- sentences of the evaluation sets that stand in a run's corpus ---
 
 
 def overlap_grid(overlap: Any) -> Grid:
     """Of what a record stores as ``provenance.corpus.overlap``, which may be anything. Tasks without any such sentence are named
     in one last row; no rows where nothing was recorded."""
-    tasks = overlap.get("tasks") if isinstance(overlap, Mapping) else None
-    rows: list[tuple[str, ...]] = []
-    clean: list[str] = []
-    for values in tasks if isinstance(tasks, list) else []:
-        try:
-            one = msgspec.convert(values, Overlap)
-        except msgspec.ValidationError:  # not of this version
-            continue
-        both = one.exact + one.near
-        if 0 < both <= one.sentences:
-            name = f"{one.suite}: {one.task}" + (f" ({one.text})" if one.text else "")
-            counts = [f"{count:,}" for count in (one.sentences, one.exact, one.near)]
-            rows.append((name, *counts, share(both, one.sentences), f"{one.rows:,}"))
-        elif both == 0 < one.sentences:
-            clean.append(one.task)
-    if clean:
-        rows.append(("none of " + ", ".join(dict.fromkeys(clean)), "", "", "", "", ""))
+    try:
+        counts = msgspec.convert(overlap, Counts).tasks
+    except msgspec.ValidationError:  # nothing, or not of this version
+        counts = []
+    rows = [
+        (
+            f"{one.suite}: {one.task}{f' ({one.text})' if one.text else ''}",
+            *(f"{count:,}" for count in (one.sentences, one.exact, one.near)),
+            share(one.exact + one.near, one.sentences),
+            f"{one.rows:,}",
+        )
+        for one in counts
+        if 0 < one.exact + one.near <= one.sentences
+    ]
+    if clean := dict.fromkeys(one.task for one in counts if one.exact + one.near == 0):
+        rows.append(("none of " + ", ".join(clean), *[""] * 5))
     numbers = ("sentences", "the same", "nearly", "%", "rows of the corpus")
     columns: list[Column | str] = ["task", *(Column(name, right=True) for name in numbers)]
     return grid(columns, rows, title="sentences of the evaluation sets that stand in the corpus")

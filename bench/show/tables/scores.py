@@ -10,7 +10,7 @@ from typing import NamedTuple
 from rich.console import Console, Group
 from rich.text import Text
 
-from bench.base.text import duration, list_names
+from bench.base.text import duration
 from bench.compare import statements
 from bench.compare.formatting import headline, row_name, score, signed_number, spread, with_interval
 from bench.compare.statistics.table import BETTER, WORSE, Cell, Cost, Row, Table
@@ -45,14 +45,11 @@ def score_grid(
     rows: list[list[GridCell | str]] = []
     for row in table.rows:
         costs = [text for text, _ in cost_texts(row).values()]
-        rows.append(
-            [
-                *_scores(row, table, intervals or not table.head),
-                *(_ranked(row, table) if ranked else []),
-                *costs,
-            ]
-        )
-        rows += _paper_rows(row)
+        ranks = _ranked(row, table) if ranked else []
+        with_spread = intervals or not table.head
+        rows.append([*_scores(row, table, with_spread), *ranks, *costs])
+        for line in under(row):
+            rows.append([GridCell(text=f"  {line.label}", emphasis="dim"), "", *line.entries])
     for other, row in scale:
         rows.append(list(_scale_cells(row, other)))
     return grid(
@@ -91,14 +88,12 @@ def _scale_cells(row: Row, table: Table) -> list[GridCell]:
 
 
 def _ranked(row: Row, table: Table) -> list[GridCell]:
-    """± of the column that ranks, and the difference from the baseline."""
-    cell, text = row.cells[-1], difference_text(row)
-    half = GridCell()
+    """± of the column that ranks, and the difference from the baseline, where the table has any."""
+    cell, half = row.cells[-1], GridCell()
     if cell is not None:
         half = GridCell(number=spread(cell), decimals=cell.decimals, emphasis="dim")
-    if not has_differences(table):
-        return [half]
-    return [half, GridCell(text=text, sign=sign_name(row, table))]
+    difference = GridCell(text=difference_text(row), sign=sign_name(row, table))
+    return [half, difference] if has_differences(table) else [half]
 
 
 def cost_texts(row: Row) -> dict[str, tuple[str, float | None]]:
@@ -115,13 +110,6 @@ def cost_texts(row: Row) -> dict[str, tuple[str, float | None]]:
         (encode and f"{encode}/s", cost.encode_sentences_per_second),
     )
     return dict(zip(COSTS, texts, strict=True))
-
-
-def _paper_rows(row: Row) -> list[list[GridCell | str]]:
-    """What papers printed of this row."""
-    return [
-        [GridCell(text=f"  {line.label}", emphasis="dim"), "", *line.entries] for line in under(row)
-    ]
 
 
 def _settings(table: Table) -> Grid | None:
@@ -146,7 +134,7 @@ def legend(table: Table, tint: str = SIGNS[TINT]) -> list[str]:
         ENCODE: bool(encode_condition(table)),
     }
     signs = statements.legend(table, SIGNS[BETTER], SIGNS[WORSE], tint)
-    return [*signs, *(text for text, used in texts.items() if used), *parts_trained(table)]
+    return [*signs, *(text for text, used in texts.items() if used)]
 
 
 # --- of a row: intervals, the difference from the baseline ---
@@ -227,23 +215,6 @@ def encode_condition(table: Table) -> str:
     """Under which the encoding of its rows was measured; "" where it was not."""
     known = (row.cost.encode_condition for row in table.rows if row.cost)
     return next(filter(None, known), "")
-
-
-def parts_trained(table: Table) -> list[str]:
-    """ "trained of promcse, dcpcse: 295k prompt, 591k head", a line for all rows that train the same numbers of the same
-    parts."""
-    rows: dict[str, dict[str, None]] = {}
-    for row in table.rows:
-        if row.cost is not None and row.cost.trainable_parts:
-            parts = row.cost.trainable_parts.items()
-            text = ", ".join(f"{short(count)} {part_name(part)}" for part, count in parts)
-            rows.setdefault(text, {})[row.name] = None
-    return [f"trained of {list_names(names)}: {parts}" for parts, names in rows.items()]
-
-
-def part_name(part: str) -> str:
-    """What a reader calls a part of a method."""
-    return "LM head" if part == "lm_head" else part.replace("_", " ")
 
 
 def short(count: float | None) -> str:
