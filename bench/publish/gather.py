@@ -20,6 +20,7 @@ from bench.publish.versions import RUNS, Version, read_version
 from bench.run import recipe_file
 from bench.run.plugins import Plugin, discover
 from bench.run.recipe_file import RecipeFile
+from bench.run.recipes import variants_of
 from bench.runs.intact import CURVE
 from bench.runs.packed import Packed
 from bench.runs.record import AVERAGE, REDUCED, RunRecord, Score
@@ -240,7 +241,7 @@ def _described(plugin: Plugin) -> MethodDescription:
     file = RecipeFile()
     with contextlib.suppress(BenchError):
         file = recipe_file.read(plugin.folder, name)
-        variants = recipe_file.with_file_variants(cls.variants, plugin.folder, name)
+        variants = variants_of(cls)
     return MethodDescription(
         name=name,
         package=plugin.package,

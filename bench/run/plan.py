@@ -26,7 +26,7 @@ from bench.run.config import RunConfig, series, split_variant
 from bench.run.corpus_choice import AbsentCorpus, CorpusShelf, check_asked
 from bench.run.plugins import Plugin, Registry, check_name
 from bench.run.printed import expected
-from bench.run.recipe_file import Entry, GivenRecipe, entries, read_all_given
+from bench.run.recipe_file import Entry, LoneRecipe, read, read_all_lone
 from bench.run.recipes import (
     check_entries,
     check_overrides,
@@ -67,7 +67,7 @@ class PlannedRun:
         None  # the number that the paper prints for exactly this recipe: suite, task, value, source
     )
     remark: str = ""  # what the recipe file notes on the recipe of this backbone
-    given: GivenRecipe | None = None  # that its values are from: --recipe
+    given: LoneRecipe | None = None  # that its values are from: --recipe
     determines: Mapping[str, Any] = field(
         default_factory=dict
     )  # what the fingerprint is of, beyond what the record says
@@ -117,7 +117,7 @@ def make_all(
         if key not in scored:
             scored[key] = _task_data(config.suites, data, config.text.split(","))
         shelf = CorpusShelf(config.corpus, data, scored[key].data)
-        planner = _Planner(config, scored[key], data, shelf, ready, read_all_given(config.recipes))
+        planner = _Planner(config, scored[key], data, shelf, ready, read_all_lone(config.recipes))
         for plugin, (_, variant) in zip(plugins, config.named, strict=True):
             for backbone in planner.backbones(plugin):
                 for overrides in series(config.values):
@@ -258,7 +258,7 @@ class _Planner:
     data: DataFolder
     corpora: CorpusShelf
     ready: Ready
-    recipes: Mapping[str, GivenRecipe]  # by method: --recipe
+    recipes: Mapping[str, LoneRecipe]  # by method: --recipe
 
     def backbones(self, plugin: Plugin) -> list[Reference]:
         """Those that were asked for, or the method's own."""
@@ -287,7 +287,7 @@ class _Planner:
         self, plugin: Plugin, variant: str, backbone: Reference, overrides: Mapping[str, str]
     ) -> list[PlannedRun]:
         """One run a seed, with one value for each key of ``overrides``. Raises BenchError for what cannot be."""
-        config, cls, recipes = self.config, plugin.cls, entries(plugin.folder, plugin.name)
+        config, cls, recipes = self.config, plugin.cls, read(plugin.folder, plugin.name).recipes
         setting, notes = _setting(plugin, variant, backbone, config.setting, recipes)
         trained = learns(cls, setting)
         check_entries(cls, recipes)

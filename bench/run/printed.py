@@ -9,7 +9,7 @@ from bench.method import Method, Recipe
 from bench.references import AVERAGE
 from bench.references.ours import find_printed, meaning
 from bench.run.corpus_choice import is_text_of
-from bench.run.recipe_file import Entry, entries
+from bench.run.recipe_file import Entry, read
 from bench.run.recipes import merge
 
 if TYPE_CHECKING:
@@ -66,6 +66,6 @@ def aim(run: PlannedRun) -> list[str]:
             0,
             f"printed: {run.expect['value']:.2f} {str(run.expect['suite']).upper()} {what} ({short_source(run.expect)})",
         )
-    elif any(entry.expect for entry in entries(run.plugin.folder, run.plugin.name)):
+    elif any(entry.expect for entry in read(run.plugin.folder, run.plugin.name).recipes):
         lines.insert(0, "printed: no STS average is known for this recipe")
     return lines

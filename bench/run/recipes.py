@@ -19,12 +19,12 @@ from types import MappingProxyType
 from typing import Annotated, Any
 
 import msgspec
-from msgspec import Meta
+from msgspec import Meta, structs
 
 from bench.base.errors import BenchError, UnknownName
 from bench.method import Method, Recipe, Value
 from bench.method.budget import canonical
-from bench.run.recipe_file import Entry, entries, with_file_variants
+from bench.run.recipe_file import Entry, read
 
 SHARED = "the papers' common loop (SimCSE train.py)"
 BACKBONES = (
@@ -136,14 +136,16 @@ def whole_entry(
     entry, line = choose(recipes, setting, backbone, variant, shape)
     if not trained:
         return entry, line
-    beneath, line_beneath = choose(entries(BACKBONES, "backbones"), setting, backbone, "", shape)
+    beneath, line_beneath = choose(
+        read(BACKBONES, "backbones").recipes, setting, backbone, "", shape
+    )
     keys = set(harness_keys(method, trained=True)) - method.defaults.keys()
     values = {key: beneath.values[key] for key in beneath.values if key in keys} if beneath else {}
     if beneath is None or not values:
         return entry, line
     if entry is None:
-        return replace(beneath, values=values), line_beneath
-    return replace(entry, values=values | entry.values), line
+        return structs.replace(beneath, values=values), line_beneath
+    return structs.replace(entry, values=values | entry.values), line
 
 
 def settings_with_recipe(recipes: Sequence[Entry], backbone: str, variant: str) -> list[str]:
@@ -238,7 +240,13 @@ def variants_of(method: type[Method]) -> Mapping[str, Mapping[str, Any]]:
         folder = Path(inspect.getfile(method)).parent
     except (TypeError, OSError):  # typed into an interpreter
         return method.variants
-    return with_file_variants(method.variants, folder, method.name)
+    of_file = read(folder, method.name).variants
+    if twice := sorted(method.variants.keys() & of_file.keys()):
+        raise BenchError(
+            f"{folder / 'recipes' / f'{method.name}.toml'}: [variants.{twice[0]}]: {method.name} declares a variant of that name itself",
+            "another name",
+        )
+    return {**method.variants, **of_file}
 
 
 def check_variant(method: type[Method], variant: str) -> None:
