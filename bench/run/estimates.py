@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 from bench.base.errors import BenchError
 from bench.method.budget import STEPS, budget_of
-from bench.run.corpus_choice import AbsentCorpus
 from bench.training.horizon import total_steps
 
 if TYPE_CHECKING:
@@ -269,7 +268,7 @@ def corpus_rows(run: PlannedRun) -> int | None:
     """Of the corpus; of one that is only fetched later what its source says, None where nobody knows."""
     if run.corpus is None:
         return None
-    return run.corpus.known_rows if isinstance(run.corpus, AbsentCorpus) else len(run.corpus)
+    return len(run.corpus) or None
 
 
 def estimate(

@@ -168,7 +168,7 @@ def fits(names: Names, name: str) -> bool:
 # --- one recipe that was written elsewhere: what `bench run --recipe FILE` takes ---
 
 
-class LoneRecipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class CustomRecipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``method``, ``setting``, ``variant``, ``backbone``, ``corpus``, ``[values]`` as above and, where a search found them,
     ``[search]``: what is missing is as the command or the method has it."""
 
@@ -194,12 +194,12 @@ class LoneRecipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return [f"the code of {self.method} has changed since {name}"] if changed else []
 
 
-def read_lone(file: Path) -> LoneRecipe:
+def read_custom(file: Path) -> CustomRecipe:
     """Raises BenchError, naming the file, for one that is none."""
     try:
         table = tomllib.loads(file.read_text(encoding="utf-8"))
         table |= {"values": _sourced(table["values"]), "file": str(file)}
-        recipe = msgspec.convert(table, LoneRecipe)
+        recipe = msgspec.convert(table, CustomRecipe)
         msgspec.convert(recipe.search.get("seeds", []), list[int])
     except UNREADABLE as error:
         hint = "bench search writes one for each method; docs/search.md has its form"
@@ -207,11 +207,11 @@ def read_lone(file: Path) -> LoneRecipe:
     return recipe
 
 
-def read_all_lone(files: Sequence[str]) -> dict[str, LoneRecipe]:
+def read_all_custom(files: Sequence[str]) -> dict[str, CustomRecipe]:
     """By method. Raises BenchError for two of one method."""
-    by_method: dict[str, LoneRecipe] = {}
+    by_method: dict[str, CustomRecipe] = {}
     for file in files:
-        recipe = read_lone(Path(file))
+        recipe = read_custom(Path(file))
         if by_method.setdefault(recipe.method, recipe) is not recipe:
             raise BenchError(
                 f"--recipe {file}: another file is of {recipe.method}, too",
