@@ -20,7 +20,6 @@ from bench.run.estimates import (
     USABLE,
     Estimate,
     card_named,
-    corpus_rows,
     estimate,
     fitting_chunk,
     memory_here,
@@ -356,8 +355,7 @@ def _recipe_grid(rows: Sequence[PlanRow], everything: bool) -> Grid:
     for number, row in enumerate(rows, 1):
         run, name = row.first, _number(number, rows)
         if run.corpus is not None:
-            count = corpus_rows(run)
-            size_text = "rows not counted yet" if count is None else f"{count:,} rows"
+            size_text = f"{len(run.corpus):,} rows" if len(run.corpus) else "rows not counted yet"
             lines.append((name, "corpus", run.corpus.name, size_text))
         values = run.recipe.values_with_source()
         for key in values if everything else changed_keys(run):
